@@ -202,6 +202,7 @@ fn the_end_of_a_connection_cancels_its_calls() {
 
 /// A CancelRequest for one request does not apply to the next request with the same id, however late it
 /// arrives.
+#[test]
 fn a_request_id_may_be_used_again() {
     for concurrency in ALL {
         let server = builder(concurrency).build().unwrap();

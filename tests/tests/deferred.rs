@@ -1,4 +1,4 @@
-//! Answers that come after the upcall: from other threads, never twice, never not at all.
+//! Replies that are sent after the upcall, from other threads: each request gets exactly one.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use ironorb_tests::{eventually, raw};
 
 type Parked = (i32, Reply<i32, SystemException>);
 
-/// Keeps what `add` is asked, and answers `release` at once by answering the others.
+/// Keeps the replies of `add`, with their sums.
 #[derive(Default)]
 struct Parking(Mutex<Vec<Parked>>);
 
@@ -79,13 +79,13 @@ const ALL: [ServerConcurrency; 4] = [
 ];
 
 #[test]
-fn answers_come_in_any_order_while_the_server_goes_on() {
+fn replies_are_sent_in_any_order_while_the_server_goes_on() {
     for concurrency in ALL {
         let (_server, parking, local) = server(concurrency);
         let client = client();
         let remote = elsewhere(&client, &local);
         std::thread::scope(|scope| {
-            // All over few connections, and in the server with one thread: none is held.
+            // Few connections carry all calls. The server with one thread serves them all too.
             let calls: Vec<_> = (0..20)
                 .map(|n| {
                     let target = if n % 2 == 0 { &remote } else { &local };
@@ -105,7 +105,7 @@ fn answers_come_in_any_order_while_the_server_goes_on() {
 }
 
 #[test]
-fn an_answer_may_be_an_exception_and_a_lost_one_is_one() {
+fn a_reply_may_be_an_exception_and_a_dropped_reply_is_one() {
     let (_server, parking, local) = server(ServerConcurrency::ThreadPerConnection);
     let client = client();
     for probe in [elsewhere(&client, &local), local] {
@@ -130,9 +130,9 @@ fn an_answer_may_be_an_exception_and_a_lost_one_is_one() {
     }
 }
 
-/// Requests that are known by their bytes reach the servant without being counted; what is left to answer is.
+/// Cached requests reach the servant without being counted. Their deferred replies are counted.
 #[test]
-fn a_manager_waits_for_answers_to_requests_that_are_known() {
+fn a_manager_waits_for_deferred_replies_to_cached_requests() {
     for concurrency in [ServerConcurrency::ThreadPerConnection, ServerConcurrency::default()] {
         let (server, parking, local) = server(concurrency);
         let client = client();
@@ -152,7 +152,7 @@ fn a_manager_waits_for_answers_to_requests_that_are_known() {
             eventually("requests are held", || manager.state() == ManagerState::Holding);
             for _ in 0..100 {
                 std::thread::yield_now();
-                assert!(!waits.is_finished(), "an answer is outstanding");
+                assert!(!waits.is_finished(), "a reply is outstanding");
             }
             parking.take().into_iter().for_each(|(sum, reply)| reply.send(Ok(sum)));
             waits.join().unwrap();
@@ -161,9 +161,10 @@ fn a_manager_waits_for_answers_to_requests_that_are_known() {
     }
 }
 
-/// An object that comes back under its old id again and again, each time with a request that is never answered.
+/// The object is activated again and again under its old id, each time with a request that is not answered
+/// yet.
 #[test]
-fn an_object_comes_back_no_more_often_than_its_requests_can_be_told_apart() {
+fn an_object_with_unanswered_requests_is_reactivated_at_most_256_times() {
     let (server, parking, local) = server(ServerConcurrency::default());
     let client = client();
     let poa = server.root_poa();
@@ -187,7 +188,7 @@ fn an_object_comes_back_no_more_often_than_its_requests_can_be_told_apart() {
 }
 
 #[test]
-fn an_answer_that_nobody_waits_for_is_dropped() {
+fn a_late_reply_is_dropped() {
     for concurrency in ALL {
         let (_server, parking, local) = server(concurrency);
         let gone = client();
@@ -201,7 +202,7 @@ fn an_answer_that_nobody_waits_for_is_dropped() {
         for (sum, reply) in parking.take() {
             reply.send(Ok(sum));
         }
-        // The connection has been let go, and the server serves others.
+        // The client has left the connection alone, and the server serves other clients.
         let client = client();
         let remote = elsewhere(&client, &local);
         std::thread::scope(|scope| {
@@ -214,7 +215,7 @@ fn an_answer_that_nobody_waits_for_is_dropped() {
 }
 
 #[test]
-fn whoever_waits_for_completion_waits_for_the_answer() {
+fn waiting_for_completion_includes_deferred_replies() {
     for concurrency in ALL {
         let (server, parking, local) = server(concurrency);
         let client = client();
@@ -239,7 +240,7 @@ fn whoever_waits_for_completion_waits_for_the_answer() {
 }
 
 #[test]
-fn one_connection_can_be_owed_so_many_answers_and_no_more() {
+fn a_connection_has_no_more_deferred_replies_than_its_limit() {
     let mut builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap();
     builder.config().connection.calls_in_flight_max = 2;
     let server = builder.build().unwrap();
@@ -267,7 +268,7 @@ fn one_connection_can_be_owed_so_many_answers_and_no_more() {
 }
 
 #[test]
-fn an_engine_sends_an_answer_when_it_comes() {
+fn an_engine_sends_a_deferred_reply_when_it_is_ready() {
     let orb = Orb::builder().no_endpoint().publish("somewhere:1").build().unwrap();
     let parking = Arc::new(Parking::default());
     let poa = orb.root_poa();
@@ -281,7 +282,7 @@ fn an_engine_sends_an_answer_when_it_comes() {
         engine.handle(ServerEvent::Received { connection, bytes: &add }, now);
         let Some(ServerAction::Upcall { upcall, .. }) = engine.poll_action() else { panic!() };
         engine.handle(ServerEvent::CarryOut { upcall }, now);
-        assert_eq!(engine.poll_action(), None, "the answer is still to come");
+        assert_eq!(engine.poll_action(), None, "the reply is deferred");
         parking.take().pop().unwrap()
     };
     let (sum, reply) = ask(&mut engine);
@@ -289,14 +290,14 @@ fn an_engine_sends_an_answer_when_it_comes() {
     let Some(ServerAction::Transmit { bytes, .. }) = engine.poll_action() else { panic!() };
     assert!(bytes.ends_with(&3_i32.to_ne_bytes()));
     assert_eq!(engine.poll_action(), None);
-    // The client's goodbye does not cut off what it is still owed.
+    // A CloseConnection of the client does not cut off the replies that the server owes it.
     let (sum, reply) = ask(&mut engine);
     engine.handle(ServerEvent::Received { connection, bytes: &raw::message(raw::CLOSE, &[]) }, now);
     assert_eq!(engine.poll_action(), None);
     reply.send(Ok(sum));
     assert!(matches!(engine.poll_action(), Some(ServerAction::Transmit { .. })));
     assert!(matches!(engine.poll_action(), Some(ServerAction::Close { .. })));
-    // And one that has just gone is owed nothing.
+    // A lost connection needs no reply.
     let connection = ConnectionId(2);
     engine.handle(ServerEvent::Accepted { connection }, now);
     engine.handle(ServerEvent::Received { connection, bytes: &add }, now);

@@ -1,4 +1,4 @@
-//! `ironorb demo`: the first thing that a newcomer runs.
+//! `ironorb demo`, the first command of a new user.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -15,7 +15,7 @@ fn demo(temporary: &Path) -> Command {
 }
 
 #[test]
-fn every_step_is_done_and_nothing_is_left_behind() {
+fn every_step_is_shown_and_nothing_is_left_behind() {
     let temporary = tempfile::tempdir().unwrap();
     let report = done(&demo(temporary.path()).output().unwrap()).expect();
     for section in
@@ -37,7 +37,7 @@ fn every_step_is_done_and_nothing_is_left_behind() {
     ] {
         let row = row(call);
         assert!(row.contains(result), "{result} is not in {row}");
-        // Median, 99th percentile and the socket's median, then the ratio.
+        // Median, 99th percentile, the median over a plain socket, then the ratio.
         assert_eq!(row.matches(" us").count(), 3, "{row}");
         let ratio: f64 = row.split_whitespace().last().unwrap().parse().unwrap();
         assert!(ratio.is_finite() && ratio > 0.0, "{row}");
@@ -48,7 +48,7 @@ fn every_step_is_done_and_nothing_is_left_behind() {
 }
 
 #[test]
-fn what_goes_wrong_is_told_and_nothing_is_left_behind() {
+fn errors_are_reported_and_nothing_is_left_behind() {
     let temporary = tempfile::tempdir().unwrap();
     let said = done(&demo(&temporary.path().join("missing")).output().unwrap()).expect_failure(1);
     assert!(said.starts_with("error: cannot make a temporary folder"), "{said}");
@@ -66,10 +66,10 @@ fn an_interrupted_demo_leaves_nothing_behind() {
     command.args(["demo", "--calls", "1000000"]).env("TMPDIR", temporary.path());
     let mut demo = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut processes = Vec::new();
-    // Open until the end: what it prints after the last line that is read here must go somewhere.
+    // The pipe stays open until the end, since the demo prints more than the test reads.
     let mut lines = BufReader::new(demo.stdout.take().unwrap()).lines();
     for line in lines.by_ref().map(Result::unwrap) {
-        // `  server   process 123, …`
+        // Parses `  server   process 123, …`.
         let number = line.split_once("process ").and_then(|(_, rest)| rest.split(',').next());
         processes.extend(number.and_then(|number| number.parse::<u32>().ok()));
         if line.starts_with("Calls: ") {
@@ -82,7 +82,7 @@ fn an_interrupted_demo_leaves_nothing_behind() {
     drop(lines);
     assert_eq!(done(&output).expect_failure(130), "error: interrupted by signal 2\n");
     for process in processes {
-        // Whoever adopts an ended process may take its time to bury it.
+        // The process that adopts an ended process may take some time to collect it.
         let is_gone = || {
             let status = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
             status.is_empty() || status.contains(") Z ")
@@ -93,7 +93,7 @@ fn an_interrupted_demo_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_reader_that_leaves_ends_it_quietly_with_nothing_left_behind() {
+fn a_closed_pipe_ends_the_demo_quietly_with_nothing_left_behind() {
     let temporary = tempfile::tempdir().unwrap();
     let mut child = demo(temporary.path()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut first = String::new();

@@ -1,4 +1,4 @@
-//! Whatever way requests find their objects and operations, they find the same.
+//! Every strategy of demultiplexing finds the same objects and operations.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ const OPERATIONS: [OperationLookup; 4] =
 const OBJECTS: [ObjectLookup; 3] = [ObjectLookup::Active, ObjectLookup::Hash, ObjectLookup::Linear];
 const LAYERS: [Demultiplexing; 2] = [Demultiplexing::Delayered, Demultiplexing::Layered];
 
-fn ways() -> impl Iterator<Item = (OperationLookup, ObjectLookup, Demultiplexing)> {
+fn strategies() -> impl Iterator<Item = (OperationLookup, ObjectLookup, Demultiplexing)> {
     let objects = || OBJECTS.into_iter().flat_map(|objects| LAYERS.map(|layers| (objects, layers)));
     OPERATIONS.into_iter().flat_map(move |operation| objects().map(move |(o, l)| (operation, o, l)))
 }
@@ -25,7 +25,7 @@ fn server(way: (OperationLookup, ObjectLookup, Demultiplexing)) -> Orb {
     builder.demultiplexing(way.0, way.1, way.2).build().unwrap()
 }
 
-/// A fixed sequence of numbers that look random.
+/// A fixed sequence of pseudo-random numbers.
 struct Random(u64);
 
 impl Random {
@@ -35,13 +35,13 @@ impl Random {
     }
 }
 
-/// What a call to a reference says, from elsewhere and from here.
-fn told(client: &Orb, object: &ObjectRef) -> [Result<String, SystemExceptionKind>; 2] {
+/// The object's label, or the kind of exception, by a remote and by a local call.
+fn labels_of(client: &Orb, object: &ObjectRef) -> [Result<String, SystemExceptionKind>; 2] {
     let far = client.string_to_object(&object.to_ior_string()).unwrap();
     [&far, object].map(|object| object.narrow_unchecked::<ProbeRef>().label().map_err(|e| e.kind))
 }
 
-/// A servant that can be told from others.
+/// A servant whose label is its number.
 fn labelled(n: usize) -> Arc<dyn Servant> {
     let servant = Probing::default();
     servant.set_label(&n.to_string()).unwrap();
@@ -49,9 +49,9 @@ fn labelled(n: usize) -> Arc<dyn Servant> {
 }
 
 #[test]
-fn objects_are_found_in_every_way() {
+fn objects_are_found_by_every_strategy() {
     let client = Orb::builder().no_endpoint().build().unwrap();
-    for way in ways() {
+    for way in strategies() {
         println!("{way:?}"); // shown when it fails
         let server = server(way);
         let mut random = Random(7);
@@ -60,7 +60,7 @@ fn objects_are_found_in_every_way() {
         for (depth, policies) in
             [PoaPolicies::default(), PoaPolicies::PERSISTENT, user, PoaPolicies::default()].iter().enumerate()
         {
-            // Names that are each other's beginnings.
+            // Each name is the beginning of the next.
             poa = poa.create_poa(&"a".repeat(depth + 1), None, *policies).unwrap();
             let is_system = policies.id_assignment == ironorb::poa::IdAssignment::System;
             let mut objects = Vec::new();
@@ -69,7 +69,7 @@ fn objects_are_found_in_every_way() {
                 let id = match is_system {
                     true => poa.activate_object(servant).unwrap(),
                     false => {
-                        // Of all lengths, and each other's beginnings.
+                        // Ids of all lengths, each the beginning of the next.
                         let id = "long object ids and short".repeat(2)[..n + 1].into();
                         poa.activate_object_with_id(&id, servant).unwrap();
                         id
@@ -82,13 +82,11 @@ fn objects_are_found_in_every_way() {
                 let (object, id) = &objects[n];
                 match random.below(4) {
                     0 => {
-                        // Gone, and perhaps come again.
+                        // Deactivates the object, and perhaps activates it again.
                         let was_active = poa.deactivate(id).is_ok();
-                        assert!(
-                            told(&client, object)
-                                .iter()
-                                .all(|told| { matches!(told, Err(SystemExceptionKind::ObjectNotExist)) })
-                        );
+                        assert!(labels_of(&client, object).iter().all(|labels_of| {
+                            matches!(labels_of, Err(SystemExceptionKind::ObjectNotExist))
+                        }));
                         if was_active && random.below(2) == 0 {
                             poa.activate_object_with_id(id, labelled(1000 * depth + n)).unwrap();
                         }
@@ -101,7 +99,7 @@ fn objects_are_found_in_every_way() {
                         if expected.is_ok() {
                             assert_eq!(poa.reference_to_id(object).unwrap(), *id);
                         }
-                        assert_eq!(told(&client, object), [expected.clone(), expected]);
+                        assert_eq!(labels_of(&client, object), [expected.clone(), expected]);
                     }
                 }
             }
@@ -126,9 +124,9 @@ fn objects_are_found_in_every_way() {
 }
 
 #[test]
-fn operations_are_found_in_every_way() {
+fn operations_are_found_by_every_strategy() {
     let client = Orb::builder().no_endpoint().build().unwrap();
-    for way in ways().filter(|(_, objects, _)| *objects == ObjectLookup::Active) {
+    for way in strategies().filter(|(_, objects, _)| *objects == ObjectLookup::Active) {
         println!("{way:?}");
         let server = server(way);
         let served: DerivedRef = server.root_poa().activate(Deriving::default()).unwrap();
@@ -143,7 +141,7 @@ fn operations_are_found_in_every_way() {
             probe.depth().unwrap();
             assert!(probe.object().is_a(DerivedRef::REPOSITORY_ID).unwrap());
         }
-        // One that the interface lacks.
+        // An operation that the interface lacks.
         let plain: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
         let plain = client.string_to_object(&plain.object().to_ior_string()).unwrap();
         let lacking = plain.narrow_unchecked::<DerivedRef>().depth().unwrap_err();
@@ -153,8 +151,8 @@ fn operations_are_found_in_every_way() {
 }
 
 #[test]
-fn an_object_that_is_called_again_and_again_ends_after_its_last_call() {
-    // By leases after the first few calls, and still each is seen by who ends the object.
+fn a_bound_servant_is_dropped_after_its_last_call() {
+    // After the first few calls, the calls use a collocated binding. Deactivation still waits for each.
     let server = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
     let poa = server.root_poa().create_poa("ending", None, PoaPolicies::PERSISTENT).unwrap();
     for round in 0..50 {
@@ -190,23 +188,23 @@ fn an_object_that_is_called_again_and_again_ends_after_its_last_call() {
                 std::thread::yield_now();
             }
             poa.deactivate(&"one".into()).unwrap();
-            assert!(probe.ping().is_err(), "from now on it is gone, {round}");
+            assert!(probe.ping().is_err(), "the object is gone, {round}");
             for call in calls {
                 call.join().unwrap();
             }
-            // Its call goes on, and has the servant.
+            // The blocked call goes on and keeps the servant alive.
             let servant = known.upgrade().expect("it is in use");
             servant.release().unwrap();
             drop(servant);
             blocked.join().unwrap().unwrap();
         });
-        assert!(known.upgrade().is_none(), "dropped after the last call, {round}");
+        assert!(known.upgrade().is_none(), "the servant is dropped after the last call, {round}");
     }
     server.shutdown(true).unwrap();
 }
 
 #[test]
-fn a_manager_and_an_adapter_wait_for_calls_by_lease() {
+fn a_manager_and_an_adapter_wait_for_calls_by_binding() {
     let server = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
     let poa = server.root_poa().create_poa("waited for", None, PoaPolicies::PERSISTENT).unwrap();
     let servant = Arc::new(Probing::default());
@@ -250,7 +248,7 @@ fn a_manager_and_an_adapter_wait_for_calls_by_lease() {
 }
 
 #[test]
-fn calls_by_lease_nest_and_know_their_object() {
+fn calls_by_binding_nest_and_know_their_object() {
     let server = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
     let poa = server.root_poa().create_poa("nested", None, PoaPolicies::PERSISTENT).unwrap();
     let inner: ProbeRef = poa.activate_with_id("inner", Probing::default()).unwrap();
@@ -274,7 +272,7 @@ fn calls_by_lease_nest_and_know_their_object() {
         assert_eq!(inner.whoami().unwrap(), "inner");
         assert!(PoaCurrent.object_id().is_none());
     }
-    // A servant that falls over leaves no trace.
+    // A panic of the servant leaves no trace in the binding.
     for _ in 0..4 {
         assert_eq!(inner.fall_over().unwrap_err().kind, SystemExceptionKind::Unknown);
         assert!(PoaCurrent.object_id().is_none());
@@ -300,14 +298,14 @@ mod large {
 }
 
 #[test]
-fn an_operation_among_very_many_is_found_in_every_way() {
+fn an_operation_of_a_large_interface_is_found_by_every_strategy() {
     let client = Orb::builder().no_endpoint().build().unwrap();
     for lookup in OPERATIONS {
         let server = server((lookup, ObjectLookup::Active, Demultiplexing::Delayered));
         let object = large::activate(&server);
         let far = client.string_to_object(&object.to_ior_string()).unwrap();
         large::call_all_of(&far);
-        // Names that may fall into the slots of others.
+        // Unknown names, some of which share the hash slots of operations.
         for n in 150..400 {
             let item = OperationDescription::new(&*format!("item_{n}"));
             let refused = Request::new(&far, item).invoke().unwrap_err();

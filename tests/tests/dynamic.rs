@@ -1,5 +1,5 @@
-//! Dynamic invocation and dynamic skeletons, each against the other and against what is generated: over every version of
-//! GIOP, and within the process.
+//! Dynamic invocation and dynamic skeletons, with each other and with generated code: over every GIOP
+//! version, and within the process.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -36,8 +36,8 @@ fn elsewhere(client: &Orb, object: &ObjectRef) -> ObjectRef {
     client.string_to_object(&object.to_ior_string()).unwrap()
 }
 
-/// Activates a static and a dynamic servant of `Everything`, and runs a test on each as seen from elsewhere and from the
-/// same process.
+/// Activates a static and a dynamic servant of `Everything`, and runs `test` on each, by a remote and by a
+/// local reference.
 fn on_all(version: Version, test: impl Fn(&ObjectRef)) {
     let (server, client) = (server(version), client());
     let poa = server.root_poa();
@@ -54,14 +54,14 @@ fn on_all(version: Version, test: impl Fn(&ObjectRef)) {
 }
 
 #[test]
-fn clients_cannot_tell_dynamic_servants_from_skeletons() {
+fn clients_see_no_difference_between_dynamic_servants_and_skeletons() {
     for version in [Version::V1_0, Version::V1_1, Version::V1_2] {
         on_all(version, |object| converse_statically(object, version, true));
     }
 }
 
 #[test]
-fn dynamic_invocation_is_as_static() {
+fn dynamic_invocation_gives_the_results_of_static_stubs() {
     for version in [Version::V1_0, Version::V1_1, Version::V1_2] {
         on_all(version, |object| converse_dynamically(object, version, true));
     }
@@ -77,24 +77,25 @@ fn arguments_are_marshalled_once_until_they_change() {
         sum.borrow(2, &numbers).unwrap();
         sum.borrow(3, &points).unwrap();
         sum.set(4, &WString::from("w")).unwrap();
-        // What has been marshalled since the last time, when a request is sent again.
+        // The number of values that the request had marshalled before this call.
         let mut known = 0;
         let mut call = |sum: &mut Request<'_>, expected: f64| {
             assert_eq!(sum.invoke().unwrap().result_as::<f64>().unwrap(), expected);
             sum.marshalled() - std::mem::replace(&mut known, sum.marshalled())
         };
         let all = 33.0 + 3.0 + 1000.0 + 12.5 + 1.0;
-        // The first request of a connection may speak another code set than those after it.
+        // The first request of a connection may use another code set than the requests after it.
         call(&mut sum, all);
         call(&mut sum, all);
         assert_eq!(call(&mut sum, all), 0);
         assert_eq!(call(&mut sum, all), 0);
-        // What follows ends up where it was.
+        // The new string has the same length, so the following arguments keep their positions.
         sum.set(1, "def").unwrap();
         assert_eq!(call(&mut sum, all), 1);
         sum.set(1, "a").unwrap();
         assert_eq!(call(&mut sum, all - 2.0), 1);
-        // Numbers of 4 bytes are the same 4 bytes further on; points of doubles are not, but end where they did.
+        // The following numbers of 4 bytes are only moved. The points, of doubles, change their alignment,
+        // and what follows them stays in place.
         sum.set(1, "abcdefg").unwrap();
         assert_eq!(call(&mut sum, all + 4.0), 2);
         assert_eq!(call(&mut sum, all + 4.0), 0);
@@ -102,7 +103,7 @@ fn arguments_are_marshalled_once_until_they_change() {
 }
 
 #[test]
-fn requests_go_on_from_version_to_version() {
+fn a_request_is_sent_to_targets_of_different_versions() {
     let (old, new) = (server(Version::V1_1), server(Version::V1_2));
     let client = client();
     let of = |server: &Orb| {
@@ -123,9 +124,9 @@ fn requests_go_on_from_version_to_version() {
     }
 }
 
-/// Bodies that are sent from where they lie, of all sizes around what the socket takes and what is copied instead.
+/// Gather writes, with all sizes around the limit for copying and around what the socket takes at once.
 #[test]
-fn large_arguments_are_sent_from_where_they_lie() {
+fn large_arguments_use_gather_writes() {
     for version in [Version::V1_1, Version::V1_2] {
         on_all(version, |object| {
             for length in [0, 1, 8000, 8191, 8192, 8193, 100_000, 4_000_001] {
@@ -163,9 +164,9 @@ fn large_arguments_are_sent_from_where_they_lie() {
     }
 }
 
-/// While others use the same connection.
+/// Several threads use one connection.
 #[test]
-fn threads_lend_arguments_side_by_side() {
+fn gather_writes_of_several_threads_share_a_connection() {
     on_all(Version::V1_2, |object| {
         std::thread::scope(|scope| {
             for thread in 0..6u8 {
@@ -187,7 +188,7 @@ fn threads_lend_arguments_side_by_side() {
 }
 
 #[test]
-fn requests_leave_in_fragments() {
+fn requests_are_sent_in_fragments() {
     for version in [Version::V1_1, Version::V1_2] {
         let settings = |builder: ironorb::OrbBuilder| {
             builder.fragment_bytes(200).fragments_in_giop_1_1(true).giop_version(version).build().unwrap()
@@ -214,7 +215,7 @@ fn requests_leave_in_fragments() {
 }
 
 #[test]
-fn responses_are_asked_for_later() {
+fn deferred_responses_are_collected_later() {
     on_all(Version::V1_2, |object| {
         let mut add = request(object, "add");
         add.set(0, &1i32).unwrap();
@@ -270,7 +271,7 @@ fn several_requests_are_sent_together() {
             }
         }
         assert!(responses.is_empty() && seen.iter().all(|seen| *seen));
-        assert!(responses.poll_next_response(), "there is nothing to wait for");
+        assert!(responses.poll_next_response(), "the response is there");
 
         let mut notes: Vec<Request<'_>> = (0..3).map(|_| request(object, "note")).collect();
         notes[0].set(0, "first").unwrap();
@@ -286,7 +287,7 @@ fn several_requests_are_sent_together() {
 }
 
 #[test]
-fn mistakes_are_told_before_anything_is_sent() {
+fn mistakes_are_reported_before_a_request_is_sent() {
     on_all(Version::V1_2, |object| {
         let mut turn = request(object, "turn");
         let missing = RequestError::MissingArgument { index: 0, name: "given".to_owned() };
@@ -320,7 +321,7 @@ fn mistakes_are_told_before_anything_is_sent() {
         let none = DynamicError::from(RequestError::NoSuchParameter { index: 2, count: 2 });
         assert_eq!(results.out(2).unwrap_err(), none);
 
-        // A description that is not the object's: the bytes do not suffice, and the reply is not what was asked for.
+        // With a wrong description, the object gets too few bytes, and the reply has another type.
         let wrong = OperationDescription::new("add").parameter("a", ParameterMode::In, &TypeDef::Long);
         let mut wrong = Request::new(object, wrong);
         wrong.set(0, &1i32).unwrap();
@@ -345,7 +346,7 @@ fn mistakes_are_told_before_anything_is_sent() {
 #[test]
 fn undeclared_exceptions_are_unknown() {
     on_all(Version::V1_2, |object| {
-        // The object declares it and the caller does not know.
+        // The object declares the exception. The caller's description does not.
         let fail = OperationDescription::new("fail").parameter("how", ParameterMode::In, &TypeDef::Long);
         let mut fail = Request::new(object, fail);
         fail.set(0, &1i32).unwrap();
@@ -367,10 +368,10 @@ fn undeclared_exceptions_are_unknown() {
     }
 }
 
-/// Takes whatever comes, knowing nothing but how it answers.
-struct Whatever<F>(F);
+/// Serves any operation with a closure, without a description of its interface.
+struct UntypedServant<F>(F);
 
-impl<F> DynamicServant for Whatever<F>
+impl<F> DynamicServant for UntypedServant<F>
 where
     F: Fn(ServerRequest<'_>) -> Replied + Send + Sync + 'static,
 {
@@ -383,14 +384,14 @@ where
     }
 }
 
-/// Runs a test on a servant without an interface, as seen from elsewhere and from the same process.
-fn on_whatever(
+/// Runs `test` on a servant without an interface, by a remote and by a local reference.
+fn on_untyped_servant(
     serve: impl Fn(ServerRequest<'_>) -> Replied + Send + Sync + 'static,
     test: impl Fn(&EverythingRef),
 ) {
     let (server, client) = (server(Version::V1_2), client());
     let poa = server.root_poa();
-    let id = poa.activate_object(dynamic::servant(Arc::new(Whatever(serve)))).unwrap();
+    let id = poa.activate_object(dynamic::servant(Arc::new(UntypedServant(serve)))).unwrap();
     let object = poa.id_to_reference(&id).unwrap();
     test(&EverythingRef::from_object(elsewhere(&client, &object)));
     test(&EverythingRef::from_object(object));
@@ -399,10 +400,10 @@ fn on_whatever(
 }
 
 #[test]
-fn without_an_interface_every_operation_arrives() {
+fn a_servant_without_an_interface_gets_every_operation() {
     let serve = |mut request: ServerRequest<'_>| match request.operation() {
         "add" => {
-            // Read and written as the bytes that they are.
+            // Reads and writes the bytes without a description.
             let sum = (|| Ok(request.reader().read_i32()? + request.reader().read_i32()?))();
             match sum {
                 Ok(sum) => request.reply_with(|w| w.put(&sum)),
@@ -410,7 +411,7 @@ fn without_an_interface_every_operation_arrives() {
             }
         }
         "reflect" => {
-            assert!(request.arguments().is_err(), "nobody has described it");
+            assert!(request.arguments().is_err(), "the operation has no description");
             request.describe(everything().find("reflect").unwrap());
             let arguments = request.arguments().unwrap();
             request.reply(arguments.first(), &[])
@@ -421,7 +422,7 @@ fn without_an_interface_every_operation_arrives() {
         "_get_calls" => request.reply(Some(&Any::new(&3u32).unwrap()), &[]),
         _ => request.raise_system(refused()),
     };
-    on_whatever(serve, |object| {
+    on_untyped_servant(serve, |object| {
         assert_eq!(object.add(3, 4).unwrap(), 7);
         assert_eq!(object.calls().unwrap(), 3);
         assert_eq!(object.reflect(b"bytes").unwrap(), b"bytes");
@@ -435,7 +436,7 @@ fn without_an_interface_every_operation_arrives() {
 }
 
 #[test]
-fn dynamic_servants_answer_later_from_any_thread() {
+fn dynamic_servants_reply_later_from_any_thread() {
     let (obligations, answers) = std::sync::mpsc::channel::<(String, dynamic::LaterReply)>();
     let obligations = Mutex::new(obligations);
     let worker = std::thread::spawn(move || {
@@ -456,7 +457,7 @@ fn dynamic_servants_answer_later_from_any_thread() {
         let operation = request.operation().to_owned();
         request.later(|reply| obligations.lock().unwrap().send((operation, reply)).unwrap())
     };
-    on_whatever(serve, |object| {
+    on_untyped_servant(serve, |object| {
         assert_eq!(object.label().unwrap(), "later");
         match object.fail(0) {
             Err(errors::FailError::Odd(odd)) => assert_eq!(odd.why, "late"),
@@ -481,7 +482,7 @@ fn results_that_do_not_fit_their_description_are_not_sent() {
             _ => request.raise(&Any::new(&1i32).unwrap()),
         }
     };
-    on_whatever(serve, |object| {
+    on_untyped_servant(serve, |object| {
         let unsendable = MinorCode::UNSENDABLE_RESULT;
         assert_eq!(object.add(1, 2).unwrap_err().minor, unsendable);
         assert_eq!(object.label().unwrap_err().minor, unsendable);
@@ -491,7 +492,7 @@ fn results_that_do_not_fit_their_description_are_not_sent() {
     });
 }
 
-/// Writes down what it sees.
+/// An interceptor that records what it sees.
 #[derive(Clone, Default)]
 struct Witness(Arc<Mutex<Vec<String>>>);
 
@@ -552,7 +553,7 @@ fn interceptors_see_dynamic_requests() {
 }
 
 #[test]
-fn octets_are_lent_as_octets_or_as_chars_as_the_operation_says() {
+fn borrowed_octets_are_sent_as_the_declared_octets_or_chars() {
     const CHARS: TypeDef = TypeDef::Sequence { element: &TypeDef::Char, bound: 0 };
     const OCTETS: TypeDef = TypeDef::Sequence { element: &TypeDef::Octet, bound: 0 };
     let client = client();
@@ -576,7 +577,8 @@ fn pass() -> OperationDescription {
         .returns(&TypeDef::Any)
 }
 
-/// An exception in an `any`. Its id stands in its type, and before its members again where the standard is heeded.
+/// An exception in an `any`. Its repository id is in its TypeCode and, in the standard's form, again before
+/// its members.
 fn exception() -> Any {
     let id = "IDL:forms/E:1.0";
     let members = [("code", TypeCode::of(&TypeDef::Long))];
@@ -588,7 +590,7 @@ fn exception() -> Any {
     Any::read_value(type_code, &mut Reader::new(&bytes, CANONICAL)).unwrap()
 }
 
-/// The exception as the body of a big-endian message, with or without its id.
+/// The exception in the body of a big-endian message, with or without the second id.
 fn written(bare: bool) -> Vec<u8> {
     let encoding = Encoding { order: ByteOrder::Big, bare_exceptions: bare, ..Encoding::NATIVE };
     let mut bytes = Vec::new();
@@ -596,7 +598,7 @@ fn written(bare: bool) -> Vec<u8> {
     bytes
 }
 
-/// Whether a message has the exception without its id.
+/// Whether a message has the exception without the second id.
 fn is_bare(message: &[u8]) -> bool {
     match message.windows(15).filter(|bytes| bytes == b"IDL:forms/E:1.0").count() {
         1 => true,
@@ -605,8 +607,8 @@ fn is_bare(message: &[u8]) -> bool {
     }
 }
 
-/// A client with this setting sends the exception to a server of this ORB type (0 for none), over one reference after the
-/// other, and is sent it in these forms. Gives the forms that it sent.
+/// A client with this setting sends the exception to a server with this ORB type (0 for none), by one
+/// reference or another, and gets it back in these forms. Returns the forms that the client sent.
 fn forms_sent(setting: BareExceptions, orb_type: u32, replies: &[(usize, bool)]) -> Vec<bool> {
     let (listener, port) = raw::listen();
     let mut builder = Orb::builder().no_endpoint();
@@ -641,10 +643,10 @@ fn forms_sent(setting: BareExceptions, orb_type: u32, replies: &[(usize, bool)])
 #[test]
 fn a_client_learns_how_a_server_writes_exceptions_in_anys() {
     use BareExceptions::{Auto, No, Yes};
-    // The standard's form to begin with, and then the server's, also through another reference to it.
+    // The client begins with the standard's form, and then uses the server's, for all references to it.
     let replies = [(0, true), (0, true), (0, false), (0, false), (1, true), (1, true)];
     assert_eq!(forms_sent(Auto, 0, &replies), [false, true, true, false, false, true]);
-    // omniORB's C++ library is assumed where its ORB type is, and found to be its Python library.
+    // With omniORB's ORB type the client assumes its C++ library, and finds its Python library.
     assert_eq!(forms_sent(Auto, OMNIORB_ORB_TYPE, &[(0, true), (1, true)]), [true, true]);
     assert_eq!(
         forms_sent(Auto, OMNIORB_ORB_TYPE, &[(0, false), (0, false), (1, false)]),
@@ -656,7 +658,8 @@ fn a_client_learns_how_a_server_writes_exceptions_in_anys() {
     }
 }
 
-/// A server with this setting is sent the exception in these forms over one connection. Gives the forms that it answered in.
+/// A server with this setting gets the exception in these forms over one connection. Returns the forms of
+/// its replies.
 fn forms_answered(setting: BareExceptions, requests: &[bool]) -> Vec<bool> {
     let mut builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap();
     builder.config().bare_exceptions = setting;
@@ -667,7 +670,7 @@ fn forms_answered(setting: BareExceptions, requests: &[bool]) -> Vec<bool> {
         let arguments = request.arguments().unwrap();
         request.reply(arguments.first(), &[])
     };
-    let id = poa.activate_object(dynamic::servant(Arc::new(Whatever(serve)))).unwrap();
+    let id = poa.activate_object(dynamic::servant(Arc::new(UntypedServant(serve)))).unwrap();
     let object = poa.id_to_reference(&id).unwrap();
     let key = object.ior().iiop_profiles().next().unwrap().object_key();
     let mut stream = std::net::TcpStream::connect(&server.published_addresses()[0]).unwrap();
@@ -688,13 +691,15 @@ fn forms_answered(setting: BareExceptions, requests: &[bool]) -> Vec<bool> {
 #[test]
 fn a_server_learns_how_a_client_writes_exceptions_in_anys() {
     use BareExceptions::{Auto, No, Yes};
-    // Its answer is begun before the arguments are read, so what it learns holds from the next request on.
+    // The server begins its reply before it reads the arguments, so what it learns applies from the next
+    // request on.
     assert_eq!(forms_answered(Auto, &[true, true, false, false]), [false, true, true, false]);
     assert_eq!(forms_answered(No, &[true, true]), [false, false]);
     assert_eq!(forms_answered(Yes, &[false, false]), [true, true]);
 }
 
-/// Sun's ORB works in ISO 8859-1, and converts UTF-8: by the standard's order the former is agreed on.
+/// Sun's ORB works in ISO 8859-1 and converts UTF-8. By the standard's order the two sides agree on ISO
+/// 8859-1.
 #[test]
 fn a_client_may_prefer_utf8() {
     let mut sets = CodeSetComponentInfo::ironorb();
@@ -721,7 +726,7 @@ fn a_client_may_prefer_utf8() {
                 request
             });
             let sent = note.invoke().map(drop);
-            client.shutdown(true).unwrap(); // ends the connection if nothing was sent
+            client.shutdown(true).unwrap(); // closes the connection if no request was sent
             (sent, server.join().unwrap())
         })
     };
@@ -729,7 +734,7 @@ fn a_client_may_prefer_utf8() {
     sent.unwrap();
     assert!(request.windows(6).any(|bytes| bytes == "5 \u{20AC}\0".as_bytes()));
     let chosen = CharSet::Utf8.registry_id().to_ne_bytes();
-    assert!(request.windows(4).any(|bytes| bytes == chosen), "the server is told");
+    assert!(request.windows(4).any(|bytes| bytes == chosen), "the request names the code set");
     match send(false).0 {
         Err(DynamicError::System(e)) => {
             assert_eq!(e.kind, SystemExceptionKind::DataConversion);

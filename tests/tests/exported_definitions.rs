@@ -1,4 +1,4 @@
-//! `ironorb ifr export`: IDL that compiles to the same definitions.
+//! `ironorb ifr export` writes IDL that compiles to the same definitions.
 
 use std::collections::BTreeSet;
 
@@ -51,7 +51,7 @@ interface Odd { void run(); };
 "#;
 
 #[test]
-fn what_is_exported_compiles_to_the_same_definitions() {
+fn exported_idl_compiles_to_the_same_definitions() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (first, second) = (path("first.redb"), path("second.redb"));
@@ -67,7 +67,7 @@ fn what_is_exported_compiles_to_the_same_definitions() {
     assert!(different.is_empty(), "{different:#?}");
 }
 
-/// What a store says of each definition: id, kind, name and type.
+/// The definitions of a store: id, kind, name and type.
 fn facts(store: &str) -> BTreeSet<String> {
     let repository = InterfaceRepository::new(Store::open(store).unwrap(), Limits::default());
     let mut facts = BTreeSet::new();
@@ -77,7 +77,7 @@ fn facts(store: &str) -> BTreeSet<String> {
             let record = repository.get(number).unwrap();
             let name = repository.absolute_name(number).unwrap();
             let (kind, ty) = (record.kind(), text(&repository, number));
-            let more = particulars(&repository, &record.body);
+            let more = details(&repository, &record.body);
             facts.insert(format!("{} {kind:?} {name} {} {ty} {more}", record.id, record.version));
             waiting.push(number);
         }
@@ -89,8 +89,8 @@ fn text(repository: &InterfaceRepository, number: DefinitionNumber) -> String {
     repository.type_code(number).map_or_else(|_| String::new(), |type_code| format!("{type_code:?}"))
 }
 
-/// What a TypeCode does not say.
-fn particulars(repository: &InterfaceRepository, body: &Body) -> String {
+/// The details of a definition that its TypeCode lacks.
+fn details(repository: &InterfaceRepository, body: &Body) -> String {
     let text = |number| text(repository, number);
     let texts = |numbers: &[DefinitionNumber]| numbers.iter().map(|&number| text(number)).collect::<Vec<_>>();
     match body {

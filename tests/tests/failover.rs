@@ -1,4 +1,4 @@
-//! Which server a call goes to when there are several, when one sends it elsewhere, and what the caller allows.
+//! The server that a call goes to: with several addresses, forwards, and the policies of the caller.
 
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
@@ -23,7 +23,7 @@ fn server() -> (Orb, ProbeRef) {
     (server, probe)
 }
 
-/// An object behind several addresses, each a server of its own.
+/// A reference to an object with several addresses, each with a server of its own.
 fn at(orb: &Orb, ports: &[u16]) -> ProbeRef {
     let addresses: Vec<String> = ports.iter().map(|port| format!("iiop:1.2@127.0.0.1:{port}")).collect();
     orb.string_to_object(&format!("corbaloc:{}/x", addresses.join(","))).unwrap().narrow_unchecked()
@@ -33,7 +33,7 @@ fn ior_at(port: u16) -> Ior {
     at(&client(), &[port]).object().ior().clone()
 }
 
-/// Values as raw replies have them, big-endian.
+/// Values in the form of raw replies, big-endian.
 fn bytes_of(value: &impl Marshal) -> Vec<u8> {
     let mut bytes = Vec::new();
     let encoding = Encoding { order: ByteOrder::Big, ..Encoding::NATIVE };
@@ -47,7 +47,7 @@ fn exception(kind: SystemExceptionKind, completed: CompletionStatus) -> Vec<u8> 
 
 fn answer(stream: &mut TcpStream, status: u32, contents: &[u8]) -> Vec<u8> {
     let request = raw::read_message(stream);
-    assert!(!request.is_empty(), "the client has gone");
+    assert!(!request.is_empty(), "the client has closed the connection");
     raw::write(stream, &raw::reply(raw::id_of(&request), status, contents));
     request
 }
@@ -59,11 +59,11 @@ const FORWARD: u32 = 3;
 const FORWARD_PERM: u32 = 4;
 const NEEDS_ADDRESSING_MODE: u32 = 5;
 
-/// Nobody listens there, and no other test is given it.
+/// No process listens at this port, and no test gets it.
 const CLOSED_PORT: u16 = 1;
 
-/// The end of the stream, or what the client says before it.
-fn is_goodbye(message: &[u8]) -> bool {
+/// The end of the stream, or the client's CloseConnection before it.
+fn is_close(message: &[u8]) -> bool {
     message.is_empty() || message[7] == raw::CLOSE
 }
 
@@ -73,11 +73,11 @@ fn accept(listener: &TcpListener) -> TcpStream {
 
 fn is_not_called(listener: &TcpListener) {
     listener.set_nonblocking(true).unwrap();
-    assert!(listener.accept().is_err(), "nobody should have connected");
+    assert!(listener.accept().is_err(), "the client has connected");
     listener.set_nonblocking(false).unwrap();
 }
 
-/// An address of this machine that nobody but one test uses, so that its ports stay free when they are closed.
+/// An address of this machine that only one test uses, so that its ports stay free when they are closed.
 fn listen_alone(last_octet: u8) -> (TcpListener, String) {
     let listener = TcpListener::bind(format!("127.0.79.{last_octet}:0")).unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -85,7 +85,7 @@ fn listen_alone(last_octet: u8) -> (TcpListener, String) {
 }
 
 #[test]
-fn an_address_that_fails_is_tried_last_for_a_while() {
+fn a_failed_address_is_tried_last_for_a_while() {
     let (first, first_address) = listen_alone(1);
     let (second, second_port) = raw::listen();
     drop(first);
@@ -101,18 +101,18 @@ fn an_address_that_fails_is_tried_last_for_a_while() {
             (0..3).for_each(|_| drop(answer(&mut stream, RESULT, FORTY_TWO)));
         });
         assert_eq!(probe.add(1, 1).unwrap(), 42);
-        // The first one is back, but the call need not find that out by trying.
+        // The first server is back, but the call need not find that out by trying.
         let first = TcpListener::bind(&first_address).unwrap();
         assert_eq!(probe.add(1, 1).unwrap(), 42);
         is_not_called(&first);
-        // The same from a reference that has never seen it fail.
+        // A reference that has not called the first server skips it too.
         assert_eq!(both().add(1, 1).unwrap(), 42);
         is_not_called(&first);
     });
 }
 
 #[test]
-fn the_first_address_counts_again_after_a_while() {
+fn the_first_address_is_preferred_again_after_a_while() {
     let (second, second_port) = raw::listen();
     let (first, first_address) = listen_alone(2);
     drop(first);
@@ -131,7 +131,7 @@ fn the_first_address_counts_again_after_a_while() {
 }
 
 #[test]
-fn a_server_that_cannot_at_the_moment_is_passed_over() {
+fn a_server_that_replies_transient_is_passed_over() {
     for kind in [SystemExceptionKind::Transient, SystemExceptionKind::ObjAdapter] {
         let (first, first_port) = raw::listen();
         let (second, second_port) = raw::listen();
@@ -148,7 +148,7 @@ fn a_server_that_cannot_at_the_moment_is_passed_over() {
 }
 
 #[test]
-fn what_may_have_been_carried_out_is_not_asked_of_another() {
+fn a_call_that_may_have_been_executed_is_not_sent_to_another_server() {
     for completed in [CompletionStatus::Maybe, CompletionStatus::Yes] {
         let (first, first_port) = raw::listen();
         let (second, second_port) = raw::listen();
@@ -169,7 +169,7 @@ fn what_may_have_been_carried_out_is_not_asked_of_another() {
 }
 
 #[test]
-fn when_no_server_can_the_last_refusal_is_told() {
+fn when_all_servers_refuse_the_caller_gets_the_last_refusal() {
     let (first, first_port) = raw::listen();
     let (second, second_port) = raw::listen();
     let probe = at(&client(), &[first_port, second_port]);
@@ -189,7 +189,7 @@ fn when_no_server_can_the_last_refusal_is_told() {
 }
 
 #[test]
-fn a_forward_for_good_is_what_a_later_one_falls_back_to() {
+fn a_failed_forward_falls_back_to_the_permanent_one() {
     let (original, original_port) = raw::listen();
     let (lasting, lasting_port) = raw::listen();
     let orb = client();
@@ -198,7 +198,7 @@ fn a_forward_for_good_is_what_a_later_one_falls_back_to() {
         scope.spawn(|| {
             let mut stream = accept(&original);
             answer(&mut stream, FORWARD_PERM, &bytes_of(&ior_at(lasting_port)));
-            assert!(is_goodbye(&raw::read_message(&mut stream)), "nothing more is asked here");
+            assert!(is_close(&raw::read_message(&mut stream)), "nothing more is asked here");
         });
         scope.spawn(|| {
             let mut stream = accept(&lasting);
@@ -213,7 +213,7 @@ fn a_forward_for_good_is_what_a_later_one_falls_back_to() {
 }
 
 #[test]
-fn the_addressing_asked_for_is_remembered() {
+fn the_requested_addressing_mode_is_remembered() {
     for (disposition, tag) in [(1u16, [0, 1]), (2, [0, 2])] {
         let (listener, port) = raw::listen();
         let orb = client();
@@ -244,7 +244,7 @@ fn the_addressing_asked_for_is_remembered() {
 }
 
 #[test]
-fn a_server_that_is_never_content_with_the_address_is_not_asked_for_ever() {
+fn requests_for_another_addressing_mode_are_bounded() {
     let (listener, port) = raw::listen();
     let orb = client();
     let probe = at(&orb, &[port]);
@@ -254,7 +254,7 @@ fn a_server_that_is_never_content_with_the_address_is_not_asked_for_ever() {
             let mut asked = 0;
             loop {
                 let request = raw::read_message(&mut stream);
-                if is_goodbye(&request) {
+                if is_close(&request) {
                     return asked;
                 }
                 asked += 1;
@@ -274,7 +274,7 @@ fn rebinding(rebind: Rebind) -> InvocationPolicies {
 }
 
 #[test]
-fn a_way_that_may_not_change_is_kept() {
+fn a_call_without_rebind_refuses_a_forward() {
     for rebind in [Rebind::Transparent, Rebind::NoRebind, Rebind::NoReconnect] {
         let (listener, port) = raw::listen();
         let (other, other_port) = raw::listen();
@@ -289,7 +289,7 @@ fn a_way_that_may_not_change_is_kept() {
                 if rebind == Rebind::Transparent {
                     return;
                 }
-                // An explicit rebind, by a LocateRequest.
+                // An explicit rebind sends a LocateRequest.
                 let request = raw::read_message(&mut stream);
                 assert_eq!(request[7], 3, "LocateRequest");
                 let mut body = raw::id_of(&request).to_vec();
@@ -307,14 +307,14 @@ fn a_way_that_may_not_change_is_kept() {
                 }
                 answer(&mut stream, RESULT, FORTY_TWO);
             });
-            assert_eq!(probe.add(1, 1).unwrap(), 42, "the first call is free to find its way");
+            assert_eq!(probe.add(1, 1).unwrap(), 42, "the first call may bind");
             match rebind {
                 Rebind::Transparent => assert_eq!(probe.add(1, 1).unwrap(), 42),
                 _ => {
                     let e = probe.add(1, 1).unwrap_err();
                     assert_eq!((e.kind, e.completed), (SystemExceptionKind::Rebind, CompletionStatus::No));
                     assert!(probe.object().validate_connection().unwrap());
-                    assert_eq!(probe.add(1, 1).unwrap(), 42, "at the new place");
+                    assert_eq!(probe.add(1, 1).unwrap(), 42, "at the new address");
                 }
             }
         });
@@ -322,7 +322,7 @@ fn a_way_that_may_not_change_is_kept() {
 }
 
 #[test]
-fn a_connection_that_may_not_be_made_anew_is_not() {
+fn a_call_without_reconnect_refuses_a_new_connection() {
     for rebind in [Rebind::NoRebind, Rebind::NoReconnect] {
         let (listener, port) = raw::listen();
         let orb = client();
@@ -345,7 +345,7 @@ fn a_connection_that_may_not_be_made_anew_is_not() {
                 server.join().unwrap();
                 let e = probe.add(1, 1).unwrap_err();
                 assert_eq!((e.kind, e.completed), (SystemExceptionKind::Rebind, CompletionStatus::No));
-                // The nearer level counts.
+                // The policy of the reference overrides that of the thread.
                 let free = probe.object().with_policies(rebinding(Rebind::Transparent));
                 scope.spawn(|| drop(answer(&mut accept(&listener), RESULT, FORTY_TWO)));
                 assert_eq!(ProbeRef::from_object(free).add(1, 1).unwrap(), 42);
@@ -356,7 +356,7 @@ fn a_connection_that_may_not_be_made_anew_is_not() {
 }
 
 #[test]
-fn a_server_that_comes_back_is_found_again() {
+fn a_restarted_server_is_found_again() {
     // An address that no other test uses, so that the port stays free meanwhile.
     let server = Orb::builder().endpoint("iiop://127.0.79.3:0").unwrap().build().unwrap();
     let local: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
@@ -382,7 +382,7 @@ fn scoped(scope: SyncScope) -> InvocationPolicies {
 }
 
 #[test]
-fn a_oneway_waits_for_what_its_scope_says() {
+fn a_oneway_waits_as_its_sync_scope_says() {
     let flags = |scope| {
         let (listener, port) = raw::listen();
         let orb = client();
@@ -407,7 +407,7 @@ fn a_oneway_waits_for_what_its_scope_says() {
 }
 
 #[test]
-fn a_oneway_to_nobody_is_told_where_it_waits() {
+fn an_unreachable_oneway_fails_in_the_scopes_that_wait() {
     let orb = client();
     let probe = at(&orb, &[CLOSED_PORT]);
     let tick = |scope| ProbeRef::from_object(probe.object().with_policies(scoped(scope))).tick();
@@ -430,11 +430,11 @@ fn oneways_of_every_scope_arrive() {
         }
         sent += 100;
         if scope == SyncScope::WithTarget {
-            assert_eq!(local.ticks().unwrap(), sent, "the servant has been called");
+            assert_eq!(local.ticks().unwrap(), sent, "the call has waited for the servant");
         }
         eventually("all arrive", || local.ticks().unwrap() == sent);
     }
-    // An ORB-wide setting, and an exception of the target's.
+    // An ORB-wide setting. The servant's exception comes back.
     orb.set_policies(scoped(SyncScope::WithTarget));
     let gone: ProbeRef = orb.resolve(&local.object().to_ior_string()).unwrap();
     gone.tick().unwrap();
@@ -443,7 +443,7 @@ fn oneways_of_every_scope_arrive() {
 }
 
 #[test]
-fn what_every_object_can_be_asked() {
+fn operations_of_every_object_work() {
     let (_server, local) = server();
     let orb = client();
     let remote: ProbeRef = orb.resolve(&local.object().to_ior_string()).unwrap();
@@ -459,7 +459,7 @@ fn what_every_object_can_be_asked() {
 }
 
 #[test]
-fn old_servers_know_another_name_of_non_existent() {
+fn old_servers_are_asked_by_the_old_name_of_non_existent() {
     let (listener, port) = raw::listen();
     let orb = client();
     let probe = at(&orb, &[port]);
@@ -477,8 +477,8 @@ fn old_servers_know_another_name_of_non_existent() {
 }
 
 #[test]
-fn a_name_stands_for_all_its_addresses() {
-    // `localhost` is the IPv6 address first where there is one; nobody listens there.
+fn all_addresses_of_a_host_name_are_tried() {
+    // `localhost` is the IPv6 address first where there is one. No process listens there.
     let (listener, port) = raw::listen();
     let orb = client();
     let probe: ProbeRef =
@@ -490,7 +490,7 @@ fn a_name_stands_for_all_its_addresses() {
 }
 
 #[test]
-fn one_connection_too_many_takes_the_place_of_one_that_nobody_uses() {
+fn a_new_connection_above_the_limit_closes_an_unused_one() {
     let servers: Vec<_> = (0..4).map(|_| server()).collect();
     let mut builder = Orb::builder().no_endpoint();
     builder.config().client_connections_max = 2;
@@ -515,7 +515,7 @@ fn one_connection_too_many_takes_the_place_of_one_that_nobody_uses() {
 }
 
 #[test]
-fn threads_share_a_connection_when_there_are_no_more_to_be_had() {
+fn threads_share_a_connection_at_the_limit() {
     let server = {
         let mut builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap();
         builder.config().concurrency = ServerConcurrency::LeaderFollowers { threads: 8 };
@@ -527,7 +527,7 @@ fn threads_share_a_connection_when_there_are_no_more_to_be_had() {
     let orb = builder.build().unwrap();
     let probe: ProbeRef = orb.resolve(&local.object().to_ior_string()).unwrap();
     std::thread::scope(|scope| {
-        // None of them is over while another begins, so each connection is in use.
+        // Each call overlaps with the others, so every connection is in use.
         for _ in 0..5 {
             scope.spawn(|| probe.block().unwrap());
         }

@@ -1,4 +1,4 @@
-//! What goes wrong gives the standard exception with the right completion status, and nothing is executed twice.
+//! Failures raise the standard exception with the right completion status, and no operation runs twice.
 
 use std::io::Read;
 use std::time::Duration;
@@ -23,19 +23,22 @@ fn kind_of<T: std::fmt::Debug>(
 }
 
 #[test]
-fn nobody_listens() {
+fn a_call_to_a_closed_port_fails() {
     let (listener, port) = raw::listen();
     drop(listener);
     let e = at(&client(), port).ping().unwrap_err();
     assert_eq!((e.kind, e.completed), (SystemExceptionKind::Transient, CompletionStatus::No));
     let text = e.to_string();
-    assert!(text.contains(&port.to_string()) && text.contains("ping"), "says where and what: {text}");
-    // A oneway that cannot be sent says so as well.
+    assert!(
+        text.contains(&port.to_string()) && text.contains("ping"),
+        "the error names the port and the operation: {text}"
+    );
+    // A oneway that cannot be sent fails too.
     assert_eq!(kind_of(at(&client(), port).tick()).0, SystemExceptionKind::Transient);
 }
 
 #[test]
-fn the_connection_is_lost_while_the_reply_is_awaited() {
+fn a_connection_lost_during_a_call_raises_comm_failure() {
     let (listener, port) = raw::listen();
     std::thread::scope(|scope| {
         let server = scope.spawn(|| {
@@ -56,7 +59,7 @@ fn the_connection_is_lost_while_the_reply_is_awaited() {
 }
 
 #[test]
-fn a_server_that_closes_in_order_is_asked_again() {
+fn a_request_is_sent_again_after_close_connection() {
     let (listener, port) = raw::listen();
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -73,7 +76,7 @@ fn a_server_that_closes_in_order_is_asked_again() {
 }
 
 #[test]
-fn an_idle_connection_that_was_closed_is_made_anew() {
+fn a_closed_idle_connection_is_made_again() {
     let (listener, port) = raw::listen();
     let client = client();
     let (closed, is_closed) = std::sync::mpsc::channel();
@@ -97,7 +100,7 @@ fn an_idle_connection_that_was_closed_is_made_anew() {
 }
 
 #[test]
-fn a_server_that_says_nothing() {
+fn a_call_to_a_silent_server_times_out_and_is_cancelled() {
     let (listener, port) = raw::listen();
     std::thread::scope(|scope| {
         let server = scope.spawn(|| {
@@ -117,12 +120,12 @@ fn a_server_that_says_nothing() {
 }
 
 #[test]
-fn nonsense_instead_of_a_reply() {
+fn garbage_instead_of_a_reply_raises_comm_failure() {
     let cases: [(&[u8], SystemExceptionKind); 4] = [
-        // GIOP compressed: its sender is an ORB, and may have carried the request out.
+        // The magic of compressed GIOP: the peer is an ORB, and may have executed the request.
         (b"ZIOP\x01\x02\x00\x01\x00\x00\x00\x00", SystemExceptionKind::CommFailure),
         (b"GIOP\x09\x09\x00\x01\x00\x00\x00\x00", SystemExceptionKind::CommFailure),
-        // Too large, and in fragments: the rest of it could not be told from what follows.
+        // Too large, and in fragments: the client could not tell the rest of it from the next message.
         (b"GIOP\x01\x02\x02\x01\xff\xff\xff\xff", SystemExceptionKind::CommFailure),
         (b"GIOP\x01\x02\x00\x06\x00\x00\x00\x00", SystemExceptionKind::CommFailure), // MessageError
     ];
@@ -140,9 +143,8 @@ fn nonsense_instead_of_a_reply() {
     }
 }
 
-/// What a client is told that has called a server of this kind, which sends `banner` at once, and `answer` when something
-/// has come.
-fn told_by_a_foreign_server(banner: &[u8], answer: &[u8]) -> SystemException {
+/// The exception of a call to a server that sends `banner` at once, and `answer` after the request.
+fn error_from_a_foreign_server(banner: &[u8], answer: &[u8]) -> SystemException {
     let (listener, port) = raw::listen();
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -159,7 +161,7 @@ fn told_by_a_foreign_server(banner: &[u8], answer: &[u8]) -> SystemException {
 
 #[test]
 fn a_server_of_another_protocol_is_named() {
-    // Whether it sends its bytes at once or when something has come, and however few they are.
+    // The server sends its bytes at once or after the request. A few bytes are enough.
     let cases: [(&[u8], &[u8], &str); 6] = [
         (b"", b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n", "HTTP it seems"),
         (b"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n", b"", "SSH it seems"),
@@ -169,7 +171,7 @@ fn a_server_of_another_protocol_is_named() {
         (b"220 FTP\r\n", b"500 ?\r\n", "SMTP or FTP it seems"),
     ];
     for (banner, answer, words) in cases {
-        let e = told_by_a_foreign_server(banner, answer);
+        let e = error_from_a_foreign_server(banner, answer);
         assert_eq!((e.kind, e.completed), (SystemExceptionKind::CommFailure, CompletionStatus::No), "{e}");
         let text = e.to_string();
         assert!(text.contains(words) && text.contains("the peer does not speak GIOP"), "{text}");
@@ -177,27 +179,27 @@ fn a_server_of_another_protocol_is_named() {
     }
 }
 
-/// A broken ORB may have sent such bytes after it has carried the request out.
+/// A faulty ORB may have sent such bytes after it has executed the request.
 #[test]
-fn bytes_of_no_known_protocol_leave_open_what_has_been_done() {
+fn bytes_of_an_unknown_protocol_mean_completed_maybe() {
     for answer in [&b"-ERR unknown command\r\n"[..], b"\x4a\0\0\0\x0a8.0.36\0\x0b\0\0\0"] {
-        let e = told_by_a_foreign_server(b"", answer);
+        let e = error_from_a_foreign_server(b"", answer);
         assert_eq!((e.kind, e.completed), (SystemExceptionKind::CommFailure, CompletionStatus::Maybe), "{e}");
         assert!(e.to_string().contains("does not start with GIOP"), "{e}");
     }
 }
 
 #[test]
-fn a_server_that_closes_without_a_word_may_have_done_anything() {
-    let e = told_by_a_foreign_server(b"", b"");
+fn a_connection_closed_without_a_reply_means_completed_maybe() {
+    let e = error_from_a_foreign_server(b"", b"");
     assert_eq!((e.kind, e.completed), (SystemExceptionKind::CommFailure, CompletionStatus::Maybe));
     assert!(e.to_string().contains("had not sent anything"), "{e}");
     assert!(e.to_string().contains("may have been carried out"), "{e}");
 }
 
-/// A peer that has spoken GIOP before is an ORB, whatever it sends now.
+/// A peer that has sent GIOP before is an ORB, whatever it sends now.
 #[test]
-fn an_orb_that_sends_nonsense_may_have_carried_the_request_out() {
+fn garbage_from_an_orb_means_completed_maybe() {
     let (listener, port) = raw::listen();
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -216,16 +218,17 @@ fn an_orb_that_sends_nonsense_may_have_carried_the_request_out() {
     });
 }
 
-/// 9.4.1, 9.4.8: a server that does not know a version says so in the highest one that it knows.
+/// CORBA 3.3 part 2, 9.4.1 and 9.4.8: a server that does not know a version replies in the highest one that
+/// it knows.
 #[test]
-fn versions_that_there_are_not_are_answered_with_message_error_of_1_2() {
+fn unknown_versions_are_answered_with_message_error_of_1_2() {
     use std::io::Write;
     let server = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
     let probe: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
     let key = probe.object().ior().iiop_profiles().next().unwrap().object_key().to_vec();
     let address = server.published_addresses()[0].clone();
     for (major, minor) in [(1, 3), (1, 4), (1, 7), (1, 255), (0, 2), (2, 0), (2, 2)] {
-        // A request that is right in 1.2.
+        // A body that would be valid in GIOP 1.2.
         let mut body =
             [&[0, 0, 0, 7, 3, 0, 0, 0, 0, 0, 0, 0][..], &(key.len() as u32).to_be_bytes()].concat();
         body.extend_from_slice(&key);
@@ -236,20 +239,20 @@ fn versions_that_there_are_not_are_answered_with_message_error_of_1_2() {
         let mut stream = std::net::TcpStream::connect(&address).unwrap();
         stream.write_all(&request).unwrap();
         let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).unwrap(); // the server closes
+        stream.read_to_end(&mut answer).unwrap(); // the server closes the connection
         assert_eq!(answer[..6], *b"GIOP\x01\x02", "GIOP {major}.{minor}");
         assert_eq!((answer.len(), answer[7]), (12, 6), "GIOP {major}.{minor}: a MessageError");
-        // The client tells its caller.
+        // The client reports the unknown version.
         let mut reply = b"GIOP".to_vec();
         reply.extend_from_slice(&[major, minor, 0, 1, 0, 0, 0, 0]);
-        let e = told_by_a_foreign_server(b"", &reply);
+        let e = error_from_a_foreign_server(b"", &reply);
         assert_eq!((e.kind, e.completed), (SystemExceptionKind::CommFailure, CompletionStatus::Maybe));
         assert!(e.to_string().contains("the GIOP version is none of 1.0, 1.1 and 1.2"), "{e}");
     }
 }
 
 #[test]
-fn a_reply_that_is_no_long() {
+fn a_reply_that_is_too_short_raises_marshal() {
     let (listener, port) = raw::listen();
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -262,12 +265,12 @@ fn a_reply_that_is_no_long() {
         let client = client();
         let probe = at(&client, port);
         assert_eq!(kind_of(probe.add(1, 2)), (SystemExceptionKind::Marshal, CompletionStatus::Yes));
-        assert_eq!(probe.add(1, 2).unwrap(), 7, "the connection is as good as before");
+        assert_eq!(probe.add(1, 2).unwrap(), 7, "the connection is still in use");
     });
 }
 
 #[test]
-fn an_exception_that_the_operation_does_not_declare() {
+fn an_undeclared_exception_becomes_unknown() {
     let (listener, port) = raw::listen();
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -282,7 +285,7 @@ fn an_exception_that_the_operation_does_not_declare() {
 }
 
 #[test]
-fn nonsense_sent_to_a_server_hurts_nobody_else() {
+fn garbage_sent_to_a_server_does_not_harm_others() {
     use std::io::Write;
     let server = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
     let probe: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
@@ -302,14 +305,14 @@ fn nonsense_sent_to_a_server_hurts_nobody_else() {
         stream.write_all(bytes).unwrap();
         stream.shutdown(std::net::Shutdown::Write).unwrap();
         let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).unwrap(); // the server closes
+        stream.read_to_end(&mut answer).unwrap(); // the server closes the connection
         assert!(answer.is_empty() || answer.starts_with(b"GIOP"));
         remote.ping().unwrap();
     }
 }
 
 #[test]
-fn peers_that_do_not_read_stop_nobody_else() {
+fn peers_that_do_not_read_do_not_stop_others() {
     use std::io::Write;
     const THREADS: usize = 2;
     let server = Orb::builder()
@@ -320,7 +323,8 @@ fn peers_that_do_not_read_stop_nobody_else() {
         .unwrap();
     let probe: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
     let key = probe.object().ior().iiop_profiles().next().unwrap().object_key().to_vec();
-    // reflect() of more than sockets hold, from peers that send all of it and read nothing.
+    // Calls of reflect() with more data than the sockets hold, from peers that send all of it and read
+    // nothing.
     let mut body = [0, 0, 0, 1, 3, 0, 0, 0, 0, 0, 0, 0].to_vec();
     body.extend((key.len() as u32).to_be_bytes());
     body.extend(&key);
@@ -343,7 +347,7 @@ fn peers_that_do_not_read_stop_nobody_else() {
     for i in 0..20 {
         assert_eq!(remote.with_timeout(Some(Duration::from_secs(10))).add(i, 1).unwrap(), i + 1);
     }
-    // Who reads after all gets the whole reply, and is served again.
+    // A peer that reads after all gets the whole reply, and is served again.
     let stream = &mut deaf[0];
     assert_eq!(raw::read_message(stream).len(), 24 + 4 + (20 << 20));
     stream.write_all(&request).unwrap();
@@ -353,7 +357,7 @@ fn peers_that_do_not_read_stop_nobody_else() {
 }
 
 #[test]
-fn shutting_down_finishes_what_is_being_served() {
+fn a_shutdown_finishes_requests_in_progress() {
     let server = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
     let local: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
     let client = client();
@@ -387,7 +391,7 @@ fn dropping_the_orb_stops_serving() {
 }
 
 #[test]
-fn a_server_says_why_where_it_is_allowed_to() {
+fn a_server_sends_exception_details_only_where_configured() {
     for allowed in [false, true] {
         let mut builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap();
         builder.config().connection.exception_details = allowed;
@@ -395,7 +399,7 @@ fn a_server_says_why_where_it_is_allowed_to() {
         let probe: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
         let client = client();
         let remote: ProbeRef = client.resolve(&probe.object().to_ior_string()).unwrap();
-        // The servant gives more than its type allows, which only the server knows.
+        // The servant's result exceeds the bound of its type, which only the server notices.
         let e = remote.shorten("far too long for it").unwrap_err();
         assert_eq!(e.kind, SystemExceptionKind::BadParam);
         let says = e.detail().unwrap_or_default().contains("exceeds its bound");

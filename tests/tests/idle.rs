@@ -1,7 +1,7 @@
-//! What connections at rest take in the server, by what is asked of the allocator: nothing but themselves where no thread
-//! belongs to them.
+//! The memory of idle connections in the server, measured by what is asked of the allocator: their buffers
+//! are released where no thread belongs to them.
 
-// A counting allocator cannot be written without it.
+// A counting allocator is unsafe code.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -20,41 +20,42 @@ static BYTES: AtomicIsize = AtomicIsize::new(0);
 
 struct Counting;
 
-// SAFETY: all of it is the system's allocator; the counter is beside it.
+// SAFETY: every call goes to the system's allocator. The counter does not touch the memory.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         BYTES.fetch_add(layout.size() as isize, Ordering::Relaxed);
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller keeps the contract of `GlobalAlloc::alloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         BYTES.fetch_add(layout.size() as isize, Ordering::Relaxed);
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller keeps the contract of `GlobalAlloc::alloc_zeroed`.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
         BYTES.fetch_sub(layout.size() as isize, Ordering::Relaxed);
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller keeps the contract of `GlobalAlloc::dealloc`.
         unsafe { System.dealloc(place, layout) }
     }
 }
 
 const CONNECTIONS: usize = 200;
 
-/// One test, for it counts what all of the process takes.
+/// One test, because it measures the memory of the whole process.
 #[test]
-fn connections_at_rest_give_their_buffers_up() {
+fn idle_connections_release_their_buffers() {
     for (concurrency, bytes_max) in [
         (ServerConcurrency::LeaderFollowers { threads: 2 }, 4 << 10),
         (ServerConcurrency::Reactor, 4 << 10),
         (ServerConcurrency::Hybrid { threads_max: 4 }, 4 << 10),
-        // A buffer for what comes next, and the thread's. It keeps those of larger messages, too, as it waits with them.
+        // A read buffer, and the thread's own memory. The thread waits with its buffers, so it keeps those
+        // of larger messages too.
         (ServerConcurrency::ThreadPerConnection, 40 << 10),
     ] {
         let mut builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().concurrency(concurrency);
-        builder.config().message_timeout = Some(Duration::from_millis(80)); // so that rest is looked for often
+        builder.config().message_timeout = Some(Duration::from_millis(80)); // so that the server looks for idle connections often
         let server = builder.build().unwrap();
         let probe: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
         let mut blob = 50_000u32.to_be_bytes().to_vec();
@@ -76,7 +77,7 @@ fn connections_at_rest_give_their_buffers_up() {
         let each = || (BYTES.load(Ordering::Relaxed) - before) / CONNECTIONS as isize;
         eventually(&format!("{concurrency:?}: at most {bytes_max} bytes each"), || each() <= bytes_max);
         println!("{concurrency:?}: {} bytes for each connection at rest", each());
-        // They are served as before.
+        // Idle connections are served as before.
         for stream in &mut streams {
             raw::write(stream, &large);
             assert_eq!(raw::read_message(stream)[7], 1, "a Reply");
