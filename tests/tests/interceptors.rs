@@ -1,4 +1,4 @@
-//! Interceptors see every request, carry contexts along, and can change how it ends.
+//! Interceptors see every request, carry service contexts, and can change the outcome of a request.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,10 +12,10 @@ use ironorb::{
 use ironorb_tests::testing::{Probe, ProbeAsync, ProbeRef};
 use ironorb_tests::{Probing, eventually};
 
-/// A context id of our own.
+/// A service context id of the tests.
 const CONTEXT: u32 = 0x494F_0042;
 
-/// What interceptors of one test have seen, in order.
+/// What the interceptors of one test have seen, in order.
 type Log = Arc<Mutex<Vec<String>>>;
 
 fn note(log: &Log, what: String) {
@@ -26,15 +26,15 @@ fn taken(log: &Log) -> Vec<String> {
     std::mem::take(&mut log.lock().unwrap())
 }
 
-/// Writes down what it sees, and what to do instead of nothing.
+/// Records what it sees, and interrupts where the test says so.
 #[derive(Default)]
 struct Witness {
     name: &'static str,
     log: Log,
-    /// At `send_request` or `receive_request_service_contexts` of this operation.
+    /// Interrupts `send_request` or `receive_request_service_contexts` of this operation.
     interrupt: Option<(&'static str, Interrupt)>,
-    /// At `receive_exception` or `send_exception`.
-    soften: Option<Interrupt>,
+    /// Interrupts `receive_exception` or `send_exception`.
+    replacement: Option<Interrupt>,
 }
 
 impl Witness {
@@ -49,8 +49,8 @@ impl Witness {
         }
     }
 
-    fn softened(&self) -> Result<(), Interrupt> {
-        self.soften.clone().map_or(Ok(()), Err)
+    fn replaced(&self) -> Result<(), Interrupt> {
+        self.replacement.clone().map_or(Ok(()), Err)
     }
 }
 
@@ -71,7 +71,7 @@ impl ClientInterceptor for Witness {
     fn receive_exception(&self, request: &ClientRequestInfo) -> Result<(), Interrupt> {
         let id = request.received_exception_id().unwrap();
         note(&self.log, format!("{} exception {id}", self.name));
-        self.softened()
+        self.replaced()
     }
 
     fn receive_other(&self, request: &ClientRequestInfo) -> Result<(), Interrupt> {
@@ -82,7 +82,7 @@ impl ClientInterceptor for Witness {
 
 impl ServerInterceptor for Witness {
     fn receive_request_service_contexts(&self, request: &mut ServerRequestInfo) -> Result<(), Interrupt> {
-        assert_eq!(request.object_id(), None, "the servant is not known yet");
+        assert_eq!(request.object_id(), None, "the servant is found later");
         let context = request.request_service_context(CONTEXT).map(<[u8]>::to_vec).unwrap_or_default();
         let operation = String::from_utf8(request.operation().to_vec()).unwrap();
         let context = String::from_utf8(context).unwrap();
@@ -104,7 +104,7 @@ impl ServerInterceptor for Witness {
 
     fn send_exception(&self, request: &mut ServerRequestInfo) -> Result<(), Interrupt> {
         note(&self.log, format!("{} raises {}", self.name, request.sending_exception_id().unwrap()));
-        self.softened()
+        self.replaced()
     }
 
     fn send_other(&self, request: &mut ServerRequestInfo) -> Result<(), Interrupt> {
@@ -117,7 +117,7 @@ fn listening() -> ironorb::OrbBuilder {
     Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap()
 }
 
-/// The same object as a client sees it.
+/// The object's reference in the client.
 fn seen_by(client: &Orb, object: &ObjectRef) -> ProbeRef {
     client.string_to_object(&object.to_ior_string()).unwrap().narrow_unchecked()
 }
@@ -132,7 +132,7 @@ fn no_permission() -> SystemException {
 }
 
 #[test]
-fn points_are_called_in_order_and_contexts_travel_both_ways() {
+fn points_are_called_in_order_with_the_contexts_of_both_sides() {
     let (ours, theirs) = (Log::default(), Log::default());
     let server = listening()
         .server_interceptor(Witness::new("s1", &theirs))
@@ -148,8 +148,8 @@ fn points_are_called_in_order_and_contexts_travel_both_ways() {
     let probe = probe(&server, &client);
 
     assert_eq!(probe.add(2, 3).unwrap(), 5);
-    // The second client's context was refused, for the first had one of that id; the first server's replaced the
-    // second's.
+    // The context of c2 was refused, because c1 had added one with the same id. The context of s1 replaced
+    // that of s2.
     assert_eq!(
         taken(&ours),
         ["c1 send add", "c2 send add", "c2 reply Successful \"s1\"", "c1 reply Successful \"s1\""]
@@ -183,7 +183,7 @@ fn points_are_called_in_order_and_contexts_travel_both_ways() {
 }
 
 #[test]
-fn those_that_let_a_request_pass_are_told_when_another_does_not() {
+fn interceptors_that_let_a_request_pass_see_its_interruption() {
     let log = Log::default();
     let second = Witness { interrupt: Some(("ping", no_permission().into())), ..Witness::new("c2", &log) };
     let server = listening().build().unwrap();
@@ -203,7 +203,7 @@ fn those_that_let_a_request_pass_are_told_when_another_does_not() {
 }
 
 #[test]
-fn a_server_refuses_or_forwards_before_the_servant_is_asked() {
+fn an_interceptor_refuses_or_forwards_before_the_upcall() {
     let (log, ours) = (Log::default(), Log::default());
     let elsewhere = listening().build().unwrap();
     let refuge: ProbeRef = elsewhere.root_poa().activate(Probing::default()).unwrap();
@@ -227,7 +227,7 @@ fn a_server_refuses_or_forwards_before_the_servant_is_asked() {
 
     assert_eq!(probe.label().unwrap(), "refuge");
     assert_eq!(taken(&log)[3..], ["s2 other LocationForward", "s1 other LocationForward"]);
-    // The request ended for the client's interceptors, and another began.
+    // The request ended for the client's interceptors, and a new one began.
     assert_eq!(
         taken(&ours),
         ["c send _get_label", "c other LocationForward", "c send _get_label", "c reply Successful \"\""]
@@ -235,10 +235,10 @@ fn a_server_refuses_or_forwards_before_the_servant_is_asked() {
 }
 
 #[test]
-fn an_exception_is_changed_on_its_way() {
+fn an_interceptor_replaces_an_exception() {
     let log = Log::default();
     let server = listening()
-        .server_interceptor(Witness { soften: Some(no_permission().into()), ..Witness::new("s", &log) })
+        .server_interceptor(Witness { replacement: Some(no_permission().into()), ..Witness::new("s", &log) })
         .build()
         .unwrap();
     let plain = Orb::builder().no_endpoint().build().unwrap();
@@ -247,14 +247,14 @@ fn an_exception_is_changed_on_its_way() {
         other => panic!("{other:?}"),
     }
 
-    // A client may even send the request elsewhere after an exception.
+    // A client's interceptor may even send the request to another object after an exception.
     let other: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
     let client = Orb::builder().no_endpoint();
     let healthy = listening().build().unwrap();
     let refuge: ProbeRef = healthy.root_poa().activate(Probing::default()).unwrap();
     let forward = Interrupt::Forward(refuge.object().clone());
     let client = client
-        .client_interceptor(Witness { soften: Some(forward), ..Witness::new("c", &log) })
+        .client_interceptor(Witness { replacement: Some(forward), ..Witness::new("c", &log) })
         .build()
         .unwrap();
     let probe = seen_by(&client, other.object());
@@ -262,7 +262,7 @@ fn an_exception_is_changed_on_its_way() {
     assert_eq!(probe.add(1, 1).unwrap(), 2);
 }
 
-/// Puts the request's context into a slot, for the servant's calls to carry on.
+/// Puts the request's context into a slot, so that calls of the servant carry it on.
 struct Carrier(SlotId);
 
 impl ServerInterceptor for Carrier {
@@ -285,8 +285,8 @@ impl ClientInterceptor for Carrier {
 
 #[test]
 fn slots_carry_data_from_the_application_to_the_servant() {
-    struct Teller(SlotId, Arc<Mutex<String>>);
-    impl ServerInterceptor for Teller {
+    struct SlotReader(SlotId, Arc<Mutex<String>>);
+    impl ServerInterceptor for SlotReader {
         fn receive_request(&self, request: &mut ServerRequestInfo) -> Result<(), Interrupt> {
             *self.1.lock().unwrap() = request.slot(self.0).extract().unwrap_or_default();
             Ok(())
@@ -296,7 +296,7 @@ fn slots_carry_data_from_the_application_to_the_servant() {
     let told = Arc::new(Mutex::new(String::new()));
     let server = listening()
         .server_interceptor(Carrier(slot))
-        .server_interceptor(Teller(slot, told.clone()))
+        .server_interceptor(SlotReader(slot, told.clone()))
         .build()
         .unwrap();
     let client = Orb::builder().no_endpoint().client_interceptor(Carrier(slot)).build().unwrap();
@@ -311,7 +311,7 @@ fn slots_carry_data_from_the_application_to_the_servant() {
     assert_eq!(*told.lock().unwrap(), "", "slots of one request are not seen by the next");
 }
 
-/// Tells its slot as its label.
+/// Serves `label` with the contents of its slot.
 struct MainThreadProbe(SlotId);
 
 impl ironorb::Servant for MainThreadProbe {
@@ -374,7 +374,7 @@ fn references_carry_what_ior_interceptors_add() {
 }
 
 #[test]
-fn asynchronous_calls_pass_the_interceptors_too() {
+fn interceptors_see_asynchronous_calls() {
     let log = Log::default();
     let server = listening().build().unwrap();
     let client = Orb::builder().no_endpoint().client_interceptor(Witness::new("c", &log)).build().unwrap();

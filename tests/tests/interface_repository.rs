@@ -1,4 +1,4 @@
-//! `ironorb ifr` as a process: loaded while it serves, killed, looked at again.
+//! `ironorb ifr` as a process: loaded while it serves, killed, and started again.
 
 use ironorb_tests::command::{ServingProcess, run};
 
@@ -11,7 +11,7 @@ fn ask<'a>(serving: &'a ServingProcess, command: &'a str, rest: &[&'a str]) -> V
 }
 
 #[test]
-fn what_was_loaded_while_it_served_survives_a_kill() {
+fn definitions_loaded_while_serving_survive_a_kill() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (store, types, bank) = (path("store"), path("types.idl"), path("bank.idl"));
@@ -52,7 +52,7 @@ fn what_was_loaded_while_it_served_survives_a_kill() {
 }
 
 #[test]
-fn a_damaged_store_is_told_and_left_alone() {
+fn a_damaged_store_is_reported_and_not_changed() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (store, idl) = (path("store"), path("some.idl"));
@@ -75,7 +75,7 @@ fn a_damaged_store_is_told_and_left_alone() {
         assert!(told.contains("is damaged") || told.contains("is not a store"), "{name}: {told}");
         assert!(told.contains(name), "{told}");
     }
-    // The whole one is still good.
+    // The undamaged store is still valid.
     let again = run(["ifr", "load", "--store", &store, &idl]).expect();
     assert!(again.contains("0 added, 2 updated"), "{again}");
 }

@@ -1,5 +1,5 @@
-//! `ironorb bench latency` as a user runs it: every way of calling reaches every object, and the files say what was
-//! measured. Nothing here looks at a time.
+//! `ironorb bench latency` on the command line. Every kind of call reaches every object, and the files say
+//! what was measured. The tests compare no times.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 const QUICK: [&str; 8] = ["bench", "latency", "--quick", "--repetitions", "2", "--calls", "20", "--peers"];
 
 #[test]
-fn every_way_is_measured_and_told() {
+fn every_kind_of_call_is_measured_and_reported() {
     let folder = tempfile::tempdir().unwrap();
     let (json, html) = (folder.path().join("rows.json"), folder.path().join("page.html"));
     let files = ["--json", json.to_str().unwrap(), "--html", html.to_str().unwrap()];
@@ -45,13 +45,14 @@ fn every_way_is_measured_and_told() {
     assert_eq!(of_kind("paper").count(), 5);
     assert!(out.contains("random") && out.contains("concurrency=pool:2"), "{out}");
     let page = std::fs::read_to_string(&html).unwrap();
-    // Void against objects; structs against units, for each number of objects.
+    // Void: a chart over the number of objects. Structs: a chart over their length, for each number of
+    // objects.
     assert_eq!(page.matches("<svg").count(), 3 * 2 + 3 * 2 * 2);
     assert!(!page.contains("src=") && !page.contains("href="));
 }
 
 #[test]
-fn many_objects_are_compared_with_one_of_them() {
+fn many_objects_are_compared_with_one() {
     let folder = tempfile::tempdir().unwrap();
     let json = folder.path().join("rows.json");
     let choice = ["ironorb", "--types=void", "--objects=1000", "--json", json.to_str().unwrap()];
@@ -59,23 +60,23 @@ fn many_objects_are_compared_with_one_of_them() {
     let text = std::fs::read_to_string(&json).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let compared = lines.iter().filter(|line| line["over_one"].is_object());
-    // Every invocation of twoways; oneways are not compared.
+    // Every invocation of twoways. Oneways are not compared.
     assert_eq!(compared.count(), 3);
     let activation = lines.iter().find(|line| line["kind"] == "activation").unwrap();
-    // The first is made before anything is measured.
+    // The first object is activated before the measurement.
     assert_eq!((activation["objects"].as_u64(), activation["activated"].as_u64()), (Some(1000), Some(999)));
     let targets: Vec<&Value> = lines.iter().filter(|line| line["kind"] == "target").collect();
     assert_eq!(targets.len(), 3, "{targets:?}");
     for target in targets {
         assert!(out.contains(target["target"].as_str().unwrap()), "{target} is not in the table");
         assert!(target["figure"].is_number() && target["bound"].is_number(), "{target}");
-        // A quick run judges nothing.
+        // A quick run does not judge its figures.
         assert!(target["met"].is_null() && target["quick"] == true, "{target}");
     }
 }
 
 #[test]
-fn strategies_are_compared_in_calls_and_alone() {
+fn strategies_are_compared_by_calls_and_by_lookups() {
     let folder = tempfile::tempdir().unwrap();
     let (json, html) = (folder.path().join("rows.json"), folder.path().join("page.html"));
     let files = ["--json", json.to_str().unwrap(), "--html", html.to_str().unwrap()];
@@ -84,7 +85,7 @@ fn strategies_are_compared_in_calls_and_alone() {
     let out = run([&QUICK[..], &choice, &files].concat()).expect();
     let text = std::fs::read_to_string(&json).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    // The defaults and each other way, by calls.
+    // The defaults, and each alternative on its own, measured by calls.
     assert_eq!(lines.iter().filter(|line| line["kind"] == "latency").count(), 1 + 6);
     let lookups: Vec<&Value> = lines.iter().filter(|line| line["kind"] == "lookup").collect();
     for (among, strategies) in [("operations", 4), ("objects", 4), ("adapters", 4), ("levels", 4)] {
@@ -102,7 +103,7 @@ fn strategies_are_compared_in_calls_and_alone() {
 }
 
 #[test]
-fn what_no_orb_takes_is_refused_before_anything_is_measured() {
+fn invalid_options_are_refused_before_the_measurement() {
     for (choice, why) in [
         (["--with=colour=red", "--types=void"], "colour"),
         (["--with=concurrency", "--types=void"], "NAME=VALUE"),

@@ -1,4 +1,5 @@
-//! What has ended leaves no descriptors and no threads behind. One test, because it counts those of the whole process.
+//! ORBs and connections that have ended leave no descriptors and no threads behind. One test, because it
+//! counts those of the whole process.
 
 use ironorb::{Orb, TypedRef};
 use ironorb_tests::testing::{Probe, ProbeAsync, ProbeRef};
@@ -19,7 +20,7 @@ fn server() -> (Orb, ProbeRef) {
 }
 
 #[test]
-fn orbs_and_peers_come_and_go() {
+fn orbs_and_peers_leave_no_descriptors_and_threads_behind() {
     let client = Orb::builder().no_endpoint().build().unwrap();
     let before = descriptors();
     for round in 0..50 {
@@ -37,10 +38,10 @@ fn orbs_and_peers_come_and_go() {
         remote.ping().unwrap();
         orb.shutdown(true).unwrap();
     }
-    // Dead connections are looked for when the number of endpoints has doubled.
+    // The ORB looks for dead connections when the number of endpoints has doubled.
     eventually("connections to peers that have gone are closed", || descriptors() < before + PEERS / 2);
 
-    // Clients that call without waiting have threads, and take them along.
+    // Asynchronous clients have threads, which end with them.
     let (_orb, probe) = server();
     let url = format!("corbaloc:iiop:1.2@localhost:{}/none", port_of(&probe));
     probe.ping().unwrap();

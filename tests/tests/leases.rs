@@ -1,5 +1,6 @@
-//! Calls within a process go by leases that references keep. Servants that have nothing to drop are in them, so these must
-//! never be called once their object has ended, whoever has which clone of the reference.
+//! Calls within a process use collocated bindings, which references keep. A binding may contain a servant
+//! that has no destructor. Such a servant must not be called after its object's deactivation, through any
+//! clone of the reference.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -9,7 +10,7 @@ use ironorb::poa::{ManagerState, PoaCurrent, PoaError, PoaPolicies};
 use ironorb::{Orb, Poa, SystemException, SystemExceptionKind};
 use ironorb_tests::testing::{Unrelated, UnrelatedRef};
 
-/// A servant without anything to drop.
+/// A servant without a destructor.
 struct Plain(fn() -> Result<(), SystemException>);
 
 impl Unrelated for Plain {
@@ -29,11 +30,11 @@ fn current_id() -> Option<String> {
     PoaCurrent.object_id().map(|id| String::from_utf8_lossy(id.as_bytes()).into_owned())
 }
 
-/// Enough for a lease.
+/// Enough calls to make a binding.
 const OFTEN: usize = 20;
 
 #[test]
-fn an_object_that_comes_back_is_its_new_servant_each_time() {
+fn a_reactivated_object_is_served_by_its_new_servant() {
     static ODD: AtomicU32 = AtomicU32::new(0);
     static EVEN: AtomicU32 = AtomicU32::new(0);
     fn odd() -> Result<(), SystemException> {
@@ -72,11 +73,11 @@ fn an_object_that_comes_back_is_its_new_servant_each_time() {
 }
 
 #[test]
-fn calls_nest_in_themselves_and_end_with_a_panic() {
+fn bound_calls_nest_and_survive_a_panic() {
     static ITSELF: OnceLock<UnrelatedRef> = OnceLock::new();
     static LEFT: AtomicU32 = AtomicU32::new(0);
     static ENDS_WELL: AtomicBool = AtomicBool::new(true);
-    fn further_in() -> Result<(), SystemException> {
+    fn nested() -> Result<(), SystemException> {
         assert_eq!(current_id().as_deref(), Some("itself"));
         let left = LEFT.load(Ordering::SeqCst);
         if left == 0 {
@@ -89,10 +90,10 @@ fn calls_nest_in_themselves_and_end_with_a_panic() {
         ended
     }
     let (orb, poa) = server();
-    let itself = poa.activate_with_id("itself", Plain(further_in)).unwrap();
+    let itself = poa.activate_with_id("itself", Plain(nested)).unwrap();
     let itself = ITSELF.get_or_init(|| itself);
     for round in 0..OFTEN as u32 {
-        // Further in than marks have places.
+        // More nested calls than there are activity slots.
         LEFT.store(2 * round, Ordering::SeqCst);
         itself.nothing().unwrap();
         assert_eq!(current_id(), None);
@@ -108,7 +109,7 @@ fn calls_nest_in_themselves_and_end_with_a_panic() {
 }
 
 #[test]
-fn whoever_ends_something_waits_for_such_calls_while_others_go_on() {
+fn holding_requests_waits_for_bound_calls_while_other_calls_go_on() {
     static HELD: Mutex<()> = Mutex::new(());
     static ENTERED: AtomicU32 = AtomicU32::new(0);
     static BLOCKS: AtomicBool = AtomicBool::new(false);
@@ -135,7 +136,7 @@ fn whoever_ends_something_waits_for_such_calls_while_others_go_on() {
     (0..OFTEN).for_each(|_| slow.nothing().unwrap());
     let (is_over, waits) = (AtomicBool::new(false), 20);
     thread::scope(|scope| {
-        // Makes its lease new whenever it has ended, all the time.
+        // Renews its binding all the time, whenever the binding has ended.
         scope.spawn(|| {
             while !is_over.load(Ordering::SeqCst) {
                 quick.nothing().unwrap();
@@ -155,7 +156,7 @@ fn whoever_ends_something_waits_for_such_calls_while_others_go_on() {
                 thread::yield_now();
             }
             assert!(!wait.is_finished());
-            // Active again for those who come: also these leases are new then.
+            // Active again, so that later calls make new bindings.
             drop(hold);
             wait.join().unwrap().unwrap();
             call.join().unwrap();

@@ -45,37 +45,37 @@ fn is_refused(refusal: &SystemException) -> bool {
     what == (SystemExceptionKind::Transient, MinorCode::TRANSIENT_DISCARDED, CompletionStatus::No)
 }
 
-/// The kind of system exception that a raw reply has; `None` for results.
+/// The kind of system exception in a raw reply; `None` for results.
 fn exception_of(reply: &[u8]) -> Option<String> {
     assert_eq!(reply[7], 1, "a Reply");
     let number = |at: usize| {
         let bytes: [u8; 4] = reply[at..at + 4].try_into().unwrap();
         if reply[6] & 1 != 0 { u32::from_le_bytes(bytes) } else { u32::from_be_bytes(bytes) }
     };
-    assert_eq!(number(20), 0, "no contexts");
+    assert_eq!(number(20), 0, "no service contexts");
     // The length counts the final NUL.
     let id = || String::from_utf8_lossy(&reply[28..27 + number(24) as usize]).into_owned();
     (number(16) == 2).then(id)
 }
 
 #[test]
-fn servants_that_block_are_no_more_than_there_may_be() {
+fn blocked_servants_are_bounded_by_server_requests_max() {
     for concurrency in ALL {
         if concurrency == ServerConcurrency::Reactor {
-            continue; // where one blocks nobody is served
+            continue; // a blocked servant blocks the reactor
         }
         let server = builder(concurrency, |config| config.server_requests_max = Some(2)).build().unwrap();
         let probe: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
         let clients: Vec<_> = (0..3).map(|_| client(&probe)).collect();
         std::thread::scope(|scope| {
             let blocked: Vec<_> = clients[..2].iter().map(|(_, it)| scope.spawn(|| it.block())).collect();
-            // Calls within the process are not counted.
+            // Calls within the process do not count.
             eventually("two servants block", || probe.blocked().unwrap() == 2);
             let (_, third) = &clients[2];
             for _ in 0..3 {
                 assert!(is_refused(&third.block().unwrap_err()), "{concurrency:?}");
             }
-            third.tick().unwrap(); // nobody hears that it is dropped, but the next call is behind it
+            third.tick().unwrap(); // no reply says that it is dropped, but the next call follows it
             assert!(is_refused(&third.ping().unwrap_err()), "{concurrency:?}");
             assert_eq!((probe.blocked().unwrap(), probe.ticks().unwrap()), (2, 0), "{concurrency:?}");
             probe.release().unwrap();
@@ -88,7 +88,7 @@ fn servants_that_block_are_no_more_than_there_may_be() {
 
 type Parked = (i32, Reply<i32, SystemException>);
 
-/// Keeps what `add` is asked.
+/// Keeps the replies of `add`.
 struct Parking(Arc<Mutex<Vec<Parked>>>);
 
 impl Servant for Parking {
@@ -115,7 +115,7 @@ fn parking(server: &Orb) -> (Arc<Mutex<Vec<Parked>>>, ProbeRef) {
 }
 
 #[test]
-fn requests_that_are_answered_later_count_until_they_are() {
+fn deferred_requests_count_until_they_are_answered() {
     for concurrency in ALL {
         let server = builder(concurrency, |config| config.server_requests_max = Some(2)).build().unwrap();
         let (parked, probe) = parking(&server);
@@ -123,11 +123,11 @@ fn requests_that_are_answered_later_count_until_they_are() {
         for round in 0..3 {
             let waiting = [remote.add_async(round, 1), remote.add_async(round, 2)];
             eventually("two are parked", || parked.lock().unwrap().len() == 2);
-            // Their upcalls may be on their way out.
+            // The server may still be finishing the upcalls.
             for _ in 0..2 {
                 assert!(is_refused(&remote.add(round, 3).unwrap_err()), "{concurrency:?}");
             }
-            // One that is given up is no less over than one that is answered.
+            // A dropped reply ends its request as an answer does.
             let mut two = std::mem::take(&mut *parked.lock().unwrap());
             let (sum, reply) = two.remove(0);
             reply.send(Ok(sum));
@@ -144,9 +144,9 @@ fn requests_that_are_answered_later_count_until_they_are() {
     }
 }
 
-/// The driver without sockets counts as the others do.
+/// The driver without sockets counts requests in flight too.
 #[test]
-fn the_engine_counts_them_too() {
+fn the_engine_counts_requests_in_flight() {
     let mut builder = Orb::builder().no_endpoint().publish("127.0.0.1:1");
     builder.config().server_requests_max = Some(1);
     let orb = builder.build().unwrap();
@@ -173,7 +173,7 @@ fn the_engine_counts_them_too() {
     assert_eq!(exception_of(&ask(&mut engine)).unwrap(), "IDL:omg.org/CORBA/TRANSIENT:1.0");
     let (sum, reply) = parked.lock().unwrap().remove(0);
     reply.send(Ok(sum));
-    // The answer to the first leaves with this one's being taken.
+    // The engine sends the reply to the first request when the program takes this one's action.
     let sent = ask(&mut engine);
     assert_eq!((exception_of(&sent), parked.lock().unwrap().len()), (None, 1));
 }
@@ -197,8 +197,8 @@ fn in_fragments(message: &[u8], fragment_bytes: usize) -> Vec<u8> {
     stream
 }
 
-/// Many connections begin large messages, more than there is memory for: most are told, nobody is cut off, and when they
-/// are through there is as much room as before.
+/// Many connections begin large messages, more than there is memory for. Most get NO_MEMORY, no connection
+/// closes, and afterwards the server has as much room as before.
 #[test]
 fn large_messages_of_all_connections_share_the_memory() {
     for concurrency in ALL {
@@ -213,9 +213,9 @@ fn large_messages_of_all_connections_share_the_memory() {
             let ping = raw::request(probe.object(), "ping", &[]);
             let (begin, end) = large.split_at(large.len() * 3 / 4);
             let mut streams: Vec<TcpStream> = (0..12).map(|_| connect(&server)).collect();
-            // The server takes all of it, or these would wait for ever.
+            // The server reads all of it. Otherwise these writes would block for ever.
             streams.iter_mut().for_each(|stream| raw::write(stream, begin));
-            // Others are served meanwhile.
+            // Other clients are served meanwhile.
             let (_client, remote) = client(&probe);
             assert_eq!(remote.add(1, 2).unwrap(), 3);
             let mut told = 0;
@@ -224,13 +224,13 @@ fn large_messages_of_all_connections_share_the_memory() {
                 // In any order, where several threads serve a connection.
                 let replies = [raw::read_message(stream), raw::read_message(stream)];
                 let refused: Vec<String> = replies.iter().filter_map(|reply| exception_of(reply)).collect();
-                assert!(refused.len() <= 1, "the connection goes on");
+                assert!(refused.len() <= 1, "the connection stays open");
                 for id in &refused {
                     assert_eq!(id, "IDL:omg.org/CORBA/NO_MEMORY:1.0", "{concurrency:?} {fragment_bytes:?}");
                 }
                 told += refused.len();
             }
-            // There is room for one and a half; some may have come after others were through.
+            // There is room for one and a half messages. Some may have arrived after others were finished.
             assert!(told > 0, "{concurrency:?} {fragment_bytes:?}");
             let data = vec![7; LARGE_BYTES];
             eventually("there is room again", || match remote.reflect(&data) {
@@ -245,12 +245,12 @@ fn large_messages_of_all_connections_share_the_memory() {
     }
 }
 
-/// A message that a servant has counts as long as it has it.
+/// A message counts as long as a servant has it.
 #[test]
-fn what_servants_read_counts() {
+fn messages_that_servants_read_count() {
     for concurrency in ALL {
         if concurrency == ServerConcurrency::Reactor {
-            continue; // where one blocks nobody is served
+            continue; // a blocked servant blocks the reactor
         }
         let config = |config: &mut OrbConfig| config.receive_memory_max = Some(MEMORY_BYTES);
         let server = builder(concurrency, config).build().unwrap();
@@ -267,7 +267,7 @@ fn what_servants_read_counts() {
         });
         let probe: ProbeRef = server.root_poa().activate(servant).unwrap();
         let mut request = raw::request(probe.object(), "ping", &[]);
-        // Whatever follows an operation's arguments is not read, but received.
+        // Bytes that follow the arguments are received, but not read.
         request.resize(request.len() + LARGE_BYTES, 0);
         let body_bytes = (request.len() - 12) as u32;
         request[8..12].copy_from_slice(&body_bytes.to_be_bytes());

@@ -1,5 +1,5 @@
-//! Compiled and interpreted marshalling are the same thing but for speed and size: the same bytes, values, errors and
-//! limits, for the types of the generator's own examples and random values of them.
+//! Compiled and interpreted marshalling differ in speed and size only. They give the same bytes, values,
+//! errors and limits, for random values of the types of the generator's examples.
 
 use std::fmt::Debug;
 use std::path::Path;
@@ -105,7 +105,8 @@ macro_rules! for_each_type {
     };
 }
 
-/// What a random value of either type is in any encoding, and what happens to it when it is cut.
+/// Both give the same bytes for a random value in any encoding, and the same outcome when the bytes are
+/// cut.
 fn same_bytes<C, I>(random: &mut Random)
 where
     C: Typed + Marshal + Unmarshal + Debug + PartialEq,
@@ -122,8 +123,8 @@ where
             bytes.truncate(lead);
             write_random(&mut Writer::continuing(&mut bytes, 0, encoding), &type_code, random, 3).unwrap();
         }
-        let one = read::<C>(&bytes, lead, encoding).expect("a random value is a value");
-        let other = read::<I>(&bytes, lead, encoding).expect("a value to one is one to the other");
+        let one = read::<C>(&bytes, lead, encoding).expect("the compiled code reads a random value");
+        let other = read::<I>(&bytes, lead, encoding).expect("the interpreter reads a random value");
         assert_eq!(format!("{one:?}"), format!("{other:?}"));
         for version in VERSIONS {
             for order in [ByteOrder::Big, ByteOrder::Little] {
@@ -145,7 +146,7 @@ where
     }
 }
 
-/// Whatever the bytes are, both give the same value, or the same error at the same place.
+/// For any bytes, both give the same value, or the same error at the same position.
 fn same_outcome<C, I>(bytes: &[u8], lead: usize, encoding: Encoding)
 where
     C: Marshal + Unmarshal + Debug,
@@ -169,7 +170,7 @@ fn bytes_values_and_errors_are_the_same() {
 }
 
 #[test]
-fn noise_is_refused_alike() {
+fn both_refuse_noise_in_the_same_way() {
     fn noise<C, I>(random: &mut Random)
     where
         C: Marshal + Unmarshal + Debug,
@@ -194,7 +195,7 @@ fn noise_is_refused_alike() {
 }
 
 #[test]
-fn anys_hold_values_of_either() {
+fn anys_hold_values_of_both() {
     fn exchanged<C, I>(random: &mut Random)
     where
         C: Typed + Marshal + Unmarshal + Debug + PartialEq,
@@ -216,8 +217,8 @@ fn anys_hold_values_of_either() {
     for_each_type!(exchanged, &mut random);
 }
 
-/// The same values, made by the types of either module, are refused for the same reason.
-macro_rules! refused_alike {
+/// Checks that both refuse the same value, made by the types of either module, for the same reason.
+macro_rules! check_both_refuse {
     ($($value:expr;)*) => {
         let compiled: Vec<_> = {
             use compiled::{bounds::bounds as b, structs::shapes as s, unions::unions as u, fixed::money as m};
@@ -239,8 +240,8 @@ fn refusal<T: Marshal>(value: &T) -> Option<Misuse> {
 }
 
 #[test]
-fn values_that_break_the_idl_are_refused_alike() {
-    refused_alike! {
+fn both_refuse_values_that_break_the_idl() {
+    check_both_refuse! {
         b::Holder { tag: "sixsix".into(), ..Default::default() };
         b::Holder { wide: "fünf5".into(), ..Default::default() };
         b::Holder { raw: vec![0; 9], ..Default::default() };
@@ -268,9 +269,9 @@ fn values_that_break_the_idl_are_refused_alike() {
     }
 }
 
-/// A message that announces far more than it holds takes no memory in proportion, and nesting has an end.
+/// A message that announces far more than it holds takes little memory, and nesting is bounded.
 #[test]
-fn hostile_lengths_and_depths_are_refused_alike() {
+fn both_refuse_hostile_lengths_and_depths() {
     let order = Encoding { order: ByteOrder::Big, ..Encoding::NATIVE };
     // Trees of an empty name with one child each, without end.
     let deep: Vec<u8> = [[0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1]; 200].concat();
@@ -283,7 +284,7 @@ fn hostile_lengths_and_depths_are_refused_alike() {
     same_outcome::<compiled::recursion::recursion::Tree, interpreted::recursion::recursion::Tree>(
         &long, 0, order,
     );
-    // Structs without members take no bytes, so that any number of them fits.
+    // Structs without members take no bytes, so any number of them fits into a message.
     let many = [0x00, 0xFF, 0xFF, 0xFF];
     same_outcome::<Vec<compiled::structs::shapes::Nothing>, Vec<interpreted::structs::shapes::Nothing>>(
         &many, 0, order,
@@ -291,7 +292,7 @@ fn hostile_lengths_and_depths_are_refused_alike() {
     assert!(read::<Vec<interpreted::structs::shapes::Nothing>>(&many, 0, order).is_err());
 }
 
-/// What one program counts decides what the next build does.
+/// The counts of one program direct the next build.
 #[test]
 fn a_profile_of_one_run_directs_the_next_build() {
     use recorded::unions::unions::{ByColor, ByLong, by_long::Pair};
@@ -329,9 +330,9 @@ fn a_profile_of_one_run_directs_the_next_build() {
     assert!(error.starts_with("error: cannot read the marshalling profile "), "{error}");
 }
 
-/// A client whose types are compiled and a server whose types are interpreted understand each other.
+/// A client with compiled types and a server with interpreted types understand each other.
 #[test]
-fn calls_go_between_the_two() {
+fn a_compiled_client_calls_an_interpreted_server() {
     use compiled::marshalling::cold as client;
     use interpreted::marshalling::cold as server;
 

@@ -1,4 +1,5 @@
-//! The naming service over the wire, as a process: exceptions, iterators, persistence, other naming services.
+//! The naming service over the wire, as a process: exceptions, iterators, persistence, other naming
+//! services.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -41,7 +42,7 @@ fn in_memory() -> NamingProcess {
 }
 
 #[test]
-fn exceptions_say_what_is_wrong_and_where() {
+fn exceptions_name_the_failing_component() {
     use NotFoundReason::{MissingNode, NotContext, NotObject};
     let (service, orb) = (in_memory(), client());
     let root = service.root(&orb);
@@ -78,7 +79,7 @@ fn exceptions_say_what_is_wrong_and_where() {
     assert_eq!(root.to_url("host port", "a"), Err(ToUrlError::InvalidAddress(InvalidAddress {})));
     assert_eq!(root.to_url(":host", "/a"), Err(ToUrlError::InvalidName(InvalidName {})));
 
-    // What is no user exception.
+    // Errors that are system exceptions.
     let kind = |e: Result<(), BindError>| match e {
         Err(BindError::System(e)) => e.kind,
         other => panic!("{other:?}"),
@@ -91,7 +92,7 @@ fn exceptions_say_what_is_wrong_and_where() {
 }
 
 #[test]
-fn a_destroyed_context_is_no_object_and_what_leads_through_it_cannot_proceed() {
+fn a_destroyed_context_does_not_exist_and_names_through_it_cannot_proceed() {
     let (service, orb) = (in_memory(), client());
     let root = service.root(&orb);
     let ctx = root.bind_new_context(&name("ctx")).unwrap().unwrap();
@@ -105,7 +106,7 @@ fn a_destroyed_context_is_no_object_and_what_leads_through_it_cannot_proceed() {
     match root.resolve(&name("ctx/gone/x")) {
         Err(ResolveError::CannotProceed(e)) => {
             assert_eq!(e.rest_of_name, name("gone/x"));
-            // The client goes on where the service stopped.
+            // The client continues where the service stopped.
             let cxt = e.cxt.expect("the context with the dangling binding");
             assert!(cxt.object().is_equivalent(ctx.object()));
             cxt.unbind(&name("gone")).unwrap();
@@ -116,12 +117,12 @@ fn a_destroyed_context_is_no_object_and_what_leads_through_it_cannot_proceed() {
 }
 
 #[test]
-fn our_own_contexts_are_known_again_when_they_are_bound() {
+fn the_service_recognises_its_own_contexts_when_they_are_bound() {
     let (service, orb) = (in_memory(), client());
     let root = service.root(&orb);
     let loose = root.new_context().unwrap().unwrap();
     root.bind_context(&name("bound"), Some(&loose)).unwrap();
-    // Through the plain key, too: the root leads to itself.
+    // By the plain key too: the root is bound in itself.
     let by_key: NamingContextRef = root.object().narrow_unchecked();
     loose.bind_context(&name("up"), Some(&by_key)).unwrap();
     root.bind(&name("bound/up/bound/up/thing"), Some(&object(&orb, "thing"))).unwrap();
@@ -182,7 +183,7 @@ fn forgotten_iterators_make_room_for_new_ones() {
     let root = service.root(&orb);
     root.bind(&name("a"), Some(&object(&orb, "a"))).unwrap();
     let forgotten = root.list(0).unwrap().1.expect("one is left");
-    // One more than the service keeps.
+    // One iterator more than the service keeps.
     let many: Vec<_> = (0..1000).map(|_| root.list(0).unwrap().1.expect("one is left")).collect();
     assert_eq!(forgotten.next_one().unwrap_err().kind, SystemExceptionKind::ObjectNotExist);
     assert!(many.iter().all(|iterator| iterator.next_one().unwrap().0));
@@ -204,28 +205,29 @@ fn references_to_contexts_survive_a_kill() {
     let service = NamingProcess::start(&store, &address);
     assert_eq!(service.address, address);
 
-    // Another client has kept the reference as text.
+    // A second client has the reference as text.
     let other = client();
     let kept: NamingContextRef = other.string_to_object(&text).unwrap().narrow_unchecked();
     let found = kept.resolve(&name("thing")).unwrap().unwrap();
     assert!(found.is_equivalent(&object(&orb, "thing")));
-    // This one finds its connection broken: its first call may say so, and its second finds the new process.
+    // The first client finds its connection broken. Its first call may fail, and its second reaches the new
+    // process.
     let _ = ctx.resolve(&name("thing"));
     assert!(ctx.resolve(&name("thing")).unwrap().unwrap().is_equivalent(&found));
     assert_eq!(service.terminate(), Some(0));
 }
 
-/// What the clients of the storm know of a name.
+/// What a client of the kill test knows of a name.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Known {
     Bound,
     Unbound,
-    /// The last operation was not answered.
+    /// The last operation got no reply.
     Unknown,
 }
 
 #[test]
-fn what_was_acknowledged_before_a_kill_is_there_after_it() {
+fn acknowledged_bindings_survive_a_kill() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("names.redb");
     let orb = client();
@@ -240,7 +242,7 @@ fn what_was_acknowledged_before_a_kill_is_there_after_it() {
                 let root = service.root(&orb);
                 let (orb, known, acknowledged) = (&orb, &known, &acknowledged);
                 scope.spawn(move || {
-                    // Each thread has its own names, so it alone knows what is bound to them.
+                    // Each thread has its own names, so no other thread changes what is bound to them.
                     for number in 0.. {
                         let id = format!("r{round}t{thread}n{number}");
                         let note = |what| known.lock().unwrap().insert(id.clone(), what);
@@ -284,7 +286,7 @@ fn names_lead_through_other_naming_services() {
     let (here, there, orb) = (in_memory(), in_memory(), client());
     let (root, far) = (here.root(&orb), there.root(&orb));
     let far_ctx = far.bind_new_context(&name("ctx")).unwrap().unwrap();
-    // Its object key is one of ours as well; only the address tells them apart.
+    // Its object key is one of ours too. Only the address distinguishes the two.
     root.bind_context(&name("far"), Some(&far_ctx)).unwrap();
 
     root.bind(&name("far/thing"), Some(&object(&orb, "thing"))).unwrap();
@@ -308,7 +310,7 @@ fn names_lead_through_other_naming_services() {
             assert_eq!(e.rest_of_name, name("made/x"));
             assert!(e.cxt.expect("where to go on").object().is_equivalent(far_ctx.object()));
         }
-        // The connection was found broken while the request was under way: perhaps it was carried out.
+        // The client found the connection broken during the call, which may have been executed.
         Err(ResolveError::System(e)) => assert_eq!(e.kind, SystemExceptionKind::CommFailure),
         other => panic!("{other:?}"),
     }
@@ -319,12 +321,12 @@ fn names_lead_through_other_naming_services() {
 }
 
 #[test]
-fn a_starting_server_holds_requests_for_what_it_has_not_made_yet() {
+fn a_starting_server_holds_requests_for_adapters_that_do_not_exist_yet() {
     let server = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().hold_requests().build().unwrap();
     let address = &server.published_addresses()[0];
     let client = client();
     let late = client.string_to_object(&format!("corbaloc::1.2@{address}/late")).unwrap();
-    // Held, and not told that it does not exist.
+    // The request is held, and does not fail with OBJECT_NOT_EXIST.
     let held = with_timeout(Some(Duration::from_millis(200)), || late.is_a("IDL:x:1.0")).unwrap_err();
     assert_eq!(held.kind, SystemExceptionKind::Timeout, "{held}");
     server.root_poa().manager().activate().unwrap();

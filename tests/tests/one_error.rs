@@ -1,4 +1,4 @@
-//! `ironorb::Error`: what any call reports becomes one by `?`.
+//! `ironorb::Error`: the `?` operator converts the error of any call into it.
 
 use std::error::Error as _;
 
@@ -23,7 +23,7 @@ fn misspelt(orb: &Orb) -> Result<(), ironorb::Error> {
 }
 
 #[test]
-fn errors_of_all_kinds_become_one() {
+fn errors_of_all_kinds_convert_to_ironorb_error() {
     let orb = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
     let probe: ProbeRef = orb.root_poa().activate(Probing::default()).unwrap();
     let e = refused(&probe).unwrap_err();
@@ -41,9 +41,9 @@ fn errors_of_all_kinds_become_one() {
     );
 }
 
-/// Who asks for a name learns that it is the naming service that is not there, and how to say where it is.
+/// The error says that the naming service cannot be reached, and how to give its address.
 #[test]
-fn a_naming_service_that_is_not_there_is_named() {
+fn an_unreachable_naming_service_is_named_in_the_error() {
     let (listener, port) = raw::listen();
     drop(listener);
     let url = format!("corbaloc::127.0.0.1:{port}/NameService");

@@ -1,4 +1,5 @@
-//! Oneways that wait for others: what they leave by, in which order, and what becomes of them when things end.
+//! Batched oneways: what sends them, in which order, and what happens to them when an ORB or a connection
+//! ends.
 
 use std::io::Read;
 use std::net::TcpStream;
@@ -13,7 +14,7 @@ use ironorb_tests::testing::{Probe, ProbeRef};
 use ironorb_tests::wires::{Exchange, ExchangeRef, Listener, ListenerRef};
 use ironorb_tests::{Exchanging, Probing, eventually, raw};
 
-/// So long that a test would never end.
+/// So long that a test that waits for it would not end.
 const NEVER: Duration = Duration::from_secs(24 * 3600);
 
 const UNTIL_FLUSHED: OnewayBatching =
@@ -41,10 +42,10 @@ fn seen_by<R: TypedRef>(client: &Orb, reference: &R) -> R {
     client.string_to_object(&reference.object().to_ior_string()).unwrap().narrow_unchecked()
 }
 
-/// The type of a GIOP message that asks.
+/// The GIOP message type Request.
 const REQUEST: u8 = 0;
 
-/// A server that is this test: it reads when it likes.
+/// A server without an ORB: the test decides when it reads.
 fn plain_server(orb: &Orb) -> (std::net::TcpListener, ProbeRef) {
     let (listener, port) = raw::listen();
     let probe = orb.string_to_object(&format!("corbaloc:iiop:1.2@127.0.0.1:{port}/Probe")).unwrap();
@@ -55,7 +56,7 @@ fn accept(listener: &std::net::TcpListener) -> TcpStream {
     listener.accept().unwrap().0
 }
 
-/// True when nothing has come. Looks only once: what is sent by the calling thread is there by then.
+/// True when no bytes have arrived. One look is enough: what the calling thread has sent is there by then.
 fn is_silent(stream: &mut TcpStream) -> bool {
     stream.set_nonblocking(true).unwrap();
     let read = stream.read(&mut [0]);
@@ -64,7 +65,7 @@ fn is_silent(stream: &mut TcpStream) -> bool {
 }
 
 #[test]
-fn they_wait_until_they_are_flushed() {
+fn batched_oneways_wait_until_they_are_flushed() {
     let orb = client();
     let (listener, probe) = plain_server(&orb);
     let probe = with(&probe, batched(UNTIL_FLUSHED));
@@ -84,10 +85,10 @@ fn they_wait_until_they_are_flushed() {
 }
 
 #[test]
-fn each_bound_sends_them() {
+fn each_bound_sends_batched_oneways() {
     let orb = client();
     let (listener, probe) = plain_server(&orb);
-    // One that is not batched shows how long a request is, and that it waits for nothing.
+    // The first call is not batched. It shows how long a request is, and that it is sent at once.
     probe.tick().unwrap();
     let mut stream = accept(&listener);
     let bytes = raw::read_message(&mut stream).len();
@@ -115,20 +116,20 @@ fn each_bound_sends_them() {
 }
 
 #[test]
-fn nobody_has_to_do_anything_for_the_delay() {
+fn the_delay_sends_oneways_without_further_calls() {
     let (_server, local) = server();
     let orb = client();
     let remote = seen_by(&orb, &local);
     for delay_max in [Duration::ZERO, Duration::from_millis(1), Duration::from_millis(40)] {
         let probe = with(&remote, batched(OnewayBatching { delay_max, ..UNTIL_FLUSHED }));
-        // Also after a pause in which the receiver has given up looking.
+        // After a pause the receiver thread has stopped polling. The delay works then too.
         for count in [1, 3, 200] {
             let before = local.ticks().unwrap();
             (0..count).for_each(|_| probe.tick().unwrap());
             eventually("they have come", || local.ticks().unwrap() == before + count);
         }
     }
-    // One with a short delay takes along what would wait for longer.
+    // A oneway with a short delay sends those before it that would wait longer.
     let before = local.ticks().unwrap();
     with(&remote, batched(UNTIL_FLUSHED)).tick().unwrap();
     let soon = OnewayBatching { delay_max: Duration::from_millis(1), ..UNTIL_FLUSHED };
@@ -136,7 +137,7 @@ fn nobody_has_to_do_anything_for_the_delay() {
     eventually("both have come", || local.ticks().unwrap() == before + 2);
 }
 
-/// Notes what it is told, in order.
+/// Records its `told` calls in order.
 #[derive(Default, Clone)]
 struct Noting(Arc<Mutex<Vec<String>>>);
 
@@ -162,7 +163,7 @@ impl Listener for Noting {
 }
 
 #[test]
-fn whatever_follows_comes_behind() {
+fn calls_do_not_overtake_batched_oneways() {
     let server = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
     let noting = Noting::default();
     let local: ListenerRef = server.root_poa().activate(noting.clone()).unwrap();
@@ -173,7 +174,8 @@ fn whatever_follows_comes_behind() {
     for round in 0..5 {
         for i in 0..100 {
             let what = format!("{round}.{i}");
-            // Long ones leave from where they lie, others whole; one that is not batched leaves at once.
+            // Long arguments use gather writes, short ones are copied. A call that is not batched is sent
+            // at once.
             let what = if i == 50 { what + &"x".repeat(20_000) } else { what };
             if i == 70 {
                 remote.told(&what).unwrap()
@@ -188,7 +190,7 @@ fn whatever_follows_comes_behind() {
 }
 
 #[test]
-fn shutting_down_sends_what_waits() {
+fn a_shutdown_sends_batched_oneways() {
     for wait in [true, false] {
         let (_server, local) = server();
         let orb = client();
@@ -201,21 +203,21 @@ fn shutting_down_sends_what_waits() {
 }
 
 #[test]
-fn dropping_the_orb_sends_what_waits() {
+fn dropping_the_orb_sends_batched_oneways() {
     let (_server, local) = server();
     let orb = client();
     let probe = with(&seen_by(&orb, &local), batched(UNTIL_FLUSHED));
     (0..100).for_each(|_| probe.tick().unwrap());
     drop(orb);
     eventually("all have come", || local.ticks().unwrap() == 100);
-    // The reference still works, and the last one to go sends what waits.
+    // The reference still works, and the last one to be dropped sends the waiting oneways.
     (0..100).for_each(|_| probe.tick().unwrap());
     drop(probe);
     eventually("all have come", || local.ticks().unwrap() == 200);
 }
 
 #[test]
-fn what_is_lost_is_told_by_the_next_flush() {
+fn the_next_flush_reports_lost_oneways() {
     let orb = client();
     let (listener, probe) = plain_server(&orb);
     let probe = with(&probe, batched(UNTIL_FLUSHED));
@@ -224,13 +226,13 @@ fn what_is_lost_is_told_by_the_next_flush() {
     drop(accept(&listener));
     let e = loop {
         match probe.object().flush() {
-            Ok(()) => (0..3).for_each(|_| probe.tick().unwrap()), // taken before the end was seen
+            Ok(()) => (0..3).for_each(|_| probe.tick().unwrap()), // accepted before the client noticed the end
             Err(e) => break e,
         }
     };
     assert_eq!((e.kind, e.minor), (SystemExceptionKind::CommFailure, MinorCode::ONEWAYS_LOST));
     orb.flush().unwrap();
-    // The next goes over a new connection.
+    // The next oneway uses a new connection.
     probe.tick().unwrap();
     let mut stream = accept(&listener);
     orb.flush().unwrap();
@@ -238,7 +240,7 @@ fn what_is_lost_is_told_by_the_next_flush() {
 }
 
 #[test]
-fn who_wants_to_know_more_does_not_wait() {
+fn oneways_with_a_sync_scope_are_not_batched() {
     let orb = client();
     let (listener, probe) = plain_server(&orb);
     probe.tick().unwrap();
@@ -247,7 +249,7 @@ fn who_wants_to_know_more_does_not_wait() {
     let scoped = |scope| InvocationPolicies { sync_scope: Some(scope), ..batched(UNTIL_FLUSHED) };
     with(&probe, scoped(SyncScope::WithTransport)).tick().unwrap();
     raw::read_message(&mut stream);
-    // A scope that a farther level asks for counts as well.
+    // A scope that a farther level sets applies too.
     orb.set_policies(InvocationPolicies {
         sync_scope: Some(SyncScope::WithTransport),
         ..InvocationPolicies::NONE
@@ -261,7 +263,7 @@ fn who_wants_to_know_more_does_not_wait() {
 }
 
 #[test]
-fn every_level_can_want_it_and_not() {
+fn every_level_can_enable_and_disable_batching() {
     let mut builder = Orb::builder().no_endpoint();
     builder = builder.oneway_batching(Some(UNTIL_FLUSHED));
     let orb = builder.build().unwrap();
@@ -287,7 +289,7 @@ fn every_level_can_want_it_and_not() {
 }
 
 #[test]
-fn a_flood_neither_loses_nor_piles_up() {
+fn a_flood_of_oneways_arrives_and_does_not_pile_up() {
     let (server, local) = server();
     let mut builder = Orb::builder().no_endpoint().oneway_batching(Some(OnewayBatching::DEFAULT));
     builder.config().transmit_bytes_max = 64 << 10;
@@ -304,7 +306,7 @@ fn a_flood_neither_loses_nor_piles_up() {
 }
 
 #[test]
-fn a_call_that_may_not_wait_fails_when_too_much_does() {
+fn a_oneway_that_may_not_block_fails_when_the_queue_is_full() {
     let mut builder = Orb::builder().no_endpoint();
     builder.config().transmit_bytes_max = 64 << 10;
     let orb = builder.build().unwrap();
@@ -315,7 +317,7 @@ fn a_call_that_may_not_wait_fails_when_too_much_does() {
     let mut stream = accept(&listener);
     let probe = with(&probe, policies);
     let mut sent = 1;
-    // Nobody reads.
+    // The server does not read.
     let e = loop {
         match probe.tick() {
             Ok(()) => sent += 1,
@@ -323,14 +325,14 @@ fn a_call_that_may_not_wait_fails_when_too_much_does() {
         }
     };
     assert_eq!((e.kind, e.minor), (SystemExceptionKind::NoResources, MinorCode::TOO_MANY_CALLS));
-    // What was accepted arrives, and no more.
+    // Every accepted oneway arrives, and no more.
     (0..sent).for_each(|_| drop(raw::read_message(&mut stream)));
     orb.flush().unwrap();
     assert!(is_silent(&mut stream));
 }
 
 #[test]
-fn over_a_connection_that_the_client_has_made_nothing_waits() {
+fn oneways_over_a_bidirectional_connection_are_not_batched() {
     let bidirectional = |builder: ironorb::OrbBuilder| {
         let mut builder = builder.oneway_batching(Some(UNTIL_FLUSHED));
         builder.config().bidirectional = true;

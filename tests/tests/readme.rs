@@ -1,4 +1,4 @@
-//! The README's guide is the example, and the example does what the README says.
+//! The README's guide has the example's files, and the example does what the README shows.
 
 use std::fs;
 use std::io::{BufRead, BufReader};

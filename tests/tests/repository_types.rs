@@ -1,4 +1,4 @@
-//! Types of calls from an interface repository: what it tells is what the IDL says.
+//! Types of calls from an interface repository agree with the IDL.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ fn idl(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
 }
 
-/// A repository with what files define.
+/// A repository with the definitions of some files.
 struct Repository {
     orb: Orb,
     server: InterfaceRepositoryServer,
@@ -36,7 +36,7 @@ impl Repository {
         Repository { orb, server }
     }
 
-    /// A client's definitions that are all in the repository.
+    /// The definitions of a client that takes all of them from the repository.
     fn known(&self, client: &Orb) -> Interfaces {
         let mut known = Interfaces::new();
         let root = client.string_to_object(&self.server.corbaloc()).unwrap();
@@ -55,7 +55,7 @@ fn client() -> Orb {
     Orb::builder().no_endpoint().build().unwrap()
 }
 
-/// Operations and bases in an order of their own: repositories tell operations before attributes.
+/// Sorts operations and bases, because a repository lists operations before attributes.
 fn sorted(interface: &InterfaceDescription) -> InterfaceDescription {
     let mut sorted = interface.clone();
     sorted.operations.sort_by(|a, b| a.name.cmp(&b.name));
@@ -64,14 +64,14 @@ fn sorted(interface: &InterfaceDescription) -> InterfaceDescription {
 }
 
 #[test]
-fn a_repository_tells_what_the_idl_says() {
+fn a_repository_returns_the_definitions_of_the_idl() {
     let files = [
         idl("idl/probe.idl"),
         idl("idl/dynamic.idl"),
         idl("../idl/CosNaming.idl"),
         idl("../interop/idl/all.idl"),
     ];
-    // What every ORB defines is not loaded.
+    // The definitions of every ORB are not loaded.
     let is_built_in = |id: &str| id.starts_with("IDL:omg.org/CORBA/");
     let mut read = Interfaces::new();
     read.add_idl(&files, &Options::new()).unwrap();
@@ -80,16 +80,16 @@ fn a_repository_tells_what_the_idl_says() {
     let known = repository.known(&client);
     let mut compared = 0;
     for interface in read.interfaces().filter(|interface| !is_built_in(&interface.id)) {
-        assert_eq!(known.interface(&interface.id), None, "nothing is known before it is asked for");
+        assert_eq!(known.interface(&interface.id), None, "a definition is unknown before it is fetched");
         let told = known.fetch_interface(&interface.id).unwrap();
-        let told = told.unwrap_or_else(|| panic!("{} is not there", interface.id));
+        let told = told.unwrap_or_else(|| panic!("{} is not in the repository", interface.id));
         assert_eq!(sorted(&told), sorted(interface));
         compared += interface.operations.len();
         assert!(Arc::ptr_eq(&known.fetch_interface(&interface.id).unwrap().unwrap(), &told));
     }
-    assert!(compared > 400, "{compared} operations are no test");
+    assert!(compared > 400, "{compared} operations are too few");
     let mut types = 0;
-    // On its own, without what other questions have brought.
+    // Each type on its own, without the results of other queries.
     let known = repository.known(&client);
     for type_code in read.type_codes() {
         let id = type_code.id().unwrap();
@@ -100,7 +100,7 @@ fn a_repository_tells_what_the_idl_says() {
         assert_eq!(told.as_ref(), Some(type_code), "{id}");
         types += 1;
     }
-    assert!(types > 200, "{types} types are no test");
+    assert!(types > 200, "{types} types are too few");
     assert_eq!(known.fetch_id("testing::Probe").unwrap().as_deref(), Some("IDL:testing/Probe:1.0"));
     for nothing in ["IDL:testing/Nothing:1.0", "IDL:testing/Probe/add:1.0", ""] {
         assert_eq!(known.fetch_interface(nothing).unwrap(), None, "{nothing}");
@@ -110,7 +110,7 @@ fn a_repository_tells_what_the_idl_says() {
 }
 
 #[test]
-fn an_object_is_called_with_types_that_its_server_tells() {
+fn an_object_is_called_with_types_from_its_server() {
     let repository = Repository::with(&[idl("idl/probe.idl")]);
     let server = Orb::builder()
         .endpoint("iiop://127.0.0.1:0")
@@ -138,12 +138,13 @@ fn an_object_is_called_with_types_that_its_server_tells() {
         refuse.set(0, "no").unwrap();
         let Err(DynamicError::User(refused)) = refuse.invoke() else { panic!("it raises Refused") };
         assert_eq!(json::to_json(&refused).unwrap(), json!({"why": "no"}));
-        // What its operations are made of is known to whoever takes its word, and the JSON of an `any` can name it.
+        // `as_told_by` includes the types of the object's operations, and the JSON of an `any` can name
+        // them.
         let by_it = known.as_told_by(&object);
         let refused = by_it.type_code("IDL:testing/Refused:1.0").unwrap();
         assert_eq!(refused.kind(), TcKind::Except);
         assert_eq!(known.type_code("IDL:testing/Refused:1.0"), None);
-        // So does its repository.
+        // Its repository is asked too.
         assert!(by_it.fetch_type("IDL:testing/Probe:1.0").unwrap().is_some());
         assert!(known.fetch_type("IDL:testing/Probe:1.0").unwrap().is_none());
     }
@@ -152,7 +153,7 @@ fn an_object_is_called_with_types_that_its_server_tells() {
 }
 
 #[test]
-fn the_types_in_an_any_are_asked_for_when_they_are_named() {
+fn types_named_in_an_any_are_fetched_on_demand() {
     let repository = Repository::with(&[idl("../idl/CosNaming.idl")]);
     let client = client();
     let known = repository.known(&client);
@@ -171,7 +172,7 @@ fn the_types_in_an_any_are_asked_for_when_they_are_named() {
 }
 
 #[test]
-fn who_was_asked_in_vain_is_told() {
+fn an_unknown_interface_lists_the_sources_that_were_asked() {
     let repository = Repository::with(&[idl("../idl/CosNaming.idl")]);
     let server = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
     let probe: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();

@@ -141,12 +141,12 @@ fn numbers_keep_the_digits_that_were_typed() {
     assert_eq!(given("inside", r#"{"x": 0.1}"#), r#"{"out":{"s":{"x":"0.1"}}}"#);
     let rough: Value = serde_json::from_str(&given("rough", "100000000000000000000")).unwrap();
     assert_eq!(rough, json!({"out": {"x": 1e20}}));
-    // So short a number is only what a `double` makes of it.
+    // A `double` would round these numbers, a `long double` keeps them.
     for digits in ["0.1000000000000000055", "1.23456789012345678901"] {
         let inside = format!(r#"{{"x": {digits}}}"#);
         assert_eq!(given("inside", &inside), format!(r#"{{"out":{{"s":{{"x":"{digits}"}}}}}}"#));
     }
-    // What cannot be kept is refused, not changed.
+    // A number that would lose digits is refused.
     let said = ask("beside", r#"{"x": 1.23456789012345678901, "y": 1}"#).expect_failure(2);
     assert!(said.contains("$.x: expected a number of at most 15 digits, or a string"), "{said}");
     let said = ask("large", "18446744073709551616").expect_failure(2);
@@ -154,7 +154,7 @@ fn numbers_keep_the_digits_that_were_typed() {
 }
 
 #[test]
-fn wide_characters_are_refused_with_what_they_need() {
+fn refused_wide_characters_come_with_help() {
     let files = Files::new();
     let idl = files.write(
         "wide.idl",
@@ -178,14 +178,14 @@ fn wide_characters_are_refused_with_what_they_need() {
 }
 
 #[test]
-fn who_cannot_be_reached_is_told_apart() {
+fn the_error_says_which_server_cannot_be_reached() {
     let files = Files::new();
     let nowhere = "InterfaceRepository=corbaloc::1.2@127.0.0.1:1/InterfaceRepository";
     let mock = ServingProcess::start_knowing(nowhere, ["serve-mock", &files.idl]);
-    // The servant's repository is down, the servant is not.
+    // The servant's repository cannot be reached. The servant can.
     let said = call(&mock, "Account", &["_interface"]).expect_failure(1);
     assert!(said.contains("INTF_REPOS") && !said.contains("is the server running"), "{said}");
-    // What the servant raises does not say that the servant cannot be reached.
+    // An exception that the servant raises does not mean that it cannot be reached.
     let answers = r#"{"Account": {"withdraw": {"system": "TRANSIENT"}}}"#;
     let mock = files.serve(&["--answers", &files.write("answers.json", answers)]);
     let said = call(&mock, "Account", &["withdraw", "1", "--idl", &files.idl]).expect_failure(1);
@@ -195,7 +195,7 @@ fn who_cannot_be_reached_is_told_apart() {
 }
 
 #[test]
-fn a_signal_ends_a_mock_that_delays() {
+fn a_signal_ends_a_mock_with_a_delayed_reply() {
     let files = Files::new();
     let answers = files
         .write("a.json", r#"{"Account": {"withdraw": {"delay_ms": 3600000, "result": 1}, "owner": "x"}}"#);
@@ -204,7 +204,8 @@ fn a_signal_ends_a_mock_that_delays() {
     let mut waiting = Command::new(ironorb());
     waiting.args(["call", &url(&mock, "Account"), "withdraw", "1", "--idl", &files.idl, "--timeout", "60"]);
     let mut waiting = waiting.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    // It cannot be seen from outside that it waits; whether it does or not, it is answered or refused.
+    // The test cannot see from outside whether the delayed call waits already. It gets a reply or a refusal
+    // in either case.
     assert_eq!(call(&mock, "Account", &["owner", "--idl", &files.idl]).expect(), "\"x\"\n");
     let ended = mock.terminate();
     assert_eq!((ended.code, ended.out.as_str()), (Some(0), ""));
@@ -212,7 +213,7 @@ fn a_signal_ends_a_mock_that_delays() {
 }
 
 #[test]
-fn a_mock_is_found_by_its_name() {
+fn a_mock_is_found_in_the_naming_service() {
     let files = Files::new();
     let service = NamingProcess::start_with(&["--memory"], "127.0.0.1:0");
     let naming = ["--naming", service.address.as_str()];
@@ -241,7 +242,7 @@ fn a_mock_is_found_by_its_name() {
 }
 
 #[test]
-fn mistakes_are_told_before_anything_is_served() {
+fn mistakes_are_reported_before_the_mock_serves() {
     let files = Files::new();
     let bad = files.write("bad.json", "{\"Account\": ");
     let said = files.refused(1, &["--answers", &bad]);
@@ -268,10 +269,10 @@ fn mistakes_are_told_before_anything_is_served() {
     run(["serve-mock"]).expect_failure(2);
 }
 
-/// Values of types that only the IDL knows, where a base or an abstract interface is asked for: as a server whose types are
-/// compiled would have them, whole.
+/// A mock answers with values of types that only its IDL has, where the operation declares a base or an
+/// abstract interface. Like a server with compiled types, it sends them whole.
 #[test]
-fn values_of_derived_types_are_answered() {
+fn a_mock_answers_with_values_of_derived_types() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| {
         let path = folder.path().join(name);

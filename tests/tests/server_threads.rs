@@ -1,5 +1,5 @@
-//! How many threads a server has for its clients, and what becomes of requests whose client has gone. A process of its own,
-//! for it counts threads by their names; the clients here are raw sockets, which have none.
+//! The number of a server's threads, and requests whose client has gone. The tests have a process of their
+//! own, because they count threads by their names. The clients are raw sockets, which have no threads.
 
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,14 +11,14 @@ use ironorb_tests::testing::{Probe, ProbeRef};
 use ironorb_tests::wires::{Exchange, ExchangeRef, ListenerRef};
 use ironorb_tests::{Exchanging, Hooked, Listening, eventually, raw};
 
-/// Tests of one process run at the same time, and threads are counted for all of it.
+/// Serialises the tests of this process: each counts the threads of all of it.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// Threads that serve or wait for a client; the system keeps 15 bytes of a name.
+/// The number of threads that serve or wait for a client. The system keeps 15 bytes of a name.
 fn serving_threads() -> usize {
     const NAMES: [&str; 7] = ["hybrid", "connect", "helper", "stalled", "pool", "reactor", "held"];
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();
@@ -27,7 +27,7 @@ fn serving_threads() -> usize {
     names.filter(|comm| serves(comm)).count()
 }
 
-/// Keeps upcalls until it is opened.
+/// Blocks upcalls until it is opened.
 #[derive(Default)]
 struct Barrier {
     entered: AtomicUsize,
@@ -83,7 +83,7 @@ fn oneway(probe: &ProbeRef, operation: &str) -> Vec<u8> {
 }
 
 #[test]
-fn a_hybrid_has_no_more_threads_than_it_may() {
+fn a_hybrid_server_has_no_more_threads_than_threads_max() {
     const THREADS: usize = 40;
     const CONNECTIONS: usize = 100;
     let _alone = alone();
@@ -95,7 +95,7 @@ fn a_hybrid_has_no_more_threads_than_it_may() {
         eventually("all threads are in servants", || barrier.entered() == THREADS);
         assert_eq!(serving_threads(), THREADS);
         barrier.open();
-        // Nothing is lost: what waited is served.
+        // No request is lost: the waiting ones are served.
         for stream in &mut streams {
             (0..5).for_each(|_| assert_eq!(raw::read_message(stream)[7], 1, "a Reply"));
             assert!(serving_threads() <= THREADS);
@@ -108,7 +108,7 @@ fn a_hybrid_has_no_more_threads_than_it_may() {
 }
 
 #[test]
-fn every_concurrency_keeps_to_the_servers_bound() {
+fn every_concurrency_model_respects_server_threads_max() {
     const THREADS: usize = 5;
     let _alone = alone();
     for concurrency in
@@ -121,10 +121,10 @@ fn every_concurrency_keeps_to_the_servers_bound() {
         eventually("all threads are in servants", || barrier.entered() == THREADS);
         assert_eq!(serving_threads(), THREADS, "{concurrency:?}");
         if concurrency == ServerConcurrency::ThreadPerConnection {
-            // There is no thread for one more, which is told at once.
+            // One more connection finds no thread, and the server closes it at once.
             let mut refused = connect(&probe);
             let closed = raw::read_message(&mut refused);
-            assert!(closed.is_empty() || closed[7] == 5, "nothing, or CloseConnection");
+            assert!(closed.is_empty() || closed[7] == 5, "no bytes, or CloseConnection");
         }
         barrier.open();
         for stream in &mut streams {
@@ -136,11 +136,12 @@ fn every_concurrency_keeps_to_the_servers_bound() {
     }
 }
 
-/// The server looks for a client once in each tick of the system's clock, so that short requests pay nothing for it.
+/// The server checks for a client once in each tick of the system's clock, so that short requests do not
+/// pay for it.
 const TICK_MAX: Duration = Duration::from_millis(20);
 
 #[test]
-fn requests_of_clients_that_have_gone_are_not_carried_out() {
+fn requests_of_lost_clients_are_not_executed() {
     const CONNECTIONS: usize = 8;
     const EACH: usize = 5;
     let _alone = alone();
@@ -161,7 +162,7 @@ fn requests_of_clients_that_have_gone_are_not_carried_out() {
         drop(streams);
         std::thread::sleep(TICK_MAX);
         barrier.open();
-        // Oneways are carried out: their clients may have ended on purpose.
+        // Oneways are executed: their clients may have closed the connection on purpose.
         eventually("oneways are carried out", || probe.ticks().unwrap() as usize == CONNECTIONS);
         let mut stream = connect(&probe);
         raw::write(&mut stream, &raw::request(probe.object(), "blocked", &[]));
@@ -172,10 +173,11 @@ fn requests_of_clients_that_have_gone_are_not_carried_out() {
     }
 }
 
-/// Calls back and forth over one connection that need more threads than there are: the one that finds none ends, and so do the others, with no
+/// Nested calls back and forth over one connection need more threads than there are. The call without a
+/// thread fails, and so do the calls around it, without a timeout.
 /// timeout to end them.
 #[test]
-fn calls_in_a_circle_end_where_there_are_no_more_threads() {
+fn circular_calls_fail_when_the_threads_are_used_up() {
     let _alone = alone();
     let mut builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap();
     builder.config().concurrency = ServerConcurrency::Hybrid { threads_max: 3 };
@@ -195,7 +197,7 @@ fn calls_in_a_circle_end_where_there_are_no_more_threads() {
     *servant.itself.lock().unwrap() = Some(listener.clone());
     let remote: ExchangeRef = client.resolve(&exchange.object().to_ior_string()).unwrap();
 
-    assert_eq!(remote.call_back(Some(&listener), 2).unwrap(), 3, "as deep as there are threads");
+    assert_eq!(remote.call_back(Some(&listener), 2).unwrap(), 3, "as deep as the number of threads allows");
     let e = remote.call_back(Some(&listener), 9).unwrap_err();
     assert_eq!(e.kind, ironorb::SystemExceptionKind::Transient, "{e}");
     assert_eq!(remote.call_back(Some(&listener), 2).unwrap(), 3, "as before");
@@ -204,9 +206,9 @@ fn calls_in_a_circle_end_where_there_are_no_more_threads() {
     orb.shutdown(true).unwrap();
 }
 
-/// Requests that a manager holds for a client that goes meanwhile.
+/// A manager holds requests of a client that closes its connection.
 #[test]
-fn held_requests_of_clients_that_have_gone_are_not_carried_out() {
+fn held_requests_of_lost_clients_are_not_executed() {
     let _alone = alone();
     let (orb, probe, barrier) = server(ServerConcurrency::ThreadPerConnection, |_| {});
     barrier.open();
@@ -218,7 +220,7 @@ fn held_requests_of_clients_that_have_gone_are_not_carried_out() {
     drop(stream);
     eventually("the thread has found the end", || serving_threads() == 0);
     orb.root_poa().manager().activate().unwrap();
-    // Requests of one client are let in in their order, and this is its last.
+    // The manager releases the requests of a client in order, and the oneway is its last.
     eventually("the oneway is carried out", || probe.ticks().unwrap() == 1);
     assert_eq!(barrier.entered(), 0);
     orb.shutdown(true).unwrap();
