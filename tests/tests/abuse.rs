@@ -287,7 +287,7 @@ fn many_connections(victim: &Victim) {
     for stream in &held {
         stream.set_nonblocking(true).unwrap();
     }
-    eventually("the surplus is closed", || {
+    eventually("the surplus connections are closed", || {
         closed = held
             .iter()
             .filter(|stream| {

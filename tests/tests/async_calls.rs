@@ -73,7 +73,7 @@ fn a_call_is_completed_by_a_future_a_wait_or_a_callback() {
             other => panic!("{other:?}"),
         }
         let pending = probe.add_async(5, 6);
-        eventually("the reply comes without anybody's help", || pending.is_ready());
+        eventually("the reply comes without a waiting thread", || pending.is_ready());
         assert_eq!(pending.wait().unwrap(), 11);
         let (sender, receiver) = mpsc::channel();
         probe.add_async(7, 8).on_reply(move |result| sender.send(result).unwrap());
@@ -316,7 +316,7 @@ fn deferred_replies_occupy_no_thread_of_asynchronous_callers() {
     let remote: UnrelatedRef = client.resolve(&local.object().to_ior_string()).unwrap();
     for unrelated in [&local, &remote] {
         let pending: Vec<_> = (0..CALLS).map(|_| unrelated.nothing_async()).collect();
-        eventually("all have been asked", || answering.0.lock().unwrap().len() == CALLS);
+        eventually("all requests have arrived", || answering.0.lock().unwrap().len() == CALLS);
         assert!(pending.iter().all(|pending| !pending.is_ready()));
         let mut replies = std::mem::take(&mut *answering.0.lock().unwrap());
         drop(replies.split_off(CALLS / 2)); // dropped without a reply
@@ -447,7 +447,7 @@ fn a_waiting_thread_receives_until_its_deadline() {
     // The call has left the connection, and no call gets its late reply.
     raw::write(&mut stream, &raw::reply(raw::id_of(&hasty_request), 0, &[0, 0, 0, 4]));
     raw::write(&mut stream, &raw::reply(raw::id_of(&first_request), 0, &[0, 0, 0, 2]));
-    eventually("another receives now", || first.is_ready());
+    eventually("another thread receives", || first.is_ready());
     assert_eq!(first.wait().unwrap(), 2);
 }
 

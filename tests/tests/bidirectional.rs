@@ -51,7 +51,7 @@ fn callbacks_during_a_call_and_after_it() {
         remote.keep(Some(&listener)).unwrap();
         // No thread of the client waits at this time.
         exchange.tell("hello").unwrap();
-        eventually("told", || *servant.told.lock().unwrap() == ["hello"]);
+        eventually("the callback has arrived", || *servant.told.lock().unwrap() == ["hello"]);
         let data: Vec<u8> = (0..500_000u32).map(|i| i as u8).collect();
         assert!(exchange.fill(&data).unwrap().iter().rev().eq(data.iter()));
         // Calls in both directions at once, many times.
@@ -121,7 +121,7 @@ fn calls_in_both_directions_use_one_connection() {
     assert_eq!(remote.call_back(Some(&listener), 0).unwrap(), 1);
     remote.keep(Some(&listener)).unwrap();
     exchange.tell("over the relay").unwrap();
-    eventually("told", || servant.told.lock().unwrap().len() == 1);
+    eventually("the callback has arrived", || servant.told.lock().unwrap().len() == 1);
     assert_eq!(relay.connections(), 1);
 }
 

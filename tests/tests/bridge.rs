@@ -184,7 +184,7 @@ fn callbacks_lead_through_the_bridge() {
     let through: ExchangeRef = client.resolve(&reference.to_ior_string()).unwrap();
     // Three callbacks and three calls, each with a reference that has come through the bridge.
     assert_eq!(through.call_back(Some(&listener), 3).unwrap(), 4);
-    eventually("all are told", || {
+    eventually("all are reported", || {
         let told = told.lock().unwrap();
         let count = |name: &str| told.iter().filter(|operation| *operation == name).count();
         (count("call_back"), count("heard")) == (4, 4)

@@ -74,7 +74,7 @@ fn a_cancelled_call_is_cancelled_at_the_target() {
             let second = raw::read_message(&mut target);
             let third = raw::read_message(&mut target);
             assert_eq!((second[7], kind_and_id(&third)), (REQUEST, (CANCEL, raw::id_of(&second))));
-            eventually("only the other is left", || bridge.calls_in_progress() == 1);
+            eventually("only the other call is in progress", || bridge.calls_in_progress() == 1);
             assert_eq!(*given_up.lock().unwrap(), ["ping"]);
             raw::write(&mut target, &raw::reply(raw::id_of(&first), 0, &[0, 0, 0, 3]));
             assert_eq!(staying.join().unwrap().unwrap(), 3);

@@ -141,7 +141,7 @@ fn a_cancelled_call_is_reported_to_its_servant() {
             let other = scope.spawn(|| remote.add(20, 22));
             eventually("it has arrived", || parking.parked() == 1);
             short(|| remote.add(1, 2));
-            eventually("it is told", || parking.told() == 1);
+            eventually("it is reported", || parking.told() == 1);
             for (sum, reply) in parking.take() {
                 assert_eq!(reply.is_cancelled(), sum == 3, "{concurrency:?}");
                 reply.send(Ok(sum));
@@ -179,7 +179,7 @@ fn the_end_of_a_connection_cancels_its_calls() {
                 eventually("all have arrived", || parking.parked() == 1 + 100 * (round + 1));
                 stream.write_all(last).unwrap();
                 let _open = (!last.is_empty()).then_some(stream);
-                eventually("all are told", || parking.told() == 100 * (round + 1));
+                eventually("all are reported", || parking.told() == 100 * (round + 1));
             }
             // A client whose ORB another thread shuts down.
             let gone = Orb::builder().no_endpoint().build().unwrap();
@@ -188,7 +188,7 @@ fn the_end_of_a_connection_cancels_its_calls() {
             eventually("it has arrived", || parking.parked() == 302);
             gone.shutdown(false).unwrap();
             assert!(ended.join().unwrap().is_err());
-            eventually("it is told", || parking.told() == 301);
+            eventually("it is reported", || parking.told() == 301);
             for (sum, reply) in parking.take() {
                 assert_eq!(reply.is_cancelled(), sum == 3);
                 reply.send(Ok(sum));
@@ -212,7 +212,7 @@ fn a_request_id_may_be_used_again() {
         // servant has called `on_cancel`.
         for round in 1..50 {
             stream.write_all(&[add(&local, 7), cancel(7)].concat()).unwrap();
-            eventually("it is told", || parking.told() == round && parking.parked() == 1);
+            eventually("it is reported", || parking.told() == round && parking.parked() == 1);
             parking.take().into_iter().for_each(|(sum, reply)| {
                 assert!(reply.is_cancelled());
                 reply.send(Ok(sum));
@@ -272,7 +272,7 @@ fn a_cancel_request_is_found_when_the_thread_reads_again() {
     drop(stream);
     assert_eq!(parking.told(), 0);
     parking.open();
-    eventually("both are told", || parking.told() == 2);
+    eventually("both are reported", || parking.told() == 2);
 }
 
 /// A server that shuts down sends the replies of its clients and reports no cancellation.
@@ -288,7 +288,7 @@ fn a_server_shutdown_cancels_no_request() {
             eventually("it has arrived", || parking.parked() == 1);
             let stopping = scope.spawn(|| server.shutdown(true));
             let address = server.published_addresses()[0].clone();
-            eventually("it stops", || TcpStream::connect(&address).is_err());
+            eventually("the server stops listening", || TcpStream::connect(&address).is_err());
             let (sum, reply) = parking.take().pop().unwrap();
             assert!(!reply.is_cancelled());
             reply.send(Ok(sum));
@@ -321,18 +321,18 @@ fn calls_in_both_directions_of_a_connection_can_be_cancelled() {
         let back: ProbeRef = server.resolve(&callback.object().to_ior_string()).unwrap();
         back.ping().unwrap();
         short(|| back.add(1, 2));
-        eventually("the client is told", || called_back.told() == 1);
+        eventually("the client has noticed", || called_back.told() == 1);
         short(|| remote.add(1, 2));
-        eventually("the server is told", || served.told() == 1);
+        eventually("the server has noticed", || served.told() == 1);
         // The end of the connection cancels the remaining calls at both ends.
         std::thread::scope(|scope| {
             let one = scope.spawn(|| back.add(1, 2));
             let other = scope.spawn(|| remote.add(1, 2));
-            eventually("both are there", || called_back.parked() == 2 && served.parked() == 2);
+            eventually("both calls have arrived", || called_back.parked() == 2 && served.parked() == 2);
             client.shutdown(false).unwrap();
             assert!(one.join().unwrap().is_err() && other.join().unwrap().is_err());
         });
-        eventually("both are told", || called_back.told() == 2 && served.told() == 2);
+        eventually("both are reported", || called_back.told() == 2 && served.told() == 2);
     }
 }
 

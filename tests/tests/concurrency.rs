@@ -105,7 +105,7 @@ fn a_hybrid_server_has_threads_for_busy_connections_only() {
         }
         assert!(threads_called(HYBRID) <= 64, "{} threads", threads_called(HYBRID));
     }
-    eventually("threads leave connections at rest", || threads_called(HYBRID) <= 5);
+    eventually("threads leave idle connections", || threads_called(HYBRID) <= 5);
     // The server serves connections that have been idle as before, and large messages too.
     for (_, remote) in &clients {
         let data = vec![7; 100_000];

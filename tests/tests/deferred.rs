@@ -225,7 +225,7 @@ fn waiting_for_completion_includes_deferred_replies() {
             eventually("it has arrived", || parking.parked() == 1);
             let manager = server.root_poa().manager().clone();
             let holding = scope.spawn(move || manager.hold_requests(true));
-            eventually("it holds", || {
+            eventually("the manager holds requests", || {
                 server.root_poa().manager().state() == ironorb::poa::ManagerState::Holding
             });
             assert!(!holding.is_finished());

@@ -135,7 +135,7 @@ fn deferred_requests_count_until_they_are_answered() {
             let ended = waiting.map(|it| it.wait().is_ok());
             assert_eq!(ended.iter().filter(|is_ok| **is_ok).count(), 1, "{concurrency:?}");
             let next = remote.add_async(round, 4);
-            eventually("the next is let in", || parked.lock().unwrap().len() == 1);
+            eventually("the next request is admitted", || parked.lock().unwrap().len() == 1);
             let (sum, reply) = parked.lock().unwrap().remove(0);
             reply.send(Ok(sum));
             assert_eq!(next.wait().unwrap(), round + 4);
@@ -273,7 +273,7 @@ fn messages_that_servants_read_count() {
         request[8..12].copy_from_slice(&body_bytes.to_be_bytes());
         let (mut first, mut second) = (connect(&server), connect(&server));
         raw::write(&mut first, &request);
-        eventually("a servant has it", || gate.0.lock().unwrap().0 == 1);
+        eventually("a servant has the message", || gate.0.lock().unwrap().0 == 1);
         raw::write(&mut second, &request);
         let refused = exception_of(&raw::read_message(&mut second));
         assert_eq!(refused.unwrap(), "IDL:omg.org/CORBA/NO_MEMORY:1.0", "{concurrency:?}");

@@ -126,7 +126,7 @@ fn the_delay_sends_oneways_without_further_calls() {
         for count in [1, 3, 200] {
             let before = local.ticks().unwrap();
             (0..count).for_each(|_| probe.tick().unwrap());
-            eventually("they have come", || local.ticks().unwrap() == before + count);
+            eventually("they have arrived", || local.ticks().unwrap() == before + count);
         }
     }
     // A oneway with a short delay sends those before it that would wait longer.
@@ -134,7 +134,7 @@ fn the_delay_sends_oneways_without_further_calls() {
     with(&remote, batched(UNTIL_FLUSHED)).tick().unwrap();
     let soon = OnewayBatching { delay_max: Duration::from_millis(1), ..UNTIL_FLUSHED };
     with(&remote, batched(soon)).tick().unwrap();
-    eventually("both have come", || local.ticks().unwrap() == before + 2);
+    eventually("both have arrived", || local.ticks().unwrap() == before + 2);
 }
 
 /// Records its `told` calls in order.
@@ -198,7 +198,7 @@ fn a_shutdown_sends_batched_oneways() {
         (0..1000).for_each(|_| probe.tick().unwrap());
         assert_eq!(local.ticks().unwrap(), 0);
         orb.shutdown(wait).unwrap();
-        eventually("all have come", || local.ticks().unwrap() == 1000);
+        eventually("all have arrived", || local.ticks().unwrap() == 1000);
     }
 }
 
@@ -209,11 +209,11 @@ fn dropping_the_orb_sends_batched_oneways() {
     let probe = with(&seen_by(&orb, &local), batched(UNTIL_FLUSHED));
     (0..100).for_each(|_| probe.tick().unwrap());
     drop(orb);
-    eventually("all have come", || local.ticks().unwrap() == 100);
+    eventually("all have arrived", || local.ticks().unwrap() == 100);
     // The reference still works, and the last one to be dropped sends the waiting oneways.
     (0..100).for_each(|_| probe.tick().unwrap());
     drop(probe);
-    eventually("all have come", || local.ticks().unwrap() == 200);
+    eventually("all have arrived", || local.ticks().unwrap() == 200);
 }
 
 #[test]
@@ -301,7 +301,7 @@ fn a_flood_of_oneways_arrives_and_does_not_pile_up() {
         }
     });
     orb.flush().unwrap();
-    eventually("all have come", || local.ticks().unwrap() == 150_000);
+    eventually("all have arrived", || local.ticks().unwrap() == 150_000);
     server.shutdown(true).unwrap();
 }
 
@@ -346,5 +346,5 @@ fn oneways_over_a_bidirectional_connection_are_not_batched() {
     let remote = seen_by(&client, &exchange);
     remote.keep(Some(&listener)).unwrap();
     remote.tell("all").unwrap();
-    eventually("it has been told", || noting.told() == ["all"]);
+    eventually("the call has arrived", || noting.told() == ["all"]);
 }

@@ -1,5 +1,5 @@
-//! Calls by shared memory: the same as over TCP, and what is its own - its place in references, its settings, and peers that
-//! die. What peers do on purpose is in `shared_memory_abuse`.
+//! Calls by shared memory: what works as over TCP, and what this transport has of its own: its component in
+//! references, its settings, and peers that die. Hostile peers are in `shared_memory_abuse`.
 
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
@@ -34,7 +34,7 @@ fn listening(path: &str) -> OrbBuilder {
     Orb::builder().endpoint(&format!("shm://{path}")).unwrap()
 }
 
-/// One that has no other way than shared memory.
+/// A client whose only transport is shared memory.
 fn client() -> Orb {
     let mut builder = Orb::builder().no_endpoint();
     builder.config().client_transports = vec![Transport::SharedMemory];
@@ -45,7 +45,7 @@ fn served(orb: &Orb) -> ProbeRef {
     orb.root_poa().activate(Probing::default()).unwrap()
 }
 
-/// The reference as another process would have it.
+/// The reference as another process has it.
 fn seen_by(client: &Orb, probe: &ProbeRef) -> ProbeRef {
     client.string_to_object(&probe.object().to_ior_string()).unwrap().narrow_unchecked()
 }
@@ -74,7 +74,7 @@ fn calls_go_by_shared_memory() {
                 let data = bytes(count);
                 assert!(remote.reflect(&data).unwrap() == data, "{count}");
             }
-            // Several threads, over several connections.
+            // Several threads over several connections.
             std::thread::scope(|scope| {
                 for thread in 0..6 {
                     let remote = &remote;
@@ -85,7 +85,7 @@ fn calls_go_by_shared_memory() {
                     });
                 }
             });
-            // And several over one.
+            // Several threads over one connection.
             let mut builder = Orb::builder().no_endpoint();
             builder.config().connections_per_endpoint_max = 1;
             let client = builder.build().unwrap();
@@ -110,7 +110,7 @@ fn calls_go_by_shared_memory() {
 }
 
 #[test]
-fn messages_of_60_megabytes_go_both_ways() {
+fn messages_of_60_megabytes_are_sent_in_both_directions() {
     let folder = folder();
     let server = listening(&at(&folder, "s")).build().unwrap();
     let (probe, client) = (served(&server), client());
@@ -119,7 +119,7 @@ fn messages_of_60_megabytes_go_both_ways() {
 }
 
 #[test]
-fn calls_without_waiting_threads() {
+fn asynchronous_calls_go_by_shared_memory() {
     for concurrency in ALL {
         let folder = folder();
         let mut builder = listening(&at(&folder, "s")).concurrency(concurrency);
@@ -131,7 +131,7 @@ fn calls_without_waiting_threads() {
             let pending: Vec<_> = (0..200).map(|i| (i, remote.add_async(i, round))).collect();
             pending.into_iter().for_each(|(i, reply)| assert_eq!(reply.wait().unwrap(), i + round));
         }
-        // More than the rings hold, both ways, with nobody who waits.
+        // More data than the rings hold, in both directions, without a waiting thread.
         let (sender, receiver) = std::sync::mpsc::channel();
         let data = bytes(100_000);
         for _ in 0..20 {
@@ -145,7 +145,7 @@ fn calls_without_waiting_threads() {
 }
 
 #[test]
-fn a_reference_carries_all_and_clients_take_the_best() {
+fn a_reference_has_all_transports_and_clients_use_the_best() {
     let folder = folder();
     let (shared, socket) = (at(&folder, "shared"), at(&folder, "socket"));
     let server = Orb::builder()
@@ -163,7 +163,7 @@ fn a_reference_carries_all_and_clients_take_the_best() {
     };
     assert_eq!(paths(profile.unix_addresses().collect()), [socket.as_str()]);
     assert_eq!(paths(profile.shared_memory_addresses().collect()), [shared.as_str()]);
-    // Each way alone, and every client by the best that is left.
+    // Each transport alone, and every client by the best one that is left.
     let by = |transports: &str| {
         let arguments = &mut vec![format!("-ORBclientTransports={transports}")];
         let client = Orb::builder().no_endpoint().arguments(arguments).build().unwrap();
@@ -182,7 +182,7 @@ fn a_reference_carries_all_and_clients_take_the_best() {
 }
 
 #[test]
-fn operators_give_it_a_place_a_size_and_rights() {
+fn settings_give_the_path_the_size_and_the_rights() {
     let folder = folder();
     let path = at(&folder, "s");
     let arguments = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
@@ -206,7 +206,7 @@ fn operators_give_it_a_place_a_size_and_rights() {
 }
 
 #[test]
-fn a_server_that_names_no_path_gets_one_of_its_own_and_is_found_by_a_text() {
+fn a_server_without_a_path_gets_its_own_and_is_found_by_corbaloc() {
     let server = listening("").build().unwrap();
     let address = server.published_addresses().remove(0);
     let path = address.strip_prefix("shm://").unwrap().to_owned();
@@ -219,7 +219,7 @@ fn a_server_that_names_no_path_gets_one_of_its_own_and_is_found_by_a_text() {
         let remote: ProbeRef = client.string_to_object(&text).unwrap().narrow_unchecked();
         remote.ping().unwrap();
     }
-    // In this process it is called directly.
+    // Calls from the server's own process are collocated.
     std::fs::rename(&path, format!("{path}.gone")).unwrap();
     seen_by(&server, &probe).ping().unwrap();
     std::fs::rename(format!("{path}.gone"), &path).unwrap();
@@ -228,7 +228,7 @@ fn a_server_that_names_no_path_gets_one_of_its_own_and_is_found_by_a_text() {
 }
 
 #[test]
-fn a_server_that_is_started_again_is_found_again() {
+fn a_restarted_server_is_found_again() {
     let folder = folder();
     let path = at(&folder, "s");
     let client = client();
@@ -247,7 +247,7 @@ fn a_server_that_is_started_again_is_found_again() {
 }
 
 #[test]
-fn a_server_that_is_killed_during_calls_is_noticed_and_found_again() {
+fn a_server_killed_during_calls_is_noticed_and_found_again() {
     let folder = folder();
     let path = at(&folder, "names");
     let endpoint = format!("shm://{path}");
@@ -257,7 +257,7 @@ fn a_server_that_is_killed_during_calls_is_noticed_and_found_again() {
         let server = ServingProcess::start(arguments);
         assert_eq!(server.ready, format!("corbaloc:shm:1.2@{path}:/NameService"));
         let root = client.string_to_object(&server.ready).unwrap();
-        // This thread has not heard that its connection to the one before is lost.
+        // This thread has not noticed yet that its connection to the previous server is lost.
         eventually("it is found", || root.non_existent() == Ok(false));
         let refused = run(arguments).expect_failure(1);
         assert!(refused.contains("another server listens there"), "{refused}");
@@ -266,7 +266,7 @@ fn a_server_that_is_killed_during_calls_is_noticed_and_found_again() {
             for _ in 0..3 {
                 scope.spawn(|| {
                     let mut errors = 0;
-                    // Each call ends, whenever the server went.
+                    // Each call ends, whenever the server is killed.
                     while !is_over.load(Ordering::SeqCst) || errors == 0 {
                         errors += usize::from(root.non_existent().is_err());
                     }
@@ -281,7 +281,7 @@ fn a_server_that_is_killed_during_calls_is_noticed_and_found_again() {
 }
 
 #[test]
-fn who_waits_for_a_server_that_dies_is_told() {
+fn a_call_to_a_stopping_server_raises_comm_failure() {
     for concurrency in BOTH {
         let folder = folder();
         let server = listening(&at(&folder, "s")).concurrency(concurrency).build().unwrap();
@@ -304,7 +304,7 @@ fn who_waits_for_a_server_that_dies_is_told() {
 }
 
 #[test]
-fn requests_in_progress_are_answered_at_shutdown_and_others_asked_again() {
+fn a_shutdown_answers_requests_in_progress_and_refuses_later_ones() {
     for concurrency in BOTH {
         let folder = folder();
         let path = at(&folder, "s");
@@ -318,8 +318,9 @@ fn requests_in_progress_are_answered_at_shutdown_and_others_asked_again() {
             let blocked = scope.spawn(|| remote.block());
             eventually("the servant blocks", || probe.blocked().unwrap() == 1);
             let stopping = scope.spawn(|| server.shutdown(true));
-            eventually("nobody listens", || UnixStream::connect(&path).is_err());
-            // On the same connection, which takes no more requests: not carried out, and nobody listens elsewhere.
+            eventually("the listener is closed", || UnixStream::connect(&path).is_err());
+            // The call uses the old connection, which takes no more requests. It is not executed, and no
+            // new server listens.
             let refused = scope.spawn(|| remote.add(1, 2));
             probe.release().unwrap();
             blocked.join().unwrap().unwrap();
@@ -351,7 +352,7 @@ fn a_call_ends_at_its_deadline() {
 }
 
 #[test]
-fn idle_connections_are_closed_and_made_anew_and_there_may_be_many() {
+fn idle_connections_are_closed_and_made_again() {
     for concurrency in ALL {
         let folder = folder();
         let mut builder = listening(&at(&folder, "s")).concurrency(concurrency);

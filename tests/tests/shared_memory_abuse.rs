@@ -1,5 +1,6 @@
-//! Peers that lie by shared memory: offers that are none, memory that is not what was told, positions that cannot be, bytes
-//! that change while they are read, and peers that go in the middle. Others are served meanwhile.
+//! Hostile peers by shared memory: invalid offers, memory that differs from the offer, impossible
+//! positions, bytes that change while they are read, and peers that leave in the middle. Other clients are
+//! served meanwhile.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -26,7 +27,8 @@ const ALL: [ServerConcurrency; 4] = [
 const RING: usize = 64 << 10;
 const AREA: usize = CONTROL_BYTES + 2 * RING;
 
-/// Where each end tells how much it has written; how much it has taken is 128 bytes behind it, and how it is woken 256.
+/// The offset where each end writes the count of bytes that it has written. The count of bytes that it has
+/// taken is 128 bytes after it, and its wake-up flag 256.
 const WRITTEN_BY_SERVER: u64 = 0;
 const WRITTEN_BY_CLIENT: u64 = 384;
 
@@ -52,19 +54,19 @@ fn server(path: &str, concurrency: ServerConcurrency) -> (Orb, ProbeRef) {
     (orb, probe)
 }
 
-/// A client that has been made an offer, with the memory as a file that can be written anywhere.
-struct Liar {
+/// A client that has accepted an offer, with the memory as a file in which it can write anywhere.
+struct HostileClient {
     socket: UnixStream,
     end: End<Mapping>,
     memory: File,
 }
 
-impl Liar {
-    fn at(path: &str) -> Liar {
+impl HostileClient {
+    fn at(path: &str) -> HostileClient {
         let socket = UnixStream::connect(path).unwrap();
         let (offer, memory) = offered(&socket);
         let mapping = Mapping::open(&memory, offer.ring_bytes as usize).unwrap();
-        Liar { socket, end: End::new(mapping, Side::Client), memory: memory.into() }
+        HostileClient { socket, end: End::new(mapping, Side::Client), memory: memory.into() }
     }
 
     fn scribble(&self, offset: u64, bytes: &[u8]) {
@@ -75,11 +77,11 @@ impl Liar {
         let _ = (&self.socket).write(&[1]);
     }
 
-    /// Waits until the server has had enough.
+    /// Waits until the server closes the connection.
     fn expect_end(mut self) {
         self.socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         let mut scrap = [0; 64];
-        // What we have not read, or a bell, is no end.
+        // Unread bytes and wake-ups are not the end.
         while !matches!(self.socket.read(&mut scrap), Ok(0)) {
             self.ring();
         }
@@ -99,14 +101,14 @@ fn offered(socket: &UnixStream) -> (Offer, OwnedFd) {
     }
 }
 
-/// Bytes by chance, the same in every run.
+/// Pseudo-random bytes, equal in every run.
 fn noise(seed: &mut u64) -> u64 {
     *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     *seed >> 16
 }
 
 #[test]
-fn a_server_ends_what_cannot_be_and_serves_others() {
+fn a_server_closes_invalid_connections_and_serves_others() {
     for concurrency in ALL {
         let folder = tempfile::tempdir().unwrap();
         let path = at(&folder, "s");
@@ -115,38 +117,40 @@ fn a_server_ends_what_cannot_be_and_serves_others() {
         let remote = seen_by(&client, &probe);
         remote.ping().unwrap();
         for ahead in [RING as u32 + 1, u32::MAX, 1 << 31] {
-            let liar = Liar::at(&path);
-            liar.scribble(WRITTEN_BY_CLIENT, &ahead.to_ne_bytes());
-            liar.ring();
-            liar.expect_end();
+            let hostile = HostileClient::at(&path);
+            hostile.scribble(WRITTEN_BY_CLIENT, &ahead.to_ne_bytes());
+            hostile.ring();
+            hostile.expect_end();
             remote.ping().unwrap();
         }
-        // No GIOP.
-        let liar = Liar::at(&path);
-        let _ = liar.end.write(b"GET / HTTP/1.1\r\n\r\n").unwrap();
-        liar.ring();
-        liar.expect_end();
-        // Positions that go back after a good request, and replies that were taken before they were there.
+        // Bytes that are not GIOP.
+        let hostile = HostileClient::at(&path);
+        let _ = hostile.end.write(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+        hostile.ring();
+        hostile.expect_end();
+        // Positions that go back after a valid request, and replies that are taken before the server has
+        // written them.
         for offset in [WRITTEN_BY_CLIENT, WRITTEN_BY_CLIENT + 128] {
-            let liar = Liar::at(&path);
+            let hostile = HostileClient::at(&path);
             let request = raw::request(probe.object(), "ping", &[]);
-            assert_eq!(liar.end.write(&request).unwrap().bytes, request.len());
-            liar.ring();
-            eventually("it is answered", || liar.end.is_ready(Wanted::Bytes));
-            liar.scribble(offset, &0x7000_0000u32.to_ne_bytes());
+            assert_eq!(hostile.end.write(&request).unwrap().bytes, request.len());
+            hostile.ring();
+            eventually("it is answered", || hostile.end.is_ready(Wanted::Bytes));
+            hostile.scribble(offset, &0x7000_0000u32.to_ne_bytes());
             let large = raw::request(probe.object(), "reflect", &[&[0, 0, 1, 0][..], &[7; 1 << 16]].concat());
-            let _ = liar.end.write(&large);
-            liar.ring();
+            let _ = hostile.end.write(&large);
+            hostile.ring();
             remote.ping().unwrap();
-            // With bytes that were never written the rest makes no sense, or is waited for until the client is gone.
-            drop(liar);
+            // The server either finds garbage in the bytes that were never written, or waits for the rest
+            // until the client is gone.
+            drop(hostile);
         }
         remote.ping().unwrap();
     }
 }
 
 #[test]
-fn clients_that_go_in_the_middle_leave_nothing_behind() {
+fn clients_that_leave_within_a_request_leave_nothing_behind() {
     for concurrency in ALL {
         let folder = tempfile::tempdir().unwrap();
         let path = at(&folder, "s");
@@ -156,18 +160,18 @@ fn clients_that_go_in_the_middle_leave_nothing_behind() {
         let probe: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
         let request = raw::request(probe.object(), "ping", &[]);
         for cut in 0..=request.len() {
-            let liar = Liar::at(&path);
-            let _ = liar.end.write(&request[..cut]).unwrap();
+            let hostile = HostileClient::at(&path);
+            let _ = hostile.end.write(&request[..cut]).unwrap();
             if cut % 2 == 0 {
-                liar.ring();
+                hostile.ring();
             }
         }
-        // One that takes nothing of what it is answered.
-        let liar = Liar::at(&path);
-        while liar.end.write(&request).unwrap().bytes == request.len() {}
-        liar.ring();
-        drop(liar);
-        // What they have left would take all places.
+        // A client that does not read its replies.
+        let hostile = HostileClient::at(&path);
+        while hostile.end.write(&request).unwrap().bytes == request.len() {}
+        hostile.ring();
+        drop(hostile);
+        // Connections that the server has not closed would take all of its places.
         let clients: Vec<Orb> = (0..8).map(|_| client()).collect();
         for client in &clients {
             let remote = seen_by(client, &probe);
@@ -177,7 +181,7 @@ fn clients_that_go_in_the_middle_leave_nothing_behind() {
 }
 
 #[test]
-fn memory_that_changes_at_random_hurts_nobody_else() {
+fn memory_that_changes_at_random_does_not_harm_others() {
     for concurrency in ALL {
         let folder = tempfile::tempdir().unwrap();
         let path = at(&folder, "s");
@@ -191,10 +195,10 @@ fn memory_that_changes_at_random_hurts_nobody_else() {
                 scope.spawn(move || {
                     let mut seed = 77 + thread;
                     while !is_over.load(Ordering::Relaxed) {
-                        let liar = Liar::at(path);
+                        let hostile = HostileClient::at(path);
                         let request = raw::request(probe.object(), "echo", b"\x04\0\0\0abc\0");
                         for _ in 0..200 {
-                            let _ = liar.end.write(&request);
+                            let _ = hostile.end.write(&request);
                             let word = noise(&mut seed).to_ne_bytes();
                             let offset = match noise(&mut seed) % 4 {
                                 0 => noise(&mut seed) % (AREA as u64 - 8),
@@ -202,9 +206,9 @@ fn memory_that_changes_at_random_hurts_nobody_else() {
                                 2 => WRITTEN_BY_CLIENT + 256 + 4 * (noise(&mut seed) % 2),
                                 _ => CONTROL_BYTES as u64 + RING as u64 + noise(&mut seed) % 512,
                             };
-                            liar.scribble(offset, &word[..4]);
+                            hostile.scribble(offset, &word[..4]);
                             if noise(&mut seed).is_multiple_of(8) {
-                                liar.ring();
+                                hostile.ring();
                             }
                         }
                     }
@@ -219,7 +223,7 @@ fn memory_that_changes_at_random_hurts_nobody_else() {
     }
 }
 
-/// What a false server does with whoever connects.
+/// What a false server does with each connection.
 type Offering = Box<dyn Fn(UnixStream) + Send>;
 
 fn false_offers() -> Vec<(&'static str, Offering)> {
@@ -250,8 +254,9 @@ fn false_offers() -> Vec<(&'static str, Offering)> {
     ]
 }
 
-/// A server that has a plain socket too, and somebody else who listens where it had offered shared memory.
-fn with_another_in_its_place(folder: &tempfile::TempDir) -> (Orb, ProbeRef, UnixListener) {
+/// A server that has a plain socket too. A second listener has taken the path at which the server offered
+/// shared memory.
+fn with_false_listener(folder: &tempfile::TempDir) -> (Orb, ProbeRef, UnixListener) {
     let (shared, socket) = (at(folder, "shared"), at(folder, "socket"));
     let server = Orb::builder()
         .endpoint(&format!("shm://{shared}"))
@@ -266,10 +271,10 @@ fn with_another_in_its_place(folder: &tempfile::TempDir) -> (Orb, ProbeRef, Unix
 }
 
 #[test]
-fn a_client_takes_no_false_offer_and_goes_on_by_another_way() {
+fn a_client_refuses_a_false_offer_and_uses_another_transport() {
     for (what, offering) in false_offers() {
         let folder = tempfile::tempdir().unwrap();
-        let (_server, probe, listener) = with_another_in_its_place(&folder);
+        let (_server, probe, listener) = with_false_listener(&folder);
         std::thread::spawn(move || listener.incoming().for_each(|stream| offering(stream.unwrap())));
         assert_eq!(seen_by(&client(), &probe).add(2, 2).unwrap(), 4, "{what}");
         let mut builder = Orb::builder().no_endpoint();
@@ -280,15 +285,15 @@ fn a_client_takes_no_false_offer_and_goes_on_by_another_way() {
 }
 
 #[test]
-fn who_offers_nothing_is_waited_for_no_longer_than_a_connection() {
+fn waiting_for_an_offer_ends_at_the_connect_timeout() {
     let folder = tempfile::tempdir().unwrap();
-    let (_server, probe, _silent) = with_another_in_its_place(&folder);
+    let (_server, probe, _silent) = with_false_listener(&folder);
     let mut builder = Orb::builder().no_endpoint();
     builder.config().connect_timeout = Duration::from_millis(100);
     assert_eq!(seen_by(&builder.build().unwrap(), &probe).add(1, 2).unwrap(), 3);
 }
 
-/// Takes a request and answers it by these writes into the memory, and goes or stays.
+/// Reads a request and answers it with these writes into the memory. Returns the socket.
 fn false_server(listener: &UnixListener, answer: impl Fn(&End<Mapping>, &File, [u8; 4])) -> UnixStream {
     let (socket, _) = listener.accept().unwrap();
     let (mapping, memory) = Mapping::create(RING).unwrap();
@@ -310,7 +315,7 @@ fn written(end: &End<Mapping>, bytes: &[u8]) {
 }
 
 #[test]
-fn a_client_that_is_lied_to_ends_its_call() {
+fn a_client_ends_its_call_to_a_hostile_server() {
     type Answer = Box<dyn Fn(&End<Mapping>, &File, [u8; 4]) + Send + Sync>;
     let scribble = |offset: u64, value: u32| -> Answer {
         Box::new(move |_, memory, _| memory.write_all_at(&value.to_ne_bytes(), offset).unwrap())
@@ -326,7 +331,7 @@ fn a_client_that_is_lied_to_ends_its_call() {
         let path = at(&folder, "s");
         let listener = UnixListener::bind(&path).unwrap();
         std::thread::scope(|scope| {
-            // It goes when it has answered, so a reply that never ends has one all the same.
+            // Dropping the socket ends the connection, which is the end of a reply that never ends.
             scope.spawn(|| drop(false_server(&listener, &answer)));
             let client = client();
             let text = format!("corbaloc:shm:{path}|key");
@@ -335,7 +340,8 @@ fn a_client_that_is_lied_to_ends_its_call() {
             assert_eq!(error.kind, SystemExceptionKind::CommFailure, "{what}: {error}");
         });
     }
-    // One that answers well is believed, and one that then wakes for nothing is not listened to for ever.
+    // The client accepts a valid reply. A server that then wakes it for nothing does not keep a call beyond
+    // its deadline.
     let folder = tempfile::tempdir().unwrap();
     let path = at(&folder, "s");
     let listener = UnixListener::bind(&path).unwrap();

@@ -1,4 +1,4 @@
-//! What a person meets first: settings that are wrong, references that lead nowhere, failures as `main` shows them.
+//! First contact: wrong settings, references that lead nowhere, and failures as `main` shows them.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ fn silent() -> Orb {
     Orb::builder().no_endpoint().build().unwrap()
 }
 
-/// The environment is the process's, so that is another one: our command, which makes an ORB.
+/// The environment belongs to a process, so the test runs one: the `ironorb` command, which makes an ORB.
 #[test]
 fn a_misspelt_variable_ends_the_program_at_once() {
     let output = Command::new(command::ironorb())
@@ -44,7 +44,7 @@ fn failures_are_shown_as_text_by_main() {
 }
 
 #[test]
-fn the_address_is_told_once() {
+fn an_error_names_the_address_once() {
     let orb = silent();
     let (listener, port) = ironorb_tests::raw::listen();
     drop(listener);
@@ -55,9 +55,9 @@ fn the_address_is_told_once() {
     assert!(text.contains("ping of an untyped object: "), "{text}");
 }
 
-/// omniORB's way to write an endpoint is what its users type first.
+/// Users of omniORB type its form of endpoints first.
 #[test]
-fn omniorbs_endpoints_are_understood() {
+fn endpoints_in_omniorbs_form_are_understood() {
     let built = |arguments: &[&str]| {
         let mut arguments = arguments.iter().map(|argument| (*argument).to_owned()).collect();
         OrbBuilder::default().arguments(&mut arguments).build()
@@ -72,13 +72,13 @@ fn omniorbs_endpoints_are_understood() {
 }
 
 #[test]
-fn objects_that_nobody_can_call_are_told_of() {
+fn references_without_an_address_are_reported() {
     let orb = silent();
     let probe: ProbeRef = orb.root_poa().activate(Probing::default()).unwrap();
-    // Here it works, and so does its text.
+    // Within the process the reference works, and so does its text.
     probe.ping().unwrap();
     orb.resolve::<ProbeRef>(&probe.object().to_ior_string()).unwrap().ping().unwrap();
-    // Elsewhere it does not.
+    // In another process it does not.
     let text = orb.object_to_string(probe.object()).unwrap_err();
     assert_eq!(text.kind, SystemExceptionKind::InvObjref);
     let run = orb.run().unwrap_err();
@@ -96,7 +96,8 @@ fn objects_that_nobody_can_call_are_told_of() {
     assert!(published.object_to_string(probe.object()).unwrap().starts_with("IOR:"));
 }
 
-/// Without objects there is nothing to be called, and with a main thread to serve, calls within the process come.
+/// An ORB without objects has nothing to be called. With a main thread to serve, calls within the process
+/// arrive.
 #[test]
 fn an_orb_without_endpoint_can_be_run() {
     for has_main_thread in [false, true] {
@@ -117,7 +118,7 @@ fn an_orb_without_endpoint_can_be_run() {
     }
 }
 
-/// Nothing but `bidirectional` need be said: the address in the references is made up.
+/// The setting `bidirectional` is enough: the ORB invents the address in the references.
 #[test]
 fn a_bidirectional_client_needs_no_address() {
     let mut builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap();
@@ -146,7 +147,7 @@ fn a_bidirectional_client_needs_no_address() {
 }
 
 #[test]
-fn a_file_that_holds_no_reference_is_told_by_name() {
+fn a_file_without_a_reference_is_named_in_the_error() {
     let orb = silent();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("probe.ior");

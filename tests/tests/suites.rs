@@ -1,10 +1,10 @@
-//! The suites of a few named rows as a user runs them: `cubit`, `collocated`, `concurrency`, `connections`, and `all`.
-//! Nothing here looks at a time.
+//! The benchmark suites on the command line, with a few rows each: `cubit`, `collocated`, `concurrency`,
+//! `connections`, and `all`. The tests compare no times.
 
 use ironorb_tests::command::run;
 use serde_json::Value;
 
-/// What it says, and its lines of JSON; the page is looked at.
+/// Runs a suite with one quick repetition. Returns its output and its lines of JSON, and checks its page.
 fn quick(suite: &str, choice: &[&str], svgs: usize) -> (String, Vec<Value>) {
     let folder = tempfile::tempdir().unwrap();
     let (json, html) = (folder.path().join("rows.json"), folder.path().join("page.html"));
@@ -29,7 +29,7 @@ fn rows<'a>(lines: &'a [Value], suite: &str) -> Vec<&'a Value> {
 }
 
 #[test]
-fn cubes_are_right_in_every_row() {
+fn cubes_are_correct_in_every_row() {
     let (_, lines) = quick("cubit", &["--peers=ironorb", "--with=concurrency=pool:2"], 0);
     // Values, modes, settings.
     assert_eq!(rows(&lines, "cubit").len(), 9 * 2 * 2);
@@ -38,14 +38,14 @@ fn cubes_are_right_in_every_row() {
 }
 
 #[test]
-fn calls_in_one_process_stand_beside_virtual_calls() {
+fn collocated_calls_are_compared_with_virtual_calls() {
     let (out, lines) = quick("collocated", &["--peers=ironorb"], 0);
     assert_eq!(rows(&lines, "collocated").len(), 5);
     assert!(out.contains("ns over a virtual call"), "{out}");
 }
 
 #[test]
-fn clients_call_at_once_as_threads_and_as_processes() {
+fn clients_are_threads_or_processes() {
     let choice = ["--peers=ironorb", "--clients=1,8"];
     let (out, lines) = quick("concurrency", &choice, 1);
     assert_eq!(rows(&lines, "concurrency").len(), 2);
@@ -57,7 +57,7 @@ fn clients_call_at_once_as_threads_and_as_processes() {
 }
 
 #[test]
-fn connections_are_counted_and_called_over() {
+fn connections_are_counted_and_used() {
     let (out, lines) = quick("connections", &["--peers=ironorb"], 0);
     let rows = rows(&lines, "connections");
     assert_eq!(rows.len(), 2);
@@ -66,7 +66,7 @@ fn connections_are_counted_and_called_over() {
 }
 
 #[test]
-fn peers_take_part_or_the_row_says_why_not() {
+fn peers_take_part_or_their_row_says_why_not() {
     let (_, lines) = quick("cubit", &["--peers=omniorb,jacorb", "--rows=void", "--modes=twoway"], 0);
     let rows: Vec<&Value> = lines.iter().filter(|line| line["kind"] == "row").collect();
     assert_eq!(rows.len(), 2);
@@ -78,7 +78,7 @@ fn peers_take_part_or_the_row_says_why_not() {
 }
 
 #[test]
-fn all_of_it_is_one_page_with_one_list_of_goals() {
+fn all_suites_make_one_page_with_one_list_of_goals() {
     let (out, lines) = quick("all", &["--suites=cubit,collocated"], 0);
     assert!(lines.iter().any(|line| line["bench"] == "cubit"));
     assert!(lines.iter().any(|line| line["bench"] == "all" && line["kind"] == "target"));

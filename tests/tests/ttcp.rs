@@ -1,5 +1,5 @@
-//! `ironorb bench ttcp` as a user runs it: every way of calling carries all of its bytes, and the files say what was
-//! measured. Nothing here looks at a time.
+//! `ironorb bench ttcp` on the command line. Every kind of call carries all of its bytes, and the files say
+//! what was measured. The tests compare no times.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
@@ -10,7 +10,7 @@ use ironorb_tests::command::{ironorb, run};
 use serde_json::Value;
 
 #[test]
-fn every_way_carries_every_byte_and_tells_it() {
+fn every_kind_of_call_carries_every_byte() {
     let folder = tempfile::tempdir().unwrap();
     let (json, html) = (folder.path().join("rows.json"), folder.path().join("plots.html"));
     let out = measure(
@@ -39,7 +39,7 @@ fn every_way_carries_every_byte_and_tells_it() {
             "long" => 4,
             "double" => 8,
             "struct" => 24,
-            other => panic!("what is {other}?"),
+            other => panic!("unexpected type {other}"),
         };
         let elements = number(row, "buffer_bytes") / element * number(row, "sequences_a_run");
         assert!(elements > 0);
@@ -66,12 +66,12 @@ fn every_way_carries_every_byte_and_tells_it() {
         assert_eq!(call["over_static"].is_null(), call["servant"] == "static", "{call}");
     }
     let targets = of_kind(&lines, "target");
-    // Goals of a transport: octets by mode and invocation, longs, doubles and structs by mode, two ways of calling four
-    // things, two of dynamic servants.
+    // The goals of a transport: octets by mode and invocation; longs, doubles and structs by mode; four
+    // comparisons for each of two kinds of call; two for dynamic servants.
     assert_eq!(targets.len(), 2 * (2 * 3 + 2 * 3 + 4 * 2 + 2));
     for target in &targets {
         assert!(target["figure"].is_number() && target["bound"].is_number(), "{target}");
-        // A quick run judges nothing.
+        // A quick run does not judge its figures.
         assert!(target["met"].is_null() && target["quick"] == true, "{target}");
         assert!(out.contains(target["target"].as_str().unwrap()), "{target} is not in the table");
     }
@@ -83,14 +83,14 @@ fn every_way_carries_every_byte_and_tells_it() {
 }
 
 #[test]
-fn omniorb_takes_part_or_the_row_says_why_not() {
+fn omniorb_takes_part_or_its_row_says_why_not() {
     let folder = tempfile::tempdir().unwrap();
     let (json, html) = (folder.path().join("rows.json"), folder.path().join("plots.html"));
     let choice = ["--buffers", "64K", "--types", "octet,struct", "--transports", "tcp"];
     measure(&[&choice[..], &["--peers", "omniorb"]].concat(), &json, &html);
     let lines = lines(&json);
     let rows = of_kind(&lines, "rate");
-    // Modes, types, invocations that omniORB has, servants.
+    // Modes, types, the invocations that omniORB has, servants.
     assert_eq!(rows.len(), 2 * 2 * 2 * 2);
     let is_installed = Path::new("/usr/include/omniORB4/CORBA.h").exists();
     for row in rows {
@@ -105,11 +105,11 @@ fn omniorb_takes_part_or_the_row_says_why_not() {
     }
 }
 
-/// Dynamic servants of omniORB 4.2 cannot read long sequences of doubles; the run goes on without them.
+/// Dynamic servants of omniORB 4.2 cannot read long sequences of doubles. The run goes on without them.
 #[test]
-fn what_omniorb_cannot_do_is_told_in_its_row() {
+fn a_row_says_what_omniorb_cannot_do() {
     if !Path::new("/usr/include/omniORB4/CORBA.h").exists() {
-        return; // the row says so, as the test above sees
+        return; // `omniorb_takes_part_or_its_row_says_why_not` checks the row
     }
     let folder = tempfile::tempdir().unwrap();
     let (json, html) = (folder.path().join("rows.json"), folder.path().join("plots.html"));
@@ -130,7 +130,7 @@ fn what_omniorb_cannot_do_is_told_in_its_row() {
 }
 
 #[test]
-fn each_side_of_a_run_can_be_a_process_of_its_own() {
+fn client_and_server_of_a_run_can_be_processes() {
     let mut server = Command::new(ironorb())
         .args(["bench", "role", "ttcp-server"])
         .stdin(Stdio::piped())
@@ -156,7 +156,7 @@ fn each_side_of_a_run_can_be_a_process_of_its_own() {
 }
 
 #[test]
-fn what_cannot_be_sent_is_refused() {
+fn invalid_buffer_sizes_are_refused() {
     let said = run(["bench", "ttcp", "--quick", "--types", "struct", "--buffers", "8"]).expect_failure(1);
     assert!(said.contains("8 bytes holds no element of type struct"), "{said}");
     let said = run(["bench", "ttcp", "--quick", "--buffers", "1G"]).expect_failure(1);

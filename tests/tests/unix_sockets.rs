@@ -1,5 +1,5 @@
-//! Calls over Unix domain sockets: the same as over TCP, and what is a socket's own - its file, its place in references,
-//! and the way back to TCP.
+//! Calls over Unix domain sockets: what works as over TCP, and what this transport has of its own: the
+//! socket's file, its component in references, and the fallback to TCP.
 
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
@@ -23,7 +23,7 @@ const ALL: [ServerConcurrency; 3] = [
     ServerConcurrency::Hybrid { threads_max: 2 },
 ];
 
-/// The type of a GIOP message that tells of a bad one.
+/// The GIOP message type MessageError.
 const MESSAGE_ERROR: u8 = 6;
 
 /// A folder for the sockets of one test.
@@ -47,7 +47,7 @@ fn served(orb: &Orb) -> ProbeRef {
     orb.root_poa().activate(Probing::default()).unwrap()
 }
 
-/// The reference as another process would have it.
+/// The reference as another process has it.
 fn seen_by(client: &Orb, probe: &ProbeRef) -> ProbeRef {
     client.string_to_object(&probe.object().to_ior_string()).unwrap().narrow_unchecked()
 }
@@ -57,7 +57,7 @@ fn machine() -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// A reference that names a port of TCP, if not 0, and sockets.
+/// A reference with a TCP port, unless it is 0, and sockets.
 fn reference(port: u16, key: &[u8], sockets: &[(&str, &str)]) -> String {
     let components: Vec<TaggedComponent<'_>> =
         sockets.iter().map(|(host, path)| TaggedComponent::new_unix_address(host, path).unwrap()).collect();
@@ -82,7 +82,7 @@ fn calls_go_over_a_socket() {
             let data: Vec<u8> = (0..bytes).map(|i| i as u8).collect();
             assert!(remote.reflect(&data).unwrap() == data, "{bytes}");
         }
-        // Several threads, over several connections.
+        // Several threads over several connections.
         std::thread::scope(|scope| {
             for thread in 0..6 {
                 let remote = &remote;
@@ -98,7 +98,7 @@ fn calls_go_over_a_socket() {
 }
 
 #[test]
-fn a_reference_carries_both_and_the_socket_comes_first() {
+fn a_reference_has_both_transports_and_the_socket_comes_first() {
     let folder = folder();
     let path = at(&folder, "s");
     let server = listening(&path).endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
@@ -109,7 +109,7 @@ fn a_reference_carries_both_and_the_socket_comes_first() {
     let sockets: Vec<_> =
         profile.unix_addresses().map(|socket| (socket.host.into(), socket.path.into())).collect();
     assert_eq!(sockets, [(machine(), path.clone())]);
-    // Whoever takes the place of the socket is called.
+    // Clients connect to the path, also when a new server listens there.
     std::fs::rename(&path, at(&folder, "elsewhere")).unwrap();
     let listener = UnixListener::bind(&path).unwrap();
     std::thread::scope(|scope| {
@@ -118,7 +118,7 @@ fn a_reference_carries_both_and_the_socket_comes_first() {
     });
 }
 
-/// Answers one request with nothing.
+/// Answers one request with an empty reply.
 fn answer_one(listener: &UnixListener) {
     let (mut stream, _) = listener.accept().unwrap();
     let mut header = [0; 12];
@@ -139,13 +139,13 @@ fn without_the_socket_calls_go_over_tcp() {
     // Before the first call.
     std::fs::rename(&path, at(&folder, "elsewhere")).unwrap();
     seen_by(&client(), &probe).ping().unwrap();
-    // What another machine calls its own is none of ours, and what nobody can connect to is passed over.
+    // The client ignores sockets of another machine, and passes over sockets to which it cannot connect.
     let key = probe.object().ior().iiop_profiles().next().unwrap().object_key().to_vec();
     let long = format!("/{}", "x".repeat(107));
     let machine = machine();
-    let nobody = at(&folder, "nobody");
+    let absent = at(&folder, "absent");
     let trap = at(&folder, "trap");
-    let _trap = UnixListener::bind(&trap).unwrap(); // never answers
+    let _trap = UnixListener::bind(&trap).unwrap(); // it does not answer
     let file = at(&folder, "file");
     std::fs::write(&file, "").unwrap();
     for socket in [
@@ -154,7 +154,7 @@ fn without_the_socket_calls_go_over_tcp() {
         (&machine, &long),
         (&machine, ""),
         (&machine, "relative"),
-        (&machine, &nobody),
+        (&machine, &absent),
         (&machine, &file),
         (&machine, folder.path().to_str().unwrap()),
         (&machine, "/dev/null"),
@@ -162,7 +162,7 @@ fn without_the_socket_calls_go_over_tcp() {
         let text = reference(port, &key, &[socket]);
         let remote: ProbeRef = client().string_to_object(&text).unwrap().narrow_unchecked();
         assert_eq!(remote.add(1, 1).unwrap(), 2, "{socket:?}");
-        // Alone it leads nowhere, which is told.
+        // Without TCP the reference leads nowhere, and the call fails.
         let text = reference(0, &key, &[socket]);
         let remote: ProbeRef = client().string_to_object(&text).unwrap().narrow_unchecked();
         remote.ping().unwrap_err();
@@ -170,7 +170,7 @@ fn without_the_socket_calls_go_over_tcp() {
 }
 
 #[test]
-fn operators_say_which_transport_is_used() {
+fn settings_select_the_transport() {
     let folder = folder();
     let path = at(&folder, "s");
     let server = listening(&path).endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
@@ -198,25 +198,25 @@ fn operators_say_which_transport_is_used() {
 }
 
 #[test]
-fn what_a_dead_server_left_is_replaced_and_what_a_living_one_has_is_not() {
+fn a_stale_socket_is_replaced_and_a_live_one_is_kept() {
     let folder = folder();
     let path = at(&folder, "s");
-    // Of a program that knows no lock: first alive, then dead.
+    // A socket of a program that takes no lock: at first the program lives, then it does not.
     let other = UnixListener::bind(&path).unwrap();
     let refused = listening(&path).build().unwrap_err().to_string();
     assert_eq!(refused, format!("cannot listen at uiop://{path}: another server listens there"));
-    assert!(!Path::new(&format!("{path}.lock")).exists(), "who does not get the place leaves nothing");
+    assert!(!Path::new(&format!("{path}.lock")).exists(), "a failed start leaves no lock file");
     drop(other);
     assert!(Path::new(&path).exists());
     let server = listening(&path).build().unwrap();
     seen_by(&client(), &served(&server)).ping().unwrap();
-    // Of ours.
+    // A socket of an IronORB server.
     let refused = listening(&path).build().unwrap_err().to_string();
     assert_eq!(refused, format!("cannot listen at uiop://{path}: another server listens there"));
     seen_by(&client(), &served(&server)).ping().unwrap();
     server.shutdown(true).unwrap();
     drop(listening(&path).build().unwrap());
-    // Anything else stays.
+    // A file that is no socket stays.
     std::fs::write(&path, "precious").unwrap();
     let refused = listening(&path).build().unwrap_err().to_string();
     assert_eq!(refused, format!("cannot listen at uiop://{path}: a file is there that is no socket"));
@@ -225,7 +225,7 @@ fn what_a_dead_server_left_is_replaced_and_what_a_living_one_has_is_not() {
 }
 
 #[test]
-fn who_may_connect_is_for_the_operator_to_say() {
+fn a_setting_gives_the_permissions_of_the_socket() {
     let folder = folder();
     for mode in [0o600, 0o660, 0o777] {
         let path = at(&folder, "s");
@@ -238,7 +238,7 @@ fn who_may_connect_is_for_the_operator_to_say() {
 }
 
 #[test]
-fn a_server_that_names_no_path_gets_one_of_its_own() {
+fn a_server_without_a_path_gets_its_own() {
     let (first, second) = (listening("").build().unwrap(), listening("").build().unwrap());
     let (one, two) = (first.published_addresses(), second.published_addresses());
     assert_ne!(one, two);
@@ -247,7 +247,7 @@ fn a_server_that_names_no_path_gets_one_of_its_own() {
     assert_eq!(std::fs::metadata(parent).unwrap().permissions().mode() & 0o777, 0o700);
     let (probe, client) = (served(&first), client());
     seen_by(&client, &probe).ping().unwrap();
-    // By a plain key, in a text that omniORB reads, too.
+    // By a plain key, in a URL that omniORB reads too.
     first.bind_key("Probe", probe.object()).unwrap();
     let text = first.corbaloc("Probe");
     assert_eq!(text, format!("corbaloc:omniunix:1.2@{path}:/Probe"));
@@ -261,7 +261,7 @@ fn a_server_that_names_no_path_gets_one_of_its_own() {
 }
 
 #[test]
-fn an_object_at_a_socket_of_this_process_is_called_directly() {
+fn objects_at_a_socket_of_this_process_are_collocated() {
     let folder = folder();
     let server = listening(&at(&folder, "s")).build().unwrap();
     let probe = served(&server);
@@ -270,7 +270,7 @@ fn an_object_at_a_socket_of_this_process_is_called_directly() {
         server.string_to_object(&probe.object().to_ior_string()).unwrap().narrow_unchecked();
     std::fs::rename(at(&folder, "s"), at(&folder, "elsewhere")).unwrap();
     remote.ping().unwrap();
-    // Two servers on one machine that listen at sockets alone are not one.
+    // Two servers on one machine that listen only at sockets are different servers.
     let other = listening(&at(&folder, "t")).build().unwrap();
     let there = reference(0, b"key", &[(&machine(), &at(&folder, "t"))]);
     let here = reference(0, b"key", &[(&machine(), &at(&folder, "s"))]);
@@ -280,7 +280,7 @@ fn an_object_at_a_socket_of_this_process_is_called_directly() {
 }
 
 #[test]
-fn a_server_that_is_started_again_is_found_again() {
+fn a_restarted_server_is_found_again() {
     let folder = folder();
     let path = at(&folder, "s");
     let client = client();
@@ -299,7 +299,7 @@ fn a_server_that_is_started_again_is_found_again() {
 }
 
 #[test]
-fn requests_in_progress_are_answered_at_shutdown_and_others_asked_again() {
+fn a_shutdown_answers_requests_in_progress_and_refuses_later_ones() {
     for concurrency in ALL {
         let folder = folder();
         let path = at(&folder, "s");
@@ -338,7 +338,7 @@ fn requests_in_progress_are_answered_at_shutdown_and_others_asked_again() {
 }
 
 #[test]
-fn an_idle_connection_is_closed_in_order_and_one_too_many_at_once() {
+fn idle_connections_and_connections_above_the_limit_are_closed() {
     for concurrency in ALL {
         let folder = folder();
         let path = at(&folder, "s");
@@ -396,7 +396,7 @@ fn a_client_is_called_back_over_its_own_connection() {
         let servant = Arc::new(Exchanging::default());
         let exchange: ExchangeRef = server.root_poa().activate_shared(servant.clone()).unwrap();
         *servant.itself.lock().unwrap() = Some(exchange.clone());
-        // One client listens nowhere, the other at a socket alone.
+        // One client has no endpoint, and one listens only at a socket.
         for listens in [false, true] {
             let mut builder = match listens {
                 false => Orb::builder().no_endpoint(),

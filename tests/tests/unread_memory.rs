@@ -1,6 +1,6 @@
-//! What replies take that clients do not read, by what is asked of the allocator.
+//! The memory of replies that clients do not read, measured by what is asked of the allocator.
 
-// A counting allocator cannot be written without it.
+// A counting allocator is unsafe code.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -21,23 +21,23 @@ static BYTES: AtomicIsize = AtomicIsize::new(0);
 
 struct Counting;
 
-// SAFETY: all of it is the system's allocator; the counter is beside it.
+// SAFETY: every call goes to the system's allocator. The counter does not touch the memory.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         BYTES.fetch_add(layout.size() as isize, Ordering::Relaxed);
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller keeps the contract of `GlobalAlloc::alloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         BYTES.fetch_add(layout.size() as isize, Ordering::Relaxed);
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller keeps the contract of `GlobalAlloc::alloc_zeroed`.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
         BYTES.fetch_sub(layout.size() as isize, Ordering::Relaxed);
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller keeps the contract of `GlobalAlloc::dealloc`.
         unsafe { System.dealloc(place, layout) }
     }
 }
@@ -51,7 +51,7 @@ const ALL: [ServerConcurrency; 5] = [
     ServerConcurrency::Hybrid { threads_max: 24 },
 ];
 
-/// Answers `filled` with so many bytes.
+/// Answers `filled` with a given number of bytes.
 struct Generous {
     bytes: usize,
     asked: AtomicUsize,
@@ -79,7 +79,7 @@ fn server(
     settings: impl FnOnce(&mut OrbConfig),
 ) -> (Orb, Arc<Generous>, ListenerRef) {
     let mut builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().concurrency(concurrency);
-    // So that it is known what the system takes.
+    // The send buffer's size is fixed, so that the test knows how much the system takes.
     builder.config().send_queue_bytes = Some(64 << 10);
     builder.config().transmit_timeout = Duration::from_secs(300);
     settings(builder.config());
@@ -97,14 +97,14 @@ fn ask(listener: &ListenerRef) -> TcpStream {
     stream
 }
 
-/// One test, for it counts what all of the process takes.
+/// One test, because it measures the memory of the whole process.
 #[test]
-fn unread_replies_take_what_they_must() {
-    ALL.into_iter().for_each(takes_no_more_than_the_replies);
-    ALL.into_iter().for_each(takes_no_more_than_it_may);
+fn unread_replies_take_bounded_memory() {
+    ALL.into_iter().for_each(check_memory_of_replies);
+    ALL.into_iter().for_each(check_limit_of_replies);
 }
 
-fn takes_no_more_than_the_replies(concurrency: ServerConcurrency) {
+fn check_memory_of_replies(concurrency: ServerConcurrency) {
     const CONNECTIONS: usize = 10;
     const REPLY_BYTES: usize = 8 << 20;
     const SLACK_BYTES: isize = 1 << 20;
@@ -123,7 +123,7 @@ fn takes_no_more_than_the_replies(concurrency: ServerConcurrency) {
     server.shutdown(true).unwrap();
 }
 
-fn takes_no_more_than_it_may(concurrency: ServerConcurrency) {
+fn check_limit_of_replies(concurrency: ServerConcurrency) {
     const CONNECTIONS: usize = 12;
     const REPLY_BYTES: usize = 2 << 20;
     const LIMIT_BYTES: usize = 8 << 20;
@@ -135,7 +135,7 @@ fn takes_no_more_than_it_may(concurrency: ServerConcurrency) {
     eventually("it is no more than there may be", || {
         BYTES.load(Ordering::Relaxed) - before <= (LIMIT_BYTES + (1 << 20)) as isize
     });
-    // Whether a reply comes whole tells whose connections have been closed.
+    // A reply that arrives whole shows that its connection was not closed.
     let read_all = |mut stream: TcpStream| {
         let (mut taken, mut space) = (0, vec![0; 1 << 20]);
         while taken <= REPLY_BYTES
@@ -146,9 +146,9 @@ fn takes_no_more_than_it_may(concurrency: ServerConcurrency) {
         taken > REPLY_BYTES
     };
     let whole = streams.into_iter().map(read_all).filter(|is_whole| *is_whole).count();
-    // The system has taken a part of each, but not a quarter.
+    // The system has taken a part of each reply, but less than a quarter.
     assert!((1..=6).contains(&whole), "{whole} for {concurrency:?}");
-    // There is room again.
+    // The server has room again.
     assert!(read_all(ask(&listener)), "{concurrency:?}");
     server.shutdown(true).unwrap();
 }

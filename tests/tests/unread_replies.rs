@@ -1,4 +1,5 @@
-//! A client that asks and does not read what it is answered: the server stops serving it, and goes on when it reads.
+//! A client sends requests and does not read the replies. The server stops serving it, and goes on when it
+//! reads.
 
 use std::net::TcpStream;
 use std::sync::Arc;
@@ -10,16 +11,16 @@ use ironorb_tests::testing::ProbeRef;
 use ironorb_tests::wires::{ExchangeRef, Listener, ListenerRef};
 use ironorb_tests::{Probing, eventually, raw};
 
-/// More than what the system buffers of a connection hold.
+/// More than the system's buffers of a connection hold.
 const REPLY_BYTES: usize = 16 << 20;
 const REQUESTS: usize = 20;
 
-/// A machine that is busy may take longer for a reply than a servant may before another thread is started, but not again
-/// and again. Without a bound it would be `threads_per_connection_max`.
+/// On a busy machine a reply may take longer than the time after which the server starts another thread,
+/// but not repeatedly. Without a bound the number of threads would be `threads_per_connection_max`.
 const HELPED_MAX: usize = 8;
 
 #[test]
-fn who_does_not_read_is_not_served() {
+fn a_client_that_does_not_read_is_not_served() {
     for (concurrency, served_max) in [
         (ServerConcurrency::ThreadPerConnection, HELPED_MAX),
         (ServerConcurrency::LeaderFollowers { threads: 3 }, 3),
@@ -50,8 +51,8 @@ fn who_does_not_read_is_not_served() {
     }
 }
 
-/// A servant blocks until the next request of its connection is served: by another thread, which whoever looks for
-/// such connections has started, and he has looked at all of them twice before.
+/// A servant blocks until another thread serves the next request of its connection. The blocked-servant
+/// monitor starts that thread, after it has looked at all connections twice.
 fn go_on_beside_a_blocked_servant(probe: &ObjectRef) {
     let mut stream = connect(probe);
     let both = [raw::request(probe, "block", &[]), raw::request(probe, "release", &[])].concat();
@@ -68,7 +69,7 @@ fn connect(object: &ObjectRef) -> TcpStream {
     stream
 }
 
-/// Answers `filled` with much more than it was asked.
+/// Answers `filled` with much more data than the request has.
 #[derive(Default)]
 struct Generous(AtomicUsize);
 

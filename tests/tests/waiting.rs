@@ -1,5 +1,5 @@
-//! Calls are the same however their threads wait: on either side, over each transport, by one caller and by several on one
-//! connection, and for as long as they may.
+//! Calls under every waiting policy: on either side, over each transport, from one caller and from several
+//! on one connection, and up to their deadlines.
 
 use std::net::TcpListener;
 use std::sync::mpsc;
@@ -12,7 +12,8 @@ use ironorb_tests::{Probing, eventually};
 const POLICIES: [Waiting; 4] = [
     Waiting::Block,
     Waiting::ADAPTIVE,
-    // Hardly ever in vain, but for those who come when another looks.
+    // The thread that receives hardly ever stops spinning. Callers that find another thread receiving
+    // sleep.
     Waiting::Adaptive { spin_max: Duration::from_secs(3600) },
     Waiting::Spin,
 ];
@@ -30,7 +31,7 @@ fn seen_by(client: &Orb, probe: &ProbeRef) -> ProbeRef {
 }
 
 #[test]
-fn every_policy_carries_calls_on_either_side() {
+fn calls_work_under_every_policy_on_either_side() {
     for waiting in POLICIES {
         for concurrency in
             [ServerConcurrency::ThreadPerConnection, ServerConcurrency::LeaderFollowers { threads: 2 }]
@@ -57,11 +58,11 @@ fn every_policy_carries_calls_on_either_side() {
                         });
                     }
                 });
-                // Nobody waits for this one but the receiver.
+                // The reply is received by the receiver thread: no caller waits.
                 let (tell, told) = mpsc::channel();
                 remote.add_async(3, 4).on_reply(move |sum| tell.send(sum).unwrap());
                 assert_eq!(told.recv().unwrap().unwrap(), 7);
-                // A connection that looks for requests for ever ends all the same, from either side.
+                // A connection whose thread spins for requests for ever ends too, from either side.
                 if matches!(endpoint, "uiop://") {
                     client.shutdown(true).unwrap();
                 }
@@ -72,7 +73,7 @@ fn every_policy_carries_calls_on_either_side() {
 }
 
 #[test]
-fn a_servant_that_blocks_does_not_keep_its_connection() {
+fn a_blocked_servant_does_not_block_its_connection() {
     for waiting in POLICIES {
         let server = server("iiop://127.0.0.1:0", waiting).build().unwrap();
         let probe: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();

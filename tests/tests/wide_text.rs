@@ -1,4 +1,5 @@
-//! Text of every kind under every agreement on code sets, and the errors that the standard has for the rest.
+//! Text of every kind under every combination of code sets, and the standard's errors for text that cannot
+//! be sent.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -18,7 +19,8 @@ fn server(settings: impl FnOnce(&mut ironorb::OrbConfig)) -> (Orb, ExchangeRef) 
     (orb, exchange)
 }
 
-/// A client, and the same object in its eyes after `change` has changed the code sets that its reference offers.
+/// A client with a reference to the server's object. `change` alters the code sets that the reference
+/// offers.
 fn client(
     exchange: &ExchangeRef,
     change: impl FnOnce(&mut Option<ior::CodeSetComponentInfo>),
@@ -50,7 +52,7 @@ fn failure<T: std::fmt::Debug>(
 }
 
 #[test]
-fn text_goes_both_ways_in_each_version_that_can_carry_it() {
+fn text_is_sent_and_returned_in_each_version_that_can_carry_it() {
     for version in [Version::V1_1, Version::V1_2] {
         let (_server, exchange) = server(|config| config.giop_version = version);
         let (_client, remote) = client(&exchange, |_| {});
@@ -69,7 +71,7 @@ fn text_goes_both_ways_in_each_version_that_can_carry_it() {
 }
 
 #[test]
-fn giop_1_0_has_no_wide_characters_and_says_who_sent_some() {
+fn wide_characters_in_giop_1_0_raise_marshal() {
     let (_server, exchange) = server(|config| config.giop_version = Version::V1_0);
     let (_client, remote) = client(&exchange, |_| {});
     assert_eq!(remote.narrow("caf\u{e9}").unwrap(), "caf\u{e9}"); // ISO 8859-1
@@ -84,7 +86,7 @@ fn giop_1_0_has_no_wide_characters_and_says_who_sent_some() {
 }
 
 #[test]
-fn each_wide_code_set_that_a_server_may_offer() {
+fn each_wide_code_set_of_a_server_works() {
     let (_server, exchange) = server(|_| {});
     for set in [WideCharSet::Utf16, WideCharSet::Ucs2, WideCharSet::Utf8] {
         let (_client, remote) = client(&exchange, |sets| {
@@ -104,7 +106,7 @@ fn each_wide_code_set_that_a_server_may_offer() {
 }
 
 #[test]
-fn a_server_without_wide_characters_or_without_code_sets() {
+fn wide_text_needs_a_wide_code_set_of_the_server() {
     let (_server, exchange) = server(|_| {});
     let (_client, remote) = client(&exchange, |sets| {
         let wide = &mut sets.as_mut().unwrap().for_wchar_data;
@@ -124,7 +126,7 @@ fn a_server_without_wide_characters_or_without_code_sets() {
 }
 
 #[test]
-fn strings_in_the_native_set_of_either_side() {
+fn strings_use_the_native_code_sets_of_both_sides() {
     for (native, sent) in [(CharSet::Utf8, true), (CharSet::Latin1, false)] {
         let (_server, exchange) = server(|config| config.native_char_set = native);
         let (_client, remote) = client(&exchange, |_| {});
@@ -143,8 +145,8 @@ fn strings_in_the_native_set_of_either_side() {
     );
 }
 
-/// Sends one request of GIOP 1.2, big-endian, with these contexts, and gives the name and minor code of the system
-/// exception that answers it; `None` for results.
+/// Sends one request of GIOP 1.2, big-endian, with these service contexts. Returns the name and minor code
+/// of the system exception in the reply; `None` for results.
 fn ask(exchange: &ExchangeRef, contexts: &[u8], operation: &[u8], arguments: &[u8]) -> Option<(String, u32)> {
     let ior: Ior = exchange.object().to_ior_string().parse().unwrap();
     let profile = ior.iiop_profiles().next().unwrap();
@@ -163,7 +165,7 @@ fn ask(exchange: &ExchangeRef, contexts: &[u8], operation: &[u8], arguments: &[u
     let mut stream = TcpStream::connect(("127.0.0.1", profile.port())).unwrap();
     stream.write_all(&raw::message(0, &body)).unwrap();
     let reply = raw::read_message(&mut stream);
-    // Little-endian or not, as this processor is.
+    // In the byte order of this processor.
     let number = |at: usize| u32::from_ne_bytes(reply[at..at + 4].try_into().unwrap());
     match number(16) {
         0 => None,
@@ -177,7 +179,7 @@ fn ask(exchange: &ExchangeRef, contexts: &[u8], operation: &[u8], arguments: &[u
 }
 
 #[test]
-fn what_a_client_has_not_told_or_what_we_do_not_speak() {
+fn requests_with_missing_or_unknown_code_sets_are_refused() {
     let (_server, exchange) = server(|_| {});
     let code_sets = |char_data: u32, wchar_data: u32| {
         let mut bytes = [0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 12, 0, 0, 0, 0].to_vec();
@@ -205,9 +207,10 @@ fn what_a_client_has_not_told_or_what_we_do_not_speak() {
     assert_eq!(TransmissionCodeSets::UNNEGOTIATED.wide_set, None);
 }
 
-/// A client tells its code sets once. A pool may serve its second request before the first, but not without knowing them.
+/// A client sends its code sets once. A pool may serve its second request before the first, but not without
+/// the code sets.
 #[test]
-fn what_the_first_request_tells_holds_for_those_beside_it() {
+fn the_code_sets_of_the_first_request_apply_to_concurrent_requests() {
     let (_server, exchange) =
         server(|config| config.concurrency = ServerConcurrency::LeaderFollowers { threads: 4 });
     for _ in 0..30 {

@@ -172,5 +172,5 @@ fn requests_wait_while_an_activator_creates_an_adapter() {
     // The activator creates a destroyed adapter again when a request asks for it.
     second.root_poa().find_poa("slow", false).unwrap().destroy(true, true).unwrap();
     go_on.send(()).unwrap();
-    eventually("it is made again", || probe.whoami().is_ok_and(|name| name == "object"));
+    eventually("the adapter is created again", || probe.whoami().is_ok_and(|name| name == "object"));
 }

@@ -81,7 +81,7 @@ fn requests_of_one_client_keep_their_order() {
         listener.told(&i.to_string()).unwrap();
     }
     poa.manager().activate().unwrap();
-    eventually("all have been told", || told.0.lock().unwrap().len() == 700);
+    eventually("all calls have arrived", || told.0.lock().unwrap().len() == 700);
     assert_eq!(*told.0.lock().unwrap(), (0..700).collect::<Vec<_>>());
 }
 

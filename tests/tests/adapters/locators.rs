@@ -91,7 +91,7 @@ fn each_request_is_paired_with_one_preinvoke_and_one_postinvoke() {
         assert_eq!(probe.label().unwrap(), "");
         assert_eq!(kind_of(probe.fall_over()).0, SystemExceptionKind::Unknown);
         assert!(probe.refuse("so").is_err());
-        eventually("all are given back", || locating.gone.lock().unwrap().len() == 5);
+        eventually("postinvoke is called for all", || locating.gone.lock().unwrap().len() == 5);
         let came = std::mem::take(&mut *locating.came.lock().unwrap());
         assert_eq!(came, ["whoami", "_set_label", "_get_label", "fall_over", "refuse"]);
         let gone = std::mem::take(&mut *locating.gone.lock().unwrap());
@@ -118,7 +118,7 @@ fn a_locator_may_forward_refuse_and_panic() {
         let forwarded = get("elsewhere");
         forwarded.ping().unwrap();
         forwarded.tick().unwrap();
-        eventually("it has come", || target.ticks().unwrap() == ticks + 1);
+        eventually("it has arrived", || target.ticks().unwrap() == ticks + 1);
         assert_eq!(kind_of(get("never").ping()).0, SystemExceptionKind::ObjectNotExist);
         assert_eq!(kind_of(get("panic").ping()).0, SystemExceptionKind::Unknown);
         get("panic after").ping().unwrap();
@@ -137,18 +137,18 @@ fn postinvoke_follows_a_deferred_reply() {
         locating.gone.lock().unwrap().clear();
         std::thread::scope(|scope| {
             let call = scope.spawn(|| probe.nothing());
-            eventually("it has come", || locating.parked.lock().unwrap().len() == 1);
+            eventually("it has arrived", || locating.parked.lock().unwrap().len() == 1);
             assert!(locating.gone.lock().unwrap().is_empty());
             locating.parked.lock().unwrap().pop().unwrap().send(Ok(()));
             call.join().unwrap().unwrap();
         });
-        eventually("it is given back", || locating.gone.lock().unwrap().len() == 1);
+        eventually("postinvoke is called", || locating.gone.lock().unwrap().len() == 1);
     }
     let (parked, closing) = (locating.parked.clone(), poa.clone());
     std::thread::scope(|scope| {
         let local: UnrelatedRef = reference(&poa, "later").object().narrow_unchecked();
         let call = scope.spawn(move || local.nothing());
-        eventually("it has come", || parked.lock().unwrap().len() == 1);
+        eventually("it has arrived", || parked.lock().unwrap().len() == 1);
         let ending = scope.spawn(move || closing.destroy(true, true));
         assert!(!ending.is_finished());
         parked.lock().unwrap().pop().unwrap().send(Ok(()));

@@ -122,7 +122,7 @@ fn deactivation_ends_cached_requests_and_drops_the_servant() {
         calls.make(&remote, &elsewhere(&client, &fellow));
         assert_eq!(count.swap(0, Ordering::SeqCst), MANY);
         poa.deactivate(&poa.reference_to_id(probe.object()).unwrap()).unwrap();
-        eventually("nobody else has it", || is_dropped.load(Ordering::SeqCst));
+        eventually("the servant is dropped", || is_dropped.load(Ordering::SeqCst));
         assert_eq!(kind_of(remote.ping()), GONE);
         let (other_count, other_is_dropped) = (Arc::default(), Arc::default());
         let other = activate(counted(&other_count, &other_is_dropped));

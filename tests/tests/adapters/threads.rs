@@ -238,7 +238,7 @@ fn a_deferred_reply_does_not_hold_the_single_thread_lock() {
         let other: ProbeRef = poa.activate_with_id("other", Probing::default()).unwrap();
         std::thread::scope(|scope| {
             let calls = [scope.spawn(|| local.nothing()), scope.spawn(|| remote.nothing())];
-            eventually("both have come", || parked.lock().unwrap().len() == 2);
+            eventually("both have arrived", || parked.lock().unwrap().len() == 2);
             other.ping().unwrap();
             for reply in std::mem::take(&mut *parked.lock().unwrap()) {
                 reply.send(Ok(()));
@@ -276,7 +276,7 @@ fn a_thread_that_waits_for_an_etherealisation_does_not_block_it() {
         let remote: UnrelatedRef =
             client.string_to_object(&local.object().to_ior_string()).unwrap().narrow_unchecked();
         let take = || {
-            eventually("it has come", || parked.lock().unwrap().len() == 1);
+            eventually("it has arrived", || parked.lock().unwrap().len() == 1);
             parked.lock().unwrap().pop().unwrap()
         };
         for round in 0..20 {
