@@ -1,4 +1,4 @@
-//! Generates the tests' contract: as any program would, or with marshalling that is left to the interpreter.
+//! Generates the tests' contract: as any program does, or with marshalling by the interpreter.
 
 use ironorb_build::{Config, Marshalling};
 

@@ -1,5 +1,5 @@
-//! IronORB as a client of the contract: calls everything on any server and tells what was not as
-//! `idl/interop.idl` says.
+//! IronORB as a client of the contract: calls every operation of any server and reports results that differ
+//! from `idl/interop.idl`.
 
 mod later;
 mod objects;
@@ -15,8 +15,8 @@ pub use runner::{Report, Target};
 
 use runner::Cases;
 
-/// Runs all cases. `skips` are names of cases, or of groups (`big` is `big/...`), each with the reason why
-/// they are left out; one that no case has counts as a failure.
+/// Runs all cases. `skips` has names of cases, or of groups (`big` is `big/...`), each with the reason why
+/// the run leaves them out. A skip that matches no case counts as a failure.
 pub fn run(target: &Target, skips: &[(&str, &str)]) -> Report {
     crate::suite::register_values(&target.orb);
     let mut cases = Cases::new(target, skips);

@@ -1,8 +1,9 @@
-//! Which construct each case tests: the rows of the matrix, in its order.
+//! The construct that each case tests: the rows of the matrix, in its order.
 
 use crate::results::covers;
 
-/// The construct of a case; the longest pattern that covers the case decides. `None` is a case without a row.
+/// The construct of a case: the longest pattern that covers the case decides. `None` means that the case
+/// has no row.
 pub fn construct_of(case: &str) -> Option<&'static str> {
     let patterns =
         CONSTRUCTS.iter().flat_map(|(construct, cases)| cases.iter().map(move |case| (*construct, *case)));

@@ -1,10 +1,9 @@
-//! What the tests against other ORBs are made of: IronORB's own side of the contract `idl/interop.idl` as
-//! a servant ([`suite`]) and as a client ([`cases`]), and the programs of others as child processes
-//! ([`process`], [`peer`], [`names`]). What is left out is listed in [`skips`]; what a run found is written
-//! down by [`results`], for the matrix whose rows are [`constructs`].
+//! The parts of the tests against other ORBs: IronORB's side of the contract `idl/interop.idl` as a servant
+//! ([`suite`]) and as a client ([`cases`]), and the programs of other ORBs as child processes ([`process`],
+//! [`peer`], [`names`]). [`skips`] lists the cases that are left out. [`results`] records a run for the
+//! matrix, whose rows are in [`constructs`].
 //!
-//! Nothing here knows how IronORB is made: it uses what every program can use, so that what the tests show
-//! holds for every program.
+//! This crate uses IronORB's public API only, so its results hold for every program.
 
 pub mod cases;
 pub mod constructs;

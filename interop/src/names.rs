@@ -1,4 +1,4 @@
-//! The naming services of others and their tools.
+//! Naming services of other ORBs and their tools.
 
 use ironorb::Orb;
 use tempfile::TempDir;
@@ -18,10 +18,11 @@ pub struct PeerNames {
 }
 
 impl PeerNames {
-    /// Starts one and waits until it answers.
+    /// Starts the peer's naming service and waits until it answers.
     ///
     /// # Panics
-    /// If it does not.
+    ///
+    /// If it does not answer within [`PATIENCE`](crate::process::PATIENCE).
     pub fn start(peer: Peer, orb: &Orb) -> PeerNames {
         peer.assert_installed();
         let data = TempDir::new().expect("the machine has a folder for temporary files");
@@ -40,7 +41,7 @@ impl PeerNames {
         let address = format!("127.0.0.1:{port}");
         let url = format!("corbaloc:iiop:1.2@{address}/NameService");
         let root = orb.string_to_object(&url).expect("the text is a corbaloc");
-        // Neither says anything of its own when it is ready.
+        // Neither service prints anything when it is ready.
         wait_until("the naming service does not answer", || {
             assert!(process.is_running(), "the naming service ended early. {}", process.errors());
             root.non_existent() == Ok(false)
@@ -49,7 +50,7 @@ impl PeerNames {
     }
 }
 
-/// What JacORB's own programs need to be told: where to listen, and to say nothing but their results.
+/// Options of JacORB's own programs: where to listen, and to print nothing but results.
 const QUIET: [&str; 3] =
     ["-DOAIAddr=127.0.0.1", "-Djacorb.log.default.verbosity=0", "-Djacorb.orb.print_version=off"];
 

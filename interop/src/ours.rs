@@ -1,4 +1,5 @@
-//! IronORB's own side of a case that is set up by hand: its server, its client, and a relay that counts connections.
+//! IronORB's side of cases with a setup of their own: its server, its client, and a relay that counts
+//! connections.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -11,9 +12,10 @@ use ironorb::{Orb, OrbBuilder};
 use crate::peer::Peer;
 use crate::process::{Process, programs};
 
-/// Starts IronORB's server; the reference is the second value.
+/// Starts IronORB's server. Returns it and its reference.
 ///
 /// # Panics
+///
 /// If it does not start.
 pub fn serve(arguments: &[&str]) -> (Process, String) {
     let server = Process::start(programs().join("interop-server"), arguments);
@@ -24,16 +26,18 @@ pub fn serve(arguments: &[&str]) -> (Process, String) {
 /// `host:port` of a reference.
 ///
 /// # Panics
-/// If it has none.
+///
+/// If it has no address.
 pub fn address(ior: &str) -> String {
     let ior: ironorb::giop::ior::Ior = ior.parse().expect("it is a reference");
     let profile = ior.iiop_profiles().next().expect("it has a profile");
     profile.addresses().next().expect("it has an address").to_string()
 }
 
-/// What a client that can be called back begins with.
+/// The builder of a client that can be called back.
 ///
 /// # Panics
+///
 /// Never.
 pub fn builder() -> OrbBuilder {
     Orb::builder().endpoint("iiop://127.0.0.1:0").expect("an address")
@@ -47,9 +51,10 @@ pub fn client() -> Orb {
     builder().build().expect("the machine has a port")
 }
 
-/// Runs some cases of the peer's client, which must pass, and each of which must exist.
+/// Runs some cases of the peer's client. Each must exist and pass.
 ///
 /// # Panics
+///
 /// If one does not pass.
 #[track_caller]
 pub fn passes(peer: Peer, only: &[&str], arguments: &[&str]) {
@@ -60,7 +65,7 @@ pub fn passes(peer: Peer, only: &[&str], arguments: &[&str]) {
     assert!(report.is_complete && only.iter().all(has_run), "{}", report.text);
 }
 
-/// Passes on what comes to its port, and counts who came. Its threads end with their connections.
+/// Passes on connections to its port, and counts them. Its threads end with their connections.
 #[derive(Debug)]
 pub struct Relay {
     /// `127.0.0.1:port`.
@@ -69,9 +74,10 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// Listens at a port of its own; `to` tells where to, once somebody comes.
+    /// Listens at a port of its own. Each connection is passed on to the address that `to` returns.
     ///
     /// # Panics
+    ///
     /// If the machine has no port.
     pub fn start(to: impl Fn() -> String + Send + 'static) -> Relay {
         let listener = TcpListener::bind("127.0.0.1:0").expect("the machine has ports");
@@ -90,13 +96,13 @@ impl Relay {
         Relay { address, connections }
     }
 
-    /// How many connections have been made to it.
+    /// The number of connections made to it.
     pub fn connections(&self) -> usize {
         self.connections.load(Ordering::SeqCst)
     }
 }
 
-/// Carries bytes one way, until that way ends.
+/// Passes on bytes in one direction, until the stream ends.
 fn pump(from: &TcpStream, to: &TcpStream) {
     let (Ok(mut from), Ok(mut to)) = (from.try_clone(), to.try_clone()) else { return };
     spawn(move || {

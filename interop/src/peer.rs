@@ -1,5 +1,5 @@
-//! The ORBs that IronORB is tested against: their peers, built once for all tests, and their programs. Knows
-//! no case.
+//! The ORBs that IronORB is tested against: their peers, built once for all tests, and their programs.
+//! Knows no case.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,10 +18,10 @@ pub enum Peer {
 }
 
 impl Peer {
-    /// Every ORB that there are peers of.
+    /// All ORBs that have peers.
     pub const ALL: [Peer; 2] = [Peer::OmniOrb, Peer::JacOrb];
 
-    /// As the ORB calls itself.
+    /// The ORB's name in its own spelling.
     pub fn name(self) -> &'static str {
         match self {
             Peer::OmniOrb => "omniORB",
@@ -29,9 +29,10 @@ impl Peer {
         }
     }
 
-    /// Starts its server of the contract; the reference is the second value.
+    /// Starts the peer's server of the contract. Returns it and its reference.
     ///
     /// # Panics
+    ///
     /// If it does not start.
     pub fn start_server(self, arguments: &[&str]) -> (Process, String) {
         let server = self.start(Program::Server, arguments);
@@ -39,7 +40,7 @@ impl Peer {
         (server, ior)
     }
 
-    /// Runs its client to the end.
+    /// Runs the peer's client to its end.
     pub fn run_client(self, arguments: &[&str]) -> ClientReport {
         ClientReport::of(self.start(Program::Client, arguments))
     }
@@ -58,7 +59,7 @@ impl Peer {
         }
     }
 
-    /// The folder of its peers, which are built the first time.
+    /// The folder of the peers. The first call builds them.
     fn built(self) -> &'static Path {
         static BUILT: [OnceLock<PathBuf>; 2] = [OnceLock::new(), OnceLock::new()];
         BUILT[self as usize].get_or_init(|| self.build())
@@ -67,6 +68,7 @@ impl Peer {
     /// Builds its peers where that has not been done, and gives their folder, which lies outside of the tree.
     ///
     /// # Panics
+    ///
     /// If the ORB is not installed, with the command that installs it, or if the peers cannot be built.
     pub fn build(self) -> PathBuf {
         self.assert_installed();
@@ -98,10 +100,12 @@ impl Peer {
         })
     }
 
-    /// Fails, and says how to mend it, where the ORB is missing: a test that is left out would pass for nothing.
+    /// Fails with the command that installs the ORB, if it is missing. A test that is silently left out
+    /// would count as passed.
     ///
     /// # Panics
-    /// If something is missing.
+    ///
+    /// If a program or package is missing.
     pub fn assert_installed(self) {
         let (packages, needed): (&str, &[&str]) = match self {
             Peer::OmniOrb => (
@@ -115,7 +119,7 @@ impl Peer {
                     "/usr/bin/omniNames",
                 ],
             ),
-            // JacORB itself comes from Maven's repository while its peers are built.
+            // JacORB itself comes from Maven's repository when the peers are built.
             Peer::JacOrb => {
                 ("make maven default-jdk-headless", &["/usr/bin/make", "/usr/bin/mvn", "/usr/bin/javac"])
             }
@@ -144,9 +148,9 @@ pub fn java(class: &str, arguments: &[&str]) -> Process {
     let build = Peer::JacOrb.built();
     let jars = std::fs::read_to_string(build.join("classpath")).expect("the peers are built");
     let path = format!("{}:{}", build.join("classes").display(), jars.trim());
-    // Starting the virtual machine is most of what a peer costs.
+    // A peer's time is mostly the start of the virtual machine.
     let mut all = vec!["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Xmx1g", "-cp", &path];
-    // Properties of the system go before the class.
+    // System properties come before the class.
     let (properties, arguments): (Vec<&str>, Vec<&str>) =
         arguments.iter().partition(|argument| argument.starts_with("-D"));
     all.extend(properties);
@@ -161,7 +165,7 @@ enum Program {
     Client,
 }
 
-/// What a run of a client found.
+/// The results of a client.
 #[derive(Debug)]
 pub struct ClientReport {
     /// Cases that passed.
@@ -170,9 +174,9 @@ pub struct ClientReport {
     pub failed: Vec<(String, String)>,
     /// Cases that were left out, each with the reason.
     pub skipped: Vec<(String, String)>,
-    /// Exit code 0, and a summary that agrees.
+    /// True for exit code 0 and a summary that agrees with the cases.
     pub is_complete: bool,
-    /// Everything it said.
+    /// All of its output.
     pub text: String,
 }
 

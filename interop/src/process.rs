@@ -1,4 +1,5 @@
-//! Programs as child processes of a test. A child dies with its [`Process`]; waiting for one always ends.
+//! Programs as child processes of a test. A child dies with its [`Process`], and every wait for a child
+//! ends.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -14,10 +15,11 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// How long a child may take for anything before the test fails. Generous: it only bounds a hang.
+/// The time limit of a child for any step, after which the test fails. It is long, because it only bounds a
+/// hang.
 pub const PATIENCE: Duration = Duration::from_secs(180);
 
-/// Between two looks at something that tells nobody when it changes.
+/// The time between two polls of a condition that gives no notice of changes.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// A running program.
@@ -30,14 +32,14 @@ pub struct Process {
     readers: Vec<JoinHandle<()>>,
 }
 
-/// What a program said and how it ended.
+/// The output of a program and its exit status.
 #[derive(Debug)]
 pub struct Finished {
     /// Standard output, by lines.
     pub lines: Vec<String>,
     /// Standard error.
     pub errors: String,
-    /// How it ended.
+    /// Its exit status.
     pub status: ExitStatus,
 }
 
@@ -45,6 +47,7 @@ impl Process {
     /// Starts a program.
     ///
     /// # Panics
+    ///
     /// If it cannot be started.
     pub fn start(program: impl AsRef<OsStr>, arguments: &[&str]) -> Process {
         let program = program.as_ref();
@@ -61,7 +64,7 @@ impl Process {
         if let Some(out) = child.stdout.take() {
             readers.push(std::thread::spawn(move || {
                 for line in BufReader::new(out).lines().map_while(Result::ok) {
-                    // Nobody may be listening any more; the pipe is read all the same.
+                    // The receiver may be gone. The thread reads the pipe all the same.
                     let _ = sender.send(line);
                 }
             }));
@@ -82,6 +85,7 @@ impl Process {
     /// The next line of standard output.
     ///
     /// # Panics
+    ///
     /// If there is none.
     pub fn line(&self) -> String {
         match self.lines.recv_timeout(PATIENCE) {
@@ -91,7 +95,7 @@ impl Process {
         }
     }
 
-    /// What it has written to standard error so far.
+    /// Its standard error so far.
     pub fn errors(&self) -> String {
         self.errors.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -99,25 +103,27 @@ impl Process {
     /// Waits for its end.
     ///
     /// # Panics
-    /// If it does not end.
+    ///
+    /// If it does not end within [`PATIENCE`].
     pub fn finish(mut self) -> Finished {
         let status = self.wait();
         self.readers.drain(..).for_each(|reader| drop(reader.join()));
         Finished { lines: self.lines.try_iter().collect(), errors: self.errors(), status }
     }
 
-    /// Asks it to end (SIGTERM) and waits.
+    /// Sends SIGTERM and waits for its end.
     ///
     /// # Panics
-    /// If it does not end.
+    ///
+    /// If it does not end within [`PATIENCE`].
     pub fn terminate(self) -> Finished {
         let pid = Pid::from_child(&self.child);
-        // It may have ended by itself, which its status will tell.
+        // The child may have ended already, which its status shows.
         let _ = kill_process(pid, Signal::TERM);
         self.finish()
     }
 
-    /// Ends it without asking (SIGKILL).
+    /// Sends SIGKILL.
     pub fn kill(self) {
         drop(self);
     }
@@ -144,10 +150,11 @@ impl Drop for Process {
     }
 }
 
-/// Looks until something is so.
+/// Polls until `is_so` returns true.
 ///
 /// # Panics
-/// With `problem`, when it never becomes so.
+///
+/// With `problem`, after [`PATIENCE`].
 pub fn wait_until(problem: &str, mut is_so: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !is_so() {
@@ -156,18 +163,19 @@ pub fn wait_until(problem: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// A port of this machine that nobody listens at, another each time. For programs that cannot choose one themselves, or
-/// are started again where they were. It is none of those that systems hand out on their own, so nobody has it by
-/// chance a moment later.
+/// A free port of this machine, a different one each time. It serves programs that cannot choose a port
+/// themselves or are started again at their port. Systems do not assign ports of this range on their own,
+/// so no other program gets it by chance.
 ///
 /// # Panics
+///
 /// If there is none.
 pub fn free_port() -> u16 {
     static TRIED: AtomicU32 = AtomicU32::new(0);
     static OURS: Mutex<Vec<File>> = Mutex::new(Vec::new());
     let is_free = |port: u16| {
-        // Tests of other processes look for ports at the same time, and whoever has found one needs a while to listen at
-        // it: a lock, which goes with the process, says whose it is.
+        // Test processes look for ports at the same time, and listen some time after they have found one. A
+        // lock, which ends with the process, marks the port as taken.
         let path = std::env::temp_dir().join(format!("ironorb-interop-port-{port}"));
         let Ok(file) = File::create(path) else { return false };
         let in_use = |e: std::io::Error| e.kind() == ErrorKind::AddrInUse;
@@ -188,14 +196,15 @@ pub fn free_port() -> u16 {
         .expect("the machine has ports")
 }
 
-/// The first port that [`free_port`] gives, and how many there are; Linux hands out those from 32,768 on.
+/// The first port that [`free_port`] returns, and the number of ports. Linux assigns ports from 32,768 on.
 const PORT_MIN: u16 = 12_000;
 const PORTS: u16 = 20_000;
 
 /// The folder with the programs of this workspace that Cargo built along with this one.
 ///
 /// # Panics
-/// If the system does not tell where this program lies.
+///
+/// If the system does not tell the path of this program.
 pub fn programs() -> PathBuf {
     let this = std::env::current_exe().expect("the system tells where a program lies");
     let folder = this.parent().expect("a program lies in a folder");
@@ -204,10 +213,12 @@ pub fn programs() -> PathBuf {
     profile.to_path_buf()
 }
 
-/// The `ironorb` command, which is built first: Cargo gives tests only the programs of their own package.
+/// Builds the `ironorb` command and returns its path. Cargo gives a test only the programs of its own
+/// package.
 ///
 /// # Panics
-/// If it cannot be built.
+///
+/// If the build fails.
 pub fn ironorb_command() -> &'static Path {
     static COMMAND: OnceLock<PathBuf> = OnceLock::new();
     COMMAND.get_or_init(|| {

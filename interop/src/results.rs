@@ -1,5 +1,5 @@
-//! What a run of the tests found, written down for the matrix of `docs/interop.md`: one line a case in a file a
-//! test program, in the folder that the environment names. Decides nothing.
+//! Records the results of a run for the matrix of `docs/interop.md`, in the folder that the environment
+//! names: one file for each test program, one line for each case.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -10,10 +10,10 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use crate::peer::{ClientReport, Peer};
 use crate::skips::{Circumstances, Reason, skips};
 
-/// The variable that names the folder of the results; nothing is written without it.
+/// The variable that names the folder of the results. Without it nothing is recorded.
 pub const FOLDER: &str = "IRONORB_INTEROP_RESULTS";
 
-/// What IronORB is in a case.
+/// IronORB's side in a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
     /// The server; the peer calls.
@@ -22,14 +22,14 @@ pub enum Side {
     Client,
 }
 
-/// How a case went.
+/// The outcome of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
-    /// As it should.
+    /// It passed.
     Pass,
-    /// Not as it should.
+    /// It failed.
     Fail,
-    /// It was left out.
+    /// It was left out, for the reason with this number.
     Skip(u32),
 }
 
@@ -38,20 +38,21 @@ pub enum Outcome {
 pub struct Line {
     /// The other ORB.
     pub peer: Peer,
-    /// What IronORB is.
+    /// IronORB's side.
     pub side: Side,
-    /// How the two were set up, such as `GIOP 1.2`.
+    /// The setup, such as `GIOP 1.2`.
     pub setup: String,
-    /// The case.
+    /// The name of the case.
     pub case: String,
-    /// How it went.
+    /// Its outcome.
     pub outcome: Outcome,
 }
 
 impl Line {
-    /// Writes it down, where a folder is named.
+    /// Appends the line to the results, if a folder is named.
     ///
     /// # Panics
+    ///
     /// If the folder cannot be written.
     pub fn record(&self) {
         static FILE: OnceLock<Option<Mutex<File>>> = OnceLock::new();
@@ -78,7 +79,7 @@ impl Line {
         format!("{}\t{side}\t{}\t{}\t{outcome}\n", self.peer.name(), self.setup, self.case)
     }
 
-    /// Reads what [`Line::record`] wrote.
+    /// Parses a line that [`Line::record`] wrote.
     pub fn parse(text: &str) -> Option<Line> {
         let mut parts = text.split('\t');
         let (peer, side, setup, case, outcome) =
@@ -101,10 +102,11 @@ impl Line {
     }
 }
 
-/// Runs one case of its own and writes down how it went.
+/// Runs and records a case that is a test of its own.
 ///
 /// # Panics
-/// As the case does.
+///
+/// When the case panics.
 pub fn case<T>(peer: Peer, side: Side, case: &str, body: impl FnOnce() -> T) -> T {
     let result = catch_unwind(AssertUnwindSafe(body));
     let outcome = if result.is_ok() { Outcome::Pass } else { Outcome::Fail };
@@ -112,11 +114,12 @@ pub fn case<T>(peer: Peer, side: Side, case: &str, body: impl FnOnce() -> T) -> 
     result.unwrap_or_else(|panic| resume_unwind(panic))
 }
 
-/// Writes down what the peer's client found on IronORB's server, and sees that nothing failed and nothing was
-/// left out but what the list says.
+/// Records the results of the peer's client with IronORB's server, and checks that no case failed and that
+/// only listed cases were left out.
 ///
 /// # Panics
-/// If something did.
+///
+/// If a case failed or was left out without a reason.
 #[track_caller]
 pub fn check_client(of: &Circumstances, setup: &str, report: &ClientReport, skips: &[(&str, Reason)]) {
     let peer = of.peer.expect("a client's report is a peer's");
@@ -137,10 +140,11 @@ pub fn check_client(of: &Circumstances, setup: &str, report: &ClientReport, skip
     assert!(report.failed.is_empty() && report.is_complete, "{}", report.text);
 }
 
-/// Runs the peer's client with everything left out that the list says, and checks what it found.
+/// Runs the peer's client without the cases that the list leaves out, and checks its results.
 ///
 /// # Panics
-/// If something failed.
+///
+/// If a case failed.
 #[track_caller]
 pub fn run_client(of: &Circumstances, setup: &str, arguments: &[&str]) {
     let peer = of.peer.expect("a client is a peer's");
@@ -151,10 +155,11 @@ pub fn run_client(of: &Circumstances, setup: &str, arguments: &[&str]) {
     check_client(of, setup, &peer.run_client(&all), &skips);
 }
 
-/// Writes down what IronORB's client found on the peer's server, and sees that nothing failed.
+/// Records the results of IronORB's client with the peer's server, and checks that no case failed.
 ///
 /// # Panics
-/// If something did.
+///
+/// If a case failed.
 #[track_caller]
 pub fn run_cases(of: &Circumstances, setup: &str, target: &crate::cases::Target) {
     let skips = skips(of);

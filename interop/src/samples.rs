@@ -4,7 +4,7 @@ use ironorb::{Any, ExtractError, LongDouble, ObjectRef, TypeCode, TypeDef, WStri
 
 use crate::interop::*;
 
-/// An any of the sample, or `None` for a name that nobody knows.
+/// An any of the sample, or `None` for an unknown name.
 pub fn make(sample: &str) -> Option<Any> {
     if sample == "null" {
         return Some(Any::default());
@@ -12,12 +12,12 @@ pub fn make(sample: &str) -> Option<Any> {
     SAMPLES.iter().find(|known| known.name == sample).map(|known| (known.make)())
 }
 
-/// Says what is wrong with an any that should be the sample.
+/// Checks that an any holds the sample. The error says what is wrong.
 pub fn check(sample: &str, any: &Any) -> Result<(), String> {
     if sample == "null" {
         return if any.is_empty() { Ok(()) } else { Err(format!("{any:?} is not null")) };
     }
-    let known = SAMPLES.iter().find(|known| known.name == sample).ok_or("nobody knows the sample")?;
+    let known = SAMPLES.iter().find(|known| known.name == sample).ok_or("the sample is unknown")?;
     (known.check)(any)?;
     let expected = (known.make)();
     if !any.type_code().equivalent(expected.type_code()) {
@@ -118,11 +118,11 @@ samples! {
     };
 }
 
-/// Half of a number, exactly: its exponent is one less.
+/// Half of a number, exactly: the exponent minus one.
 pub fn half(x: LongDouble) -> LongDouble {
     const EXPONENT: u128 = 0x7fff << 112;
     let bits = x.to_bits();
-    // Zero, infinite and not-a-number halve to themselves; halving a subnormal is not asked for.
+    // Zero, infinity and NaN are their own halves. Subnormal numbers are not tested.
     if bits & EXPONENT == 0 || bits & EXPONENT == EXPONENT {
         x
     } else {

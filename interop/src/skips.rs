@@ -1,15 +1,15 @@
-//! The one list of cases that are left out, each with its reason. A case that is left out otherwise, and one
-//! that is listed and does not exist, fail the run.
+//! The list of all cases that are left out, each with its reason. A case that is left out and not listed
+//! fails the run, and so does a listed case that does not exist.
 
 use ironorb::giop::Version;
 
 use crate::peer::Peer;
 use crate::results::Side;
 
-/// Why cases are left out.
+/// The reason why cases are left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Reason {
-    /// As it is called in `docs/interop.md`. Never reused.
+    /// Its number in `docs/interop.md`. Numbers are never reused.
     pub number: u32,
     /// One sentence.
     pub text: &'static str,
@@ -18,11 +18,11 @@ pub struct Reason {
 /// The circumstances of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Circumstances {
-    /// The other ORB; none where IronORB talks to itself.
+    /// The peer; `None` where IronORB is both client and server.
     pub peer: Option<Peer>,
     /// What IronORB is.
     pub side: Side,
-    /// The version that is spoken.
+    /// The GIOP version of the calls.
     pub version: Version,
     /// Whether the reference offers code sets to choose from.
     pub code_sets: bool,
@@ -48,7 +48,7 @@ pub fn skips(of: &Circumstances) -> Vec<(&'static str, Reason)> {
     skips
 }
 
-/// Every reason.
+/// All reasons.
 pub fn reasons() -> impl Iterator<Item = Reason> {
     let mut all: Vec<Reason> = SKIPS.iter().map(|skip| skip.reason).collect();
     all.sort_unstable();
@@ -61,12 +61,12 @@ struct Skip {
     peers: &'static [Peer],
     sides: &'static [Side],
     versions: &'static [Version],
-    /// Only where the reference offers code sets, or does not.
+    /// Applies only where the reference offers code sets (true), or does not (false).
     code_sets: Option<bool>,
     cases: &'static [&'static str],
 }
 
-/// Leaves cases out whether the reference offers code sets or not.
+/// Leaves cases out, with and without code sets.
 const fn skip(
     reason: Reason,
     peers: &'static [Peer],
@@ -108,7 +108,7 @@ const V1_2: &[Version] = &[Version::V1_2];
 const NO_CODE_SETS: Reason =
     reason(1, "the reference is a corbaloc, which offers no code sets to choose from");
 const GIOP_1_0: Reason = reason(2, "GIOP 1.0 has no wide characters and negotiates no code sets");
-const CONTEXT: Reason = reason(3, "a servant of JacORB 3.9 is not told of contexts");
+const CONTEXT: Reason = reason(3, "a servant of JacORB 3.9 does not receive contexts");
 const OMNI_LONG_STRINGS: Reason =
     reason(4, "omniORB 4.2 breaks a string across GIOP 1.1 fragments wrongly, against itself as well");
 const OMNI_WIDE: Reason =
@@ -136,7 +136,7 @@ const JAC_RECURSIVE: Reason = reason(
 );
 const OMNI_EXCEPTION: Reason = reason(
     18,
-    "omniORB 4.2 reads exceptions in anys in its own form only, and this reference does not tell that it is one of its",
+    "omniORB 4.2 reads exceptions in anys in its own form only, and this reference does not name omniORB as its ORB",
 );
 const JAC_NIL: Reason = reason(19, "JacORB 3.9 forgets the type of a nil reference that it puts into an any");
 const OMNI_FIXED: Reason = reason(
@@ -325,7 +325,7 @@ const WIDE_ANYS: &[&str] = &[
     "any/echo/wstring",
 ];
 
-/// Cases of a union that holds itself inside of a struct.
+/// Cases of a union that contains itself within a struct.
 const RECURSIVE: &[&str] = &[
     "any/make/expr",
     "any/check/expr",

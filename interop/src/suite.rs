@@ -1,4 +1,4 @@
-//! IronORB's servant of `interop::Suite`. Every operation does what `idl/interop.idl` says beside it.
+//! IronORB's servant of `interop::Suite`. Every operation does what `idl/interop.idl` says.
 
 mod later;
 mod objects;
@@ -21,7 +21,8 @@ use objects::{Forwarder, GaugeServant, NodeServant, SkewServant, SpriteServant};
 /// The name of the adapter whose references are forwarded.
 const FORWARDER: &str = "forwarder";
 
-/// Serves everything in the contract. Makes its other objects in the root adapter of the ORB that calls it.
+/// Serves all interfaces of the contract. Creates further objects in the root adapter of the ORB that calls
+/// it.
 #[derive(Debug, Default)]
 pub struct SuiteServant {
     state: Mutex<State>,
@@ -78,7 +79,7 @@ struct Gate {
     openings: i32,
 }
 
-/// Makes the adapter that `References::forwarded` needs. Once per ORB, before the suite is called.
+/// Creates the adapter that `References::forwarded` needs. Call it once per ORB, before the first request.
 pub fn create_forwarder(root: &Poa) -> Result<(), PoaError> {
     let policies = PoaPolicies {
         id_assignment: IdAssignment::User,
@@ -90,7 +91,7 @@ pub fn create_forwarder(root: &Poa) -> Result<(), PoaError> {
 }
 
 impl SuiteServant {
-    /// Lets everybody go who waits at a gate, now and later.
+    /// Releases all calls that wait at a gate, now and later.
     pub fn open_all_gates(&self) {
         self.state().closing = true;
         self.changed.notify_all();
@@ -101,7 +102,7 @@ impl SuiteServant {
     }
 }
 
-/// The root adapter of the ORB that is making this call.
+/// The root adapter of the ORB that makes this upcall.
 fn root_poa() -> Result<Poa, SystemException> {
     PoaCurrent
         .poa()
@@ -130,7 +131,7 @@ fn detailed(depth: i16) -> Detailed {
 
 type Echo<T> = Result<(T, T, T), SystemException>;
 
-/// Echoes of what is passed by value.
+/// Echoes of types that are passed by value.
 macro_rules! echo_values {
     ($($operation:ident: $type:ty;)*) => {$(
         fn $operation(&self, x: $type, y: $type) -> Echo<$type> {
@@ -139,8 +140,8 @@ macro_rules! echo_values {
     )*};
 }
 
-/// Echoes of what is lent and kept as the same type.
-macro_rules! echo_lent {
+/// Echoes of types that are borrowed, with the type that owns their values.
+macro_rules! echo_borrowed {
     ($($operation:ident: $lent:ty, $type:ty;)*) => {$(
         fn $operation(&self, x: &$lent, y: &$lent) -> Echo<$type> {
             Ok((x.to_owned(), x.to_owned(), y.to_owned()))
@@ -148,7 +149,7 @@ macro_rules! echo_lent {
     )*};
 }
 
-/// Echoes of wide strings, which are lent as plain ones.
+/// Echoes of wide strings, which are borrowed as `str`.
 macro_rules! echo_wide {
     ($($operation:ident;)*) => {$(
         fn $operation(&self, x: &str, y: &str) -> Echo<WString> {
@@ -167,9 +168,9 @@ macro_rules! echo_references {
 }
 
 pub use values::{TicketOffice, length, register_values, ring};
-use {echo_lent, echo_values};
+use {echo_borrowed, echo_values};
 
-/// Attributes that are kept and given back.
+/// Attributes that keep their value.
 macro_rules! attributes {
     ($($get:ident $set:ident: $lent:ty, $type:ty;)*) => {$(
         fn $get(&self) -> Result<$type, SystemException> {
@@ -215,7 +216,7 @@ impl interop::Basics for SuiteServant {
         echo_height: Height;
     }
 
-    echo_lent! {
+    echo_borrowed! {
         echo_string: str, String;
         echo_short_string: str, ShortString;
         echo_label: str, Label;
@@ -276,7 +277,7 @@ impl interop::Basics for SuiteServant {
 }
 
 impl interop::Sequences for SuiteServant {
-    echo_lent! {
+    echo_borrowed! {
         echo_shorts: [i16], ShortSeq;
         echo_ushorts: [u16], UShortSeq;
         echo_longs: [i32], LongSeq;
@@ -332,7 +333,7 @@ impl interop::Sequences for SuiteServant {
 }
 
 impl interop::Arrays for SuiteServant {
-    echo_lent! {
+    echo_borrowed! {
         echo_long_array: LongArray, LongArray;
         echo_matrix: Matrix, Matrix;
         echo_cube: Cube, Cube;
@@ -346,7 +347,7 @@ impl interop::Arrays for SuiteServant {
 }
 
 impl interop::Structs for SuiteServant {
-    echo_lent! {
+    echo_borrowed! {
         echo_bin: BinStruct, BinStruct;
         echo_one_octet: OneOctet, OneOctet;
         echo_all_basics: AllBasics, AllBasics;
@@ -361,7 +362,7 @@ impl interop::Structs for SuiteServant {
 }
 
 impl interop::Unions for SuiteServant {
-    echo_lent! {
+    echo_borrowed! {
         echo_by_short: ByShort, ByShort;
         echo_by_ushort: ByUShort, ByUShort;
         echo_by_long: ByLong, ByLong;
@@ -382,7 +383,7 @@ impl interop::Wide for SuiteServant {
 
     echo_wide! { echo_wstring; echo_short_wstring; }
 
-    echo_lent! {
+    echo_borrowed! {
         echo_wchars: [char], wide::WCharSeq;
         echo_wstrings: [WString], wide::WStringSeq;
         echo_wchar_array: wide::WCharArray, wide::WCharArray;
@@ -507,7 +508,7 @@ impl interop::References for SuiteServant {
         echo_object: ObjectRef;
     }
 
-    echo_lent! {
+    echo_borrowed! {
         echo_nodes: [Option<NodeRef>], NodeSeq;
         echo_objects: [Option<ObjectRef>], ObjectSeq;
         echo_link: Link, Link;
@@ -635,7 +636,7 @@ impl interop::Control for SuiteServant {
     fn shutdown(&self) -> Result<(), SystemException> {
         self.open_all_gates();
         let orb = root_poa()?.orb();
-        // A servant cannot wait for its own request, and this one is to be answered first.
+        // A servant cannot wait for its own request, which is answered before the shutdown ends.
         std::thread::spawn(move || orb.shutdown(true));
         Ok(())
     }

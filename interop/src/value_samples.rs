@@ -6,14 +6,14 @@ use ironorb::{Any, Link, Value};
 use crate::interop::*;
 use crate::suite::{length, ring};
 
-/// An any of the sample, or `None` for a name that nobody knows.
+/// An any of the sample, or `None` for an unknown name.
 pub fn make(sample: &str) -> Option<Any> {
     SAMPLES.iter().find(|known| known.name == sample).map(|known| (known.make)())
 }
 
-/// Says what is wrong with an any that should be the sample.
+/// Checks that an any holds the sample. The error says what is wrong.
 pub fn check(sample: &str, any: &Any) -> Result<(), String> {
-    let known = SAMPLES.iter().find(|known| known.name == sample).ok_or("nobody knows the sample")?;
+    let known = SAMPLES.iter().find(|known| known.name == sample).ok_or("the sample is unknown")?;
     let expected = (known.make)();
     if !any.type_code().equivalent(expected.type_code()) {
         return Err(format!("its type is {} for {}", any.type_code(), expected.type_code()));
@@ -47,7 +47,7 @@ const SAMPLES: &[Sample] = &[
         check: |any| {
             let found: Option<Value<Point>> = extract(any)?;
             let found = found.ok_or("it is null")?.downcast::<Spot>().ok_or("it is no Spot any more")?;
-            alike(&*found, &*spot())
+            expect_equal(&*found, &*spot())
         },
     },
     Sample {
@@ -115,9 +115,9 @@ const SAMPLES: &[Sample] = &[
         check: |any| {
             let found: Option<Value<Parcel>> = extract(any)?;
             let found = found.ok_or("it is null")?;
-            alike(&found.base, &*point())?;
+            expect_equal(&found.base, &*point())?;
             let plain = (&*found.label, &found.weights[..], found.inner.is_null());
-            alike(&plain, &("parcel", &[0.5][..], true))?;
+            expect_equal(&plain, &("parcel", &[0.5][..], true))?;
             match &found.contents[..] {
                 [first, second] => {
                     let (first, second) = (first.get(), second.get());
@@ -133,7 +133,7 @@ const SAMPLES: &[Sample] = &[
         check: |any| {
             let found: Abstract<DescribableRef> = extract(any)?;
             let found = found.value().and_then(|value: Value<dyn ValueBase>| value.downcast::<Card>());
-            alike(&*found.ok_or("it is no Card")?, &card())
+            expect_equal(&*found.ok_or("it is no Card")?, &card())
         },
     },
     Sample {
@@ -187,10 +187,10 @@ fn extract<T: ironorb::generated::Typed + ironorb::giop::Unmarshal>(any: &Any) -
     any.extract().map_err(|e| format!("{any:?} cannot be extracted: {e}"))
 }
 
-/// Whether it is a value, not of a derived type, with that state.
+/// Checks that the any holds a value of exactly this type, with this state.
 fn state_is<T: ValueType + PartialEq + std::fmt::Debug>(any: &Any, expected: &T) -> Result<(), String> {
     let found: Option<Value<T>> = extract(any)?;
-    alike(&*found.ok_or("it is null")?, expected)
+    expect_equal(&*found.ok_or("it is null")?, expected)
 }
 
 fn is_null<T: ValueType>(any: &Any) -> Result<(), String> {
@@ -198,7 +198,7 @@ fn is_null<T: ValueType>(any: &Any) -> Result<(), String> {
     if found.is_none() { Ok(()) } else { Err("it is not null".to_owned()) }
 }
 
-/// Whether both are one value with that state.
+/// Checks that both anys hold one value with this state.
 fn twice<T: ValueType + PartialEq + std::fmt::Debug>(
     first: Option<Value<T>>,
     second: Option<Value<T>>,
@@ -208,9 +208,9 @@ fn twice<T: ValueType + PartialEq + std::fmt::Debug>(
     if !first.ptr_eq(&second) {
         return Err("one value has become two".to_owned());
     }
-    alike(&*first, expected)
+    expect_equal(&*first, expected)
 }
 
-fn alike<T: PartialEq + std::fmt::Debug>(found: &T, expected: &T) -> Result<(), String> {
+fn expect_equal<T: PartialEq + std::fmt::Debug>(found: &T, expected: &T) -> Result<(), String> {
     if found == expected { Ok(()) } else { Err(format!("{found:?} is not {expected:?}")) }
 }

@@ -1,6 +1,6 @@
-//! Servers that call their clients back over the connections that the clients have made. Each client publishes an
-//! address where nobody listens, and each server is reached through a relay that counts connections, so there is one
-//! way only that a call back can take.
+//! Servers call their clients back over the connections that the clients have made. Each client publishes
+//! an address where no process listens. A relay in front of each server counts connections. So the client's
+//! connection is the only path for a callback.
 
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, OnceLock};
@@ -12,10 +12,11 @@ use ironorb_interop::peer::Peer;
 use ironorb_interop::process::{PATIENCE, Process, free_port};
 use ironorb_interop::results::{Side, case};
 
-/// What the peers' clients do about callbacks: many in one call, nested calls, oneways, and after the call.
+/// The cases of callbacks in the peers' clients: many in one call, nested calls, oneways, and after the
+/// call.
 const CALLBACKS: [&str; 4] = ["call_back", "hint_back", "describe_back", "remind_back"];
 
-/// The options that make a peer's client publish an address where nobody listens.
+/// The options that make a peer's client publish an address where no process listens.
 fn unreachable(peer: Peer) -> [String; 2] {
     match peer {
         Peer::OmniOrb => ["-ORBendPointPublish".to_owned(), format!("giop:tcp:127.0.0.1:{}", free_port())],
@@ -23,7 +24,7 @@ fn unreachable(peer: Peer) -> [String; 2] {
     }
 }
 
-/// IronORB's server, the relay before it, and the reference that leads through the relay.
+/// IronORB's server, the relay in front of it, and the reference that leads through the relay.
 fn serve_behind_relay(bidirectional: bool) -> (Process, Relay, String) {
     let behind: Arc<OnceLock<String>> = Arc::default();
     let known = behind.clone();
@@ -33,7 +34,7 @@ fn serve_behind_relay(bidirectional: bool) -> (Process, Relay, String) {
     let (here, published) = (format!("giop:tcp:127.0.0.1:{port}"), format!("giop:tcp:{}", relay.address));
     let mut arguments = vec!["-ORBendPoint", &*here, "-ORBendPointPublish", &*published];
     if bidirectional {
-        arguments.extend(["--both-ways", "yes"]);
+        arguments.extend(["--bidirectional", "yes"]);
     }
     let (server, ior) = serve(&arguments);
     assert_eq!(address(&ior), relay.address);
@@ -47,21 +48,21 @@ fn peers_are_called_back_over_their_connections() {
         let options = options.each_ref().map(String::as_str);
         case(peer, Side::Server, "bidirectional/callbacks", || {
             let (_server, relay, ior) = serve_behind_relay(true);
-            passes(peer, &CALLBACKS, &[&options[..], &["--both-ways", &ior]].concat());
+            passes(peer, &CALLBACKS, &[&options[..], &["--bidirectional", &ior]].concat());
             assert_eq!(relay.connections(), 1);
         });
-        // Nobody can be called back there in any other way.
+        // The server has no other path to the client.
         case(peer, Side::Server, "bidirectional/not_wanted", || {
             let (_server, _relay, ior) = serve_behind_relay(false);
             let only = ["--only", "call_back", "--only", "nothing"];
-            let report = peer.run_client(&[&only[..], &options, &["--both-ways", &ior]].concat());
+            let report = peer.run_client(&[&only[..], &options, &["--bidirectional", &ior]].concat());
             assert_eq!(report.passed, ["nothing"], "{}", report.text);
             assert!(report.failed[0].1.contains("TRANSIENT"), "{}", report.text);
         });
     }
 }
 
-/// Serves what the server calls back, and calls the server from within.
+/// Serves callbacks, and calls the server from within.
 struct Called {
     suite: OnceLock<SuiteRef>,
     hints: Sender<i32>,
@@ -76,7 +77,7 @@ impl interop::Listener for Called {
     }
 
     fn hint(&self, token: i32) -> Result<(), SystemException> {
-        // Nobody listens any more when the case has failed.
+        // The receiver is gone when the case has failed.
         let _ = self.hints.send(token);
         Ok(())
     }
@@ -86,28 +87,30 @@ impl interop::Listener for Called {
     }
 }
 
-/// A client that nobody can connect to.
+/// A client without a reachable address.
 fn unreachable_client(bidirectional: bool) -> Orb {
     let mut builder = Orb::builder().no_endpoint();
     if !bidirectional {
         builder = builder.publish(&format!("127.0.0.1:{}", free_port()));
     }
     builder.config().bidirectional = bidirectional;
-    // The threads that are called back call the server as well, each over a connection of its own otherwise.
+    // The threads that serve callbacks call the server too. Without this limit each would use a connection
+    // of its own.
     builder.config().connections_per_endpoint_max = 1;
     builder.build().expect("an ORB without endpoint needs nothing")
 }
 
-/// The same object by its key at the relay: a reference leads past it.
+/// The object's reference with the address of the relay. A reference from the server leads past it.
 fn through(relay: &Relay, object: &ObjectRef) -> ObjectRef {
     let profile = object.ior().iiop_profiles().next().expect("it has a profile");
     let key: String = profile.object_key().iter().map(|octet| format!("%{octet:02x}")).collect();
     object.orb().string_to_object(&format!("corbaloc:iiop:1.2@{}/{key}", relay.address)).unwrap()
 }
 
-/// A peer's server, the relay before it, and its suite through the relay.
+/// A peer's server, the relay in front of it, and its suite through the relay.
 fn peer_behind_relay(peer: Peer, orb: &Orb) -> (Process, Relay, SuiteRef) {
-    let bidirectional = if peer == Peer::OmniOrb { &["--both-ways", "yes"][..] } else { &["--both-ways"] };
+    let bidirectional =
+        if peer == Peer::OmniOrb { &["--bidirectional", "yes"][..] } else { &["--bidirectional"] };
     let (server, ior) = peer.start_server(bidirectional);
     let behind = address(&ior);
     let relay = Relay::start(move || behind.clone());
@@ -149,7 +152,7 @@ fn peers_call_back_over_our_connection() {
             assert_eq!(hinted.recv_timeout(PATIENCE).unwrap(), 42);
             assert_eq!(relay.connections(), 1);
         });
-        // Nobody can call back there in any other way.
+        // The server has no other path to the client.
         case(peer, Side::Client, "bidirectional/not_wanted", || {
             let orb = unreachable_client(false);
             let (_server, relay, suite) = peer_behind_relay(peer, &orb);

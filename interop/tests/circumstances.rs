@@ -1,5 +1,5 @@
-//! Other ORBs under other circumstances than the cases' own: addresses, limits, forms of references.
-//! Each test is a case of the matrix, once for each peer and direction.
+//! Other ORBs in special circumstances: addresses, limits, forms of references. Each test is a case of the
+//! matrix, once for each peer and direction.
 
 use ironorb::giop::Version;
 use ironorb::{InitialReference, SystemExceptionKind, TypedRef};
@@ -29,7 +29,7 @@ fn ipv6() {
     }
 }
 
-/// The id of a node, asked of it.
+/// Calls a node for its id.
 trait IdOfIt {
     fn id_of_it(&self) -> i32;
 }
@@ -41,7 +41,8 @@ impl IdOfIt for ironorb_interop::interop::NodeRef {
     }
 }
 
-/// The octets in one message. IronORB and JacORB take so many by themselves; the omniORB peers of these tests are told to.
+/// The octets in one message. IronORB and JacORB accept that many by default. The omniORB peers of these
+/// tests have a raised limit.
 const HUGE: usize = 64 << 20;
 
 #[test]
@@ -63,12 +64,13 @@ fn sixty_four_megabytes() {
 }
 
 #[test]
-fn omniorb_refuses_what_is_over_its_limit() {
+fn omniorb_refuses_messages_over_its_limit() {
     case(Peer::OmniOrb, Side::Client, "limits/2_mib", || {
         let (_server, ior) = Peer::OmniOrb.start_server(&["-ORBgiopMaxMsgSize", "2097152"]);
         let suite: SuiteRef = client().resolve(&ior).unwrap();
         assert_eq!(suite.swallow(&vec![1; 2_000_000]).unwrap(), 2_000_000);
-        // It closes the connection or answers; either way the caller is told, and may go on.
+        // omniORB closes the connection or sends an exception. In either case the caller gets an exception,
+        // and the next call works.
         let e = suite.swallow(&vec![1; 3 << 20]).expect_err("it is over the limit");
         assert!(matches!(e.kind, SystemExceptionKind::Marshal | SystemExceptionKind::CommFailure), "{e}");
         wait_until("the server does not answer again", || suite.nothing().is_ok());
@@ -94,7 +96,7 @@ fn a_corbaloc_without_a_version_and_a_plain_key() {
     }
 }
 
-/// A folder for sockets, and the endpoint of one in it.
+/// A folder for a socket, and the endpoint of the socket.
 fn socket() -> (tempfile::TempDir, String) {
     let folder = tempfile::TempDir::new().unwrap();
     let endpoint = format!("giop:unix:{}", folder.path().join("socket").display());
@@ -124,7 +126,7 @@ fn unix_sockets_alone() {
             let arguments = ["--concurrency", concurrency, "--key", "suite", "-ORBendPoint", &endpoint];
             let (_server, ior) = serve(&arguments);
             passes(Peer::OmniOrb, &A_FEW_AND_LARGE, &[&ior]);
-            // The client, too, is called at a socket alone.
+            // The client too has only a socket.
             let (_clients_folder, its) = socket();
             passes(Peer::OmniOrb, &["nothing", "call_back"], &["-ORBendPoint", &its, &ior]);
             let path = endpoint.strip_prefix("giop:unix:").unwrap();
@@ -141,10 +143,10 @@ fn unix_sockets_and_tcp() {
         let (_server, ior) = Peer::OmniOrb.start_server(&endpoints);
         let suite: SuiteRef = client().resolve(&ior).unwrap();
         suite.nothing().unwrap();
-        // Its component goes back to it untouched.
+        // The reference returns unchanged, with its socket.
         let (result, ..) = suite.echo_object(Some(suite.object()), None).unwrap();
         assert_eq!(result.unwrap().to_ior_string(), suite.object().to_ior_string());
-        // Without the socket by TCP.
+        // Without the socket, calls use TCP.
         std::fs::remove_file(folder.path().join("socket")).unwrap();
         let suite: SuiteRef = client().resolve(&ior).unwrap();
         suite.nothing().unwrap();
@@ -178,7 +180,7 @@ fn initial_references_by_name() {
             let initial = orb.resolve_initial_references("Suite").unwrap();
             assert!(matches!(initial, InitialReference::Object(object) if object == *suite.object()));
         });
-        // The second address is the one that answers.
+        // Only the second address answers.
         case(peer, Side::Server, "corbaloc/several_addresses", || {
             let (_server, ior) = serve(&["--key", "Old.System"]);
             let url = format!("corbaloc::127.0.0.1:{},:{}/Old.System", free_port(), address(&ior));

@@ -1,5 +1,5 @@
-//! Strings between memories of different code sets, and byte-order marks. What a string was taken for is told as
-//! numbers of its characters: an echo would pass where nobody converts.
+//! Strings between ORBs with different native code sets, and byte-order marks. The tests compare the
+//! numbers of characters, because an echo would pass even if neither side converted.
 
 use ironorb::giop::CharSet;
 use ironorb::{Orb, SystemExceptionKind, TypedRef};
@@ -8,13 +8,13 @@ use ironorb_interop::ours::{builder, client, passes, serve};
 use ironorb_interop::peer::Peer;
 use ironorb_interop::results::{Side, case};
 
-/// Characters that both code sets have, and that are two octets in one of them.
+/// Characters that both code sets have. Those beyond ASCII take one octet in ISO-8859-1 and two in UTF-8.
 const LATIN: &str = "caf\u{e9} \u{ff} na\u{ef}ve \u{a3}";
 
-/// Characters that ISO-8859-1 has not, one of them two units of UTF-16.
+/// Characters that ISO-8859-1 lacks. One of them takes two units of UTF-16.
 const BEYOND: &str = "z\u{fc} \u{20ac} \u{4e16} \u{1f600}";
 
-/// What strings are in memory: the name in a case, IronORB's setting, and each peer's.
+/// A native code set: its name in a case, IronORB's setting, and the options of each peer.
 struct Native {
     name: &'static str,
     ours: CharSet,
@@ -53,7 +53,7 @@ fn texts(orb: &Orb, ior: &str) -> TextsRef {
 }
 
 #[test]
-fn every_code_set_with_every_other() {
+fn every_pair_of_code_sets_works() {
     for peer in Peer::ALL {
         for ours in &NATIVES {
             for theirs in &NATIVES {
@@ -79,16 +79,16 @@ fn every_code_set_with_every_other() {
 }
 
 #[test]
-fn what_a_memory_cannot_hold_is_refused() {
+fn characters_outside_the_native_code_set_are_refused() {
     let [_, latin1] = &NATIVES;
     for peer in Peer::ALL {
-        // By whoever notices first, and the connection lives on.
+        // The side that notices first raises the exception. The connection stays usable.
         case(peer, Side::Client, "code_sets/beyond_latin1", || {
             let (_server, ior) = peer.start_server(&latin1.options(peer).each_ref().map(String::as_str));
             let suite: SuiteRef = client().resolve(&ior).unwrap();
             match suite.echo_string("\u{20ac} \u{4e16}", "") {
                 Err(e) => assert_eq!(e.kind, SystemExceptionKind::DataConversion, "{e}"),
-                // JacORB puts a question mark for what it does not have.
+                // JacORB replaces characters that it lacks by a question mark.
                 Ok((result, ..)) => assert!(peer == Peer::JacOrb && result.contains('?'), "{result}"),
             }
             suite.nothing().unwrap();
@@ -103,8 +103,8 @@ fn utf16(mark: &[u8], octets: fn(u16) -> [u8; 2]) -> Vec<u8> {
 
 #[test]
 fn byte_order_marks() {
-    // No peer writes marks by itself, whatever it is told (`jacorb.use_bom` does nothing in JacORB 3.9), so clients of
-    // both send octets of their own.
+    // No peer writes marks by itself (`jacorb.use_bom` has no effect in JacORB 3.9), so clients of both
+    // send octets of their own.
     for peer in Peer::ALL {
         case(peer, Side::Server, "texts/marks", || {
             let (_server, ior) = serve(&[]);

@@ -1,4 +1,5 @@
-//! The command line against other ORBs: `ironorb call` with their servers, their clients with `ironorb serve-mock`.
+//! The command line with other ORBs: `ironorb call` with their servers, their clients with `ironorb
+//! serve-mock`.
 
 use std::path::Path;
 use std::process::Command;
@@ -15,7 +16,7 @@ const SHOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/idl/repository/shop.idl
 
 const IR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../idl/ir.idl");
 
-/// What `ironorb call` says: standard output, or standard error if it fails.
+/// The standard output of `ironorb call`, or its standard error if it fails.
 fn call(arguments: &[&str]) -> Result<String, String> {
     let done = Command::new(ironorb_command()).arg("call").arg("--compact").args(arguments).output();
     let done = done.expect("ironorb can be started");
@@ -29,7 +30,8 @@ fn called(arguments: &[&str]) -> Value {
     serde_json::from_str(&said).unwrap_or_else(|e| panic!("{arguments:?}: {e}: {said}"))
 }
 
-/// Calls operations of every kind on a server of the contract; `sources` tell where the types come from.
+/// Calls operations of every kind on a server of the contract. `sources` are the options for the source of
+/// types.
 fn calls(ior: &str, sources: &[&str], contexts: bool) {
     let with = |reference: &str, rest: &[&str]| called(&[&[reference], rest, sources].concat());
     let echoed = |operation: &str, x: Value, y: Value| {
@@ -75,7 +77,7 @@ fn calls(ior: &str, sources: &[&str], contexts: bool) {
         let told = called(&[&[ior, "with_context", "1"], &context[..], sources].concat());
         assert_eq!(told, json!(["color.top=red", "region=north"]));
     }
-    // A reference that comes back is called in its turn.
+    // A returned reference can be called.
     let node = with(ior, &["create_node", "12"]);
     let node = node.as_str().expect("a reference");
     assert_eq!(with(node, &["id"]), json!(12));
@@ -95,13 +97,13 @@ fn calls(ior: &str, sources: &[&str], contexts: bool) {
     );
 }
 
-/// Values of types that nothing but the sources of the call tells of: no ORB here has any registered.
+/// Values of types that only the sources of the call know: no ORB here has them registered.
 fn derived_values(values: &str, sources: &[&str]) {
     let with = |rest: &[&str]| called(&[&[values], rest, sources].concat());
     let point3 = json!({"@type": "IDL:ironorb.example/interop/Point3:1.0", "x": 1, "y": 2, "depth": 3});
     let point = json!({"@type": "IDL:ironorb.example/interop/Point:1.0", "x": -1, "y": -2});
     let echoed = with(&["echo_point", &point3.to_string(), &point.to_string()]);
-    // The result and `y` are one value, and that is told.
+    // The result and `y` are one value, and the JSON shows that.
     let mut shared = json!({"@id": 1});
     shared.as_object_mut().expect("it is one").extend(point3.as_object().expect("it is one").clone());
     assert_eq!(echoed, json!({"result": shared, "out": {"y": {"@ref": 1}, "z": point}}));
@@ -109,7 +111,7 @@ fn derived_values(values: &str, sources: &[&str]) {
     let spot = json!({"@type": "IDL:ironorb.example/interop/HotSpot:1.0", "x": 1, "y": 2, "color": "red", "heat": 0.5});
     let base = with(&["pass_base", &spot.to_string()]);
     assert_eq!(base, spot);
-    // What the client does not know is cut to what it knows.
+    // A value of an unknown type is truncated to a known base.
     let secret = with(&["secret", "3", "4"]);
     assert_eq!((&secret["x"], &secret["color"]), (&json!(3), &json!("red")));
     let ring = with(&["ring", "2"]);
@@ -120,7 +122,7 @@ fn derived_values(values: &str, sources: &[&str]) {
     assert!(said.contains("raised Spoilt"), "{said}");
 }
 
-/// JacORB's native code set must be one that carries the texts.
+/// JacORB's native code set must be one that has the characters of the texts.
 fn server(peer: Peer, more: &[&str]) -> (Process, String) {
     match peer {
         Peer::OmniOrb => peer.start_server(more),
@@ -140,18 +142,19 @@ fn call_with_idl(peer: Peer) {
 }
 
 #[test]
-fn omniorbs_server_is_called_by_its_idl() {
+fn omniorbs_server_is_called_with_idl() {
     call_with_idl(Peer::OmniOrb);
 }
 
 #[test]
-fn jacorbs_server_is_called_by_its_idl() {
+fn jacorbs_server_is_called_with_idl() {
     call_with_idl(Peer::JacOrb);
 }
 
-/// Our repository, which the peer's server is told of, so that its objects describe themselves.
+/// IronORB's repository is an initial reference of the peer's server, so that its objects describe
+/// themselves.
 #[track_caller]
-fn call_with_nothing(peer: Peer) {
+fn call_without_a_source(peer: Peer) {
     case(peer, Side::Client, "call/reference", || {
         let arguments = ["ifr", "serve", "--memory", "--endpoint", "iiop://127.0.0.1:0", "--load", IDL];
         let repository = Process::start(ironorb_command(), &arguments);
@@ -169,16 +172,16 @@ fn call_with_nothing(peer: Peer) {
 }
 
 #[test]
-fn omniorbs_server_is_called_by_nothing() {
-    call_with_nothing(Peer::OmniOrb);
+fn omniorbs_server_is_called_without_a_source() {
+    call_without_a_source(Peer::OmniOrb);
 }
 
 #[test]
-fn jacorbs_server_is_called_by_nothing() {
-    call_with_nothing(Peer::JacOrb);
+fn jacorbs_server_is_called_without_a_source() {
+    call_without_a_source(Peer::JacOrb);
 }
 
-/// What is to be told of the interface `Till`.
+/// Parts of the description of the interface `Till`.
 const LINES: [&str; 4] = [
     "    attribute string keeper;\n",
     "    Receipt pay(in long amount, inout Node what, out string said) raises (Empty);\n",
@@ -186,15 +189,16 @@ const LINES: [&str; 4] = [
     "    void close();\n",
 ];
 
-/// JacORB's own repository tells the types; omniORB has one, and Debian does not ship it.
+/// The types come from JacORB's own repository. omniORB has one too, but Debian does not ship it.
 #[test]
-fn jacorbs_repository_tells_types() {
+fn types_come_from_jacorbs_repository() {
     case(Peer::JacOrb, Side::Client, "call/repository", || {
         let (repository, ior) = jacorb_repository();
         let mock = Mock::start(&[SHOP, "--ior"]);
         let till = mock.ior("Shop::Till");
         let ifr = ["--ifr", ior.as_str()];
-        // It finds definitions before it can describe them, and describes them before it has all of their types.
+        // JacORB finds definitions before it can describe them, and describes them before it has all of
+        // their types.
         let begun = std::time::Instant::now();
         loop {
             let listed = call(&[&[till, "--list"], &ifr[..]].concat());
@@ -219,7 +223,7 @@ fn jacorbs_repository_tells_types() {
     });
 }
 
-/// JacORB reads definitions from classes that its compiler has made for that.
+/// JacORB reads definitions from classes that its compiler has generated for that purpose.
 fn jacorb_repository() -> (Process, String) {
     let peers = Peer::JacOrb.build();
     let path = std::fs::read_to_string(peers.join("classpath")).expect("the peers are built");
@@ -249,7 +253,7 @@ fn jacorb_repository() -> (Process, String) {
     let (classes, file) = (home.path().join("classes"), home.path().join("ior"));
     let text = |path: &Path| path.to_str().expect("temporary folders have plain names").to_owned();
     let repository = java("org.jacorb.ir.IRServer", &[&text(&classes), &text(&file)]);
-    // It says nothing when it is ready; its file comes before what it serves.
+    // JacORB prints nothing when it is ready, and writes its file before it serves.
     let begun = std::time::Instant::now();
     let ior = loop {
         assert!(begun.elapsed() < ironorb_interop::process::PATIENCE, "{}", repository.errors());
@@ -275,7 +279,7 @@ fn collect(folder: &Path, files: &mut Vec<String>) {
     }
 }
 
-/// `ironorb serve-mock`.
+/// A running `ironorb serve-mock`.
 struct Mock {
     process: Process,
     objects: Vec<(String, String)>,
@@ -300,7 +304,7 @@ impl Mock {
     }
 }
 
-/// What a server of the contract answers, as far as that can be written down.
+/// The answers of a server of the contract, as far as a file can describe them.
 fn suite() -> Value {
     let mut answers = Map::new();
     for operation in echoes() {
@@ -385,7 +389,7 @@ fn mocked(peer: Peer) {
         let of =
             Circumstances { peer: Some(peer), side: Side::Server, version: Version::V1_2, code_sets: true };
         let left_out = skips(&of);
-        // Each makes or compares objects, which a mock has one of.
+        // These cases create or compare objects. A mock has only one of each interface.
         let objects =
             ["echo_node", "echo_object", "echo_nodes", "echo_objects", "echo_link", "echo_node_or_name"];
         let mut cases: Vec<String> =
@@ -421,11 +425,11 @@ fn mocked(peer: Peer) {
 }
 
 #[test]
-fn omniorbs_client_cannot_tell_a_mock_from_a_server() {
+fn omniorbs_client_works_with_a_mock() {
     mocked(Peer::OmniOrb);
 }
 
 #[test]
-fn jacorbs_client_cannot_tell_a_mock_from_a_server() {
+fn jacorbs_client_works_with_a_mock() {
     mocked(Peer::JacOrb);
 }

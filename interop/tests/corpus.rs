@@ -1,5 +1,5 @@
-//! The IDL that others ship: every file of Debian's omniORB packages, OMG's service IDL among them, goes
-//! through `ironorb idl compile`, and the Rust of all they define is one crate that compiles without a
+//! IDL that other projects ship: `ironorb idl compile` accepts every file of Debian's omniORB packages,
+//! OMG's service IDL among them. The Rust of all definitions is one crate, which compiles without a
 //! warning.
 
 use std::collections::BTreeSet;
@@ -9,16 +9,16 @@ use std::process::Command;
 
 use ironorb_interop::process::ironorb_command;
 
-/// What ships IDL, though libcos4-dev only has what is made of it.
+/// The packages with IDL. libcos4-dev only has files generated from IDL.
 const PACKAGES: &[&str] = &["omniorb-idl", "libcos4-dev", "omniorb-doc"];
 
-/// Files that are refused, by the end of their path, and why.
+/// Files that the compiler refuses, by the end of their path, and why.
 const EXCEPTIONS: &[(&str, &str)] = &[];
 
-/// Files whose Rust does not compile, and why.
+/// Files with Rust that does not compile, and why.
 const NOT_COMPILED: &[(&str, &str)] = &[];
 
-/// Files that the front end brings along, so that what others include is not what is installed.
+/// Files that the front end provides itself, instead of the installed ones.
 const BUILTIN: &[&str] = &["orb.idl", "corbaidl.idl", "boxes.idl"];
 
 #[test]
@@ -34,7 +34,7 @@ fn the_idl_of_debian_becomes_rust_without_warnings() {
     let mut failures = String::new();
     let mut modules = Vec::new();
     for (number, file) in files.iter().enumerate() {
-        // A folder each, as several files have one name.
+        // One folder for each file, because several files have the same name.
         let out = rust.join(number.to_string());
         let mut compile = Command::new(ironorb_command());
         compile.args(["idl", "compile", "--out"]).arg(&out);
@@ -46,7 +46,8 @@ fn the_idl_of_debian_becomes_rust_without_warnings() {
         match (done.status.success(), exception) {
             (true, None) => {
                 let name = file.file_name().expect("a file has a name");
-                // What a file includes is generated with it, so that is compiled already.
+                // The definitions of an included file are generated with the including file, so they are
+                // compiled already.
                 if !included.contains(&*name.to_string_lossy())
                     && !NOT_COMPILED.iter().any(|(end, _)| file.ends_with(end))
                 {
@@ -78,9 +79,9 @@ fn the_idl_of_debian_becomes_rust_without_warnings() {
     compile_without_warnings(&home, &modules);
 }
 
-/// Two files that say different things of one definition, by the end of the second's path.
+/// Files that contradict another file about a definition, by the end of their path.
 const CONTRADICT: &[&str] = &[
-    // A local interface, which another file makes a plain one.
+    // Declares an interface as local. Another file declares it without `local`.
     "omniORB/poa_include.idl",
 ];
 
@@ -114,7 +115,7 @@ fn the_idl_of_debian_fits_into_one_repository() {
         }
     }
     assert!(added > 2_000, "only {added} definitions");
-    // What comes out of it is IDL of the same definitions.
+    // The exported IDL has the same definitions.
     let exported = |store: &Path| {
         let exported = Command::new(ironorb_command()).args(["ifr", "export", "--store"]).arg(store).output();
         String::from_utf8(exported.expect("ironorb can be started").stdout).expect("it writes UTF-8")
@@ -134,7 +135,8 @@ fn the_idl_of_debian_fits_into_one_repository() {
     }
 }
 
-/// The lines of a text that say more than where something stands or comes first.
+/// The lines of a text that define something, sorted: without blank lines, modules, prefixes and forward
+/// declarations.
 fn said(text: &str) -> Vec<&str> {
     let is_declaration = |line: &str| {
         let words: Vec<&str> = line.trim_end_matches(';').split(' ').collect();
@@ -147,8 +149,8 @@ fn said(text: &str) -> Vec<&str> {
     lines
 }
 
-/// What the files of others have little of: a hundred levels of inheritance, names that clash in Rust, names
-/// that are Rust's or an older IDL's.
+/// IDL that such files have little of: a hundred levels of inheritance, names that clash in Rust, names
+/// that are words of Rust or of an older IDL.
 fn own_idl() -> String {
     let mut text = String::from("module Deep {\n    interface Level0 { void level_0(); };\n");
     for level in 1..100 {
@@ -185,12 +187,12 @@ fn installed() -> Vec<PathBuf> {
         let paths = String::from_utf8(listing.stdout).expect("dpkg writes UTF-8");
         files.extend(paths.lines().filter(|path| path.ends_with(".idl")).map(PathBuf::from));
     }
-    // Fewer would mean that the packages are not what they were.
+    // Fewer files would mean that the packages have changed.
     assert!(files.len() >= 70, "only {} IDL files are installed", files.len());
     files.into_iter().collect()
 }
 
-/// The names of the files that a file includes, without those that the front end brings along.
+/// The names of the files that a file includes, without those that the front end provides.
 fn includes(file: &Path) -> Vec<String> {
     let text = std::fs::read(file).expect("an installed file can be read");
     let text = String::from_utf8_lossy(&text);
@@ -202,7 +204,7 @@ fn includes(file: &Path) -> Vec<String> {
     names.filter(|name| !BUILTIN.contains(&name.as_str())).collect()
 }
 
-/// A crate of its own that holds all the Rust, checked by Cargo with the sources that this one is built from.
+/// Makes a crate of all the Rust, and lets Cargo check it with the workspace's sources.
 fn compile_without_warnings(home: &Path, modules: &[(usize, PathBuf)]) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the workspace");
     let mut library = String::from("#![deny(warnings)]\n");
@@ -217,7 +219,7 @@ fn compile_without_warnings(home: &Path, modules: &[(usize, PathBuf)]) {
     std::fs::create_dir_all(home.join("src")).expect("the folder of the crate can be made");
     std::fs::write(home.join("Cargo.toml"), manifest).expect("the manifest can be written");
     std::fs::write(home.join("src/lib.rs"), library).expect("the crate can be written");
-    // The same versions as everywhere, so that nothing is looked up or fetched.
+    // The workspace's versions, so that Cargo looks up and fetches nothing.
     std::fs::copy(root.join("Cargo.lock"), home.join("Cargo.lock")).expect("the lock file can be copied");
     let check = Command::new(env!("CARGO"))
         .args(["check", "--quiet", "--offline", "--target-dir"])

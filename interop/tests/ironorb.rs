@@ -1,5 +1,5 @@
-//! IronORB's client against IronORB's server: what fails against another ORB and not here is a matter of two
-//! readings of the standard.
+//! IronORB's client with IronORB's server. A case that passes here and fails with another ORB is a
+//! difference in reading the standard.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! JacORB's client against IronORB's server.
+//! JacORB's client with IronORB's server.
 
 use ironorb::giop::Version;
 use ironorb_interop::peer::Peer;
@@ -6,7 +6,7 @@ use ironorb_interop::process::{Process, programs};
 use ironorb_interop::results::{Side, run_client};
 use ironorb_interop::skips::Circumstances;
 
-/// A server whose references are of one version, its reference, and its `host:port`.
+/// Starts a server with references of one version. Returns it, its reference, and its `host:port`.
 fn start(version: Version, arguments: &[&str]) -> (Process, String, String) {
     let maximum = format!("1.{}", version.minor());
     let mut all = vec!["-ORBmaxGIOPVersion", &maximum, "--key", "suite"];
@@ -19,7 +19,7 @@ fn start(version: Version, arguments: &[&str]) -> (Process, String, String) {
     (server, ior, address)
 }
 
-/// JacORB speaks the version of the reference.
+/// JacORB's client uses the version of the reference.
 #[track_caller]
 fn check(version: Version, by_key: bool, setup: &str, server: &[&str]) {
     let (server, ior, address) = start(version, server);

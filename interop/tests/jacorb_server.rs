@@ -1,4 +1,4 @@
-//! IronORB's client against JacORB's server.
+//! IronORB's client with JacORB's server.
 
 use ironorb::giop::Version;
 use ironorb::{Orb, OrbBuilder, TypedRef};
@@ -14,7 +14,7 @@ fn builder(version: Version) -> OrbBuilder {
 
 #[track_caller]
 fn check(version: Version, by_key: bool, setup: &str, builder: OrbBuilder) {
-    // Where nothing is negotiated JacORB takes text for its native code set, which must be the standard's.
+    // Without negotiation JacORB assumes its native code set, which must be the standard's.
     let negotiated = !by_key && version != Version::V1_0;
     let native = if negotiated { "UTF8" } else { "ISO8859_1" };
     let native = format!("jacorb.native_char_codeset={native}");

@@ -1,4 +1,4 @@
-//! omniORB's client against IronORB's server.
+//! omniORB's client with IronORB's server.
 
 use ironorb::giop::Version;
 use ironorb_interop::peer::Peer;
@@ -7,7 +7,7 @@ use ironorb_interop::results::{Side, run_client};
 use ironorb_interop::skips::Circumstances;
 
 fn start(arguments: &[&str]) -> (Process, String, String) {
-    // The one form of exceptions in anys that omniORB reads.
+    // omniORB reads only this form of exceptions in anys.
     let arguments = [arguments, &["--bare-exceptions", "yes"]].concat();
     let server = Process::start(programs().join("interop-server"), &arguments);
     let ior = server.line();
@@ -22,7 +22,7 @@ fn address(ior: &str) -> String {
     profile.addresses().next().expect("it has an address").to_string()
 }
 
-/// Runs all cases but those that the list leaves out.
+/// Runs all cases that the list does not leave out.
 #[track_caller]
 fn check(version: Version, setup: &str, reference: &str) {
     let code_sets = reference.starts_with("IOR:") && version != Version::V1_0;
@@ -31,7 +31,7 @@ fn check(version: Version, setup: &str, reference: &str) {
     run_client(&of, setup, &["-ORBmaxGIOPVersion", &maximum, reference]);
 }
 
-/// Every version by an IOR and by a corbaloc.
+/// Tests every version by an IOR and by a corbaloc.
 #[track_caller]
 fn check_all_forms(concurrency: &str) {
     let endpoint = "giop:tcp:127.0.0.1:0";
@@ -81,7 +81,8 @@ fn a_reference_outlives_its_server() {
     assert!(report.is_complete, "{}", report.text);
     server.kill();
 
-    // A reference to a transient object does not: whoever is there now knows nothing of it.
+    // A reference to a transient object does not outlive its server: the new process does not know the
+    // object.
     let (server, transient, _) = start(&["-ORBendPoint", &endpoint]);
     server.kill();
     let (_server, ..) = start(&["-ORBendPoint", &endpoint]);
@@ -90,7 +91,7 @@ fn a_reference_outlives_its_server() {
 }
 
 #[test]
-fn the_address_published_is_not_the_one_listened_at() {
+fn the_published_address_may_differ_from_the_endpoint() {
     let (_server, ior, published) =
         start(&["-ORBendPoint", "giop:tcp:127.0.0.1:0", "-ORBendPointPublish", "giop:tcp:localhost:"]);
     assert!(published.starts_with("localhost:"), "{published}");

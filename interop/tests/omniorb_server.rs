@@ -1,4 +1,4 @@
-//! IronORB's client against omniORB's server.
+//! IronORB's client with omniORB's server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -86,7 +86,7 @@ fn a_reference_outlives_its_server() {
     suite.nothing().expect("it answers");
     server.kill();
 
-    // The first call may find the end of the connection; then there is nobody to connect to.
+    // The first call may find the connection closed. After it, no process listens.
     let mut last = None;
     wait_until("the calls go on succeeding", || {
         last = suite.nothing().err();
@@ -113,7 +113,7 @@ fn an_orderly_shutdown_is_answered() {
     assert!(matches!(e.kind, SystemExceptionKind::Transient | SystemExceptionKind::CommFailure), "{e}");
 }
 
-/// Adds a context of so many octets to each request.
+/// Adds a service context of this many octets to each request.
 struct ContextOf(Arc<AtomicUsize>);
 
 impl ClientInterceptor for ContextOf {
@@ -124,7 +124,7 @@ impl ClientInterceptor for ContextOf {
     }
 }
 
-/// omniORB answers octets behind the last context of a request without arguments with MessageError.
+/// omniORB answers a request without arguments with MessageError if octets follow its last service context.
 #[test]
 fn requests_without_arguments_end_with_their_contexts() {
     let (_server, ior) = Peer::OmniOrb.start_server(&["-ORBendPoint", "giop:tcp:127.0.0.1:"]);

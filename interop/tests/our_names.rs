@@ -9,7 +9,7 @@ use ironorb_interop::process::{Process, free_port, ironorb_command, programs};
 use ironorb_interop::results::{Side, case};
 use tempfile::TempDir;
 
-/// A running `ironorb naming serve` and the `corbaloc:` of its root context.
+/// A running `ironorb naming serve`, and the `corbaloc:` of its root context.
 fn serve(arguments: &[&str]) -> (Process, String) {
     let mut all = vec!["naming", "serve"];
     all.extend(arguments);
@@ -21,7 +21,7 @@ fn serve(arguments: &[&str]) -> (Process, String) {
     }
 }
 
-/// Runs `nameclt`, which must succeed, and gives what it printed.
+/// Runs `nameclt`, which must succeed, and returns its output.
 #[track_caller]
 fn succeed(service: &str, arguments: &[&str]) -> Vec<String> {
     let finished = nameclt(service, arguments);
@@ -29,7 +29,7 @@ fn succeed(service: &str, arguments: &[&str]) -> Vec<String> {
     finished.lines
 }
 
-/// Runs `nameclt`, which must say why it fails.
+/// Runs `nameclt`, which must fail with a message that contains `why`.
 #[track_caller]
 fn fail(service: &str, arguments: &[&str], why: &str) {
     let finished = nameclt(service, arguments);
@@ -38,7 +38,7 @@ fn fail(service: &str, arguments: &[&str], why: &str) {
 }
 
 #[test]
-fn every_command_of_nameclt() {
+fn every_command_of_nameclt_works() {
     case(Peer::OmniOrb, Side::Server, "naming/every_command", || {
         let (_service, url) = serve(&["--memory", "--endpoint", "iiop://127.0.0.1:0"]);
         let (_server, ior) = Peer::OmniOrb.start_server(&[]);
@@ -79,7 +79,7 @@ fn a_long_list_comes_by_iterator() {
 }
 
 #[test]
-fn servers_of_both_find_and_are_found() {
+fn servers_of_both_register_and_are_resolved() {
     for peer in Peer::ALL {
         case(peer, Side::Server, "naming/servers_of_both", || {
             let (_service, url) = serve(&["--memory", "--endpoint", "iiop://127.0.0.1:0"]);
@@ -110,7 +110,7 @@ fn jacorb_lists_all_contexts() {
         let orb = Orb::builder().no_endpoint().build().expect("an ORB without endpoint needs nothing");
         let root: ironorb::naming::cos_naming::NamingContextRef = orb.resolve(&url).expect("it answers");
         let naming = ironorb::naming::Naming::of(root.clone());
-        // More than it asks for at a time.
+        // More bindings than the lister asks for at a time.
         for i in 0..250 {
             naming.bind(&format!("deep/in/many{i}.kind"), &root.clone()).expect("the name is free");
         }
@@ -121,7 +121,7 @@ fn jacorb_lists_all_contexts() {
 }
 
 #[test]
-fn what_nameclt_bound_survives_kill_9() {
+fn bindings_of_nameclt_survive_kill_9() {
     case(Peer::OmniOrb, Side::Server, "naming/kill_9", || {
         let folder = TempDir::new().expect("the machine has a folder for temporary files");
         let store = folder.path().join("names.redb");
@@ -136,7 +136,7 @@ fn what_nameclt_bound_survives_kill_9() {
         let (_service, again) = serve(&["--store", store, "--endpoint", &endpoint]);
         assert_eq!(again, url);
         assert_eq!(succeed(&url, &["resolve", "kept/suite"]), [ior.as_str()]);
-        // The reference to the context is as good as before.
+        // The reference to the context is still valid.
         let orb = Orb::builder().no_endpoint().build().expect("an ORB without endpoint needs nothing");
         let context: ironorb::naming::cos_naming::NamingContextRef = orb.resolve(&context).expect("it lives");
         assert!(!context.object().non_existent().expect("it answers"));

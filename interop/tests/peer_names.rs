@@ -25,7 +25,7 @@ fn name(text: &str) -> Vec<NameComponent> {
 }
 
 #[test]
-fn the_whole_of_cos_naming() {
+fn every_operation_of_cos_naming_works() {
     for peer in Peer::ALL {
         case(peer, Side::Client, "naming/every_operation", || {
             let orb = client();
@@ -48,7 +48,7 @@ fn the_whole_of_cos_naming() {
                 other => panic!("{other:?}"),
             }
             match root.resolve(&name("a/first.kind/below")) {
-                // JacORB takes what is no context for nothing at all.
+                // JacORB reports a binding that is no context as missing.
                 Err(ResolveError::NotFound(e)) if peer == Peer::JacOrb => {
                     assert_eq!(e.why, NotFoundReason::MissingNode);
                 }
@@ -59,7 +59,7 @@ fn the_whole_of_cos_naming() {
 
             assert_eq!(root.to_string(&name("a/first.kind")).unwrap(), "a/first.kind");
             assert_eq!(root.to_name("a/first.kind").unwrap(), name("a/first.kind"));
-            // What is an address in the standard is a whole URL to JacORB.
+            // The standard has an address here, and JacORB has a whole URL.
             let at = if peer == Peer::JacOrb { names.url.clone() } else { format!(":{}", names.address) };
             let url = root.to_url(&at, "a/first.kind").unwrap();
             assert_eq!(orb.string_to_object(&url).unwrap(), *some);
@@ -100,9 +100,9 @@ fn the_whole_of_cos_naming() {
 }
 
 #[test]
-fn names_of_text() {
+fn names_written_as_text_work() {
     for peer in Peer::ALL {
-        case(peer, Side::Client, "naming/names_of_text", || {
+        case(peer, Side::Client, "naming/names_written_as_text_work", || {
             let orb = client();
             let names = PeerNames::start(peer, &orb);
             let root: NamingContextExtRef =
@@ -121,7 +121,7 @@ fn names_of_text() {
 }
 
 #[test]
-fn servers_of_both_find_and_are_found() {
+fn servers_of_both_register_and_are_resolved() {
     for peer in Peer::ALL {
         case(peer, Side::Client, "naming/servers_of_both", || {
             let orb = client();
@@ -130,7 +130,7 @@ fn servers_of_both_find_and_are_found() {
             let _ours = serve(&["-ORBInitRef", &initial, "--name", "ours/suite"]);
             let _theirs = peer.start_server(&["-ORBInitRef", &initial, "--name", "theirs/suite"]);
             for (path, orb_name) in [("ours/suite", "IronORB"), ("theirs/suite", peer.name())] {
-                // A corbaname without a version speaks GIOP 1.0 with the naming service.
+                // A corbaname without a version uses GIOP 1.0 for the naming service.
                 let url = format!("corbaname::{}#{path}", names.address);
                 let suite: SuiteRef = orb.resolve(&url).unwrap();
                 assert_eq!(suite.orb_name().unwrap(), orb_name);

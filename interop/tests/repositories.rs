@@ -1,11 +1,11 @@
-//! Clients of other ORBs against our interface repository: they read what is loaded, build and destroy definitions of
-//! their own, and ask an object for its interface.
+//! Clients of other ORBs with IronORB's interface repository. They read loaded definitions, build and
+//! destroy definitions of their own, and ask an object for its interface.
 
 use ironorb_interop::peer::{Peer, java};
 use ironorb_interop::process::{Process, ironorb_command};
 use ironorb_interop::results::{Side, case};
 
-/// What every client prints: the same in C++ and Java.
+/// The output of every client, in C++ and Java.
 const SEEN: &str = "\
 operation union pay long:amount:0 struct:what:2 alias:said:1 raises Empty
 operation objref next
@@ -28,7 +28,7 @@ refused 2
 interface IDL:omg.org/CORBA/Repository:1.0
 ";
 
-/// A repository with the shop's definitions, and its own; and its corbaloc.
+/// Starts a repository with the definitions of the shop and of `idl/ir.idl`. Returns it and its corbaloc.
 fn serve() -> (Process, String) {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     let shop = format!("{root}/interop/idl/repository/shop.idl");

@@ -1,6 +1,6 @@
 // The omniORB client of the interoperability tests: calls everything in interop.idl on any server.
 //
-//   client [-ORB...] [--only NAME]... [--skip NAME=REASON]... [--huge] [--texts] [--both-ways] [--shutdown] REFERENCE
+//   client [-ORB...] [--only NAME]... [--skip NAME=REASON]... [--huge] [--texts] [--bidirectional] [--shutdown] REFERENCE
 //
 // REFERENCE is an IOR:, corbaloc: or corbaname: of an interop::Suite. One line per case:
 // "PASS name", "FAIL name: what" or "SKIP name: reason"; the last line is "N passed, M failed", and
@@ -8,7 +8,7 @@
 // the case of that name and the group of cases "NAME/...".
 //
 // -ORBmaxGIOPVersion 1.0 (or 1.1, 1.2) chooses the protocol. --huge and --texts add cases that not every setup can
-// pass. --both-ways has the server call back over the connection that this client has made. --shutdown ends the server after the last
+// pass. --bidirectional has the server call back over the connection that this client has made. --shutdown ends the server after the last
 // case.
 
 #include <unistd.h>
@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
 #define PLAIN_OPTIONS {"nativeCharCodeSet", "UTF-8"}, {"giopMaxMsgSize", "134217728"}, {"maxGIOPConnectionPerServer", "20"}
     const char* plain[][2] = {PLAIN_OPTIONS, {0, 0}};
     const char* both[][2] = {PLAIN_OPTIONS, BOTH_WAYS_OPTIONS, {0, 0}};
-    bool both_ways = std::any_of(argv, argv + argc, [](const char* option) { return !strcmp(option, "--both-ways"); });
+    bool both_ways = std::any_of(argv, argv + argc, [](const char* option) { return !strcmp(option, "--bidirectional"); });
     note_native_code_set(argc, argv);
     orb = CORBA::ORB_init(argc, argv, "omniORB4", both_ways ? both : plain);
     string reference;
@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
       } else if (option == "--shutdown") shutdown = true;
       else if (option == "--huge") huge = true;
       else if (option == "--texts") with_texts = true;
-      else if (option == "--both-ways") continue;
+      else if (option == "--bidirectional") continue;
       else if (reference.empty() && !begins(option, "-")) reference = option;
       else {
         fprintf(stderr, "client: what is %s?\n", option.c_str());
@@ -53,7 +53,7 @@ int main(int argc, char** argv) {
       }
     }
     if (reference.empty()) {
-      fprintf(stderr, "usage: client [-ORB...] [--only NAME]... [--skip NAME=REASON]... [--huge] [--texts] [--both-ways] [--shutdown] REFERENCE\n");
+      fprintf(stderr, "usage: client [-ORB...] [--only NAME]... [--skip NAME=REASON]... [--huge] [--texts] [--bidirectional] [--shutdown] REFERENCE\n");
       return 2;
     }
 

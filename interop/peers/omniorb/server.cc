@@ -1,11 +1,11 @@
 // The omniORB server of the interoperability tests: interop::Suite of interop.idl.
 //
 //   server [-ORB...] [--poa transient|persistent] [--key NAME] [--ior-file PATH] [--name A/B]
-//          [--both-ways yes]
+//          [--bidirectional yes]
 //
 // The first line of standard output is the IOR. With --key the same object also answers to the
 // plain object key NAME (corbaloc::host:port/NAME). With --poa persistent and a fixed -ORBendPoint
-// the reference stays good over restarts. With --both-ways it calls clients back over the connections
+// the reference stays good over restarts. With --bidirectional it calls clients back over the connections
 // that they have made. --name binds it in the NameService. It ends on SIGTERM,
 // SIGINT or Control::shutdown.
 
@@ -507,7 +507,7 @@ int main(int argc, char** argv) {
 #define PLAIN_OPTIONS {"nativeCharCodeSet", "UTF-8"}, {"giopMaxMsgSize", "134217728"}
     const char* plain[][2] = {PLAIN_OPTIONS, {0, 0}};
     const char* both[][2] = {PLAIN_OPTIONS, BOTH_WAYS_OPTIONS, {0, 0}};
-    bool both_ways = std::any_of(argv, argv + argc, [](const char* option) { return !strcmp(option, "--both-ways"); });
+    bool both_ways = std::any_of(argv, argv + argc, [](const char* option) { return !strcmp(option, "--bidirectional"); });
     note_native_code_set(argc, argv);
     orb = CORBA::ORB_init(argc, argv, "omniORB4", both_ways ? both : plain);
     std::string key, ior_file, name;
@@ -520,7 +520,7 @@ int main(int argc, char** argv) {
       else if (option == "--key") key = value;
       else if (option == "--ior-file") ior_file = value;
       else if (option == "--name") name = value;
-      else if (option == "--both-ways" && value == "yes") continue;
+      else if (option == "--bidirectional" && value == "yes") continue;
       else {
         fprintf(stderr, "server: what is %s %s?\n", option.c_str(), value.c_str());
         return 2;

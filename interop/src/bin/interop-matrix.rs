@@ -1,10 +1,10 @@
-//! Makes the matrix of `docs/interop.md` out of what a run of the tests has written down.
+//! Makes the matrix of `docs/interop.md` from the results of a test run.
 //!
 //! ```text
 //! interop-matrix RESULTS print|check|write DOCUMENT
 //! ```
 //!
-//! It takes results from the run's files alone: nothing in the document between the markers is typed by hand.
+//! Everything between the markers comes from the files of the run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -76,7 +76,8 @@ fn read(folder: &Path) -> Result<Vec<Line>, Failure> {
     Ok(lines)
 }
 
-/// What must not be, beside a result that differs from the recorded one.
+/// The problems of a run, apart from a difference to the recorded results: failed cases, and reasons that left
+/// nothing out.
 fn problems(lines: &[Line]) -> Vec<String> {
     let mut problems = Vec::new();
     for line in lines {
@@ -117,7 +118,7 @@ fn heading((peer, side): (Peer, Side)) -> String {
     }
 }
 
-/// What became of a construct's cases between two ORBs.
+/// The results of a construct's cases between two ORBs.
 #[derive(Default)]
 struct Cell {
     has_passed: bool,
@@ -164,7 +165,7 @@ fn matrix(lines: &[Line]) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// Each reason, with everything that it left out.
+/// Writes each reason with the cases that it left out.
 fn write_reasons(text: &mut String, lines: &[Line]) -> Result<(), Failure> {
     writeln!(text, "| | reason | where | cases |\n|---|---|---|---|")?;
     for reason in reasons() {
@@ -189,7 +190,7 @@ fn write_reasons(text: &mut String, lines: &[Line]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Names cases, and large groups of them by their group and number.
+/// Names the cases. A group with more than three cases is given by its name and number.
 fn grouped(cases: &BTreeSet<&str>) -> String {
     let mut groups: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for case in cases {
@@ -202,7 +203,7 @@ fn grouped(cases: &BTreeSet<&str>) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// How many cases each setup ran.
+/// Writes the number of cases of each setup.
 fn write_runs(text: &mut String, lines: &[Line]) -> Result<(), Failure> {
     writeln!(text, "\n| direction | setup | cases passed | left out |\n|---|---|---|---|")?;
     let mut runs: BTreeMap<(Peer, Side, &str), (u32, u32)> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Builds the peers of all ORBs where that has not been done.
+//! Builds the peers of all ORBs, where they are not built yet.
 
 use ironorb_interop::peer::Peer;
 

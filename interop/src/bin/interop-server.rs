@@ -1,14 +1,14 @@
-//! IronORB's server of the interoperability tests: `interop::Suite`, with the command line of the omniORB one.
+//! IronORB's server of the interoperability tests: `interop::Suite`, with the command line of omniORB's
+//! peer.
 //!
 //! ```text
 //! interop-server [-ORB...] [--poa transient|persistent] [--key NAME] [--ior-file PATH] [--name A/B]
 //!                [--concurrency connection|leader-followers] [--fragment BYTES]
-//!                [--fragments-in-giop-1.1 yes] [--both-ways yes] [--native latin1|utf8]
+//!                [--fragments-in-giop-1.1 yes] [--bidirectional yes] [--native latin1|utf8]
 //! ```
 //!
-//! The first line of standard output is the IOR. It ends on SIGTERM, SIGINT or `Control::shutdown`. Of the
-//! options `-ORB...` it knows those that have a meaning here: `endPoint`, `endPointPublish`, `InitRef`,
-//! `maxGIOPVersion`.
+//! The first line of standard output is the IOR. The server ends on SIGTERM, SIGINT or `Control::shutdown`.
+//! Of the options `-ORB...` it supports `endPoint`, `endPointPublish`, `InitRef` and `maxGIOPVersion`.
 
 use std::io::Write;
 use std::path::Path;
@@ -37,7 +37,7 @@ fn main() -> ExitCode {
 
 fn serve(arguments: impl Iterator<Item = String>) -> Result<(), Failure> {
     let settings = Settings::read(arguments)?;
-    // Before anybody can know of this process, so that no signal finds it unprepared.
+    // The handlers are installed before any process can know this one, so that no signal arrives too early.
     let mut signals = Signals::new([SIGTERM, SIGINT])?;
     let orb = settings.orb.build()?;
     let root = orb.root_poa();
@@ -60,7 +60,7 @@ fn serve(arguments: impl Iterator<Item = String>) -> Result<(), Failure> {
     }
     let ior = reference.object().to_ior_string();
     if let Some(path) = &settings.ior_file {
-        // Written beside and renamed, so that a reader never sees half a reference.
+        // The server writes a second file and renames it, so that a reader never sees half a reference.
         let partial = Path::new(path).with_extension("partial");
         std::fs::write(&partial, format!("{ior}\n"))?;
         std::fs::rename(&partial, path)?;
@@ -76,7 +76,7 @@ fn serve(arguments: impl Iterator<Item = String>) -> Result<(), Failure> {
         }
     });
     orb.run()?;
-    // Who shuts down may still be answering its caller.
+    // The servant that shuts the ORB down may still be answering its caller.
     orb.shutdown(true)?;
     Ok(())
 }
@@ -113,7 +113,7 @@ impl Settings {
                 "--bare-exceptions" if value == "yes" => {
                     orb.config().bare_exceptions = ironorb::BareExceptions::Yes
                 }
-                "--both-ways" if value == "yes" => orb.config().bidirectional = true,
+                "--bidirectional" if value == "yes" => orb.config().bidirectional = true,
                 "--native" if value == "latin1" => orb.config().native_char_set = CharSet::Latin1,
                 "--native" if value == "utf8" => orb.config().native_char_set = CharSet::Utf8,
                 "--fragment" => orb = orb.fragment_bytes(value.parse()?),
@@ -123,7 +123,7 @@ impl Settings {
                     listens = true;
                 }
                 "-ORBendPointPublish" => {
-                    // omniORB writes `host:` where the port is the one listened at.
+                    // omniORB writes `host:` for the port of the endpoint.
                     let address = value.strip_prefix("giop:tcp:").ok_or_else(strange)?;
                     orb = orb.publish(address.trim_end_matches(':'));
                 }

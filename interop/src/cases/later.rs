@@ -1,4 +1,4 @@
-//! The cases of calls that do not wait, and of answers that come later than others.
+//! Cases of asynchronous calls, and of replies in another order than their requests.
 
 use std::future::Future;
 use std::pin::pin;
@@ -16,10 +16,11 @@ use super::values::*;
 use crate::interop::*;
 use crate::process::{PATIENCE, wait_until};
 
-/// Calls that wait in the server at a time. Servers of others keep a thread for each, and not every one has more.
+/// The number of calls that wait in the server at a time. Servers of other ORBs have a thread for each, and
+/// some have only a few.
 const HELD: i32 = 12;
 
-/// Calls in flight that are answered at once.
+/// The number of calls in flight that the server answers at once.
 const FLYING: i32 = 300;
 
 pub(super) fn later(cases: &mut Cases<'_>) {
@@ -45,7 +46,7 @@ pub(super) fn later(cases: &mut Cases<'_>) {
         let sent: Vec<_> = (0..FLYING).map(|i| octets(i as usize * 7 % 2000)).collect();
         let calls: Vec<_> = sent.iter().map(|sent| suite.reflect_octets_async(sent)).collect();
         let names = suite.orb_name_async();
-        // The last first: each has its own answer whenever it is looked for.
+        // In reverse order: each call has its own answer.
         for (sent, call) in sent.iter().zip(calls).rev() {
             assert!(block_on(call).unwrap() == *sent);
         }
@@ -61,12 +62,12 @@ pub(super) fn later(cases: &mut Cases<'_>) {
         let (sender, answers) = channel();
         for i in 0..FLYING {
             let sender = sender.clone();
-            // Nobody listens any more when the case has failed.
+            // The receiver is gone when the case has failed.
             suite.raise_one_of_async(i % 5).on_reply(move |answer| drop(sender.send((i, answer))));
         }
-        let mut heard: Vec<_> = (0..FLYING).map(|_| answers.recv_timeout(PATIENCE).unwrap()).collect();
-        heard.sort_unstable_by_key(|(i, _)| *i);
-        for (expected, (i, answer)) in (0..).zip(heard) {
+        let mut received: Vec<_> = (0..FLYING).map(|_| answers.recv_timeout(PATIENCE).unwrap()).collect();
+        received.sort_unstable_by_key(|(i, _)| *i);
+        for (expected, (i, answer)) in (0..).zip(received) {
             use faults::RaiseOneOfError as Raised;
             assert_eq!(i, expected);
             let refused = || Refused { why: "asked".to_owned(), code: 2 };
@@ -85,7 +86,7 @@ pub(super) fn later(cases: &mut Cases<'_>) {
         let later: LaterRef = part(suite, "later");
         let calls: Vec<_> = (0..HELD).map(|i| later.hold_async(i - 1, "kept")).collect();
         wait_until("not all calls arrived", || later.held().unwrap() == HELD as u32);
-        // Others come and go meanwhile.
+        // Other calls complete meanwhile.
         assert_eq!(suite.echo_long_async(7, 8).wait().unwrap(), (7, 7, 8));
         assert!(!calls.iter().any(ironorb::Pending::is_ready));
         assert_eq!(later.answer_all().unwrap(), HELD as u32);
@@ -106,13 +107,13 @@ pub(super) fn later(cases: &mut Cases<'_>) {
         }
         wait_until("not all calls arrived", || later.held().unwrap() == 6);
         assert_eq!(later.answer_all().unwrap(), 6);
-        // The answers that nobody waits for any more are nobody else's.
+        // No call gets the answers of abandoned calls.
         assert_eq!(kept.wait(), Ok((4, "kept".to_owned())));
         (0..20).for_each(|i| assert_eq!(suite.echo_long(i, -i).unwrap(), (i, i, -i)));
     });
 }
 
-/// The least that can be done with a future.
+/// The smallest executor for a future.
 fn block_on<F: Future>(future: F) -> F::Output {
     struct Unpark(Thread);
     impl Wake for Unpark {

@@ -1,4 +1,4 @@
-//! The cases of objects: attributes, exceptions, references and calls back.
+//! Cases of objects: attributes, exceptions, references and callbacks.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
@@ -233,7 +233,7 @@ pub(super) fn references(cases: &mut Cases<'_>) {
         assert_eq!(shape.area().unwrap(), 3.0);
         diamond(shape.object());
     });
-    // A corbaloc tells no type, so these questions go to the server.
+    // A corbaloc has no type, so the client asks the server.
     cases.run("narrow/untyped", |suite| {
         let sprite = sprite(suite, "a", 1.0);
         let untyped = untyped(sprite.object());
@@ -297,7 +297,7 @@ fn diamond(object: &ObjectRef) {
     assert_eq!(object.narrow::<NodeRef>().unwrap(), None);
 }
 
-/// The same object by its address and key alone.
+/// The object's reference with its address and key only.
 fn untyped(object: &ObjectRef) -> ObjectRef {
     let key = object.ior().iiop_profiles().next().expect("it has a profile").object_key().to_vec();
     object.orb().string_to_object(&corbaloc(object, &key)).unwrap()
@@ -312,33 +312,33 @@ fn corbaloc(object: &ObjectRef, key: &[u8]) -> String {
     format!("corbaloc:iiop:1.{minor}@{}:{}/{key}", address.host, address.port)
 }
 
-/// Serves what the server calls back.
+/// Serves the callbacks of the server.
 #[derive(Debug)]
 struct ListenerServant {
     suite: SuiteRef,
-    heard: Mutex<Heard>,
+    received: Mutex<Received>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Heard {
+struct Received {
     asked: u32,
     hints: Vec<i32>,
 }
 
 impl interop::Listener for ListenerServant {
     fn ask(&self, question: i32) -> Result<i32, listener::AskError> {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner).asked += 1;
+        self.received.lock().unwrap_or_else(PoisonError::into_inner).asked += 1;
         if question < 0 {
             return Err(Refused { why: "no".to_owned(), code: question }.into());
         }
-        // A call from within a call back.
+        // A call from within a callback.
         self.suite.nothing()?;
         Ok(question + 1)
     }
 
     fn hint(&self, token: i32) -> Result<(), SystemException> {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner).hints.push(token);
+        self.received.lock().unwrap_or_else(PoisonError::into_inner).hints.push(token);
         self.changed.notify_all();
         Ok(())
     }
@@ -352,7 +352,7 @@ pub(super) fn callbacks(cases: &mut Cases<'_>) {
     let root = cases.target.orb.root_poa();
     let servant = Arc::new(ListenerServant {
         suite: cases.target.suite.clone(),
-        heard: Mutex::default(),
+        received: Mutex::default(),
         changed: Condvar::new(),
     });
     let listener: ListenerRef = root.activate_shared(servant.clone()).expect("the client's adapter works");
@@ -360,7 +360,7 @@ pub(super) fn callbacks(cases: &mut Cases<'_>) {
         assert_eq!(suite.call_back(Some(&listener), 41, 1), Ok(42));
         assert_eq!(suite.call_back(Some(&listener), 1, 50), Ok(100));
         assert_eq!(suite.call_back(Some(&listener), 1, 0), Ok(0));
-        assert_eq!(servant.heard.lock().unwrap().asked, 51);
+        assert_eq!(servant.received.lock().unwrap().asked, 51);
     });
     cases.run("call_back/exception", |suite| {
         let expected = Refused { why: "no".to_owned(), code: -5 };
@@ -369,21 +369,25 @@ pub(super) fn callbacks(cases: &mut Cases<'_>) {
     });
     cases.run("hint_back", |suite| {
         suite.hint_back(Some(&listener), 20).unwrap();
-        let heard = servant.heard.lock().unwrap();
-        let (mut heard, timeout) =
-            servant.changed.wait_timeout_while(heard, PATIENCE, |heard| heard.hints.len() < 20).unwrap();
-        assert!(!timeout.timed_out(), "{:?}", heard.hints);
-        heard.hints.sort_unstable();
-        assert_eq!(heard.hints, (1..=20).collect::<Vec<i32>>());
+        let received = servant.received.lock().unwrap();
+        let (mut received, timeout) = servant
+            .changed
+            .wait_timeout_while(received, PATIENCE, |received| received.hints.len() < 20)
+            .unwrap();
+        assert!(!timeout.timed_out(), "{:?}", received.hints);
+        received.hints.sort_unstable();
+        assert_eq!(received.hints, (1..=20).collect::<Vec<i32>>());
     });
-    // Called when this client waits for nothing any more.
+    // The callback arrives when no thread of this client waits for a reply.
     cases.run("remind_back", |suite| {
-        servant.heard.lock().unwrap().hints.clear();
+        servant.received.lock().unwrap().hints.clear();
         super::parts::part::<LaterRef>(suite, "later").remind(Some(&listener), 41).unwrap();
-        let heard = servant.heard.lock().unwrap();
-        let (heard, _) =
-            servant.changed.wait_timeout_while(heard, PATIENCE, |heard| heard.hints.is_empty()).unwrap();
-        assert_eq!(heard.hints, [42]);
+        let received = servant.received.lock().unwrap();
+        let (received, _) = servant
+            .changed
+            .wait_timeout_while(received, PATIENCE, |received| received.hints.is_empty())
+            .unwrap();
+        assert_eq!(received.hints, [42]);
     });
     cases.run("describe_back", |suite| {
         let v = variable(40);
@@ -391,7 +395,7 @@ pub(super) fn callbacks(cases: &mut Cases<'_>) {
         assert_eq!(described, ("before".to_owned(), v.text.clone(), v.numbers.clone()));
     });
     cases.run("echo_object/ours", |suite| {
-        // It comes back as ours, so that calls on it never leave this process.
+        // The returned reference is local again: calls on it stay in this process.
         let (result, ..) = suite.echo_object(Some(listener.object()), None).unwrap();
         let result = result.unwrap();
         assert_eq!(&result, listener.object());

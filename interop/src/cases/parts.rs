@@ -1,4 +1,4 @@
-//! The cases of what not every ORB can do: each asks the suite for the object of its part.
+//! Cases of what some ORBs lack: each asks the suite for the object of its part.
 
 use ironorb::giop::Version;
 use ironorb::{Any, LongDouble, SystemExceptionKind, TypeCode, TypedRef};
@@ -109,7 +109,7 @@ pub(super) fn typecodes(cases: &mut Cases<'_>) {
         });
     }
     cases.run("typecode/echo_typecodes", |suite| {
-        // The TypeCode of expr is more than other ORBs bear.
+        // Other ORBs fail on the TypeCode of expr.
         let samples = samples::names().filter(|name| *name != "expr");
         let x: Vec<TypeCode> = samples.map(|name| samples::make(name).unwrap().type_code().clone()).collect();
         let (result, inout, out) = part::<TypeCodesRef>(suite, "typecodes").echo_typecodes(&x, &[]).unwrap();
@@ -143,7 +143,7 @@ pub(super) fn fixed(cases: &mut Cases<'_>) {
     cases.echo("fixed/echo_price", &prices, |suite, x, y| {
         part::<FixedsRef>(suite, "fixed").echo_price(*x, *y)
     });
-    // An even number of digits has half an octet to spare in front.
+    // An even number of digits leaves half an octet unused in front.
     cases.echo("fixed/echo_whole", &parsed::<Whole>(&["0", "1", "-1", "9999", "-10"]), |suite, x, y| {
         part::<FixedsRef>(suite, "fixed").echo_whole(*x, *y)
     });

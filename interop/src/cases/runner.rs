@@ -1,4 +1,4 @@
-//! What every case stands on: running and reporting it, and the echo in every direction. Knows no case by name.
+//! Runs and reports cases, and tests echoes in every direction of parameters. Knows no case by name.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -10,20 +10,20 @@ use ironorb::{CompletionStatus, Orb, SystemException, SystemExceptionKind};
 use crate::interop::SuiteRef;
 use crate::results::covers;
 
-/// The server that the cases are run against, and how.
+/// The server under test and the circumstances.
 #[derive(Debug)]
 pub struct Target {
-    /// The client's ORB, which listens, so that it can be called back.
+    /// The client's ORB, with an endpoint for callbacks.
     pub orb: Orb,
     /// The suite.
     pub suite: SuiteRef,
-    /// The version that is spoken.
+    /// The GIOP version of the calls.
     pub version: Version,
     /// Whether the reference offers code sets to choose from.
     pub code_sets: bool,
 }
 
-/// What a run found.
+/// The results of a run.
 #[derive(Debug, Default)]
 pub struct Report {
     /// Cases that passed.
@@ -34,7 +34,7 @@ pub struct Report {
     pub skipped: Vec<String>,
 }
 
-/// A run.
+/// A run in progress.
 pub(super) struct Cases<'t> {
     pub(super) target: &'t Target,
     skips: Vec<(&'t str, bool)>,
@@ -47,7 +47,7 @@ impl<'t> Cases<'t> {
         Cases { target, skips, report: Report::default() }
     }
 
-    /// Runs one case, which panics when something is wrong.
+    /// Runs one case. It fails by a panic.
     pub(super) fn run(&mut self, name: &str, body: impl FnOnce(&SuiteRef)) {
         let mut is_skipped = false;
         for (pattern, used) in &mut self.skips {
@@ -77,7 +77,7 @@ impl<'t> Cases<'t> {
             for (at, x) in values.iter().enumerate() {
                 let y = &values[(at + 1) % values.len()];
                 let (result, inout, out) = call(suite, x, y).unwrap_or_else(|e| panic!("value {at}: {e}"));
-                // The values may be megabytes: only the first lines of them are worth reading.
+                // The values may take megabytes, so the message has their first lines only.
                 assert!(result == *x, "the result of value {at} is {}", shortened(&result));
                 assert!(inout == *x, "the inout of value {at} is {}", shortened(&inout));
                 assert!(out == *y, "the out of value {at} is {}", shortened(&out));

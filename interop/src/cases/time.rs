@@ -1,4 +1,4 @@
-//! The cases of calls over time and from many threads.
+//! Cases of calls that take time, and of calls from many threads.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::values::*;
 use crate::interop::*;
 use crate::process::wait_until;
 
-/// How long the server waits for oneways that have been sent, ms.
+/// The time that the server waits for oneways that have been sent, in ms.
 const ARRIVAL_MS: u32 = 60_000;
 
 pub(super) fn control(cases: &mut Cases<'_>) {
@@ -17,7 +17,7 @@ pub(super) fn control(cases: &mut Cases<'_>) {
         suite.take_tokens(0, 0).unwrap();
         (1..=100).for_each(|token| suite.notify(token).unwrap());
         let mut got = suite.take_tokens(100, ARRIVAL_MS).unwrap();
-        // A server with many threads may run them in any order.
+        // A server with many threads may execute them in any order.
         got.sort_unstable();
         assert_eq!(got, (1..=100).collect::<Vec<i32>>());
     });
@@ -31,11 +31,11 @@ pub(super) fn control(cases: &mut Cases<'_>) {
     });
     cases.run("context/none", |suite| {
         assert_eq!(suite.with_context(1).unwrap(), Vec::<String>::new());
-        // Nothing that the clause names.
+        // No property that the clause names.
         let unnamed = Context::new().with("other", "v-other").with("Region", "v-Region");
         assert_eq!(unnamed.enter(|| suite.with_context(1)).unwrap(), Vec::<String>::new());
     });
-    // Servers that know no contexts must bear them as well.
+    // Servers without support for contexts must accept them too.
     cases.run("context/sent", |suite| {
         let context = Context::new().with("region", "north").with("colors", "x".repeat(10_000));
         context.enter(|| suite.with_context(1)).unwrap();
@@ -46,7 +46,7 @@ pub(super) fn control(cases: &mut Cases<'_>) {
         let context = names.iter().fold(Context::new(), |c, name| c.with(*name, format!("v-{name}")));
         let expected = ["color=v-color", "color_depth=v-color_depth", "region=v-region"];
         assert_eq!(context.enter(|| suite.with_context(1)).unwrap(), expected);
-        // A call from within a context that has others around it sees the nearest.
+        // A call sees the innermost of nested contexts.
         let inner = Context::new().with("region", "");
         assert_eq!(context.enter(|| inner.enter(|| suite.with_context(1))).unwrap(), ["region="]);
     });
@@ -72,10 +72,10 @@ pub(super) fn control(cases: &mut Cases<'_>) {
     cases.run("timeout", |suite| {
         let hurried = suite.with_timeout(Some(Duration::from_millis(200)));
         expect_exception(hurried.block("timeout"), SystemExceptionKind::Timeout, CompletionStatus::Maybe);
-        // The server lives on, and still holds the call that nobody waits for.
+        // The server still runs, and still holds the abandoned call.
         wait_for_one(suite, "timeout");
         assert_eq!(suite.release("timeout").unwrap(), 1);
-        // The late reply is nobody's: the next calls get their own.
+        // The late reply is dropped: the next calls get their own replies.
         (0..20).for_each(|i| assert_eq!(suite.echo_long(i, -i).unwrap(), (i, i, -i)));
         let result = with_timeout(Some(Duration::from_millis(200)), || suite.block("timeout"));
         expect_exception(result, SystemExceptionKind::Timeout, CompletionStatus::Maybe);

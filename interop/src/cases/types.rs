@@ -1,4 +1,4 @@
-//! The cases of values: every type of the contract as parameters in all directions, bounds, and messages of
+//! Cases of values: every type of the contract as parameters in all directions, bounds, and messages of
 //! several MB.
 
 use ironorb::giop::Version;
@@ -19,7 +19,7 @@ pub(super) fn basics(cases: &mut Cases<'_>) {
         s.echo_llong(*x, *y)
     });
     cases.echo("echo_ullong", &[0, 1, u64::MAX, 0x0102_0304_0506_0708], |s, x, y| s.echo_ullong(*x, *y));
-    // As bits, so that NaN equals itself and its payload counts.
+    // Compared as bits, so that NaN equals itself and its payload counts.
     let floats = [0.0, -0.0, 1.5, f32::MIN, f32::MAX, f32::MIN_POSITIVE, f32::INFINITY, f32::NEG_INFINITY];
     let floats = floats.map(f32::to_bits);
     for (name, bits) in [("echo_float", &floats[..]), ("echo_float/nan", &[0x7fc1_2345, 0xffc0_0001, 1])] {
@@ -125,7 +125,7 @@ pub(super) fn sequences(cases: &mut Cases<'_>) {
     cases.echo("echo_ulongs", &values::sequences(|b| b as u32), |s, x, y| s.echo_ulongs(x, y));
     cases.echo("echo_llongs", &values::sequences(|b| b as i64), |s, x, y| s.echo_llongs(x, y));
     cases.echo("echo_ullongs", &values::sequences(|b| b), |s, x, y| s.echo_ullongs(x, y));
-    // As bits; all kinds of NaN are among those of the second case only.
+    // Compared as bits. Only the second case has all kinds of NaN.
     let finite = |b: u64| if b as u32 & 0x7f80_0000 == 0x7f80_0000 { 0 } else { b as u32 };
     let float_cases =
         [("echo_floats", values::sequences(finite)), ("echo_floats/nan", values::sequences(|b| b as u32))];
@@ -276,7 +276,7 @@ fn by_longs() -> Vec<ByLong> {
     ]
 }
 
-/// Values whose label is none that the IDL names.
+/// Values with a label that the IDL does not name.
 fn other_by_longs() -> Vec<ByLong> {
     let text = |label, value: &str| ByLong::Text { label, value: value.to_owned() };
     vec![text(i32::MIN, "default"), text(i32::MAX, "")]
@@ -330,7 +330,7 @@ pub(super) fn unions(cases: &mut Cases<'_>) {
     cases.echo("echo_expr", &values, |s, x, y| s.echo_expr(x, y));
 }
 
-/// Labels that the IDL does not name: those of a default member, and those of no member.
+/// Labels that the IDL does not name: those of a default member, and those without a member.
 fn other_labels(cases: &mut Cases<'_>) {
     let values = [ByShort::Unlisted { label: i16::MIN }, ByShort::Small(1), ByShort::Unlisted { label: 1 }];
     cases.echo("echo_by_short/other_label", &values, |s, x, y| s.echo_by_short(x, y));
@@ -353,7 +353,7 @@ fn other_labels(cases: &mut Cases<'_>) {
 
 pub(super) fn wide(cases: &mut Cases<'_>) {
     if cases.target.version == Version::V1_0 {
-        // CORBA 3.3 part 2, 9.3.1.6: GIOP 1.0 has no wide characters, and says so by MARSHAL.
+        // CORBA 3.3 part 2, 9.3.1.6: GIOP 1.0 has no wide characters, and an ORB raises MARSHAL for them.
         cases.run("wide/not_in_giop_1.0", |suite| {
             let (kind, completed) = (SystemExceptionKind::Marshal, CompletionStatus::No);
             expect_exception(suite.echo_wchar('€', 'a'), kind, completed);
@@ -369,7 +369,7 @@ pub(super) fn wide(cases: &mut Cases<'_>) {
     if cases.target.version == Version::V1_2 {
         cases.echo(beyond_the_bmp, &['😀', 'a'], |s, x, y| s.echo_wchar(*x, *y));
     } else {
-        // In GIOP 1.1 a wchar has a fixed size, which has no room for a pair of surrogates.
+        // In GIOP 1.1 a wchar has a fixed size, with no room for a pair of surrogates.
         cases.run(beyond_the_bmp, |suite| {
             let result = suite.echo_wchar('😀', 'a');
             expect_exception(result, SystemExceptionKind::DataConversion, CompletionStatus::No);
@@ -441,7 +441,7 @@ pub(super) fn big_messages(cases: &mut Cases<'_>) {
         assert_eq!(got.len(), 6 << 20);
         assert!(got.iter().enumerate().all(|(i, octet)| usize::from(*octet) == i % 251));
     });
-    // Lengths around the sizes at which ORBs split messages and switch to copying in bulk.
+    // Lengths around the sizes at which ORBs fragment messages and switch to copying in bulk.
     cases.run("big/edges", |suite| {
         for size in [1023, 4096, 8100, 8191, 8192, 16_384, 65_535, 131_072] {
             for more in 0..8 {

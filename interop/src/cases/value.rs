@@ -1,4 +1,4 @@
-//! The cases of valuetypes: plain, inherited, truncated, null, shared, cyclic, chunked, boxed.
+//! Cases of valuetypes: plain, inherited, truncated, null, shared, cyclic, chunked, boxed.
 
 use std::fmt::Debug;
 

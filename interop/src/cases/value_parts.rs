@@ -1,4 +1,4 @@
-//! The cases of abstract interfaces, of valuetypes that marshal themselves, and of values inside anys.
+//! Cases of abstract interfaces, of custom valuetypes, and of values inside anys.
 
 use ironorb::generated::{Abstract, ValueBase};
 use ironorb::{Any, Link, SystemExceptionKind, Value};
@@ -100,7 +100,7 @@ pub(super) fn value_anys(cases: &mut Cases<'_>) {
         let result = part::<ValueAnysRef>(suite, "value_anys").make("no such sample");
         assert_eq!(result.unwrap_err().kind, SystemExceptionKind::BadParam);
     });
-    // Only we know this type; the any brings all that is needed to pass it on.
+    // Only this client knows the type. The any contains what the server needs to pass it on.
     cases.run("value_any/not_known_there", |suite| {
         let spot = Spot { base: Point { x: 1, y: 2 }, color: "red".to_owned() };
         let secret = Secret { base: spot, code: 99 };

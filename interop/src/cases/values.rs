@@ -1,8 +1,8 @@
-//! The values that the cases send: makers of the composed ones.
+//! The values that the cases send.
 
 use crate::interop::*;
 
-/// Numbers whose bits vary, the same in every run.
+/// Numbers with varying bits, equal in every run.
 pub(super) fn varied<T>(count: usize, make: impl Fn(u64) -> T) -> Vec<T> {
     let mut state = 0x9E37_79B9_7F4A_7C15_u64 ^ count as u64;
     (0..count)
@@ -13,7 +13,7 @@ pub(super) fn varied<T>(count: usize, make: impl Fn(u64) -> T) -> Vec<T> {
         .collect()
 }
 
-/// No element, one, some, and enough to leave one buffer.
+/// No element, one, some, and enough to exceed one buffer.
 pub(super) fn sequences<T>(make: impl Fn(u64) -> T) -> Vec<Vec<T>> {
     [0, 1, 7, 5000].map(|count| varied(count, &make)).into()
 }

@@ -1,4 +1,4 @@
-//! Answers that come later than others, and of which characters strings are.
+//! Deferred replies, and the characters of strings.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -6,7 +6,7 @@ use ironorb::{Reply, SystemException, WString, nil_reference};
 
 use crate::interop::{self, *};
 
-/// Keeps answers back; no thread waits for them.
+/// Keeps replies. No thread waits for them.
 #[derive(Debug, Default)]
 pub(super) struct LaterServant {
     held: Mutex<Vec<Held>>,
@@ -47,7 +47,7 @@ impl interop::DeferredLater for LaterServant {
     fn answer_all(&self, reply: Reply<u32, SystemException>) {
         let held = std::mem::take(&mut *self.all());
         reply.send(Ok(held.len() as u32));
-        // Another thread than the one that was asked, and another order.
+        // Answers from another thread, in another order.
         std::thread::spawn(move || held.into_iter().rev().for_each(Held::answer));
     }
 
@@ -55,7 +55,7 @@ impl interop::DeferredLater for LaterServant {
         let Some(to) = to.cloned() else { return reply.send(Err(nil_reference())) };
         reply.send(Ok(()));
         std::thread::spawn(move || {
-            // Who waits for the hint will miss it.
+            // A client that waits for the hint notices when it does not come.
             if let Ok(answer) = to.ask(question) {
                 let _ = to.hint(answer);
             }

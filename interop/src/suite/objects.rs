@@ -1,4 +1,4 @@
-//! The small objects that the suite makes.
+//! The small objects that the suite creates.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -119,7 +119,7 @@ impl interop::SkewServer for SkewServant {
     }
 }
 
-/// Forwards every object of its adapter to the reference that is the object's id.
+/// Forwards each request of its adapter to the reference in the object id.
 #[derive(Debug)]
 pub(super) struct Forwarder;
 

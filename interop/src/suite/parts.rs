@@ -1,4 +1,4 @@
-//! What not every ORB can do: one servant for each part of the contract that stands in a file of its own.
+//! What some ORBs lack: one servant for each part of the contract that has a file of its own.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -13,7 +13,7 @@ use super::{Echo, adapter_error, echo_lent, echo_values};
 use crate::interop::{self, *};
 use crate::{samples, value_samples};
 
-/// The object of a part; nil for one that IronORB has not.
+/// The object of a part; nil for an unknown part.
 pub(super) fn part(root: &Poa, name: &str) -> Result<Option<ObjectRef>, SystemException> {
     let object = match name {
         "anys" => root.activate::<AnysRef, _>(AnysServant::default()).map(ObjectRef::from),
@@ -34,7 +34,7 @@ pub(super) fn part(root: &Poa, name: &str) -> Result<Option<ObjectRef>, SystemEx
 
 fn unknown(sample: &str) -> SystemException {
     SystemException::new(SystemExceptionKind::BadParam, MinorCode::NONE, CompletionStatus::No)
-        .with_detail(format!("nobody knows the sample {sample:?}"))
+        .with_detail(format!("the sample {sample:?} is unknown"))
 }
 
 #[derive(Debug, Default)]

@@ -1,4 +1,5 @@
-//! The servants of valuetypes, boxes, abstract interfaces and custom valuetypes, and what the valuetypes do.
+//! The servants of valuetypes, boxes, abstract interfaces and custom valuetypes, and the operations of the
+//! valuetypes.
 
 use ironorb::generated::value::{CustomMarshal, DataInput, DataOutput};
 use ironorb::generated::{Abstract, ValueBase};
@@ -22,7 +23,7 @@ macro_rules! echo_nillable {
     )*};
 }
 
-/// Makes the valuetypes known that the suites know: all but `Secret` and `Sealed`.
+/// Registers the valuetypes that the suites know: all but `Secret` and `Sealed`.
 pub fn register_values(orb: &ironorb::Orb) {
     orb.register_value::<Point>();
     orb.register_value::<Point3>();
@@ -111,7 +112,8 @@ pub fn length(first: Option<&Value<Cell>>) -> i32 {
 /// A ring of cells, numbered from 1.
 ///
 /// # Panics
-/// If it is to have none.
+///
+/// If `count` is 0.
 pub fn ring(count: i32) -> Value<Cell> {
     let mut graph = ValueGraph::new();
     let places: Vec<_> = (0..count).map(|_| graph.reserve::<Cell>()).collect();
@@ -230,7 +232,7 @@ impl interop::Values for ValuesServant {
 #[derive(Debug)]
 pub(super) struct BoxesServant;
 
-/// Operations that give back what they got.
+/// Operations that return their argument.
 macro_rules! pass {
     ($($operation:ident: $type:ty;)*) => {$(
         fn $operation(&self, x: Option<&Value<$type>>) -> Result<Option<Value<$type>>, SystemException> {

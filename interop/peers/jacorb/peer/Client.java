@@ -9,7 +9,7 @@ import java.util.Properties;
 /**
  * The JacORB client of the interoperability tests: calls everything in interop.idl on any server.
  *
- * <pre>Client [-ORBInitRef NAME=URL] [--property KEY=VALUE]... [--only NAME]... [--skip NAME=REASON]... [--huge] [--texts] [--both-ways]
+ * <pre>Client [-ORBInitRef NAME=URL] [--property KEY=VALUE]... [--only NAME]... [--skip NAME=REASON]... [--huge] [--texts] [--bidirectional]
  *        [--shutdown] REFERENCE</pre>
  *
  * One line per case, as the omniORB client writes them: "PASS name", "FAIL name: what" or "SKIP name: reason"; the last

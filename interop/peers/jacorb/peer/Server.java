@@ -24,7 +24,7 @@ import org.omg.PortableServer.RequestProcessingPolicyValue;
  * The JacORB server of the interoperability tests: interop::Suite of interop.idl.
  *
  * <pre>Server [-ORBendPoint giop:tcp:HOST:PORT] [-ORBInitRef NAME=URL] [--property KEY=VALUE]...
- *        [--poa transient|persistent] [--key NAME] [--ior-file PATH] [--name A/B] [--both-ways]</pre>
+ *        [--poa transient|persistent] [--key NAME] [--ior-file PATH] [--name A/B] [--bidirectional]</pre>
  *
  * The first line of standard output is the IOR. It ends on SIGTERM or Control::shutdown.
  */

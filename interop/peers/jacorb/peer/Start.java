@@ -33,7 +33,7 @@ final class Start {
         all.setProperty("jacorb.retries", "0");
         all.setProperty("OAIAddr", "127.0.0.1");
         all.putAll(defaults);
-        bothWays = Arrays.asList(arguments).contains("--both-ways");
+        bothWays = Arrays.asList(arguments).contains("--bidirectional");
         if (bothWays) {
             all.setProperty("org.omg.PortableInterceptor.ORBInitializerClass.both_ways",
                 "org.jacorb.orb.giop.BiDirConnectionInitializer");
@@ -59,7 +59,7 @@ final class Start {
                     if (!port.isEmpty() && !port.equals("0")) all.setProperty("OAPort", port);
                     break;
                 }
-                case "--both-ways":
+                case "--bidirectional":
                     break;
                 default:
                     rest.add(arguments[i]);
