@@ -1,7 +1,8 @@
-//! What the fuzzers run. Each function takes any bytes and returns; a panic, an endless loop or memory out
-//! of proportion is a finding.
+//! The fuzz targets. Each function takes any bytes and returns. A panic, an endless loop or memory out of
+//! proportion is a finding.
 //!
-//! Nothing here asserts that bytes are accepted, but what is accepted must be written and read again as the
+//! A target does not require that bytes are accepted. What is accepted must be written and read again as
+//! the same.
 //! same.
 
 #![forbid(unsafe_code)]
@@ -25,13 +26,14 @@ use ironorb_giop::{
     TransmissionCodeSets, Unmarshal, Version, Writer,
 };
 
-/// A fuzz target by its name, and what a run of it costs.
+/// A fuzz target, its name, and the cost of a run.
 pub struct Target {
-    /// Its name, as `cargo fuzz` knows it.
+    /// Its name for `cargo fuzz`.
     pub name: &'static str,
-    /// What it runs.
+    /// The function that takes an input.
     pub run: fn(&[u8]),
-    /// Cost of one input, in rough multiples of the cheapest target's; a bounded run does so many fewer.
+    /// The cost of one input, in rough multiples of the cheapest target's. A bounded run divides the number
+    /// of inputs by it.
     pub cost: u64,
 }
 
@@ -53,8 +55,8 @@ pub use record::record;
 pub use typecode::{any, fixed, typecode};
 pub use value::value;
 
-/// Values by a plan: the first byte chooses the encoding, the second how many of the next are types, the
-/// rest are their values.
+/// Values by a plan: the first byte selects the encoding, the second the number of next bytes that select
+/// types. The rest holds the values.
 pub fn cdr(data: &[u8]) {
     let [encoding, steps, rest @ ..] = data else { return };
     let (plan, bytes) = rest.split_at(usize::from(steps % 16).min(rest.len()));
@@ -103,14 +105,14 @@ fn read_step(step: u8, r: &mut Reader<'_>) -> Result<(), Malformed> {
     }
 }
 
-/// Reads a value, writes it and reads that: the bytes of the second writing are those of the first.
+/// Reads a value, writes it and reads the result. A second writing must give the bytes of the first.
 fn again<T: Unmarshal + Marshal>(r: &mut Reader<'_>) -> Result<(), Malformed> {
     let encoding = r.encoding();
     let write = |value: &T| {
         let mut bytes = Vec::new();
         Writer::new(&mut bytes, encoding).put(value).map(|()| bytes)
     };
-    // What may be read but not written is what this encoding cannot carry.
+    // Some values can be read, but not be written in this encoding.
     let Ok(first) = write(&r.get::<T>()?) else { return Ok(()) };
     let mut reader = Reader::new(&first, encoding);
     let value = reader.get::<T>().expect("what was written can be read");
@@ -163,7 +165,7 @@ fn use_profile(profile: &IiopProfile) {
     );
 }
 
-/// The text of a reference; its bytes also after each scheme.
+/// The text of a reference. Its bytes are tried after each scheme too.
 pub fn url(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     for scheme in [
@@ -194,8 +196,8 @@ pub fn url(data: &[u8]) {
     }
 }
 
-/// A stream of messages: to a framer whole and in pieces (the first byte is their size), to a server, and
-/// to a client that waits for replies.
+/// A stream of messages: for a framer whole and in pieces (the first byte is their size), for a server, and
+/// for a client that waits for replies.
 pub fn giop(data: &[u8]) {
     let [piece, stream @ ..] = data else { return };
     let whole = frame(stream, stream.len().max(1));
@@ -208,7 +210,7 @@ pub fn giop(data: &[u8]) {
     call(stream);
 }
 
-/// The bytes of the messages and whether an error ended them.
+/// The bytes of the messages, and whether an error ended them.
 fn frame(stream: &[u8], piece: usize) -> (Vec<Vec<u8>>, bool) {
     let mut framer = Framer::new(FramerLimits { message_bytes_max: 1 << 20, assemblies_max: 3 });
     let mut messages = Vec::new();
@@ -305,7 +307,8 @@ fn call(stream: &[u8]) {
     let _ = client.handle_input(framer, |_| {});
     for call in calls {
         if let CallState::Answered(message) = client.poll_call(call) {
-            // As the runtime does: by what was asked, not by what the peer says it answers.
+            // The kind of request decides how the reply is read, as in the runtime, and not the kind that
+            // the peer claims.
             let _ = (message.parse_reply().is_ok(), message.parse_locate_reply().is_ok());
             parse(&message);
             client.recycle(message.into_buffer());
@@ -314,7 +317,7 @@ fn call(stream: &[u8]) {
     client.handle_end(ironorb_giop::connection::ConnectionEnd::Lost, |_| {});
 }
 
-/// IDL text, read and turned into Rust; what follows a zero byte is a second file, `other.idl`.
+/// IDL text, parsed and turned into Rust. A zero byte separates a second file, `other.idl`.
 pub fn idl(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let (main, other) = text.split_once('\0').unwrap_or((&text, ""));
@@ -324,7 +327,7 @@ pub fn idl(data: &[u8]) {
     outcome.render(false);
     if let Some(model) = &outcome.model {
         ironorb_idl::dump(model);
-        // What is correct is generated, or it is told why not.
+        // The generator accepts correct IDL, or says why it does not.
         let _ = ironorb_build::generate_outcome(&outcome, &ironorb_build::Config::new());
     }
 }

@@ -1,10 +1,10 @@
-//! Seeded damage: the same seed gives the same inputs on every machine.
+//! Damage by seed: the same seed gives the same inputs on every machine.
 
-/// SplitMix64: small, and good enough to choose where to damage.
+/// SplitMix64. It is small, and good enough to choose where to damage.
 pub struct Random(u64);
 
 impl Random {
-    /// The numbers of one input; inputs do not depend on each other, so one can be run alone.
+    /// The random numbers of one input. Inputs do not depend on each other, so one can be run alone.
     pub fn new(seed: u64, target: &str, iteration: u64) -> Random {
         let name = target.bytes().fold(0u64, |hash, byte| hash.wrapping_mul(31) + u64::from(byte));
         Random(seed ^ name.rotate_left(32) ^ iteration.wrapping_mul(0x9E37_79B9_7F4A_7C15))
@@ -18,7 +18,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below `end`; 0 when there is none.
+    /// A number below `end`; 0 when `end` is 0.
     pub fn below(&mut self, end: usize) -> usize {
         if end == 0 { 0 } else { (self.next() % end as u64) as usize }
     }
@@ -28,7 +28,7 @@ impl Random {
     }
 }
 
-/// One of the seeds with a few kinds of damage, never larger than [`INPUT_BYTES_MAX`].
+/// One of the seeds with a few kinds of damage, at most [`INPUT_BYTES_MAX`] long.
 pub fn damaged(random: &mut Random, seeds: &[Vec<u8>], words: &[&str]) -> Vec<u8> {
     let mut input = random.one_of(seeds).cloned().unwrap_or_default();
     for _ in 0..=random.below(6) {
@@ -38,7 +38,7 @@ pub fn damaged(random: &mut Random, seeds: &[Vec<u8>], words: &[&str]) -> Vec<u8
     input
 }
 
-/// Largest input, in bytes.
+/// The largest input, in bytes.
 pub const INPUT_BYTES_MAX: usize = 32 << 10;
 
 fn damage(random: &mut Random, input: &mut Vec<u8>, seeds: &[Vec<u8>], words: &[&str]) {
@@ -68,7 +68,7 @@ fn damage(random: &mut Random, input: &mut Vec<u8>, seeds: &[Vec<u8>], words: &[
         5..=7 => {
             let number = *random.one_of(NUMBERS).unwrap_or(&0);
             let bytes = if random.below(2) == 0 { number.to_le_bytes() } else { number.to_be_bytes() };
-            // Counts and lengths are aligned, so the damage mostly is, too.
+            // Counts and lengths are aligned, so the damage mostly is too.
             let at = if random.below(4) == 0 { at } else { at & !3 };
             input.iter_mut().skip(at).zip(bytes).for_each(|(byte, new)| *byte = new);
         }
@@ -77,6 +77,6 @@ fn damage(random: &mut Random, input: &mut Vec<u8>, seeds: &[Vec<u8>], words: &[
     }
 }
 
-/// Where lengths go wrong.
+/// Numbers at which lengths tend to go wrong.
 const NUMBERS: &[u32] =
     &[0, 1, 2, 3, 4, 7, 8, 16, 255, 256, 0x7FFF_FFFF, 0x8000_0000, u32::MAX - 1, u32::MAX];

@@ -4,8 +4,8 @@ use ironorb_giop::{CharSet, Encoding, Reader, Writer};
 use ironorb_idl::{MapLoader, Options, compile_with};
 use ironorb_services::ifr::{DefinitionNumber, InterfaceRepository, Limits, Record, Store};
 
-/// Records one behind the other: what is read is written and read again as the same, and a repository takes it or
-/// refuses it, can be asked for all that it took, and gives it up again.
+/// Records one after another. Each that is read is written and read again as the same. A repository accepts
+/// or refuses it, answers all queries about accepted ones, and removes them again.
 pub fn record(data: &[u8]) {
     let mut r = Reader::new(data, STORED);
     let mut records = Vec::new();
@@ -31,12 +31,12 @@ pub fn record(data: &[u8]) {
         let record = repository.get(number).expect("it was made");
         let _ = (repository.type_code(number), repository.contents(number));
         if !record.name.is_empty() {
-            let name = repository.absolute_name(number).expect("all that is named has a place");
+            let name = repository.absolute_name(number).expect("a named definition has a container");
             assert_eq!(repository.lookup(DefinitionNumber::REPOSITORY, &name).ok(), Some(Some(number)));
             assert_eq!(repository.lookup_id(&record.id).ok(), Some(Some(number)));
         }
     }
-    // In whatever order they can go; each that goes takes others along, so this ends.
+    // In any order that the repository allows. Removing one removes its contents too, so the loop ends.
     while let Some(number) = made.pop() {
         if repository.destroy(number).is_ok() {
             assert!(repository.get(number).is_err());
@@ -44,7 +44,7 @@ pub fn record(data: &[u8]) {
     }
 }
 
-/// Records of each construct, alone and all together in the order in which they are made.
+/// Records of each construct, alone and all together in the order in which they are created.
 pub(crate) fn samples() -> Vec<Vec<u8>> {
     let files = MapLoader::new().with("it.idl", SAMPLE);
     let model = compile_with("it.idl".as_ref(), &Options::default(), &files).model.expect("it is IDL");
@@ -66,10 +66,10 @@ fn bytes_of(records: &[Record]) -> Vec<u8> {
     bytes
 }
 
-/// As the store has it.
+/// The encoding of the store.
 const STORED: Encoding = Encoding { char_set: CharSet::Utf8, ..Encoding::NATIVE };
 
-/// The first number that a store gives.
+/// The first number that a store assigns.
 const FIRST: u64 = 64;
 
 const RECORDS_MAX: usize = 40;

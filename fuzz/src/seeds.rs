@@ -1,4 +1,4 @@
-//! Where inputs begin: real messages, references and IDL of the repository.
+//! The seeds of inputs: real messages, references and IDL of the repository.
 
 use std::fs;
 use std::io;
@@ -15,7 +15,7 @@ pub fn of(target: &str, root: &Path) -> io::Result<Vec<Vec<u8>>> {
         "giop" => {
             for file in with_extension(&golden, "hex") {
                 let messages = messages(&fs::read_to_string(file)?);
-                // A whole conversation shows fragments, a message alone the rest.
+                // A whole conversation covers fragments, and a single message the rest.
                 seeds.push(after(&[17], &messages.concat()));
                 seeds.extend(messages.iter().map(|message| after(&[0], message)));
             }
@@ -35,7 +35,7 @@ pub fn of(target: &str, root: &Path) -> io::Result<Vec<Vec<u8>>> {
                 with_extension(&files(&root.join("crates/ironorb-giop/testdata/omniorb-types"))?, "hex")
             {
                 for (i, bytes) in messages(&fs::read_to_string(file)?).iter().enumerate() {
-                    // GIOP 1.2 with UTF-8, in the orders in turn, as they stand in the file.
+                    // GIOP 1.2 with UTF-8, in alternating byte orders, as they are in the file.
                     seeds.push(after(&[0b1100 | (1 - i as u8 % 2)], bytes));
                 }
             }
@@ -90,7 +90,7 @@ fn with_sockets() -> Vec<u8> {
     unhex(&ior.unwrap_or_default().to_string()[4..])
 }
 
-/// Words that a target's grammar knows.
+/// Words of a target's grammar.
 pub fn words(target: &str) -> &'static [&'static str] {
     match target {
         "idl" => IDL_WORDS,
@@ -141,7 +141,7 @@ fn with_extension<'a>(files: &'a [PathBuf], extension: &'a str) -> impl Iterator
     files.iter().filter(move |file| file.extension().is_some_and(|found| found == extension))
 }
 
-/// The messages of a golden file; see the README beside them for its format.
+/// The messages of a golden file. The README beside these files describes their format.
 fn messages(text: &str) -> Vec<Vec<u8>> {
     let mut messages: Vec<Vec<u8>> = Vec::new();
     for line in text.lines() {
@@ -164,7 +164,7 @@ fn references(golden: &[PathBuf]) -> io::Result<Vec<String>> {
     Ok(references)
 }
 
-/// Lengths of strings and sequences that agree with what follows, for each type of the plan.
+/// Lengths of strings and sequences that agree with their contents, for each type of the plan.
 fn cdr_samples() -> Vec<Vec<u8>> {
     let wide = [0, 0, 0, 4, 0xFE, 0xFF, 0, b'a'];
     let wide_marks = [0, 0, 0, 8, 0xFE, 0xFF, 0xFE, 0xFF, 0xFF, 0xFE, 0, b'a'];
@@ -185,7 +185,7 @@ fn cdr_samples() -> Vec<Vec<u8>> {
     ]
 }
 
-/// A text of any length in pieces that a mutation can matter in, cut where a definition ends.
+/// Pieces of a text, small enough for a mutation to matter, cut where a definition ends.
 fn pieces(text: &[u8]) -> Vec<Vec<u8>> {
     const PIECE_BYTES: usize = 3000;
     let mut pieces = vec![Vec::new()];

@@ -10,7 +10,7 @@ use ironorb_giop::{Any, ByteOrder, DynAny, Encoding, Reader, TypeCode, TypeDef, 
 
 use crate::encoding_of;
 
-/// A TypeCode: it has a text and a compact form, is equal to itself and to what is read from what is written.
+/// A TypeCode: it has a text and a compact form, and equals itself and what is read from its own encoding.
 pub fn typecode(data: &[u8]) {
     let [encoding, bytes @ ..] = data else { return };
     let Ok(type_code) = Reader::new(bytes, encoding_of(*encoding)).get::<TypeCode>() else { return };
@@ -19,7 +19,7 @@ pub fn typecode(data: &[u8]) {
         let encoding = Encoding { order, ..Encoding::NATIVE };
         let mut written = Vec::new();
         if Writer::new(&mut written, encoding).put(&type_code).is_err() {
-            return; // a name in ISO 8859-1 may be longer in UTF-8, and no more than that
+            return; // a name in ISO 8859-1 may be longer in UTF-8
         }
         assert!(written.len() <= 64 + 4 * bytes.len(), "{} bytes from {}", written.len(), bytes.len());
         let read = Reader::new(&written, encoding).get::<TypeCode>().expect("what was written can be read");
@@ -40,11 +40,11 @@ fn use_type(type_code: &TypeCode) {
     }
 }
 
-/// An any: it can be looked into, has a text, is equal to itself and to what is read from what is written in each order, and gives what it
-/// holds or an error.
+/// An any: its components can be visited, it has a text, it equals itself and what is read from its
+/// encoding in each byte order, and extracting its value gives the value or an error.
 pub fn any(data: &[u8]) {
     let [encoding, bytes @ ..] = data else { return };
-    let mut r = Reader::new(bytes, encoding_of(*encoding)).with_environment(&Nobody);
+    let mut r = Reader::new(bytes, encoding_of(*encoding)).with_environment(&NoValueTypes);
     let Ok(any) = r.get::<Any>() else { return };
     let _ = (any.extract::<String>(), any.extract::<Vec<f64>>(), any.extract::<Any>());
     let _ = (any.extract::<Option<Value<dyn ValueBase>>>(), any.extract_octets().map(<[u8]>::len));
@@ -52,41 +52,41 @@ pub fn any(data: &[u8]) {
     assert!(text.len() < 16 * 1024);
     if let Ok(mut value) = DynAny::from_any(&any) {
         assert_eq!(value.to_any().as_ref(), Ok(&any));
-        let mut looks = 1000;
-        look(&mut value, &mut looks, 40);
+        let mut visits = 1000;
+        visit(&mut value, &mut visits, 40);
         assert_eq!(value.to_any().as_ref(), Ok(&any));
         let _ = DynAny::new(any.type_code()).and_then(|value| value.to_any());
     }
     for order in [ByteOrder::Big, ByteOrder::Little] {
         let encoding = Encoding { order, ..Encoding::NATIVE };
         let mut written = Vec::new();
-        // What may be read but not written is what this encoding cannot carry.
+        // Some anys can be read, but not be written in this encoding.
         if Writer::new(&mut written, encoding).put(&any).is_err() {
             continue;
         }
-        let mut r = Reader::new(&written, encoding).with_environment(&Nobody);
+        let mut r = Reader::new(&written, encoding).with_environment(&NoValueTypes);
         let read = r.get::<Any>().expect("what was written can be read");
         assert_eq!(r.remaining(), 0);
         assert_eq!(read, any);
     }
 }
 
-/// Visits so many components, no deeper than so many levels: a value may be in itself.
-fn look(value: &mut DynAny<'_>, looks: &mut u32, levels: u32) {
+/// Visits a bounded number of components down to a bounded depth, because a value may contain itself.
+fn visit(value: &mut DynAny<'_>, visits: &mut u32, levels: u32) {
     let count = value.component_count().expect("what was read has components or not");
     for index in 0..count {
-        if *looks == 0 || levels == 0 {
+        if *visits == 0 || levels == 0 {
             return;
         }
-        *looks -= 1;
-        look(&mut value.component(index).expect("an index below the count"), looks, levels - 1);
+        *visits -= 1;
+        visit(&mut value.component(index).expect("an index below the count"), visits, levels - 1);
     }
 }
 
-/// Knows no value type.
-struct Nobody;
+/// An environment without value types.
+struct NoValueTypes;
 
-impl Environment for Nobody {
+impl Environment for NoValueTypes {
     fn value_factory(&self, _: &str) -> Option<Arc<dyn ValueFactory>> {
         None
     }
@@ -95,8 +95,8 @@ impl Environment for Nobody {
     }
 }
 
-/// Two decimal numbers by a line of text each, and a `fixed` from the same bytes. Sums and products agree with those of
-/// small integers, text with value, order with difference.
+/// Two decimal numbers, each from a line of text, and a `fixed` from the same bytes. Sums and products
+/// agree with those of small integers, texts with values, and the order with the difference.
 pub fn fixed(data: &[u8]) {
     let mut r = Reader::new(data, Encoding::NATIVE);
     if let Ok(value) = r.get::<Fixed<31, 10>>() {
@@ -113,7 +113,7 @@ pub fn fixed(data: &[u8]) {
     assert_eq!(sum, b.try_add(a));
     assert_eq!(a.try_mul(b), b.try_mul(a));
     if let Ok(difference) = a.try_sub(b) {
-        // A fraction that is cut off may hide a difference, but never turns it round.
+        // A truncated fraction may hide a difference, but never inverts it.
         assert!(difference == Decimal::ZERO || a.cmp(&b) == difference.cmp(&Decimal::ZERO));
     }
     if let Ok(quotient) = a.try_div(b) {
@@ -142,7 +142,7 @@ pub(crate) fn samples(target: &str) -> Vec<Vec<u8>> {
             .iter()
             .map(|type_code| {
                 let mut bytes = vec![0b1101];
-                // An empty or zero value of most types is zeros.
+                // An empty or zero value of most types consists of zeros.
                 let written = Writer::continuing(&mut bytes, 1, Encoding::NATIVE).put(type_code);
                 bytes.extend([0; 64]);
                 written.map_or_else(|_| Vec::new(), |()| bytes)
@@ -152,7 +152,7 @@ pub(crate) fn samples(target: &str) -> Vec<Vec<u8>> {
     }
 }
 
-/// Sequences of elements that take no bytes, as many as may just be accepted and some more.
+/// Sequences of elements that take no bytes: as many as the limit accepts, and some more.
 fn many_without_bytes() -> Result<Vec<Vec<u8>>, ironorb_giop::typecode::BadType> {
     let empty = TypeCode::create_struct("IDL:E:1.0", "E", &[])?;
     let sequence = TypeCode::create_sequence(&empty, 0)?;

@@ -13,12 +13,13 @@ use ironorb_giop::{Any, Encoding, Malformed, Misuse, Reader, TypeCode, TypeDef, 
 
 use crate::encoding_of;
 
-/// Values one after the other: the second byte says of which formal types, whether their derived types are known, and
-/// whether an `any` comes last, which may refer to them. What was read is written, and reads as the same.
+/// Values one after another. The second byte says which formal types they have, whether their derived types
+/// are known, and whether an `any` comes last, which may refer to them. What is read is written, and reads
+/// as the same.
 pub fn value(data: &[u8]) {
     let [encoding, plan, bytes @ ..] = data else { return };
     let encoding = encoding_of(*encoding);
-    let environment = Known(plan & 1 == 0);
+    let environment = KnownTypes(plan & 1 == 0);
     let mut r = Reader::new(bytes, encoding).with_environment(&environment);
     let mut read: Vec<Link<dyn ValueBase>> = Vec::new();
     for step in [plan >> 1 & 3, plan >> 3 & 3, plan >> 5 & 3] {
@@ -42,7 +43,7 @@ pub fn value(data: &[u8]) {
     let mut first = Vec::new();
     Writer::new(&mut first, encoding).put(&read).expect("what was read can be written");
     assert!(first.len() <= 64 + 16 * bytes.len(), "{} bytes from {}", first.len(), bytes.len());
-    let mut r = Reader::new(&first, encoding).with_environment(&Known(true));
+    let mut r = Reader::new(&first, encoding).with_environment(&KnownTypes(true));
     let again: Vec<Link<dyn ValueBase>> = r.get().expect("what was written can be read");
     assert_eq!(r.remaining(), 0);
     let mut second = Vec::new();
@@ -50,7 +51,7 @@ pub fn value(data: &[u8]) {
     assert_eq!(first, second);
 }
 
-/// An `any` that was read is in proportion to the message that it came in, and reads as the same.
+/// Checks that an `any` takes memory in proportion to its message, and that its encoding reads as the same.
 fn same_any(any: &Any, encoding: Encoding, received: usize) {
     let mut written = Vec::new();
     if Writer::new(&mut written, encoding).put(any).is_err() {
@@ -58,14 +59,14 @@ fn same_any(any: &Any, encoding: Encoding, received: usize) {
     }
     let limit = 1024 + 3 * (READ_AGAIN_FREE + READ_AGAIN_MAX * received);
     assert!(written.len() <= limit, "{} bytes from {received}", written.len());
-    let mut r = Reader::new(&written, encoding).with_environment(&Known(true));
+    let mut r = Reader::new(&written, encoding).with_environment(&KnownTypes(true));
     let again: Any = r.get().expect("what was written can be read");
     assert_eq!(r.remaining(), 0);
     assert_eq!(&again, any);
     let _ = (any.extract::<Option<Value<dyn ValueBase>>>(), format!("{any:?}"));
 }
 
-/// Skips a value by its frame, after some of its state.
+/// Skips a value by its frame, after a part of its state.
 fn frame(r: &mut Reader<'_>) -> Result<(), Malformed> {
     match r.begin_value()? {
         ValueStart::Null => Ok(()),
@@ -230,10 +231,10 @@ impl CustomMarshal for Bag {
     }
 }
 
-/// Knows all types, or all but the derived ones.
-struct Known(bool);
+/// An environment with all types, or without the derived ones.
+struct KnownTypes(bool);
 
-impl Environment for Known {
+impl Environment for KnownTypes {
     fn value_factory(&self, id: &str) -> Option<Arc<dyn ValueFactory>> {
         Some(match id {
             "IDL:I:1.0" => Arc::new(StateFactory::<Item>::new()),
@@ -244,7 +245,7 @@ impl Environment for Known {
     }
 
     fn share(&self) -> Option<Arc<dyn Environment>> {
-        Some(Arc::new(Known(self.0)))
+        Some(Arc::new(KnownTypes(self.0)))
     }
 }
 

@@ -1,7 +1,7 @@
-//! Runs every fuzz target for a bounded number of inputs on stable Rust, the same ones each time.
+//! Runs every fuzz target for a bounded number of inputs on stable Rust. The inputs are the same each time.
 //!
-//! Prints a line `target iterations seed` for each. On a finding it prints how to run that input again,
-//! keeps it in a file, and fails.
+//! Prints a line `target iterations seed` for each target. On a finding it prints how to run that input
+//! again, keeps the input in a file, and fails.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -73,7 +73,7 @@ impl Options {
     }
 }
 
-/// The number of targets with a finding.
+/// Returns the number of targets with a finding.
 fn run(options: &Options) -> io::Result<usize> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut findings = 0;
@@ -99,14 +99,14 @@ fn write_corpus(folder: &Path, seeds: &[Vec<u8>]) -> io::Result<()> {
     seeds.iter().enumerate().try_for_each(|(i, seed)| fs::write(folder.join(format!("seed-{i:04}")), seed))
 }
 
-/// The target and input that run, for the watch.
+/// The target and input in progress, for the thread that watches for hangs.
 static RUNNING: Mutex<Option<(&'static str, u64)>> = Mutex::new(None);
 
 fn set_running(now: Option<(&'static str, u64)>) {
     *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) = now;
 }
 
-/// False after a finding. The seeds themselves are the first inputs.
+/// Returns false after a finding. The seeds themselves are the first inputs.
 fn run_target(target: &'static Target, options: &Options, seeds: &[Vec<u8>]) -> io::Result<bool> {
     let iterations = (options.iterations / target.cost).max(seeds.len() as u64);
     for i in options.from..iterations {
@@ -143,7 +143,8 @@ fn again(target: &str, seed: u64, iteration: u64) -> String {
     format!("--target {target} --seed {seed} --from {iteration} {iterations}")
 }
 
-/// Ends the process when one input takes minutes: a loop that does not end would say nothing otherwise.
+/// Ends the process when one input takes longer than 120 s. Otherwise an endless loop would hang without a
+/// report.
 fn watch(seed: u64) {
     const PATIENCE: Duration = Duration::from_secs(120);
     let mut last = None;

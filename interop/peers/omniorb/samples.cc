@@ -265,6 +265,6 @@ CORBA::Any make_sample(const string& name) {
 
 string check_sample(const string& name, const CORBA::Any& any) {
   auto found = samples().find(name);
-  if (found == samples().end()) return "nobody knows the sample";
+  if (found == samples().end()) return "the sample is unknown";
   return found->second.check(any);
 }

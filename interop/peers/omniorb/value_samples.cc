@@ -169,6 +169,6 @@ CORBA::Any make_value_sample(const string& name) {
 
 string check_value_sample(const string& name, const CORBA::Any& any) {
   auto found = value_samples().find(name);
-  if (found == value_samples().end()) return "nobody knows the sample";
+  if (found == value_samples().end()) return "the sample is unknown";
   return found->second.check(any);
 }

@@ -113,7 +113,7 @@ final class KnownSamples {
     /** Says what is wrong with an any that should be the sample; nothing when it is right. */
     String check(String name, Any any) {
         Take take = takes.get(name);
-        if (take == null) return "nobody knows the sample";
+        if (take == null) return "the sample is unknown";
         try {
             Harness.same("the value", values.get(name), take.from(any));
             return "";

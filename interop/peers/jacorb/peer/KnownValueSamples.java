@@ -107,7 +107,7 @@ final class KnownValueSamples {
     /** Says what is wrong with an any that should be the sample; nothing when it is right. */
     String check(String name, Any any) {
         Sample sample = samples.get(name);
-        if (sample == null) return "nobody knows the sample";
+        if (sample == null) return "the sample is unknown";
         try {
             if (!any.type().equivalent(sample.type)) return "its type is " + any.type();
             return sample.holds.in(any) ? "" : "has another value";
