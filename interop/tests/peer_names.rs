@@ -102,7 +102,7 @@ fn every_operation_of_cos_naming_works() {
 #[test]
 fn names_written_as_text_work() {
     for peer in Peer::ALL {
-        case(peer, Side::Client, "naming/names_written_as_text_work", || {
+        case(peer, Side::Client, "naming/names_of_text", || {
             let orb = client();
             let names = PeerNames::start(peer, &orb);
             let root: NamingContextExtRef =

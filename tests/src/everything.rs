@@ -186,13 +186,13 @@ fn node() -> TypeCode {
 /// Serves `Everything` dynamically: decodes every call and passes it to an [`StaticEverything`].
 #[derive(Debug)]
 pub struct DynamicEverything {
-    everyone: StaticEverything,
+    inner: StaticEverything,
     interface: Arc<InterfaceDescription>,
 }
 
 impl Default for DynamicEverything {
     fn default() -> Self {
-        DynamicEverything { everyone: StaticEverything::default(), interface: Arc::new(everything()) }
+        DynamicEverything { inner: StaticEverything::default(), interface: Arc::new(everything()) }
     }
 }
 
@@ -227,32 +227,32 @@ impl<E: Into<SystemException>> From<E> for Failure {
 
 impl DynamicEverything {
     fn carry_out(&self, operation: &str, arguments: &[Any]) -> Result<(Option<Any>, Vec<Any>), Failure> {
-        let everyone = &self.everyone;
+        let inner = &self.inner;
         let result = match operation {
-            "_get_calls" => Any::new(&everyone.calls()?)?,
-            "_get_label" => Any::new(&everyone.label()?)?,
+            "_get_calls" => Any::new(&inner.calls()?)?,
+            "_get_label" => Any::new(&inner.label()?)?,
             "_set_label" => {
-                everyone.set_label(arguments[0].extract_str()?)?;
+                inner.set_label(arguments[0].extract_str()?)?;
                 return Ok((None, vec![]));
             }
             "nothing" => {
-                everyone.nothing()?;
+                inner.nothing()?;
                 return Ok((None, vec![]));
             }
-            "add" => Any::new(&everyone.add(arguments[0].extract()?, arguments[1].extract()?)?)?,
+            "add" => Any::new(&inner.add(arguments[0].extract()?, arguments[1].extract()?)?)?,
             "turn" => {
                 let (shape, choice): (Shape, Choice) = (arguments[0].extract()?, arguments[1].extract()?);
-                let (shape, choice, any, count) = everyone.turn(&shape, &choice, arguments[2].extract()?)?;
+                let (shape, choice, any, count) = inner.turn(&shape, &choice, arguments[2].extract()?)?;
                 let outs = vec![Any::new(&choice)?, Any::new(&any)?, Any::new(&count)?];
                 return Ok((Some(Any::new(&shape)?), outs));
             }
             "reversed" => {
                 let list: Option<Value<Node>> = arguments[0].extract()?;
-                Any::new(&everyone.reversed(list.as_ref())?)?
+                Any::new(&inner.reversed(list.as_ref())?)?
             }
             "myself" => {
                 let other: Option<EverythingRef> = arguments[0].extract()?;
-                let (own, same) = everyone.myself(other.as_ref())?;
+                let (own, same) = inner.myself(other.as_ref())?;
                 return Ok((Some(Any::new(&own)?), vec![Any::new(&same)?]));
             }
             "sum" => {
@@ -261,21 +261,21 @@ impl DynamicEverything {
                 let numbers: Vec<i32> = arguments[2].extract()?;
                 let points: Vec<Point> = arguments[3].extract()?;
                 let broad: WString = arguments[4].extract()?;
-                Any::new(&everyone.sum(kind, &text, &numbers, &points, &broad)?)?
+                Any::new(&inner.sum(kind, &text, &numbers, &points, &broad)?)?
             }
-            "reflect" => Any::new(&everyone.reflect(arguments[0].extract_octets()?)?)?,
+            "reflect" => Any::new(&inner.reflect(arguments[0].extract_octets()?)?)?,
             "fail" => match arguments[0].extract::<i32>()? {
                 // A user exception that the operation does not declare: a static skeleton cannot raise it.
                 -1 => return Err(Failure::User(Any::new(&Hidden { code: 1 })?)),
-                how => match everyone.fail(how) {
+                how => match inner.fail(how) {
                     Ok(()) => return Ok((None, vec![])),
                     Err(everything::FailError::Odd(odd)) => return Err(Failure::User(Any::new(&odd)?)),
                     Err(everything::FailError::System(e)) => return Err(Failure::System(e)),
                 },
             },
-            "region" => Any::new(&everyone.region(arguments[0].extract_str()?)?)?,
+            "region" => Any::new(&inner.region(arguments[0].extract_str()?)?)?,
             "note" => {
-                everyone.note(arguments[0].extract_str()?)?;
+                inner.note(arguments[0].extract_str()?)?;
                 return Ok((None, vec![]));
             }
             other => panic!("{other} is not an operation of the interface"),

@@ -17,7 +17,7 @@ use ironorb_idl::compile_file;
 use ironorb_services::ifr::{InterfaceRepository, InterfaceRepositoryServer, Limits, Store};
 use ironorb_tests::converse::{converse_dynamically, converse_statically};
 use ironorb_tests::dynamics::EverythingRef;
-use ironorb_tests::everything::Everyone;
+use ironorb_tests::everything::StaticEverything;
 use ironorb_tests::raw;
 use ironorb_tests::testing::{self, Probe, ProbeRef};
 use ironorb_tests::wires::{Exchange, ExchangeRef, ListenerRef};
@@ -60,7 +60,7 @@ fn in_all_versions(options: &BridgeOptions, test: impl Fn(&ObjectRef, Version)) 
     for theirs in VERSIONS {
         for ours in VERSIONS {
             let (server, client) = (server(theirs), client());
-            let everything: EverythingRef = server.root_poa().activate(Everyone::default()).unwrap();
+            let everything: EverythingRef = server.root_poa().activate(StaticEverything::default()).unwrap();
             let options = BridgeOptions { giop: Some(theirs), ..options.clone() };
             let (orb, bridge) = bridge(options);
             let target = orb.string_to_object(&everything.object().to_ior_string()).unwrap();
@@ -92,7 +92,7 @@ fn a_bridge_without_types_works_where_versions_agree() {
     for theirs in VERSIONS {
         for ours in VERSIONS.into_iter().filter(|ours| *ours <= theirs) {
             let (server, client) = (server(theirs), client());
-            let everything: EverythingRef = server.root_poa().activate(Everyone::default()).unwrap();
+            let everything: EverythingRef = server.root_poa().activate(StaticEverything::default()).unwrap();
             let (orb, bridge) = bridge(BridgeOptions::default());
             let target = orb.string_to_object(&everything.object().to_ior_string()).unwrap();
             let reference = bridge.publish(b"everything", &target).unwrap();

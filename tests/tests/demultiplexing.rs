@@ -84,9 +84,11 @@ fn objects_are_found_by_every_strategy() {
                     0 => {
                         // Deactivates the object, and perhaps activates it again.
                         let was_active = poa.deactivate(id).is_ok();
-                        assert!(labels_of(&client, object).iter().all(|labels_of| {
-                            matches!(labels_of, Err(SystemExceptionKind::ObjectNotExist))
-                        }));
+                        assert!(
+                            labels_of(&client, object)
+                                .iter()
+                                .all(|label| { matches!(label, Err(SystemExceptionKind::ObjectNotExist)) })
+                        );
                         if was_active && random.below(2) == 0 {
                             poa.activate_object_with_id(id, labelled(1000 * depth + n)).unwrap();
                         }

@@ -9,7 +9,7 @@ use ironorb::{
 
 use super::later::{LaterServant, TextsServant};
 use super::values::{AbstractsServant, BoxesServant, CustomsServant, ValuesServant};
-use super::{Echo, adapter_error, echo_lent, echo_values};
+use super::{Echo, adapter_error, echo_borrowed, echo_values};
 use crate::interop::{self, *};
 use crate::{samples, value_samples};
 
@@ -43,7 +43,7 @@ struct AnysServant {
 }
 
 impl interop::Anys for AnysServant {
-    echo_lent! {
+    echo_borrowed! {
         echo_any: Any, Any;
         echo_anys: [Any], AnySeq;
         echo_property: Property, Property;
@@ -77,7 +77,7 @@ impl interop::Anys for AnysServant {
 struct ValueAnysServant;
 
 impl interop::ValueAnys for ValueAnysServant {
-    echo_lent! { echo_value_any: Any, Any; }
+    echo_borrowed! { echo_value_any: Any, Any; }
 
     fn make(&self, sample: &str) -> Result<Any, SystemException> {
         value_samples::make(sample).ok_or_else(|| unknown(sample))
@@ -92,7 +92,7 @@ impl interop::ValueAnys for ValueAnysServant {
 struct TypeCodesServant;
 
 impl interop::TypeCodes for TypeCodesServant {
-    echo_lent! {
+    echo_borrowed! {
         echo_typecode: TypeCode, TypeCode;
         echo_typecodes: [TypeCode], TypeCodeSeq;
     }
@@ -122,7 +122,7 @@ impl interop::Fixeds for FixedsServant {
         echo_digit: Digit;
     }
 
-    echo_lent! {
+    echo_borrowed! {
         echo_prices: [Price], PriceSeq;
         echo_huge_pair: HugePair, HugePair;
         echo_bill: Bill, Bill;
@@ -148,7 +148,7 @@ struct LongDoublesServant;
 impl interop::LongDoubles for LongDoublesServant {
     echo_values! { echo_long_double: LongDouble; }
 
-    echo_lent! {
+    echo_borrowed! {
         echo_long_doubles: [LongDouble], LongDoubleSeq;
         echo_precise: Precise, Precise;
     }

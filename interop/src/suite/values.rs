@@ -7,7 +7,7 @@ use ironorb::giop::{Malformed, Misuse};
 use ironorb::{CompletionStatus, Link, MinorCode, SystemException, SystemExceptionKind};
 use ironorb::{Value, ValueGraph};
 
-use super::{Echo, adapter_error, echo_lent, root_poa};
+use super::{Echo, adapter_error, echo_borrowed, root_poa};
 use crate::interop::{self, *};
 
 /// Echoes of values, which may be null.
@@ -147,7 +147,7 @@ impl interop::Values for ValuesServant {
         echo_anything: Anything;
     }
 
-    echo_lent! {
+    echo_borrowed! {
         echo_cells: [Link<Cell>], CellSeq;
         echo_point_pair: PointPair, PointPair;
         echo_point_or_number: PointOrNumber, PointOrNumber;
