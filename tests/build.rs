@@ -94,7 +94,7 @@ fn layouts_idl() -> String {
         for member in 0..=below(6) {
             let ty = match below(5) {
                 0 if at > 0 => format!("F{}", below(at)),
-                1 | 2 => NUMBERS[below(4)].to_owned(), // a struct with few alignments is as likely as one with many
+                1 | 2 => NUMBERS[below(4)].to_owned(), // few or many alignments are equally likely
                 _ => NUMBERS[below(NUMBERS.len())].to_owned(),
             };
             let array = match below(6) {

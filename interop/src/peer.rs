@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use crate::peer_cache::{Recipe, keep_only};
 use crate::process::Process;
 
-/// Another ORB.
+/// An ORB that IronORB is tested against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Peer {
     /// omniORB 4.2, in C++.

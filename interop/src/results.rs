@@ -36,7 +36,7 @@ pub enum Outcome {
 /// One case of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// The other ORB.
+    /// The ORB that IronORB is tested against.
     pub peer: Peer,
     /// IronORB's side.
     pub side: Side,

@@ -323,7 +323,7 @@ fn out_parameters_are_printed_beside_the_result() {
     assert_eq!(told(&said), expected);
     let said = call(&["resolve", r#"[{"id": "x"}]"#]).expect_failure(2);
     assert!(said.contains("the argument `n`: $[0]: the member \"kind\" is missing"), "{said}");
-    // The same object by its name in the naming service.
+    // By its name in the naming service.
     let url = format!("corbaname::1.2@{}#a.k", service.address);
     let listed = run(["call", &url, "list", "10", "--idl", NAMING_IDL, "--compact"]).expect();
     assert_eq!(listed, "{\"out\":{\"bl\":[],\"bi\":null}}\n");

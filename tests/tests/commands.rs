@@ -266,7 +266,7 @@ fn idl_is_checked_compiled_and_dumped() {
     assert!(dumped.contains("interface Good  [IDL:Good:1.0]"), "{dumped}");
 }
 
-/// As with `| head -0`: the reader is gone before the command prints.
+/// The reader of a pipe is gone before the command prints, as with `| head -0`.
 #[test]
 fn a_closed_output_ends_commands_quietly() {
     let service = NamingProcess::start_with(&["--memory"], "127.0.0.1:0");

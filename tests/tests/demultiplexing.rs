@@ -195,7 +195,7 @@ fn a_bound_servant_is_dropped_after_its_last_call() {
                 call.join().unwrap();
             }
             // The blocked call goes on and keeps the servant alive.
-            let servant = known.upgrade().expect("it is in use");
+            let servant = known.upgrade().expect("the blocked call uses the servant");
             servant.release().unwrap();
             drop(servant);
             blocked.join().unwrap().unwrap();

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use ironorb_services::ifr::{Body, DefinitionNumber, InterfaceRepository, Limits, Store};
 use ironorb_tests::command::run;
 
-/// Everything that IDL can say of a repository's definitions, in an order that has to be found anew: types that lead to
-/// each other through sequences and interfaces, across modules that are opened again; names that are words of IDL; ids of
-/// another form than their place.
+/// Every kind of definition in a repository, in an order that `export` has to find: types that refer to each
+/// other through sequences and interfaces, across modules that are opened again; names that are words of
+/// IDL; repository ids of other forms than the scoped name.
 const EVERYTHING: &str = r#"
 #include <orb.idl>
 module M {

@@ -55,7 +55,7 @@ fn idle_connections_release_their_buffers() {
         (ServerConcurrency::ThreadPerConnection, 40 << 10),
     ] {
         let mut builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().concurrency(concurrency);
-        builder.config().message_timeout = Some(Duration::from_millis(80)); // so that the server looks for idle connections often
+        builder.config().message_timeout = Some(Duration::from_millis(80)); // it sets how often the server looks
         let server = builder.build().unwrap();
         let probe: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
         let mut blob = 50_000u32.to_be_bytes().to_vec();

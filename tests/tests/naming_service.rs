@@ -148,11 +148,11 @@ fn iterators_give_each_binding_once() {
         }
     }
     let (all, iterator) = root.list(25).unwrap();
-    assert!(iterator.is_none(), "these were all");
+    assert!(iterator.is_none(), "the list is complete");
     assert_eq!(seen(&all), expected);
 
     let (first, iterator) = root.list(3).unwrap();
-    let iterator = iterator.expect("there are more");
+    let iterator = iterator.expect("the list has more bindings");
     assert_eq!(first.len(), 3);
     let mut pages = first;
     let (is_one, one) = iterator.next_one().unwrap();

@@ -226,7 +226,7 @@ fn the_next_flush_reports_lost_oneways() {
     drop(accept(&listener));
     let e = loop {
         match probe.object().flush() {
-            Ok(()) => (0..3).for_each(|_| probe.tick().unwrap()), // accepted before the client noticed the end
+            Ok(()) => (0..3).for_each(|_| probe.tick().unwrap()), // accepted before the end is noticed
             Err(e) => break e,
         }
     };

@@ -76,8 +76,8 @@ fn read(folder: &Path) -> Result<Vec<Line>, Failure> {
     Ok(lines)
 }
 
-/// The problems of a run, apart from a difference to the recorded results: failed cases, and reasons that left
-/// nothing out.
+/// The problems of a run, apart from a difference to the recorded results: failed cases, and reasons that
+/// left nothing out.
 fn problems(lines: &[Line]) -> Vec<String> {
     let mut problems = Vec::new();
     for line in lines {

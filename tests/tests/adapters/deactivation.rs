@@ -124,7 +124,7 @@ fn etherealize_sees_a_destroyed_adapter_and_may_panic() {
     poa.set_servant_activator(looking.clone()).unwrap();
     reference(&poa, "c").ping().unwrap();
     poa.destroy(false, true).unwrap();
-    assert_eq!(looking.0.lock().unwrap().len(), 2, "no cleanup was asked for");
+    assert_eq!(looking.0.lock().unwrap().len(), 2, "no etherealisation was asked for");
 }
 
 #[test]

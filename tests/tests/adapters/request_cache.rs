@@ -218,16 +218,16 @@ struct Asking {
 
 impl Asking {
     fn ask(&self) -> Result<(), SystemException> {
-        let id = PoaCurrent.object_id().expect("it is in an upcall");
+        let id = PoaCurrent.object_id().expect("this is an upcall");
         assert_eq!(id, ObjectId::from("object"));
-        let poa = PoaCurrent.poa().expect("it is in an upcall");
+        let poa = PoaCurrent.poa().expect("this is an upcall");
         assert_eq!(poa.name(), "user");
         assert_eq!(self.other.whoami()?, "fellow");
         assert_eq!(PoaCurrent.object_id(), Some(id.clone()), "again");
         if self.ends.load(Ordering::SeqCst) {
             poa.deactivate(&id)?;
             assert_eq!(PoaCurrent.object_id(), Some(id), "until it returns");
-            assert!(poa.manager().hold_requests(true).is_err(), "it would wait for itself");
+            assert!(poa.manager().hold_requests(true).is_err(), "the upcall would wait for itself");
         }
         Ok(())
     }
@@ -275,7 +275,7 @@ fn collocated_calls_within_cached_requests_know_their_objects() {
                     let next = (n + 1) % IDS.len();
                     match further % 4 {
                         0 => {
-                            let poa = PoaCurrent.poa().expect("it is in an upcall");
+                            let poa = PoaCurrent.poa().expect("this is an upcall");
                             let is_new = poa.id_to_reference(&IDS[next].into()).unwrap();
                             is_new.narrow_unchecked::<ProbeRef>().ping()?;
                         }
