@@ -80,7 +80,7 @@ const EXAMPLES: &[&str] = &[
     "values",
 ];
 
-/// Structs whose values all have one size, with random members: numbers, enumerators, arrays, such structs.
+/// Structs whose values all have the same layout, with random members: numbers, enumerators, arrays, structs.
 /// For each, a struct that uses it wherever a type can be used.
 fn layouts_idl() -> String {
     let mut state = 0x5EED_u64;
@@ -94,7 +94,7 @@ fn layouts_idl() -> String {
         for member in 0..=below(6) {
             let ty = match below(5) {
                 0 if at > 0 => format!("F{}", below(at)),
-                1 | 2 => NUMBERS[below(4)].to_owned(), // few or many alignments are equally likely
+                1 | 2 => NUMBERS[below(4)].to_owned(), // few alignments are as likely as many
                 _ => NUMBERS[below(NUMBERS.len())].to_owned(),
             };
             let array = match below(6) {

@@ -1,5 +1,5 @@
-//! Random values of any type that can be sent. The writer follows the TypeCode and shares no code with the
-//! tested marshalling.
+//! Random values of any type that can be sent. The writer follows the TypeCode and uses neither compiled nor
+//! interpreted marshalling, which the tests compare with it.
 
 use ironorb::TypeCode;
 use ironorb::giop::typecode::TcKind;

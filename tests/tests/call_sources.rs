@@ -225,8 +225,7 @@ fn shells_complete_operations() {
     assert_eq!(offered(&format!("ironorb call {ior} -ORBgiopVersion 1.1 {idl} dep")), "depth\n");
     let (described, itself) = serve(Some(&repository));
     assert_eq!(offered(&format!("ironorb call {itself} dep")), "depth\n");
-    // No completions where the operation is already given, or where the types are unknown. Errors do not
-    // disturb the shell.
+    // No completions after the operation, or where the types are unknown. Errors print nothing either.
     for line in [
         format!("ironorb call {ior} {idl} add re"),
         format!("ironorb call {ior} {idl}x re"),

@@ -131,7 +131,7 @@ fn the_first_address_is_preferred_again_after_a_while() {
 }
 
 #[test]
-fn a_server_that_replies_transient_is_passed_over() {
+fn a_server_that_refuses_with_completed_no_is_passed_over() {
     for kind in [SystemExceptionKind::Transient, SystemExceptionKind::ObjAdapter] {
         let (first, first_port) = raw::listen();
         let (second, second_port) = raw::listen();
