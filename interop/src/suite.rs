@@ -142,8 +142,8 @@ macro_rules! echo_values {
 
 /// Echoes of types that are borrowed, with the type that owns their values.
 macro_rules! echo_borrowed {
-    ($($operation:ident: $lent:ty, $type:ty;)*) => {$(
-        fn $operation(&self, x: &$lent, y: &$lent) -> Echo<$type> {
+    ($($operation:ident: $borrowed:ty, $type:ty;)*) => {$(
+        fn $operation(&self, x: &$borrowed, y: &$borrowed) -> Echo<$type> {
             Ok((x.to_owned(), x.to_owned(), y.to_owned()))
         }
     )*};
@@ -172,12 +172,12 @@ use {echo_borrowed, echo_values};
 
 /// Attributes that keep their value.
 macro_rules! attributes {
-    ($($get:ident $set:ident: $lent:ty, $type:ty;)*) => {$(
+    ($($get:ident $set:ident: $borrowed:ty, $type:ty;)*) => {$(
         fn $get(&self) -> Result<$type, SystemException> {
             Ok(self.state().attributes.$get.clone())
         }
 
-        fn $set(&self, value: $lent) -> Result<(), SystemException> {
+        fn $set(&self, value: $borrowed) -> Result<(), SystemException> {
             self.state().attributes.$get = value.to_owned();
             Ok(())
         }

@@ -132,9 +132,9 @@ fn peers_call_back_over_our_connection() {
             assert_eq!(suite.call_back(Some(&listener), 41, 1), Ok(42));
             assert_eq!(suite.call_back(Some(&listener), 1, 50), Ok(100));
             suite.hint_back(Some(&listener), 20).unwrap();
-            let mut heard: Vec<i32> = (0..20).map(|_| hinted.recv_timeout(PATIENCE).unwrap()).collect();
-            heard.sort_unstable();
-            assert_eq!(heard, (1..=20).collect::<Vec<i32>>());
+            let mut received: Vec<i32> = (0..20).map(|_| hinted.recv_timeout(PATIENCE).unwrap()).collect();
+            received.sort_unstable();
+            assert_eq!(received, (1..=20).collect::<Vec<i32>>());
             let large =
                 Variable { text: "t".repeat(100_000), numbers: vec![7; 50_000], ..Variable::default() };
             let (result, text, numbers) = suite.describe_back(Some(&listener), &large, "before").unwrap();

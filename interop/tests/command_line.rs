@@ -57,7 +57,7 @@ fn calls(ior: &str, sources: &[&str], contexts: bool) {
     assert_eq!(with(ior, &["title"]), json!("A new one"));
     assert_eq!(with(ior, &["answer"]), json!(42));
     let said = call(&[&[ior, "raise_detailed", "1"], sources].concat()).expect_err("it raises");
-    let told = said.split_once('\n').map(|(_, json)| serde_json::from_str::<Value>(json).expect("JSON"));
+    let raised = said.split_once('\n').map(|(_, json)| serde_json::from_str::<Value>(json).expect("JSON"));
     let members = json!({
         "at": {"s": 1, "c": "d", "l": 2, "o": 255, "d": 0.5},
         "trail": ["0"],
@@ -65,7 +65,7 @@ fn calls(ior: &str, sources: &[&str], contexts: bool) {
         "pair": {"first": "deep", "outer": {"first": 1, "second": -1}},
     });
     let detailed = json!({"exception": "IDL:ironorb.example/interop/Detailed:1.0", "members": members});
-    assert_eq!(told, Some(detailed), "{said}");
+    assert_eq!(raised, Some(detailed), "{said}");
     let said = call(&[&[ior, "raise_system", "no_permission", "17", "completed_yes"], sources].concat());
     let said = said.expect_err("it raises");
     assert!(
@@ -74,8 +74,8 @@ fn calls(ior: &str, sources: &[&str], contexts: bool) {
     );
     if contexts {
         let context = ["--context", "region=north", "--context", "color.top=red"];
-        let told = called(&[&[ior, "with_context", "1"], &context[..], sources].concat());
-        assert_eq!(told, json!(["color.top=red", "region=north"]));
+        let properties = called(&[&[ior, "with_context", "1"], &context[..], sources].concat());
+        assert_eq!(properties, json!(["color.top=red", "region=north"]));
     }
     // A returned reference can be called.
     let node = with(ior, &["create_node", "12"]);

@@ -56,8 +56,8 @@ fn the_idl_of_debian_becomes_rust_without_warnings() {
             }
             (false, Some(_)) => {}
             (false, None) => {
-                let told = String::from_utf8_lossy(&done.stderr);
-                let _ = writeln!(failures, "{} is refused:\n{told}", file.display());
+                let errors = String::from_utf8_lossy(&done.stderr);
+                let _ = writeln!(failures, "{} is refused:\n{errors}", file.display());
             }
             (true, Some((_, why))) => {
                 let _ = writeln!(failures, "{} is no exception any more: {why}", file.display());
@@ -105,9 +105,9 @@ fn the_idl_of_debian_fits_into_one_repository() {
     for again in [false, true] {
         let loaded = load(&agree);
         assert!(loaded.status.success(), "{}", String::from_utf8_lossy(&loaded.stderr));
-        let told = String::from_utf8(loaded.stdout).expect("it writes UTF-8");
-        assert_eq!(told.lines().count(), agree.len());
-        for line in told.lines() {
+        let report = String::from_utf8(loaded.stdout).expect("it writes UTF-8");
+        assert_eq!(report.lines().count(), agree.len());
+        for line in report.lines() {
             let (_, changes) = line.rsplit_once(": ").expect("a line names its file");
             let number: usize = changes.split(' ').next().and_then(|n| n.parse().ok()).expect("a number");
             added += number;
@@ -130,8 +130,8 @@ fn the_idl_of_debian_fits_into_one_repository() {
     assert_eq!(said(&exported(&store)), said(&exported(&again)));
     for file in contradict {
         let loaded = load(&[file]);
-        let told = String::from_utf8_lossy(&loaded.stderr);
-        assert!(told.contains("under this id: remove it first"), "{told}");
+        let errors = String::from_utf8_lossy(&loaded.stderr);
+        assert!(errors.contains("under this id: remove it first"), "{errors}");
     }
 }
 
@@ -228,6 +228,6 @@ fn compile_without_warnings(home: &Path, modules: &[(usize, PathBuf)]) {
         .env_remove("RUSTFLAGS")
         .output()
         .expect("Cargo can be started");
-    let told = String::from_utf8_lossy(&check.stderr);
-    assert!(check.status.success(), "{} files do not compile:\n{told}", modules.len());
+    let errors = String::from_utf8_lossy(&check.stderr);
+    assert!(check.status.success(), "{} files do not compile:\n{errors}", modules.len());
 }

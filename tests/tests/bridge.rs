@@ -163,8 +163,8 @@ fn calls_return_as_they_complete() {
 fn callbacks_lead_through_the_bridge() {
     let mut types = Interfaces::new();
     types.add_idl([concat!(env!("CARGO_MANIFEST_DIR"), "/idl/wires.idl")], &Default::default()).unwrap();
-    let told: Arc<Mutex<Vec<String>>> = Arc::default();
-    let seen = told.clone();
+    let operations: Arc<Mutex<Vec<String>>> = Arc::default();
+    let seen = operations.clone();
     let options = BridgeOptions {
         types: Some(Arc::new(types)),
         through: true,
@@ -184,9 +184,9 @@ fn callbacks_lead_through_the_bridge() {
     let through: ExchangeRef = client.resolve(&reference.to_ior_string()).unwrap();
     // Three callbacks and three calls, each with a reference that has come through the bridge.
     assert_eq!(through.call_back(Some(&listener), 3).unwrap(), 4);
-    eventually("all are reported", || {
-        let told = told.lock().unwrap();
-        let count = |name: &str| told.iter().filter(|operation| *operation == name).count();
+    eventually("all calls are observed", || {
+        let operations = operations.lock().unwrap();
+        let count = |name: &str| operations.iter().filter(|operation| *operation == name).count();
         (count("call_back"), count("heard")) == (4, 4)
     });
     through.keep(Some(&listener)).unwrap();
@@ -656,11 +656,11 @@ fn repositories_that_come_late_are_asked_again() {
     let root = asking.string_to_object(&format!("corbaloc:uiop:{socket}|InterfaceRepository")).unwrap();
     types.add_repository(&root.narrow_unchecked());
     let shown: Arc<Mutex<Vec<bool>>> = Arc::default();
-    let heard = shown.clone();
+    let observed = shown.clone();
     let (orb, bridge) = bridge(BridgeOptions {
         types: Some(Arc::new(types)),
         show_values: true,
-        observer: Some(Arc::new(move |passed| heard.lock().unwrap().push(passed.arguments.is_some()))),
+        observer: Some(Arc::new(move |passed| observed.lock().unwrap().push(passed.arguments.is_some()))),
         ..BridgeOptions::default()
     });
     let target = orb.string_to_object(&probe.object().to_ior_string()).unwrap();

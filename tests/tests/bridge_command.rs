@@ -54,9 +54,9 @@ fn a_bridge_publishes_targets_and_traces_calls() {
     }
     let pid = Pid::from_raw(bridge.id().try_into().unwrap()).unwrap();
     kill_process(pid, Signal::TERM).unwrap();
-    let mut told = String::new();
-    bridge.stderr.take().unwrap().read_to_string(&mut told).unwrap();
-    assert!(bridge.wait().unwrap().success(), "{told}");
+    let mut output = String::new();
+    bridge.stderr.take().unwrap().read_to_string(&mut output).unwrap();
+    assert!(bridge.wait().unwrap().success(), "{output}");
     for part in [
         "probe  add(20, 22) -> 42  [8 > 4 bytes, GIOP 1.2]",
         "probe  refuse(\"no\") -> raised IDL:testing/Refused:1.0 {\"why\":\"no\"}",
@@ -65,18 +65,18 @@ fn a_bridge_publishes_targets_and_traces_calls() {
         "1 oneways, 1 user exceptions, 0 system exceptions",
         "; 0 read and written anew",
     ] {
-        assert!(told.contains(part), "{part} is not in\n{told}");
+        assert!(output.contains(part), "{part} is not in\n{output}");
     }
 }
 
 #[test]
 fn wrong_usage_is_reported() {
-    let told = |args: &[&str], code: i32| run([&["bridge"], args].concat()).expect_failure(code);
-    assert!(told(&["--listen", "iiop://127.0.0.1:0", "nonsense"], 2).contains("leads to no object"));
-    assert!(told(&["--endpoint", "iiop://127.0.0.1:0", "nonsense"], 2).contains("leads to no object"));
-    assert!(told(&["--to", "nowhere"], 2).contains("HOST:PORT"));
-    assert!(told(&["--giop", "1.3", "--to", "a:1"], 2).contains("1.0, 1.1 or 1.2"));
-    assert!(told(&["--through", "--to", "a:1"], 2).contains("--idl"));
+    let failure = |args: &[&str], code: i32| run([&["bridge"], args].concat()).expect_failure(code);
+    assert!(failure(&["--listen", "iiop://127.0.0.1:0", "nonsense"], 2).contains("leads to no object"));
+    assert!(failure(&["--endpoint", "iiop://127.0.0.1:0", "nonsense"], 2).contains("leads to no object"));
+    assert!(failure(&["--to", "nowhere"], 2).contains("HOST:PORT"));
+    assert!(failure(&["--giop", "1.3", "--to", "a:1"], 2).contains("1.0, 1.1 or 1.2"));
+    assert!(failure(&["--through", "--to", "a:1"], 2).contains("--idl"));
 }
 
 /// A few copies of the largest messages exist at a time, and their memory is freed when they have passed.
@@ -144,9 +144,9 @@ fn types_come_from_a_repository_that_starts_later() {
     let repository =
         ServingProcess::start(["ifr", "serve", "--memory", "--listen", &endpoint, "--load", PROBE_IDL]);
     // The bridge asks again only after as much time as the failed attempt took.
-    let told = std::thread::scope(|scope| {
-        let mut told = BufReader::new(bridge.stderr.take().unwrap()).lines().map(Result::unwrap);
-        let first = told.find(|line| line.contains("add(")).unwrap();
+    let trace = std::thread::scope(|scope| {
+        let mut trace = BufReader::new(bridge.stderr.take().unwrap()).lines().map(Result::unwrap);
+        let first = trace.find(|line| line.contains("add(")).unwrap();
         assert!(first.contains("add(…) -> …"), "{first}");
         let calling = scope.spawn(move || told.find(|line| line.contains("add(30, 3) -> 33")));
         eventually("the bridge knows the operation", || {
@@ -155,7 +155,7 @@ fn types_come_from_a_repository_that_starts_later() {
         });
         calling.join().unwrap()
     });
-    assert!(told.is_some());
+    assert!(trace.is_some());
     drop(repository);
     drop(bridge.stdin.take());
     assert!(bridge.wait().unwrap().success());

@@ -32,9 +32,9 @@ impl Store for StoreServant {
 
     fn put(&self, lead: u8, values: &[f64], data: &[u8]) -> Result<(), SystemException> {
         assert_eq!(lead, LEAD);
-        let mut kept = self.0.lock().unwrap();
-        kept.0.extend(data);
-        kept.1.extend(values);
+        let mut stored = self.0.lock().unwrap();
+        stored.0.extend(data);
+        stored.1.extend(values);
         Ok(())
     }
 

@@ -82,7 +82,7 @@ fn with_input(args: &[&str], input: &str) -> Done {
 
 /// The JSON after the first line of the output.
 #[track_caller]
-fn told(said: &str) -> Value {
+fn json_of(said: &str) -> Value {
     let (_, rest) = said.split_once('\n').unwrap();
     serde_json::from_str(rest).unwrap_or_else(|e| panic!("{e}: {rest}"))
 }
@@ -192,7 +192,7 @@ fn exceptions_are_shown_in_words_and_as_json() {
     let said = done.expect_failure(1);
     assert!(said.starts_with("error: `refuse` raised Refused\n"), "{said}");
     let expected = json!({"exception": "IDL:testing/Refused:1.0", "members": {"why": "not today"}});
-    assert_eq!(told(&said), expected);
+    assert_eq!(json_of(&said), expected);
     let said = probe.call(&["refuse", "no", "--compact"]).expect_failure(1);
     assert_eq!(said.lines().count(), 2, "{said}");
 
@@ -320,7 +320,7 @@ fn out_parameters_are_printed_beside_the_result() {
         "exception": "IDL:omg.org/CosNaming/NamingContext/NotFound:1.0",
         "members": {"why": "missing_node", "rest_of_name": [{"id": "x", "kind": ""}]},
     });
-    assert_eq!(told(&said), expected);
+    assert_eq!(json_of(&said), expected);
     let said = call(&["resolve", r#"[{"id": "x"}]"#]).expect_failure(2);
     assert!(said.contains("the argument `n`: $[0]: the member \"kind\" is missing"), "{said}");
     // By its name in the naming service.

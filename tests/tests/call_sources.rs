@@ -189,8 +189,8 @@ fn properties_are_sent_with_operations_that_declare_them() {
     .unwrap();
     let ior = object.to_ior_string();
     let with = |args: &[&str]| call(&[&[ior.as_str(), "--idl", file.to_str().unwrap()], args].concat());
-    let told = with(&["tell", "--context", "region=north", "--context", "colour.front=a=b"]).expect();
-    assert_eq!(told, "\"colour.front=a=b region=north\"\n");
+    let answer = with(&["tell", "--context", "region=north", "--context", "colour.front=a=b"]).expect();
+    assert_eq!(answer, "\"colour.front=a=b region=north\"\n");
     assert_eq!(with(&["tell"]).expect(), "\"\"\n");
     let said = with(&["tell", "--context", "reg=north"]).expect_failure(2);
     assert!(said.contains("`tell` does not take the property reg"), "{said}");

@@ -23,7 +23,7 @@ type Parked = (i32, Reply<i32, SystemException>);
 #[derive(Default)]
 struct Parking {
     parked: Mutex<Vec<Parked>>,
-    told: Arc<AtomicUsize>,
+    cancellations: Arc<AtomicUsize>,
     is_open: Mutex<bool>,
     opened: Condvar,
     blocked: AtomicUsize,
@@ -38,8 +38,8 @@ impl Parking {
         std::mem::take(&mut *self.parked.lock().unwrap())
     }
 
-    fn told(&self) -> usize {
-        self.told.load(Ordering::SeqCst)
+    fn cancellations(&self) -> usize {
+        self.cancellations.load(Ordering::SeqCst)
     }
 
     fn open(&self) {
@@ -62,9 +62,9 @@ impl Servant for ParkingServant {
                 |r| Ok((r.get::<i32>()?, if asks { r.get::<i32>()? } else { 0 })),
                 |(a, b), reply: Reply<i32, SystemException>| {
                     if asks {
-                        let told = self.0.told.clone();
+                        let cancellations = self.0.cancellations.clone();
                         reply.on_cancel(move || {
-                            told.fetch_add(1, Ordering::SeqCst);
+                            cancellations.fetch_add(1, Ordering::SeqCst);
                         });
                     }
                     self.0.parked.lock().unwrap().push((a + b, reply));
@@ -141,7 +141,7 @@ fn a_cancelled_call_is_reported_to_its_servant() {
             let other = scope.spawn(|| remote.add(20, 22));
             eventually("it has arrived", || parking.parked() == 1);
             short(|| remote.add(1, 2));
-            eventually("it is reported", || parking.told() == 1);
+            eventually("it is reported", || parking.cancellations() == 1);
             for (sum, reply) in parking.take() {
                 assert_eq!(reply.is_cancelled(), sum == 3, "{concurrency:?}");
                 reply.send(Ok(sum));
@@ -149,7 +149,7 @@ fn a_cancelled_call_is_reported_to_its_servant() {
             assert_eq!(other.join().unwrap().unwrap(), 42);
         });
         remote.ping().unwrap();
-        assert_eq!(parking.told(), 1, "the others are not");
+        assert_eq!(parking.cancellations(), 1, "the others are not");
         // A shutdown does not wait for the cancelled calls.
         client.shutdown(true).unwrap();
         server.shutdown(true).unwrap();
@@ -179,7 +179,7 @@ fn the_end_of_a_connection_cancels_its_calls() {
                 eventually("all have arrived", || parking.parked() == 1 + 100 * (round + 1));
                 stream.write_all(last).unwrap();
                 let _open = (!last.is_empty()).then_some(stream);
-                eventually("all are reported", || parking.told() == 100 * (round + 1));
+                eventually("all are reported", || parking.cancellations() == 100 * (round + 1));
             }
             // A client whose ORB another thread shuts down.
             let gone = Orb::builder().no_endpoint().build().unwrap();
@@ -188,7 +188,7 @@ fn the_end_of_a_connection_cancels_its_calls() {
             eventually("it has arrived", || parking.parked() == 302);
             gone.shutdown(false).unwrap();
             assert!(ended.join().unwrap().is_err());
-            eventually("it is reported", || parking.told() == 301);
+            eventually("it is reported", || parking.cancellations() == 301);
             for (sum, reply) in parking.take() {
                 assert_eq!(reply.is_cancelled(), sum == 3);
                 reply.send(Ok(sum));
@@ -212,7 +212,7 @@ fn a_request_id_may_be_used_again() {
         // servant has called `on_cancel`.
         for round in 1..50 {
             stream.write_all(&[add(&local, 7), cancel(7)].concat()).unwrap();
-            eventually("it is reported", || parking.told() == round && parking.parked() == 1);
+            eventually("it is reported", || parking.cancellations() == round && parking.parked() == 1);
             parking.take().into_iter().for_each(|(sum, reply)| {
                 assert!(reply.is_cancelled());
                 reply.send(Ok(sum));
@@ -243,12 +243,12 @@ fn a_request_id_may_be_used_again() {
         assert_eq!(raw::id_of(&raw::read_message(&mut stream)), [0, 0, 0, 8]);
         eventually("it has arrived", || parking.parked() == 2);
         let (sum, reply) = parking.parked.lock().unwrap().pop().unwrap();
-        let told = parking.told();
-        let count = parking.told.clone();
+        let cancellations = parking.cancellations();
+        let count = parking.cancellations.clone();
         reply.on_cancel(move || {
             count.fetch_add(1, Ordering::SeqCst);
         });
-        assert_eq!(parking.told(), told + 1);
+        assert_eq!(parking.cancellations(), cancellations + 1);
         reply.send(Ok(sum));
         for (sum, reply) in parking.take() {
             assert!(!reply.is_cancelled());
@@ -270,9 +270,9 @@ fn a_cancel_request_is_found_when_the_thread_reads_again() {
     stream.write_all(&[add(&local, 1), add(&local, 2), block, cancel(1)].concat()).unwrap();
     eventually("it blocks", || parking.blocked.load(Ordering::SeqCst) == 1 && parking.parked() == 2);
     drop(stream);
-    assert_eq!(parking.told(), 0);
+    assert_eq!(parking.cancellations(), 0);
     parking.open();
-    eventually("both are reported", || parking.told() == 2);
+    eventually("both are reported", || parking.cancellations() == 2);
 }
 
 /// A server that shuts down sends the replies of its clients and reports no cancellation.
@@ -295,7 +295,7 @@ fn a_server_shutdown_cancels_no_request() {
             assert_eq!(call.join().unwrap().unwrap(), 42);
             stopping.join().unwrap().unwrap();
         });
-        assert_eq!(parking.told(), 0);
+        assert_eq!(parking.cancellations(), 0);
     }
 }
 
@@ -321,9 +321,9 @@ fn calls_in_both_directions_of_a_connection_can_be_cancelled() {
         let back: ProbeRef = server.resolve(&callback.object().to_ior_string()).unwrap();
         back.ping().unwrap();
         short(|| back.add(1, 2));
-        eventually("the client has noticed", || called_back.told() == 1);
+        eventually("the client has noticed", || called_back.cancellations() == 1);
         short(|| remote.add(1, 2));
-        eventually("the server has noticed", || served.told() == 1);
+        eventually("the server has noticed", || served.cancellations() == 1);
         // The end of the connection cancels the remaining calls at both ends.
         std::thread::scope(|scope| {
             let one = scope.spawn(|| back.add(1, 2));
@@ -332,7 +332,7 @@ fn calls_in_both_directions_of_a_connection_can_be_cancelled() {
             client.shutdown(false).unwrap();
             assert!(one.join().unwrap().is_err() && other.join().unwrap().is_err());
         });
-        eventually("both are reported", || called_back.told() == 2 && served.told() == 2);
+        eventually("both are reported", || called_back.cancellations() == 2 && served.cancellations() == 2);
     }
 }
 
@@ -349,13 +349,13 @@ fn an_engine_reports_cancellations() {
         engine.handle(ServerEvent::CarryOut { upcall }, now);
     }
     engine.handle(ServerEvent::Received { connection, bytes: &cancel(2) }, now);
-    assert_eq!((parking.told(), parking.parked()), (1, 2));
+    assert_eq!((parking.cancellations(), parking.parked()), (1, 2));
     let (sum, reply) = parking.parked.lock().unwrap().pop().unwrap();
     assert!(reply.is_cancelled());
     reply.send(Ok(sum));
     assert_eq!(engine.poll_action(), None, "the engine sends no reply to a cancelled request");
     engine.handle(ServerEvent::Closed { connection }, now);
-    assert_eq!(parking.told(), 2);
+    assert_eq!(parking.cancellations(), 2);
     // The request is announced, and cancelled before the program executes it.
     let connection = ConnectionId(2);
     engine.handle(ServerEvent::Accepted { connection }, now);
@@ -363,5 +363,5 @@ fn an_engine_reports_cancellations() {
     engine.handle(ServerEvent::Received { connection, bytes: &both }, now);
     let Some(ServerAction::Upcall { upcall, .. }) = engine.poll_action() else { panic!() };
     engine.handle(ServerEvent::CarryOut { upcall }, now);
-    assert_eq!(parking.told(), 3);
+    assert_eq!(parking.cancellations(), 3);
 }

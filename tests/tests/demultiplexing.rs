@@ -20,9 +20,9 @@ fn strategies() -> impl Iterator<Item = (OperationLookup, ObjectLookup, Demultip
     OPERATIONS.into_iter().flat_map(move |operation| objects().map(move |(o, l)| (operation, o, l)))
 }
 
-fn server(way: (OperationLookup, ObjectLookup, Demultiplexing)) -> Orb {
+fn server(strategy: (OperationLookup, ObjectLookup, Demultiplexing)) -> Orb {
     let builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap();
-    builder.demultiplexing(way.0, way.1, way.2).build().unwrap()
+    builder.demultiplexing(strategy.0, strategy.1, strategy.2).build().unwrap()
 }
 
 /// A fixed sequence of pseudo-random numbers.
@@ -51,9 +51,9 @@ fn labelled(n: usize) -> Arc<dyn Servant> {
 #[test]
 fn objects_are_found_by_every_strategy() {
     let client = Orb::builder().no_endpoint().build().unwrap();
-    for way in strategies() {
-        println!("{way:?}"); // shown when it fails
-        let server = server(way);
+    for strategy in strategies() {
+        println!("{strategy:?}"); // shown when it fails
+        let server = server(strategy);
         let mut random = Random(7);
         let user = PoaPolicies { lifespan: ironorb::poa::Lifespan::Transient, ..PoaPolicies::PERSISTENT };
         let mut poa = server.root_poa();
@@ -128,9 +128,9 @@ fn objects_are_found_by_every_strategy() {
 #[test]
 fn operations_are_found_by_every_strategy() {
     let client = Orb::builder().no_endpoint().build().unwrap();
-    for way in strategies().filter(|(_, objects, _)| *objects == ObjectLookup::Active) {
-        println!("{way:?}");
-        let server = server(way);
+    for strategy in strategies().filter(|(_, objects, _)| *objects == ObjectLookup::Active) {
+        println!("{strategy:?}");
+        let server = server(strategy);
         let served: DerivedRef = server.root_poa().activate(Deriving::default()).unwrap();
         let far: DerivedRef =
             client.string_to_object(&served.object().to_ior_string()).unwrap().narrow_unchecked();

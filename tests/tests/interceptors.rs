@@ -293,22 +293,22 @@ fn slots_carry_data_from_the_application_to_the_servant() {
         }
     }
     let slot = SlotId::allocate();
-    let told = Arc::new(Mutex::new(String::new()));
+    let seen_slot = Arc::new(Mutex::new(String::new()));
     let server = listening()
         .server_interceptor(Carrier(slot))
-        .server_interceptor(SlotReader(slot, told.clone()))
+        .server_interceptor(SlotReader(slot, seen_slot.clone()))
         .build()
         .unwrap();
     let client = Orb::builder().no_endpoint().client_interceptor(Carrier(slot)).build().unwrap();
     let probe = probe(&server, &client);
     probe.ping().unwrap();
-    assert_eq!(*told.lock().unwrap(), "");
+    assert_eq!(*seen_slot.lock().unwrap(), "");
     PiCurrent.set_slot(slot, Any::new("transaction 7").unwrap());
     probe.ping().unwrap();
-    assert_eq!(*told.lock().unwrap(), "transaction 7");
+    assert_eq!(*seen_slot.lock().unwrap(), "transaction 7");
     PiCurrent.set_slot(slot, Any::default());
     probe.ping().unwrap();
-    assert_eq!(*told.lock().unwrap(), "", "slots of one request are not seen by the next");
+    assert_eq!(*seen_slot.lock().unwrap(), "", "slots of one request are not seen by the next");
 }
 
 /// Serves `label` with the contents of its slot.

@@ -40,8 +40,8 @@ fn definitions_loaded_while_serving_survive_a_kill() {
     let exported = run(ask(&serving, "export", &[])).expect();
     assert_eq!(exported, format!("typedef fixed<9, 2> Money;\n{account}"));
 
-    let kept = run(ask(&serving, "remove", &["Money"])).expect_failure(1);
-    assert!(kept.contains("remove them first"), "{kept}");
+    let refusal = run(ask(&serving, "remove", &["Money"])).expect_failure(1);
+    assert!(refusal.contains("remove them first"), "{refusal}");
     std::fs::write(&bank, "struct Account { long x; };").unwrap();
     let refused = run(ask(&serving, "load", &[&bank])).expect_failure(1);
     assert!(refused.contains("has an interface, ::Account"), "{refused}");
@@ -71,9 +71,9 @@ fn a_damaged_store_is_reported_and_not_changed() {
     for (name, bytes) in damaged {
         let file = path(name);
         std::fs::write(&file, &bytes).unwrap();
-        let told = run(["ifr", "load", "--store", &file, &idl]).expect_failure(1);
-        assert!(told.contains("is damaged") || told.contains("is not a store"), "{name}: {told}");
-        assert!(told.contains(name), "{told}");
+        let message = run(["ifr", "load", "--store", &file, &idl]).expect_failure(1);
+        assert!(message.contains("is damaged") || message.contains("is not a store"), "{name}: {message}");
+        assert!(message.contains(name), "{message}");
     }
     // The undamaged store is still valid.
     let again = run(["ifr", "load", "--store", &store, &idl]).expect();

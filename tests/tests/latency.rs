@@ -90,8 +90,8 @@ fn strategies_are_compared_by_calls_and_by_lookups() {
     let lookups: Vec<&Value> = lines.iter().filter(|line| line["kind"] == "lookup").collect();
     for (among, strategies) in [("operations", 4), ("objects", 4), ("adapters", 4), ("levels", 4)] {
         let rows = lookups.iter().filter(|row| row["among"] == among);
-        let told: BTreeSet<&str> = rows.clone().map(|row| row["strategy"].as_str().unwrap()).collect();
-        assert_eq!(told.len(), strategies, "{told:?}");
+        let measured: BTreeSet<&str> = rows.clone().map(|row| row["strategy"].as_str().unwrap()).collect();
+        assert_eq!(measured.len(), strategies, "{measured:?}");
         for row in rows {
             assert!(row["found"]["median_ns"].as_f64().unwrap() > 0.0, "{row}");
             assert!(row["count"] != 1 || row["over_fewest"]["median"].as_f64() == Some(1.0), "{row}");

@@ -218,7 +218,7 @@ fn large_messages_of_all_connections_share_the_memory() {
             // Other clients are served meanwhile.
             let (_client, remote) = client(&probe);
             assert_eq!(remote.add(1, 2).unwrap(), 3);
-            let mut told = 0;
+            let mut refused_count = 0;
             for stream in &mut streams {
                 raw::write(stream, &[end, &ping].concat());
                 // In any order, where several threads serve a connection.
@@ -228,10 +228,10 @@ fn large_messages_of_all_connections_share_the_memory() {
                 for id in &refused {
                     assert_eq!(id, "IDL:omg.org/CORBA/NO_MEMORY:1.0", "{concurrency:?} {fragment_bytes:?}");
                 }
-                told += refused.len();
+                refused_count += refused.len();
             }
             // There is room for one and a half messages. Some may have arrived after others were finished.
-            assert!(told > 0, "{concurrency:?} {fragment_bytes:?}");
+            assert!(refused_count > 0, "{concurrency:?} {fragment_bytes:?}");
             let data = vec![7; LARGE_BYTES];
             eventually("there is room again", || match remote.reflect(&data) {
                 Ok(back) => back == data,

@@ -207,8 +207,8 @@ fn references_to_contexts_survive_a_kill() {
 
     // A second client has the reference as text.
     let other = client();
-    let kept: NamingContextRef = other.string_to_object(&text).unwrap().narrow_unchecked();
-    let found = kept.resolve(&name("thing")).unwrap().unwrap();
+    let context: NamingContextRef = other.string_to_object(&text).unwrap().narrow_unchecked();
+    let found = context.resolve(&name("thing")).unwrap().unwrap();
     assert!(found.is_equivalent(&object(&orb, "thing")));
     // The first client finds its connection broken. Its first call may fail, and its second reaches the new
     // process.

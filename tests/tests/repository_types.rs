@@ -29,8 +29,8 @@ impl Repository {
         let repository = InterfaceRepository::new(Store::in_memory().unwrap(), Limits::default());
         for file in files {
             let outcome = compile_file(file, &Options::new());
-            let told = outcome.render(false);
-            repository.load(&outcome.model.unwrap_or_else(|| panic!("{told}"))).unwrap();
+            let errors = outcome.render(false);
+            repository.load(&outcome.model.unwrap_or_else(|| panic!("{errors}"))).unwrap();
         }
         let server = InterfaceRepositoryServer::start(&orb, repository).unwrap();
         Repository { orb, server }
@@ -81,11 +81,11 @@ fn a_repository_returns_the_definitions_of_the_idl() {
     let mut compared = 0;
     for interface in read.interfaces().filter(|interface| !is_built_in(&interface.id)) {
         assert_eq!(known.interface(&interface.id), None, "a definition is unknown before it is fetched");
-        let told = known.fetch_interface(&interface.id).unwrap();
-        let told = told.unwrap_or_else(|| panic!("{} is not in the repository", interface.id));
-        assert_eq!(sorted(&told), sorted(interface));
+        let fetched = known.fetch_interface(&interface.id).unwrap();
+        let fetched = fetched.unwrap_or_else(|| panic!("{} is not in the repository", interface.id));
+        assert_eq!(sorted(&fetched), sorted(interface));
         compared += interface.operations.len();
-        assert!(Arc::ptr_eq(&known.fetch_interface(&interface.id).unwrap().unwrap(), &told));
+        assert!(Arc::ptr_eq(&known.fetch_interface(&interface.id).unwrap().unwrap(), &fetched));
     }
     assert!(compared > 400, "{compared} operations are too few");
     let mut types = 0;
@@ -96,8 +96,8 @@ fn a_repository_returns_the_definitions_of_the_idl() {
         if is_built_in(id) {
             continue;
         }
-        let told = known.fetch_type(id).unwrap();
-        assert_eq!(told.as_ref(), Some(type_code), "{id}");
+        let fetched = known.fetch_type(id).unwrap();
+        assert_eq!(fetched.as_ref(), Some(type_code), "{id}");
         types += 1;
     }
     assert!(types > 200, "{types} types are too few");

@@ -296,14 +296,14 @@ fn a_mock_answers_with_values_of_derived_types() {
     });
     let answers = write("answers.json", &answers.to_string());
     let mock = ServingProcess::start(["serve-mock", &idl, "--answers", &answers]);
-    let told = |args: &[&str]| -> Value {
+    let answer = |args: &[&str]| -> Value {
         let said =
             run(["call", &url(&mock, "Board"), "--compact", "--idl", &idl].iter().chain(args)).expect();
         serde_json::from_str(&said).unwrap()
     };
-    assert_eq!(told(&["fixed_one"]), plain);
+    assert_eq!(answer(&["fixed_one"]), plain);
     for value in [&plain, &longer] {
-        assert_eq!(told(&["same", &value.to_string()]), *value);
+        assert_eq!(answer(&["same", &value.to_string()]), *value);
     }
-    assert_eq!(told(&["draw", &plain.to_string()]), plain);
+    assert_eq!(answer(&["draw", &plain.to_string()]), plain);
 }

@@ -22,9 +22,9 @@ fn a_misspelt_variable_ends_the_program_at_once() {
         .output()
         .unwrap();
     assert!(!output.status.success());
-    let told = String::from_utf8_lossy(&output.stderr);
+    let message = String::from_utf8_lossy(&output.stderr);
     let wanted = "IRONORB_CAL_TIMEOUT: no setting is called so; do you mean IRONORB_CALL_TIMEOUT?";
-    assert!(told.contains(wanted), "{told}");
+    assert!(message.contains(wanted), "{message}");
 }
 
 #[test]
@@ -162,8 +162,8 @@ fn a_file_without_a_reference_is_named_in_the_error() {
     ] {
         std::fs::write(&file, text).unwrap();
         let error = orb.string_to_object(&format!("file://{}", file.display())).unwrap_err();
-        let told = error.to_string();
+        let message = error.to_string();
         assert_eq!(error.kind, SystemExceptionKind::BadParam);
-        assert!(told.contains(&format!("{}: ", file.display())) && told.contains(why), "{told}");
+        assert!(message.contains(&format!("{}: ", file.display())) && message.contains(why), "{message}");
     }
 }

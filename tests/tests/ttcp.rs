@@ -143,13 +143,13 @@ fn client_and_server_of_a_run_can_be_processes() {
     for (reference, mode) in references.trim().split(' ').zip(["oneway", "oneway", "twoway", "twoway"]) {
         let client = ["bench", "role", "ttcp-client", "--at", reference, "--mode", mode];
         let load = ["--type", "double", "--buffer", "8K", "--sequences", "7", "--invocation", "dii-reused"];
-        let told: Value = serde_json::from_str(&run(client.iter().chain(&load)).expect()).unwrap();
+        let summary: Value = serde_json::from_str(&run(client.iter().chain(&load)).expect()).unwrap();
         assert_eq!(
-            (told["sequences"].as_u64(), told["elements"].as_u64()),
+            (summary["sequences"].as_u64(), summary["elements"].as_u64()),
             (Some(7), Some(7 * 1024)),
-            "{told}"
+            "{summary}"
         );
-        assert_eq!(told["mode"], mode);
+        assert_eq!(summary["mode"], mode);
     }
     drop(server.stdin.take());
     assert!(server.wait().unwrap().success());

@@ -59,9 +59,9 @@ fn calls_work_under_every_policy_on_either_side() {
                     }
                 });
                 // The reply is received by the receiver thread: no caller waits.
-                let (tell, told) = mpsc::channel();
-                remote.add_async(3, 4).on_reply(move |sum| tell.send(sum).unwrap());
-                assert_eq!(told.recv().unwrap().unwrap(), 7);
+                let (sender, receiver) = mpsc::channel();
+                remote.add_async(3, 4).on_reply(move |sum| sender.send(sum).unwrap());
+                assert_eq!(receiver.recv().unwrap().unwrap(), 7);
                 // A connection whose thread spins for requests for ever ends too, from either side.
                 if matches!(endpoint, "uiop://") {
                     client.shutdown(true).unwrap();

@@ -66,8 +66,8 @@ fn requests_of_other_managers_are_served_while_one_holds() {
 #[test]
 fn requests_of_one_client_keep_their_order() {
     let (_server, poa, client) = holding(IN_ORDER, 1024);
-    let told = Arc::new(Told::default());
-    let listener: ListenerRef = remote(&client, &poa.activate_shared(told.clone()).unwrap());
+    let recorder = Arc::new(Recorder::default());
+    let listener: ListenerRef = remote(&client, &poa.activate_shared(recorder.clone()).unwrap());
     for i in 0..300 {
         listener.told(&i.to_string()).unwrap();
     }
@@ -81,14 +81,14 @@ fn requests_of_one_client_keep_their_order() {
         listener.told(&i.to_string()).unwrap();
     }
     poa.manager().activate().unwrap();
-    eventually("all calls have arrived", || told.0.lock().unwrap().len() == 700);
-    assert_eq!(*told.0.lock().unwrap(), (0..700).collect::<Vec<_>>());
+    eventually("all calls have arrived", || recorder.0.lock().unwrap().len() == 700);
+    assert_eq!(*recorder.0.lock().unwrap(), (0..700).collect::<Vec<_>>());
 }
 
 #[derive(Default)]
-struct Told(Mutex<Vec<u32>>);
+struct Recorder(Mutex<Vec<u32>>);
 
-impl Listener for Told {
+impl Listener for Recorder {
     fn heard(&self, _: Option<&ExchangeRef>, _: i32) -> Result<i32, SystemException> {
         Ok(1)
     }

@@ -155,9 +155,9 @@ fn operations_that_the_policies_do_not_allow_are_refused() {
         ],
     );
     assert!(matches!(default.default_servant(), Err(PoaError::NoServant)));
-    let told = PoaPolicies::from_list(&[PoaPolicy::ServantRetention(ServantRetention::NonRetain)]);
+    let refused = PoaPolicies::from_list(&[PoaPolicy::ServantRetention(ServantRetention::NonRetain)]);
     let policy = PoaPolicyType::ServantRetention;
-    assert!(matches!(told, Err(PoaError::InvalidPolicy { policy: p, index: 0, .. }) if p == policy));
+    assert!(matches!(refused, Err(PoaError::InvalidPolicy { policy: p, index: 0, .. }) if p == policy));
     // A servant can pass an adapter's error on to its client as a system exception.
     let e = SystemException::from(PoaError::ServantManagerAlreadySet);
     assert_eq!(e.minor, ironorb::MinorCode::BAD_INV_ORDER_MANAGER_SET);

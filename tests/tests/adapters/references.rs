@@ -51,9 +51,9 @@ fn poa_current_tells_a_servant_its_object() {
     let (server, client) = (server(), client());
     let policies = PoaPolicies { id_uniqueness: IdUniqueness::Multiple, ..PoaPolicies::PERSISTENT };
     let poa = server.root_poa().create_poa("several", None, policies).unwrap();
-    let told = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::new(Mutex::new(Vec::new()));
     let inner: ProbeRef = poa.activate_with_id("inner", Probing::default()).unwrap();
-    let (telling, calling) = (told.clone(), inner.clone());
+    let (recorder, calling) = (seen.clone(), inner.clone());
     let hooked: Arc<dyn Servant> = ironorb::servant::<ProbeRef, _>(Arc::new(Hooked::new(move || {
         let id = PoaCurrent.object_id().unwrap();
         assert_eq!(calling.whoami()?, "inner");
@@ -62,7 +62,7 @@ fn poa_current_tells_a_servant_its_object() {
         let reference = PoaCurrent.reference().unwrap();
         assert_eq!(PoaCurrent.poa().unwrap().reference_to_id(&reference)?, id);
         assert!(PoaCurrent.servant().unwrap().implementation().unwrap().is::<Hooked>());
-        telling.lock().unwrap().push(id);
+        recorder.lock().unwrap().push(id);
         Ok(())
     })));
     for id in ["a", "b"] {
@@ -71,7 +71,7 @@ fn poa_current_tells_a_servant_its_object() {
         probe.ping().unwrap();
         elsewhere(&client, &probe).ping().unwrap();
     }
-    assert_eq!(*told.lock().unwrap(), ["a".into(), "a".into(), "b".into(), "b".into()]);
+    assert_eq!(*seen.lock().unwrap(), ["a".into(), "a".into(), "b".into(), "b".into()]);
     assert!(PoaCurrent.object_id().is_none() && PoaCurrent.poa().is_none());
     assert!(PoaCurrent.reference().is_none() && PoaCurrent.servant().is_none());
 }
