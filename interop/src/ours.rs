@@ -29,9 +29,9 @@ pub fn serve(arguments: &[&str]) -> (Process, String) {
 ///
 /// If it has no address.
 pub fn address(ior: &str) -> String {
-    let ior: ironorb::giop::ior::Ior = ior.parse().expect("it is a reference");
-    let profile = ior.iiop_profiles().next().expect("it has a profile");
-    profile.addresses().next().expect("it has an address").to_string()
+    let ior: ironorb::giop::ior::Ior = ior.parse().expect("the text is a reference");
+    let profile = ior.iiop_profiles().next().expect("the reference has a profile");
+    profile.addresses().next().expect("the reference has an address").to_string()
 }
 
 /// The builder of a client that can be called back.
@@ -81,7 +81,7 @@ impl Relay {
     /// If the machine has no port.
     pub fn start(to: impl Fn() -> String + Send + 'static) -> Relay {
         let listener = TcpListener::bind("127.0.0.1:0").expect("the machine has ports");
-        let address = listener.local_addr().expect("it is bound").to_string();
+        let address = listener.local_addr().expect("the name is bound").to_string();
         let connections = Arc::new(AtomicUsize::new(0));
         let counted = connections.clone();
         spawn(move || {

@@ -97,12 +97,12 @@ fn unreachable_client(bidirectional: bool) -> Orb {
     // The threads that serve callbacks call the server too. Without this limit each would use a connection
     // of its own.
     builder.config().connections_per_endpoint_max = 1;
-    builder.build().expect("an ORB without endpoint needs nothing")
+    builder.build().expect("an ORB without endpoint can be built")
 }
 
 /// The object's reference with the address of the relay. A reference from the server leads past it.
 fn through(relay: &Relay, object: &ObjectRef) -> ObjectRef {
-    let profile = object.ior().iiop_profiles().next().expect("it has a profile");
+    let profile = object.ior().iiop_profiles().next().expect("the reference has a profile");
     let key: String = profile.object_key().iter().map(|octet| format!("%{octet:02x}")).collect();
     object.orb().string_to_object(&format!("corbaloc:iiop:1.2@{}/{key}", relay.address)).unwrap()
 }

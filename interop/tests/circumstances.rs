@@ -71,7 +71,7 @@ fn omniorb_refuses_messages_over_its_limit() {
         assert_eq!(suite.swallow(&vec![1; 2_000_000]).unwrap(), 2_000_000);
         // omniORB closes the connection or sends an exception. In either case the caller gets an exception,
         // and the next call works.
-        let e = suite.swallow(&vec![1; 3 << 20]).expect_err("it is over the limit");
+        let e = suite.swallow(&vec![1; 3 << 20]).expect_err("the message is over the limit");
         assert!(matches!(e.kind, SystemExceptionKind::Marshal | SystemExceptionKind::CommFailure), "{e}");
         wait_until("the server does not answer again", || suite.nothing().is_ok());
     });

@@ -56,7 +56,7 @@ fn calls(ior: &str, sources: &[&str], contexts: bool) {
     with(ior, &["title=A new one"]);
     assert_eq!(with(ior, &["title"]), json!("A new one"));
     assert_eq!(with(ior, &["answer"]), json!(42));
-    let said = call(&[&[ior, "raise_detailed", "1"], sources].concat()).expect_err("it raises");
+    let said = call(&[&[ior, "raise_detailed", "1"], sources].concat()).expect_err("the operation raises");
     let raised = said.split_once('\n').map(|(_, json)| serde_json::from_str::<Value>(json).expect("JSON"));
     let members = json!({
         "at": {"s": 1, "c": "d", "l": 2, "o": 255, "d": 0.5},
@@ -67,7 +67,7 @@ fn calls(ior: &str, sources: &[&str], contexts: bool) {
     let detailed = json!({"exception": "IDL:ironorb.example/interop/Detailed:1.0", "members": members});
     assert_eq!(raised, Some(detailed), "{said}");
     let said = call(&[&[ior, "raise_system", "no_permission", "17", "completed_yes"], sources].concat());
-    let said = said.expect_err("it raises");
+    let said = said.expect_err("the operation raises");
     assert!(
         said.contains("NO_PERMISSION") && said.contains("0x00000011") && said.contains("completed: yes"),
         "{said}"
@@ -117,8 +117,8 @@ fn derived_values(values: &str, sources: &[&str]) {
     let ring = with(&["ring", "2"]);
     assert_eq!((&ring["@id"], &ring["next"]["next"]), (&json!(1), &json!({"@ref": 1})));
     assert_eq!(with(&["length_of", &ring.to_string()]), json!(2));
-    let said =
-        call(&[&[values, "raise_spoilt", &point.to_string()], sources].concat()).expect_err("it raises");
+    let said = call(&[&[values, "raise_spoilt", &point.to_string()], sources].concat())
+        .expect_err("the operation raises");
     assert!(said.contains("raised Spoilt"), "{said}");
 }
 
@@ -227,7 +227,7 @@ fn types_come_from_jacorbs_repository() {
 fn jacorb_repository() -> (Process, String) {
     let peers = Peer::JacOrb.build();
     let path = std::fs::read_to_string(peers.join("classpath")).expect("the peers are built");
-    let home = tempfile::tempdir().expect("there is room");
+    let home = tempfile::tempdir().expect("the temporary folder can be written");
     let run = |program: &str, arguments: &[&str]| {
         let done = Command::new(program).args(arguments).current_dir(home.path()).output().expect(program);
         assert!(
@@ -245,7 +245,7 @@ fn jacorb_repository() -> (Process, String) {
     );
     let mut sources = Vec::new();
     collect(&home.path().join("java"), &mut sources);
-    std::fs::create_dir(home.path().join("classes")).expect("there is room");
+    std::fs::create_dir(home.path().join("classes")).expect("the temporary folder can be written");
     let mut javac =
         vec!["-J-XX:TieredStopAtLevel=1", "-nowarn", "-Xlint:none", "-cp", path.trim(), "-d", "classes"];
     javac.extend(sources.iter().map(String::as_str));
@@ -380,9 +380,9 @@ fn echoes() -> Vec<String> {
 #[track_caller]
 fn mocked(peer: Peer) {
     case(peer, Side::Server, "mock", || {
-        let folder = tempfile::tempdir().expect("there is room");
+        let folder = tempfile::tempdir().expect("the temporary folder can be written");
         let file = folder.path().join("answers.json");
-        std::fs::write(&file, suite().to_string()).expect("there is room");
+        std::fs::write(&file, suite().to_string()).expect("the temporary folder can be written");
         let answers = file.to_str().expect("temporary folders have plain names");
         let interfaces = ["--interface", "interop::Suite", "--interface", "interop::Node"];
         let mock = Mock::start(&[&[IDL, "--ior", "--quiet", "--answers", answers], &interfaces[..]].concat());

@@ -14,8 +14,8 @@ fn start(version: Version, arguments: &[&str]) -> (Process, String, String) {
     let server = Process::start(programs().join("interop-server"), &all);
     let ior = server.line();
     let parsed: ironorb::giop::ior::Ior = ior.parse().expect("the first line is a reference");
-    let profile = parsed.iiop_profiles().next().expect("it has a profile");
-    let address = profile.addresses().next().expect("it has an address").to_string();
+    let profile = parsed.iiop_profiles().next().expect("the reference has a profile");
+    let address = profile.addresses().next().expect("the reference has an address").to_string();
     (server, ior, address)
 }
 

@@ -20,16 +20,16 @@ fn check(version: Version, by_key: bool, setup: &str, builder: OrbBuilder) {
     let native = format!("jacorb.native_char_codeset={native}");
     let (server, ior) = Peer::JacOrb.start_server(&["--key", "suite", "--property", &native]);
     let orb = builder.build().expect("the machine has a port");
-    let mut suite: SuiteRef = orb.resolve(&ior).expect("it is a suite");
+    let mut suite: SuiteRef = orb.resolve(&ior).expect("the reference is a suite");
     let mut full_setup = format!("GIOP 1.{}{setup}", version.minor());
     if by_key {
-        let profile = suite.object().ior().iiop_profiles().next().expect("it has a profile");
-        let address = profile.addresses().next().expect("it has an address");
+        let profile = suite.object().ior().iiop_profiles().next().expect("the reference has a profile");
+        let address = profile.addresses().next().expect("the reference has an address");
         let url = format!("corbaloc:iiop:1.{}@{}:{}/suite", version.minor(), address.host, address.port);
-        suite = orb.resolve(&url).expect("it is a suite");
+        suite = orb.resolve(&url).expect("the reference is a suite");
         full_setup.push_str(", corbaloc");
     }
-    assert_eq!(suite.orb_name().expect("it answers"), "JacORB");
+    assert_eq!(suite.orb_name().expect("the peer answers"), "JacORB");
     let of = Circumstances { peer: Some(Peer::JacOrb), side: Side::Client, version, code_sets: !by_key };
     run_cases(&of, &full_setup, &Target { orb, suite, version, code_sets: !by_key });
     assert!(server.terminate().status.success());

@@ -18,8 +18,8 @@ fn start(arguments: &[&str]) -> (Process, String, String) {
 /// `host:port` of a reference.
 fn address(ior: &str) -> String {
     let ior: ironorb::giop::ior::Ior = ior.parse().expect("the first line is a reference");
-    let profile = ior.iiop_profiles().next().expect("it has a profile");
-    profile.addresses().next().expect("it has an address").to_string()
+    let profile = ior.iiop_profiles().next().expect("the reference has a profile");
+    profile.addresses().next().expect("the reference has an address").to_string()
 }
 
 /// Runs all cases that the list does not leave out.

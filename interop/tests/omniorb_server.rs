@@ -23,14 +23,14 @@ fn check(version: Version, by_key: bool) {
     let (server, ior) =
         Peer::OmniOrb.start_server(&["--key", "suite", "-ORBendPoint", "giop:tcp:127.0.0.1:"]);
     let orb = client(version);
-    let mut suite: SuiteRef = orb.resolve(&ior).expect("it is a suite");
+    let mut suite: SuiteRef = orb.resolve(&ior).expect("the reference is a suite");
     if by_key {
-        let profile = suite.object().ior().iiop_profiles().next().expect("it has a profile");
-        let address = profile.addresses().next().expect("it has an address");
+        let profile = suite.object().ior().iiop_profiles().next().expect("the reference has a profile");
+        let address = profile.addresses().next().expect("the reference has an address");
         let url = format!("corbaloc:iiop:1.{}@{}:{}/suite", version.minor(), address.host, address.port);
-        suite = orb.resolve(&url).expect("it is a suite");
+        suite = orb.resolve(&url).expect("the reference is a suite");
     }
-    assert_eq!(suite.orb_name().expect("it answers"), "omniORB");
+    assert_eq!(suite.orb_name().expect("the peer answers"), "omniORB");
     let of = Circumstances { peer: Some(Peer::OmniOrb), side: Side::Client, version, code_sets: !by_key };
     let setup = format!("GIOP 1.{}{}", version.minor(), if by_key { ", corbaloc" } else { "" });
     run_cases(&of, &setup, &Target { orb, suite, version, code_sets: !by_key });
@@ -70,7 +70,7 @@ fn requests_in_fragments_are_understood() {
             Orb::builder().endpoint("iiop://127.0.0.1:0").expect("an address").giop_version(version);
         let builder = builder.fragment_bytes(1000).fragments_in_giop_1_1(true);
         let orb = builder.build().expect("the machine has a port");
-        let suite: SuiteRef = orb.resolve(&ior).expect("it is a suite");
+        let suite: SuiteRef = orb.resolve(&ior).expect("the reference is a suite");
         let of = Circumstances { peer: Some(Peer::OmniOrb), side: Side::Client, version, code_sets: true };
         let setup = format!("GIOP 1.{}, fragments of 1000 bytes", version.minor());
         run_cases(&of, &setup, &Target { orb, suite, version, code_sets: true });
@@ -82,8 +82,8 @@ fn a_reference_outlives_its_server() {
     let endpoint = format!("giop:tcp:127.0.0.1:{}", free_port());
     let (server, ior) = Peer::OmniOrb.start_server(&["--poa", "persistent", "-ORBendPoint", &endpoint]);
     let orb = client(Version::V1_2);
-    let suite: SuiteRef = orb.resolve(&ior).expect("it is a suite");
-    suite.nothing().expect("it answers");
+    let suite: SuiteRef = orb.resolve(&ior).expect("the reference is a suite");
+    suite.nothing().expect("the peer answers");
     server.kill();
 
     // The first call may find the connection closed. After it, no process listens.
@@ -96,8 +96,8 @@ fn a_reference_outlives_its_server() {
 
     let (_server, again) = Peer::OmniOrb.start_server(&["--poa", "persistent", "-ORBendPoint", &endpoint]);
     assert_eq!(again, ior);
-    suite.nothing().expect("it answers again");
-    assert_eq!(suite.echo_long(1, 2).expect("it answers"), (1, 1, 2));
+    suite.nothing().expect("the restarted server answers");
+    assert_eq!(suite.echo_long(1, 2).expect("the peer answers"), (1, 1, 2));
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn an_orderly_shutdown_is_answered() {
     use ironorb_interop::interop::Control;
     let (server, ior) = Peer::OmniOrb.start_server(&["-ORBendPoint", "giop:tcp:127.0.0.1:"]);
     let orb = client(Version::V1_2);
-    let suite: SuiteRef = orb.resolve(&ior).expect("it is a suite");
+    let suite: SuiteRef = orb.resolve(&ior).expect("the reference is a suite");
     suite.shutdown().expect("the call is answered before the end");
     let finished = server.finish();
     assert!(finished.status.success(), "{}", finished.errors);
@@ -131,12 +131,12 @@ fn requests_without_arguments_end_with_their_contexts() {
     for version in [Version::V1_2, Version::V1_1, Version::V1_0] {
         let length = Arc::new(AtomicUsize::new(0));
         let orb = Orb::builder().giop_version(version).client_interceptor(ContextOf(length.clone()));
-        let orb = orb.build().expect("it needs nothing");
-        let suite: SuiteRef = orb.resolve(&ior).expect("it is a suite");
+        let orb = orb.build().expect("an ORB without endpoint can be built");
+        let suite: SuiteRef = orb.resolve(&ior).expect("the reference is a suite");
         for octets in (0..17).chain([100, 1001]) {
             length.store(octets, Ordering::Relaxed);
             suite.nothing().unwrap_or_else(|e| panic!("{version:?}, a context of {octets} octets: {e}"));
-            assert_eq!(suite.echo_long(1, 2).expect("it answers"), (1, 1, 2));
+            assert_eq!(suite.echo_long(1, 2).expect("the peer answers"), (1, 1, 2));
         }
     }
 }

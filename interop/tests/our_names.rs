@@ -67,8 +67,9 @@ fn every_command_of_nameclt_works() {
 fn a_long_list_comes_by_iterator() {
     case(Peer::OmniOrb, Side::Server, "naming/iterator", || {
         let (_service, url) = serve(&["--memory", "--endpoint", "iiop://127.0.0.1:0"]);
-        let orb = Orb::builder().no_endpoint().build().expect("an ORB without endpoint needs nothing");
-        let root: ironorb::naming::cos_naming::NamingContextRef = orb.resolve(&url).expect("it answers");
+        let orb = Orb::builder().no_endpoint().build().expect("an ORB without endpoint can be built");
+        let root: ironorb::naming::cos_naming::NamingContextRef =
+            orb.resolve(&url).expect("the peer answers");
         let naming = ironorb::naming::Naming::of(root.clone());
         let expected: Vec<String> = (0..250).map(|i| format!("many{i:03}")).collect();
         expected.iter().for_each(|name| naming.bind(name, &root).expect("the name is free"));
@@ -90,13 +91,13 @@ fn servers_of_both_register_and_are_resolved() {
             let _theirs = peer.start_server(&["-ORBInitRef", &initial, "--name", "theirs/suite.kind"]);
             assert_eq!(succeed(&url, &["list", "theirs"]), ["suite.kind"]);
             let orb = Orb::builder().no_endpoint().initial_reference("NameService", &url);
-            let orb = orb.build().expect("an ORB without endpoint needs nothing");
+            let orb = orb.build().expect("an ORB without endpoint can be built");
             for (path, orb_name) in [("ours/suite", "IronORB"), ("theirs/suite.kind", peer.name())] {
                 let direct = format!("{}#{path}", url.replacen("corbaloc:", "corbaname:", 1));
                 for name in [format!("corbaname:rir:#{path}"), direct] {
                     passes(peer, &["echo_long"], &["-ORBInitRef", &initial, &name]);
-                    let suite: SuiteRef = orb.resolve(&name).expect("it is bound");
-                    assert_eq!(suite.orb_name().expect("it answers"), orb_name);
+                    let suite: SuiteRef = orb.resolve(&name).expect("the name is bound");
+                    assert_eq!(suite.orb_name().expect("the peer answers"), orb_name);
                 }
             }
         });
@@ -107,8 +108,9 @@ fn servers_of_both_register_and_are_resolved() {
 fn jacorb_lists_all_contexts() {
     case(Peer::JacOrb, Side::Server, "naming/lister", || {
         let (_service, url) = serve(&["--memory", "--endpoint", "iiop://127.0.0.1:0"]);
-        let orb = Orb::builder().no_endpoint().build().expect("an ORB without endpoint needs nothing");
-        let root: ironorb::naming::cos_naming::NamingContextRef = orb.resolve(&url).expect("it answers");
+        let orb = Orb::builder().no_endpoint().build().expect("an ORB without endpoint can be built");
+        let root: ironorb::naming::cos_naming::NamingContextRef =
+            orb.resolve(&url).expect("the peer answers");
         let naming = ironorb::naming::Naming::of(root.clone());
         // More bindings than the lister asks for at a time.
         for i in 0..250 {
@@ -137,10 +139,11 @@ fn bindings_of_nameclt_survive_kill_9() {
         assert_eq!(again, url);
         assert_eq!(succeed(&url, &["resolve", "kept/suite"]), [ior.as_str()]);
         // The reference to the context is still valid.
-        let orb = Orb::builder().no_endpoint().build().expect("an ORB without endpoint needs nothing");
+        let orb = Orb::builder().no_endpoint().build().expect("an ORB without endpoint can be built");
         let context: ironorb::naming::cos_naming::NamingContextRef = orb.resolve(&context).expect("it lives");
-        assert!(!context.object().non_existent().expect("it answers"));
-        let found: SuiteRef = ironorb::naming::Naming::of(context).resolve("suite").expect("it is bound");
-        assert_eq!(found.orb_name().expect("it answers"), "omniORB");
+        assert!(!context.object().non_existent().expect("the peer answers"));
+        let found: SuiteRef =
+            ironorb::naming::Naming::of(context).resolve("suite").expect("the name is bound");
+        assert_eq!(found.orb_name().expect("the peer answers"), "omniORB");
     });
 }

@@ -13,7 +13,7 @@ use ironorb_interop::peer::Peer;
 use ironorb_interop::results::{Side, case};
 
 fn client() -> Orb {
-    Orb::builder().no_endpoint().build().expect("an ORB without endpoint needs nothing")
+    Orb::builder().no_endpoint().build().expect("an ORB without endpoint can be built")
 }
 
 fn name(text: &str) -> Vec<NameComponent> {

@@ -143,7 +143,7 @@ impl ServingProcess {
             known => command.env(ironorb::INIT_REF_VARIABLE, known),
         };
         let mut child = command.spawn().expect("`ironorb` can be started");
-        let out = BufReader::new(child.stdout.take().expect("it was piped"));
+        let out = BufReader::new(child.stdout.take().expect("the stream is piped"));
         let mut started = ServingProcess { child, out, announced: Vec::new(), ready: String::new() };
         loop {
             let line = started.line();
@@ -164,7 +164,7 @@ impl ServingProcess {
     /// If the process has ended.
     pub fn line(&mut self) -> String {
         let mut line = String::new();
-        let count = self.out.read_line(&mut line).expect("it prints text");
+        let count = self.out.read_line(&mut line).expect("the process prints UTF-8");
         if count == 0 {
             let mut said = String::new();
             let _ = self.child.stderr.take().map(|mut err| err.read_to_string(&mut said));
@@ -180,12 +180,12 @@ impl ServingProcess {
     /// If the system refuses.
     pub fn terminate(mut self) -> Done {
         let pid = Pid::from_child(&self.child);
-        kill_process(pid, Signal::TERM).expect("it is ours");
+        kill_process(pid, Signal::TERM).expect("a child process can be signalled");
         let (mut out, mut err) = (String::new(), String::new());
-        self.out.read_to_string(&mut out).expect("it prints text");
-        let stderr = self.child.stderr.take().expect("it was piped");
-        BufReader::new(stderr).read_to_string(&mut err).expect("it prints text");
-        let status = self.child.wait().expect("it is ours");
+        self.out.read_to_string(&mut out).expect("the process prints UTF-8");
+        let stderr = self.child.stderr.take().expect("the stream is piped");
+        BufReader::new(stderr).read_to_string(&mut err).expect("the process prints UTF-8");
+        let status = self.child.wait().expect("a child process can be waited for");
         Done { code: status.code(), out, err }
     }
 }
@@ -229,9 +229,9 @@ impl NamingProcess {
         command.args(["naming", "serve", "--endpoint", &endpoint]).args(args);
         let mut child = command.stdout(Stdio::piped()).spawn().expect("`ironorb` can be started");
         let mut announced = String::new();
-        let mut lines = BufReader::new(child.stdout.take().expect("it was piped"));
+        let mut lines = BufReader::new(child.stdout.take().expect("the stream is piped"));
         while !announced.lines().any(|line| line.starts_with("ready ")) {
-            let count = lines.read_line(&mut announced).expect("it prints text");
+            let count = lines.read_line(&mut announced).expect("the process prints UTF-8");
             assert_ne!(count, 0, "the naming service ended before it was ready: {announced}");
         }
         let ready = announced.lines().last().expect("there is the ready line");
@@ -246,7 +246,7 @@ impl NamingProcess {
     /// If the address is not a valid one.
     pub fn root(&self, orb: &Orb) -> NamingContextExtRef {
         let url = format!("corbaloc::1.2@{}/NameService", self.address);
-        NamingContextExtRef::from_object(orb.string_to_object(&url).expect("it is a corbaloc"))
+        NamingContextExtRef::from_object(orb.string_to_object(&url).expect("the URL is a corbaloc"))
     }
 
     /// Sends SIGKILL and waits for the end.
@@ -255,8 +255,8 @@ impl NamingProcess {
     ///
     /// If the system refuses.
     pub fn kill(mut self) {
-        self.child.kill().expect("it is ours");
-        self.child.wait().expect("it is ours");
+        self.child.kill().expect("a child process can be killed");
+        self.child.wait().expect("a child process can be waited for");
     }
 
     /// Sends SIGTERM and returns the exit code.
@@ -266,8 +266,8 @@ impl NamingProcess {
     /// If the system refuses.
     pub fn terminate(mut self) -> Option<i32> {
         let pid = Pid::from_child(&self.child);
-        kill_process(pid, Signal::TERM).expect("it is ours");
-        self.child.wait().expect("it is ours").code()
+        kill_process(pid, Signal::TERM).expect("a child process can be signalled");
+        self.child.wait().expect("a child process can be waited for").code()
     }
 }
 

@@ -79,7 +79,7 @@ pub const CLOSE: u8 = 5;
 ///
 /// When the reference has no address.
 pub fn request(object: &ironorb::ObjectRef, operation: &str, arguments: &[u8]) -> Vec<u8> {
-    let profile = object.ior().iiop_profiles().next().expect("it has an address");
+    let profile = object.ior().iiop_profiles().next().expect("the reference has an address");
     let key = profile.object_key();
     let mut body = vec![0, 0, 0, 9, 3, 0, 0, 0, 0, 0, 0, 0];
     body.extend((key.len() as u32).to_be_bytes());

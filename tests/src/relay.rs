@@ -19,7 +19,7 @@ impl Relay {
     ///
     /// When the system refuses, or the object has no address.
     pub fn to(object: &ObjectRef) -> Relay {
-        let target = object.ior().iiop_profiles().next().expect("it has an address").port();
+        let target = object.ior().iiop_profiles().next().expect("the reference has an address").port();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let streams: Arc<Mutex<Vec<TcpStream>>> = Arc::default();
@@ -43,7 +43,7 @@ impl Relay {
     ///
     /// When the object has no address.
     pub fn ior_of(&self, object: &ObjectRef) -> String {
-        let profile = object.ior().iiop_profiles().next().expect("it has an address");
+        let profile = object.ior().iiop_profiles().next().expect("the reference has an address");
         let components: Vec<_> = profile.components().collect();
         let key = profile.object_key();
         let through =

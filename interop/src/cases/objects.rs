@@ -299,14 +299,14 @@ fn diamond(object: &ObjectRef) {
 
 /// The object's reference with its address and key only.
 fn untyped(object: &ObjectRef) -> ObjectRef {
-    let key = object.ior().iiop_profiles().next().expect("it has a profile").object_key().to_vec();
+    let key = object.ior().iiop_profiles().next().expect("the reference has a profile").object_key().to_vec();
     object.orb().string_to_object(&corbaloc(object, &key)).unwrap()
 }
 
 /// A URL for another key at the address of an object.
 fn corbaloc(object: &ObjectRef, key: &[u8]) -> String {
-    let profile = object.ior().iiop_profiles().next().expect("it has a profile");
-    let address = profile.addresses().next().expect("it has an address");
+    let profile = object.ior().iiop_profiles().next().expect("the reference has a profile");
+    let address = profile.addresses().next().expect("the reference has an address");
     let key: String = key.iter().map(|octet| format!("%{octet:02x}")).collect();
     let minor = profile.version().minor();
     format!("corbaloc:iiop:1.{minor}@{}:{}/{key}", address.host, address.port)
