@@ -81,7 +81,7 @@ impl Relay {
     /// If the machine has no port.
     pub fn start(to: impl Fn() -> String + Send + 'static) -> Relay {
         let listener = TcpListener::bind("127.0.0.1:0").expect("the machine has ports");
-        let address = listener.local_addr().expect("the name is bound").to_string();
+        let address = listener.local_addr().expect("the listener is bound").to_string();
         let connections = Arc::new(AtomicUsize::new(0));
         let counted = connections.clone();
         spawn(move || {

@@ -29,7 +29,7 @@ fn check(version: Version, by_key: bool, setup: &str, builder: OrbBuilder) {
         suite = orb.resolve(&url).expect("the reference is a suite");
         full_setup.push_str(", corbaloc");
     }
-    assert_eq!(suite.orb_name().expect("the peer answers"), "JacORB");
+    assert_eq!(suite.orb_name().expect("the server answers"), "JacORB");
     let of = Circumstances { peer: Some(Peer::JacOrb), side: Side::Client, version, code_sets: !by_key };
     run_cases(&of, &full_setup, &Target { orb, suite, version, code_sets: !by_key });
     assert!(server.terminate().status.success());

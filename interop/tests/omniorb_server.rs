@@ -30,7 +30,7 @@ fn check(version: Version, by_key: bool) {
         let url = format!("corbaloc:iiop:1.{}@{}:{}/suite", version.minor(), address.host, address.port);
         suite = orb.resolve(&url).expect("the reference is a suite");
     }
-    assert_eq!(suite.orb_name().expect("the peer answers"), "omniORB");
+    assert_eq!(suite.orb_name().expect("the server answers"), "omniORB");
     let of = Circumstances { peer: Some(Peer::OmniOrb), side: Side::Client, version, code_sets: !by_key };
     let setup = format!("GIOP 1.{}{}", version.minor(), if by_key { ", corbaloc" } else { "" });
     run_cases(&of, &setup, &Target { orb, suite, version, code_sets: !by_key });
@@ -83,7 +83,7 @@ fn a_reference_outlives_its_server() {
     let (server, ior) = Peer::OmniOrb.start_server(&["--poa", "persistent", "-ORBendPoint", &endpoint]);
     let orb = client(Version::V1_2);
     let suite: SuiteRef = orb.resolve(&ior).expect("the reference is a suite");
-    suite.nothing().expect("the peer answers");
+    suite.nothing().expect("the server answers");
     server.kill();
 
     // The first call may find the connection closed. After it, no process listens.
@@ -97,7 +97,7 @@ fn a_reference_outlives_its_server() {
     let (_server, again) = Peer::OmniOrb.start_server(&["--poa", "persistent", "-ORBendPoint", &endpoint]);
     assert_eq!(again, ior);
     suite.nothing().expect("the restarted server answers");
-    assert_eq!(suite.echo_long(1, 2).expect("the peer answers"), (1, 1, 2));
+    assert_eq!(suite.echo_long(1, 2).expect("the server answers"), (1, 1, 2));
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn requests_without_arguments_end_with_their_contexts() {
         for octets in (0..17).chain([100, 1001]) {
             length.store(octets, Ordering::Relaxed);
             suite.nothing().unwrap_or_else(|e| panic!("{version:?}, a context of {octets} octets: {e}"));
-            assert_eq!(suite.echo_long(1, 2).expect("the peer answers"), (1, 1, 2));
+            assert_eq!(suite.echo_long(1, 2).expect("the server answers"), (1, 1, 2));
         }
     }
 }

@@ -69,7 +69,7 @@ fn a_long_list_comes_by_iterator() {
         let (_service, url) = serve(&["--memory", "--endpoint", "iiop://127.0.0.1:0"]);
         let orb = Orb::builder().no_endpoint().build().expect("an ORB without endpoint can be built");
         let root: ironorb::naming::cos_naming::NamingContextRef =
-            orb.resolve(&url).expect("the peer answers");
+            orb.resolve(&url).expect("the server answers");
         let naming = ironorb::naming::Naming::of(root.clone());
         let expected: Vec<String> = (0..250).map(|i| format!("many{i:03}")).collect();
         expected.iter().for_each(|name| naming.bind(name, &root).expect("the name is free"));
@@ -97,7 +97,7 @@ fn servers_of_both_register_and_are_resolved() {
                 for name in [format!("corbaname:rir:#{path}"), direct] {
                     passes(peer, &["echo_long"], &["-ORBInitRef", &initial, &name]);
                     let suite: SuiteRef = orb.resolve(&name).expect("the name is bound");
-                    assert_eq!(suite.orb_name().expect("the peer answers"), orb_name);
+                    assert_eq!(suite.orb_name().expect("the server answers"), orb_name);
                 }
             }
         });
@@ -110,7 +110,7 @@ fn jacorb_lists_all_contexts() {
         let (_service, url) = serve(&["--memory", "--endpoint", "iiop://127.0.0.1:0"]);
         let orb = Orb::builder().no_endpoint().build().expect("an ORB without endpoint can be built");
         let root: ironorb::naming::cos_naming::NamingContextRef =
-            orb.resolve(&url).expect("the peer answers");
+            orb.resolve(&url).expect("the server answers");
         let naming = ironorb::naming::Naming::of(root.clone());
         // More bindings than the lister asks for at a time.
         for i in 0..250 {
@@ -141,9 +141,9 @@ fn bindings_of_nameclt_survive_kill_9() {
         // The reference to the context is still valid.
         let orb = Orb::builder().no_endpoint().build().expect("an ORB without endpoint can be built");
         let context: ironorb::naming::cos_naming::NamingContextRef = orb.resolve(&context).expect("it lives");
-        assert!(!context.object().non_existent().expect("the peer answers"));
+        assert!(!context.object().non_existent().expect("the server answers"));
         let found: SuiteRef =
             ironorb::naming::Naming::of(context).resolve("suite").expect("the name is bound");
-        assert_eq!(found.orb_name().expect("the peer answers"), "omniORB");
+        assert_eq!(found.orb_name().expect("the server answers"), "omniORB");
     });
 }
