@@ -1,4 +1,4 @@
-//! What the commands that call have in common: an ORB that serves nothing, and how a service is named.
+//! What the commands that call have in common: an ORB that serves nothing, and names of services.
 
 use std::time::Duration;
 
@@ -6,13 +6,13 @@ use ironorb::{BuildError, Orb, OrbBuilder};
 
 use crate::failure::Failure;
 
-/// The ORB, whose calls may take so long each.
+/// Builds the ORB. `timeout` bounds each call.
 pub(crate) fn orb(builder: OrbBuilder, timeout: Duration) -> Result<Orb, Failure> {
     let builder = builder.no_endpoint().call_timeout(Some(timeout)).connect_timeout(timeout);
     builder.build().map_err(|e| not_built(&e))
 }
 
-/// Why there is no ORB: what was typed, or what the system refuses.
+/// Why the ORB could not be built: a mistake on the command line, or a refusal of the system.
 pub(crate) fn not_built(e: &BuildError) -> Failure {
     match e {
         BuildError::Address(_) | BuildError::Setting(_) | BuildError::InitialReference { .. } => {
@@ -22,7 +22,7 @@ pub(crate) fn not_built(e: &BuildError) -> Failure {
     }
 }
 
-/// Whether this is a reference that the ORB reads, and not just `host:port` of a service.
+/// Whether the text is a reference that the ORB reads, and not just `host:port` of a service.
 pub(crate) fn has_scheme(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     ["ior:", "corbaloc:", "corbaname:"].iter().any(|scheme| lower.starts_with(scheme))

@@ -1,4 +1,4 @@
-//! `ironorb completions`: scripts with which shells complete the command.
+//! `ironorb completions`: scripts with which shells complete the command line.
 
 use clap::{Args, Command};
 use clap_complete::{Shell, generate};
@@ -19,8 +19,8 @@ pub(crate) fn run(arguments: &Arguments, mut command: Command) -> Result<(), Fai
     output::text(String::from_utf8_lossy(&script))
 }
 
-/// What is added for the operations of `ironorb call`, which only the object's interface tells. The scripts above complete
-/// the rest; where no operations are known nothing changes.
+/// Completes the operations of `ironorb call`, which only the object's interface knows. The generated scripts
+/// complete the rest, also where no operations are known.
 fn operations(shell: Shell) -> &'static str {
     match shell {
         Shell::Bash => BASH,

@@ -1,4 +1,4 @@
-//! Where the commands that need types get them: IDL files and interface repositories.
+//! Where the commands that need types get them: from IDL files and interface repositories.
 
 use std::path::PathBuf;
 
@@ -8,11 +8,11 @@ use ironorb_dynamic::{DefinitionError, Interfaces};
 use crate::failure::Failure;
 use crate::{idl, ifr, reference};
 
-/// What IDL files define.
+/// Reads the definitions of IDL files.
 pub(crate) fn read(files: &[PathBuf], settings: &idl::Settings) -> Result<Interfaces, Failure> {
     let mut known = Interfaces::new();
     match known.add_idl(files, &settings.options()) {
-        // `ironorb idl check` is there for warnings.
+        // `ironorb idl check` prints warnings.
         Ok(_warnings) => Ok(known),
         Err(DefinitionError::Idl { path, diagnostics }) => {
             Err(Failure::new(format!("{} has errors", path.display())).with_body(diagnostics))
@@ -21,7 +21,7 @@ pub(crate) fn read(files: &[PathBuf], settings: &idl::Settings) -> Result<Interf
     }
 }
 
-/// Has the repository that `--ifr` names asked for what is not known. It is not called before.
+/// Adds the repository that `--ifr` names. It is called only when a type is not known otherwise.
 pub(crate) fn add_repository(known: &mut Interfaces, orb: &Orb, text: &str) -> Result<(), Failure> {
     let object = orb
         .string_to_object(&ifr::with_scheme(text))

@@ -1,4 +1,4 @@
-//! Why a command was not done, in words for the person at the terminal.
+//! Why a command failed, in words for the person at the terminal.
 
 use std::fmt::Display;
 use std::io;
@@ -10,47 +10,47 @@ use crate::output;
 #[derive(Debug)]
 pub(crate) struct Failure {
     message: String,
-    /// Whole lines as they are.
+    /// Whole lines, printed below the message.
     body: String,
     help: Option<String>,
     code: u8,
 }
 
 impl Failure {
-    /// `error: MESSAGE`, with exit code 1: the command was understood, and not done. The message begins in lower case
-    /// and has no full stop.
+    /// `error: MESSAGE`, with exit code 1: the command was understood and failed. The message begins in lower
+    /// case and has no full stop.
     pub(crate) fn new(message: impl Display) -> Self {
         Failure { message: message.to_string(), body: String::new(), help: None, code: NOT_DONE }
     }
 
-    /// `error: MESSAGE`, with exit code 2: what was typed cannot be meant, whatever any server says.
+    /// `error: MESSAGE`, with exit code 2: the command line is wrong, independently of any server.
     pub(crate) fn usage(message: impl Display) -> Self {
         Failure { code: WRONG_USAGE, ..Failure::new(message) }
     }
 
-    /// Ends a command that only prints, quietly: nothing reads its output any more.
+    /// Ends a command that only prints, quietly: its output has no reader any more.
     pub(crate) fn output_closed() -> Self {
         Failure { code: 0, ..Failure::new("") }
     }
 
-    /// Makes it one of usage.
+    /// Turns the failure into one of usage, with exit code 2.
     pub(crate) fn of_usage(self) -> Self {
         Failure { code: WRONG_USAGE, ..self }
     }
 
-    /// Lines below the message, as they are: what is known of it besides.
+    /// Adds lines below the message, unchanged.
     pub(crate) fn with_body(mut self, lines: impl Into<String>) -> Self {
         self.body = lines.into();
         self
     }
 
-    /// A line of advice below the message.
+    /// Adds a line of advice below the message.
     pub(crate) fn with_help(mut self, help: impl Display) -> Self {
         self.help = Some(help.to_string());
         self
     }
 
-    /// Prints it on standard error and gives its exit code.
+    /// Prints the failure on standard error and returns its exit code.
     pub(crate) fn report(&self) -> ExitCode {
         if !self.message.is_empty() {
             output::note(format_args!("error: {}", self.message));
@@ -65,7 +65,7 @@ impl Failure {
     }
 }
 
-/// Has printing to a closed standard output change nothing: the command goes on without its output.
+/// Ignores a closed standard output: the command goes on without its output.
 pub(crate) fn printed(result: io::Result<()>) -> Result<(), Failure> {
     match result {
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(Failure::new(format!("cannot print: {e}"))),

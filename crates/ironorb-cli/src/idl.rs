@@ -24,16 +24,16 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Tell all mistakes in IDL files.
+    /// Report all mistakes in IDL files.
     Check {
         #[command(flatten)]
         settings: Settings,
         #[command(flatten)]
         warnings: Warnings,
-        /// How to tell them: as text on standard error, or as one JSON object on standard output.
+        /// How to report them: as text on standard error, or as one JSON object on standard output.
         #[arg(long, value_enum, default_value_t = Format::Text)]
         format: Format,
-        /// Say what a code means, such as IDL0404, with an example.
+        /// Explain a code, such as IDL0404, with an example.
         #[arg(long, value_name = "CODE", conflicts_with_all = ["files", "format"])]
         explain: Option<Code>,
         /// The files.
@@ -46,14 +46,14 @@ enum Command {
         settings: Settings,
         #[command(flatten)]
         warnings: Warnings,
-        /// How types are marshalled that do not say so by `@marshal(compiled)` or `@marshal(interpreted)`.
+        /// How to marshal types that carry neither `@marshal(compiled)` nor `@marshal(interpreted)`.
         #[arg(long, value_name = "compiled|interpreted|record|profile=FILE", default_value = "compiled",
             value_parser = marshalling)]
         marshal: Marshalling,
         /// With a profile: compile the types that make up this share of all values, from 0 to 1.
         #[arg(long, value_name = "SHARE", default_value_t = 0.99, value_parser = share)]
         profile_share: f64,
-        /// Where the Rust goes; made when it is not there.
+        /// The folder for the Rust files; it is created if it does not exist.
         #[arg(long, value_name = "DIR")]
         out: PathBuf,
         /// The files.
@@ -77,10 +77,10 @@ enum Format {
 
 #[derive(Debug, Args)]
 pub(crate) struct Settings {
-    /// Look for included files in this folder, too; may be given several times.
+    /// Search this folder for included files too; may be given several times.
     #[arg(short = 'I', long = "include", value_name = "DIR")]
     pub(crate) include: Vec<PathBuf>,
-    /// Define a macro of the preprocessor; without a value it is 1.
+    /// Define a preprocessor macro; without a value it is 1.
     #[arg(short = 'D', long = "define", value_name = "NAME[=VALUE]")]
     pub(crate) define: Vec<String>,
 }
@@ -112,7 +112,7 @@ fn check(options: &Options, files: &[PathBuf]) -> Result<(), Failure> {
     for file in files {
         let outcome = compiled(file, options, &mut reported);
         output::note_text(outcome.render(io::stderr().is_terminal()));
-        // The front end leaves what `@marshal` says to the generator.
+        // The front end does not check `@marshal`; the generator does.
         let refused = check_outcome(&outcome);
         if let Err(errors) = &refused {
             output::note(format_args!("{errors}\n"));
@@ -127,7 +127,7 @@ fn check(options: &Options, files: &[PathBuf]) -> Result<(), Failure> {
     finish(bad, files.len(), &summary)
 }
 
-/// Prints one object, also when there are errors; the exit code says so as well.
+/// Prints one JSON object, also when there are errors. The exit code reports errors as well.
 fn check_as_json(options: &Options, files: &[PathBuf]) -> Result<(), Failure> {
     let mut failed: Vec<String> = Vec::new();
     let mut diagnostics: Vec<Value> = Vec::new();
@@ -152,7 +152,7 @@ fn check_as_json(options: &Options, files: &[PathBuf]) -> Result<(), Failure> {
     }
 }
 
-/// Compiles a file, without the warnings that earlier files told.
+/// Compiles a file, and leaves out warnings that earlier files already caused.
 fn compiled(file: &Path, options: &Options, reported: &mut ReportedWarnings) -> Outcome {
     let mut outcome = compile_file(file, options);
     outcome.drop_reported(reported);
@@ -196,13 +196,13 @@ fn dump(settings: &Settings, file: &Path) -> Result<(), Failure> {
 }
 
 impl Settings {
-    /// What the front end is to know.
+    /// The options for the front end.
     pub(crate) fn options(&self) -> Options {
         let options = self.include.iter().fold(Options::new(), Options::include_dir);
         self.defines().fold(options, |options, (name, value)| options.define(name, value))
     }
 
-    /// Compiles a file and tells what is wrong with it.
+    /// Compiles a file and prints its diagnostics.
     pub(crate) fn compile(&self, file: &Path) -> Outcome {
         let outcome = compile_file(file, &self.options());
         let _ = write!(io::stderr(), "{}", outcome.render(io::stderr().is_terminal()));
@@ -241,7 +241,7 @@ fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Two files must not become one.
+/// Refuses two files that would be written to one.
 fn check_outputs(files: &[PathBuf]) -> Result<(), Failure> {
     for (index, file) in files.iter().enumerate() {
         if file.file_stem().is_none() {

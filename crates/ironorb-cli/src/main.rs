@@ -1,10 +1,10 @@
 //! The `ironorb` command: thin commands over the libraries, one file or folder for each group.
 //!
-//! Nothing here is more than reading arguments, calling a library and printing; what a command does can be had from
-//! the library as well. Exit codes: 0 done, 1 not done (with `error: …` on standard error), 2 wrong usage.
+//! The commands only read arguments, call a library and print; programs can call the libraries themselves.
+//! Exit codes: 0 done, 1 failed (with `error: …` on standard error), 2 wrong usage.
 
 #![forbid(unsafe_code)]
-// They panic when what they print to is closed; `output` has what prints.
+// The print macros panic when the output is closed. `output` prints without panicking.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod bench;
@@ -39,30 +39,30 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Serve names, or look at and change those of a naming service.
+    /// Serve names, or show and change those of a naming service.
     Naming(naming::Arguments),
-    /// Serve definitions of IDL, or look at those of an interface repository.
+    /// Serve IDL definitions, or show those of an interface repository.
     Ifr(ifr::Arguments),
     /// Call any operation of any CORBA object, with JSON for arguments and results.
     Call(call::Arguments),
     /// Serve objects of any interface, with prepared answers.
     ServeMock(serve_mock::Arguments),
-    /// Stand for objects elsewhere: pass calls of any interface on.
+    /// Publish objects of other servers, and pass calls of any interface on.
     Bridge(bridge::Arguments),
-    /// Look inside object references.
+    /// Show, make and resolve object references.
     Ior(ior::Arguments),
-    /// Check IDL files, generate Rust from them, show what they define.
+    /// Check IDL files, generate Rust from them, show their definitions.
     Idl(idl::Arguments),
-    /// Show what the ORB does: three processes, calls of all kinds, a burst, a restart, and what they cost.
+    /// Show what the ORB does: three processes, calls of all kinds, a burst, a restart, and their cost.
     Demo(demo::Arguments),
-    /// Measure what calls cost.
+    /// Measure the cost of calls.
     Bench(bench::Arguments),
-    /// Print what makes a shell complete this command: `source <(ironorb completions bash)`.
+    /// Print a script that completes this command in a shell: `source <(ironorb completions bash)`.
     Completions(completions::Arguments),
-    /// Tell a shell which operations a command line could go on with.
+    /// Print the operations with which a command line could continue.
     #[command(hide = true)]
     CompleteOperations(call::CompleteArguments),
-    /// Be the server of the demo.
+    /// Run the server of the demo.
     #[command(hide = true)]
     DemoServer(demo::ServerArguments),
 }
@@ -97,7 +97,7 @@ fn main() -> ExitCode {
 
 #[cfg(test)]
 mod tests {
-    /// What clap checks of commands and options when they are used, of all of them at once.
+    /// clap checks a command only when it is used; this checks all of them.
     #[test]
     fn options_refer_to_options_that_there_are() {
         super::command().debug_assert();

@@ -1,4 +1,4 @@
-//! References as people type them: a URL, a file with one, or standard input.
+//! References on the command line: a URL, a file with one, or standard input.
 
 use std::io::{self, Read as _};
 
@@ -9,8 +9,8 @@ use ironorb::{MinorCode, ObjectRef, Orb, SystemException, SystemExceptionKind};
 use crate::failure::Failure;
 use crate::output;
 
-/// The object that a reference on the command line names. A naming service is asked where the reference has a name,
-/// which blocks.
+/// The object that a reference on the command line names. A name in the reference is resolved by its naming
+/// service, which blocks.
 pub(crate) fn object(orb: &Orb, reference: &str) -> Result<ObjectRef, SystemException> {
     let object = orb.string_to_object(reference)?;
     if let Ok(text) = Orb::reference_text(reference)
@@ -21,8 +21,8 @@ pub(crate) fn object(orb: &Orb, reference: &str) -> Result<ObjectRef, SystemExce
     Ok(object)
 }
 
-/// The URL that is typed, stands in a file (`file:PATH`), or comes from standard input (`-`); with the octets that follow
-/// an IOR in its text.
+/// The URL from the command line, a file (`file:PATH`) or standard input (`-`), and the number of octets that
+/// follow an IOR in its text.
 pub(crate) fn url(reference: &str) -> Result<(ObjectUrl, usize), Failure> {
     let text = match reference {
         "-" => from_stdin()?,
@@ -39,13 +39,13 @@ pub(crate) fn url(reference: &str) -> Result<(ObjectUrl, usize), Failure> {
     Ok((url, 0))
 }
 
-/// What to say about octets that follow a reference in its text.
+/// The remark about octets that follow a reference in its text.
 pub(crate) fn left_over(octets: usize) -> String {
     let (follow, are) = if octets == 1 { (" follows", "is") } else { ("s follow", "are") };
     format!("{octets} octet{follow} the reference in its text and {are} ignored; Orbix leaves such octets")
 }
 
-/// True when the text of the reference itself is wrong, whatever any server says.
+/// True when the text of the reference itself is wrong, independently of any server.
 pub(crate) fn is_misspelt(reference: &str, e: &SystemException) -> bool {
     let is_of_text = matches!(
         e.minor,
@@ -57,7 +57,7 @@ pub(crate) fn is_misspelt(reference: &str, e: &SystemException) -> bool {
     e.kind == SystemExceptionKind::BadParam && is_of_text && !is_file && !e.was_received()
 }
 
-/// Why the reference of a service, which an option names, is none; with an example of one.
+/// Why an option's text is not a usable reference of a service, with an example.
 pub(crate) fn not_named(option: &str, text: &str, e: &SystemException, example: &str) -> Failure {
     let failure = Failure::new(format!("{option} {text}: {e}"));
     let failure = if is_misspelt(text, e) { failure.of_usage() } else { failure };
@@ -77,5 +77,5 @@ fn from_stdin() -> Result<String, Failure> {
     Ok(text)
 }
 
-/// Longer than any reference; what is behind it is not read.
+/// Bytes read from a file or standard input. No reference is longer; the rest is not read.
 const TEXT_BYTES_MAX: u64 = 16 << 20;

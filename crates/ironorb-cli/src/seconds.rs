@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// A number of seconds above 0; fractions are taken, to the nanosecond.
+/// Parses a number of seconds above 0. Fractions are kept to the nanosecond.
 pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     let time = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     time.filter(|time| !time.is_zero())

@@ -18,9 +18,10 @@ use crate::{definitions, idl, naming, output, reference, serving};
 
 /// Serve objects of any interface, with prepared answers, until a signal (SIGINT, SIGTERM) ends it.
 ///
-/// Each interface gets an object, whose address is printed; its object key is its name. Without --answers attributes keep
-/// what they are set to, inout parameters come back as they went, references are to the mock's own objects, and everything
-/// else is 0, empty, nil or the first of its kind. Behind the line `ready` each call is printed as one line of JSON.
+/// Each interface gets an object. The command prints its address; its object key is its name. Without
+/// --answers, attributes keep what they are set to, inout parameters come back unchanged, references lead to
+/// the mock's own objects, and every other value is 0, empty, nil or the first of its type. After the line
+/// `ready`, each call is printed as one line of JSON.
 #[derive(Debug, Args)]
 #[command(
     arg_required_else_help = true,
@@ -40,8 +41,8 @@ pub(crate) struct Arguments {
     files: Vec<PathBuf>,
     #[command(flatten)]
     settings: idl::Settings,
-    /// Serve only this interface, by its name or repository id; may be given several times. Default: all but those of
-    /// module CORBA.
+    /// Serve only this interface, by its name or repository id; may be given several times. Default: all
+    /// interfaces outside module CORBA.
     #[arg(long, value_name = "NAME")]
     interface: Vec<String>,
     /// The file with the answers.
@@ -50,19 +51,19 @@ pub(crate) struct Arguments {
     /// Where to listen; may be given several times. Port 0 lets the system choose; `uiop:///PATH` is a Unix socket.
     #[arg(long, visible_alias = "listen", value_name = "ADDRESS", default_value = "iiop://127.0.0.1:0")]
     endpoint: Vec<String>,
-    /// The address that references carry, where it is not the one listened at: behind a NAT or in a container. May be
-    /// given several times.
+    /// The address that references carry, where it differs from the address listened at, as behind a NAT or
+    /// in a container. May be given several times.
     #[arg(long, value_name = "HOST[:PORT]")]
     publish: Vec<String>,
-    /// Register an object in a naming service, under this name until the command ends. Where there are several objects,
-    /// OBJECT says which. May be given several times.
+    /// Register an object in a naming service under this name until the command ends. With several objects,
+    /// OBJECT selects one. May be given several times.
     #[arg(long, value_name = "[OBJECT=]NAME")]
     name: Vec<String>,
     /// The naming service for --name: a corbaloc, corbaname or IOR, or just HOST[:PORT]. Default: the initial reference
     /// NameService, else port 2809 of this machine.
     #[arg(long, value_name = "URL", requires = "name")]
     naming: Option<String>,
-    /// Print references as IORs, which tell clients the type and the code sets.
+    /// Print references as IORs, which carry the type and the code sets.
     #[arg(long)]
     ior: bool,
     /// Do not print calls.
@@ -81,7 +82,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         Some(path) => read_answers(path)?,
         None => Value::Null,
     };
-    // Held until all is there and announced, so that calls are printed behind it.
+    // Requests are held until everything is announced, so that calls are printed after the announcement.
     let orb =
         serving::orb(Orb::builder().hold_requests(), "--endpoint", &arguments.endpoint, &arguments.publish)?;
     let report: Option<Report> = (!arguments.quiet).then(printing);
@@ -116,7 +117,7 @@ impl Arguments {
         }
     }
 
-    /// Gives objects their names, and tells where, for the end.
+    /// Registers objects under their names, and returns the bindings to remove at the end.
     fn register(&self, orb: &Orb, objects: &[MockObject]) -> Result<Vec<(Naming, String)>, Failure> {
         let mut named = Vec::new();
         for text in &self.name {
@@ -134,7 +135,7 @@ impl Arguments {
                 },
             };
             let naming = self.naming_service(orb)?;
-            // Of a typed reference only the object is bound; this one has no type here.
+            // The binding needs the untyped reference only. The mock's objects have no type at compile time.
             let reference = NamingContextRef::from_object(object.reference().clone());
             naming.rebind(name, &reference).map_err(|e| {
                 Failure::new(format!("cannot register {} as {name}: {e}", object.name()))
@@ -181,7 +182,7 @@ fn read_answers(path: &Path) -> Result<Value, Failure> {
     serde_json::from_str(&text).map_err(|e| Failure::new(format!("{} is not JSON: {e}", path.display())))
 }
 
-/// Longest file of answers in bytes: 64 MiB. What is made of it takes a multiple of that. Default and only value.
+/// Longest file of answers: 64 MiB. The parsed answers take a multiple of that. Default and only value.
 const ANSWERS_BYTES_MAX: u64 = 64 << 20;
 
 /// Prints calls as lines of JSON, with the milliseconds since the start.
@@ -200,7 +201,7 @@ fn announce(orb: &Orb, objects: &[MockObject], as_iors: bool) {
     let addresses = orb.published_addresses();
     let published: Vec<String> = addresses.iter().map(|address| format!(":1.2@{address}")).collect();
     for object in objects {
-        // The shortest key is the last.
+        // The last key is the shortest.
         let reference = match object.keys().last() {
             Some(key) if !as_iors => format!("corbaloc:{}/{key}", published.join(",")),
             _ => object.reference().to_ior_string(),

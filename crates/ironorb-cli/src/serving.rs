@@ -1,5 +1,4 @@
-//! What the commands that serve have in common: where they listen, where their state is kept, and when they
-//! end.
+//! What the commands that serve have in common: their addresses, their stores, and their end.
 
 use std::fs;
 use std::io;
@@ -12,12 +11,12 @@ use signal_hook::iterator::Signals;
 use crate::failure::Failure;
 use crate::{calling, output};
 
-/// The signals that end a command. From here on none is lost, however early it comes.
+/// The signals that end a command. From here on no signal is lost.
 pub(crate) fn signals() -> Result<Signals, Failure> {
     Signals::new([SIGINT, SIGTERM]).map_err(|e| Failure::new(format!("cannot wait for signals: {e}")))
 }
 
-/// The ORB that listens at the addresses which an option has given, and publishes these or others.
+/// The ORB that listens at the addresses of an option, and publishes these or the given ones.
 pub(crate) fn orb(
     mut builder: OrbBuilder,
     option: &str,
@@ -37,13 +36,15 @@ pub(crate) fn orb(
     })
 }
 
-/// Tells that a service is there, where, and where it keeps what.
-pub(crate) fn announce(orb: &Orb, service: &str, what: &str, kept: &str, corbaloc: &str) {
+/// Prints the service's addresses, the place of its state, and its corbaloc.
+pub(crate) fn announce(orb: &Orb, service: &str, what: &str, location: &str, corbaloc: &str) {
     let addresses = orb.published_addresses().join(", ");
-    output::announce(format_args!("{service} at {addresses}\n{what} are kept in {kept}\nready {corbaloc}"));
+    output::announce(format_args!(
+        "{service} at {addresses}\n{what} are kept in {location}\nready {corbaloc}"
+    ));
 }
 
-/// Returns with the first signal; with its parent's end, too, if it is to.
+/// Waits for the first signal, or for the parent's end with `with_parent`.
 pub(crate) fn wait_for_end(signals: &mut Signals, with_parent: bool) {
     if with_parent {
         std::thread::spawn(|| {
@@ -52,7 +53,7 @@ pub(crate) fn wait_for_end(signals: &mut Signals, with_parent: bool) {
         });
     }
     let signal = signals.forever().next();
-    // A second signal ends the process at once, however long a request takes.
+    // A second signal ends the process at once, even while a request runs.
     let _ = signal_hook::flag::register_conditional_default(SIGINT, std::sync::Arc::new(true.into()));
     let _ = signal_hook::flag::register_conditional_default(SIGTERM, std::sync::Arc::new(true.into()));
     if !with_parent {
@@ -60,7 +61,7 @@ pub(crate) fn wait_for_end(signals: &mut Signals, with_parent: bool) {
     }
 }
 
-/// Where state of a user's programs belongs (XDG Base Directory Specification); its folder is made.
+/// The file for a user's state (XDG Base Directory Specification). Creates its folder.
 pub(crate) fn default_store(file: &str) -> Result<PathBuf, Failure> {
     let state =
         std::env::var_os("XDG_STATE_HOME").filter(|dir| Path::new(dir).is_absolute()).map(PathBuf::from);
@@ -78,7 +79,7 @@ pub(crate) fn default_store(file: &str) -> Result<PathBuf, Failure> {
     Ok(folder.join(file))
 }
 
-/// What to call the file of a store that is open.
+/// The store's file, for messages.
 pub(crate) fn shown(store: PathBuf) -> String {
     fs::canonicalize(&store).unwrap_or(store).display().to_string()
 }

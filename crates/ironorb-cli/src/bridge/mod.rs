@@ -1,4 +1,4 @@
-//! `ironorb bridge`: stands for objects elsewhere, whatever their interfaces.
+//! `ironorb bridge`: publishes objects of other servers under addresses of its own, for any interface.
 
 mod trace;
 
@@ -22,11 +22,11 @@ use crate::seconds::seconds;
 use crate::serving;
 use trace::Trace;
 
-/// Stand for objects elsewhere: pass on what clients ask, between addresses and versions of GIOP.
+/// Publish objects of other servers, and pass calls on between addresses and versions of GIOP.
 ///
-/// Calls of any interface are passed on without knowing it: arguments and results go through as the bytes that they are.
-/// For each TARGET the reference that leads to it through the bridge is printed. Ends with SIGTERM or SIGINT, after the
-/// calls in progress.
+/// The bridge passes on calls of any interface without knowing the interface: arguments and results go
+/// through as bytes. It prints, for each TARGET, the reference that leads to the target through the bridge.
+/// SIGTERM or SIGINT ends the bridge after the calls in progress.
 #[derive(Debug, Args)]
 #[command(
     arg_required_else_help = true,
@@ -46,51 +46,53 @@ pub(crate) struct Arguments {
     /// Where to listen; may be given several times. Port 0 lets the system choose.
     #[arg(long, visible_alias = "listen", value_name = "ADDRESS", default_value = "iiop://:2810")]
     endpoint: Vec<String>,
-    /// The address that references carry, where it is not the one listened at: behind a NAT or in a container. May be
-    /// given several times.
+    /// The address that references carry, where it differs from the address listened at, as behind a NAT or
+    /// in a container. May be given several times.
     #[arg(long, value_name = "HOST[:PORT]")]
     publish: Vec<String>,
-    /// Pass requests for all other object keys on to this server, which finds the same keys in them.
+    /// Pass requests for all other object keys on to this server, with the keys unchanged.
     #[arg(long, value_name = "HOST:PORT", value_parser = host_and_port)]
     to: Option<(String, u16)>,
-    /// The version of GIOP to the targets, or that of a target's reference if it is lower. By default the client's own.
+    /// The version of GIOP to the targets. A target's reference may lower it. Default: the version that the
+    /// client uses.
     #[arg(long, value_name = "1.0|1.1|1.2", value_parser = version)]
     giop: Option<Version>,
-    /// A file that has interfaces of targets, where types matter: for --through, for --trace with values, and between
-    /// versions of GIOP that write something differently. May be given several times.
+    /// An IDL file with interfaces of targets. The bridge needs types for --through, for --trace with values,
+    /// and between versions of GIOP that write something differently. May be given several times.
     #[arg(long, value_name = "FILE")]
     idl: Vec<PathBuf>,
     #[command(flatten)]
     settings: idl::Settings,
-    /// An interface repository that has them: a corbaloc, corbaname or IOR, or just HOST[:PORT] of `ironorb ifr serve`. It
-    /// is asked at the first call of an object whose types matter.
+    /// An interface repository with the interfaces of targets: a corbaloc, corbaname or IOR, or just
+    /// HOST[:PORT] of `ironorb ifr serve`. The bridge asks it at the first call of an object whose types
+    /// matter.
     #[arg(long, value_name = "URL")]
     ifr: Option<String>,
-    /// Let references in arguments and results lead through the bridge as well, as far as types are known.
+    /// Let references in arguments and results lead through the bridge too, as far as types are known.
     #[arg(long, requires = "types")]
     through: bool,
-    /// Tell every call on standard error: how long it took, object, operation, bytes, outcome; with arguments and results
-    /// as JSON where types are known.
+    /// Print every call on standard error: its duration, object, operation, bytes and outcome, and the
+    /// arguments and results as JSON where types are known.
     #[arg(long)]
     trace: bool,
-    /// Tell at the end how many calls there were.
+    /// Print at the end how many calls there were.
     #[arg(long)]
     stats: bool,
-    /// How long a target may take to answer, in seconds; fractions are taken.
+    /// How long a target may take to answer, in seconds. Fractions are allowed.
     #[arg(long, value_name = "SECONDS", default_value = "300", value_parser = seconds)]
     timeout: Duration,
-    /// How much of requests in progress is held, in MiB, before clients must wait.
+    /// How many MiB of requests in progress the bridge holds before clients must wait.
     #[arg(long, value_name = "MIB", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
     held: u32,
     /// Write the references of the targets to this file, one on each line, when clients can be served.
     #[arg(long, value_name = "PATH")]
     ior_file: Option<PathBuf>,
     /// Which thread takes a request: `thread-per-connection`; `pool:N`, N threads for all connections;
-    /// `reactor`, one for all; `hybrid[:N]`, a thread for each busy connection, N at most. None is kept
-    /// while the target works.
+    /// `reactor`, one thread for all; `hybrid[:N]`, a thread for each busy connection, N at most. No thread
+    /// is occupied while the target works.
     #[arg(long, value_name = "MODE", default_value = "thread-per-connection")]
     concurrency: ServerConcurrency,
-    /// End when standard input does, as when the process that started this one is gone.
+    /// End when standard input ends, as it does when the parent process is gone.
     #[arg(long, hide = true)]
     with_parent: bool,
 }
@@ -111,22 +113,22 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         ..BridgeOptions::default()
     };
     let bridge = Bridge::new(&orb, options).map_err(Failure::new)?;
-    let mut told = String::new();
+    let mut published = String::new();
     let mut references = Vec::new();
     for target in &arguments.targets {
         let (key, reference) = publish(&orb, &bridge, target)?;
-        let _ = writeln!(told, "{key} {}", reference.to_ior_string());
+        let _ = writeln!(published, "{key} {}", reference.to_ior_string());
         references.push(reference.to_ior_string());
     }
     if let Some((host, port)) = &arguments.to {
         bridge.pass_others_to(host, *port);
     }
-    // Held until everything is there, so that no client is told that a target is unknown.
+    // Requests are held until every target is published. No client may hear that a target is unknown.
     orb.root_poa().manager().activate().map_err(Failure::new)?;
     if let Some(path) = &arguments.ior_file {
         serving::write_whole(path, &references.join("\n"))?;
     }
-    announce(&orb, &told);
+    announce(&orb, &published);
     serving::wait_for_end(&mut signals, arguments.with_parent);
     orb.shutdown(true).map_err(Failure::new)?;
     if let Some(trace) = trace {
@@ -135,14 +137,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-fn announce(orb: &Orb, told: &str) {
-    output::announce(format_args!("{told}ready {}", orb.published_addresses().join(", ")));
+fn announce(orb: &Orb, published: &str) {
+    output::announce(format_args!("{published}ready {}", orb.published_addresses().join(", ")));
 }
 
-/// Publishes one target; its key as people write it, and the reference.
+/// Publishes one target. Returns its key in readable form, and the reference.
 fn publish(orb: &Orb, bridge: &Bridge, target: &str) -> Result<(String, ObjectRef), Failure> {
     let (name, url) = match target.split_once('=') {
-        // References have colons, and names that contain one cannot be told from them.
+        // A reference contains colons, so a name must not: the two could not be told apart.
         Some((name, url)) if !name.is_empty() && !name.contains(':') => (Some(name), url),
         _ => (None, target),
     };

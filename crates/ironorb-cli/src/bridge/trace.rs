@@ -1,4 +1,5 @@
-//! What `ironorb bridge --trace` and `--stats` tell. A thread of its own prints it, so that calls do not wait.
+//! The output of `ironorb bridge --trace` and `--stats`. A thread of its own prints it, so that calls do not
+//! wait.
 
 use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,20 +12,20 @@ use serde_json::Value;
 
 use crate::output;
 
-/// Lines that may wait to be printed; more are left out, and counted.
+/// Lines that may wait to be printed. Further lines are counted and not printed.
 const LINES_MAX: usize = 4096;
 
-/// Longer values are cut.
+/// Longest value that is printed, in characters. Longer values are cut.
 const VALUE_CHARS_MAX: usize = 400;
 
-/// What is told of calls.
+/// Prints calls while they pass, and their counts at the end.
 pub(super) struct Trace {
     counts: Arc<Counts>,
     shows_counts: bool,
     lines: Option<(Lines, JoinHandle<()>)>,
 }
 
-/// Where lines to be printed go; nowhere once all have been taken.
+/// The queue of lines to print; `None` once [`Trace::end`] has closed it.
 type Lines = Arc<Mutex<Option<SyncSender<String>>>>;
 
 #[derive(Default)]
@@ -41,7 +42,7 @@ struct Counts {
 }
 
 impl Trace {
-    /// `None` when nothing is to be told.
+    /// Starts the printing thread; `None` when there is nothing to print.
     pub(super) fn start(shows_calls: bool, shows_counts: bool) -> Option<Trace> {
         if !shows_calls && !shows_counts {
             return None;
@@ -53,7 +54,7 @@ impl Trace {
         Some(Trace { counts: Arc::default(), shows_counts, lines })
     }
 
-    /// Is shown each call.
+    /// The observer that the bridge calls for each call.
     pub(super) fn observer(&self) -> Observer {
         let counts = self.counts.clone();
         let sender = self.lines.as_ref().map(|(sender, _)| sender.clone());
@@ -67,7 +68,7 @@ impl Trace {
         })
     }
 
-    /// Prints what is left.
+    /// Prints the remaining lines and the counts.
     pub(super) fn end(self) {
         if let Some((sender, printer)) = self.lines {
             drop(sender.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take());
@@ -121,7 +122,7 @@ fn print(lines: &Receiver<String>) {
     }
 }
 
-/// `0.183 ms  bank/main  deposit(100) -> 350  [4 > 8 bytes, GIOP 1.2]`
+/// One call as a line: `0.183 ms  bank/main  deposit(100) -> 350  [4 > 8 bytes, GIOP 1.2]`.
 fn line(passed: &Passed<'_>) -> String {
     let time = passed.time.as_secs_f64() * 1e3;
     let key = passed.key.escape_ascii();
@@ -143,10 +144,10 @@ fn line(passed: &Passed<'_>) -> String {
         Outcome::GivenUp => " given up, its client no longer waits".to_owned(),
         Outcome::Sent => " sent".to_owned(),
     };
-    let (theirs, ours) = passed.versions;
-    let versions = match theirs == ours {
-        true => format!("GIOP 1.{}", theirs.minor()),
-        false => format!("GIOP 1.{} to 1.{}", theirs.minor(), ours.minor()),
+    let (client, target) = passed.versions;
+    let versions = match client == target {
+        true => format!("GIOP 1.{}", client.minor()),
+        false => format!("GIOP 1.{} to 1.{}", client.minor(), target.minor()),
     };
     let anew = match passed.rewritten {
         (false, false) => "",
@@ -158,7 +159,7 @@ fn line(passed: &Passed<'_>) -> String {
     )
 }
 
-/// References are long, and tell people little.
+/// Shortens references: they are long and say little to a reader.
 fn without_references(value: &Value) -> Value {
     match value {
         Value::String(text) if text.starts_with("IOR:") => Value::String(format!("{:.24}…", text)),

@@ -1,4 +1,4 @@
-//! Arguments of a call from what was typed, files and standard input.
+//! Reads the arguments of a call from the command line, files and standard input.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,14 +11,14 @@ use serde_json::{Map, Value};
 
 use crate::failure::Failure;
 
-/// An argument as it can be had.
+/// An argument, as far as it can be converted.
 pub(super) enum Argument {
     Any(Any),
-    /// Of a type that is known here and not to the ORB, as derived valuetypes are.
+    /// JSON of a type that this command knows and the ORB does not, such as a derived valuetype.
     Json(json::Argument),
 }
 
-/// The arguments with the places of their parameters.
+/// Reads the arguments, each with its parameter's index.
 pub(super) fn read(
     operation: &OperationDescription,
     texts: &[&str],
@@ -32,7 +32,7 @@ pub(super) fn read(
     reading.all(texts).map_err(|failure| failure.with_help(signature(operation)))
 }
 
-/// A skeleton of all arguments by name, to be filled in.
+/// A skeleton of all arguments by name, for the user to fill in.
 pub(super) fn template(operation: &OperationDescription) -> Result<Value, Failure> {
     let arguments = operation.sent().map(|(_, parameter)| {
         let value = json::template(&parameter.type_code).map_err(|e| not_possible(parameter, &e))?;
@@ -53,11 +53,11 @@ struct Reading<'a> {
     operation: &'a OperationDescription,
     known: &'a Interfaces,
     orb: &'a Orb,
-    /// Those that are sent, with their places among all.
+    /// The parameters that are sent, each with its index among all parameters.
     parameters: Vec<(usize, &'a Parameter)>,
-    /// Whether numbers that JSON's do not hold exactly are for types that do.
+    /// Whether numbers are kept as their digits, for types that hold more than a JSON number.
     keeps_digits: bool,
-    /// Whether what is left out has its default.
+    /// Whether arguments that are left out get their default.
     fills: bool,
 }
 
@@ -92,7 +92,7 @@ impl Reading<'_> {
         place_and_text.map(|((index, parameter), text)| Ok((*index, self.one(parameter, text)?))).collect()
     }
 
-    /// What a lone argument says, if that may be all arguments by name.
+    /// The JSON of a lone argument, if it may be an object with all arguments by name.
     fn whole(&self, text: &str) -> Result<Option<Value>, Failure> {
         match load(text)? {
             Some(loaded) => self.json(&loaded).map(Some).map_err(|e| not_json(text, &e)),
@@ -127,7 +127,8 @@ impl Reading<'_> {
             None => self.typed(parameter, text)?,
         };
         let read = self.value(parameter, &value);
-        // The only argument by its name: what cannot be the argument itself may still be this.
+        // An operation with one argument: a value that is not the argument itself may be an object with the
+        // argument by name.
         if let (Err(_), [_], Value::Object(map)) = (&read, &self.parameters[..], &value)
             && let Some(inner) = map.get(&parameter.name).filter(|_| map.len() == 1)
         {
@@ -136,8 +137,8 @@ impl Reading<'_> {
         read
     }
 
-    /// A value on the command line. Numbers of types that JSON's need not hold stay as they were typed. A word that is no JSON
-    /// is a text, and where a text is expected so is everything but a JSON text.
+    /// A value on the command line. Numbers of types that JSON numbers cannot hold keep their digits. A word
+    /// that is not JSON is a text. Where a text is expected, everything but a JSON text is one.
     fn typed(&self, parameter: &Parameter, text: &str) -> Result<Value, Failure> {
         let kind = parameter.type_code.resolved().kind();
         let is_integer = matches!(
@@ -156,7 +157,7 @@ impl Reading<'_> {
         }
         match self.json(text) {
             Ok(Value::Number(_)) if kind == TcKind::LongDouble => Ok(Value::from(text.trim())),
-            // A whole number too large for JSON's: what it is not is told with all its digits.
+            // A whole number that JSON numbers cannot hold: an error message about it shows all its digits.
             Ok(Value::Number(number)) if is_integer && number.is_f64() && is_whole(text.trim()) => {
                 Ok(Value::from(text.trim()))
             }
@@ -164,13 +165,13 @@ impl Reading<'_> {
             Err(e) if text.trim_start().starts_with(['{', '[', '"']) => {
                 Err(Failure::usage(format!("the argument `{}` is not JSON: {e}", parameter.name)))
             }
-            // An enumerator, a reference, a type; whatever it is not is told as for other values.
+            // An enumerator, a reference or a type code. The conversion reports a word that is none of these.
             Err(_) => Ok(Value::from(text)),
         }
     }
 
-    /// A value from a file or standard input: JSON, or the same without quotes that may be typed; the end of its last line
-    /// does not count.
+    /// A value from a file or standard input: JSON, or a text without quotes as on the command line. The end
+    /// of the last line is not part of the text.
     fn read_from(&self, parameter: &Parameter, loaded: &str, named: &str) -> Result<Value, Failure> {
         let line = loaded.strip_suffix('\n').map_or(loaded, |text| text.strip_suffix('\r').unwrap_or(text));
         let kind = parameter.type_code.resolved().kind();
@@ -179,7 +180,7 @@ impl Reading<'_> {
             TcKind::Enum | TcKind::LongDouble | TcKind::TypeCode | TcKind::ObjRef | TcKind::AbstractInterface
         );
         match self.json(loaded) {
-            // All arguments by name, of which there is one.
+            // All arguments by name, where there is one argument.
             Ok(Value::Object(map)) if map.len() == 1 && map.contains_key(&parameter.name) => {
                 Ok(Value::Object(map))
             }
@@ -214,7 +215,7 @@ impl Reading<'_> {
     }
 }
 
-/// Whether there are `long double`s inside, and nothing that takes numbers as JSON has them.
+/// Whether the parameters contain a `long double`, and no type that takes numbers as JSON has them.
 fn wants_digits(parameters: &[(usize, &Parameter)]) -> bool {
     let mut walk = TypeWalk::default();
     parameters.iter().for_each(|(_, parameter)| walk.add(&parameter.type_code, ()));
@@ -229,7 +230,7 @@ fn wants_digits(parameters: &[(usize, &Parameter)]) -> bool {
     wants
 }
 
-/// JSON with its numbers as texts where a `double` might not keep what they say.
+/// JSON in which each number that a `double` might not hold exactly is a text.
 fn with_digits(json: &str) -> String {
     let mut made = String::with_capacity(json.len());
     let mut rest = json;
@@ -253,7 +254,7 @@ fn with_digits(json: &str) -> String {
     made
 }
 
-/// The length of the text with which JSON begins.
+/// The length in bytes of the string with which the JSON begins.
 fn string_length(json: &str) -> usize {
     let mut escaped = true; // the quote that opens it
     let end = json.bytes().position(|b| {
@@ -264,7 +265,7 @@ fn string_length(json: &str) -> usize {
     end.map_or(json.len(), |end| end + 1)
 }
 
-/// Whether it is a number of which a `double` keeps only a part.
+/// Whether a number has more digits or a larger exponent than a `double` keeps.
 fn is_beyond_double(token: &str) -> bool {
     const DIGITS_KEPT: usize = 15;
     let is_number = token.starts_with(|c: char| c == '-' || c.is_ascii_digit());
@@ -278,7 +279,7 @@ fn is_beyond_double(token: &str) -> bool {
     digits > DIGITS_KEPT || (digits > 0 && !double.is_normal())
 }
 
-/// Types whose values are written as texts.
+/// Whether JSON values of this kind are texts.
 fn is_text(kind: TcKind) -> bool {
     matches!(kind, TcKind::String | TcKind::WString | TcKind::Char | TcKind::WChar | TcKind::Fixed)
 }
@@ -287,7 +288,7 @@ fn is_whole(number: &str) -> bool {
     number.strip_prefix('-').unwrap_or(number).bytes().all(|b| b.is_ascii_digit())
 }
 
-/// What an argument names with `@FILE` or `-`; `None` for one that stands for itself.
+/// Reads what `@FILE` or `-` names; `None` for an argument that is itself the value.
 fn load(text: &str) -> Result<Option<String>, Failure> {
     let read = match text.strip_prefix('@') {
         Some(path) => File::open(path).and_then(limited),
@@ -314,8 +315,8 @@ fn shown(text: &str) -> &str {
     text.strip_prefix('@').unwrap_or("standard input")
 }
 
-/// Longest JSON that is read for one argument, in bytes: a few for each byte of the largest message. Default and only
-/// value.
+/// Longest JSON that is read for one argument, in bytes: a few bytes for each byte of the largest message.
+/// Default and only value.
 const ARGUMENT_BYTES_MAX: u64 = 512 << 20;
 
 #[cfg(test)]

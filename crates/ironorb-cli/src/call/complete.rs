@@ -1,6 +1,6 @@
-//! What shells offer for the operation of a call.
+//! Completes the operation of a call for shells.
 //!
-//! Nothing is printed when something goes wrong: a shell does not show what completion says, and waits for it.
+//! A failure prints nothing: the shell waits for completion and does not show its messages.
 
 use std::sync::mpsc;
 use std::thread;
@@ -13,8 +13,9 @@ use super::{Arguments, operation};
 use crate::failure::Failure;
 use crate::output;
 
-/// How long a shell waits at most: files may be slow to read, and servers may not be there. Default and only value.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long a shell waits at most: files may be slow to read, and servers may not answer. Default and only
+/// value.
+const COMPLETION_TIMEOUT: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Args)]
 pub(crate) struct CompleteArguments {
@@ -22,15 +23,15 @@ pub(crate) struct CompleteArguments {
     line: String,
 }
 
-/// Prints the operations that the line could go on with, one a line: attributes by their names, and with `=` where they
-/// can be set.
+/// Prints the operations with which the command line could continue, one on each line. An attribute is
+/// printed by its name, and with `=` if it can be set.
 pub(crate) fn complete(arguments: CompleteArguments) -> Result<(), Failure> {
     let (names, found) = mpsc::channel();
-    // Left alone when it takes too long; it ends with the process.
+    // The thread is abandoned when it takes too long. It ends with the process.
     thread::spawn(move || {
         let _ = names.send(offered(&arguments.line));
     });
-    let names = found.recv_timeout(PATIENCE).ok().flatten().unwrap_or_default();
+    let names = found.recv_timeout(COMPLETION_TIMEOUT).ok().flatten().unwrap_or_default();
     let lines: String = names.iter().map(|name| format!("{name}\n")).collect();
     output::text(lines)
 }
@@ -49,7 +50,8 @@ fn offered(line: &str) -> Option<Vec<String>> {
     }
     words.remove(0); // in the place of it stands `call`
     let orb = Orb::builder().arguments(&mut words);
-    // With one word more than the object this is refused, and so is an option that still wants its value.
+    // The parser refuses this word if the line has more words than the object, or ends with an option that
+    // needs a value.
     words.push("--list".to_owned());
     let typed = Typed::try_parse_from(words).ok()?;
     let names = typed.call.names(orb)?;
@@ -59,7 +61,8 @@ fn offered(line: &str) -> Option<Vec<String>> {
 impl Arguments {
     fn names(&self, orb: OrbBuilder) -> Option<Vec<String>> {
         let mut known = self.sources.read().ok()?;
-        let builder = orb.no_endpoint().call_timeout(Some(PATIENCE)).connect_timeout(PATIENCE);
+        let builder =
+            orb.no_endpoint().call_timeout(Some(COMPLETION_TIMEOUT)).connect_timeout(COMPLETION_TIMEOUT);
         let orb = builder.build().ok()?;
         self.sources.add_repository(&mut known, &orb).ok()?;
         let object = orb.string_to_object(&self.reference).ok()?;
@@ -75,8 +78,8 @@ impl Arguments {
     }
 }
 
-/// A command line in words, as shells split it, the last perhaps still empty. Variables and commands in it stay as they
-/// are.
+/// Splits a command line into words as shells do; the last word may be empty. Variables and command
+/// substitutions stay as they are.
 fn split(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut within = None;

@@ -9,8 +9,8 @@ use ironorb_dynamic::{Interfaces, declaration, definition};
 
 use crate::failure::Failure;
 
-/// The definition of a type, by its repository id, its scoped name or the end of it. What IDL and repositories know comes
-/// first, then what the object's interface uses, which `interface` tells.
+/// The definition of a type, by its repository id, its scoped name or the end of that name. IDL files and
+/// repositories come first, then the types that the object's interface uses, which `interface` returns.
 pub(super) fn describe(
     name: &str,
     known: &Interfaces,
@@ -21,7 +21,7 @@ pub(super) fn describe(
     }
     let interface = match interface() {
         Ok(interface) => Some(interface),
-        // The type may be known although the object's interface is not.
+        // The type may be known although the object's interface is unknown.
         Err(failure) if known.type_codes().next().is_none() => return Err(failure),
         Err(_) => None,
     };
@@ -59,14 +59,14 @@ fn with_id(id: &str, text: &str) -> String {
     format!("// {id}\n{text}")
 }
 
-/// Whether a scoped name, `Bank::Entry` or the end of it, means the type with this id and name.
+/// Whether a scoped name, such as `Bank::Entry` or its end, means the type with this id and name.
 fn is_called(id: &str, own: &str, name: &str) -> bool {
     let name = name.trim_start_matches("::");
     let path = id.split(':').nth(1).unwrap_or_default().replace('/', "::");
     own == name || path == name || path.ends_with(&format!("::{name}"))
 }
 
-/// All types with ids that the operations of an interface use, at any depth.
+/// All types with repository ids that the operations of an interface use, at any depth.
 fn used_by(interface: &InterfaceDescription) -> Vec<TypeCode> {
     let mut walk = TypeWalk::default();
     for operation in &interface.operations {
@@ -104,5 +104,5 @@ fn unknown(name: &str, types: &[TypeCode]) -> Failure {
     }
 }
 
-/// Types that are looked at in one interface. Default and only value.
+/// Types that are examined in one interface. Default and only value.
 const STEPS_MAX: usize = 1 << 16;

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::naming::address_of;
 use crate::reference::is_misspelt;
 
-/// Why a reference is none.
+/// Why the text on the command line is not a usable reference.
 pub(crate) fn reference(typed: &str, e: &SystemException) -> Failure {
     let failure = with_parts(Failure::new("the reference leads to no object"), e, false);
     let failure = if is_misspelt(typed, e) { failure.of_usage() } else { failure };
@@ -20,22 +20,22 @@ pub(crate) fn reference(typed: &str, e: &SystemException) -> Failure {
     }
 }
 
-/// What failed, why, whether it may be done again, and what to try.
+/// What failed, why, whether calling again is safe, and what to try.
 pub(crate) fn system(what: &str, object: &ObjectRef, e: &SystemException) -> Failure {
     Explanation { what, object, operation: None, verbose: false }.of(e)
 }
 
-/// What is known about a call that failed.
+/// What is known about a failed call.
 pub(super) struct Explanation<'a> {
     pub(super) what: &'a str,
     pub(super) object: &'a ObjectRef,
     pub(super) operation: Option<&'a str>,
-    /// Whether all of the server's words are shown.
+    /// Whether every line of the server's detail is shown.
     pub(super) verbose: bool,
 }
 
 impl Explanation<'_> {
-    /// What failed, why, whether it may be done again, and what to try.
+    /// What failed, why, whether calling again is safe, and what to try.
     pub(super) fn of(&self, e: &SystemException) -> Failure {
         let failure = with_parts(Failure::new(self.what), e, self.verbose);
         match advice(e, &address_of(self.object), self.operation) {
@@ -45,7 +45,7 @@ impl Explanation<'_> {
     }
 }
 
-/// What to try, if that can be told.
+/// What to try, where the exception suggests something.
 fn advice(e: &SystemException, at: &str, operation: Option<&str>) -> Option<String> {
     use SystemExceptionKind as Kind;
     let is_of_every_object = operation.is_some_and(|name| operation::of_every_object(name).is_some());
@@ -111,18 +111,18 @@ fn with_parts(failure: Failure, e: &SystemException, verbose: bool) -> Failure {
     failure.with_body(lines)
 }
 
-/// Writes what is known in words. A server in Java may send its stack of calls: the first line tells most, and the others
-/// follow where all is asked for.
+/// Appends the exception's detail. A server in Java may send its stack trace: its first line says most. The
+/// other lines are shown with `verbose`.
 fn push_detail(lines: &mut String, detail: &str, verbose: bool) {
-    let (ours, theirs) = match detail.split_once(SAYS) {
-        Some((before, theirs)) => (format!("{before}{SAYS}"), theirs),
+    let (prefix, server_text) = match detail.split_once(SAYS) {
+        Some((before, after)) => (format!("{before}{SAYS}"), after),
         None => (String::new(), detail),
     };
-    // A rule around the stack says nothing.
-    let is_told = |line: &&str| !line.is_empty() && !line.starts_with("-----");
-    let mut told = theirs.lines().map(str::trim_end).filter(is_told);
-    lines.push_str(&format!("  detail: {ours}{}\n", told.next().unwrap_or_default()));
-    let rest: Vec<&str> = told.collect();
+    // The ruler lines around a stack trace carry no information.
+    let is_informative = |line: &&str| !line.is_empty() && !line.starts_with("-----");
+    let mut shown = server_text.lines().map(str::trim_end).filter(is_informative);
+    lines.push_str(&format!("  detail: {prefix}{}\n", shown.next().unwrap_or_default()));
+    let rest: Vec<&str> = shown.collect();
     if verbose {
         rest.iter().for_each(|line| lines.push_str(&format!("    {line}\n")));
     } else if !rest.is_empty() {
@@ -131,7 +131,7 @@ fn push_detail(lines: &mut String, detail: &str, verbose: bool) {
     }
 }
 
-/// What the ORB puts before the words of a server.
+/// What the ORB puts before the text that a server sent.
 const SAYS: &str = "the server says: ";
 
 fn minor(e: &SystemException) -> String {
@@ -149,7 +149,7 @@ fn minor(e: &SystemException) -> String {
     }
 }
 
-/// Vendor ids that the OMG has given out.
+/// Names of vendors by the ids that the OMG has assigned.
 fn vendor_name(vmcid: u32) -> Option<&'static str> {
     Some(match vmcid {
         0x4154_0000 => "omniORB",

@@ -1,6 +1,6 @@
 //! `ironorb call`: calls any operation of any object, with JSON for arguments and results.
 //!
-//! Nothing here knows a type before the command runs: all come from IDL files, an interface repository or the object.
+//! The command knows no type in advance: types come from IDL files, an interface repository or the object.
 
 mod arguments;
 mod complete;
@@ -32,9 +32,9 @@ use sources::Sources;
 /// Call any operation of any CORBA object, with JSON for arguments and results.
 ///
 /// Types come from IDL files (--idl), from an interface repository (--ifr, or the initial reference
-/// InterfaceRepository), or from the object itself, if its server can describe it. A result is printed as JSON, with out and
-/// inout parameters as {"result": …, "out": {…}}. A user exception is told on standard error, as JSON too, and the exit
-/// code is 1.
+/// InterfaceRepository), or from the object itself, if its server can describe it. The result is printed as
+/// JSON, together with out and inout parameters as {"result": …, "out": {…}}. A user exception is printed as
+/// JSON on standard error, and the exit code is 1.
 ///
 /// Options of the ORB, such as -ORBgiopVersion 1.1, may stand anywhere before `--`.
 #[derive(Debug, Args)]
@@ -53,13 +53,13 @@ pub(crate) struct Arguments {
     /// The object: `IOR:…`, `corbaloc:…`, `corbaname:…`, or `file:PATH` of a file with one of these.
     #[arg(value_name = "REF")]
     reference: String,
-    /// The operation; or an attribute, whose value is printed, and set by `NAME=VALUE`. Every object has `_is_a`,
-    /// `_non_existent`, `_repository_id`, `_interface` and `_component`, which need no IDL.
+    /// The operation, or an attribute: its name prints the value, `NAME=VALUE` sets it. Every object has
+    /// `_is_a`, `_non_existent`, `_repository_id`, `_interface` and `_component`, which need no IDL.
     #[arg(required_unless_present_any = ["list", "describe"])]
     operation: Option<String>,
-    /// The arguments as JSON: one for each in and inout parameter in order, or one object with all of them by name.
-    /// `@FILE` reads one from a file, `-` from standard input. Texts, enumerators and references need no quotes, there too:
-    /// a text is the whole file, without the end of its last line.
+    /// The arguments as JSON: one for each in and inout parameter in order, or one object with all of them by
+    /// name. `@FILE` reads one from a file, `-` from standard input. Texts, enumerators and references need
+    /// no quotes, in files too: a text is the whole file, without the end of its last line.
     #[arg(allow_negative_numbers = true)]
     arguments: Vec<String>,
     #[command(flatten)]
@@ -70,30 +70,33 @@ pub(crate) struct Arguments {
     /// List the operations and attributes of the object's interface instead.
     #[arg(long, conflicts_with_all = ["operation", "time"])]
     list: bool,
-    /// Print the definition of a type as IDL instead: by its scoped name, the end of it, or its repository id.
+    /// Print the definition of a type as IDL instead. TYPE is the scoped name, the end of it, or the
+    /// repository id.
     #[arg(long, value_name = "TYPE", conflicts_with_all = ["operation", "time", "list"])]
     describe: Option<String>,
     /// Print a JSON skeleton of the operation's arguments instead of calling: an object with all of them by name.
     #[arg(long, conflicts_with_all = ["arguments", "time", "list", "describe"])]
     template: bool,
-    /// Give members and arguments that are left out their default: 0, empty, false, nil, the first enumerator.
+    /// Give members and arguments that are left out their default: 0, empty, false, nil or the first
+    /// enumerator.
     #[arg(long)]
     fill: bool,
-    /// Call so many times, with the same arguments, and tell on standard error how long a call took.
+    /// Call N times with the same arguments, and print on standard error how long a call took.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=timing::CALLS_MAX))]
     time: Option<u32>,
-    /// How long one call may take, in seconds; fractions are taken.
+    /// How long one call may take, in seconds. Fractions are allowed.
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     timeout: Duration,
     /// Print JSON on one line.
     #[arg(long)]
     compact: bool,
-    /// Print all that the server says about an exception, such as its stack of calls, and not only the first line.
+    /// Print every line of an exception's detail, such as the server's stack trace. The default is the first
+    /// line.
     #[arg(short, long)]
     verbose: bool,
 }
 
-/// Takes the `-ORB…` options out of the command line of `call`, which only the ORB understands.
+/// Takes the `-ORB…` options out of the command line of `call`: only the ORB understands them.
 pub(crate) fn take_orb_options(command_line: Vec<OsString>) -> (Vec<OsString>, OrbBuilder) {
     let builder = Orb::builder();
     if command_line.get(1).is_none_or(|command| command != "call") {
@@ -106,7 +109,7 @@ pub(crate) fn take_orb_options(command_line: Vec<OsString>) -> (Vec<OsString>, O
             let builder = builder.arguments(&mut texts);
             (texts.into_iter().map(OsString::from).collect(), builder)
         }
-        // The parser refuses what is not Unicode.
+        // The parser reports arguments that are not Unicode.
         None => (command_line, builder),
     }
 }
@@ -146,7 +149,7 @@ pub(crate) fn run(arguments: &Arguments, orb: OrbBuilder) -> Result<(), Failure>
         }
         .map_err(Failure::new)?;
     }
-    let told = outcome::Telling {
+    let printer = outcome::ResultPrinter {
         operation: &operation,
         name: operation::plain(&operation.name),
         known: &known,
@@ -158,14 +161,14 @@ pub(crate) fn run(arguments: &Arguments, orb: OrbBuilder) -> Result<(), Failure>
         Some(calls) => timing::repeat(&mut request, calls),
     };
     match done {
-        Ok(results) => told.results(&results),
-        Err(error) => Err(told.error(&error, &object)),
+        Ok(results) => printer.results(&results),
+        Err(error) => Err(printer.error(&error, &object)),
     }
 }
 
 impl Arguments {
-    /// What was given for an operation's `context` clause. A property that no clause names is refused, as it would not be
-    /// sent.
+    /// The properties for the operation's `context` clause. A property that no clause names is refused,
+    /// because it would not be sent.
     fn context_for(&self, operation: &OperationDescription) -> Result<Option<Context>, Failure> {
         if self.context.is_empty() {
             return Ok(None);

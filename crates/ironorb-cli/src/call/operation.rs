@@ -1,4 +1,4 @@
-//! Which operation is meant by what was typed.
+//! Finds the operation that the command line means.
 
 use std::sync::Arc;
 
@@ -8,15 +8,15 @@ use ironorb_dynamic::Interfaces;
 
 use crate::failure::Failure;
 
-/// What is to be called.
+/// The operation to call.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) operation: Arc<OperationDescription>,
-    /// What an attribute is to be set to.
+    /// The value to set an attribute to.
     pub(super) value: Option<String>,
 }
 
-/// What every object answers (CORBA 3.3 part 2, 9.4.2.1).
+/// The operations of every object (CORBA 3.3 part 2, 9.4.2.1).
 pub(super) fn of_every_object(typed: &str) -> Option<Found> {
     let operation = OperationDescription::new(typed);
     let operation = match typed {
@@ -31,7 +31,7 @@ pub(super) fn of_every_object(typed: &str) -> Option<Found> {
     Some(Found { operation: Arc::new(operation), value: None })
 }
 
-/// An operation by its name, an attribute by its name, or `attribute=value`.
+/// Finds an operation by its name, or an attribute by its name or `attribute=value`.
 pub(super) fn find(interface: &InterfaceDescription, typed: &str) -> Result<Found, Failure> {
     if let Some(operation) = interface.find(typed) {
         return Ok(Found { operation: operation.clone(), value: None });
@@ -56,7 +56,7 @@ pub(super) fn find(interface: &InterfaceDescription, typed: &str) -> Result<Foun
     })
 }
 
-/// An interface by its repository id, its scoped name, or the end of it.
+/// Finds an interface by its repository id, its scoped name, or the end of that name.
 pub(crate) fn interface_named(known: &Interfaces, name: &str) -> Result<Arc<InterfaceDescription>, Failure> {
     if let Some(interface) = known.id_of(name).or(Some(name)).and_then(|id| known.interface(id)) {
         return Ok(interface);
@@ -88,12 +88,12 @@ fn from_repository(known: &Interfaces, name: &str) -> Result<Option<Arc<Interfac
     id.map_or(Ok(None), |id| known.fetch_interface(&id).map_err(cannot))
 }
 
-/// An operation's name, or that of the attribute behind which it is.
+/// The name of an operation, or of the attribute that the operation gets or sets.
 pub(super) fn plain(name: &str) -> &str {
     name.strip_prefix("_get_").or_else(|| name.strip_prefix("_set_")).unwrap_or(name)
 }
 
-/// The name that was typed with few mistakes.
+/// The name that the user most likely mistyped.
 fn likely<'a>(interface: &'a InterfaceDescription, typed: &str) -> Option<&'a str> {
     let typed = typed.to_lowercase();
     let mistakes = |name: &str| strsim::damerau_levenshtein(&name.to_lowercase(), &typed);

@@ -1,4 +1,4 @@
-//! What a call has brought, as JSON and in words.
+//! The outcome of a call, as JSON and in words.
 
 use ironorb::dynamic::{DynamicError, OperationDescription, Results};
 use ironorb::{Any, ObjectRef};
@@ -9,26 +9,27 @@ use super::explain;
 use crate::failure::Failure;
 use crate::output;
 
-pub(super) struct Telling<'a> {
+/// Prints results and explains failures of one call.
+pub(super) struct ResultPrinter<'a> {
     pub(super) operation: &'a OperationDescription,
-    /// What people call it.
+    /// The operation's name as the user writes it.
     pub(super) name: &'a str,
     pub(super) known: &'a Interfaces,
     pub(super) compact: bool,
-    /// Whether all of the server's words about an exception are shown.
+    /// Whether every line of an exception's detail is shown.
     pub(super) verbose: bool,
 }
 
-impl Telling<'_> {
-    /// The result alone, or beside what came back in parameters; `null` for nothing.
+impl ResultPrinter<'_> {
+    /// Prints the result, with the out parameters beside it if there are any; `null` if there is nothing.
     pub(super) fn results(&self, results: &Results) -> Result<(), Failure> {
-        // Not by way of `any`s, into which values go only as what their ORB knows of them, perhaps cut short; but these say
-        // what is wrong.
+        // First the conversion without `any`s: the ORB puts only what it knows of a value into an `any`, and
+        // may cut it. The conversion by `any`s comes second, because its errors name what is wrong.
         let (result, out) = match self.without_anys(results) {
-            Some(told) => told,
+            Some(printed) => printed,
             None => self.by_anys(results)?,
         };
-        let told = if out.is_empty() {
+        let printed = if out.is_empty() {
             result
         } else {
             let mut whole = Map::new();
@@ -38,7 +39,7 @@ impl Telling<'_> {
             whole.insert("out".to_owned(), Value::Object(out));
             Value::Object(whole)
         };
-        output::line(self.text(&told))
+        output::line(self.text(&printed))
     }
 
     fn by_anys(&self, results: &Results) -> Result<(Value, Map<String, Value>), Failure> {
@@ -52,13 +53,13 @@ impl Telling<'_> {
     }
 
     fn without_anys(&self, results: &Results) -> Option<(Value, Map<String, Value>)> {
-        let mut told = json::results_to_json(results, self.known).ok()?.into_iter();
-        let result = if self.operation.has_result() { told.next()? } else { Value::Null };
+        let mut printed = json::results_to_json(results, self.known).ok()?.into_iter();
+        let result = if self.operation.has_result() { printed.next()? } else { Value::Null };
         let names = self.operation.returned().map(|(_, parameter)| parameter.name.clone());
-        Some((result, names.zip(told).collect()))
+        Some((result, names.zip(printed).collect()))
     }
 
-    /// Why there are no results.
+    /// Why the call returned no results.
     pub(super) fn error(&self, error: &DynamicError, object: &ObjectRef) -> Failure {
         match error {
             DynamicError::User(exception) => self.exception(exception),
@@ -77,7 +78,7 @@ impl Telling<'_> {
         let failure = Failure::new(format!("`{}` raised {name}", self.name));
         let members = match json::to_json_with(exception, self.known) {
             Ok(members) => members,
-            Err(e) => return failure.with_body(format!("  {id}, whose members cannot be told: {e}")),
+            Err(e) => return failure.with_body(format!("  {id}, whose members cannot be printed: {e}")),
         };
         let mut whole = Map::new();
         whole.insert("exception".to_owned(), Value::from(id));
@@ -87,11 +88,11 @@ impl Telling<'_> {
 
     fn value(&self, what: &str, value: &Any) -> Result<Value, Failure> {
         json::to_json_with(value, self.known).map_err(|e| {
-            Failure::new(format!("`{}` was carried out, but {what} cannot be told: {e}", self.name))
+            Failure::new(format!("`{}` was carried out, but {what} cannot be printed: {e}", self.name))
         })
     }
 
-    /// The alternate form is the one on several lines.
+    /// JSON as text. The alternate form has several lines.
     fn text(&self, value: &Value) -> String {
         if self.compact { format!("{value}") } else { format!("{value:#}") }
     }

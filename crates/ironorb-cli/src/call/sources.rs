@@ -1,4 +1,4 @@
-//! Where the types of a call come from.
+//! Where a call gets its types from.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,17 +14,17 @@ use crate::{definitions, idl};
 
 #[derive(Debug, Args)]
 pub(crate) struct Sources {
-    /// A file that has the object's interface, or one of its bases; may be given several times.
+    /// An IDL file that has the object's interface, or one of its bases. May be given several times.
     #[arg(long, value_name = "FILE")]
     idl: Vec<PathBuf>,
     #[command(flatten)]
     settings: idl::Settings,
-    /// An interface repository that has the object's interface: a corbaloc, corbaname or IOR, or just HOST[:PORT] of
-    /// `ironorb ifr serve`. Default: the initial reference InterfaceRepository, if there is one, and what the object itself
-    /// tells.
+    /// An interface repository that has the object's interface: a corbaloc, corbaname or IOR, or just
+    /// HOST[:PORT] of `ironorb ifr serve`. Default: the initial reference InterfaceRepository, if there is
+    /// one, and the object's own description.
     #[arg(long, value_name = "URL")]
     ifr: Option<String>,
-    /// Take the object to have this interface, by its name or repository id, without asking it.
+    /// Use this interface for the object, by its name or repository id, without asking the object.
     #[arg(long, value_name = "NAME")]
     interface: Option<String>,
 }
@@ -35,7 +35,8 @@ impl Sources {
         definitions::read(&self.idl, &self.settings)
     }
 
-    /// The repository that was named, or that the ORB has. It is not called before something is not known.
+    /// Adds the repository that an option names, or else the ORB's initial reference. It is called only when
+    /// a type is not known otherwise.
     pub(super) fn add_repository(&self, known: &mut Interfaces, orb: &Orb) -> Result<(), Failure> {
         match &self.ifr {
             Some(text) => definitions::add_repository(known, orb, text)?,
@@ -91,7 +92,7 @@ impl Sources {
     }
 }
 
-/// An interface of the services that come with this command, which need no IDL file.
+/// An interface of the services in this command, which need no IDL file.
 fn standard(id: &str) -> Option<Arc<InterfaceDescription>> {
     const FILES: [(&str, &str, &str); 2] = [
         ("IDL:omg.org/CORBA/", "ir.idl", include_str!("../../../../idl/ir.idl")),
@@ -103,7 +104,7 @@ fn standard(id: &str) -> Option<Arc<InterfaceDescription>> {
     known.interface(id)
 }
 
-/// As much of a reference as tells which was typed.
+/// The beginning of a reference, long enough to recognize it.
 fn shortened(text: &str) -> String {
     const CHARS_MAX: usize = 60;
     match text.char_indices().nth(CHARS_MAX) {

@@ -6,10 +6,11 @@ use ironorb::dynamic::{DynamicError, Request, Results};
 
 use crate::output;
 
-/// Most calls that are timed at once: their times are kept. Worst case 16 MB.
+/// Most calls that one command times. It keeps their durations: 16 MB at worst.
 pub(super) const CALLS_MAX: i64 = 1_000_000;
 
-/// Calls so many times, at least once, and tells how long that took. Ends with the first call that fails.
+/// Calls `calls` times, at least once, and prints how long the calls took. Ends with the first call that
+/// fails.
 pub(super) fn repeat(request: &mut Request<'_>, calls: u32) -> Result<Results, DynamicError> {
     let mut times = Vec::with_capacity(calls as usize);
     loop {
@@ -23,12 +24,12 @@ pub(super) fn repeat(request: &mut Request<'_>, calls: u32) -> Result<Results, D
     }
 }
 
-/// The first call is told apart: it may have connected.
+/// A summary of the durations. The first call is shown apart, because it may include connecting.
 fn summary(mut times: Vec<Duration>) -> String {
     let first = times[0];
     let count = times.len();
     times.sort_unstable();
-    // The nearest rank: the smallest time that so many calls in a hundred did not exceed.
+    // The nearest rank: the smallest duration that this percentage of the calls did not exceed.
     let percentile = |percent: usize| shown(times[(count * percent).div_ceil(100).max(1) - 1]);
     let plural = if count == 1 { "" } else { "s" };
     format!(

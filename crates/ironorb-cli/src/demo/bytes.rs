@@ -1,5 +1,5 @@
-//! How many bytes a call is on the wire: counted by a relay between client and server, so that the plain socket carries
-//! what is really sent.
+//! Counts the bytes of a call on the wire with a relay between client and server. The plain socket then sends
+//! as many.
 
 use ironorb::{Orb, TypedRef as _};
 use ironorb_baseline::raw::Exchange;
@@ -9,7 +9,7 @@ use super::idl::demo::SensorRef;
 use super::measure::Row;
 use crate::failure::Failure;
 
-/// Makes the calls of one sample by way of a relay, after a first one that brings the connection up.
+/// Makes the calls of one sample through a relay, after a first sample that opens the connection.
 pub(super) fn of(row: &Row, sensor: &SensorRef) -> Result<Exchange, Failure> {
     let relay = Relay::to(sensor.object()).map_err(Failure::new)?;
     let orb = Orb::builder().no_endpoint().build().map_err(Failure::new)?;

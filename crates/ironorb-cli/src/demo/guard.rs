@@ -1,4 +1,4 @@
-//! Sees to it that nothing of the demo is left behind, also when it is interrupted or stands still.
+//! Removes everything that the demo leaves behind, also when it is interrupted or hangs.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,13 +10,14 @@ use tempfile::TempDir;
 use crate::failure::Failure;
 use crate::output;
 
-/// Holds the temporary folder. The other processes end by themselves when this one has.
+/// Holds the temporary folder. The other processes end by themselves when this process ends.
 pub(super) struct Guard {
     folder: TempDir,
 }
 
 impl Guard {
-    /// From now on a signal, or `limit` passing, ends the process with the folder gone.
+    /// Starts the guard: from now on a signal, or the end of `limit`, removes the folder and ends the
+    /// process.
     pub(super) fn new(limit: Duration) -> Result<Guard, Failure> {
         let folder = tempfile::Builder::new()
             .prefix("ironorb-demo-")
@@ -26,7 +27,7 @@ impl Guard {
             .map_err(|e| Failure::new(format!("cannot wait for signals: {e}")))?;
         let path = folder.path().to_owned();
         let path_too = path.clone();
-        // Both threads end with the process only, which is soon.
+        // Both threads live until the process ends, which is soon.
         std::thread::spawn(move || {
             if let Some(signal) = signals.forever().next() {
                 end(&path, &format!("interrupted by signal {signal}"), 128 + signal);

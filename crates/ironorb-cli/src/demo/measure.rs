@@ -1,4 +1,4 @@
-//! The calls of the demo, and what they cost beside a plain socket.
+//! The calls of the demo, and their cost beside a plain socket.
 
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
@@ -15,13 +15,13 @@ use crate::output;
 /// A kind of call.
 pub(super) struct Row {
     pub(super) name: &'static str,
-    /// Requests in one sample: more than one where a single one gives no answer to wait for.
+    /// Requests in one sample: several where a single request has no reply to wait for.
     pub(super) requests: usize,
-    /// Makes the calls of one sample and checks the answer, which it gives in words.
+    /// Makes the calls of one sample, and checks and returns the answer.
     pub(super) sample: fn(&SensorRef) -> Result<Answer, Failure>,
 }
 
-/// What a call gave; made into words outside of the time that is measured.
+/// The answer of a call. It becomes text outside of the measured time.
 pub(super) enum Answer {
     Done,
     Number(u64),
@@ -30,7 +30,7 @@ pub(super) enum Answer {
     OutOfRange(f64, f64),
 }
 
-/// Notes that are sent before the server is asked whether it has them.
+/// Oneways sent before the client asks the server for their count.
 const NOTES: usize = 99;
 const LABEL: &str = "north mast";
 
@@ -42,7 +42,7 @@ impl Row {
     };
 }
 
-/// Twoways, attributes, an exception, a sequence and oneways.
+/// The rows: twoways, attributes, an exception, a sequence and oneways.
 pub(super) const ROWS: &[Row] = &[
     Row {
         name: "ping()",
@@ -96,7 +96,7 @@ pub(super) const ROWS: &[Row] = &[
             for _ in 0..NOTES {
                 sensor.note("calm").map_err(failed("note(\"calm\")"))?;
             }
-            // On the same connection and therefore served after them.
+            // The connection is the same, so the server runs this call after them.
             Ok(Answer::Number(sensor.notes().map_err(failed("getting the attribute notes"))?))
         },
     },
@@ -115,14 +115,14 @@ impl Baseline {
     }
 }
 
-/// What a row of the report shows.
+/// One row of the report.
 pub(super) struct Measured {
     pub(super) result: String,
     calls: Summary,
     socket: Summary,
 }
 
-/// Takes calls and exchanges in turns, so that both have the same weather.
+/// Takes calls and exchanges in turns, so that both meet the same load of the machine.
 pub(super) fn compare(
     row: &Row,
     sensor: &SensorRef,
@@ -134,36 +134,36 @@ pub(super) fn compare(
         baseline.exchange()?;
         (row.sample)(sensor)?;
     }
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    let (mut calls_took, mut socket_took) = (Vec::new(), Vec::new());
     let mut last = Answer::Done;
     for _ in 0..TURNS {
         for _ in 0..each {
             let begun = Instant::now();
             baseline.exchange()?;
-            theirs.push(begun.elapsed());
+            socket_took.push(begun.elapsed());
         }
         for _ in 0..each {
             let begun = Instant::now();
             let answer = (row.sample)(sensor)?;
-            ours.push(begun.elapsed());
+            calls_took.push(begun.elapsed());
             last = answer;
         }
     }
     Ok(Measured {
         result: last.in_words(row, sensor)?,
-        calls: Summary::of(&mut ours).per(row.requests),
-        socket: Summary::of(&mut theirs).per(row.requests),
+        calls: Summary::of(&mut calls_took).per(row.requests),
+        socket: Summary::of(&mut socket_took).per(row.requests),
     })
 }
 
-/// As many threads as there are plain sockets: first these, then the calls, each all at once.
+/// Runs a thread for each plain socket: first all exchanges at once, then all calls at once.
 pub(super) fn burst(
     sensor: &SensorRef,
     raw: &[RawAddress],
     exchange: Exchange,
     each: usize,
 ) -> Result<Measured, Failure> {
-    let mut theirs = at_once(
+    let mut socket_took = at_once(
         raw,
         |address| {
             let mut baseline = Baseline::connect(*address, exchange)?;
@@ -171,9 +171,13 @@ pub(super) fn burst(
         },
         each,
     )?;
-    let mut ours =
+    let mut calls_took =
         at_once(raw, |_| Ok(move || sensor.add(1).map(drop).map_err(failed("add(1) in the burst"))), each)?;
-    Ok(Measured { result: String::new(), calls: Summary::of(&mut ours), socket: Summary::of(&mut theirs) })
+    Ok(Measured {
+        result: String::new(),
+        calls: Summary::of(&mut calls_took),
+        socket: Summary::of(&mut socket_took),
+    })
 }
 
 fn at_once<T: Sync, F: FnMut() -> Result<(), Failure>>(
@@ -185,7 +189,7 @@ fn at_once<T: Sync, F: FnMut() -> Result<(), Failure>>(
     std::thread::scope(|scope| {
         let work = |seed| {
             let prepared = prepare(seed);
-            // Also when it failed: the others wait for this thread.
+            // Waits even after a failure: the other threads wait for this thread.
             barrier.wait();
             let mut call = prepared?;
             let mut samples = Vec::with_capacity(each);
@@ -250,5 +254,5 @@ fn wrong(call: &str, got: &str) -> Failure {
     Failure::new(format!("{call} gave {got}, which is not what the server should answer"))
 }
 
-/// Many, because the scheduler changes its mind about where the processes run.
+/// Number of alternations. It is large because the scheduler moves the processes between cores.
 const TURNS: usize = 50;

@@ -1,8 +1,8 @@
 //! `ironorb demo`: what the ORB does, shown with three processes on this machine.
 //!
-//! This process is the client. The naming service and the server are this same program, started again. Every step is
-//! checked, and the first that goes wrong ends the demo with what went wrong. However it ends, the other processes and
-//! the temporary folder go too: they end when this process does.
+//! This process is the client. The naming service and the server are further runs of this program. Every step
+//! is checked, and the first failure ends the demo with a message. However the demo ends, the other processes
+//! and the temporary folder go too: the processes end when this one does.
 
 mod bytes;
 mod cores;
@@ -26,7 +26,7 @@ use measure::{Baseline, Row};
 use process::Process;
 pub(crate) use server::{Arguments as ServerArguments, run as run_server};
 
-/// What the build script made of `idl/demo.idl`.
+/// Generated from `idl/demo.idl` by the build script.
 #[allow(missing_docs)]
 mod idl {
     ironorb::include_idl!("demo");
@@ -34,7 +34,7 @@ mod idl {
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Few calls: shows that it works, not what it costs.
+    /// Make few calls: enough to show that they work, not to measure them.
     #[arg(long, conflicts_with = "calls")]
     quick: bool,
     /// How many calls of each kind to measure.
@@ -56,14 +56,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     output::line(format_args!("\nAll steps done in {:.1} s.", begun.elapsed().as_secs_f64()))
 }
 
-/// The processes, and where they are.
+/// The processes of the demo, and their addresses.
 struct Stage {
     orb: Orb,
     naming: Process,
     naming_url: String,
     server: Process,
     ready: server::Ready,
-    /// The core on which calls are compared.
+    /// The core on which the demo compares calls.
     core: Option<usize>,
 }
 
@@ -124,8 +124,8 @@ impl Stage {
     }
 
     fn calls(&mut self, sensor: &SensorRef, calls: usize) -> Result<(), Failure> {
-        let kept = self.core.and_then(cores::Kept::on);
-        let place = if kept.is_some() { "both processes on one core" } else { "the processes on any core" };
+        let pinned = self.core.and_then(cores::CorePin::on);
+        let place = if pinned.is_some() { "both processes on one core" } else { "the processes on any core" };
         output::line(format_args!(
             "\nCalls: {calls} of each, one thread, {place}; beside them a plain socket with the same bytes"
         ))?;
@@ -135,12 +135,12 @@ impl Stage {
             let mut baseline = Baseline::connect(self.ready.raw[0], exchange)?;
             measure::compare(row, sensor, &mut baseline, calls)?.print(row.name)?;
         }
-        drop(kept);
+        drop(pinned);
         self.server.tell("spread")?;
         self.server.ready_line().map(drop)
     }
 
-    /// Every call of every thread must count once.
+    /// Calls from several threads at once, and checks that the server counted every call once.
     fn burst(&self, sensor: &SensorRef, calls: usize) -> Result<(), Failure> {
         let threads = self.ready.raw.len();
         let each = calls.div_ceil(threads);
@@ -192,7 +192,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Ends all processes in order and sees to it that they could.
+    /// Ends all processes in order, and checks that each ended well.
     fn strike(self) -> Result<(), Failure> {
         self.orb.shutdown(true).map_err(Failure::new)?;
         self.server.end()?;
@@ -217,7 +217,7 @@ fn start_server(
     Ok((server, ready))
 }
 
-/// The exception and whether the call was carried out, without its circumstances.
+/// The exception's name and completion status, without its detail.
 fn short(e: &ironorb::SystemException) -> String {
     let done = match e.completed {
         ironorb::CompletionStatus::Yes => "carried out",
@@ -231,8 +231,8 @@ fn failed<E: std::fmt::Display>(what: &str) -> impl FnOnce(E) -> Failure + '_ {
     move |e| Failure::new(format!("{what}: {e}"))
 }
 
-/// What the server binds.
+/// The name that the server binds.
 const NAME: &str = "demo/sensor";
 
-/// Where a plain socket answers.
+/// Where the server answers on a plain socket.
 type RawAddress = SocketAddr;

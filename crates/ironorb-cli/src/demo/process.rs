@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::failure::Failure;
 
-/// A process that ends when its standard input does, so that it cannot outlive this one.
+/// A child process. It ends when its standard input does, so it cannot outlive this process.
 pub(super) struct Process {
     what: &'static str,
     child: Child,
@@ -40,13 +40,13 @@ impl Process {
         self.child.id()
     }
 
-    /// Writes a line to it.
+    /// Writes a line to the child's standard input.
     pub(super) fn tell(&mut self, line: &str) -> Result<(), Failure> {
-        let told = self.stdin.as_mut().map(|stdin| writeln!(stdin, "{line}").and_then(|()| stdin.flush()));
-        told.unwrap_or(Ok(())).map_err(|e| Failure::new(format!("cannot speak to {}: {e}", self.what)))
+        let written = self.stdin.as_mut().map(|stdin| writeln!(stdin, "{line}").and_then(|()| stdin.flush()));
+        written.unwrap_or(Ok(())).map_err(|e| Failure::new(format!("cannot speak to {}: {e}", self.what)))
     }
 
-    /// What stands behind `ready` on the line in which it says that it serves.
+    /// Waits for the line with which the child reports that it serves, and returns the text after `ready`.
     pub(super) fn ready_line(&mut self) -> Result<String, Failure> {
         let deadline = Instant::now() + READY_MAX;
         loop {
@@ -62,19 +62,19 @@ impl Process {
                 }
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(Failure::new(format!("{} ended before it was ready", self.what))
-                        .with_help("it may have told why above"));
+                        .with_help("its messages above may say why"));
                 }
             }
         }
     }
 
-    /// Kills it without warning, as a crash would.
+    /// Kills the child without warning, as a crash would.
     pub(super) fn kill(&mut self) -> Result<(), Failure> {
         let killed = self.child.kill().and_then(|()| self.child.wait());
         killed.map(drop).map_err(|e| Failure::new(format!("cannot kill {}: {e}", self.what)))
     }
 
-    /// Lets it end by itself.
+    /// Closes the child's standard input and waits for its end.
     pub(super) fn end(mut self) -> Result<(), Failure> {
         self.stdin = None;
         let deadline = Instant::now() + END_MAX;
@@ -94,7 +94,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Both do nothing when it has ended.
+        // Both calls do nothing when the child has ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,4 +1,4 @@
-//! The server of the demo: a sensor under a persistent reference, and plain sockets to compare with.
+//! The server of the demo: a sensor under a persistent reference, and plain sockets for comparison.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Mutex;
@@ -7,33 +7,33 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use clap::Args;
 use ironorb::{Orb, PoaPolicies, SystemException};
 
-use super::cores::Kept;
+use super::cores::CorePin;
 use super::idl::demo::{self, OutOfRange, Reading, Readings, SensorRef};
 use crate::failure::Failure;
 use crate::output;
 
-/// For the demo itself, not for people.
+/// Options for the demo itself, not for users.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     #[arg(long)]
     endpoint: String,
     #[arg(long)]
     naming: String,
-    /// The core to stay on until told otherwise.
+    /// The core to stay on until the demo sends another line.
     #[arg(long)]
     core: Option<usize>,
 }
 
-/// What the server says when it serves.
+/// The server's report that it serves.
 pub(super) struct Ready {
     pub(super) address: SocketAddr,
-    /// One for each thread of the burst.
+    /// An address for each thread of the burst.
     pub(super) raw: Vec<SocketAddr>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    // Before there are other threads, which stay where this one is.
-    let kept = arguments.core.and_then(Kept::on);
+    // This comes before the ORB starts threads: they stay on the core of the thread that starts them.
+    let pinned = arguments.core.and_then(CorePin::on);
     let orb = Orb::builder()
         .endpoint(&arguments.endpoint)
         .map_err(Failure::new)?
@@ -52,10 +52,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     root.manager().activate().map_err(Failure::new)?;
     let raw: Vec<String> = raw.iter().map(SocketAddr::to_string).collect();
     output::announce(format_args!("ready {} {}", orb.published_addresses().join(","), raw.join(" ")));
-    // The demo's process holds the other end: when that process is gone, the server ends.
+    // The demo's process holds the pipe's write end. When that process is gone, the server ends.
     for line in std::io::stdin().lines().map_while(Result::ok) {
         if line == "spread" {
-            kept.iter().for_each(Kept::spread);
+            pinned.iter().for_each(CorePin::spread);
             output::announce(format_args!("ready spread"));
         }
     }
@@ -124,5 +124,5 @@ impl demo::Sensor for Sensor {
 }
 
 const BURST_THREADS: usize = 8;
-/// A client's number is not a reason to take any amount of memory.
+/// Most readings in one reply: a client's number must not decide how much memory the server takes.
 const READINGS_MAX: u32 = 10_000;

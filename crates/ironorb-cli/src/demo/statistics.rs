@@ -1,4 +1,4 @@
-//! From durations to what the report shows.
+//! Summarizes durations for the report.
 
 use std::time::Duration;
 
@@ -10,7 +10,8 @@ pub(super) struct Summary {
 }
 
 impl Summary {
-    /// By rank: the smallest that so many of all do not exceed. Of no samples it is NaN.
+    /// Percentiles by nearest rank: the smallest sample that the percentage of all samples does not exceed.
+    /// NaN without samples.
     pub(super) fn of(samples: &mut [Duration]) -> Summary {
         samples.sort_unstable();
         let at_percent = |percent: usize| {
@@ -20,7 +21,7 @@ impl Summary {
         Summary { median_us: at_percent(50), p99_us: at_percent(99) }
     }
 
-    /// For samples that were so many calls each.
+    /// The time of one call, where each sample was `calls` calls.
     pub(super) fn per(self, calls: usize) -> Summary {
         let calls = calls as f64;
         Summary { median_us: self.median_us / calls, p99_us: self.p99_us / calls }

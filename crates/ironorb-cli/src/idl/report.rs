@@ -1,4 +1,4 @@
-//! What `ironorb idl check` prints for programs, and the explanations of codes.
+//! The JSON of `ironorb idl check`, and the explanations of codes.
 
 use ironorb_idl::source::{Sources, Span};
 use ironorb_idl::{Code, Diagnostic, Outcome, Severity};
@@ -9,12 +9,12 @@ pub(super) fn diagnostics(outcome: &Outcome) -> impl Iterator<Item = Value> {
     outcome.diagnostics.iter().map(|diagnostic| one(diagnostic, &outcome.sources))
 }
 
-/// An error that has no code, as the generator finds them.
+/// An error without a code, as the generator reports it.
 pub(super) fn generator_error(file: &str, text: &str) -> Value {
     json!({ "severity": "error", "code": null, "message": text, "file": file })
 }
 
-/// A code in words, with an example and how to mend it.
+/// The explanation of a code, with an example and how to mend it.
 pub(super) fn explanation(code: Code) -> String {
     let explanation = code.explanation();
     let mut text = format!("{code} ({})\n\n{}\n", word(explanation.severity), explanation.text);
@@ -48,7 +48,7 @@ fn one(diagnostic: &Diagnostic, sources: &Sources) -> Value {
     value
 }
 
-/// Where a span starts and ends, as people count: lines and columns from 1.
+/// The start and end of a span: lines and columns, counted from 1.
 fn place(span: Span, sources: &Sources) -> Value {
     let start = sources.position(span);
     let end = sources.position(Span { start: span.end, ..span });

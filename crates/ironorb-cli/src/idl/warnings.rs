@@ -1,12 +1,12 @@
-//! `-W`: what becomes of the warnings about IDL.
+//! `-W`: turns warnings about IDL into errors, or silences them.
 
 use clap::Args;
 use ironorb_idl::{Code, Options, Severity};
 
 #[derive(Debug, Args)]
 pub(crate) struct Warnings {
-    /// Make warnings errors, or silence them: `error` for all, `error=IDL0526`, `allow=IDL0526,IDL0414`, or
-    /// `allow=included` for those of included files; may be given several times.
+    /// Turn warnings into errors, or silence them: `error` for all, `error=IDL0526`, `allow=IDL0526,IDL0414`,
+    /// or `allow=included` for those of included files. May be given several times.
     #[arg(short = 'W', long = "warnings", value_name = "error[=CODE]|allow=CODE", value_parser = choice)]
     choices: Vec<Choice>,
 }
@@ -20,7 +20,7 @@ enum Choice {
 }
 
 impl Warnings {
-    /// The options with what the command line says of warnings.
+    /// The options with the choices of the command line applied.
     pub(crate) fn apply(&self, mut options: Options) -> Options {
         for choice in &self.choices {
             match choice {

@@ -1,4 +1,4 @@
-//! What an interface repository refused, in words.
+//! Explains the refusals of an interface repository.
 
 use ironorb::{SystemException, SystemExceptionKind as Kind};
 

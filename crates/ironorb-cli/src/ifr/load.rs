@@ -16,7 +16,8 @@ use crate::serving;
 pub(crate) struct Arguments {
     #[command(flatten)]
     settings: Settings,
-    /// The file that holds the definitions, made when there is none: for loading while no `ironorb ifr serve` has it open.
+    /// The file that holds the definitions; it is created if it does not exist. It can be changed only while
+    /// no `ironorb ifr serve` has it open.
     #[arg(long, value_name = "PATH", conflicts_with_all = ["ifr", "timeout"])]
     store: Option<PathBuf>,
     #[command(flatten)]
@@ -47,7 +48,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Loads files one after the other, and says of each what it has changed.
+/// Loads files one after another, and prints what each has changed.
 pub(super) fn load(
     repository: &InterfaceRepository,
     settings: &Settings,
@@ -61,7 +62,7 @@ pub(super) fn load(
     Ok(())
 }
 
-/// The store, and what to call it.
+/// Opens the store, and returns it with its name for messages.
 pub(super) fn open_store(path: Option<&Path>) -> Result<(Store, String), Failure> {
     let path = match path {
         Some(path) => path.to_owned(),

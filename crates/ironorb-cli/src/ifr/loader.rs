@@ -1,7 +1,8 @@
-//! Loading into a repository that is being served: the IDL goes there, and is compiled where the store is.
+//! Loads IDL into a repository that is being served. The client sends the IDL, and the server compiles it
+//! where the store is.
 //!
-//! A client that can reach the repository can change it anyway, by its standard operations. What a text may cost is bounded by the
-//! front end's limits and by the size of a message.
+//! This gives no new rights: a client that can reach the repository can already change it by standard
+//! operations. The front end's limits and the size of a message bound the cost of a text.
 
 ironorb::include_idl!("loader");
 
@@ -16,7 +17,7 @@ pub(super) use ifr_loader::LoaderRef;
 use ifr_loader::loader::LoadError;
 use ifr_loader::{Loaded, Loader, NotLoaded, SourceFile};
 
-/// The plain key beside the repository's own.
+/// The object key of the loader, which stands beside the repository's own key.
 pub(super) const LOADER_KEY: &str = "InterfaceRepositoryLoader";
 
 /// Serves the loader of a repository.
@@ -26,7 +27,7 @@ pub(super) fn start(orb: &Orb, server: &InterfaceRepositoryServer) -> Result<(),
     orb.bind_key(LOADER_KEY, loader.object())
 }
 
-/// Has the repository load what was compiled here without errors.
+/// Sends a file to the repository, which loads it. This process has compiled it without errors.
 pub(super) fn load(
     loader: &LoaderRef,
     outcome: &Outcome,

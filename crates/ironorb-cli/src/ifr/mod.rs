@@ -1,4 +1,4 @@
-//! `ironorb ifr`: the interface repository, and what is defined in it.
+//! `ironorb ifr`: the interface repository and its definitions.
 
 mod explain;
 mod idl;
@@ -25,21 +25,21 @@ pub(crate) struct Arguments {
 enum Command {
     /// Serve definitions until a signal (SIGINT, SIGTERM) ends it.
     ///
-    /// A change that was acknowledged is on disk. When clients can be served, one line `ready URL` is printed, in which
-    /// URL is a corbaloc of the repository: give it to servers as their initial reference `InterfaceRepository`, and
-    /// their objects tell what their interface is.
+    /// A change is on disk before the server acknowledges it. When clients can be served, the command prints
+    /// one line `ready URL`; URL is a corbaloc of the repository. Servers that get it as their initial
+    /// reference `InterfaceRepository` can describe the interfaces of their objects.
     Serve(serve::Arguments),
     /// Load the definitions of IDL files into a repository that `ironorb ifr serve` serves, or into a store.
     ///
-    /// What it has already is brought up to date. Each file is loaded wholly or not at all.
+    /// Definitions that exist already are updated. Each file is loaded wholly or not at all.
     Load(load::Arguments),
-    /// List what stands in a container of a repository; what contains definitions itself ends in `::`.
+    /// List the definitions in a container of a repository. Definitions that contain others end in `::`.
     List {
         #[command(flatten)]
         place: Place,
         /// The container, by scoped name or repository id; the whole repository when left out.
         name: Option<String>,
-        /// List what stands further inside, too.
+        /// List the definitions further inside too.
         #[arg(short, long)]
         recursive: bool,
     },
@@ -50,12 +50,13 @@ enum Command {
         /// The definition, by scoped name (`Bank::Account`) or repository id (`IDL:Bank/Account:1.0`).
         name: String,
     },
-    /// Write all that is in a repository to standard output as one IDL file, which can be compiled and loaded elsewhere.
+    /// Write a whole repository to standard output as one IDL file, which can be compiled and loaded
+    /// elsewhere.
     ///
-    /// Definitions come in an order in which each is known before it is used. A bitset or bitmask comes out as a typedef of
-    /// the integer that it travels as, for which alone CORBA's repository has a word.
+    /// Each definition comes before its users. A bitset or bitmask becomes a typedef of the integer that it
+    /// is marshalled as, because CORBA's repository has no kind for it.
     Export(idl::Arguments),
-    /// Take a definition away with all that stands in it. What others refer to is kept.
+    /// Remove a definition with everything in it. A definition to which others refer is kept.
     Remove {
         #[command(flatten)]
         place: Place,

@@ -1,4 +1,4 @@
-//! Which interface repository a command speaks to.
+//! The interface repository that a command uses.
 
 use std::time::Duration;
 
@@ -16,11 +16,11 @@ use crate::seconds::seconds;
 
 #[derive(Debug, Args)]
 pub(crate) struct Place {
-    /// The repository: a corbaloc, corbaname or IOR, or just HOST[:PORT]. Default: InterfaceRepository of the environment
-    /// variable IRONORB_INIT_REF, else port 2900 of this machine.
+    /// The repository: a corbaloc, corbaname or IOR, or just HOST[:PORT]. Default: InterfaceRepository of the
+    /// environment variable IRONORB_INIT_REF, else port 2900 of this machine.
     #[arg(long, alias = "repository", value_name = "URL")]
     ifr: Option<String>,
-    /// How long one call may take, in seconds; fractions are taken.
+    /// How long one call may take, in seconds. Fractions are allowed.
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     timeout: Duration,
 }
@@ -50,7 +50,7 @@ impl Place {
 }
 
 impl Session {
-    /// The definition of a scoped name or repository id.
+    /// Finds a definition by its scoped name or repository id.
     pub(super) fn find(&self, name: &str) -> Result<ContainedRef, Failure> {
         let is_id =
             name.split_once(':').is_some_and(|(format, rest)| !rest.starts_with(':') && !format.is_empty());
@@ -62,7 +62,7 @@ impl Session {
         })
     }
 
-    /// The loader beside the repository, which is at the same addresses.
+    /// The loader of the repository, which has the same addresses.
     pub(super) fn loader(&self) -> Result<LoaderRef, Failure> {
         let repository = self.root.object();
         let profile = repository.ior().iiop_profiles().next();
@@ -91,7 +91,7 @@ impl Session {
     }
 }
 
-/// `host:port` means the repository there.
+/// Completes `host:port` to a reference to the repository there.
 pub(crate) fn with_scheme(text: &str) -> String {
     if calling::has_scheme(text) {
         return text.to_owned();

@@ -17,15 +17,15 @@ pub(crate) struct Arguments {
     /// Where to listen; may be given several times. Port 0 lets the system choose; `uiop:///PATH` is a Unix socket.
     #[arg(long, visible_alias = "listen", value_name = "ADDRESS", default_value = "iiop://:2900")]
     endpoint: Vec<String>,
-    /// The address that references carry, where it is not the one listened at: behind a NAT or in a container. May be
-    /// given several times.
+    /// The address that references carry, where it differs from the address listened at, as behind a NAT or
+    /// in a container. May be given several times.
     #[arg(long, value_name = "HOST[:PORT]")]
     publish: Vec<String>,
-    /// The file that holds the definitions; made when there is none. Default: `ironorb/definitions.redb` in
-    /// $XDG_STATE_HOME or ~/.local/state.
+    /// The file that holds the definitions; it is created if it does not exist. Default:
+    /// `ironorb/definitions.redb` in $XDG_STATE_HOME or ~/.local/state.
     #[arg(long, value_name = "PATH")]
     store: Option<PathBuf>,
-    /// Keep definitions in memory: they end with the process.
+    /// Keep definitions in memory. They are lost when the process ends.
     #[arg(long, conflicts_with = "store")]
     memory: bool,
     /// Load an IDL file before serving; may be given several times.
@@ -37,23 +37,24 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PATH")]
     ior_file: Option<PathBuf>,
     /// Which thread serves a request: `thread-per-connection`; `pool:N`, N threads for all connections;
-    /// `reactor`, one for all; `hybrid[:N]`, a thread for each busy connection, N at most.
+    /// `reactor`, one thread for all; `hybrid[:N]`, a thread for each busy connection, N at most.
     #[arg(long, value_name = "MODE", default_value = "thread-per-connection")]
     concurrency: ServerConcurrency,
-    /// End when standard input does, as when the process that started this one is gone.
+    /// End when standard input ends, as it does when the parent process is gone.
     #[arg(long, hide = true)]
     with_parent: bool,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut signals = serving::signals()?;
-    let (store, kept) = match arguments.memory {
+    let (store, location) = match arguments.memory {
         true => (Store::in_memory().map_err(Failure::new)?, "memory".to_owned()),
         false => open_store(arguments.store.as_deref())?,
     };
     let repository = InterfaceRepository::new(store, Limits::default());
     load(&repository, &arguments.settings, &arguments.load)?;
-    // Held until everything is there, so that clients of an earlier run are not told that their definitions are gone.
+    // Requests are held until everything is served. Clients of an earlier run must not hear that their
+    // definitions are gone.
     let builder = Orb::builder().concurrency(arguments.concurrency).hold_requests();
     let orb = serving::orb(builder, "--endpoint", &arguments.endpoint, &arguments.publish)?;
     let report = Box::new(|fault: &_| output::note(format_args!("error: {fault}")));
@@ -64,7 +65,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let Some(path) = &arguments.ior_file {
         serving::write_whole(path, &server.root().object().to_ior_string())?;
     }
-    serving::announce(&orb, "interface repository", "definitions", &kept, &server.corbaloc());
+    serving::announce(&orb, "interface repository", "definitions", &location, &server.corbaloc());
     serving::wait_for_end(&mut signals, arguments.with_parent);
     orb.shutdown(true).map_err(Failure::new)
 }

@@ -1,4 +1,4 @@
-//! The commands that ask a repository: list, show and remove.
+//! The commands that query a repository: list, show and remove.
 
 use std::io::{self, Write};
 
@@ -34,7 +34,7 @@ pub(super) fn remove(place: &Place, name: &str) -> Result<(), Failure> {
     session.find(name)?.destroy().map_err(|e| unanswered(&format!("cannot remove `{name}`"), &e))
 }
 
-/// One line for each definition, indented by its depth.
+/// Collects one line for each definition, indented by its depth.
 fn collect(
     container: &ContainerRef,
     depth: usize,
@@ -48,7 +48,7 @@ fn collect(
         let lead = "  ".repeat(depth);
         let end = if is_container { "::" } else { "" };
         lines.push(format!("{lead}{name}{end}  ({})", noun(description.kind)));
-        // A repository whose containers lead back to themselves is not followed for ever.
+        // Containers of a faulty repository may form a cycle; the depth is bounded.
         if recursive && is_container && depth < DEPTH_MAX {
             collect(&contained.object().narrow_unchecked(), depth + 1, recursive, lines)?;
         }

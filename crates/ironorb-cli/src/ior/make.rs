@@ -1,4 +1,4 @@
-//! `ironorb ior make`: IORs from nothing, and from others with changes.
+//! `ironorb ior make`: makes IORs, and changes existing ones.
 
 use clap::Args;
 use ironorb::giop::ior::{
@@ -20,8 +20,9 @@ use crate::{output, reference};
         ironorb ior make corbaloc::db.example/Bank --type IDL:Bank:1.0 --code-sets UTF-8"
 )]
 pub(super) struct Arguments {
-    /// The reference to begin with: an IOR, a corbaloc, `file:PATH`, or `-` for standard input. What no option changes
-    /// stays as it is. The options change each IIOP profile. Without a reference --host and --key make one.
+    /// The reference to change: an IOR, a corbaloc, `file:PATH`, or `-` for standard input. The options
+    /// change each IIOP profile; everything else stays as it is. Without a reference, --host and --key make a
+    /// new one.
     reference: Option<String>,
     /// The repository id of the interface; empty for none.
     #[arg(long = "type", value_name = "ID")]
@@ -29,10 +30,11 @@ pub(super) struct Arguments {
     /// The host: a name or an IP address.
     #[arg(long)]
     host: Option<String>,
-    /// The TCP port. Default in a new reference: 2809. Port 0 says that plain IIOP does not lead to the object.
+    /// The TCP port. Default in a new reference: 2809. Port 0 means that plain IIOP does not lead to the
+    /// object.
     #[arg(long)]
     port: Option<u16>,
-    /// The object key, with `%` and two hexadecimal digits for other characters, as in a corbaloc.
+    /// The object key. `%` and two hexadecimal digits stand for other characters, as in a corbaloc.
     #[arg(long, conflicts_with = "key_hex")]
     key: Option<String>,
     /// The object key in hexadecimal digits.
@@ -47,14 +49,14 @@ pub(super) struct Arguments {
     /// Add a component with these bytes, in hexadecimal digits; may be given several times.
     #[arg(long, value_name = "TAG=HEX", value_parser = component)]
     component: Vec<(u32, Vec<u8>)>,
-    /// Add an address where the object is, too; may be given several times.
+    /// Add a further address of the object; may be given several times.
     #[arg(long, value_name = "HOST:PORT", value_parser = crate::bridge::host_and_port)]
     alternate: Vec<(String, u16)>,
     /// The vendor of the ORB, by its number.
     #[arg(long, value_name = "NUMBER", value_parser = number)]
     orb_type: Option<u32>,
-    /// The code sets that the server takes: its native one for strings, which it converts to the other. Wide strings are
-    /// UTF-16.
+    /// The server's native code set for strings; the other of the two becomes its conversion code set. Wide
+    /// strings are UTF-16.
     #[arg(long, value_name = "UTF-8|ISO-8859-1", value_parser = char_set)]
     code_sets: Option<CharSet>,
 }
@@ -77,7 +79,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     output::line(ior)
 }
 
-/// The reference to begin with, as an IOR.
+/// Reads the reference to change, as an IOR.
 fn read(typed: &str) -> Result<Ior, Failure> {
     match reference::url(typed)? {
         (ObjectUrl::Ior(ior), _) => Ok(ior),
@@ -127,7 +129,7 @@ impl Arguments {
         IiopProfile::new(version, host, port, key, &components).map_err(|e| cannot_hold(&e))
     }
 
-    /// The components of a profile with the changes: those that stay, then those that are new.
+    /// The components of a profile with the changes: those that stay, then new ones.
     fn components<'p>(&self, profile: &'p IiopProfile) -> Result<Vec<TaggedComponent<'p>>, Misuse> {
         let is_replaced = |tag: u32| {
             self.without.contains(&tag)

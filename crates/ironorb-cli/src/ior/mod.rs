@@ -1,4 +1,4 @@
-//! `ironorb ior`: object references for people.
+//! `ironorb ior`: shows, makes and resolves object references.
 
 mod decode;
 mod make;
@@ -17,14 +17,14 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Show everything that a reference says: type, profiles, addresses, object key, components. Asks no server.
+    /// Show the contents of a reference: type, profiles, addresses, object key, components. Asks no server.
     Decode {
         /// An IOR, corbaloc or corbaname; `file:PATH` reads it from a file, `-` from standard input.
         reference: String,
     },
-    /// Print an IOR that is made from nothing, or from another reference with changes. Asks no server.
+    /// Print a new IOR, or another reference with changes. Asks no server.
     Make(make::Arguments),
-    /// Print the full IOR of an object that can be reached, and say on standard error where it comes from.
+    /// Print the full IOR of a reachable object, and on standard error where it comes from.
     Resolve(resolve::Arguments),
 }
 

@@ -1,4 +1,4 @@
-//! `ironorb ior resolve`: the IOR of an object that can be reached.
+//! `ironorb ior resolve`: the IOR of a reachable object.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use crate::{call, calling, output, reference};
 pub(super) struct Arguments {
     /// The object: `IOR:…`, `corbaloc:…`, `corbaname:…`, or `file:PATH` of a file with one of these.
     reference: String,
-    /// How long one call may take, in seconds; fractions are taken.
+    /// How long one call may take, in seconds. Fractions are allowed.
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     timeout: Duration,
 }
@@ -40,7 +40,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     output::line(ior)
 }
 
-/// The fullest reference that can be had, and where it comes from.
+/// The most complete reference to the object, and where it comes from.
 fn full_ior(typed: &str, object: &ObjectRef) -> Result<(Ior, String), Failure> {
     if let Some(ior) = object.forwarded_to() {
         return Ok(with_type(object, ior, "the server forwards clients to this reference"));
@@ -56,7 +56,7 @@ fn full_ior(typed: &str, object: &ObjectRef) -> Result<(Ior, String), Failure> {
     Ok(with_type(object, object.ior().clone(), from))
 }
 
-/// The reference with the type that the object tells, where it has none itself.
+/// Adds the type that the object reports to a reference without one.
 fn with_type(object: &ObjectRef, mut ior: Ior, from: &str) -> (Ior, String) {
     if !ior.type_id.is_empty() {
         return (ior, from.to_owned());

@@ -1,4 +1,4 @@
-//! The commands that change what is bound.
+//! The commands that change bindings.
 
 use clap::Args;
 use ironorb::naming::cos_naming::{
@@ -15,10 +15,10 @@ use crate::{call, output, reference};
 pub(crate) struct Binding {
     #[command(flatten)]
     place: Place,
-    /// Make the contexts on the way that are missing.
+    /// Make the missing contexts on the way.
     #[arg(short, long)]
     parents: bool,
-    /// Bind as a naming context, through which longer names then lead.
+    /// Bind the object as a naming context, through which longer names lead.
     #[arg(long)]
     context: bool,
     /// The name.
@@ -41,8 +41,8 @@ pub(super) fn rebind(binding: &Binding) -> Result<(), Failure> {
     })
 }
 
-/// Takes a binding away. A context that is not empty is kept without `force`: what is bound in it could often be reached
-/// no more.
+/// Removes a binding. Without `force` it keeps a context that is not empty, because its bindings might become
+/// unreachable.
 pub(super) fn unbind(place: &Place, name: &str, force: bool) -> Result<(), Failure> {
     let session = place.open()?;
     if !force && bindings_in(&session, name)? {
@@ -54,18 +54,18 @@ pub(super) fn unbind(place: &Place, name: &str, force: bool) -> Result<(), Failu
     unbound.map_err(|e| explain(&format!("cannot unbind `{name}`"), &session, e.into()))
 }
 
-/// Whether a name is bound to a context that has bindings. An object of another type, by its reference, is not asked.
+/// Whether a name is bound to a context that has bindings. A reference of another type is not called.
 fn bindings_in(session: &Session, name: &str) -> Result<bool, Failure> {
     let object = match session.start.resolve(&components(name)?) {
         Ok(Some(object)) => object,
-        // Unbinding tells what is wrong with the name.
+        // The unbind that follows reports what is wrong with the name.
         Ok(None) | Err(_) => return Ok(false),
     };
     let id = object.type_id();
     if !(id.is_empty() || id.starts_with("IDL:omg.org/CosNaming/NamingContext")) {
         return Ok(false);
     }
-    // A context that does not answer is lost already.
+    // A context that does not answer cannot lose anything more.
     let Ok(Some(context)) = object.narrow::<NamingContextRef>() else { return Ok(false) };
     let Ok((first, iterator)) = context.list(1) else { return Ok(false) };
     if let Some(iterator) = iterator {
@@ -88,7 +88,8 @@ pub(super) fn new_context(place: &Place, name: Option<&str>, parents: bool) -> R
     .map_err(|fault| explain(&format!("cannot make the context `{name}`"), &session, fault))
 }
 
-/// First the context, which refuses when it is not empty; then the binding, which would dangle.
+/// Destroys the context first, which fails when it is not empty, and then removes the binding, which would
+/// dangle.
 pub(super) fn destroy(place: &Place, name: &str) -> Result<(), Failure> {
     let session = place.open()?;
     let context = session.context(Some(name))?;
@@ -122,7 +123,7 @@ impl Binding {
     }
 }
 
-/// Does it, and where a context on the way is missing makes those and does it again.
+/// Runs a change. Where a context on the way is missing, it makes the missing contexts and tries again.
 fn with_parents(
     session: &Session,
     name: &[NameComponent],

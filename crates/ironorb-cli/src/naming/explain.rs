@@ -1,4 +1,4 @@
-//! The exceptions of CosNaming, in words.
+//! Explains the exceptions of CosNaming.
 
 use ironorb::naming::cos_naming::NameComponent;
 use ironorb::naming::cos_naming::naming_context::{
@@ -10,7 +10,7 @@ use ironorb::{SystemException, SystemExceptionKind, TypedRef as _};
 use super::place::{Session, address_of};
 use crate::failure::Failure;
 
-/// All exceptions of CosNaming that a command meets.
+/// All exceptions of CosNaming that a command can meet.
 pub(super) enum Fault {
     NotFound(NotFoundReason, Vec<NameComponent>),
     CannotProceed(Option<String>, Vec<NameComponent>),
@@ -95,7 +95,7 @@ impl From<SystemException> for Fault {
     }
 }
 
-/// Each operation's error has some of the exceptions.
+/// Conversions from the errors of the operations, each of which has some of the exceptions.
 macro_rules! faults {
     ($($error:ident { $($exception:ident)* })*) => {$(
         impl From<$error> for Fault {

@@ -1,4 +1,4 @@
-//! `ironorb naming`: the naming service, and what is bound in it.
+//! `ironorb naming`: the naming service and its bindings.
 
 mod change;
 mod explain;
@@ -23,10 +23,10 @@ pub(crate) struct Arguments {
 enum Command {
     /// Serve names until a signal (SIGINT, SIGTERM) ends it.
     ///
-    /// A binding that was acknowledged is on disk. When clients can be served, one line `ready URL` is printed, in
-    /// which URL is a corbaloc of the root context.
+    /// A binding is on disk before the server acknowledges it. When clients can be served, the command prints
+    /// one line `ready URL`; URL is a corbaloc of the root context.
     Serve(serve::Arguments),
-    /// List the bindings of a context; those that are contexts end in a slash.
+    /// List the bindings of a context. Contexts end in a slash.
     List {
         #[command(flatten)]
         place: Place,
@@ -52,13 +52,14 @@ enum Command {
     },
     /// Bind a free name to an object.
     Bind(change::Binding),
-    /// Bind a name to an object, in place of the object that it is bound to, if any.
+    /// Bind a name to an object, and replace the object that it is bound to, if any.
     Rebind(change::Binding),
-    /// Take a binding away. What was bound lives on.
+    /// Remove a binding. The object itself lives on.
     Unbind {
         #[command(flatten)]
         place: Place,
-        /// Unbind a context, too, that has bindings: they can then be reached through other names of it alone.
+        /// Unbind a context that has bindings too. Its bindings then remain reachable only by other names of
+        /// the context.
         #[arg(long)]
         force: bool,
         /// The name.
@@ -68,13 +69,13 @@ enum Command {
     NewContext {
         #[command(flatten)]
         place: Place,
-        /// Make the contexts on the way that are missing.
+        /// Make the missing contexts on the way.
         #[arg(short, long)]
         parents: bool,
-        /// The name; without one the context is bound nowhere and its IOR is printed.
+        /// The name. Without a name the context is not bound, and its IOR is printed.
         name: Option<String>,
     },
-    /// End an empty context and take its binding away.
+    /// Destroy an empty context and remove its binding.
     Destroy {
         #[command(flatten)]
         place: Place,

@@ -1,4 +1,4 @@
-//! Which naming service a command speaks to.
+//! The naming service that a command uses.
 
 use std::time::Duration;
 
@@ -15,20 +15,21 @@ use crate::seconds::seconds;
 
 #[derive(Debug, Args)]
 pub(crate) struct Place {
-    /// The naming context to start from: a corbaloc, corbaname or IOR, or just HOST[:PORT] of a naming service.
-    /// Default: NameService of the environment variable IRONORB_INIT_REF, else port 2809 of this machine.
+    /// The naming context to start from: a corbaloc, corbaname or IOR, or just HOST[:PORT] of a naming
+    /// service. Default: NameService of the environment variable IRONORB_INIT_REF, else port 2809 of this
+    /// machine.
     #[arg(long, value_name = "URL")]
     naming: Option<String>,
-    /// How long one call may take, in seconds; fractions are taken.
+    /// How long one call may take, in seconds. Fractions are allowed.
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     timeout: Duration,
 }
 
-/// A connection to a naming service, and its context to start from.
+/// A connection to a naming service, and the context to start from.
 pub(super) struct Session {
     pub(super) orb: Orb,
     pub(super) start: NamingContextRef,
-    /// What the user calls it, for messages.
+    /// The service as the user names it, for messages.
     pub(super) shown: String,
 }
 
@@ -53,7 +54,7 @@ impl Place {
 }
 
 impl Session {
-    /// The context of this name, or where the command starts.
+    /// The context of this name; without a name the context to start from.
     pub(super) fn context(&self, name: Option<&str>) -> Result<NamingContextRef, Failure> {
         let Some(name) = name.filter(|name| !name.is_empty()) else {
             return Ok(self.start.clone());
@@ -82,12 +83,12 @@ pub(super) fn components(name: &str) -> Result<Vec<NameComponent>, Failure> {
     Ok(name.into_components().into_iter().map(Into::into).collect())
 }
 
-/// The exception and what is known about it.
+/// The exception and its detail.
 pub(super) fn in_words(e: &SystemException) -> String {
     e.to_string()
 }
 
-/// Where a reference leads, in few words.
+/// Where a reference leads, in a few words.
 pub(crate) fn address_of(object: &ObjectRef) -> String {
     let profile = object.ior().iiop_profiles().next();
     let address = profile.and_then(|profile| profile.addresses().next().map(|address| address.to_string()));
@@ -98,7 +99,7 @@ fn start_object(start: &NamingContextRef) -> &ObjectRef {
     ironorb::TypedRef::object(start)
 }
 
-/// `host:port` means the naming service there.
+/// Completes `host:port` to a reference to the naming service there.
 pub(crate) fn with_scheme(text: &str) -> String {
     if calling::has_scheme(text) { text.to_owned() } else { format!("corbaloc::1.2@{text}/NameService") }
 }

@@ -1,4 +1,4 @@
-//! The commands that look: list, tree and resolve.
+//! The commands that query names: list, tree and resolve.
 
 use std::io::{self, Write};
 
@@ -60,7 +60,7 @@ pub(super) fn tree(place: &Place, name: Option<&str>, depth: usize) -> Result<()
 struct Walk<'a, W: Write> {
     out: W,
     session: &'a Session,
-    /// The contexts above, for seeing that a context leads back to one of them.
+    /// The contexts above, to detect a context that leads back to one of them.
     path: Vec<NamingContextRef>,
     depth: usize,
     contexts: usize,
@@ -84,7 +84,7 @@ impl<W: Write> Walk<'_, W> {
         Ok(())
     }
 
-    /// Ends the context's line with what keeps it from being shown, or with nothing and its bindings below.
+    /// Ends the context's line with the reason why it cannot be shown, or prints its bindings below.
     fn context(&mut self, lead: &str, binding: &Binding) -> io::Result<()> {
         let context = match self.open(binding) {
             Ok(context) => context,
@@ -120,7 +120,7 @@ impl<W: Write> Walk<'_, W> {
         }
     }
 
-    /// Says where a context is when it is in another naming service than the one above it.
+    /// The address of a context that is in another naming service than the context above it.
     fn elsewhere(&self, context: &NamingContextRef) -> String {
         let at = |context: &NamingContextRef| address_of(context.object());
         match self.path.last() {
@@ -138,7 +138,7 @@ impl<W: Write> Walk<'_, W> {
     }
 }
 
-/// Calls `seen` with each binding, page by page, until it says false.
+/// Calls `seen` with each binding, page by page, until it returns false.
 fn each_binding(
     context: &NamingContextRef,
     mut seen: impl FnMut(&Binding) -> bool,
@@ -156,7 +156,7 @@ fn each_binding(
             }
         }
     }
-    // The service gives up forgotten iterators by itself.
+    // The service reclaims forgotten iterators by itself, so a failure does not matter.
     let _ = iterator.destroy();
     outcome
 }

@@ -1,5 +1,5 @@
-//! Definitions of a repository as IDL, which can be compiled and loaded again. Any ORB's repository will do: what is
-//! known of a definition is what its standard description says.
+//! Prints the definitions of a repository as IDL that can be compiled and loaded again. The repository may
+//! belong to any ORB: only standard descriptions are used.
 
 mod order;
 mod read;
@@ -24,7 +24,7 @@ use text::Printer;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The file that holds the definitions, while no `ironorb ifr serve` has it open.
+    /// The file that holds the definitions. It can be read only while no `ironorb ifr serve` has it open.
     #[arg(long, value_name = "PATH", conflicts_with_all = ["ifr", "timeout"])]
     store: Option<PathBuf>,
     #[command(flatten)]
@@ -48,7 +48,7 @@ pub(super) fn export(arguments: &Arguments) -> Result<(), Failure> {
     printed(io::stdout().lock().write_all(text.as_bytes()))
 }
 
-/// One definition as IDL, without what it refers to.
+/// One definition as IDL, without the definitions that it refers to.
 pub(super) fn one(root: &RepositoryRef, definition: &ContainedRef) -> Result<String, SystemException> {
     let definition = read::one(definition)?;
     let mut printer = Printer::new(root.clone(), &[]);
@@ -69,7 +69,7 @@ fn whole(root: &RepositoryRef) -> Result<String, SystemException> {
     Ok(printer.finish(uses_known))
 }
 
-/// The ids of what every IDL compiler has in `orb.idl`, but not of what it only declares there.
+/// The ids of what every IDL compiler defines in `orb.idl`, without those that the file only declares.
 fn brought_along() -> HashSet<String> {
     let files = MapLoader::new().with("all.idl", "#include <orb.idl>\n");
     let model = compile_with("all.idl".as_ref(), &Options::default(), &files).model;

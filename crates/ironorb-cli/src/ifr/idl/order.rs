@@ -1,7 +1,8 @@
-//! In which order definitions stand in one IDL file: what is used before what uses it.
+//! The order of definitions in one IDL file: each definition comes before its users.
 //!
-//! Interfaces and values can be declared first and defined later, so only what needs them whole comes after them. A
-//! repository keeps no order of its own across modules: a module is opened again where another has to come between.
+//! IDL can declare interfaces and values first and define them later, so only definitions that need them
+//! whole must come after them. A repository keeps no order across modules. A module is opened again where a
+//! definition of another module must come between two of its own.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -11,14 +12,14 @@ use ironorb::{TcKind, TypeCode};
 
 use super::read::{Definition, What};
 
-/// What stands in a module or at file scope, and in which modules; or a module in which nothing stands.
+/// A definition in a module or at file scope, with its modules; or a module without definitions.
 pub(super) struct Unit<'d> {
-    /// Outermost first.
+    /// The enclosing modules, outermost first.
     pub(super) modules: Vec<&'d Definition>,
     pub(super) definition: &'d Definition,
 }
 
-/// All that there is to print, in order.
+/// All units of a file, in order.
 pub(super) fn units(definitions: &[Definition]) -> Vec<Unit<'_>> {
     let mut found = Vec::new();
     collect(definitions, &mut Vec::new(), &mut found);
@@ -27,7 +28,7 @@ pub(super) fn units(definitions: &[Definition]) -> Vec<Unit<'_>> {
     order.into_iter().filter_map(|index| found[index].take()).collect()
 }
 
-/// What stands in an interface or value, in order.
+/// The definitions within an interface or value, in order.
 pub(super) fn items(definition: &Definition) -> Vec<&Definition> {
     let items: Vec<&Definition> = definition.items.iter().collect();
     sorted(&items).into_iter().map(|index| items[index]).collect()
@@ -46,13 +47,13 @@ fn collect<'d>(definitions: &'d [Definition], modules: &mut Vec<&'d Definition>,
     }
 }
 
-/// The places of definitions in an order in which each comes after what it needs; otherwise as they come.
+/// The indices of definitions, ordered so that each comes after what it needs, and otherwise unchanged.
 fn sorted(definitions: &[&Definition]) -> Vec<usize> {
     let mut places = HashMap::new();
     for (place, definition) in definitions.iter().enumerate() {
         belongs_to(definition, place, &mut places);
     }
-    // How many of those it needs, and how many it had better come after, are still to come.
+    // For each definition: how many that it needs are still to come, and how many that should come first.
     let mut waits = vec![(0usize, 0usize); definitions.len()];
     let mut users: Vec<Vec<(usize, Need)>> = vec![Vec::new(); definitions.len()];
     for (place, definition) in definitions.iter().enumerate() {
@@ -60,7 +61,7 @@ fn sorted(definitions: &[&Definition]) -> Vec<usize> {
         needed(definition, &mut needs);
         for (id, need) in needs {
             let Some(&(used, is_whole)) = places.get(id.as_str()) else { continue };
-            // What stands inside another is there only when the other is.
+            // A definition inside another exists only once that other definition is complete.
             let need = if is_whole { need } else { Need::Whole };
             if used == place || need == Need::Declared {
                 continue;
@@ -74,7 +75,7 @@ fn sorted(definitions: &[&Definition]) -> Vec<usize> {
     }
     let mut done = vec![false; definitions.len()];
     let mut order = Vec::new();
-    // Those that need nothing any more, and whether they had better wait for something.
+    // Definitions that need nothing more, and whether something should still come before them.
     let mut ready = BinaryHeap::new();
     let key = |place: usize, waits: &[(usize, usize)]| Reverse((waits[place].1 > 0, place));
     ready.extend((0..definitions.len()).filter(|&place| waits[place].0 == 0).map(|place| key(place, &waits)));
@@ -93,22 +94,22 @@ fn sorted(definitions: &[&Definition]) -> Vec<usize> {
             }
         }
     }
-    // Only definitions that no IDL can say need each other.
+    // What is left forms a cycle, which no IDL file can contain.
     order.extend((0..definitions.len()).filter(|&place| !done[place]));
     order
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Need {
-    /// It must have been defined.
+    /// The definition must come before.
     Whole,
-    /// It should have been, but can be declared where that leads in a circle.
+    /// The definition should come before, and can be declared where that leads in a circle.
     Sequence,
-    /// It can be declared.
+    /// A declaration is enough.
     Declared,
 }
 
-/// The place of a definition and of all that stands in it, and whether it is the definition itself.
+/// Maps a definition and all definitions in it to a place, and notes which is the definition itself.
 fn belongs_to<'d>(definition: &'d Definition, place: usize, places: &mut HashMap<&'d str, (usize, bool)>) {
     let mut waiting = vec![definition];
     while let Some(next) = waiting.pop() {
@@ -117,7 +118,7 @@ fn belongs_to<'d>(definition: &'d Definition, place: usize, places: &mut HashMap
     }
 }
 
-/// The ids of what a definition refers to.
+/// Collects the ids of the definitions that a definition refers to.
 pub(super) fn needed(definition: &Definition, needs: &mut Vec<(String, Need)>) {
     let whole = |ids: &[String], needs: &mut Vec<_>| {
         needs.extend(ids.iter().map(|id| (id.clone(), Need::Whole)));
@@ -151,14 +152,14 @@ pub(super) fn needed(definition: &Definition, needs: &mut Vec<(String, Need)>) {
     definition.items.iter().for_each(|item| needed(item, needs));
 }
 
-/// What a use of a type needs: the type, if it has a name, else what it is made of.
+/// Collects what a use of a type needs: the type itself if it has a name, else the types of its parts.
 fn used(tc: &TypeCode, need: Need, needs: &mut Vec<(String, Need)>) {
     let mut walk = TypeWalk::default();
     walk.add(tc, need);
     walked(walk, needs);
 }
 
-/// What a type is made of.
+/// Collects what the parts of a type need.
 fn parts(tc: &TypeCode, needs: &mut Vec<(String, Need)>) {
     let mut walk = TypeWalk::default();
     walk.add_parts(tc, Need::Whole);
@@ -195,7 +196,7 @@ mod tests {
     fn each_type_without_a_name_is_taken_apart_once() {
         let point = pair_of("IDL:Point:1.0", &TypeCode::of(&ironorb::TypeDef::Long));
         let mut ty = TypeCode::create_sequence(&point, 0).unwrap();
-        // There are 2^100 ways to what is innermost.
+        // There are 2^100 paths to the innermost type.
         for _ in 0..100 {
             ty = pair_of("", &ty);
         }

@@ -1,4 +1,4 @@
-//! Definitions as their descriptions say, with all that stands in them.
+//! Reads definitions, with everything in them, from a repository's descriptions.
 
 use ironorb::ifr::corba::{
     AttributeDescription, ConstantDescription, Contained as _, ContainedRef, Container as _, ContainerRef,
@@ -11,14 +11,14 @@ use ironorb::{
     Any, CompletionStatus, MinorCode, SystemException, SystemExceptionKind, TypeCode, TypedRef as _,
 };
 
-/// A definition, as much of it as IDL can say.
+/// A definition, as far as IDL can express it.
 pub(super) struct Definition {
     pub(super) name: String,
     pub(super) id: String,
-    /// With leading colons.
+    /// The scoped name, with leading colons.
     pub(super) scoped_name: String,
     pub(super) what: What,
-    /// In the order in which the repository has them.
+    /// The definitions within this one, in the repository's order.
     pub(super) items: Vec<Definition>,
 }
 
@@ -32,7 +32,7 @@ pub(super) enum What {
         value: Box<ValueDescription>,
         initializers: Vec<ExtInitializer>,
     },
-    /// What its TypeCode says all of.
+    /// A type that its TypeCode describes completely.
     Type(TypeCode),
     Constant {
         ty: TypeCode,
@@ -43,13 +43,13 @@ pub(super) enum What {
     Member(Box<ValueMember>),
 }
 
-/// What stands in a container of this scoped name.
+/// Reads the definitions in the container of this scoped name.
 pub(super) fn contents(
     container: &ContainerRef,
     scope: &str,
     depth: usize,
 ) -> Result<Vec<Definition>, SystemException> {
-    // A repository whose containers lead back to themselves is not followed for ever.
+    // Containers of a faulty repository may form a cycle; the depth is bounded.
     if depth > DEPTH_MAX {
         return Err(failed(SystemExceptionKind::ImpLimit, "definitions stand inside each other too deep"));
     }
@@ -61,7 +61,7 @@ pub(super) fn contents(
     Ok(found)
 }
 
-/// One definition, with all that stands in it.
+/// Reads one definition, with everything in it.
 pub(super) fn one(contained: &ContainedRef) -> Result<Definition, SystemException> {
     let described = contained.describe()?;
     let name = contained.absolute_name()?;
@@ -69,7 +69,7 @@ pub(super) fn one(contained: &ContainedRef) -> Result<Definition, SystemExceptio
     read(contained, described.kind, &described.value, scope, 0)
 }
 
-/// Whether something holds of any of these or of what stands in them.
+/// Whether a condition holds for any of the definitions or those within them.
 pub(super) fn any(definitions: &[Definition], holds: &dyn Fn(&Definition) -> bool) -> bool {
     definitions.iter().any(|definition| holds(definition) || any(&definition.items, holds))
 }
@@ -134,7 +134,8 @@ fn read(
     Ok(Definition { name, id, scoped_name, what, items })
 }
 
-/// Repositories of before CORBA 3 know of no exceptions here.
+/// The initializers of a value, with their exceptions. Repositories older than CORBA 3 do not report the
+/// exceptions.
 fn initializers(contained: &ContainedRef) -> Result<Vec<ExtInitializer>, SystemException> {
     if let Some(value) = contained.object().narrow::<ExtValueDefRef>()? {
         return value.ext_initializers();
@@ -146,7 +147,7 @@ fn initializers(contained: &ContainedRef) -> Result<Vec<ExtInitializer>, SystemE
         .collect())
 }
 
-/// As [`initializers`].
+/// The exceptions of an attribute. Repositories older than CORBA 3 do not report them.
 fn attribute(
     contained: &ContainedRef,
     plain: AttributeDescription,
@@ -170,5 +171,5 @@ fn failed(kind: SystemExceptionKind, why: &str) -> SystemException {
     SystemException::new(kind, MinorCode::NONE, CompletionStatus::Yes).with_detail(why.to_owned())
 }
 
-/// How deep definitions may stand inside each other.
+/// Deepest nesting of definitions that is read.
 const DEPTH_MAX: usize = 64;

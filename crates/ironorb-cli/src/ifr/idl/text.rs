@@ -1,6 +1,6 @@
-//! Definitions as IDL text.
+//! Writes definitions as IDL text.
 //!
-//! Names of other definitions are written from file scope on, so that they mean the same wherever they stand.
+//! Names of other definitions are written from file scope on, so that they mean the same in every scope.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,19 +13,19 @@ use ironorb::{Any, TcKind, TypeCode, WString};
 use super::order::{Unit, items, needed};
 use super::read::{Definition, What};
 
-/// Writes definitions one behind the other.
+/// Writes definitions one after another.
 pub(super) struct Printer {
-    /// Asked for the names of what was not read.
+    /// The repository, asked for the names of definitions that were not read.
     root: RepositoryRef,
     /// Scoped names, which begin with colons, by repository id.
     names: HashMap<String, String>,
-    /// What can be declared before it is defined, by id: the words for it, and in which modules.
+    /// Definitions that can be declared before they are defined, by id: the declaration, and its modules.
     declarable: HashMap<String, (String, Vec<Module>)>,
     printed: HashSet<String>,
     out: String,
     /// The modules that are open, outermost first.
     open: Vec<Module>,
-    /// The prefix of ids that holds where the text ends, at file scope.
+    /// The prefix of ids that is in force at the end of the text, at file scope.
     prefix: String,
     uses_known: bool,
 }
@@ -37,7 +37,7 @@ struct Module {
 }
 
 impl Printer {
-    /// One for these definitions.
+    /// A printer for these definitions.
     pub(super) fn new(root: RepositoryRef, definitions: &[Definition]) -> Self {
         let mut printer = Printer {
             root,
@@ -53,7 +53,7 @@ impl Printer {
         printer
     }
 
-    /// A unit within its modules, behind the declarations that it needs.
+    /// Writes a unit within its modules, after the declarations that it needs.
     pub(super) fn unit(&mut self, unit: &Unit<'_>) {
         let mut modules: Vec<Module> = unit.modules.iter().map(|one| Module::of(one)).collect();
         if matches!(unit.definition.what, What::Module) {
@@ -79,7 +79,7 @@ impl Printer {
         self.definition(unit.definition, self.open.len());
     }
 
-    /// A definition without its modules and ids.
+    /// Writes a definition without its modules and ids.
     pub(super) fn definition_alone(&mut self, definition: &Definition) {
         match &definition.what {
             What::Module => {
@@ -96,7 +96,7 @@ impl Printer {
         }
     }
 
-    /// The whole text.
+    /// Finishes and returns the text.
     pub(super) fn finish(mut self, uses_known: bool) -> String {
         self.go_to(&[], "", "");
         let include = if uses_known || self.uses_known { "#include <orb.idl>\n\n" } else { "" };
@@ -116,7 +116,7 @@ impl Printer {
                 What::Type(tc) if tc.kind() == TcKind::Union => Some(format!("union {name}")),
                 _ => None,
             };
-            // What stands in another type is declared where that is defined.
+            // A type within another type is declared where that other type is defined.
             let is_module = matches!(definition.what, What::Module);
             if let Some(words) = words {
                 self.declarable.insert(definition.id.clone(), (words, modules.clone()));
@@ -170,13 +170,13 @@ impl Printer {
         }
     }
 
-    /// A definition, and its id, where that is not the one that IDL gives it.
+    /// Writes a definition, and its id where it differs from the one that IDL gives it.
     fn definition(&mut self, definition: &Definition, depth: usize) {
         self.body(definition, depth);
         self.ids_of(definition, &definition.name);
     }
 
-    /// The ids of a definition and of what stands in it, by names that are seen from where the text ends.
+    /// Writes the ids of a definition and of those in it, by names visible at the end of the text.
     fn ids_of(&mut self, definition: &Definition, name: &str) {
         if !matches!(definition.what, What::Member(_)) {
             let expected = self.expected_id(name);
@@ -216,7 +216,7 @@ impl Printer {
     fn body(&mut self, definition: &Definition, depth: usize) {
         let name = escaped(&definition.name);
         match &definition.what {
-            // Modules are opened and closed by the way.
+            // `go_to` opens and closes modules.
             What::Module => {}
             What::Interface { lead, bases } => {
                 let bases = self.listed(" : ", bases);
@@ -296,7 +296,7 @@ impl Printer {
         }
     }
 
-    /// What has operations.
+    /// Writes a definition that contains operations.
     fn block(&mut self, head: &str, definition: &Definition, depth: usize, more: &[String]) {
         if definition.items.is_empty() && more.is_empty() {
             return self.line(depth, &format!("{head} {{}};"));
@@ -309,7 +309,7 @@ impl Printer {
         self.line(depth, "};");
     }
 
-    /// A type where it is defined, without a semicolon.
+    /// A type definition, without a semicolon.
     fn type_definition(&mut self, tc: &TypeCode, definition: &Definition, depth: usize) -> String {
         let name = escaped(&definition.name);
         let count = tc.member_count().unwrap_or_default();
@@ -367,7 +367,7 @@ impl Printer {
                 Ok(Some(label)) => format!("{lead}case {}:", self.label(&discriminator, label)),
                 _ => format!("{lead}default:"),
             };
-            // Labels of one member follow each other.
+            // The labels of one member follow one another.
             if index + 1 < count && tc.member_name(index + 1).is_ok_and(|next| next == name) {
                 text.push('\n');
                 continue;
@@ -378,7 +378,7 @@ impl Printer {
         text + &"    ".repeat(depth) + "}"
     }
 
-    /// A member of a constructed type, which may define its own type.
+    /// A member of a constructed type, together with the definition of its type if that stands in it.
     fn member_or_definition(
         &mut self,
         ty: &TypeCode,
@@ -396,7 +396,7 @@ impl Printer {
         }
     }
 
-    /// Type and name; the dimensions of an array stand behind the name.
+    /// Type and name. The dimensions of an array follow the name.
     fn member(&mut self, ty: &TypeCode, name: &str) -> String {
         let (element, dimensions) = element(ty);
         format!("{} {}{dimensions}", self.ty(&element), escaped(name))
@@ -419,7 +419,7 @@ impl Printer {
         if names.is_empty() { String::new() } else { format!("{lead}{}", names.join(", ")) }
     }
 
-    /// A type where it is used.
+    /// A type at its use.
     fn ty(&mut self, tc: &TypeCode) -> String {
         let word = match tc.kind() {
             TcKind::Void => "void",
@@ -462,7 +462,7 @@ impl Printer {
         let Ok(content) = tc.content_type() else { return "sequence<any>".to_owned() };
         let bound = tc.length().ok().filter(|&bound| bound > 0);
         let bound = bound.map(|bound| format!(", {bound}")).unwrap_or_default();
-        // A map travels, and is described, as a sequence of pairs that have no name.
+        // A map is marshalled and described as a sequence of pairs without a name.
         if content.kind() == TcKind::Struct
             && content.id().is_ok_and(str::is_empty)
             && let (Ok(key), Ok(value)) = (content.member_type(0), content.member_type(1))
@@ -481,7 +481,7 @@ impl Printer {
         }
     }
 
-    /// The scoped name of a definition; the other name if the repository does not know it.
+    /// The scoped name of a definition; `otherwise` if the repository does not know it.
     fn name_of(&mut self, id: &str, otherwise: &str) -> String {
         if !self.names.contains_key(id) {
             let found = self.root.lookup_id(id).ok().flatten();
@@ -491,7 +491,7 @@ impl Printer {
         spelled(&self.names[id])
     }
 
-    /// A constant says the digits of a `fixed` by its value.
+    /// The type of a constant. A `fixed` constant has its digits and scale in its value.
     fn constant_type(&mut self, tc: &TypeCode) -> String {
         if tc.kind() == TcKind::Fixed { "fixed".to_owned() } else { self.ty(tc) }
     }
@@ -538,7 +538,7 @@ impl Printer {
         number.map_or_else(|_| unknown(), |number| self.label(ty, number))
     }
 
-    /// A number of a type as IDL writes it.
+    /// A number of a type, written as IDL.
     fn label(&mut self, ty: &TypeCode, number: i64) -> String {
         let resolved = ty.resolved();
         let char = |number: i64| u32::try_from(number).ok().and_then(char::from_u32).unwrap_or_default();
@@ -550,7 +550,7 @@ impl Printer {
             TcKind::Enum => {
                 let name = u32::try_from(number).ok().and_then(|index| resolved.member_name(index).ok());
                 let (name, own) = (escaped(name.unwrap_or_default()), self.named(&resolved));
-                // Enumerators stand beside their enum.
+                // Enumerators have the scope of their enum.
                 own.rsplit_once("::").map_or(name.clone(), |(scope, _)| format!("{scope}::{name}"))
             }
             _ => number.to_string(),
@@ -564,13 +564,13 @@ impl Module {
     }
 }
 
-/// Takes the definition of a type out of those that stand in the type around it.
+/// Takes a type's definition out of the definitions within the enclosing type.
 fn taken<'d>(inside: &mut Vec<&'d Definition>, ty: &TypeCode) -> Option<&'d Definition> {
     let place = inside.iter().position(|inner| ty.id() == Ok(inner.id.as_str()))?;
     Some(inside.remove(place))
 }
 
-/// What an array is of, and its dimensions; a type itself and none.
+/// The element type of an array, and the dimensions; for other types the type itself and no dimensions.
 fn element(ty: &TypeCode) -> (TypeCode, String) {
     let (mut element, mut dimensions) = (ty.clone(), String::new());
     while element.kind() == TcKind::Array
@@ -582,14 +582,14 @@ fn element(ty: &TypeCode) -> (TypeCode, String) {
     (element, dimensions)
 }
 
-/// The ids of what a definition refers to and may come later.
+/// Collects the ids of definitions that a definition refers to and that may come later.
 fn referred_to(definition: &Definition, ids: &mut Vec<String>) {
     let mut needs = Vec::new();
     needed(definition, &mut needs);
     ids.extend(needs.into_iter().map(|(id, _)| id));
 }
 
-/// The prefix with which IDL gives a definition at file scope this id; none if it does not.
+/// The prefix that gives a definition at file scope this id; empty if no prefix does.
 fn prefix_of<'i>(id: &'i str, name: &str) -> &'i str {
     let path = id.strip_prefix("IDL:").and_then(|rest| rest.rsplit_once(':')).map(|(path, _)| path);
     path.and_then(|path| path.strip_suffix(name)).and_then(|rest| rest.strip_suffix('/')).unwrap_or_default()
@@ -599,7 +599,7 @@ fn spelled(scoped_name: &str) -> String {
     scoped_name.split("::").map(escaped).collect::<Vec<_>>().join("::")
 }
 
-/// A name that is a word of IDL has an underscore in front where it is written.
+/// Puts an underscore before a name that is a keyword of IDL.
 fn escaped(name: &str) -> String {
     let is_word = WORDS.iter().any(|word| word.eq_ignore_ascii_case(name));
     if is_word { format!("_{name}") } else { name.to_owned() }
@@ -626,7 +626,7 @@ fn truth(yes: bool) -> &'static str {
     if yes { "TRUE" } else { "FALSE" }
 }
 
-/// The words of IDL 4.2 and of CORBA 3's components.
+/// The keywords of IDL 4.2 and of CORBA 3's components.
 const WORDS: &[&str] = &[
     "abstract",
     "alias",

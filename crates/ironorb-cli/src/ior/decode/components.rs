@@ -1,4 +1,4 @@
-//! The components of a reference, in words.
+//! Explains the components of a reference.
 
 use ironorb::giop::Malformed;
 use ironorb::giop::ior::{
@@ -8,7 +8,7 @@ use ironorb::giop::ior::{
 use super::{Out, words};
 
 impl Out {
-    /// Shows a component in words where it is known and well-formed, else as bytes.
+    /// Shows a known and well-formed component in words, and every other as bytes.
     pub(super) fn component(&mut self, component: &TaggedComponent<'_>) {
         let shown = None
             .or_else(|| self.address(component))
@@ -26,7 +26,7 @@ impl Out {
         }
     }
 
-    /// Further addresses. `None` for other components.
+    /// Shows further addresses; `None` for other components.
     fn address(&mut self, component: &TaggedComponent<'_>) -> Option<Result<(), Malformed>> {
         if let Some(address) = component.alternate_address() {
             return Some(
@@ -55,7 +55,7 @@ impl Out {
         })
     }
 
-    /// What a client has to know for calls. `None` for other components.
+    /// Shows what a client must know to call; `None` for other components.
     fn fact(&mut self, component: &TaggedComponent<'_>) -> Option<Result<(), Malformed>> {
         if let Some(number) = component.orb_type() {
             return Some(number.map(|number| self.line(1, "ORB type", words::orb_type(number))));
@@ -89,7 +89,7 @@ impl Out {
         })
     }
 
-    /// SSL ports and CSIv2 mechanisms. `None` for other components.
+    /// Shows TLS ports and CSIv2 mechanisms; `None` for other components.
     fn security(&mut self, component: &TaggedComponent<'_>) -> Option<Result<(), Malformed>> {
         if let Some(ssl) = component.ssl_transport() {
             return Some(ssl.map(|ssl| {
@@ -159,7 +159,7 @@ impl Out {
         self.line(2, "", format_args!("requires {requires}"));
     }
 
-    /// omniORB's own. `None` for other components.
+    /// Shows components of omniORB; `None` for other components.
     fn of_omniorb(&mut self, component: &TaggedComponent<'_>) -> Option<Result<(), Malformed>> {
         match component.tag {
             TAG_OMNIORB_BIDIR => self.line(1, "omniORB", "takes bidirectional GIOP"),

@@ -1,6 +1,7 @@
-//! `ironorb ior decode`: what a reference says, for people.
+//! `ironorb ior decode`: shows the contents of a reference.
 //!
-//! Asks no server: what is shown is in the text itself. What is not understood is shown as bytes.
+//! The command asks no server: everything that it shows is in the text. Parts that it does not understand are
+//! shown as bytes.
 
 mod components;
 mod words;
@@ -35,7 +36,7 @@ pub(super) fn run(typed: &str) -> Result<(), Failure> {
     output::text(out.text)
 }
 
-/// Collects lines of a label and what it is.
+/// Collects lines, each with a label.
 #[derive(Default)]
 struct Out {
     text: String,
@@ -45,7 +46,7 @@ impl Out {
     fn line(&mut self, level: usize, label: &str, what: impl std::fmt::Display) {
         let lead = "  ".repeat(level);
         let width = LABEL_COLUMNS.saturating_sub(lead.len());
-        // A String takes any amount of text.
+        // Writing to a String cannot fail.
         let _ = writeln!(self.text, "{lead}{label:<width$} {what}");
     }
 

@@ -1,4 +1,4 @@
-//! Numbers of the standard and of vendors, in words.
+//! Names for numbers of the standard and of vendors.
 
 use ironorb::giop::ior::{CodeSetComponent, IRONORB_ORB_TYPE, OMNIORB_ORB_TYPE};
 
@@ -29,7 +29,7 @@ pub(super) fn orb_type(number: u32) -> String {
     format!("{name} ({number:#010x})")
 }
 
-/// The characters that vendors choose their numbers by, where there are some.
+/// The characters that a vendor's number stands for, where it has some.
 fn characters(number: u32) -> String {
     let shown: String =
         number.to_be_bytes().iter().filter(|byte| **byte != 0).map(|b| char::from(*b)).collect();
@@ -39,7 +39,7 @@ fn characters(number: u32) -> String {
     }
 }
 
-/// Tags of components by CORBA 3.3 part 2, 7.6.6, and by the vendors that have them.
+/// Tags of components, by CORBA 3.3 part 2, 7.6.6, and by the vendors that define them.
 pub(super) fn component(tag: u32) -> &'static str {
     match tag {
         5 => "complete object key",
@@ -75,7 +75,7 @@ pub(super) fn component(tag: u32) -> &'static str {
     }
 }
 
-/// Policies by the numbers of their types.
+/// Policies, by the numbers of their types.
 pub(super) fn policy(policy_type: u32) -> String {
     let name = match policy_type {
         23 => "rebind",
@@ -122,7 +122,7 @@ pub(super) fn code_sets(component: &CodeSetComponent) -> String {
     }
 }
 
-/// The OSF character and code set registry.
+/// Names of the OSF character and code set registry.
 fn code_set(set: u32) -> String {
     match set {
         0x0001_0001..=0x0001_000f => format!("ISO 8859-{}", set - 0x0001_0000),
@@ -137,7 +137,7 @@ fn code_set(set: u32) -> String {
     }
 }
 
-/// An object identifier in DER, dotted, with its name where it is one of CSIv2's.
+/// An object identifier in DER, dotted, with its name where CSIv2 defines it.
 pub(super) fn object_identifier(der: &[u8]) -> String {
     let Some(numbers) = numbers_of(der) else { return hex(der) };
     let dotted: Vec<String> = numbers.iter().map(u64::to_string).collect();
@@ -163,14 +163,14 @@ fn numbers_of(der: &[u8]) -> Option<Vec<u64>> {
             value = 0;
         }
     }
-    // The first two share a number, and only below 2 the second is less than 40.
+    // The first two arcs share a number; the second is below 40 unless the first is 2.
     let first = numbers.remove(0);
     let top = (first / 40).min(2);
     numbers.splice(..0, [top, first - 40 * top]);
     Some(numbers)
 }
 
-/// The name in an exported name of GSS-API (RFC 2743, 3.2).
+/// The name within an exported name of GSS-API (RFC 2743, 3.2).
 pub(super) fn target_name(exported: &[u8]) -> String {
     let name = || {
         let [4, 1, rest @ ..] = exported else { return None };
