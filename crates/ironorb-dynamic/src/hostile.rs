@@ -1,9 +1,9 @@
-//! TypeCodes such as only a peer makes them that means no good: from bytes, for tests.
+//! Hostile TypeCodes for tests, made from bytes as only a malicious peer sends them.
 
 use ironorb::giop::{Encoding, Reader};
 use ironorb::{TcKind, TypeCode};
 
-/// A struct whose every member is a sequence of the one before: as deep as there are members.
+/// A struct in which each member is a sequence of the member before: its depth is the number of members.
 pub(crate) fn deep(members: u32) -> TypeCode {
     let mut bytes = Bytes::default();
     let outer = bytes.open(TcKind::Struct);
@@ -26,12 +26,12 @@ pub(crate) fn deep(members: u32) -> TypeCode {
     bytes.type_code()
 }
 
-/// Structs with ids, each with the one inside it twice, so deep; `kind` is innermost.
+/// Nested structs with ids, each with two members of the next inner struct; `kind` is the innermost type.
 pub(crate) fn wide(depth: u32, kind: TcKind) -> TypeCode {
     let mut bytes = Bytes::default();
     let open: Vec<usize> = (0..depth).map(|level| bytes.structure(&format!("IDL:S{level}:1.0"), 2)).collect();
     bytes.number(kind.number());
-    // The innermost has two members of one type without parameters.
+    // The innermost struct has two members of a type without parameters.
     bytes.text("");
     bytes.number(kind.number());
     for pair in open.windows(2).rev() {
@@ -43,7 +43,7 @@ pub(crate) fn wide(depth: u32, kind: TcKind) -> TypeCode {
     bytes.type_code()
 }
 
-/// Structs without ids so deep, each with so many of the one inside it.
+/// Structs without ids nested `depth` deep, each with `members` members of the next inner struct.
 pub(crate) fn nested(depth: u32, members: u32) -> TypeCode {
     let mut bytes = Bytes::default();
     let open: Vec<usize> = (0..depth).map(|_| bytes.structure("", members)).collect();
@@ -63,7 +63,7 @@ pub(crate) fn nested(depth: u32, members: u32) -> TypeCode {
     bytes.type_code()
 }
 
-/// A struct without an id whose members are all the same sequence of the struct itself.
+/// A struct without an id whose members all have the same type, a sequence of the struct itself.
 pub(crate) fn selfish(members: u32) -> TypeCode {
     let mut bytes = Bytes::default();
     let me = bytes.structure("", members);
@@ -105,10 +105,10 @@ impl Bytes {
         self.0.push(0);
     }
 
-    /// Begins a type with parameters; returns where.
+    /// Begins a type with parameters and returns its offset.
     fn open(&mut self, kind: TcKind) -> usize {
         self.number(kind.number());
-        self.number(0); // the length, which is not known yet
+        self.number(0); // the length, which `close` fills in
         self.0.push(u8::from(cfg!(target_endian = "little")));
         self.0.len() - 9
     }
@@ -128,7 +128,7 @@ impl Bytes {
         self.0[at + 4..at + 8].copy_from_slice(&length.to_ne_bytes());
     }
 
-    /// The type that began there.
+    /// An indirection to the type at this offset.
     fn again(&mut self, at: usize) {
         self.number(u32::MAX);
         let back = at as i32 - self.0.len().next_multiple_of(4) as i32;

@@ -1,6 +1,6 @@
-//! What is known: interfaces, types and constants by their ids and names.
+//! The known definitions: interfaces, types and constants by their ids and names.
 //!
-//! Nothing here decides what a definition looks like on the wire; that is `lower`.
+//! This module does not decide how a definition is marshalled; `lower` does.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,28 +13,28 @@ use ironorb::{Any, ObjectRef, Orb, SystemException, TcKind, TypeCode};
 use ironorb_idl::model::Model;
 use ironorb_idl::{MapLoader, Options, Outcome, compile_file, compile_with};
 
+use crate::definition_cache::{DefinitionCache, Definitions, ObjectDefinitions};
 use crate::lower;
-use crate::told::{Definitions, Told, ToldByObject};
 
-/// Definitions known at run time, from IDL files or from wherever descriptions and TypeCodes come, and interface
-/// repositories that are asked for what is not known.
+/// Definitions known at run time, from IDL files, descriptions and TypeCodes, and from interface
+/// repositories, which are asked for definitions that are missing.
 ///
-/// They only grow. What is added a second time must be the same as before; files that include the same others may so
-/// be added one after the other.
+/// Definitions are never removed. Adding a definition again succeeds if both are equal, so files that include
+/// the same files can be added one after another.
 ///
-/// What a repository has told is kept and not asked again, so a change there does not show; a copy of this shares it, and
-/// costs little. What an object has told of itself ([`of`](Self::of)) counts for that object alone: only [what is made for
-/// it](Self::as_told_by) has it. [`fetch_interface`](Self::fetch_interface) and [`fetch_type`](Self::fetch_type) ask;
-/// whatever else is here, but for [`of`](Self::of), never blocks.
+/// Answers of a repository are cached and not asked again, so later changes in the repository do not show.
+/// Copies share the cache and are cheap. What an object reports of itself ([`of`](Self::of)) counts for that
+/// object alone: only the copy that [`as_told_by`](Self::as_told_by) returns has it. [`of`](Self::of) and the
+/// `fetch_…` methods call servers and block; no other method blocks.
 #[derive(Debug, Clone, Default)]
 pub struct Interfaces {
-    /// Copied only when more is added to one of those that share it.
+    /// Copied only when definitions are added while other copies share it.
     added: Arc<Added>,
-    /// Asked in turn.
+    /// The repositories, in the order in which they are asked.
     repositories: Vec<RepositoryRef>,
-    told: Arc<Told>,
-    /// The object whose word counts here, too.
-    object: Option<Arc<ToldByObject>>,
+    cache: Arc<DefinitionCache>,
+    /// The object whose own definitions count here too.
+    object: Option<Arc<ObjectDefinitions>>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -42,29 +42,29 @@ struct Added {
     interfaces: BTreeMap<String, Arc<InterfaceDescription>>,
     types: BTreeMap<String, TypeCode>,
     constants: BTreeMap<String, Constant>,
-    /// From scoped names to repository ids.
+    /// Repository ids by scoped names.
     names: BTreeMap<String, String>,
 }
 
 /// An IDL constant.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Constant {
-    /// Its repository id.
+    /// The repository id.
     pub id: String,
-    /// Its value, under the type that it was declared with.
+    /// The value, under the declared type of the constant.
     pub value: Any,
 }
 
 impl Interfaces {
-    /// Nothing is known.
+    /// An empty set of definitions.
     pub fn new() -> Self {
         Interfaces::default()
     }
 
-    /// Adds all that IDL files define, and what they include. Reads files; nothing is added from a file with errors,
-    /// and what files before it defined stays.
+    /// Adds everything that IDL files and the files they include define. Reads files. A file with errors adds
+    /// nothing, and the definitions of the files before it stay.
     ///
-    /// Returns the warnings of the front end as text for people; empty if there are none.
+    /// Returns the warnings of the front end as text for people; the text is empty without warnings.
     pub fn add_idl<P: AsRef<Path>>(
         &mut self,
         paths: impl IntoIterator<Item = P>,
@@ -78,7 +78,7 @@ impl Interfaces {
         Ok(warnings)
     }
 
-    /// Adds what a text defines, as if it stood in a file of this name that includes none on disk.
+    /// Adds the definitions of an IDL text, under this file name. The text cannot include files on disk.
     pub fn add_idl_text(
         &mut self,
         name: &str,
@@ -97,7 +97,7 @@ impl Interfaces {
         Ok(outcome.render(false))
     }
 
-    /// Adds all that a resolved IDL model defines, or nothing.
+    /// Adds everything that a resolved IDL model defines; nothing if there is an error.
     pub fn add_model(&mut self, model: &Model) -> Result<(), DefinitionError> {
         let lowered = lower::lower(model)?;
         for (id, type_code) in &lowered.types {
@@ -118,12 +118,12 @@ impl Interfaces {
         Ok(())
     }
 
-    /// Adds an interface repository, of whatever ORB, that is asked for what is not known. Does not call it.
+    /// Adds an interface repository of any ORB, which is asked for missing definitions. Does not call it.
     pub fn add_repository(&mut self, repository: &RepositoryRef) {
         self.repositories.push(repository.clone());
     }
 
-    /// Adds a type that has a repository id; one without is ignored.
+    /// Adds a type that has a repository id. A type without an id is ignored.
     pub fn add_type(&mut self, type_code: TypeCode) -> Result<(), DefinitionError> {
         let id = type_code.id().unwrap_or_default().to_owned();
         self.check_type(&id, &type_code)?;
@@ -158,18 +158,18 @@ impl Interfaces {
         }
     }
 
-    /// The interface with a repository id, if it was added or a repository has told it already.
+    /// The interface with a repository id, if it was added or is cached from a repository.
     pub fn interface(&self, id: &str) -> Option<Arc<InterfaceDescription>> {
         let added = self.added.interfaces.get(id).cloned();
-        added.or_else(|| self.tables().find_map(|told| told.interface(id)))
+        added.or_else(|| self.tables().find_map(|cache| cache.interface(id)))
     }
 
-    /// The interface with a repository id. Repositories are asked for one that is not known; the first that has it
-    /// counts. Blocks.
+    /// The interface with a repository id. If it is not known, the repositories are asked in order, and the
+    /// first one that has it counts. Blocks.
     pub fn fetch_interface(&self, id: &str) -> Result<Option<Arc<InterfaceDescription>>, SystemException> {
         match self.interface(id) {
             Some(known) => Ok(Some(known)),
-            None => self.first_of(|repository, told| told.ask_interface(repository, id)),
+            None => self.first_of(|repository, cache| cache.ask_interface(repository, id)),
         }
     }
 
@@ -178,29 +178,29 @@ impl Interfaces {
         self.added.interfaces.values()
     }
 
-    /// The type with a repository id: of structs, unions, enums, typedefs, exceptions, interfaces, valuetypes, boxes
-    /// and native types. Only what was added, or a repository has told already.
+    /// The type with a repository id: a struct, union, enum, typedef, exception, interface, valuetype, box or
+    /// native type. Only types that were added or are cached from a repository.
     pub fn type_code(&self, id: &str) -> Option<TypeCode> {
         let added = self.added.types.get(id).cloned();
-        added.or_else(|| self.tables().find_map(|told| told.type_code(id)))
+        added.or_else(|| self.tables().find_map(|cache| cache.type_code(id)))
     }
 
-    /// The type with a repository id. Repositories are asked for one that is not known; the first that has it counts.
-    /// Blocks.
+    /// The type with a repository id. If it is not known, the repositories are asked in order, and the first
+    /// one that has it counts. Blocks.
     pub fn fetch_type(&self, id: &str) -> Result<Option<TypeCode>, SystemException> {
         match self.type_code(id) {
             Some(known) => Ok(Some(known)),
-            None => self.first_of(|repository, told| told.ask_type(repository, id)),
+            None => self.first_of(|repository, cache| cache.ask_type(repository, id)),
         }
     }
 
-    /// All types with ids that were added, in the order of these.
+    /// All added types with ids, in the order of their ids.
     pub fn type_codes(&self) -> impl Iterator<Item = &TypeCode> {
         self.added.types.values()
     }
 
-    /// Makes the valuetypes among them known to an ORB, so that its dynamic requests and servants take values of derived
-    /// types: see [`Orb::register_value_type`].
+    /// Registers the valuetypes with an ORB, so that its dynamic requests and servants accept values of
+    /// derived types: see [`Orb::register_value_type`].
     ///
     /// ```
     /// use ironorb::Orb;
@@ -234,19 +234,19 @@ impl Interfaces {
         self.added.constants.get(scoped_name.trim_start_matches("::"))
     }
 
-    /// All constants with their scoped names, in the order of these.
+    /// All constants with their scoped names, in the order of the names.
     pub fn constants(&self) -> impl Iterator<Item = (&str, &Constant)> {
         self.added.constants.iter().map(|(name, constant)| (name.as_str(), constant))
     }
 
-    /// The repository id of an interface or type by its scoped name, such as `Bank::Account`. Only what came from IDL
-    /// has one.
+    /// The repository id of an interface or type by its scoped name, such as `Bank::Account`. Only
+    /// definitions from IDL have scoped names.
     pub fn id_of(&self, scoped_name: &str) -> Option<&str> {
         self.added.names.get(scoped_name.trim_start_matches("::")).map(String::as_str)
     }
 
-    /// The repository id of an interface or type by its scoped name; an id stands for itself. Repositories are asked for a
-    /// name that is not known; the first that has it counts. Blocks.
+    /// The repository id of an interface or type by its scoped name; an id is returned unchanged. If the name
+    /// is not known, the repositories are asked in order, and the first one that has it counts. Blocks.
     pub fn fetch_id(&self, scoped_name: &str) -> Result<Option<String>, SystemException> {
         let format_and_rest = scoped_name.split_once(':');
         if format_and_rest.is_some_and(|(format, rest)| !format.is_empty() && !rest.starts_with(':')) {
@@ -254,30 +254,31 @@ impl Interfaces {
         }
         match self.known_id(scoped_name) {
             Some(id) => Ok(Some(id)),
-            None => self.first_of(|repository, told| told.ask_id(repository, scoped_name)),
+            None => self.first_of(|repository, cache| cache.ask_id(repository, scoped_name)),
         }
     }
 
-    /// The repository id behind a scoped name, from IDL or as a repository has told it already.
+    /// The repository id for a scoped name, from IDL or cached from a repository.
     pub(crate) fn known_id(&self, scoped_name: &str) -> Option<String> {
-        let told = || self.tables().find_map(|told| told.id_of(scoped_name));
-        self.id_of(scoped_name).map(str::to_owned).or_else(told)
+        let cached = || self.tables().find_map(|cache| cache.id_of(scoped_name));
+        self.id_of(scoped_name).map(str::to_owned).or_else(cached)
     }
 
-    /// Scoped names with their repository ids, in the order of the names. Only what came from IDL has one.
+    /// Scoped names with their repository ids, in the order of the names. Only definitions from IDL have
+    /// scoped names.
     pub fn names(&self) -> impl Iterator<Item = (&str, &str)> {
         self.added.names.iter().map(|(name, id)| (name.as_str(), id.as_str()))
     }
 
-    /// These definitions, and those that this object has told when [`of`](Self::of) asked it: its interface, the types of
-    /// its operations, and what else its repository has. They do not count for other objects. Asks no server, and costs
-    /// little.
+    /// These definitions together with those that this object has reported when [`of`](Self::of) asked it:
+    /// its interface, the types of its operations, and other definitions of its repository. They do not count
+    /// for other objects. Calls no server; cheap.
     #[must_use]
     pub fn as_told_by(&self, object: &ObjectRef) -> Interfaces {
-        Interfaces { object: self.told.by_object(object), ..self.clone() }
+        Interfaces { object: self.cache.by_object(object), ..self.clone() }
     }
 
-    /// These definitions without what one object has told.
+    /// These definitions without those of one object.
     pub(crate) fn for_all(&self) -> Interfaces {
         Interfaces { object: None, ..self.clone() }
     }
@@ -286,29 +287,29 @@ impl Interfaces {
         &self.repositories
     }
 
-    pub(crate) fn told(&self) -> &Told {
-        &self.told
+    pub(crate) fn cache(&self) -> &DefinitionCache {
+        &self.cache
     }
 
-    /// Where it is looked up what was told, the best authority first.
+    /// The caches to search, the best authority first.
     fn tables(&self) -> impl Iterator<Item = &Definitions> {
         let object = self.object.as_deref().map(|object| &object.definitions);
-        std::iter::once(&self.told.definitions).chain(object)
+        std::iter::once(&self.cache.definitions).chain(object)
     }
 
-    /// What the first repository has that has something; an error only if none has, and one failed. Each comes with the
-    /// table for what it tells.
+    /// The answer of the first repository that has one; an error only if no repository has an answer and one
+    /// failed. Each repository comes with the cache for its answers.
     fn first_of<T>(
         &self,
         ask: impl Fn(&RepositoryRef, &Definitions) -> Result<Option<T>, SystemException>,
     ) -> Result<Option<T>, SystemException> {
         let mut failed = None;
-        let found = self.told.repositories();
-        let for_all = self.repositories.iter().chain(&found).map(|one| (one, &self.told.definitions));
+        let found = self.cache.repositories();
+        let for_all = self.repositories.iter().chain(&found).map(|one| (one, &self.cache.definitions));
         let of_object =
-            self.object.as_deref().and_then(|told| Some((told.repository.as_ref()?, &told.definitions)));
-        for (repository, told) in for_all.chain(of_object) {
-            match ask(repository, told) {
+            self.object.as_deref().and_then(|cache| Some((cache.repository.as_ref()?, &cache.definitions)));
+        for (repository, cache) in for_all.chain(of_object) {
+            match ask(repository, cache) {
                 Ok(None) => {}
                 Ok(found) => return Ok(found),
                 Err(e) => failed = failed.or(Some(e)),
@@ -318,23 +319,23 @@ impl Interfaces {
     }
 }
 
-/// Why definitions cannot be added.
+/// The reason why definitions cannot be added.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DefinitionError {
     /// An IDL file has errors, or cannot be read.
     Idl {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it, as text for people of several lines.
+        /// The errors, as text for people of several lines.
         diagnostics: String,
     },
-    /// Something else has this repository id already.
+    /// This repository id has a different definition already.
     Conflict(String),
     /// A definition has no TypeCode or value.
     Unusable {
         /// The repository id of the definition.
         id: String,
-        /// Why it has none.
+        /// The reason.
         why: String,
     },
 }

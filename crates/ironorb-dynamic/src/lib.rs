@@ -1,5 +1,5 @@
-//! Definitions that are known at run time: interfaces and types read from IDL or asked of interface repositories,
-//! values as JSON, objects that answer by prepared JSON, and bridges that pass on calls of any interface.
+//! Definitions known at run time: interfaces and types from IDL or interface repositories, values as JSON,
+//! mock objects with prepared JSON answers, and bridges that pass on calls of any interface.
 //!
 //! | to | use |
 //! |---|---|
@@ -7,12 +7,12 @@
 //! | turn values into JSON and back | [`json`] |
 //! | print interfaces, operations and types as IDL | [`declaration`], [`signature`], [`definition`] |
 //! | serve objects with prepared answers | [`mock`] |
-//! | pass calls on, whatever their interface | [`bridge`] |
-//! | know what a look-up may cost | [`limits`] |
+//! | pass on calls of any interface | [`bridge`] |
+//! | bound the cost of a look-up | [`limits`] |
 //!
-//! Nothing here generates code. [`Interfaces::of`] and the `fetch_…` methods ask objects and repositories for what is not
-//! known, and block; no other function of [`Interfaces`] calls an object. What is wrong with an IDL file or a JSON text is
-//! told with its place, and neither costs more than its own size allows.
+//! This crate generates no code. [`Interfaces::of`] and the `fetch_…` methods call objects and repositories
+//! for missing definitions, and block; no other method of [`Interfaces`] calls an object. Errors in an IDL
+//! file or a JSON text name their place. The cost of reading either is bounded by its size.
 //!
 //! ```
 //! use ironorb_dynamic::{Interfaces, json};
@@ -47,6 +47,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bridge;
+mod definition_cache;
 #[cfg(test)]
 mod hostile;
 mod interfaces;
@@ -56,18 +57,17 @@ pub mod mock;
 mod of;
 mod repository;
 mod text;
-mod told;
 
 pub use interfaces::{Constant, DefinitionError, Interfaces};
 pub use of::{Attempt, Source, UnknownInterface};
 pub use text::{TypeUse, declaration, definition, signature};
 
-/// What looking definitions up may cost, whatever a repository or an object says.
+/// Bounds on the cost of looking definitions up, which no repository and no object can exceed.
 pub mod limits {
+    pub use crate::definition_cache::{
+        INTERFACES_KEPT_MAX, OBJECT_TYPES_KEPT_MAX, OBJECTS_KEPT_MAX, REPOSITORIES_FOUND_MAX, TYPES_KEPT_MAX,
+    };
     pub use crate::repository::{
         BASES_MAX, DEFINITIONS_ASKED_MAX, INTERFACES_LISTED_MAX, LOOK_UP_TIME_MAX, OPERATIONS_TOLD_MAX,
-    };
-    pub use crate::told::{
-        INTERFACES_KEPT_MAX, OBJECT_TYPES_KEPT_MAX, OBJECTS_KEPT_MAX, REPOSITORIES_FOUND_MAX, TYPES_KEPT_MAX,
     };
 }

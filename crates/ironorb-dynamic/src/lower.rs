@@ -1,7 +1,8 @@
-//! From the resolved IDL model to TypeCodes and descriptions, the same as generated code has.
+//! Converts the resolved IDL model to TypeCodes and descriptions, equal to those of generated code.
 //!
-//! All types with names are made at once: each with placeholders for the others, and then as one group. So types that
-//! contain one another need no care, and the cost is that of the definitions, not of the ways through them.
+//! All types with names are made together: first each with placeholders for the others, then as one group.
+//! Recursive types therefore need no special care, and the cost is proportional to the definitions, not to
+//! the paths through them.
 
 mod constant;
 
@@ -18,13 +19,13 @@ use ironorb_idl::model::{
 
 use crate::interfaces::{Constant, DefinitionError};
 
-/// What a model defines.
+/// The definitions of a model.
 pub(crate) struct Lowered {
     pub(crate) types: Vec<(String, TypeCode)>,
     pub(crate) interfaces: Vec<InterfaceDescription>,
-    /// By scoped name.
+    /// Constants, with their scoped names.
     pub(crate) constants: Vec<(String, Constant)>,
-    /// Repository ids by scoped name.
+    /// Scoped names, with their repository ids.
     pub(crate) names: Vec<(String, String)>,
 }
 
@@ -57,14 +58,14 @@ pub(crate) fn lower(model: &Model) -> Result<Lowered, DefinitionError> {
     Ok(lowered)
 }
 
-/// Of a valuetype that is only declared nothing is known that another file could not tell better.
+/// Whether a definition is complete. A valuetype that is only declared is left for a file that defines it.
 fn is_whole(def: &Definition) -> bool {
     !matches!(&def.kind, DefKind::Value(value) if !value.defined)
 }
 
 struct Lowerer<'m> {
     model: &'m Model,
-    /// Finished types; while they are made, only those that are made of no others.
+    /// Finished types. While types are being made, only those without other types in them.
     types: HashMap<DefId, TypeCode>,
 }
 
@@ -90,7 +91,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// A type with a name that is made of no others.
+    /// A type with a name that contains no other type.
     fn leaf(&self, def: &Definition) -> Result<Option<TypeCode>, BadType> {
         let (id, name) = (def.repository_id.as_str(), def.name.as_str());
         match &def.kind {
@@ -103,7 +104,7 @@ impl Lowerer<'_> {
                 let names: Vec<&str> = e.enumerators.iter().map(|&id| self.name(id)).collect();
                 TypeCode::create_enum(id, name, &names)
             }
-            // Both travel as numbers; TypeCodes know them as other names for these.
+            // Both are marshalled as integers. TypeCodes know them as aliases of these.
             DefKind::Bitset(bitset) => TypeCode::create_alias(id, name, &basic(bitset.storage)),
             DefKind::Bitmask(mask) => TypeCode::create_alias(id, name, &basic(mask.storage)),
             _ => return Ok(None),
@@ -111,11 +112,11 @@ impl Lowerer<'_> {
         .map(Some)
     }
 
-    /// A type with a name that may be made of others, which are placeholders in it.
+    /// A type with a name that may contain others, with placeholders for these.
     fn composite(&self, def: &Definition) -> Result<Option<TypeCode>, BadType> {
         let (id, name) = (def.repository_id.as_str(), def.name.as_str());
         match &def.kind {
-            // Declared and never defined: nothing may use it, and it has no members to tell.
+            // Declared and never defined: nothing may use the type, and it has no members.
             DefKind::Struct(s) if !s.defined => return Ok(None),
             DefKind::Union(u) if !u.defined => return Ok(None),
             DefKind::Struct(s) | DefKind::Exception(s) => {
@@ -127,7 +128,8 @@ impl Lowerer<'_> {
                 }
             }
             DefKind::Union(u) => self.union(id, name, u),
-            // Members of native types are for local interfaces; made alone it would be no legal member.
+            // Only local interfaces use members of native types. A native type made alone would not be a
+            // legal member.
             DefKind::Native => TypeCode::create_native(id, name),
             DefKind::Typedef(typedef) => TypeCode::create_alias(id, name, &self.ty(&typedef.ty)?),
             DefKind::Value(value) => self.value(id, name, value),
@@ -138,7 +140,7 @@ impl Lowerer<'_> {
     }
 
     fn union(&self, id: &str, name: &str, u: &Union) -> Result<TypeCode, BadType> {
-        // TypeCodes have no type for `int8` but `octet`, and of that -1 is no value.
+        // TypeCodes represent `int8` by `octet`, which has no value -1.
         let is_small = matches!(self.model.unaliased(&u.discriminator), Type::Basic(Basic::Int8));
         let in_type_code = |label| if is_small { self.label(label) & 0xFF } else { self.label(label) };
         let mut cases = Vec::new();
@@ -147,7 +149,7 @@ impl Lowerer<'_> {
             let made =
                 |label| UnionCase { label, name: case.member.name.clone(), type_code: type_code.clone() };
             if case.is_default {
-                // A label beside `default` means nothing more than it.
+                // A further label beside `default` adds nothing.
                 cases.push(made(None));
             } else {
                 cases.extend(case.labels.iter().map(|label| made(Some(in_type_code(label)))));
@@ -156,7 +158,8 @@ impl Lowerer<'_> {
         TypeCode::create_union(id, name, &self.discriminator(&u.discriminator)?, &cases)
     }
 
-    /// A discriminator has to be whole, so that labels can be checked. It is made of typedefs and an enum at most.
+    /// The type of a discriminator. It must be complete, so that labels can be checked; it consists of
+    /// typedefs and an enum at most.
     fn discriminator(&self, ty: &Type) -> Result<TypeCode, BadType> {
         if let Type::Named(id) = ty {
             let def = self.model.get(*id);
@@ -194,7 +197,7 @@ impl Lowerer<'_> {
         matches!(&self.model.get(id).kind, DefKind::Value(value) if !value.is_abstract)
     }
 
-    /// A type where it is used.
+    /// A type at its use.
     fn ty(&self, ty: &Type) -> Result<TypeCode, BadType> {
         Ok(match ty {
             Type::Void => TypeCode::of(&TypeDef::Void),
@@ -227,10 +230,10 @@ impl Lowerer<'_> {
         })
     }
 
-    /// A label as a TypeCode has it: a number.
+    /// A label as a number, as TypeCodes have it.
     fn label(&self, label: &ConstValue) -> i64 {
         match label {
-            // Those of `unsigned long long` bit for bit.
+            // Labels of `unsigned long long` keep their bits.
             ConstValue::Integer(n) => *n as i64,
             ConstValue::Char(c) => i64::from(*c),
             ConstValue::WChar(c) => i64::from(u32::from(*c)),
@@ -239,7 +242,7 @@ impl Lowerer<'_> {
                 DefKind::Enumerator { ordinal, .. } => i64::from(*ordinal),
                 _ => 0,
             },
-            // No union switches on these.
+            // No union switches on these types.
             ConstValue::Float(_)
             | ConstValue::LongDouble(_)
             | ConstValue::String(_)
@@ -253,7 +256,7 @@ impl Lowerer<'_> {
     }
 }
 
-/// Interfaces and operations.
+/// Conversions of interfaces and operations.
 impl Lowerer<'_> {
     fn interface(&self, def: &Definition) -> Result<InterfaceDescription, DefinitionError> {
         let mut made = InterfaceDescription::new(&def.repository_id, &def.name);

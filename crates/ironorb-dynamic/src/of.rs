@@ -1,4 +1,4 @@
-//! Which interface an object has, by all sources that may know.
+//! Finds the interface of an object, from all sources that may know it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,20 +11,23 @@ use crate::interfaces::Interfaces;
 use crate::repository::{LookUp, definition};
 
 impl Interfaces {
-    /// The interface that an object has. The sources that may know it are asked in turn, the cheapest and most exact first:
+    /// The interface of an object. The sources are asked in turn, the cheapest and most exact first:
     ///
-    /// 1. what is known already, by the id in the object's reference, or told by the object itself when it was asked before;
+    /// 1. the known definitions, by the id in the object's reference, and what the object itself reported
+    /// earlier;
     /// 2. the repositories that were [added](Interfaces::add_repository), by the same id;
-    /// 3. where the reference has no id, the object for it (`_repository_id`), and then 1 and 2;
-    /// 4. the object, whether it has one of the added interfaces (`_is_a`): bases before what derives from them, and the
-    ///    most derived one is taken; then whether it has one of the first
-    ///    [`INTERFACES_LISTED_MAX`](crate::limits::INTERFACES_LISTED_MAX) that an added repository lists;
+    /// 3. if the reference has no id, the object for its id (`_repository_id`), and then 1 and 2;
+    /// 4. the object, whether it has one of the added interfaces (`_is_a`), bases before derived interfaces,
+    /// and the most derived one counts; then whether it has one of the first
+    /// [`INTERFACES_LISTED_MAX`](crate::limits::INTERFACES_LISTED_MAX) interfaces that an added repository
+    /// lists;
     /// 5. the object for its description (`_interface`);
     /// 6. the repository of the ORB's initial reference `InterfaceRepository`, by the id.
     ///
-    /// What 5 tells counts for this object alone ([`as_told_by`](Self::as_told_by)), whatever id it claims; the repository of
-    /// 6 is asked from then on, too, after those that were added. Blocks; each call until its own deadline, and all about one
-    /// definition for [`LOOK_UP_TIME_MAX`](crate::limits::LOOK_UP_TIME_MAX). Only what was found is kept.
+    /// The answer of source 5 counts for this object alone ([`as_told_by`](Self::as_told_by)), independently
+    /// of the id that it claims. The repository of source 6 is asked from then on too, after the added ones.
+    /// Blocks: each call until its own deadline, and all calls about one definition for
+    /// [`LOOK_UP_TIME_MAX`](crate::limits::LOOK_UP_TIME_MAX). Failures are not kept.
     pub fn of(&self, object: &ObjectRef) -> Result<Arc<InterfaceDescription>, UnknownInterface> {
         let known = &self.for_all();
         let mut asking = Asking { known, object, id: object.type_id().to_owned(), attempts: Vec::new() };
@@ -39,17 +42,18 @@ impl Interfaces {
 /// No source knows the interface of an object.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UnknownInterface {
-    /// The repository id of the interface, which is not defined anywhere; empty where not even that could be learnt.
+    /// The repository id of the interface, which no source defines; empty if the id is unknown too.
     pub id: String,
-    /// Which sources were asked, in order, and what came of it.
+    /// The sources that were asked, in order, with their failures.
     pub attempts: Vec<Attempt>,
-    /// Why the object itself could not be asked. It ends the search: what cannot be asked cannot be called.
+    /// The exception that the object itself raised. It ends the search, because an object that cannot be
+    /// asked cannot be called.
     pub unanswered: Option<SystemException>,
 }
 
 impl UnknownInterface {
-    /// Whether the interface may be known later although nothing is added: a source that could not be asked, a repository
-    /// above all, may be there again. What is to be kept of a failure is only one without this.
+    /// Whether a later attempt may succeed without further definitions: a source that could not be asked,
+    /// such as a repository, may be available again. Keep a failure only if this is false.
     pub fn may_be_known_later(&self) -> bool {
         let failures = self.attempts.iter().filter_map(|attempt| attempt.failure.as_ref());
         failures.chain(&self.unanswered).any(may_pass)
@@ -59,20 +63,20 @@ impl UnknownInterface {
 /// A source that was asked for an object's interface.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Attempt {
-    /// Which source.
+    /// The source.
     pub source: Source,
-    /// Why it did not help, in words.
+    /// Why the source did not help, in words.
     pub why: String,
-    /// What was raised, if it could not be asked.
+    /// The exception, if the source could not be asked.
     pub failure: Option<SystemException>,
 }
 
 /// A source that may know an object's interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Source {
-    /// What was added to [`Interfaces`], from IDL for example.
+    /// The definitions that were added to [`Interfaces`], from IDL for example.
     Known,
-    /// A repository that was added.
+    /// An added repository.
     Repository,
     /// The object, asked for its id (`_repository_id`).
     RepositoryId,
@@ -122,10 +126,10 @@ struct Asking<'a> {
 
 impl Asking<'_> {
     fn all(&mut self) -> Result<Found, SystemException> {
-        if let Some(told) = self.known.told().by_object(self.object)
+        if let Some(reported) = self.known.cache().by_object(self.object)
             && self.known.interface(&self.id).is_none()
         {
-            return Ok(Some(told.interface.clone()));
+            return Ok(Some(reported.interface.clone()));
         }
         if let Some(found) = self.by_id() {
             return Ok(Some(found));
@@ -138,7 +142,7 @@ impl Asking<'_> {
                         return Ok(Some(found));
                     }
                 }
-                // Only the object is asked for this, so it is the object that cannot be reached.
+                // This question goes to the object alone, so it is the object that cannot be reached.
                 Err(e) if may_be_unreachable(&e) => return Err(e),
                 Err(e) => self.failed(Source::RepositoryId, e.to_string(), e),
             }
@@ -173,7 +177,7 @@ impl Asking<'_> {
     fn by_is_a(&mut self) -> Result<Found, SystemException> {
         let mut has: BTreeMap<&str, bool> = BTreeMap::new();
         let mut best: Option<&Arc<InterfaceDescription>> = None;
-        // An interface has more bases than each of its bases has, so these come first.
+        // A derived interface has more bases than each of its bases, so the bases come first.
         let mut in_order: Vec<_> = self.known.interfaces().collect();
         in_order.sort_by_key(|interface| interface.bases.len());
         for interface in &in_order {
@@ -194,12 +198,13 @@ impl Asking<'_> {
         self.by_is_a_of_repositories()
     }
 
-    /// What the repositories have is asked for as what was added is; a repository that does not list is passed over.
+    /// Asks for the interfaces that the repositories list. A repository that does not list its interfaces is
+    /// skipped.
     fn by_is_a_of_repositories(&mut self) -> Result<Found, SystemException> {
         let has_failed =
             |attempt: &Attempt| attempt.source == Source::Repository && attempt.failure.is_some();
         if self.attempts.iter().any(has_failed) {
-            return Ok(None); // it would keep the caller waiting once more
+            return Ok(None); // the caller would wait once more
         }
         for repository in self.known.repositories() {
             let ids = match LookUp::begin().interface_ids(repository) {
@@ -239,7 +244,7 @@ impl Asking<'_> {
                 return Ok(None);
             }
         };
-        match self.known.told().ask_object(self.object, &definition(&described)) {
+        match self.known.cache().ask_object(self.object, &definition(&described)) {
             Ok(found) => Ok(Some(found)),
             Err(e) => {
                 self.failed(Source::Object, format!("its description cannot be read: {e}"), e);
@@ -254,15 +259,15 @@ impl Asking<'_> {
             return None;
         };
         if self.known.repositories().iter().any(|known| known.object().is_equivalent(repository.object())) {
-            return None; // it was asked
+            return None; // it was asked as an added repository
         }
         if self.id.is_empty() {
             self.note(Source::InitialReference, "without an id nothing can be looked up".to_owned());
             return None;
         }
-        match self.known.told().definitions.ask_interface(&repository, &self.id) {
+        match self.known.cache().definitions.ask_interface(&repository, &self.id) {
             Ok(Some(found)) => {
-                self.known.told().remember(&repository);
+                self.known.cache().remember(&repository);
                 return Some(found);
             }
             Ok(None) => self.note(Source::InitialReference, format!("it does not have {}", self.id)),
@@ -271,7 +276,7 @@ impl Asking<'_> {
         None
     }
 
-    /// An error if it is the object that cannot be reached, and not a server that it asks in its turn.
+    /// An error if the object itself cannot be reached, as opposed to a server that it calls in turn.
     fn check_answered(&self, e: &SystemException) -> Result<(), SystemException> {
         if !may_be_unreachable(e) {
             return Ok(());
@@ -291,7 +296,7 @@ impl Asking<'_> {
     }
 }
 
-/// Which interfaces an object does not have.
+/// A list of interfaces that an object does not have.
 fn none_of<'i>(ids: impl ExactSizeIterator<Item = &'i str>) -> String {
     const SHOWN_MAX: usize = 12;
     let more = ids.len().saturating_sub(SHOWN_MAX);
@@ -310,11 +315,11 @@ fn may_be_unreachable(e: &SystemException) -> bool {
     matches!(e.kind, Kind::Transient | Kind::CommFailure | Kind::Timeout | Kind::ObjectNotExist)
 }
 
-/// Whether a later question may be answered.
+/// Whether a later attempt may be answered.
 fn may_pass(e: &SystemException) -> bool {
     use SystemExceptionKind as Kind;
     may_be_unreachable(e)
         || matches!(e.kind, Kind::NoResources | Kind::NoMemory)
-        // A server whose own repository is down says the same as one that has none.
+        // A server whose repository cannot be reached raises the same exception as one without a repository.
         || (e.kind == Kind::IntfRepos && (e.was_received() || e.minor == MinorCode::INTF_REPOS_UNAVAILABLE))
 }

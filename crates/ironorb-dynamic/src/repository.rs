@@ -1,8 +1,9 @@
-//! Definitions from interface repositories, ours or other ORBs', by the operations that all have (CORBA 3.3 part 1,
-//! clause 14).
+//! Reads definitions from interface repositories of any ORB, by the operations that all of them have (CORBA
+//! 3.3 part 1, clause 14).
 //!
-//! Nothing here changes a repository, keeps what it tells or believes it for longer than [`LookUp`] says. TypeCodes come
-//! whole, with what they contain, so a question for each interface and each of its bases is all there is.
+//! This module changes no repository and caches nothing. [`LookUp`] bounds what it accepts. A TypeCode
+//! arrives with all types that it contains, so one question for each interface and each of its bases is
+//! enough.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -19,34 +20,37 @@ use ironorb::{
     CompletionStatus, MinorCode, ObjectRef, SystemException, SystemExceptionKind, TcKind, TypeCode, TypedRef,
 };
 
-/// Bases, direct and not, that an interface in a repository may have; with more it is IMP_LIMIT. Default and only value.
+/// Most bases of an interface in a repository, direct and indirect; more raise IMP_LIMIT. Default and only
+/// value.
 pub const BASES_MAX: usize = 256;
 
-/// Definitions that are asked in one look-up; with more it is IMP_LIMIT. A base that is reached in several ways is asked for
-/// each. Default and only value.
+/// Most definitions that one look-up asks for; more raise IMP_LIMIT. A base that is reached by several paths
+/// counts for each. Default and only value.
 pub const DEFINITIONS_ASKED_MAX: usize = 1024;
 
-/// Operations and attributes, those that can be set counting twice, that all the definitions of one look-up may tell; with
-/// more it is IMP_LIMIT. Repositories tell inherited ones with each. Default and only value.
+/// Most operations and attributes in all definitions of one look-up; more raise IMP_LIMIT. Attributes that
+/// can be set count twice. Repositories repeat inherited operations in each definition. Default and only
+/// value.
 pub const OPERATIONS_TOLD_MAX: usize = 1 << 16;
 
-/// Interfaces of one repository that an object is asked for (`_is_a`) when its own is not known. Default and only value.
+/// Most interfaces of one repository that an object is asked for (`_is_a`) when its own is not known. Default
+/// and only value.
 pub const INTERFACES_LISTED_MAX: usize = 256;
 
-/// How long one look-up may take in all; then it is TIMEOUT. Each of its calls also ends at its own deadline. Default and
-/// only value.
+/// Longest time for one look-up; then it raises TIMEOUT. Each of its calls also ends at its own deadline.
+/// Default and only value.
 pub const LOOK_UP_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// Types that are looked at in one answer to find those with ids.
+/// Most types that are examined in one answer to find those with ids.
 const STEPS_MAX: usize = 1 << 16;
 
-/// An interface with all of its bases, and the types with ids that came along.
+/// An interface with all of its bases, and the types with ids in its description.
 pub(crate) struct Described {
     pub(crate) interface: InterfaceDescription,
     pub(crate) types: BTreeMap<String, TypeCode>,
 }
 
-/// One look-up: what it may still cost, whatever a repository says.
+/// One look-up, with the rest of its bounds.
 pub(crate) struct LookUp {
     until: Instant,
     definitions_left: usize,
@@ -62,7 +66,7 @@ impl LookUp {
         }
     }
 
-    /// The interface that a repository has under an id. Blocks.
+    /// The interface with this id in a repository. Blocks.
     pub(crate) fn interface(
         mut self,
         repository: &RepositoryRef,
@@ -80,7 +84,7 @@ impl LookUp {
         self.with_bases(&definition, first).map(Some)
     }
 
-    /// The type that a repository has under an id. Blocks.
+    /// The type with this id in a repository. Blocks.
     pub(crate) fn type_code(
         self,
         repository: &RepositoryRef,
@@ -90,7 +94,7 @@ impl LookUp {
         if !has_type(self.in_time(&found)?.def_kind()?) {
             return Ok(None);
         }
-        // Exceptions are no IDLType, but theirs is the same operation.
+        // An exception is not an IDLType, but has the same operation for its type.
         let definition: IdlTypeRef = found.object().narrow_unchecked();
         let type_code = self.in_time(&definition)?.type_()?;
         if type_code.id() != Ok(id) {
@@ -99,7 +103,7 @@ impl LookUp {
         Ok(Some(type_code))
     }
 
-    /// The repository id that a scoped name stands for in a repository. Blocks.
+    /// The repository id of a scoped name in a repository. Blocks.
     pub(crate) fn id(
         self,
         repository: &RepositoryRef,
@@ -111,7 +115,7 @@ impl LookUp {
         }
     }
 
-    /// The ids of the interfaces that a repository lists, those of modules within modules too, up to
+    /// The ids of the interfaces that a repository lists, including those in nested modules, up to
     /// [`INTERFACES_LISTED_MAX`]. Blocks.
     pub(crate) fn interface_ids(
         mut self,
@@ -120,13 +124,13 @@ impl LookUp {
         let mut ids = Vec::new();
         let mut containers = VecDeque::from([ContainerRef::from(repository.clone())]);
         while let Some(container) = containers.pop_front() {
-            for told in self.in_time(&container)?.describe_contents(DefinitionKind::DkAll, true, -1)? {
-                let Some(contained) = told.contained_object else { continue };
+            for listed in self.in_time(&container)?.describe_contents(DefinitionKind::DkAll, true, -1)? {
+                let Some(contained) = listed.contained_object else { continue };
                 self.definitions_left =
                     self.definitions_left.checked_sub(1).ok_or_else(too_many_definitions)?;
-                if told.kind == DefinitionKind::DkModule {
+                if listed.kind == DefinitionKind::DkModule {
                     containers.push_back(contained.object().narrow_unchecked());
-                } else if is_interface(told.kind) {
+                } else if is_interface(listed.kind) {
                     ids.push(self.in_time(&contained)?.id()?);
                 }
                 if ids.len() >= INTERFACES_LISTED_MAX {
@@ -137,12 +141,12 @@ impl LookUp {
         Ok(ids)
     }
 
-    /// What one definition tells of itself. Blocks.
+    /// The full description of one definition. Blocks.
     pub(crate) fn describe(&mut self, definition: &InterfaceDefRef) -> Result<Full, SystemException> {
         self.definitions_left = self.definitions_left.checked_sub(1).ok_or_else(too_many_definitions)?;
         let full = Full::ask(&self.in_time(definition)?)?;
-        let told = full.description.operations.len();
-        self.operations_left = self.operations_left.checked_sub(told).ok_or_else(too_many_operations)?;
+        let count = full.description.operations.len();
+        self.operations_left = self.operations_left.checked_sub(count).ok_or_else(too_many_operations)?;
         Ok(full)
     }
 
@@ -169,7 +173,7 @@ impl LookUp {
             }
             if full.has_bases {
                 to_ask.extend(self.bases_of(&base)?);
-                // Many references may be to one base, and none is followed for nothing.
+                // Several references may lead to one base. Each counts against the bound.
                 if to_ask.len() > self.definitions_left {
                     return Err(too_many_definitions());
                 }
@@ -177,7 +181,7 @@ impl LookUp {
             types.extend(full.type_code);
             bases.push(full.description);
         }
-        // Repositories should tell inherited operations with the first, and not all do.
+        // Repositories should include inherited operations in a description, but not all do.
         let interface = first.description.inherits_all(&bases);
         let types = with_ids(types.iter().chain(types_of(&interface)));
         Ok(Described { interface, types })
@@ -191,7 +195,7 @@ impl LookUp {
         Ok(bases.into_iter().flatten().collect())
     }
 
-    /// A reference to an object whose next call ends in time.
+    /// A reference to an object whose next call ends within the look-up's time.
     pub(crate) fn in_time<R: TypedRef>(&self, one: &R) -> Result<R, SystemException> {
         let left = self.until.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -203,7 +207,7 @@ impl LookUp {
     }
 }
 
-/// All types with ids in those of one answer, the first with each id.
+/// All types with ids within the types of one answer; the first type with each id counts.
 pub(crate) fn with_ids<'t>(types: impl IntoIterator<Item = &'t TypeCode>) -> BTreeMap<String, TypeCode> {
     let mut found = BTreeMap::new();
     let mut walk = TypeWalk::default();
@@ -213,7 +217,7 @@ pub(crate) fn with_ids<'t>(types: impl IntoIterator<Item = &'t TypeCode>) -> BTr
             && !id.is_empty()
         {
             if found.contains_key(id) {
-                continue; // each answer has its own copy of what it is made of
+                continue; // each answer contains its own copy of its parts
             }
             found.insert(id.to_owned(), ty.clone());
         }
@@ -224,7 +228,7 @@ pub(crate) fn with_ids<'t>(types: impl IntoIterator<Item = &'t TypeCode>) -> BTr
     found
 }
 
-/// One interface without its bases.
+/// The description of one interface without its bases.
 pub(crate) struct Full {
     pub(crate) description: InterfaceDescription,
     type_code: Option<TypeCode>,
@@ -243,7 +247,7 @@ impl Full {
                 let type_code = Some(full.type_);
                 Ok(Full { description, type_code, has_bases: !full.base_interfaces.is_empty() })
             }
-            // A repository from before CORBA 3, whose attributes have no exceptions.
+            // A repository older than CORBA 3, whose attributes have no exceptions.
             Err(e) if is_no_operation(&e) => {
                 let full = definition.describe_interface()?;
                 let mut description = operations(full.id, full.name, full.operations);
@@ -258,12 +262,12 @@ impl Full {
     }
 }
 
-fn operations(id: String, name: String, told: Vec<corba::OperationDescription>) -> InterfaceDescription {
+fn operations(id: String, name: String, described: Vec<corba::OperationDescription>) -> InterfaceDescription {
     let mut made = InterfaceDescription::new(id, name);
-    for told in told {
-        let mut operation = OperationDescription::new(told.name).returns(told.result);
-        operation.oneway = told.mode == corba::OperationMode::OpOneway;
-        for parameter in told.parameters {
+    for described in described {
+        let mut operation = OperationDescription::new(described.name).returns(described.result);
+        operation.oneway = described.mode == corba::OperationMode::OpOneway;
+        for parameter in described.parameters {
             let mode = match parameter.mode {
                 corba::ParameterMode::ParamIn => ParameterMode::In,
                 corba::ParameterMode::ParamOut => ParameterMode::Out,
@@ -271,39 +275,39 @@ fn operations(id: String, name: String, told: Vec<corba::OperationDescription>) 
             };
             operation = operation.parameter(parameter.name, mode, parameter.type_);
         }
-        operation.exceptions = exceptions(told.exceptions);
-        operation.contexts = told.contexts;
+        operation.exceptions = exceptions(described.exceptions);
+        operation.contexts = described.contexts;
         made = made.operation(operation);
     }
     made
 }
 
-fn add_attribute(description: &mut InterfaceDescription, told: corba::ExtAttributeDescription) {
-    let mut getter = OperationDescription::getter(&told.name, told.type_.clone());
-    getter.exceptions = exceptions(told.get_exceptions);
+fn add_attribute(description: &mut InterfaceDescription, described: corba::ExtAttributeDescription) {
+    let mut getter = OperationDescription::getter(&described.name, described.type_.clone());
+    getter.exceptions = exceptions(described.get_exceptions);
     description.operations.push(Arc::new(getter));
-    if told.mode == corba::AttributeMode::AttrNormal {
-        let mut setter = OperationDescription::setter(&told.name, told.type_);
-        setter.exceptions = exceptions(told.put_exceptions);
+    if described.mode == corba::AttributeMode::AttrNormal {
+        let mut setter = OperationDescription::setter(&described.name, described.type_);
+        setter.exceptions = exceptions(described.put_exceptions);
         description.operations.push(Arc::new(setter));
     }
 }
 
-fn without_exceptions(told: corba::AttributeDescription) -> corba::ExtAttributeDescription {
+fn without_exceptions(described: corba::AttributeDescription) -> corba::ExtAttributeDescription {
     corba::ExtAttributeDescription {
-        name: told.name,
-        id: told.id,
-        defined_in: told.defined_in,
-        version: told.version,
-        type_: told.type_,
-        mode: told.mode,
+        name: described.name,
+        id: described.id,
+        defined_in: described.defined_in,
+        version: described.version,
+        type_: described.type_,
+        mode: described.mode,
         get_exceptions: Vec::new(),
         put_exceptions: Vec::new(),
     }
 }
 
-fn exceptions(told: Vec<corba::ExceptionDescription>) -> Vec<TypeCode> {
-    let types = told.into_iter().map(|exception| exception.type_);
+fn exceptions(described: Vec<corba::ExceptionDescription>) -> Vec<TypeCode> {
+    let types = described.into_iter().map(|exception| exception.type_);
     types.filter(|type_code| type_code.kind() == TcKind::Except).collect()
 }
 
@@ -362,10 +366,10 @@ fn limited(what: String) -> SystemException {
 fn took_too_long() -> SystemException {
     let seconds = LOOK_UP_TIME_MAX.as_secs();
     SystemException::new(SystemExceptionKind::Timeout, MinorCode::NONE, CompletionStatus::Yes)
-        .with_detail(format!("the interface repository has not told all within {seconds} seconds"))
+        .with_detail(format!("the interface repository has not answered within {seconds} seconds"))
 }
 
-/// The definition that a reference from `_interface` stands for.
+/// The definition that a reference from `_interface` leads to.
 pub(crate) fn definition(object: &ObjectRef) -> InterfaceDefRef {
     object.narrow_unchecked()
 }
@@ -380,7 +384,7 @@ mod tests {
     #[test]
     fn a_look_up_ends_with_its_time_and_its_definitions() {
         let orb = Orb::builder().no_endpoint().build().unwrap();
-        // No server is there, so what is asked is TRANSIENT.
+        // No server listens there, so a question raises TRANSIENT.
         let nobody = orb.string_to_object("corbaloc::127.0.0.1:1/nobody").unwrap();
         let kind = |look_up: LookUp| {
             let mut look_up = look_up;
@@ -391,7 +395,7 @@ mod tests {
         assert_eq!(kind(past), Some(SystemExceptionKind::Timeout));
         let spent = LookUp { definitions_left: 0, ..LookUp::begin() };
         assert_eq!(kind(spent), Some(SystemExceptionKind::ImpLimit));
-        // No call of it may take longer than what is left of it, nor longer than it would take elsewhere.
+        // No call may take longer than the look-up has left, nor longer than the reference's own timeout.
         let timeout = |own: Option<Duration>| {
             let look_up = LookUp { until: Instant::now() + Duration::from_secs(20), ..LookUp::begin() };
             let called: InterfaceDefRef =

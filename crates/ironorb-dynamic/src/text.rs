@@ -1,6 +1,6 @@
-//! Interfaces as people read them: IDL text of operations.
+//! Prints interfaces for people, as IDL text.
 //!
-//! It is for reading, not for compiling: names stand without their scopes.
+//! The text is for reading, not for compiling: names have no scopes.
 
 use std::fmt::{self, Write as _};
 
@@ -8,8 +8,8 @@ use ironorb::dynamic::{InterfaceDescription, OperationDescription};
 use ironorb::giop::typecode::{ValueModifier, Visibility};
 use ironorb::{TcKind, TypeCode};
 
-/// An operation on one line, as IDL has it: `long long deposit(in long long amount) raises (Insufficient)`. What is
-/// behind an attribute looks like an operation; [`declaration`] tells attributes.
+/// An operation on one line, as IDL: `long long deposit(in long long amount) raises (Insufficient)`. The
+/// operations of an attribute appear as operations; [`declaration`] shows attributes.
 pub fn signature(operation: &OperationDescription) -> String {
     let mut text = String::new();
     if operation.oneway {
@@ -35,9 +35,9 @@ pub fn signature(operation: &OperationDescription) -> String {
     text
 }
 
-/// The definition of a type with a name, as IDL has it, over several lines: members with the types that they have, which
-/// stand by their names. Of an interface only the name is in a TypeCode; [`declaration`] has its operations. A type
-/// without a name is written as it is used.
+/// The definition of a type with a name, as IDL of several lines. Members show their types by name. The
+/// TypeCode of an interface has only the name; [`declaration`] shows its operations. A type without a name is
+/// written as at its use.
 pub fn definition(ty: &TypeCode) -> String {
     let Ok(name) = ty.name() else { return format!("{}\n", TypeUse(ty)) };
     let mut text = String::new();
@@ -115,7 +115,7 @@ fn value_head(ty: &TypeCode, name: &str) -> String {
     format!("{before}valuetype {name}{base}")
 }
 
-/// `case 1: ` or `default: `.
+/// The label of a case: `case 1: ` or `default: `.
 fn case_label(union: &TypeCode, index: u32) -> String {
     let Ok(Some(label)) = union.member_label(index) else { return "default: ".to_owned() };
     let switch = union.discriminator_type().unwrap_or_default().resolved();
@@ -129,7 +129,7 @@ fn case_label(union: &TypeCode, index: u32) -> String {
     format!("case {}: ", named.unwrap_or_else(|| label.to_string()))
 }
 
-/// The element of an array and its dimensions, between which IDL has the name.
+/// The element of an array and its dimensions. IDL writes the name between them.
 fn dimensions(array: &TypeCode) -> (String, String) {
     let text = TypeUse(array).to_string();
     let length = array_dimensions(array);
@@ -148,7 +148,7 @@ fn array_dimensions(array: &TypeCode) -> String {
     text
 }
 
-/// An interface with all its operations and attributes, those of its bases too, one on each line.
+/// An interface with all its operations and attributes, including those of its bases, one on each line.
 pub fn declaration(interface: &InterfaceDescription) -> String {
     let mut text = format!("interface {}", interface.name);
     for (index, base) in interface.bases.iter().enumerate() {
@@ -157,7 +157,7 @@ pub fn declaration(interface: &InterfaceDescription) -> String {
     text.push_str(" {\n");
     for operation in &interface.operations {
         if operation.name.strip_prefix("_set_").is_some_and(|name| getter(interface, name).is_some()) {
-            continue; // told with the getter
+            continue; // printed with the getter
         }
         let line = match operation.name.strip_prefix("_get_") {
             Some(name) if operation.parameters.is_empty() => attribute(interface, name, operation),
@@ -197,19 +197,19 @@ fn raises(text: &mut String, keyword: &str, exceptions: &[TypeCode]) {
     }
 }
 
-/// A type as IDL writes it where it is used: `sequence<Point, 4>`; named types by their names without scopes. What would
-/// be longer than people read is cut off, with an ellipsis.
+/// Displays a type as IDL writes it at its use: `sequence<Point, 4>`. Named types appear by their names
+/// without scopes. Text that is too long for people to read is cut off, with an ellipsis.
 #[derive(Debug, Clone, Copy)]
 pub struct TypeUse<'a>(
     /// The type.
     pub &'a TypeCode,
 );
 
-/// How deep anonymous types are spelt out; no IDL that people read comes near it.
+/// Deepest nesting of anonymous types that is printed. IDL for people is far below it.
 const ANONYMOUS_MAX: usize = 16;
 
-/// How many bytes of text a use of a type may have. Types without names are spelt out wherever they occur, and a peer's
-/// TypeCode may say that in a few bytes for each.
+/// Longest text of a type's use in bytes. Anonymous types are written in full at each use, and a few bytes of
+/// a peer's TypeCode can repeat one.
 const USE_BYTES_MAX: usize = 4096;
 
 impl fmt::Display for TypeUse<'_> {
@@ -222,7 +222,7 @@ impl fmt::Display for TypeUse<'_> {
     }
 }
 
-/// Takes so much text, and fails when there is more.
+/// Accepts a bounded amount of text, and fails when there is more.
 struct Bounded<'a, 'f> {
     to: &'a mut fmt::Formatter<'f>,
     left: usize,
@@ -290,7 +290,7 @@ fn innermost(mut ty: TypeCode) -> TypeCode {
     ty
 }
 
-/// The name that a repository id ends with, before its version: `Account` of `IDL:Bank/Account:1.0`.
+/// The name at the end of a repository id, before its version: `Account` of `IDL:Bank/Account:1.0`.
 fn name_in(id: &str) -> &str {
     let without_format = id.split_once(':').map_or(id, |(_, rest)| rest);
     let name = without_format.rsplit_once(':').map_or(without_format, |(name, _)| name);
@@ -306,7 +306,7 @@ mod tests {
     fn types_without_names_are_spelt_out_as_far_as_people_read() {
         let long = TypeCode::of(&ironorb::TypeDef::Long);
         assert_eq!(TypeUse(&unnamed(&[long.clone(), long])).to_string(), "struct { long m0; long m1; }");
-        // Spelt out they have 8,000 and 100^16 members.
+        // Written in full, they have 8,000 and 100^16 members.
         for ty in [nested(3, 20), selfish(100)] {
             let text = TypeUse(&ty).to_string();
             assert_eq!(text.len(), USE_BYTES_MAX + '…'.len_utf8());

@@ -1,4 +1,4 @@
-//! What becomes of IDL: operations, constants, text for people, conflicts, and which interface an object has.
+//! Definitions from IDL: operations, constants, text for people, conflicts, and the interfaces of objects.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -77,7 +77,7 @@ fn operations_are_described_as_they_travel() {
     assert_eq!(account.find("twin").unwrap().result.kind(), TcKind::ObjRef);
 
     assert!(known.interface("IDL:Bank/Either:1.0").is_some());
-    assert!(known.interface("IDL:Bank/Here:1.0").is_none(), "nobody calls a local interface");
+    assert!(known.interface("IDL:Bank/Here:1.0").is_none(), "a local interface cannot be called");
     assert!(known.interface("IDL:Bank/Later:1.0").is_none(), "only declared");
     assert_eq!(known.type_code("IDL:Bank/Later:1.0").unwrap().kind(), TcKind::ObjRef);
     assert_eq!(known.exception("IDL:Bank/Closed:1.0").unwrap().member_count(), Ok(0));
@@ -157,7 +157,7 @@ fn constants_have_values_and_types() {
 
 #[test]
 fn types_that_contain_one_another_cost_their_size() {
-    // All of them contain all: the ways through them are more than could be walked.
+    // Each type contains all others, so the paths through them are too many to walk.
     let mut idl = String::new();
     for number in 0..40 {
         idl.push_str(&format!("valuetype V{number}; typedef sequence<V{number}> S{number};\n"));
@@ -194,7 +194,7 @@ fn what_is_added_twice_must_be_the_same() {
     assert!(matches!(missing, Err(DefinitionError::Idl { .. })));
 }
 
-/// Every file of Debian's omniORB package, each on its own, and all of them together.
+/// Every IDL file of Debian's omniORB package, each on its own and all together.
 #[test]
 fn the_idl_of_debian_is_known() {
     let home = Path::new("/usr/share/idl/omniORB");
@@ -220,8 +220,8 @@ fn the_idl_of_debian_is_known() {
         }
         for ty in known.type_codes() {
             assert!(!format!("{ty}").contains("<unnamed>"));
-            let told = ironorb_dynamic::json::type_to_json(ty, &Interfaces::new()).unwrap();
-            let back = ironorb_dynamic::json::type_from_json(&told, &Interfaces::new());
+            let json = ironorb_dynamic::json::type_to_json(ty, &Interfaces::new()).unwrap();
+            let back = ironorb_dynamic::json::type_from_json(&json, &Interfaces::new());
             assert_eq!(back.as_ref(), Ok(ty), "of {}", file.display());
         }
     }
@@ -278,13 +278,13 @@ fn an_object_is_asked_what_it_is() {
     let found = |known: &Interfaces, object: &ObjectRef| known.of(object).ok().map(|found| found.id.clone());
     assert_eq!(found(&all, ball.object()).as_deref(), Some("IDL:shapes/Movable:1.0"));
 
-    // A reference that does not tell: the object is asked.
+    // The reference has no type id, so the object is asked.
     let client = Orb::builder().no_endpoint().build().unwrap();
     let ior = Ior { type_id: String::new(), ..ball.object().ior().clone() };
     let silent = client.ior_to_object(ior).unwrap();
     assert_eq!(found(&all, &silent).as_deref(), Some("IDL:shapes/Movable:1.0"));
 
-    // Its own interface is not known, but a base is.
+    // The object's own interface is not known, but a base is.
     let base = known("module base { interface Shape { double area(); }; interface Other {}; };");
     assert_eq!(found(&base, &silent).as_deref(), Some("IDL:base/Shape:1.0"));
     assert_eq!(found(&base, ball.object()).as_deref(), Some("IDL:base/Shape:1.0"));

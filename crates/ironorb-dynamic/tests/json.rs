@@ -1,4 +1,4 @@
-//! The rules of JSON by example, and what is said of JSON that breaks them.
+//! The rules of JSON by example, and the errors for JSON that breaks them.
 
 use ironorb::giop::Misuse;
 use ironorb::giop::any::CANONICAL;
@@ -48,13 +48,13 @@ fn ty(known: &Interfaces, name: &str) -> TypeCode {
     known.type_code(id).expect("it has a type")
 }
 
-/// Goes to a value and comes back as it is.
+/// Converts to a value, and back to the same JSON.
 #[track_caller]
 fn same(name: &str, json: Value) -> Any {
     becomes(name, json.clone(), json)
 }
 
-/// Goes to a value, which is told so.
+/// Converts to a value, and back to the other JSON.
 #[track_caller]
 fn becomes(name: &str, json: Value, told: Value) -> Any {
     let known = shop();
@@ -203,7 +203,7 @@ fn numbers_lose_nothing() {
         wide[member] = value;
         wide
     };
-    // Whole 64-bit numbers are taken as numbers too, exactly.
+    // 64-bit integers are accepted as numbers too, exactly.
     becomes("Wide", with("b", json!(18446744073709551615u64)), wide.clone());
     becomes("Wide", with("a", json!(i64::MIN)), wide.clone());
     same("Wide", with("a", json!(9007199254740992i64)));
@@ -278,7 +278,7 @@ fn anys_references_and_types() {
     ] {
         assert_eq!(check(&with("what", what.clone()))["what"], what);
     }
-    // A scoped name is taken for the id.
+    // A scoped name is accepted in place of the id.
     let named = check(&with("what", json!({ "type": "Shop::Color", "value": "red" })));
     assert_eq!(named["what"]["type"], "IDL:Shop/Color:1.0");
     let ior = "corbaloc:iiop:1.2@example.org:2809/Key".parse::<ironorb::giop::ObjectUrl>().unwrap();
@@ -295,7 +295,7 @@ fn anys_references_and_types() {
         wrong("what", json!([5])),
         "$.what: expected {\"type\": …, \"value\": …}, a number, a string, true, false or null, found an array of 1"
     );
-    // The type of a plain value is evident.
+    // A plain value implies its type.
     for (plain, of) in [
         (json!(5), "long"),
         (json!(-2147483649i64), "long long"),
@@ -349,7 +349,7 @@ fn values_keep_their_graph() {
             "@type": "IDL:Shop/Node:1.0", "label": "a", "next": [null]
         }),
     );
-    // A cycle, and two that share a third.
+    // A cycle, and two values that share a third.
     same(
         "Node",
         json!({
@@ -411,7 +411,7 @@ fn values_behind_bases_need_an_orb_that_knows_them() {
     let orb = ironorb::Orb::builder().no_endpoint().build().unwrap();
     assert!(made(Some(&orb)).is_err());
     generated::register_in_values(&orb);
-    // By its name, too; it is told by its id.
+    // The name is accepted too; the output has the id.
     let mut named = json.clone();
     named["@type"] = json!("graphs::Deep");
     let by_name = from_json(&node, &named, &known, Some(&orb)).unwrap();
@@ -427,7 +427,7 @@ fn values_behind_bases_need_an_orb_that_knows_them() {
 fn nesting_ends_before_the_stack_does() {
     let known = shop();
     let tree = ty(&known, "Tree");
-    // By hand, since `json!` copies what it is given.
+    // Built by hand, because `json!` copies its parts.
     let around = |key: &str, inside: Value| Value::Object([(key.to_owned(), inside)].into_iter().collect());
     let deep = |levels: usize| {
         (1..levels).fold(json!({ "kids": [] }), |kid, _| around("kids", Value::Array(vec![kid])))
@@ -450,7 +450,7 @@ fn nesting_ends_before_the_stack_does() {
     assert_eq!(type_from_json(&text, &known).unwrap_err().what(), "nested deeper than 127 levels");
 }
 
-/// A list of values is as deep as it is long, and its bytes are few.
+/// A list of values is as deep as it is long, with few bytes.
 #[test]
 fn a_long_list_of_values_is_refused() -> Result<(), Misuse> {
     let known = shop();
@@ -472,7 +472,7 @@ fn a_long_list_of_values_is_refused() -> Result<(), Misuse> {
     Ok(())
 }
 
-/// A type of a few bytes can have 2^60 parts, and a name be told a million times.
+/// A type of a few bytes can have 2^60 parts, and a name can occur a million times.
 #[test]
 fn what_is_told_is_in_proportion() {
     let mut ty = TypeCode::of(&TypeDef::Long);
@@ -484,7 +484,7 @@ fn what_is_told_is_in_proportion() {
         type_to_json(&ty, &known).unwrap_err().what(),
         "its JSON would be out of proportion to the value"
     );
-    // With ids each is spelt out once.
+    // A type with an id is described once.
     let mut ty = TypeCode::of(&TypeDef::Long);
     for number in 0..40 {
         let id = format!("IDL:S{number}:1.0");
@@ -518,7 +518,7 @@ fn skeletons_are_values_of_their_types() {
     for type_code in known.type_codes() {
         for made in [template(type_code), default_value(type_code)] {
             let made = made.unwrap_or_else(|error| panic!("{error}"));
-            // Interfaces, natives and abstract valuetypes have nothing but nil.
+            // Interfaces, natives and abstract valuetypes have only nil.
             if made.is_null() {
                 continue;
             }
@@ -531,7 +531,7 @@ fn skeletons_are_values_of_their_types() {
     assert_eq!(of("Choice"), json!({ "text": "" }));
     assert_eq!(of("Tree"), json!({ "kids": [] }));
     assert_eq!(of("Node"), json!({ "@type": "IDL:Shop/Node:1.0", "label": "", "next": [] }));
-    // In few words an array may be long.
+    // A few words can declare a long array.
     let long = type_from_json(
         &json!({ "kind": "array", "element": { "kind": "array", "element": "long", "length": 65536 }, "length": 65536 }),
         &known,
@@ -563,7 +563,7 @@ fn what_is_left_out_has_its_default() {
         filled("Node", json!({ "label": "a", "next": [{}] })),
         json!({ "label": "a", "next": [{ "label": "", "next": [] }] })
     );
-    // What does not fit is left for the reader to refuse.
+    // The conversion reports what does not fit.
     let mut wrong = json!({ "nmae": "pen", "price": "x" });
     fill(&ty(&known, "Item"), &mut wrong, &known).unwrap();
     assert!(from_json(&ty(&known, "Item"), &wrong, &known, None).is_err());

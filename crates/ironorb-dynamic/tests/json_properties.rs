@@ -1,5 +1,5 @@
-//! A random value of a random type goes to JSON, through text, and comes back the same; random JSON gives a value or an
-//! error.
+//! A random value of a random type converts to JSON text and back without a change. Random JSON gives a value
+//! or an error.
 
 use ironorb::giop::any::CANONICAL;
 use ironorb::giop::typecode::{BadType, UnionCase, ValueMember, ValueModifier, Visibility};
@@ -17,7 +17,7 @@ proptest! {
     fn a_value_comes_back_as_it_was(seed in any::<u64>()) {
         let any = random_any(&mut Random(seed), 4);
         let json = match to_json(&any) {
-            // Random types take few names, so that two have one id now and then.
+            // Random types have few names, so two of them sometimes get one id.
             Err(error) if error.what().starts_with("two types have the id") => return Ok(()),
             json => json.unwrap(),
         };
@@ -61,7 +61,7 @@ fn random_any(random: &mut Random, depth: u32) -> Any {
     any
 }
 
-/// A type with values. Some are recursive.
+/// A random type that has values. Some are recursive.
 fn random_type(random: &mut Random, depth: u32) -> TypeCode {
     const BASIC: &[TypeDef] = &[
         TypeDef::Short,
@@ -127,7 +127,7 @@ fn random_type(random: &mut Random, depth: u32) -> TypeCode {
         }
     };
     match made {
-        // An exception is no member.
+        // An exception cannot be a member.
         Err(BadType::Content(_)) => TypeCode::of(&TypeDef::Octet),
         made => made.expect("a legal type"),
     }
@@ -178,7 +178,7 @@ fn write_value(w: &mut Writer<'_>, ty: &TypeCode, random: &mut Random, depth: u3
         TcKind::TypeCode => w.put(&random_type(random, below)).unwrap(),
         TcKind::ObjRef => w.put(&random.reference()).unwrap(),
         TcKind::AbstractInterface => {
-            // A nil reference means the same as a null value.
+            // A nil reference and a null value are the same.
             let reference = Some(random.reference()).filter(|reference| !reference.is_nil());
             w.write_bool(reference.is_some());
             if let Some(reference) = reference {
@@ -270,7 +270,7 @@ impl Random {
         (0..length).map(|_| TEXT[self.below(TEXT.len())]).collect()
     }
 
-    /// Any bits, and what is special.
+    /// Random bits, and special values.
     fn float(&mut self) -> f64 {
         const SPECIAL: &[f64] =
             &[0.0, -0.0, 0.1, 1e300, 5e-324, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 16_777_217.0];

@@ -1,4 +1,4 @@
-//! Interface repositories that lie, that tell without end, and that are away: mocks of them.
+//! Mocks of interface repositories that lie, that answer without end, or that cannot be reached.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -30,7 +30,7 @@ impl Served {
         Served { orb, mock, calls }
     }
 
-    /// A repository that finds these by their ids: objects that have their names in the answers.
+    /// A repository that finds objects by these ids; the objects have these names in the answers.
     fn repository(found: &[(&str, &str)], definitions: Map<String, Value>) -> Served {
         Served::repository_at(ANYWHERE, found, definitions)
     }
@@ -49,7 +49,7 @@ impl Served {
         Served::with(orb, known, &ids, Value::Object(definitions))
     }
 
-    /// Objects of a text's interfaces, whose server has a repository.
+    /// Objects of the interfaces in an IDL text, whose server has a repository.
     fn objects(idl: &str, interfaces: &[&str], repository: Option<&Served>) -> Served {
         let mut known = Interfaces::new();
         known.add_idl_text("objects.idl", idl, &Default::default()).unwrap();
@@ -66,7 +66,7 @@ impl Served {
         found.unwrap_or_else(|| panic!("there is no {name}")).reference().clone()
     }
 
-    /// How often an operation was called since this was asked before.
+    /// The number of calls of an operation since the last question.
     fn calls_of(&self, operation: &str) -> usize {
         std::mem::take(&mut *self.calls.lock().unwrap()).iter().filter(|name| *name == operation).count()
     }
@@ -86,7 +86,7 @@ fn operation(name: &str, result: &Value) -> Value {
     })
 }
 
-/// What an interface's definition answers; its bases by the names of their objects.
+/// The answers of an interface's definition. Bases are given by the names of their objects.
 fn definition(id: &str, operations: &[Value], bases: &[String]) -> Value {
     let bases: Vec<Value> =
         bases.iter().map(|name| json!({"$object": format!("{DEFINITION}/{name}")})).collect();
@@ -114,7 +114,7 @@ fn client() -> Orb {
     Orb::builder().no_endpoint().build().unwrap()
 }
 
-/// An object of a server, as a client has it.
+/// A server's object as a client's reference.
 fn seen_by(client: &Orb, object: &ObjectRef) -> ObjectRef {
     client.string_to_object(&object.to_ior_string()).unwrap()
 }
@@ -146,14 +146,14 @@ fn what_an_object_claims_counts_for_nobody_else() {
     assert_eq!((claimed.id.as_str(), claimed.operations.len()), ("IDL:Account:1.0", 1));
     assert_eq!(known.interface("IDL:Account:1.0"), None);
     assert_eq!(known.type_code("IDL:Point:1.0"), None);
-    // Nor is its repository asked for anything.
+    // The object's repository is not asked either.
     lies.calls_of("lookup_id");
     assert_eq!(known.fetch_interface("IDL:Spare:1.0").unwrap(), None);
     assert_eq!(lies.calls_of("lookup_id"), 0);
     let honest = known.of(&account).unwrap();
     assert_eq!(honest.operations[0].name, "balance");
 
-    // Each has its own word, also where the other's is at hand, and neither is asked again.
+    // Each object keeps its own definition, though both are known, and neither object is asked again.
     let (by_liar, by_account) = (known.as_told_by(&liar), known.as_told_by(&account));
     for (by, member) in [(&by_liar, "x"), (&by_account, "y")] {
         let any = json!({"type": "IDL:Point:1.0", "value": {member: 5}});
@@ -164,7 +164,8 @@ fn what_an_object_claims_counts_for_nobody_else() {
     }
     assert_eq!(truth.calls_of("describe_ext_interface"), 1);
     assert_eq!(lies.calls_of("describe_ext_interface"), 0, "it was counted before");
-    // In its own name its repository is asked, but what has another id than the one asked for is refused.
+    // For the object itself its repository is asked, but a definition with another id than asked for is
+    // refused.
     let e = by_liar.fetch_interface("IDL:Spare:1.0").unwrap_err();
     assert_eq!(e.kind, SystemExceptionKind::IntfRepos, "{e}");
     client.shutdown(true).unwrap();
@@ -188,7 +189,7 @@ fn a_repository_is_believed_only_about_what_it_was_asked() {
         assert_eq!(known.interface(id), None, "{id}");
     }
     assert_eq!(known.type_code("IDL:Point:1.0"), None);
-    // It is asked again, since no failure is kept.
+    // The repository is asked again, because failures are not kept.
     repository.calls_of("lookup_id");
     known.fetch_interface("IDL:Asked:1.0").unwrap_err();
     assert_eq!(repository.calls_of("lookup_id"), 1);
@@ -196,7 +197,7 @@ fn a_repository_is_believed_only_about_what_it_was_asked() {
     repository.stop();
 }
 
-/// What becomes of asking for `IDL:Top:1.0`, and how many definitions were asked.
+/// Asks for `IDL:Top:1.0`. Returns the outcome, and the number of definitions that were asked for.
 fn ask(made_of: Map<String, Value>) -> (Result<usize, SystemExceptionKind>, usize) {
     let repository = Served::repository(&[("IDL:Top:1.0", "top")], made_of);
     let client = client();
@@ -217,7 +218,7 @@ fn what_one_look_up_asks_is_bounded() {
     let many = |count: usize| -> Vec<Value> {
         (0..count).map(|index| operation(&format!("f{index}"), &long)).collect()
     };
-    // Bases that are all the same: a few are asked in vain, very many are not asked at all.
+    // Many references to one base: a few are asked without effect; very many are not asked at all.
     let same = |count: usize| {
         definitions([
             ("top".to_owned(), definition("IDL:Top:1.0", &many(1), &vec!["base".to_owned(); count])),
@@ -226,7 +227,7 @@ fn what_one_look_up_asks_is_bounded() {
     };
     assert_eq!(ask(same(5)), (Ok(2), 6));
     assert_eq!(ask(same(DEFINITIONS_ASKED_MAX)), (Err(SystemExceptionKind::ImpLimit), 1));
-    // Bases that come back to each other by ever more ways.
+    // Bases that refer to each other by ever more paths.
     let cycle = definitions((0..2).map(|index| {
         let (name, id) = if index == 0 { ("top", "IDL:Top:1.0") } else { ("base", "IDL:Base:1.0") };
         let bases: Vec<String> =
@@ -236,7 +237,7 @@ fn what_one_look_up_asks_is_bounded() {
     let (found, asked) = ask(cycle);
     assert_eq!(found, Err(SystemExceptionKind::ImpLimit));
     assert!(asked < 10, "{asked} were asked");
-    // Operations that are told with each of many bases.
+    // Many bases, each of which repeats many operations.
     let each = 4096;
     let names = || (0..OPERATIONS_TOLD_MAX / each).map(|index| format!("b{index}"));
     let top = definition("IDL:Top:1.0", &many(1), &names().collect::<Vec<_>>());
@@ -244,7 +245,7 @@ fn what_one_look_up_asks_is_bounded() {
     let bases = names().map(|name| (name.clone(), definition(&format!("IDL:{name}:1.0"), &told, &[])));
     let (found, asked) = ask(definitions(bases.chain([("top".to_owned(), top)])));
     assert_eq!((found, asked), (Err(SystemExceptionKind::ImpLimit), 1 + OPERATIONS_TOLD_MAX / each));
-    // One base too many in a line.
+    // One base too many in a chain.
     let line = |count: usize| {
         definitions((0..=count).map(|index| {
             let name = |index: usize| if index == 0 { "top".to_owned() } else { format!("b{index}") };
@@ -271,16 +272,16 @@ fn whether_an_interface_may_be_known_later_is_told() {
     assert_eq!(unknown.attempts[0].failure, None);
     let failure = unknown.attempts[1].failure.as_ref().map(|e| e.kind);
     assert_eq!(failure, Some(SystemExceptionKind::IntfRepos));
-    // Its server may have no repository, or one that is away.
+    // The object's server may have no repository, or one that cannot be reached.
     assert!(unknown.may_be_known_later());
-    // A repository that is away.
+    // A repository that cannot be reached.
     let nobody = client.string_to_object("corbaloc::127.0.0.1:1/InterfaceRepository").unwrap();
     known.add_repository(&nobody.narrow_unchecked());
     let unknown = known.of(&account).unwrap_err();
     assert_eq!(unknown.attempts[0].source, Source::Repository);
     assert_eq!(unknown.attempts[0].failure.as_ref().map(|e| e.kind), Some(SystemExceptionKind::Transient));
     assert!(unknown.may_be_known_later());
-    // And when all have said that they do not know it.
+    // All sources have answered that they do not know it.
     let empty = Served::repository(&[], Map::new());
     let with = Served::objects(idl, &["IDL:Account:1.0"], Some(&empty));
     let account = seen_by(&client, &with.object("Account"));
@@ -308,7 +309,7 @@ fn a_repository_that_comes_back_is_asked_again() {
     assert_eq!(known.fetch_type(account).unwrap_err().kind, SystemExceptionKind::Transient);
     let repository = start();
     assert_eq!(known.fetch_interface(account).unwrap().unwrap().operations[0].result.kind(), TcKind::Long);
-    // What it has told is known without it.
+    // The cached definitions are available without the repository.
     repository.stop();
     assert!(known.fetch_interface(account).unwrap().is_some());
     assert_eq!(known.fetch_type("IDL:Else:1.0").unwrap_err().kind, SystemExceptionKind::Transient);

@@ -1,4 +1,4 @@
-//! Mocks: objects that answer what was prepared, or defaults, whatever their interface.
+//! Mocks: objects of any interface with prepared answers or defaults.
 
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -46,7 +46,7 @@ fn known_by(name: &str, idl: &str) -> Interfaces {
     known
 }
 
-/// A mock and a client that reaches it by messages.
+/// A mock, and a client that calls it by messages.
 struct Mocked {
     mock: Mock,
     server: Orb,
@@ -72,7 +72,7 @@ impl Mocked {
 
     fn object(&self, key: &str) -> ObjectRef {
         if key == "Wide" {
-            // An address alone tells no code sets, which wide characters need.
+            // An address alone carries no code sets, which wide characters need.
             return self
                 .client
                 .string_to_object(&self.mock.objects()[0].reference().to_ior_string())
@@ -94,7 +94,7 @@ impl Mocked {
         request
     }
 
-    /// Results as `ironorb call` prints them; exceptions as they are prepared.
+    /// Results as `ironorb call` prints them; exceptions as in prepared answers.
     fn call(&self, key: &str, operation: &str, arguments: &[Value]) -> Value {
         match self.request(key, operation, arguments).invoke() {
             Ok(results) => told(&results),
@@ -131,7 +131,7 @@ fn without_answers_there_are_defaults() {
     let names: Vec<&str> = bank.mock.objects().iter().map(|object| object.name()).collect();
     assert_eq!(names, ["Bank::Account", "Bank::Branch", "Bank::Savings", "Branch"]);
     assert_eq!(bank.mock.objects()[0].keys(), ["Bank/Account", "Account"]);
-    // Two are called so.
+    // Two interfaces have this simple name.
     assert_eq!(bank.mock.objects()[1].keys(), ["Bank/Branch"]);
     assert_eq!(bank.mock.objects()[3].keys(), ["Branch"]);
     assert_eq!(bank.call("Branch", "other", &[]), json!(false));
@@ -145,7 +145,7 @@ fn without_answers_there_are_defaults() {
     assert_eq!(bank.call("Account", "rate", &[]), rate);
     assert_eq!(bank.call("Bank/Branch", "best", &[]), json!({"text": "", "amount": 0, "of": "current"}));
     assert_eq!(bank.call("Bank/Branch", "any_of", &[]), Value::Null);
-    // References are to objects that can be called.
+    // References lead to objects that can be called.
     let opened = bank.request("Bank/Branch", "open", &[json!("a")]).invoke().unwrap();
     let account: ObjectRef = opened.result_as::<Option<ObjectRef>>().unwrap().unwrap();
     assert_eq!(account.type_id(), "IDL:Bank/Account:1.0");
@@ -174,7 +174,7 @@ fn attributes_keep_what_they_are_set_to() {
         [json!("Carl"), json!("Bob"), json!("")]
     );
     assert_eq!(bank.call("Account", "_get_balance", &[]), json!(7));
-    // What raises keeps nothing.
+    // A call that raises an exception does not change the attribute.
     assert_eq!(bank.call("Savings", "_set_sort", &[json!("saving")])["raised"], json!("Closed"));
     assert_eq!(bank.call("Savings", "_get_sort", &[]), json!("current"));
     assert_eq!(bank.call("Savings", "_set_sort", &[json!("saving")]), Value::Null);
@@ -228,7 +228,7 @@ fn answers_come_by_turn_and_by_arguments() {
     assert_eq!(bank.call("Bank/Branch", "best", &[]), entry);
     let joined = bank.call("Savings", "join", &[json!("a"), json!("b")]);
     assert_eq!(joined, json!({"result": "b", "out": {"c": "a", "d": 0}}));
-    // The other objects of the interface are not concerned.
+    // Other objects of the interface do not share the answers.
     assert_eq!(bank.call("Savings", "withdraw", &[json!(1), json!("rent")]), json!(0));
 }
 
@@ -306,7 +306,7 @@ fn calls_are_told_as_they_were_answered() {
     bank.call("Account", "list", &[json!(2)]);
     let mut poke = bank.request("Account", "poke", &[json!("hi")]);
     poke.invoke().unwrap();
-    // In order on one connection.
+    // Calls on one connection are served in order.
     bank.call("Account", "_get_owner", &[]);
     let calls: Vec<Value> = bank.calls.lock().unwrap().iter().map(CallReport::to_json).collect();
     let told = |operation: &str, arguments: Value, answer: Value| json!({"object": "Bank::Account", "operation": operation, "arguments": arguments, "answer": answer});
@@ -476,7 +476,7 @@ fn answers_that_do_not_fit_are_refused_with_place_and_mend() {
             assert!(said.contains(part), "{part} is not in\n{said}");
         }
     }
-    // Nothing is left of those refused.
+    // Refused mocks leave nothing behind.
     assert!(Mock::start(&orb, known(), Options::default()).is_ok());
     orb.shutdown(true).unwrap();
 }
@@ -506,6 +506,6 @@ fn clients_are_served_at_once() {
             (0..4).map(|_| scope.spawn(move || (0..25).map(|_| call()).sum::<i64>())).collect();
         sum = threads.into_iter().map(|thread| thread.join().unwrap()).sum::<i64>();
     });
-    // Each turn came once.
+    // Each answer was given equally often.
     assert_eq!(sum, 100 / 4 * (1 + 2 + 3 + 4));
 }

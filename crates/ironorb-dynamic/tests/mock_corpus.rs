@@ -1,5 +1,5 @@
-//! Mocks of interfaces that nobody prepared: those of Debian's omniORB package. Each operation of each interface is called
-//! dynamically with default arguments.
+//! Mocks of the interfaces in Debian's omniORB package, without prepared answers. Each operation of each
+//! interface is called dynamically with default arguments.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -52,7 +52,7 @@ fn every_operation_of_debians_idl_is_answered() {
                     continue 'operations;
                 };
                 let value = value.to_any().unwrap_or_else(|e| panic!("{what}, {}: {e}", parameter.name));
-                // By way of JSON, as `ironorb call` has it.
+                // Values pass through JSON, as in `ironorb call`.
                 let told = json::to_json_with(&value, &known).unwrap_or_else(|e| panic!("{what}: {e}"));
                 let value = json::from_json(&parameter.type_code, &told, &known, None);
                 request.set_any(index, &value.unwrap_or_else(|e| panic!("{what}: {e}: {told}"))).unwrap();
@@ -66,7 +66,7 @@ fn every_operation_of_debians_idl_is_answered() {
                         json::to_json_with(&value, &known).unwrap_or_else(|e| panic!("{what}, {name}: {e}"));
                     }
                 }
-                // What it returns has no values.
+                // The result type has no values.
                 Err(DynamicError::System(e)) if e.kind == SystemExceptionKind::NoImplement => {
                     without.push(what)
                 }

@@ -1,4 +1,4 @@
-//! The TypeCodes that are made of IDL at run time are those of generated code, and so are the operations.
+//! TypeCodes and operations made from IDL at run time equal those of generated code.
 
 pub(crate) mod generated {
     // Not what is in it is tested here, but what it is described as.
@@ -36,7 +36,7 @@ macro_rules! statics {
     };
 }
 
-/// The statics of the generator's own tests, by module; the first name is that of the test.
+/// The statics of the generator's own tests, by module; the first name is that of the test case.
 const STATICS: &[(&str, &[&TypeDef])] = statics! {
     abstract_interfaces::catalogue [TC_UNKNOWN TC_DESCRIBABLE TC_PRICED TC_THINGS TC_LEAFLET TC_TICKET TC_SHELF TC_BID TC_EITHER TC_SHOP]
     any::dynamic [TC_VALUES TC_PROPERTY TC_PROPERTIES TC_EITHER TC_UNFIT TC_LETTER TC_WORD TC_STORE]
@@ -109,7 +109,8 @@ fn type_codes_are_those_of_generated_code() {
     assert!(compared >= 150, "only {compared} were compared");
 }
 
-/// TypeCodes know `int8` as `octet`, so the label -1 has to be 255 there: the interpreter reads one as the other.
+/// TypeCodes represent `int8` by `octet`, so the label -1 must be 255: the interpreter reads one as the
+/// other.
 #[test]
 fn a_union_of_int8_is_read_by_its_type_code() {
     use generated::building_blocks::blocks::BySmall;

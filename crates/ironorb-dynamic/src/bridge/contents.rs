@@ -1,15 +1,15 @@
-//! What values of a type may hold that a bridge has to look at.
+//! Finds out whether values of a type may hold something that a bridge has to change.
 
 use ironorb::dynamic::OperationDescription;
 use ironorb::giop::typecode::TypeWalk;
 use ironorb::{TcKind, TypeCode};
 
-/// What may be in a body.
+/// The kinds of contents that a body may have.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Contents {
-    /// `char` or `string`, which depend on the code set.
+    /// `char` or `string`, whose bytes depend on the code set.
     pub(super) text: bool,
-    /// `wchar` or `wstring`, which depend on the version as well.
+    /// `wchar` or `wstring`, whose bytes depend on the code set and on the GIOP version.
     pub(super) wide: bool,
     /// Object references.
     pub(super) references: bool,
@@ -18,14 +18,14 @@ pub(super) struct Contents {
 impl Contents {
     const ANYTHING: Contents = Contents { text: true, wide: true, references: true };
 
-    /// Of a request.
+    /// The contents of a request's body.
     pub(super) fn of_arguments(operation: &OperationDescription) -> Contents {
         let text = !operation.contexts.is_empty();
         let base = Contents { text, ..Contents::default() };
         operation.sent().fold(base, |all, (_, parameter)| all.and(Contents::of(&parameter.type_code)))
     }
 
-    /// Of a reply: results, or any of the exceptions.
+    /// The contents of a reply's body: results, or any of the exceptions.
     pub(super) fn of_results(operation: &OperationDescription) -> Contents {
         let results = operation
             .returned()
@@ -33,7 +33,8 @@ impl Contents {
         operation.exceptions.iter().fold(results, |all, exception| all.and(Contents::of(exception)))
     }
 
-    /// Looks at each type inside once, so the work is in proportion to the TypeCode however it leads back and forth.
+    /// The contents of a type's values. Each type inside is visited once, so the work is proportional to the
+    /// TypeCode, also where types refer to each other.
     fn of(type_code: &TypeCode) -> Contents {
         let mut all = Contents::default();
         let mut walk = TypeWalk::of(type_code);
@@ -47,7 +48,7 @@ impl Contents {
         all
     }
 
-    /// Without what a type of this kind is made of.
+    /// The contents of a type of this kind, without those of its parts.
     fn of_kind(kind: TcKind) -> Contents {
         match kind {
             TcKind::Char | TcKind::String => Contents { text: true, ..Contents::default() },
@@ -74,7 +75,7 @@ impl Contents {
             | TcKind::Struct
             | TcKind::Except
             | TcKind::Union => Contents::default(),
-            // An any holds anything, a value may be of a derived type, and a TypeCode has strings in it.
+            // An any holds anything, a value may be of a derived type, and a TypeCode contains strings.
             _ => Contents::ANYTHING,
         }
     }
@@ -95,14 +96,14 @@ mod tests {
 
     #[test]
     fn types_that_nest_as_deep_as_they_are_long() {
-        // Recursion through so many needs more stack than any thread has.
+        // Recursion to this depth would overflow the stack of any thread.
         let chain = deep(100_000);
         assert_eq!(Contents::of(&chain), Contents::default());
     }
 
     #[test]
     fn types_with_more_ways_through_them_than_bytes() {
-        // 2^64 ways to the innermost: none could be followed to the end.
+        // There are 2^64 paths to the innermost type, too many to walk.
         assert_eq!(Contents::of(&wide(16, TcKind::Long)), Contents::default());
         assert!(Contents::of(&wide(64, TcKind::WChar)).wide);
     }
@@ -112,7 +113,7 @@ mod tests {
         let inner = unnamed(&[TypeCode::create_wstring(0)]);
         let outer = Contents::of(&unnamed(std::slice::from_ref(&inner)));
         assert!(outer.wide && !outer.text && !outer.references);
-        // Nor those that a peer gave the same id.
+        // A peer may give different types one id; they still differ.
         let same = named("IDL:T:1.0", &[named("IDL:T:1.0", &[TypeCode::create_string(0)])]);
         assert!(Contents::of(&same).text);
     }

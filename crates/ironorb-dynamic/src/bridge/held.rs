@@ -1,9 +1,9 @@
-//! How many bytes of requests in progress are held, and which threads wait for room.
+//! Bounds the bytes of requests in progress. Threads wait here for room.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The bytes of all requests in progress.
+/// Counts the bytes of all requests in progress.
 #[derive(Debug)]
 pub(super) struct Held {
     max: usize,
@@ -17,7 +17,7 @@ struct Now {
     bytes: usize,
 }
 
-/// The share of one request, until it is dropped.
+/// The share of one request. Dropping it frees the bytes.
 #[derive(Debug)]
 pub(super) struct Share {
     held: Arc<Held>,
@@ -29,7 +29,8 @@ impl Held {
         Arc::new(Held { max, now: Mutex::default(), freed: Condvar::new() })
     }
 
-    /// Room for a request of so many bytes, which waits until there is some; `None` if there is none in time.
+    /// Takes room for a request of so many bytes. Blocks until there is room; `None` if there is none within
+    /// `at_most`.
     pub(super) fn take(self: &Arc<Self>, bytes: usize, at_most: Option<Duration>) -> Option<Share> {
         let bytes = bytes.saturating_add(CALL_BYTES);
         let until = at_most.and_then(|at_most| Instant::now().checked_add(at_most));
@@ -48,7 +49,7 @@ impl Held {
         Some(Share { held: self.clone(), bytes })
     }
 
-    /// How many requests are in progress.
+    /// The number of requests in progress.
     pub(super) fn calls(&self) -> usize {
         self.now().calls
     }
@@ -71,5 +72,5 @@ impl Drop for Share {
     }
 }
 
-/// What a call takes beside its body.
+/// Bytes that a call takes beside its body.
 const CALL_BYTES: usize = 2048;

@@ -1,15 +1,16 @@
-//! A bridge: a server that stands for objects elsewhere, and a client that passes on what it is asked.
+//! A bridge: a server that publishes objects of other servers, and a client that passes requests on to them.
 //!
-//! It needs to know nothing of what it passes on. A request's arguments go to the object as the bytes that they are, in the
-//! byte order of the client, and results come back likewise; so do user exceptions, service contexts that are about the
-//! call, and what every object answers (`_is_a` and the others). Only where the bytes would mean something else to the
-//! receiver are they read and written anew, for which the [types](BridgeOptions::types) must be known: between versions of
-//! GIOP that align a body, or write wide characters, in different ways, and where references are to lead
-//! [through](BridgeOptions::through) the bridge as well.
+//! A bridge needs to know nothing of the interfaces. It passes a request's arguments on as bytes, in the byte
+//! order of the client. It passes results back in the same way, and user exceptions, service contexts that
+//! concern the call, and the replies to operations of every object, such as `_is_a`. It decodes and encodes a
+//! body anew only where the bytes would mean something else to the receiver, and needs the
+//! [types](BridgeOptions::types) for that: between versions of GIOP that align bodies or write wide
+//! characters differently, and where references are to lead [through](BridgeOptions::through) the bridge.
 //!
-//! Nothing here waits for an answer: calls are asynchronous, and no thread is kept by an object that does not answer.
-//! What is held of requests in progress is bounded ([`BridgeOptions::held_bytes_max`]). A call whose client says that it no
-//! longer waits, or is gone, is given up; the object is told so where the configuration of the ORB wants `cancel_requests`.
+//! No thread waits for a reply: calls are asynchronous, so an object that does not answer occupies no thread.
+//! [`BridgeOptions::held_bytes_max`] bounds the requests in progress. The bridge abandons a call whose client
+//! cancels it or disconnects. It sends a CancelRequest to the object where the ORB's configuration sets
+//! `cancel_requests`.
 //!
 //! ```no_run
 //! use ironorb::Orb;
@@ -51,36 +52,39 @@ use pass::Forwarder;
 use target::Target;
 use through::Through;
 
-/// How a bridge passes things on.
+/// Options of a bridge.
 #[derive(Clone)]
 pub struct BridgeOptions {
-    /// The GIOP version to the objects, or the one in an object's reference where that is lower. By default the version in
-    /// which the client asks, so that nothing differs.
+    /// The GIOP version to the objects. The version in an object's reference is used where it is lower.
+    /// Default: the version of the client's request, so that no body changes.
     pub giop: Option<Version>,
-    /// How long an object may take to answer; `None` for ever. Default: 5 minutes.
+    /// How long an object may take to answer; `None` for no limit. Default: 5 minutes.
     pub call_timeout: Option<Duration>,
-    /// Definitions, for bodies that must be read: by default none. Where they have a repository, or do not know an object's
-    /// interface by its reference, the first call whose types matter asks and waits.
+    /// Definitions, for bodies that must be decoded. Default: none. Looking a definition up blocks: the first
+    /// call whose types matter does so where the definitions have a repository, or where the reference does
+    /// not name a known interface.
     pub types: Option<Arc<Interfaces>>,
-    /// Lets references in arguments and results lead through the bridge as well, in both directions, as far as their
-    /// operations are among the [`types`](Self::types). Default: they are passed on as they are, and calls to them go
-    /// past the bridge.
+    /// Lets references in arguments and results lead through the bridge, in both directions, as far as the
+    /// operations are among the [`types`](Self::types). Default: references are passed on unchanged, and
+    /// calls to them bypass the bridge.
     pub through: bool,
-    /// References that may lead through the bridge at once, beside those published; then the oldest is forgotten, and
-    /// a client that still has it gets OBJECT_NOT_EXIST. Default: 65,536; each takes its own size and about 200 bytes.
+    /// Most references that lead through the bridge at one time, beside published ones. The bridge forgets
+    /// the oldest first; a client that still uses it gets OBJECT_NOT_EXIST. Default: 65,536. Each takes its
+    /// own size and about 200 bytes.
     pub through_max: usize,
-    /// Bytes of requests in progress that are held. A client whose request would be more waits, and is read from no
-    /// further, until there is room or [`call_timeout`](Self::call_timeout) has passed (TRANSIENT); one request has always
-    /// room. Default: 256 MiB.
+    /// Bytes of requests in progress that are held. When a further request exceeds this, the bridge stops
+    /// reading from its client until there is room, or until [`call_timeout`](Self::call_timeout) has passed,
+    /// which raises TRANSIENT. One request always has room. Default: 256 MiB.
     pub held_bytes_max: usize,
-    /// Is shown every call when it is over, before its client hears of it. Called by the thread that receives for all: it
-    /// must not wait.
+    /// Called with every call when it is over, before the client gets the reply. The bridge's receiving
+    /// thread calls it, so it must not block.
     pub observer: Option<Observer>,
-    /// Whether [`Passed::arguments`] and [`Passed::results`] are worked out, as far as types are known. Default: no.
+    /// Whether [`Passed::arguments`] and [`Passed::results`] are decoded, as far as types are known. Default:
+    /// no.
     pub show_values: bool,
 }
 
-/// Is shown calls.
+/// A callback that is called with every call.
 pub type Observer = Arc<dyn Fn(&Passed<'_>) + Send + Sync>;
 
 impl Default for BridgeOptions {
@@ -104,34 +108,35 @@ impl fmt::Debug for BridgeOptions {
     }
 }
 
-/// A bridge in an ORB, whose clients it serves at the ORB's endpoints and from which it calls. Cheap to clone.
+/// A bridge in an ORB. It serves clients at the ORB's endpoints, and calls objects from the ORB. Cheap to
+/// clone.
 #[derive(Clone)]
 pub struct Bridge(Arc<Inner>);
 
-/// What the servant shares with the threads that publish.
+/// The state that the servant shares with the threads that publish.
 struct Inner {
     orb: Orb,
     options: BridgeOptions,
-    /// Where clients reach the bridge.
+    /// The addresses at which clients reach the bridge.
     addresses: Vec<(String, u16)>,
     published: RwLock<Published>,
-    /// Where all other keys lead.
+    /// The server to which all other keys lead.
     others: RwLock<Option<target::Others>>,
     through: Through,
     held: Arc<Held>,
 }
 
-/// What has been published.
+/// The published objects.
 #[derive(Default)]
 struct Published {
-    /// By the key that clients name it by.
+    /// Targets, by the keys that clients use.
     targets: HashMap<Vec<u8>, Arc<Target>>,
-    /// The keys, by [`Ior::key_hash`].
+    /// Keys, by [`Ior::key_hash`] of the target.
     keys: HashMap<u64, Vec<u8>>,
 }
 
 impl Published {
-    /// The key of an object.
+    /// The key under which an object is published.
     fn key(&self, ior: &Ior) -> Option<&Vec<u8>> {
         let key = self.keys.get(&ior.key_hash())?;
         self.targets.get(key)?.object().ior().is_equivalent(ior).then_some(key)
@@ -139,8 +144,8 @@ impl Published {
 }
 
 impl Bridge {
-    /// A bridge that serves at the endpoints of this ORB. There is one in an ORB: it takes requests for all object keys
-    /// that the ORB has not made itself.
+    /// Starts a bridge that serves at the endpoints of this ORB. An ORB has at most one bridge: the bridge
+    /// takes requests for all object keys that the ORB has not made itself.
     pub fn new(orb: &Orb, options: BridgeOptions) -> Result<Bridge, PoaError> {
         let policies = PoaPolicies {
             id_assignment: IdAssignment::User,
@@ -171,9 +176,9 @@ impl Bridge {
         Ok(Bridge(inner))
     }
 
-    /// Lets clients reach an object under this key, until another is published under it, and gives the reference for
-    /// them: with the type, GIOP version and code sets of the object's own, at the ORB's addresses. A `corbaloc:` with the
-    /// key leads there as well.
+    /// Publishes an object under this key, and replaces an object that was published under it. Returns the
+    /// reference for clients: it has the type, GIOP version and code sets of the object's own reference, and
+    /// the ORB's addresses. A `corbaloc:` with the key leads to the object too.
     pub fn publish(&self, key: &[u8], object: &ObjectRef) -> Result<ObjectRef, BridgeError> {
         let reference = self.0.reference(key, object.ior())?;
         let target = Target::new(object, &self.0.options);
@@ -183,20 +188,22 @@ impl Bridge {
         Ok(reference)
     }
 
-    /// Takes an object back: clients are told OBJECT_NOT_EXIST. False when there is none under the key.
+    /// Withdraws an object: calls to it raise OBJECT_NOT_EXIST from now on. False when nothing is published
+    /// under the key.
     pub fn withdraw(&self, key: &[u8]) -> bool {
         let mut published = through::write(&self.0.published);
         published.keys.retain(|_, other| other != key);
         published.targets.remove(key).is_some()
     }
 
-    /// How many calls are on their way: their requests have come, and they have neither been answered nor given up.
+    /// The number of calls in progress: their requests have arrived, and they are neither answered nor
+    /// abandoned.
     pub fn calls_in_progress(&self) -> usize {
         self.0.held.calls()
     }
 
-    /// Passes requests for all keys under which nothing is published on to the server at this address, which finds the
-    /// same key in them. What is kept for each key that clients have asked for is bounded.
+    /// Passes requests for all keys under which nothing is published on to the server at this address, with
+    /// the keys unchanged. The memory for these keys is bounded.
     pub fn pass_others_to(&self, host: &str, port: u16) {
         *through::write(&self.0.others) = Some(target::Others::new(host, port));
     }
@@ -209,7 +216,7 @@ impl fmt::Debug for Bridge {
 }
 
 impl Inner {
-    /// The object that a key stands for.
+    /// The object that is published under a key.
     fn target(&self, key: &[u8]) -> Option<Arc<Target>> {
         if let Some(target) = through::read(&self.published).targets.get(key) {
             return Some(target.clone());
@@ -225,41 +232,41 @@ impl Inner {
         others.as_ref()?.target(key, &self.orb, &self.options)
     }
 
-    /// What leads to an object through the bridge.
+    /// A reference that leads to an object through the bridge.
     fn reference(&self, key: &[u8], ior: &Ior) -> Result<ObjectRef, BridgeError> {
         Ok(self.orb.ior_to_object(self.ior(key, ior)?)?)
     }
 
     fn ior(&self, key: &[u8], ior: &Ior) -> Result<Ior, BridgeError> {
-        let Some(theirs) = ior.iiop_profiles().next() else { return Err(BridgeError::NoAddress) };
+        let Some(original) = ior.iiop_profiles().next() else { return Err(BridgeError::NoAddress) };
         let Some(((host, port), others)) = self.addresses.split_first() else {
             return Err(BridgeError::NotListening);
         };
         let mut components: Vec<TaggedComponent<'_>> =
-            theirs.components().filter(|component| MEANT_FOR_CLIENTS.contains(&component.tag)).collect();
+            original.components().filter(|component| MEANT_FOR_CLIENTS.contains(&component.tag)).collect();
         for (host, port) in others {
             components.push(TaggedComponent::new_alternate_address(host, *port)?);
         }
-        let profile = IiopProfile::new(theirs.version(), host, *port, key, &components)?;
+        let profile = IiopProfile::new(original.version(), host, *port, key, &components)?;
         Ok(Ior::with_profile(ior.type_id.clone(), profile))
     }
 }
 
-/// Components of a reference that are about the object, and not about how it is reached: the ORB, code sets, policies of
+/// Components of a reference that describe the object and not its address: ORB type, code sets, policies of
 /// the object (messaging), Java code base.
 const MEANT_FOR_CLIENTS: [u32; 4] = [TAG_ORB_TYPE, TAG_CODE_SETS, 2, 25];
 
-/// Why an object cannot be published.
+/// The reason why an object cannot be published.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum BridgeError {
-    /// Its reference has no address that this ORB reaches.
+    /// The reference has no address that this ORB reaches.
     NoAddress,
     /// The bridge's ORB has no endpoint.
     NotListening,
     /// The key is too long for a reference.
     BadKey(Misuse),
-    /// The ORB takes no such reference.
+    /// The ORB refuses such a reference.
     Refused(SystemException),
 }
 

@@ -1,4 +1,4 @@
-//! One call: from the client's request to the object, and back.
+//! The path of one call: from the client's request to the object, and back.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -66,13 +66,13 @@ impl DynamicServant for Forwarder {
     }
 }
 
-/// A request on its way.
+/// A request that is being passed on.
 struct Pass {
     inner: Arc<Inner>,
     key: ObjectId,
     received: Arc<ReceivedRequest>,
     object: ironorb::ObjectRef,
-    /// In which the object is asked.
+    /// The GIOP version of the request to the object.
     version: Version,
     known: Option<Arc<Known>>,
     rewrites: bool,
@@ -81,8 +81,9 @@ struct Pass {
 }
 
 impl Pass {
-    /// An exception beside it if what the object is cannot be learnt since it cannot be reached: it is not asked again
-    /// at once, and might be there then, and be asked without its types being known.
+    /// Prepares a request. Also returns an exception if the object could not be asked for its interface
+    /// because it cannot be reached. The caller must then not send the request: the object might be there
+    /// again, and would get it without the rewriting that its types require.
     fn new(
         inner: &Arc<Inner>,
         key: &ObjectId,
@@ -117,7 +118,7 @@ impl Pass {
         (pass, unreachable)
     }
 
-    /// Whether the arguments' bytes would mean something else to the object, and their types are known.
+    /// Whether the types are known and the arguments' bytes would mean something else to the object.
     fn must_rewrite_request(&self) -> bool {
         let Some(known) = &self.known else { return false };
         let fits = self.received.body().is_some_and(|body| self.version < Version::V1_2 || body.fits_at(0));
@@ -143,13 +144,13 @@ impl Pass {
         self.version != self.received.version()
     }
 
-    /// The code sets are the same for both, but that GIOP 1.0 knows none.
+    /// Whether texts are encoded differently: the code sets are equal for both sides, but GIOP 1.0 has none.
     fn texts_differ(&self) -> bool {
         let is_utf8 = self.received.code_sets().is_some_and(|sets| sets.char_set == CharSet::Utf8);
         is_utf8 && self.version == Version::V1_0
     }
 
-    /// Sends it without waiting for an outcome.
+    /// Sends a oneway request.
     fn tell(self) {
         let rewritten = self.rewrites.then(|| (self.known.clone(), self.inner.clone()));
         match send(&self.received, self.received.passing_to(&self.object), rewritten, |_| {}) {
@@ -165,8 +166,8 @@ impl Pass {
         reply.on_cancel(move || handle.give_up());
         let rewritten = self.rewrites.then(|| (self.known.clone(), self.inner.clone()));
         let then = move |outcome| self.answer(reply, outcome);
-        // An error would be one of a oneway's.
-        let _told_by_then = send(&received, passing, rewritten, then);
+        // Only a oneway could fail here. The callback reports every other error.
+        let _reported_by_callback = send(&received, passing, rewritten, then);
     }
 
     fn answer(self, later: LaterReply, outcome: Result<RawReply, SystemException>) {
@@ -201,7 +202,8 @@ impl Pass {
         }
     }
 
-    /// Before the client is told, so that a client that has its answer finds the call among those shown.
+    /// Calls the observer. This comes before the reply, so that a client that has its reply finds the call
+    /// observed.
     fn show(&self, outcome: Outcome<'_>, reply: Option<&RawReply>, reply_rewritten: bool) {
         let options = &self.inner.options;
         let Some(observer) = &options.observer else { return };

@@ -1,46 +1,48 @@
-//! What is told of a call that has been passed on.
+//! What a bridge's observer learns of a call.
 
 use std::time::Duration;
 
 use ironorb::{SystemException, Version};
 use serde_json::Value;
 
-/// A call that is over.
+/// A finished call.
 #[derive(Debug)]
 pub struct Passed<'a> {
-    /// The key that the client named the object by.
+    /// The object key in the client's request.
     pub key: &'a [u8],
-    /// The operation as on the wire.
+    /// The operation as in the request.
     pub operation: &'a str,
-    /// The versions of GIOP that the client speaks, and the bridge to the object.
+    /// The GIOP versions of the client's request, and of the request to the object.
     pub versions: (Version, Version),
-    /// Bytes of the request's body.
+    /// Length of the request's body in bytes.
     pub request_bytes: usize,
-    /// Bytes of the reply's body; 0 where there is none.
+    /// Length of the reply's body in bytes; 0 without a reply.
     pub reply_bytes: usize,
-    /// Whether the body of the request, and of the reply, was read and written anew.
+    /// Whether the bodies of the request and of the reply were decoded and encoded anew.
     pub rewritten: (bool, bool),
-    /// From when the request had come until its reply was written.
+    /// From the arrival of the request until the reply was written.
     pub time: Duration,
-    /// How it ended.
+    /// The outcome.
     pub outcome: Outcome<'a>,
-    /// The arguments, one by one, where they are to be shown and their types are known.
+    /// The arguments as JSON, where [`BridgeOptions::show_values`](super::BridgeOptions::show_values) asks
+    /// for them and their types are known.
     pub arguments: Option<Vec<Value>>,
-    /// The result, if the operation has one, and what came back beside it; or the exception's members as one.
+    /// The result, if the operation has one, and out and inout parameters; or the exception's members as one
+    /// value.
     pub results: Option<Vec<Value>>,
 }
 
-/// How a call ended.
+/// The outcome of a call.
 #[derive(Debug)]
 pub enum Outcome<'a> {
-    /// With results.
+    /// The operation returned.
     Results,
-    /// With the user exception of this repository id.
+    /// A user exception, with its repository id.
     UserException(&'a str),
-    /// With a system exception, of the object's or of the bridge's.
+    /// A system exception, raised by the object or by the bridge.
     SystemException(&'a SystemException),
-    /// It was given up, since its client no longer waited.
+    /// The call was abandoned, because its client no longer waited.
     GivenUp,
-    /// It was sent, and has no outcome.
+    /// A oneway request was sent; it has no outcome.
     Sent,
 }

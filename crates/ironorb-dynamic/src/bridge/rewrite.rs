@@ -1,4 +1,4 @@
-//! Bodies that are read and written anew, since their bytes would mean something else to the receiver.
+//! Decodes bodies and encodes them anew, where their bytes would mean something else to the receiver.
 
 use std::sync::Arc;
 
@@ -28,7 +28,8 @@ pub(super) fn write_arguments(
     Ok(())
 }
 
-/// Writes results, or a user exception. One whose type is not known can be passed on as it is or not at all.
+/// Writes results, or a user exception. An exception of an unknown type is passed on unchanged, or else
+/// refused.
 pub(super) fn write_results(
     operation: &OperationDescription,
     is_exception: bool,
@@ -46,7 +47,7 @@ pub(super) fn write_results(
     copy_all(members.collect::<Vec<_>>().iter(), &mut r, w)
 }
 
-/// The arguments as JSON; `None` when they are not what the types say, or hold a value of an unknown type.
+/// The arguments as JSON; `None` when they do not match the types, or hold a value of an unknown type.
 pub(super) fn show_arguments(
     operation: &OperationDescription,
     r: Reader<'_>,
@@ -57,7 +58,7 @@ pub(super) fn show_arguments(
     operation.sent().map(|(_, parameter)| show(&parameter.type_code, &mut r, types)).collect()
 }
 
-/// The results, or the exception, as JSON.
+/// The results or the exception as JSON.
 pub(super) fn show_results(
     operation: &OperationDescription,
     is_exception: bool,
@@ -98,11 +99,11 @@ fn copy_all<'t>(
     Ok(())
 }
 
-/// What readers of such bodies are given: values stay of the types that they are.
+/// The environment in which such bodies are decoded: values keep their own types.
 #[derive(Clone)]
 pub(super) struct InBridge {
     pub(super) inner: Arc<Inner>,
-    /// Whether references that are read lead through the bridge, as they do for the receiver.
+    /// Whether decoded references lead through the bridge, as they must for the receiver.
     pub(super) changes_references: bool,
 }
 
@@ -119,13 +120,13 @@ impl Environment for InBridge {
         Some(Arc::new(self.clone()))
     }
 
-    /// The receiver may know what the bridge does not.
+    /// Values are not truncated: the receiver may know types that the bridge does not.
     fn truncates_values(&self) -> bool {
         false
     }
 
-    /// What leads to the bridge already leads to the object again, which need not know of the bridge; anything else
-    /// leads to the bridge.
+    /// A reference to the bridge becomes the reference to the object behind it, for an object that need not
+    /// know of the bridge. Every other reference becomes one to the bridge.
     fn pass_reference(&self, ior: Ior) -> Ior {
         if ior.is_nil() || !self.changes_references {
             return ior;
@@ -140,18 +141,18 @@ impl Environment for InBridge {
 }
 
 impl InBridge {
-    /// For bodies that are written anew.
+    /// An environment for bodies that are encoded anew.
     pub(super) fn passing(inner: Arc<Inner>) -> InBridge {
         let changes_references = inner.options.through;
         InBridge { inner, changes_references }
     }
 
-    /// For bodies that are only looked at.
+    /// An environment for bodies that are only shown.
     pub(super) fn looking(inner: Arc<Inner>) -> InBridge {
         InBridge { inner, changes_references: false }
     }
 
-    /// What a reference of the bridge's own stands for.
+    /// The reference to the object behind one of the bridge's own references.
     fn original(&self, ior: &Ior) -> Option<Ior> {
         let profile = ior.iiop_profiles().next()?;
         let is_ours = profile.addresses().any(|address| {

@@ -1,4 +1,4 @@
-//! The objects behind a bridge: how they are called, and what is known of their operations.
+//! The objects behind a bridge: their references, and the types of their operations.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,16 +17,18 @@ use crate::Interfaces;
 /// An object behind the bridge.
 pub(super) struct Target {
     object: ObjectRef,
-    /// The highest version that its reference has.
+    /// The highest version in the object's reference.
     version: Version,
-    /// The object once for each manner in which it has been called: at most one for each version and pair of sets.
-    manners: Mutex<Vec<(WireProfile, ObjectRef)>>,
-    /// What the object is, once that is known, or that it cannot be known.
+    /// A reference to the object for each wire profile in use: at most one for each version and pair of code
+    /// sets.
+    profiles: Mutex<Vec<(WireProfile, ObjectRef)>>,
+    /// The object's interface once it is known; `None` inside once it is certain that it cannot be known.
     interface: OnceLock<Option<Arc<InterfaceDescription>>>,
-    /// How often it could not be asked, and why not, the last time. The thread that asks holds the lock.
+    /// Number of failed attempts to ask the object. `failure` is the last exception; the thread that asks
+    /// holds its lock.
     failures: AtomicU64,
     failure: Mutex<Option<SystemException>>,
-    vain: Vain,
+    retries: RetrySchedule,
     known: Mutex<HashMap<String, Arc<Known>>>,
 }
 
@@ -43,21 +45,22 @@ impl Target {
         Target {
             object: object.with_timeout(options.call_timeout),
             version,
-            manners: Mutex::default(),
+            profiles: Mutex::default(),
             interface: OnceLock::new(),
             failures: AtomicU64::new(0),
             failure: Mutex::default(),
-            vain: Vain::default(),
+            retries: RetrySchedule::default(),
             known: Mutex::default(),
         }
     }
 
-    /// The object itself.
+    /// The reference to the object.
     pub(super) fn object(&self) -> &ObjectRef {
         &self.object
     }
 
-    /// The object as it is called for a client that has chosen these sets, in a version no higher than this one; and that version.
+    /// A reference for a client with these code sets, in a version no higher than `version`, and the version
+    /// that it uses.
     pub(super) fn with_wire_profile(
         &self,
         version: Version,
@@ -65,20 +68,20 @@ impl Target {
     ) -> (ObjectRef, Version) {
         let version = version.min(self.version);
         let wire_profile = WireProfile { version, code_sets };
-        let mut manners = self.manners.lock().unwrap_or_else(PoisonError::into_inner);
-        let object = match manners.iter().find(|(known, _)| *known == wire_profile) {
+        let mut profiles = self.profiles.lock().unwrap_or_else(PoisonError::into_inner);
+        let object = match profiles.iter().find(|(known, _)| *known == wire_profile) {
             Some((_, object)) => object.clone(),
             None => {
                 let object = self.object.with_wire_profile(wire_profile);
-                manners.push((wire_profile, object.clone()));
+                profiles.push((wire_profile, object.clone()));
                 object
             }
         };
         (object, version)
     }
 
-    /// What is known of an operation. Asks the object what it is, if its reference does not tell, until it answers; blocks
-    /// then. An error if it cannot be reached.
+    /// The types of an operation, if they are known. If the reference does not name a known interface, this
+    /// asks the object until it answers, which blocks. An error means that the object cannot be reached.
     pub(super) fn known(
         &self,
         name: &str,
@@ -105,20 +108,21 @@ impl Target {
         Ok(Some(found))
     }
 
-    /// What the object is. Only what has been answered is kept; where the object cannot be reached the caller is told, so that
-    /// each call asks but once. Those that come while one asks share what comes of it, else they would wait for the same
-    /// time one after the other. Where it is a repository that is away, calls are passed on as they are, and some ask again.
+    /// The object's interface. Only definite answers are kept. If the object cannot be reached the caller
+    /// gets the error, so each call asks at most once. Calls that arrive while one thread asks share its
+    /// result; otherwise they would wait for the same time one after another. If a repository cannot be
+    /// reached, calls are passed on unchanged, and some of them ask again.
     fn interface(&self, types: &Interfaces) -> Result<Option<Arc<InterfaceDescription>>, SystemException> {
         if let Some(found) = self.interface.get() {
             return Ok(found.clone());
         }
-        let Some(turn) = self.vain.turn() else { return Ok(None) };
+        let Some(turn) = self.retries.turn() else { return Ok(None) };
         let failures_before = self.failures.load(Ordering::Relaxed);
         let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = self.interface.get() {
             return Ok(found.clone());
         }
-        if !self.vain.asks(turn) {
+        if !self.retries.asks(turn) {
             return Ok(None);
         }
         if self.failures.load(Ordering::Relaxed) != failures_before
@@ -129,7 +133,7 @@ impl Target {
         let found = match types.of(&self.object) {
             Ok(found) => Some(found),
             Err(unknown) if unknown.unanswered.is_none() && unknown.may_be_known_later() => {
-                self.vain.note(turn);
+                self.retries.note(turn);
                 return Ok(None);
             }
             Err(unknown) => match unknown.unanswered {
@@ -140,7 +144,7 @@ impl Target {
                     self.failures.fetch_add(1, Ordering::Relaxed);
                     return Err(e);
                 }
-                // It may be there later; the call is told the same.
+                // The object may exist later. The call gets the same exception.
                 Some(e) if e.kind == SystemExceptionKind::ObjectNotExist => return Ok(None),
                 _ => None,
             },
@@ -149,18 +153,19 @@ impl Target {
     }
 }
 
-/// Which calls ask again for what could not be learnt so far: the second, the fourth, the eighth and so on, so that what
-/// comes back is found before as many calls have gone by again, and what never comes costs next to nothing.
+/// Decides which calls ask again for an interface that is not known yet: the second, the fourth, the eighth
+/// and so on. A source that comes back is found before the number of calls doubles, and a source that never
+/// comes back costs next to nothing.
 #[derive(Default)]
-struct Vain {
-    /// Calls that wanted to know.
+struct RetrySchedule {
+    /// Calls that needed the interface.
     calls: AtomicU64,
-    /// The first of them that asks next.
+    /// The number of the first call that asks next.
     next: AtomicU64,
 }
 
-impl Vain {
-    /// Which call this is, if it asks.
+impl RetrySchedule {
+    /// The number of this call, if it asks.
     fn turn(&self) -> Option<u64> {
         let turn = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
         self.asks(turn).then_some(turn)
@@ -170,7 +175,7 @@ impl Vain {
         turn >= self.next.load(Ordering::Relaxed)
     }
 
-    /// A call has asked in vain.
+    /// Records that a call asked without success.
     fn note(&self, turn: u64) {
         self.next.store(turn.saturating_mul(2), Ordering::Relaxed);
     }
@@ -181,21 +186,23 @@ fn is_unreachable(e: &SystemException) -> bool {
     matches!(e.kind, Kind::Transient | Kind::CommFailure | Kind::Timeout)
 }
 
-/// What every object answers with a reference. The rest has neither wide characters nor references.
+/// Operations of every object that return a reference. The other ones have neither wide characters nor
+/// references.
 fn standard(name: &str) -> Option<Arc<OperationDescription>> {
     let is_reference = matches!(name, "_interface" | "_component");
     is_reference
         .then(|| Arc::new(OperationDescription::new(name).returns(<ObjectRef as TypedNillable>::TYPE)))
 }
 
-/// A server whose objects are named by the keys that clients use.
+/// A server whose object keys are those that clients use.
 pub(super) struct Others {
     host: String,
     port: u16,
     targets: Mutex<HashMap<Vec<u8>, Arc<Target>>>,
 }
 
-/// Targets that are kept; then all are forgotten, which costs a little time and nothing else.
+/// Most targets that are kept. When there are more, all are forgotten, which costs only the time to make them
+/// again.
 const TARGETS_MAX: usize = 4096;
 
 impl Others {

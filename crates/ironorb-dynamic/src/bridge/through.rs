@@ -1,5 +1,5 @@
-//! References that have been passed on and lead through the bridge: a bounded table from keys of our own to what they
-//! stand for.
+//! References that have been passed on and lead through the bridge: a bounded table from the bridge's own
+//! keys to the original references.
 
 use std::collections::hash_map::RandomState;
 use std::collections::{HashMap, VecDeque};
@@ -10,10 +10,10 @@ use ironorb::giop::ior::Ior;
 
 use super::target::Target;
 
-/// What keys of our own stand for.
+/// The original references, by the bridge's own keys.
 pub(super) struct Through {
     max: usize,
-    /// New in every process, so that no client can make up a key.
+    /// Random in every process, so that no client can guess a key.
     hashers: [RandomState; 2],
     table: Mutex<Table>,
 }
@@ -29,7 +29,7 @@ struct Entry {
     target: Option<Arc<Target>>,
 }
 
-/// Of all our keys.
+/// The prefix of all the bridge's own keys.
 const PREFIX: &[u8] = b"IObridge";
 
 impl Through {
@@ -41,7 +41,8 @@ impl Through {
         }
     }
 
-    /// The key for a reference: always the same for the same, also after it has been forgotten.
+    /// The key for a reference. Equal references always get the same key, also after the table has forgotten
+    /// them.
     pub(super) fn key(&self, ior: &Ior) -> Vec<u8> {
         let mut key = PREFIX.to_vec();
         for hasher in &self.hashers {
@@ -60,13 +61,13 @@ impl Through {
         key
     }
 
-    /// What a key of ours stands for.
+    /// The original reference for a key of the bridge's own.
     pub(super) fn ior(&self, key: &[u8]) -> Option<Ior> {
         let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         table.entries.get(key).map(|entry| entry.ior.clone())
     }
 
-    /// This object as a target, which `make` makes the first time; it is called under a lock.
+    /// The target for a key. `make` creates it at first use, and is called with the table's lock held.
     pub(super) fn target(
         &self,
         key: &[u8],

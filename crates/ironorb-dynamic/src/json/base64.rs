@@ -1,8 +1,8 @@
-//! Octets as text of 64 letters (RFC 4648, clause 4).
+//! Base64 (RFC 4648, clause 4).
 
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// With `=` at the end.
+/// Encodes octets, with `=` padding.
 pub(super) fn encode(octets: &[u8]) -> String {
     let mut text = String::with_capacity(octets.len().div_ceil(3) * 4);
     for group in octets.chunks(3) {
@@ -16,7 +16,7 @@ pub(super) fn encode(octets: &[u8]) -> String {
     text
 }
 
-/// `=` at the end may be left out; nothing else but the letters is taken, and no bits that would be lost.
+/// Decodes text. Padding may be missing. Other characters, and bits that would be lost, are errors.
 pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
     let letters = text.trim_end_matches('=');
     let padding = text.len() - letters.len();

@@ -1,17 +1,17 @@
-//! What is wrong with a JSON text or a value, and where.
+//! The error of a JSON text or a value, with its place.
 
 use std::fmt;
 
 use ironorb::giop::Misuse;
 use serde_json::Value;
 
-/// A JSON value is not one of the type, or a value cannot be told in JSON.
+/// A JSON value does not fit the type, or a value cannot be expressed in JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JsonError {
-    /// From the innermost outwards, as it comes back from there.
+    /// The steps to the place, innermost first, in the order in which the error passes them.
     path: Vec<Step>,
     what: String,
-    /// Why the encoding cannot carry it, if that is it.
+    /// The reason why the encoding cannot carry the value, if that is the error.
     misuse: Option<Misuse>,
 }
 
@@ -22,7 +22,7 @@ enum Step {
 }
 
 impl JsonError {
-    /// Where, as a path from `$`: `$.items[3].price`.
+    /// The place, as a path from `$`: `$.items[3].price`.
     pub fn path(&self) -> String {
         let mut text = String::from("$");
         for step in self.path.iter().rev() {
@@ -35,7 +35,7 @@ impl JsonError {
         text
     }
 
-    /// What is wrong there.
+    /// The error at the place.
     pub fn what(&self) -> &str {
         &self.what
     }
@@ -45,13 +45,13 @@ impl JsonError {
         JsonError { path: Vec::new(), what: what.into(), misuse: None }
     }
 
-    /// Something else was expected than this.
+    /// An error: `found` stands where `what` was expected.
     #[cold]
     pub(crate) fn expected(what: impl fmt::Display, found: &Value) -> JsonError {
         JsonError::new(format!("expected {what}, found {}", shown(found)))
     }
 
-    /// A value that a message or an `any` cannot hold.
+    /// An error: a message or an `any` cannot hold the value.
     #[cold]
     pub(crate) fn unsendable(misuse: Misuse) -> JsonError {
         JsonError { misuse: Some(misuse), ..JsonError::new(misuse.to_string()) }
@@ -86,7 +86,7 @@ fn is_plain(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '@')
 }
 
-/// As much of a value as a message needs.
+/// A value, shortened for a message.
 fn shown(value: &Value) -> String {
     const CHARS_MAX: usize = 40;
     match value {

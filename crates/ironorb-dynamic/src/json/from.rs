@@ -1,4 +1,4 @@
-//! JSON to values.
+//! Converts JSON to values.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,11 +16,11 @@ use super::types::TypesFrom;
 use super::{DEPTH_MAX, base64};
 use crate::Interfaces;
 
-/// The value of a type that a JSON value tells, by the rules of [this module](super).
+/// Converts a JSON value to a value of a type, by the rules of [this module](super).
 ///
-/// `known` has the types that the JSON names by their ids. With an ORB references may be told by every kind of URL, and
-/// those inside the result can be called when they are extracted; without one `IOR:` and addresses are taken. Names are
-/// looked up where a URL asks for it, which blocks.
+/// `known` provides the types that the JSON names by their ids. With an ORB, a reference may be any URL, and
+/// references inside the result can be called after they are extracted. Without an ORB, references may be
+/// `IOR:` and addresses. Blocks where a URL contains a name, which is resolved.
 pub fn from_json(
     type_code: &TypeCode,
     json: &Value,
@@ -29,10 +29,10 @@ pub fn from_json(
 ) -> Result<Any, JsonError> {
     let mut bytes = Vec::new();
     let mut w = Writer::new(&mut bytes, CANONICAL);
-    // An encapsulation, which is what codecs read.
+    // An encapsulation, which codecs read.
     w.write_bool(CANONICAL.order == ByteOrder::Little);
-    let mut making = Making { known, orb, for_any: true, asks: true, depth: 0, values: HashMap::new() };
-    making.value(&mut w, type_code, json)?;
+    let mut reader = JsonReader { known, orb, for_any: true, asks: true, depth: 0, values: HashMap::new() };
+    reader.value(&mut w, type_code, json)?;
     drop(w);
     let made = match orb {
         Some(orb) => {
@@ -44,26 +44,26 @@ pub fn from_json(
     made.map_err(|error| JsonError::new(format!("no value that could be sent: {error}")))
 }
 
-pub(super) struct Making<'a> {
+pub(super) struct JsonReader<'a> {
     pub(super) known: &'a Interfaces,
     pub(super) orb: Option<&'a Orb>,
-    /// Whether it becomes an `any`, whose values are of types that are expected or registered.
+    /// Whether the result is an `any`, whose values must be of expected or registered types.
     pub(super) for_any: bool,
-    /// Whether repositories may be asked, which blocks.
+    /// Whether missing types are asked of repositories, which blocks.
     pub(super) asks: bool,
     depth: usize,
-    /// Where the values stand that have numbers.
+    /// The offsets of values with numbers.
     pub(super) values: HashMap<u64, usize>,
 }
 
-impl<'a> Making<'a> {
-    /// For a message, whose values may be of all types that are known. No name is looked up.
+impl<'a> JsonReader<'a> {
+    /// Converts for a message, whose values may be of any known type. No name is resolved.
     pub(super) fn for_message(known: &'a Interfaces, asks: bool) -> Self {
-        Making { known, orb: None, for_any: false, asks, depth: 0, values: HashMap::new() }
+        JsonReader { known, orb: None, for_any: false, asks, depth: 0, values: HashMap::new() }
     }
 }
 
-impl Making<'_> {
+impl JsonReader<'_> {
     pub(super) fn value(&mut self, w: &mut Writer<'_>, ty: &TypeCode, json: &Value) -> Result<(), JsonError> {
         let ty = ty.resolved();
         let kind = ty.kind();
@@ -140,7 +140,7 @@ impl Making<'_> {
             Value::String(url) => url,
             _ => return Err(JsonError::expected("a reference as a string, or null", json)),
         };
-        let told = match (self.orb, url.parse::<ObjectUrl>()) {
+        let converted = match (self.orb, url.parse::<ObjectUrl>()) {
             (_, Ok(ObjectUrl::Ior(ior))) => Ok(ior),
             (Some(orb), _) => match orb.string_to_object(url) {
                 Ok(object) => Ok(object.ior().clone()),
@@ -152,7 +152,7 @@ impl Making<'_> {
             (None, Ok(_)) => Err("a name is looked up by an ORB, and there is none here".to_owned()),
             (None, Err(error)) => Err(error.to_string()),
         };
-        told.map_err(|why| JsonError::expected(format_args!("a reference ({why})"), json))
+        converted.map_err(|why| JsonError::expected(format_args!("a reference ({why})"), json))
     }
 
     fn any(&mut self, w: &mut Writer<'_>, json: &Value) -> Result<(), JsonError> {
@@ -171,10 +171,10 @@ impl Making<'_> {
         let (Some(ty), Some(value), 2) = (map.get("type"), map.get("value"), map.len()) else {
             return Err(expected());
         };
-        self.nested(|making| {
-            let type_code = making.type_code(ty).map_err(|error| error.in_member("type"))?;
+        self.nested(|reader| {
+            let type_code = reader.type_code(ty).map_err(|error| error.in_member("type"))?;
             w.put(&type_code).map_err(refused)?;
-            making.value(w, &type_code, value).map_err(|error| error.in_member("value"))
+            reader.value(w, &type_code, value).map_err(|error| error.in_member("value"))
         })
     }
 
@@ -184,14 +184,14 @@ impl Making<'_> {
 
     fn structure(&mut self, w: &mut Writer<'_>, ty: &TypeCode, json: &Value) -> Result<(), JsonError> {
         let map = object(json)?;
-        self.nested(|making| {
+        self.nested(|reader| {
             let mut seen = HashSet::new();
-            making.members(w, ty, map, &mut seen)?;
+            reader.members(w, ty, map, &mut seen)?;
             only(map, &seen)
         })
     }
 
-    /// Writes the members of one type; `seen` gets the keys that they have.
+    /// Writes the members of one type, and adds their keys to `seen`.
     pub(super) fn members(
         &mut self,
         w: &mut Writer<'_>,
@@ -233,9 +233,9 @@ impl Making<'_> {
             (Some(index), member) => {
                 let expected = case_key(ty, index);
                 match member {
-                    Some((key, json)) if *key == expected => self.nested(|making| {
+                    Some((key, json)) if *key == expected => self.nested(|reader| {
                         let member = ty.member_type(index).unwrap_or_default();
-                        making.value(w, &member, json).map_err(|error| error.in_member(key))
+                        reader.value(w, &member, json).map_err(|error| error.in_member(key))
                     }),
                     Some((key, _)) => Err(JsonError::new(format!(
                         "the member {expected:?} belongs to this discriminator, not {key:?}"
@@ -284,14 +284,14 @@ impl Making<'_> {
     }
 
     fn elements(&mut self, w: &mut Writer<'_>, ty: &TypeCode, elements: &[Value]) -> Result<(), JsonError> {
-        self.nested(|making| {
+        self.nested(|reader| {
             elements.iter().enumerate().try_for_each(|(index, json)| {
-                making.value(w, ty, json).map_err(|error| error.in_element(index))
+                reader.value(w, ty, json).map_err(|error| error.in_element(index))
             })
         })
     }
 
-    /// Runs `body` one level deeper.
+    /// Calls `body` one level deeper.
     pub(super) fn nested<T>(
         &mut self,
         body: impl FnOnce(&mut Self) -> Result<T, JsonError>,
@@ -306,8 +306,8 @@ impl Making<'_> {
     }
 }
 
-/// The type that a plain value has in an `any`: the smallest of `long`, `long long` and `unsigned long long` that holds a
-/// whole number, `double` for other numbers.
+/// The type of a plain value in an `any`: for a whole number the first of `long`, `long long` and `unsigned
+/// long long` that holds it, `double` for other numbers.
 fn evident_type(json: &Value) -> Option<&'static TypeDef> {
     Some(match json {
         Value::Bool(_) => &TypeDef::Boolean,
@@ -326,10 +326,10 @@ pub(super) fn object(json: &Value) -> Result<&Map<String, Value>, JsonError> {
     json.as_object().ok_or_else(|| JsonError::expected("an object", json))
 }
 
-/// Refuses what belongs to no member.
+/// Refuses keys that belong to no member.
 pub(super) fn only(map: &Map<String, Value>, seen: &HashSet<String>) -> Result<(), JsonError> {
     if map.len() == seen.len() {
-        return Ok(()); // each of them was found
+        return Ok(()); // every key was found
     }
     match map.keys().find(|key| !seen.contains(*key)) {
         Some(key) => {
@@ -377,7 +377,7 @@ fn enumerator(ty: &TypeCode, json: &Value) -> Result<u32, JsonError> {
     })
 }
 
-/// A few names, to choose from.
+/// A few names, for a message.
 fn one_of(names: &[&str]) -> String {
     const NAMES_MAX: usize = 12;
     match names {
@@ -396,7 +396,7 @@ pub(super) fn label(switch: &TypeCode, json: &Value) -> Result<i64, JsonError> {
         TcKind::WChar => i64::from(u32::from(char_from(json)?)),
         TcKind::Enum => i64::from(enumerator(switch, json)?),
         kind => match range(kind) {
-            // Those of `unsigned long long` bit for bit.
+            // Labels of `unsigned long long` keep their bits.
             Some(range) => integer_from(json, range)? as i64,
             None => return Err(JsonError::new(format!("a union cannot switch on {kind:?}"))),
         },
@@ -418,8 +418,8 @@ pub(super) fn case_key(ty: &TypeCode, index: u32) -> String {
     key(ty.member_name(index).unwrap_or_default(), index, |key| key == DISCRIMINATOR)
 }
 
-/// The label that a member means where no discriminator is given: its first one, for the default case the first number
-/// that no other case has.
+/// The label that a member stands for without a discriminator: its first label; for the default case the
+/// lowest number that no other case has.
 fn label_of(ty: &TypeCode, switch: &TypeCode, member: &str) -> Result<i64, JsonError> {
     let count = ty.member_count().unwrap_or(0);
     let labels = || (0..count).filter_map(|index| ty.member_label(index).ok().flatten());

@@ -1,4 +1,4 @@
-//! Numbers, characters and what else has no parts.
+//! Converts numbers, characters and other values without parts.
 
 use ironorb::giop::{Malformed, Reader, Writer};
 use ironorb::{Decimal, LongDouble, TcKind, TypeCode};
@@ -6,10 +6,11 @@ use serde_json::{Number, Value};
 
 use super::error::JsonError;
 
-/// The largest number up to which every whole number is an `f64`: what other programs that read JSON keep exactly.
+/// Largest integer below which every integer is an `f64`. Other programs that read JSON keep numbers up to
+/// here exactly.
 const EXACT_MAX: u64 = 1 << 53;
 
-/// The whole numbers of a type.
+/// The range of an integer type.
 pub(super) fn range(kind: TcKind) -> Option<(i128, i128)> {
     Some(match kind {
         TcKind::Octet => (0, u8::MAX.into()),
@@ -23,13 +24,13 @@ pub(super) fn range(kind: TcKind) -> Option<(i128, i128)> {
     })
 }
 
-/// A number of a type with this range.
+/// Reads an integer in this range.
 pub(super) fn integer_from(json: &Value, (least, most): (i128, i128)) -> Result<i128, JsonError> {
     let number = match json {
         Value::Number(number) => match (number.as_i64(), number.as_u64(), number.as_f64()) {
             (Some(n), _, _) => Some(i128::from(n)),
             (_, Some(n), _) => Some(i128::from(n)),
-            // `1e3` and `5.0` are whole numbers too; beyond this they might have been another one.
+            // `1e3` and `5.0` are integers too. A larger `f64` may have been a different integer in the text.
             (_, _, Some(n)) if n.fract() == 0.0 && n.abs() <= EXACT_MAX as f64 => Some(n as i128),
             _ => None,
         },
@@ -66,7 +67,7 @@ pub(super) fn float_to(number: f32) -> Value {
             false => not_finite(number.is_nan(), number > 0.0).into(),
         };
     }
-    // 0.1 rather than 0.10000000149011612, unless rounding twice would give its neighbour.
+    // Prints 0.1 rather than 0.10000000149011612, unless rounding twice would give a neighbouring `f32`.
     let short: f64 = number.to_string().parse().unwrap_or(f64::from(number));
     let exact = (short as f32).to_bits() == number.to_bits();
     double_to(if exact { short } else { f64::from(number) })
@@ -103,7 +104,7 @@ pub(super) fn float_from(json: &Value) -> Result<f32, JsonError> {
     }
     let number = double_from(json)?;
     if number.is_nan() {
-        return Ok(f32::NAN); // a conversion need not keep which
+        return Ok(f32::NAN); // the conversion may change the bits of a NaN
     }
     let float = number as f32;
     if float.is_infinite() && number.is_finite() {
@@ -112,15 +113,15 @@ pub(super) fn float_from(json: &Value) -> Result<f32, JsonError> {
     Ok(float)
 }
 
-/// The bits behind `NaN:`, so many hexadecimal digits.
+/// The bits after `NaN:`, as a fixed number of hexadecimal digits.
 fn nan_bits(text: &str, digits: usize) -> Option<u128> {
     let bits = text.strip_prefix("NaN:")?;
     let is_hex = bits.len() == digits && bits.bytes().all(|b| b.is_ascii_hexdigit());
     is_hex.then(|| u128::from_str_radix(bits, 16).ok())?
 }
 
-/// Bytes of a `long double` in decimal: more than its longest exact text has, which is some 16,500 digits. Reading takes
-/// the square of it. Default and only value.
+/// Longest decimal text of a `long double` in bytes. The longest exact text has some 16,500 digits. Parsing
+/// takes quadratic time. Default and only value.
 const LONG_DOUBLE_BYTES_MAX: usize = 20_000;
 
 fn usual_nan() -> LongDouble {
@@ -139,7 +140,7 @@ pub(super) fn long_double_to(number: LongDouble) -> Value {
 
 pub(super) fn long_double_from(json: &Value) -> Result<LongDouble, JsonError> {
     let number = match json {
-        // It has become an `f64`, which tells what was written of it only up to here.
+        // serde_json has made this an `f64`, which keeps the text only up to so many digits.
         Value::Number(number) if number.is_f64() && digits_of(&number.to_string()) > F64_DIGITS => None,
         Value::Number(number) => number.to_string().parse().ok(),
         Value::String(text) if text.len() > LONG_DOUBLE_BYTES_MAX => None,
@@ -150,7 +151,7 @@ pub(super) fn long_double_from(json: &Value) -> Result<LongDouble, JsonError> {
             text if text.starts_with("NaN:") => {
                 nan_bits(text, 32).map(LongDouble::from_bits).filter(|n| n.is_nan())
             }
-            // Its own words for these are not taken, so that there is one word for each.
+            // The parser's own words for NaN and infinity are refused: JSON has one word for each.
             text => text.parse().ok().filter(|n: &LongDouble| !n.is_nan() && !n.is_infinite()),
         },
         _ => None,
@@ -160,7 +161,7 @@ pub(super) fn long_double_from(json: &Value) -> Result<LongDouble, JsonError> {
     })
 }
 
-/// How many digits count in the text of a number.
+/// The number of significant digits in the text of a number.
 fn digits_of(text: &str) -> usize {
     let digits: String =
         text.chars().take_while(|c| !matches!(c, 'e' | 'E')).filter(char::is_ascii_digit).collect();
@@ -178,14 +179,14 @@ pub(super) fn char_from(json: &Value) -> Result<char, JsonError> {
     }
 }
 
-/// A `char`, which is of ISO 8859-1.
+/// Reads a `char`, which is a character of ISO 8859-1.
 pub(super) fn latin1_from(json: &Value) -> Result<u8, JsonError> {
     u8::try_from(u32::from(char_from(json)?))
         .map_err(|_| JsonError::expected("a character of ISO 8859-1", json))
 }
 
-/// Reads a `fixed`: two digits an octet, and the sign in the last half (CORBA 3.3 part 2, 9.3.2.8). An `any` holds it
-/// whole.
+/// Reads a `fixed`: two digits in each octet, and the sign in the last half-octet (CORBA 3.3 part 2,
+/// 9.3.2.8). `None` if the number has more digits than [`Decimal`] holds.
 pub(super) fn read_fixed(r: &mut Reader<'_>, ty: &TypeCode) -> Result<Option<Decimal>, Malformed> {
     let (digits, scale) = digits_and_scale(ty);
     let octets = r.read_bytes(usize::from(digits / 2 + 1))?;
@@ -203,7 +204,7 @@ pub(super) fn read_fixed(r: &mut Reader<'_>, ty: &TypeCode) -> Result<Option<Dec
     Ok(Decimal::new(if is_negative { -unscaled } else { unscaled }, digits, scale).ok())
 }
 
-/// Writes a `fixed` of this type from decimal text.
+/// Writes decimal text as a `fixed` of this type.
 pub(crate) fn write_fixed(w: &mut Writer<'_>, ty: &TypeCode, text: &str) -> Result<(), String> {
     let (digits, scale) = digits_and_scale(ty);
     let wrong = || format!("a decimal number of at most {digits} digits, {scale} of them after the point");
@@ -213,7 +214,7 @@ pub(crate) fn write_fixed(w: &mut Writer<'_>, ty: &TypeCode, text: &str) -> Resu
     if all.len() > usize::from(digits) {
         return Err(wrong());
     }
-    let width = usize::from(digits) | 1; // the sign makes it even
+    let width = usize::from(digits) | 1; // the sign makes the number of halves even
     let mut halves: Vec<u8> = format!("{all:0>width$}").bytes().map(|digit| digit - b'0').collect();
     halves.push(if unscaled < 0 { MINUS } else { PLUS });
     halves.chunks(2).for_each(|pair| w.write_u8(pair[0] << 4 | pair.get(1).copied().unwrap_or(PLUS)));

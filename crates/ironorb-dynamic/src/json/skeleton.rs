@@ -1,4 +1,4 @@
-//! JSON for values that are not there yet: what to fill in, and what is left out.
+//! JSON for values that do not exist yet: skeletons to fill in, and defaults.
 
 use ironorb::giop::typecode::ValueModifier;
 use ironorb::{TcKind, TypeCode};
@@ -11,34 +11,35 @@ use super::to::{DISCRIMINATOR, case_of, is_octet, key, too_deep};
 use super::values::{TYPE, line};
 use crate::Interfaces;
 
-/// A skeleton of a value of this type, to be filled in: every member is there, and each sequence has one element, so that
-/// its members show. A union has its first case. Types that contain themselves end in `[]` or `null`. The skeleton is a
-/// value that [`from_json`](super::from_json) takes, but for cycles and natives. More than [`PARTS_MAX`] parts are an
-/// error.
+/// A skeleton of a value of this type for the user to fill in. It has every member, and one element in each
+/// sequence, so that the element's members show. A union has its first case. Recursive types end in `[]` or
+/// `null`. [`from_json`](super::from_json) accepts the skeleton, except for cycles and natives. More than
+/// [`PARTS_MAX`] parts are an error.
 pub fn template(type_code: &TypeCode) -> Result<Value, JsonError> {
     Skeleton::new(true).value(type_code)
 }
 
-/// The JSON of a type's default value: 0, empty, false, nil, the first enumerator, the first case of a union. More than
-/// [`PARTS_MAX`] parts are an error.
+/// The JSON of a type's default value: 0, empty, false, nil, the first enumerator, the first case of a union.
+/// More than [`PARTS_MAX`] parts are an error.
 pub fn default_value(type_code: &TypeCode) -> Result<Value, JsonError> {
     Skeleton::new(false).value(type_code)
 }
 
-/// Gives members that are left out of a JSON value their [default](default_value), at any depth: of structs, exceptions
-/// and valuetypes, and of unions that have a discriminator alone. What does not fit the type stays as it is.
+/// Adds the [defaults](default_value) of members that a JSON value leaves out, at any depth: members of
+/// structs, exceptions and valuetypes, and of unions that have only a discriminator. Parts that do not fit
+/// the type stay unchanged.
 pub fn fill(type_code: &TypeCode, value: &mut Value, known: &Interfaces) -> Result<(), JsonError> {
     Filling { known, skeleton: Skeleton::new(false) }.value(type_code, value)
 }
 
-/// Values in one another that a skeleton may have: arrays may be long in few words. Default and only value.
+/// Most values within one skeleton: a few words can declare a long array. Default and only value.
 pub const PARTS_MAX: usize = 1 << 16;
 
 struct Skeleton {
     is_template: bool,
     parts_left: usize,
     depth: usize,
-    /// The ids of the types around.
+    /// The ids of the enclosing types.
     open: Vec<String>,
 }
 
@@ -95,7 +96,7 @@ impl Skeleton {
         Ok(map)
     }
 
-    /// The first case, whose member tells the discriminator.
+    /// The first case, whose member implies the discriminator.
     fn union(&mut self, ty: &TypeCode) -> Result<Value, JsonError> {
         let key = case_key(ty, 0);
         let value = self.value(&ty.member_type(0).unwrap_or_default()).map_err(|e| e.in_member(&key))?;
@@ -208,7 +209,7 @@ impl Filling<'_> {
             _ if map.contains_key("@ref") => None,
             _ => Some(formal.clone()),
         };
-        // A type that is not known is refused later, with its place.
+        // The conversion reports an unknown type later, with its place.
         let Some(ty) = ty else { return Ok(()) };
         line(&ty)?.iter().rev().try_for_each(|ty| self.members(ty, map))
     }

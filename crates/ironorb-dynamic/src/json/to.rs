@@ -1,4 +1,4 @@
-//! Values to JSON.
+//! Converts values to JSON.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,53 +12,55 @@ use super::types::TypesTo;
 use super::{BYTES_FREE, BYTES_PER_BYTE, DEPTH_MAX, base64};
 use crate::Interfaces;
 
-/// A value as JSON, by the rules of [this module](super). Types inside are spelt out.
+/// Converts a value to JSON, by the rules of [this module](super). TypeCodes in the value are described in
+/// full.
 ///
-/// Fails for values that are nested too deeply, whose names are out of proportion to what they hold, that are custom
-/// valuetypes, or valuetypes of types that are not known.
+/// Fails for values that are nested too deeply, whose names are out of proportion to their contents, that are
+/// custom valuetypes, or that are valuetypes of unknown types.
 pub fn to_json(any: &Any) -> Result<Value, JsonError> {
     to_json_with(any, &Interfaces::new())
 }
 
-/// The same; types inside that are known are told by their repository ids, and so are values of known types where a
-/// base of theirs is expected.
+/// Converts a value to JSON, by the rules of [this module](super), with known types. TypeCodes in the value
+/// that are known are given by their repository ids. Values of known types are converted where one of their
+/// bases is expected.
 pub fn to_json_with(any: &Any, known: &Interfaces) -> Result<Value, JsonError> {
     let bytes = any.reader().remaining();
-    let mut telling = Telling::of_bytes(known, bytes, &BTreeSet::new());
-    let json = telling.whole(any)?;
-    if telling.met_again.is_empty() {
+    let mut writer = JsonWriter::of_bytes(known, bytes, &BTreeSet::new());
+    let json = writer.whole(any)?;
+    if writer.met_again.is_empty() {
         return Ok(json);
     }
-    // Now it is known which values need a number.
-    Telling::of_bytes(known, bytes, &telling.met_again).whole(any)
+    // A second pass, now that the values that need a number are known.
+    JsonWriter::of_bytes(known, bytes, &writer.met_again).whole(any)
 }
 
-pub(super) struct Telling<'k> {
+pub(super) struct JsonWriter<'k> {
     pub(super) known: &'k Interfaces,
-    /// Whether repositories may be asked, which blocks.
+    /// Whether missing types are asked of repositories, which blocks.
     pub(super) asks: bool,
-    /// Bytes that the JSON may still have.
+    /// Bytes that the JSON may still take.
     left: usize,
     depth: usize,
-    /// Where values stand that something refers to again.
+    /// The offsets of values that occur again.
     pub(super) met_again: BTreeSet<usize>,
-    /// Their numbers, when they are known.
+    /// The numbers of these values, in the second pass.
     pub(super) numbers: BTreeMap<usize, u64>,
 }
 
-impl<'k> Telling<'k> {
-    /// For values of so many bytes, of which those at these places get numbers.
+impl<'k> JsonWriter<'k> {
+    /// A converter for a value of so many bytes. The values at the offsets in `numbered` get numbers.
     pub(super) fn of_bytes(known: &'k Interfaces, bytes: usize, numbered: &BTreeSet<usize>) -> Self {
         let left = BYTES_FREE + BYTES_PER_BYTE.saturating_mul(bytes);
         let numbers = numbered.iter().zip(1..).map(|(position, number)| (*position, number)).collect();
-        Telling { known, asks: false, left, depth: 0, met_again: BTreeSet::new(), numbers }
+        JsonWriter { known, asks: false, left, depth: 0, met_again: BTreeSet::new(), numbers }
     }
 
     fn whole(&mut self, any: &Any) -> Result<Value, JsonError> {
         let ty = any.type_code().resolved();
         let mut r = any.reader();
         match ty.kind() {
-            // The reader is behind the repository id.
+            // The reader has passed the repository id.
             TcKind::Except => self.structure(&mut r, &ty),
             _ => self.value(&mut r, &ty),
         }
@@ -133,11 +135,11 @@ impl<'k> Telling<'k> {
         if type_code.kind() == TcKind::Null {
             return Ok(Value::Null);
         }
-        self.nested(|telling| {
+        self.nested(|writer| {
             let mut map = Map::new();
-            let ty = telling.type_code(&type_code).map_err(|error| error.in_member("type"))?;
+            let ty = writer.type_code(&type_code).map_err(|error| error.in_member("type"))?;
             map.insert("type".to_owned(), ty);
-            let value = telling.value(r, &type_code).map_err(|error| error.in_member("value"))?;
+            let value = writer.value(r, &type_code).map_err(|error| error.in_member("value"))?;
             map.insert("value".to_owned(), value);
             Ok(Value::Object(map))
         })
@@ -151,9 +153,9 @@ impl<'k> Telling<'k> {
     }
 
     fn structure(&mut self, r: &mut Reader<'_>, ty: &TypeCode) -> Result<Value, JsonError> {
-        self.nested(|telling| {
+        self.nested(|writer| {
             let mut map = Map::new();
-            telling.members(r, ty, &mut map)?;
+            writer.members(r, ty, &mut map)?;
             Ok(Value::Object(map))
         })
     }
@@ -175,18 +177,18 @@ impl<'k> Telling<'k> {
     }
 
     fn union(&mut self, r: &mut Reader<'_>, ty: &TypeCode) -> Result<Value, JsonError> {
-        // Looking for the case takes a step for each.
+        // Finding the case takes a step for each member.
         self.spend(ty.member_count().unwrap_or(0) as usize)?;
-        self.nested(|telling| {
+        self.nested(|writer| {
             let discriminator = ty.discriminator_type().unwrap_or_default().resolved();
             let label = read_label(&mut r.clone(), &discriminator).map_err(damaged)?;
             let mut map = Map::new();
-            map.insert(DISCRIMINATOR.to_owned(), telling.value(r, &discriminator)?);
+            map.insert(DISCRIMINATOR.to_owned(), writer.value(r, &discriminator)?);
             if let Some(index) = case_of(ty, label) {
                 let name = ty.member_name(index).unwrap_or_default();
-                telling.spend(name.len())?;
+                writer.spend(name.len())?;
                 let member = ty.member_type(index).unwrap_or_default();
-                let value = telling.value(r, &member).map_err(|error| error.in_member(name))?;
+                let value = writer.value(r, &member).map_err(|error| error.in_member(name))?;
                 map.insert(key(name, index, |key| key == DISCRIMINATOR), value);
             }
             Ok(Value::Object(map))
@@ -203,17 +205,17 @@ impl<'k> Telling<'k> {
 
     fn elements(&mut self, r: &mut Reader<'_>, ty: &TypeCode, length: u32) -> Result<Value, JsonError> {
         let element = ty.content_type().unwrap_or_default().resolved();
-        self.nested(|telling| {
+        self.nested(|writer| {
             let mut array = Vec::new();
             for index in 0..length as usize {
-                telling.spend(1)?;
-                array.push(telling.value(r, &element).map_err(|error| error.in_element(index))?);
+                writer.spend(1)?;
+                array.push(writer.value(r, &element).map_err(|error| error.in_element(index))?);
             }
             Ok(Value::Array(array))
         })
     }
 
-    /// Runs `body` one level deeper.
+    /// Calls `body` one level deeper.
     pub(super) fn nested<T>(
         &mut self,
         body: impl FnOnce(&mut Self) -> Result<T, JsonError>,
@@ -233,7 +235,7 @@ impl<'k> Telling<'k> {
     }
 }
 
-/// What a name or element takes besides its letters.
+/// Bytes that a name or element takes besides its text.
 const OVERHEAD: usize = 8;
 
 pub(super) fn spend(left: &mut usize, bytes: usize) -> Result<(), JsonError> {
@@ -255,7 +257,7 @@ pub(super) fn damaged(error: Malformed) -> JsonError {
     JsonError::new(format!("the value is not of its type: {error}"))
 }
 
-/// What a member is called: by its place if it has no name of its own.
+/// The key of a member: its name; with its index if it has no name or a name that is taken.
 pub(super) fn key(name: &str, index: u32, is_taken: impl Fn(&str) -> bool) -> String {
     if name.is_empty() || is_taken(name) { format!("{name}#{index}") } else { name.to_owned() }
 }
@@ -270,7 +272,7 @@ pub(super) fn case_of(ty: &TypeCode, label: i64) -> Option<u32> {
     (0..ty.member_count().unwrap_or(0)).find(is_meant).or(ty.default_index().ok().flatten())
 }
 
-/// A discriminator as a TypeCode has it: a number.
+/// Reads a discriminator as a number, as TypeCodes have it.
 fn read_label(r: &mut Reader<'_>, ty: &TypeCode) -> Result<i64, Malformed> {
     Ok(match ty.kind() {
         TcKind::Boolean => i64::from(r.read_bool()?),

@@ -1,6 +1,6 @@
-//! TypeCodes as JSON: names where there are some, and objects that spell types out.
+//! Converts TypeCodes to JSON and back: names where types have some, and objects that describe types.
 //!
-//! A type with a repository id is spelt out once; after that, and inside itself, it is its id.
+//! A type with a repository id is described once. After that, and inside itself, its id stands for it.
 
 use std::collections::HashMap;
 
@@ -18,22 +18,25 @@ use crate::Interfaces;
 
 /// A type as JSON: a name (`"long"`, `"sequence<octet>"`), the repository id of a known type, or an object:
 ///
-/// - `{"kind": "struct", "id": …, "name": …, "members": [{"name": …, "type": …}]}`; `"exception"` likewise
+/// - `{"kind": "struct", "id": …, "name": …, "members": [{"name": …, "type": …}]}`, and `"exception"` in the
+///   same form
 /// - `{"kind": "union", "id", "name", "discriminator": type, "members": [{"label": 1, "name", "type"}]}`, labels as
 ///   the numbers of enumerators, characters and booleans, `null` for the default case
 /// - `{"kind": "enum", "id", "name", "enumerators": ["red", …]}`
 /// - `{"kind": "sequence", "element": type, "bound": 4}`, `{"kind": "array", "element": type, "length": 4}`
-/// - `{"kind": "alias", "id", "name", "type": type}`; `"valuebox"` likewise
+/// - `{"kind": "alias", "id", "name", "type": type}`, and `"valuebox"` in the same form
 /// - `{"kind": "valuetype", "id", "name", "modifier": "none", "base": type, "members": [{"access": "public", …}]}`;
 ///   `"custom"`, `"abstract"`, `"truncatable"`; `"base"` only where there is one
-/// - `{"kind": "interface", "id", "name"}`; `"abstract interface"`, `"local interface"` and `"native"` likewise
+/// - `{"kind": "interface", "id", "name"}`, and `"abstract interface"`, `"local interface"` and `"native"` in
+///   the same form
 ///
-/// Fails for types that are nested too deeply, are of CORBA components, or have the id of another inside.
+/// Fails for types that are nested too deeply, for types of CORBA components, and where two types inside have
+/// one id.
 pub fn type_to_json(type_code: &TypeCode, known: &Interfaces) -> Result<Value, JsonError> {
     TypesTo::new(known, BYTES_FREE, 0).tell(type_code)
 }
 
-/// The type that JSON tells: what [`type_to_json`] gives, and scoped names of known types.
+/// Reads a type from JSON: the forms that [`type_to_json`] writes, and scoped names of known types.
 pub fn type_from_json(json: &Value, known: &Interfaces) -> Result<TypeCode, JsonError> {
     TypesFrom::new(known, 0, true).read(json)
 }
@@ -61,7 +64,7 @@ const BASIC: &[(&str, &TypeDef)] = &[
     ("ValueBase", <Option<ValueHandle<dyn ValueBase>> as Typed>::TYPE),
 ];
 
-/// Kinds that have a name and nothing else.
+/// Kinds of types that consist of an id and a name.
 const NAMED: &[(&str, TcKind)] = &[
     ("interface", TcKind::ObjRef),
     ("abstract interface", TcKind::AbstractInterface),
@@ -80,14 +83,14 @@ pub(super) struct TypesTo<'k> {
     known: &'k Interfaces,
     left: usize,
     depth: usize,
-    /// What has been spelt out, or is being.
-    told: HashMap<String, TypeCode>,
+    /// Types that are described already, or are being described.
+    described: HashMap<String, TypeCode>,
 }
 
 impl<'k> TypesTo<'k> {
-    /// So many bytes may be written, at this depth.
+    /// A converter that may write `left` bytes, and starts at this depth.
     pub(super) fn new(known: &'k Interfaces, left: usize, depth: usize) -> Self {
-        TypesTo { known, left, depth, told: HashMap::new() }
+        TypesTo { known, left, depth, described: HashMap::new() }
     }
 
     pub(super) fn left(&self) -> usize {
@@ -116,13 +119,13 @@ impl<'k> TypesTo<'k> {
             if self.known.type_code(id).as_ref() == Some(ty) {
                 return Ok(id.into());
             }
-            match self.told.get(id) {
-                Some(told) if told == ty => return Ok(id.into()),
+            match self.described.get(id) {
+                Some(earlier) if earlier == ty => return Ok(id.into()),
                 Some(_) => return Err(JsonError::new(format!("two types have the id {id}"))),
-                None => self.told.insert(id.to_owned(), ty.clone()),
+                None => self.described.insert(id.to_owned(), ty.clone()),
             };
         }
-        // An object; where there are members a list in it and objects in that.
+        // One level for an object; three for an object with a list of members, which are objects.
         let levels = if ty.member_count().is_ok() { 3 } else { 1 };
         if self.depth + levels > DEPTH_MAX {
             return Err(too_deep());
@@ -142,7 +145,7 @@ impl<'k> TypesTo<'k> {
             TcKind::Sequence => {
                 let bound = ty.length().unwrap_or(0);
                 match self.tell(&content)? {
-                    // Ids may have any characters in them.
+                    // Ids may contain any character.
                     Value::String(element) if !element.contains(':') && bound == 0 => {
                         format!("sequence<{element}>").into()
                     }
@@ -197,7 +200,7 @@ impl<'k> TypesTo<'k> {
                 })?;
                 spelt
             }
-            kind => return Err(JsonError::new(format!("a type of kind {kind:?} cannot be told"))),
+            kind => return Err(JsonError::new(format!("a type of kind {kind:?} cannot be written as JSON"))),
         })
     }
 
@@ -212,8 +215,8 @@ impl<'k> TypesTo<'k> {
             spend(&mut self.left, name.len())?;
             let mut member = Map::new();
             member.insert("name".to_owned(), name.into());
-            let told = self.tell(&ty.member_type(index).unwrap_or_default());
-            member.insert("type".to_owned(), told.map_err(|error| error.in_member(name))?);
+            let json = self.tell(&ty.member_type(index).unwrap_or_default());
+            member.insert("type".to_owned(), json.map_err(|error| error.in_member(name))?);
             more(index, &mut member);
             members.push(Value::Object(member));
         }
@@ -221,12 +224,12 @@ impl<'k> TypesTo<'k> {
     }
 }
 
-/// The word for a type that has one of its own.
+/// The name of a type without parameters.
 fn basic_name(ty: &TypeCode) -> Option<&'static str> {
     let kind = ty.kind();
     let found = BASIC.iter().find(|(_, definition)| {
         let basic = TypeCode::of(definition);
-        // What has an id is compared only if that is the same.
+        // The whole types are compared only if their ids are equal.
         kind == basic.kind() && ty.id() == basic.id() && *ty == basic
     });
     found.map(|(name, _)| *name)
@@ -237,26 +240,27 @@ pub(super) struct TypesFrom<'k> {
     depth: usize,
     asks: bool,
     by_id: HashMap<String, Stage>,
-    /// Types with ids that have placeholders inside.
+    /// Types with ids that contain placeholders.
     open: Vec<TypeCode>,
 }
 
-/// How far a type with an id is.
+/// How far the conversion of a type with an id is.
 enum Stage {
     Begun,
-    /// It has placeholders inside.
+    /// The type contains placeholders.
     Open,
     Whole(TypeCode),
 }
 
-/// The name of a member, its type, and what else is told of it.
+/// The name of a member, its type, and the member's JSON object.
 type ReadMember<'j> = (&'j str, TypeCode, &'j Map<String, Value>);
 
-/// A type, and whether it has placeholders inside.
+/// A type, and whether it contains placeholders.
 type Read = (TypeCode, bool);
 
 impl<'k> TypesFrom<'k> {
-    /// `asks` is whether repositories may be asked, which blocks.
+    /// A converter that starts at this depth. `asks` is whether repositories are asked for missing types,
+    /// which blocks.
     pub(super) fn new(known: &'k Interfaces, depth: usize, asks: bool) -> Self {
         TypesFrom { known, depth, asks, by_id: HashMap::new(), open: Vec::new() }
     }
@@ -305,7 +309,7 @@ impl<'k> TypesFrom<'k> {
         }
     }
 
-    /// A type by its id or scoped name, from the repositories. Blocks.
+    /// Asks the repositories for a type by its id or scoped name. Blocks.
     fn asked(&self, text: &str) -> Result<TypeCode, JsonError> {
         let expected = || JsonError::expected("a known type", &text.into());
         let cannot =
@@ -314,7 +318,7 @@ impl<'k> TypesFrom<'k> {
         self.known.fetch_type(&id.ok_or_else(expected)?).map_err(cannot)?.ok_or_else(expected)
     }
 
-    /// `string<8>`, `sequence<long, 4>`, `fixed<5,2>`.
+    /// Types such as `string<8>`, `sequence<long, 4>` and `fixed<5,2>`.
     fn with_parameters(&mut self, text: &str) -> Result<Option<Read>, JsonError> {
         let (word, inside) = match text.split_once('<') {
             Some((word, rest)) => match rest.strip_suffix('>') {
@@ -454,7 +458,7 @@ impl<'k> TypesFrom<'k> {
                 let members = members.collect::<Result<Vec<_>, _>>()?;
                 TypeCode::create_value(id, name, modifier, base.as_ref(), &members)
             }
-            _ => return Err(JsonError::expected("a type with a kind that can be told", json)),
+            _ => return Err(JsonError::expected("a type with a kind that JSON can describe", json)),
         };
         Ok((made.map_err(bad)?, is_open))
     }

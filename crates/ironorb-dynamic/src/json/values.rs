@@ -1,4 +1,5 @@
-//! Valuetypes in both directions: `null`, `{"@type": …}`, and `{"@ref": …}` for one that was there before.
+//! Converts valuetypes in both directions: `null`, `{"@type": …}`, and `{"@ref": …}` for a value that
+//! occurred before.
 
 use std::collections::HashSet;
 
@@ -9,18 +10,19 @@ use ironorb::{Orb, TcKind, TypeCode};
 use serde_json::{Map, Value, json};
 
 use super::error::JsonError;
-use super::from::{Making, object, only, refused};
-use super::to::{Telling, damaged};
+use super::from::{JsonReader, object, only, refused};
+use super::to::{JsonWriter, damaged};
 
 pub(super) const TYPE: &str = "@type";
 const ID: &str = "@id";
 const REF: &str = "@ref";
-/// What a box holds.
+/// The key of a box's content.
 const CONTENT: &str = "value";
 const VALUE_BASE: &str = "IDL:omg.org/CORBA/ValueBase:1.0";
 
-impl Telling<'_> {
-    /// Tells a value where one of this type is expected; nothing is expected behind an abstract interface.
+impl JsonWriter<'_> {
+    /// Converts a value where one of type `formal` is expected. Behind an abstract interface no type is
+    /// expected.
     pub(super) fn state(
         &mut self,
         r: &mut Reader<'_>,
@@ -35,21 +37,21 @@ impl Telling<'_> {
             ValueStart::Value(header) => header,
         };
         let ty = self.actual(r, &header, formal)?;
-        let value = self.nested(|telling| {
+        let value = self.nested(|writer| {
             let mut map = Map::new();
-            if let Some(number) = telling.numbers.get(&header.position) {
+            if let Some(number) = writer.numbers.get(&header.position) {
                 map.insert(ID.to_owned(), (*number).into());
             }
             let id = ty.id().unwrap_or_default();
-            telling.spend(id.len())?;
+            writer.spend(id.len())?;
             map.insert(TYPE.to_owned(), id.into());
             if ty.kind() == TcKind::ValueBox {
                 let content = ty.content_type().unwrap_or_default();
-                let value = telling.value(r, &content).map_err(|error| error.in_member(CONTENT))?;
+                let value = writer.value(r, &content).map_err(|error| error.in_member(CONTENT))?;
                 map.insert(CONTENT.to_owned(), value);
             } else {
                 for ty in line(&ty)?.iter().rev() {
-                    telling.members(r, ty, &mut map)?;
+                    writer.members(r, ty, &mut map)?;
                 }
             }
             Ok(Value::Object(map))
@@ -58,7 +60,7 @@ impl Telling<'_> {
         Ok(value)
     }
 
-    /// The type of a value.
+    /// The type of a value in a message.
     fn actual(
         &self,
         r: &Reader<'_>,
@@ -74,11 +76,11 @@ impl Telling<'_> {
         let known =
             |id: &str| known(id).or_else(|| if self.asks { self.known.fetch_type(id).ok()? } else { None });
         let has_bases = header.ids.iter().count() > 1;
-        // What is left of a state that is cut short must be skipped, which only chunks allow.
+        // The rest of a truncated state must be skipped, which needs chunks.
         let candidates = if header.chunked { usize::MAX } else { 1 };
         for id in header.ids.iter().take(candidates) {
             let found = match formal {
-                // JacORB leaves bases out of TypeCodes, and not out of states.
+                // JacORB leaves bases out of TypeCodes, but not out of states.
                 Some(formal) if formal.id() == Ok(id) => match formal.concrete_base_type() {
                     Ok(None) if has_bases => known(id).or_else(|| Some(formal.clone())),
                     _ => Some(formal.clone()),
@@ -97,8 +99,8 @@ impl Telling<'_> {
     }
 }
 
-impl Making<'_> {
-    /// Writes a value where one of this type is expected.
+impl JsonReader<'_> {
+    /// Writes a value where one of type `formal` is expected.
     pub(super) fn state(
         &mut self,
         w: &mut Writer<'_>,
@@ -125,28 +127,28 @@ impl Making<'_> {
         let truncatable = |ty: &&TypeCode| ty.type_modifier() == Ok(ValueModifier::Truncatable);
         let bases = line.iter().take_while(truncatable).count();
         let ids: Vec<&str> = line.iter().take(bases + 1).filter_map(|ty| ty.id().ok()).collect();
-        self.nested(|making| {
+        self.nested(|reader| {
             let open = w.begin_value(&ids, false).map_err(refused)?;
             let mut seen = HashSet::new();
             if map.contains_key(TYPE) {
                 seen.insert(TYPE.to_owned());
             }
             if let Some(json) = map.get(ID) {
-                let number = json.as_u64().filter(|number| !making.values.contains_key(number));
+                let number = json.as_u64().filter(|number| !reader.values.contains_key(number));
                 let number =
                     number.ok_or_else(|| JsonError::expected("a number of its own", json).in_member(ID))?;
-                making.values.insert(number, open.position());
+                reader.values.insert(number, open.position());
                 seen.insert(ID.to_owned());
             }
             if ty.kind() == TcKind::ValueBox {
                 let json =
                     map.get(CONTENT).ok_or_else(|| JsonError::new("the member \"value\" is missing"))?;
                 let content = ty.content_type().unwrap_or_default();
-                making.value(w, &content, json).map_err(|error| error.in_member(CONTENT))?;
+                reader.value(w, &content, json).map_err(|error| error.in_member(CONTENT))?;
                 seen.insert(CONTENT.to_owned());
             } else {
                 for ty in line.iter().rev() {
-                    making.members(w, ty, map, &mut seen)?;
+                    reader.members(w, ty, map, &mut seen)?;
                 }
             }
             only(map, &seen)?;
@@ -154,44 +156,44 @@ impl Making<'_> {
         })
     }
 
-    /// The type of a value that is told where one of another is expected.
+    /// The type of a JSON value where one of type `formal` is expected.
     fn type_of(&self, formal: Option<&TypeCode>, map: &Map<String, Value>) -> Result<TypeCode, JsonError> {
         let formal_id = formal.and_then(|formal| formal.id().ok()).unwrap_or_default();
         let is_abstract =
             |ty: &TypeCode| ty.type_modifier() == Ok(ValueModifier::Abstract) || ty.id() == Ok(VALUE_BASE);
-        let Some(told) = map.get(TYPE) else {
+        let Some(named) = map.get(TYPE) else {
             return match formal {
                 Some(formal) if !is_abstract(formal) => Ok(formal.clone()),
                 _ => Err(JsonError::new("is missing, and several types may stand here")),
             };
         };
-        let called = told.as_str().ok_or_else(|| JsonError::expected("a repository id", told))?;
+        let called = named.as_str().ok_or_else(|| JsonError::expected("a repository id", named))?;
         let ty = match formal {
             Some(formal) if formal_id == called => formal.clone(),
             _ => self
                 .type_called(called)
-                .ok_or_else(|| JsonError::expected("the repository id or name of a known valuetype", told))?
+                .ok_or_else(|| JsonError::expected("the repository id or name of a known valuetype", named))?
                 .resolved(),
         };
         let id = ty.id().unwrap_or_default();
-        // As it is expected, which may tell more than what is known elsewhere.
+        // The expected TypeCode may contain more than the known one.
         let ty = formal.filter(|_| formal_id == id).unwrap_or(&ty);
         let is_value = matches!(ty.kind(), TcKind::Value | TcKind::ValueBox | TcKind::Event);
         if !is_value || is_abstract(ty) {
-            return Err(JsonError::expected("the repository id of a valuetype with state", told));
+            return Err(JsonError::expected("the repository id of a valuetype with state", named));
         }
-        // TypeCodes do not tell abstract bases, so the receiver of the value has to check these.
+        // TypeCodes do not list abstract bases, so the receiver of the value checks them.
         if formal.is_some_and(|formal| !is_abstract(formal))
             && !line(ty)?.iter().any(|ty| ty.id() == Ok(formal_id))
         {
-            return Err(JsonError::expected(format_args!("{formal_id} or what inherits from it"), told));
+            return Err(JsonError::expected(format_args!("{formal_id} or what inherits from it"), named));
         }
-        // An `any` copies such a value by what its environment knows; it would be cut to the base, or refused.
+        // An `any` copies such a value by the types of its environment, which would truncate or refuse it.
         let is_registered =
             |orb: &Orb| orb.lookup_value_factory(id).is_some() || orb.lookup_value_type(id).is_some();
         if self.for_any && formal_id != id && !self.orb.is_some_and(is_registered) {
             let what = "a valuetype that is registered with the ORB, or the one that is expected";
-            return Err(JsonError::expected(what, told));
+            return Err(JsonError::expected(what, named));
         }
         Ok(ty.clone())
     }
@@ -206,7 +208,7 @@ impl Making<'_> {
     }
 }
 
-/// A valuetype and its bases with state, the nearest first.
+/// A valuetype and its bases with state, the most derived first.
 pub(super) fn line(ty: &TypeCode) -> Result<Vec<TypeCode>, JsonError> {
     let mut line = vec![ty.clone()];
     while let Some(base) = line.last().and_then(|ty| ty.concrete_base_type().ok()?) {
@@ -218,5 +220,5 @@ pub(super) fn line(ty: &TypeCode) -> Result<Vec<TypeCode>, JsonError> {
     Ok(line)
 }
 
-/// Bases with state over one another: as many as the IDL front end takes. Default and only value.
+/// Longest chain of bases with state: as many as the IDL front end accepts. Default and only value.
 const BASES_MAX: usize = 1000;

@@ -1,4 +1,4 @@
-//! Constants as values.
+//! Converts constants to values.
 
 use ironorb::giop::any::CANONICAL;
 use ironorb::giop::{Malformed, Misuse, Reader, Writer};
@@ -21,7 +21,7 @@ impl Lowerer<'_> {
 
     fn write(&self, w: &mut Writer<'_>, ty: &TypeCode, value: &ConstValue) -> Result<(), Misuse> {
         match value {
-            // In range of its type: the front end has seen to that.
+            // The front end has checked that the number is in range.
             ConstValue::Integer(n) => match ty.kind() {
                 TcKind::Octet => w.write_u8(*n as u8),
                 TcKind::Short | TcKind::UShort => w.write_u16(*n as u16),

@@ -1,6 +1,6 @@
-//! Prepared answers: from JSON to values, checked against the interfaces.
+//! Converts prepared answers from JSON to values, checked against the interfaces.
 //!
-//! By object, then by operation or attribute:
+//! Answers are sorted by object, then by operation or attribute:
 //!
 //! ```json
 //! {"Bank::Account": {
@@ -32,33 +32,34 @@ use crate::json::{DEPTH_MAX, JsonError, from_json};
 /// Longest delay of an answer in milliseconds: an hour. Default and only value.
 pub const DELAY_MS_MAX: u64 = 3_600_000;
 
-/// What one object answers.
+/// The prepared answers of one object.
 #[derive(Debug, Default)]
 pub(super) struct Script {
-    /// By operation as on the wire.
+    /// Plans by the operation names of requests.
     pub(super) plans: BTreeMap<String, Plan>,
-    /// What attributes are at first, by name.
+    /// Initial values of attributes, by name.
     pub(super) initial: BTreeMap<String, Any>,
 }
 
-/// Which answer a call gets.
+/// Selects the answer to a call.
 #[derive(Debug)]
 pub(super) enum Plan {
     Always(Answer),
-    /// One after the other.
+    /// One answer after another.
     Sequence {
         answers: Vec<Answer>,
         after: After,
         next: AtomicUsize,
     },
-    /// The first whose arguments came, which are given by their places among those sent.
+    /// The first answer whose arguments match the call. The arguments are given with their indices among
+    /// those sent.
     When {
         cases: Vec<(Vec<(usize, Any)>, Plan)>,
         otherwise: Option<Box<Plan>>,
     },
 }
 
-/// What comes after the last answer of a sequence.
+/// What follows the last answer of a sequence.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum After {
     Last,
@@ -74,7 +75,7 @@ pub(super) struct Answer {
 
 #[derive(Debug)]
 pub(super) enum What {
-    /// Values for some of what comes back; parameters by their places among all.
+    /// Values for some of the results; parameters with their indices among all parameters.
     Return {
         result: Option<Any>,
         outs: Vec<(usize, Any)>,
@@ -82,7 +83,8 @@ pub(super) enum What {
     Raise(Any),
     System(SystemException),
     Echo,
-    /// These arguments, by their places among those sent, as result and as parameters by their places among all.
+    /// These arguments, by their indices among those sent, as the result and as parameters by their indices
+    /// among all.
     EchoAs {
         result: Option<usize>,
         outs: Vec<(usize, usize)>,
@@ -91,12 +93,12 @@ pub(super) enum What {
 }
 
 impl Plan {
-    /// The answer to a call with these arguments; `None` for the default.
+    /// The answer to a call with these arguments; `None` for the default answer.
     pub(super) fn choose(&self, arguments: &[Any]) -> Option<&Answer> {
         match self {
             Plan::Always(answer) => Some(answer),
             Plan::Sequence { answers, after, next } => {
-                // Far from an overflow: one a nanosecond would take centuries.
+                // No overflow: one call in each nanosecond would take centuries.
                 let turn = next.fetch_add(1, Ordering::Relaxed);
                 match after {
                     After::Last => answers.get(turn).or(answers.last()),
@@ -117,7 +119,8 @@ impl Plan {
     }
 }
 
-/// The interface that a key of the answers names: by its id, its scoped name or, where that is clear, its own.
+/// The interface that a key of the answers names: by its id, its scoped name or, where it is unique, its
+/// simple name.
 pub(super) fn interface_called<'i>(
     interfaces: &'i [Arc<InterfaceDescription>],
     scoped: &dyn Fn(&InterfaceDescription) -> String,
@@ -147,7 +150,7 @@ pub(super) struct Checking<'a> {
 }
 
 impl Checking<'_> {
-    /// The scripts by the objects' names.
+    /// The scripts, by the names of the objects.
     pub(super) fn all(&self, answers: &Value) -> Result<BTreeMap<String, Script>, JsonError> {
         if answers.is_null() {
             return Ok(BTreeMap::new());
@@ -169,7 +172,7 @@ impl Checking<'_> {
             Some((of, further)) => (of, format!("/{further}")),
             None => (called, String::new()),
         };
-        // The first object of each interface is called like it.
+        // The first object of each interface has the interface's name.
         let plain: Vec<&MockObject> =
             self.objects.iter().filter(|object| !object.name.contains('/')).collect();
         let interfaces: Vec<_> = plain.iter().map(|object| object.interface.clone()).collect();
@@ -196,7 +199,7 @@ impl Checking<'_> {
                 return Err(within(no_operation(interface)));
             };
             match self.plan(getter, json).map_err(within)? {
-                // What the attribute is until a client sets it.
+                // The attribute's value until a client sets it.
                 Plan::Always(Answer {
                     delay: Duration::ZERO,
                     what: What::Return { result: Some(value), .. },
@@ -377,7 +380,7 @@ impl Checking<'_> {
             return self.value(&operation.result, json).map(Some);
         }
         match json {
-            // What `ironorb call` prints of an operation without a result.
+            // `ironorb call` prints null for an operation without a result.
             Value::Null if !operation.oneway => Ok(None),
             _ if operation.oneway => Err(is_oneway(operation)),
             _ => Err(JsonError::expected(format_args!("null, since {} has no result", operation.name), json)),
@@ -417,10 +420,10 @@ impl Checking<'_> {
         from_json(type_code, &json, self.known, Some(self.orb))
     }
 
-    /// An answer with references in place of `{"$object": name}`.
+    /// An answer with `{"$object": name}` replaced by references.
     fn with_references<'j>(&self, json: &'j Value, depth: usize) -> Result<Cow<'j, Value>, JsonError> {
         if depth > DEPTH_MAX || !has_reference(json, depth) {
-            return Ok(Cow::Borrowed(json)); // the reader of the value refuses deeper ones
+            return Ok(Cow::Borrowed(json)); // the conversion of the value refuses deeper nesting
         }
         Ok(Cow::Owned(match json {
             Value::Object(map) if map.len() == 1 && map.contains_key(OBJECT) => {
@@ -504,7 +507,7 @@ fn only(map: &Map<String, Value>, members: &[&str]) -> Result<(), JsonError> {
     }
 }
 
-/// Says what is likely meant where a struct stands for the whole answer.
+/// Adds a hint where an object stands for the whole answer instead of the result.
 fn with_hint(e: JsonError, operation: &OperationDescription, map: &Map<String, Value>) -> JsonError {
     let is_object = matches!(
         operation.result.resolved().kind(),
@@ -559,5 +562,5 @@ fn listed(names: &[impl AsRef<str>]) -> String {
     }
 }
 
-/// Names that a message lists.
+/// Most names in a message.
 const LISTED_MAX: usize = 16;

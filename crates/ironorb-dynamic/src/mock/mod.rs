@@ -1,7 +1,7 @@
-//! Objects that answer without a program behind them: whatever their IDL says, with prepared answers.
+//! Mock objects: they implement any interface of an IDL file with prepared answers.
 //!
-//! Nothing here decides what an answer means but `answers`, which has checked all of them against the IDL before the
-//! first call; a mock never sends what its IDL does not allow.
+//! The meaning of answers is defined in `answers`, which checks all of them against the IDL before the first
+//! call. A mock never sends a reply that its IDL does not allow.
 //!
 //! ```
 //! use ironorb_dynamic::{Interfaces, mock::{Mock, Options}};
@@ -47,26 +47,27 @@ use object::{MockServant, Shared};
 pub use answers::DELAY_MS_MAX;
 pub use report::CallReport;
 
-/// Hears of calls.
+/// A callback that is called with each call.
 pub type Report = Box<dyn Fn(&CallReport) + Send + Sync>;
 
-/// What a mock serves and answers. By default: all interfaces that are known but those of module CORBA, with default
+/// The interfaces and answers of a mock. Default: all known interfaces outside module CORBA, with default
 /// answers, without a report.
 #[derive(Default)]
 pub struct Options {
-    /// The repository ids of the interfaces that get an object; all if there are none.
+    /// The repository ids of the interfaces that get an object; empty for all interfaces.
     pub interfaces: Vec<String>,
-    /// By object and operation; see `docs/dynamic.md`. `null` for none.
+    /// Answers by object and operation; see `docs/dynamic.md`. `null` for none.
     pub answers: Value,
-    /// Hears of each call, on the thread that serves it and before it is answered.
+    /// Called with each call, on the thread that serves it and before the reply is sent.
     pub report: Option<Report>,
 }
 
-/// Objects that an ORB serves until it is shut down, one for each interface and for each further name in the answers.
+/// Objects that an ORB serves until it shuts down, one for each interface and one for each further name in
+/// the answers.
 ///
-/// What no answer is prepared for is answered with defaults: attributes keep what they are set to; inout parameters come
-/// back as they went; a reference is to the mock's own object of that interface, if there is one; everything else is the
-/// default value of its type (0, the empty text, nil, the first enumerator).
+/// Calls without a prepared answer get defaults. Attributes keep the value that a client sets. Inout
+/// parameters come back unchanged. A reference leads to the mock's own object of that interface, if there is
+/// one. Every other value is the default of its type: 0, the empty text, nil, the first enumerator.
 #[derive(Debug)]
 pub struct Mock {
     objects: Vec<MockObject>,
@@ -83,31 +84,33 @@ pub struct MockObject {
 }
 
 impl MockObject {
-    /// The scoped name of its interface; a further object of it has a name of its own behind that: `Bank::Account/anna`.
+    /// The scoped name of the object's interface. A further object of an interface has its own name appended:
+    /// `Bank::Account/anna`.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its plain object keys, for `corbaloc:` addresses: `Bank/Account`, and `Account` where no other interface is called
-    /// so.
+    /// The object's plain object keys, for `corbaloc:` addresses: `Bank/Account`, and `Account` if no other
+    /// interface has this simple name.
     pub fn keys(&self) -> &[String] {
         &self.keys
     }
 
-    /// Its interface.
+    /// The object's interface.
     pub fn interface(&self) -> &Arc<InterfaceDescription> {
         &self.interface
     }
 
-    /// A reference to it.
+    /// A reference to the object.
     pub fn reference(&self) -> &ObjectRef {
         &self.reference
     }
 }
 
 impl Mock {
-    /// Makes the objects, after all answers have been checked. Their keys lead to them from now on, even if they led to others before. Asks the repositories of `known` for interfaces that are
-    /// named and not known, which blocks.
+    /// Checks all answers and then creates the objects. Their keys lead to them from now on, also if the keys
+    /// led to other objects before. Asks the repositories of `known` for interfaces that are named and not
+    /// known, which blocks.
     pub fn start(orb: &Orb, known: Interfaces, options: Options) -> Result<Mock, MockError> {
         let named = name_objects(&known, &options)?;
         known.register_value_types(orb);
@@ -142,7 +145,7 @@ impl Mock {
             Ok(()) => Ok(Mock { objects, shared }),
             Err(e) => {
                 for id in ids {
-                    // It is there, and a shutdown meanwhile is as good.
+                    // The object exists. If the ORB has shut down meanwhile, it is gone as well.
                     let _ = poa.deactivate(&id);
                 }
                 Err(e)
@@ -150,28 +153,29 @@ impl Mock {
         }
     }
 
-    /// Its objects, in the order of their names.
+    /// The objects, in the order of their names.
     pub fn objects(&self) -> &[MockObject] {
         &self.objects
     }
 
-    /// Ends all delays, those that come later too, so that a shutdown does not wait for them.
+    /// Ends all delays, also those of later calls, so that a shutdown does not wait for them.
     pub fn stop(&self) {
         self.shared.stop();
     }
 }
 
-/// Why a mock cannot be started.
+/// The reason why a mock cannot be started.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum MockError {
-    /// An answer is not one of its operation's, or for nothing that there is. The error names the place.
+    /// An answer does not fit its operation, or names an operation or object that does not exist. The error
+    /// names the place.
     Answers(JsonError),
     /// No interface of this name or id is known.
     UnknownInterface(String),
     /// There is no interface to serve.
     Nothing,
-    /// The ORB does not take the objects.
+    /// The ORB refuses the objects.
     Adapter(PoaError),
     /// A repository could not be asked, or the ORB is being shut down.
     System(SystemException),
@@ -257,7 +261,7 @@ fn name_objects(known: &Interfaces, options: &Options) -> Result<Named, MockErro
     Ok(named)
 }
 
-/// Interfaces of the ORB itself, which objects of a mock do not have.
+/// Whether an id belongs to the ORB's own interfaces, for which a mock has no objects.
 fn is_built_in(id: &str) -> bool {
     id.starts_with("IDL:omg.org/CORBA/")
 }

@@ -1,4 +1,4 @@
-//! One object of a mock: what it is asked, what it keeps, what it answers.
+//! One object of a mock: its calls, attributes and answers.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,11 +20,11 @@ use super::report::report;
 use super::{MockObject, Report};
 use crate::{Interfaces, json};
 
-/// What all objects of a mock have in common.
+/// The state that all objects of a mock share.
 pub(super) struct Shared {
     known: Interfaces,
     report: Option<Report>,
-    /// The objects' interfaces and IORs, as soon as all are there.
+    /// The objects' interfaces and IORs, once all objects exist.
     objects: OnceLock<Vec<(Arc<InterfaceDescription>, String)>>,
     stopped: Mutex<bool>,
     stop: Condvar,
@@ -41,7 +41,7 @@ impl Shared {
 
     pub(super) fn begin(&self, objects: &[MockObject]) {
         let all = objects.iter().map(|object| (object.interface.clone(), object.reference.to_ior_string()));
-        // The maker of this object calls it once.
+        // `Mock::start` calls this once.
         let _ = self.objects.set(all.collect());
     }
 
@@ -58,7 +58,7 @@ impl Shared {
         let _ = self.stop.wait_timeout_while(stopped, delay, |stopped| !*stopped);
     }
 
-    /// What a value is that no answer prepares.
+    /// The default value of a type, for results without a prepared answer.
     fn default_value(&self, type_code: &TypeCode) -> Result<Any, SystemException> {
         let ty = type_code.resolved();
         if ty.kind() == TcKind::ObjRef
@@ -72,7 +72,7 @@ impl Shared {
         made.map_err(|e| no_default(type_code, &e))
     }
 
-    /// The object whose interface this is; else the first that has it as a base.
+    /// The object with this interface; else the first object whose interface has it as a base.
     fn object_with(&self, id: &str) -> Option<&str> {
         let objects = self.objects.get().map(Vec::as_slice).unwrap_or_default();
         let exact = objects.iter().find(|(interface, _)| interface.id == id);
@@ -93,14 +93,14 @@ pub(super) struct MockServant {
     interface: Arc<InterfaceDescription>,
     shared: Arc<Shared>,
     script: OnceLock<Script>,
-    /// What attributes were set to.
+    /// The values that clients have set.
     attributes: Mutex<BTreeMap<String, Any>>,
 }
 
-/// A result, and parameters by their places among all.
+/// A result, and parameters with their indices among all parameters.
 type Given = (Option<Any>, Vec<(usize, Any)>);
 
-/// What a call brings.
+/// The outcome of a call.
 pub(super) enum Outcome {
     Return { result: Option<Any>, outs: Vec<Any> },
     Raise(Any),
@@ -119,7 +119,7 @@ impl MockServant {
 
     pub(super) fn begin(&self, mut script: Script) {
         *self.attributes.lock().unwrap_or_else(PoisonError::into_inner) = std::mem::take(&mut script.initial);
-        // The maker of this object calls it once.
+        // `Mock::start` calls this once.
         let _ = self.script.set(script);
     }
 
@@ -139,7 +139,7 @@ impl MockServant {
             },
             Some(What::Echo) => self.fill(operation, arguments, None, &[], true),
             Some(What::Default) | None => match self.attribute(operation) {
-                Some(kept) => Ok((Some(kept), Vec::new())),
+                Some(value) => Ok((Some(value), Vec::new())),
                 None => self.fill(operation, arguments, None, &[], false),
             },
         };
@@ -155,8 +155,8 @@ impl MockServant {
         }
     }
 
-    /// Arguments in the places where they are wanted; types and places have been checked, so it is for their lengths if
-    /// they do not fit there.
+    /// Arguments as results. Types and indices have been checked, so only a length can keep an argument from
+    /// fitting.
     fn echoed(
         &self,
         operation: &OperationDescription,
@@ -175,13 +175,13 @@ impl MockServant {
         Some((result, outs.collect::<Option<Vec<_>>>()?))
     }
 
-    /// What is kept of an attribute that is read.
+    /// The value of an attribute that is read.
     fn attribute(&self, operation: &OperationDescription) -> Option<Any> {
         let name = operation.name.strip_prefix("_get_")?;
         self.attributes.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
     }
 
-    /// Result and parameters that come back: what is given, the rest from arguments if that is wanted, and defaults.
+    /// Fills in the results: the given values, then arguments if the plan echoes them, then defaults.
     fn fill(
         &self,
         operation: &OperationDescription,
@@ -194,12 +194,12 @@ impl MockServant {
             return Ok((None, Vec::new()));
         }
         let mut left: Vec<&Any> = if echo { arguments.iter().collect() } else { Vec::new() };
-        // Each argument comes back once, in the first place of its type.
+        // Each argument comes back once, in the first result of its type.
         let mut next = |type_code: &TypeCode| {
             let is_same = |argument: &&Any| argument.type_code().equivalent(type_code);
             let (place, echoed) = match left.iter().position(is_same) {
                 Some(place) => (place, echoed_as(left[place], type_code)?),
-                // Else one that only its bound tells from it.
+                // Otherwise an argument whose type differs only in bounds.
                 None => {
                     let mut others = left.iter().enumerate();
                     others.find_map(|(place, argument)| Some((place, echoed_as(argument, type_code)?)))?
@@ -247,7 +247,7 @@ impl DynamicServant for MockServant {
         let outcome = match (&operation, &arguments) {
             (Some(operation), Ok(arguments)) => self.outcome(operation, arguments),
             (_, Err(e)) => Outcome::System(e.clone()),
-            (None, Ok(_)) => Outcome::System(not_ready()), // arguments need a description
+            (None, Ok(_)) => Outcome::System(not_ready()), // decoding arguments needs a description
         };
         if let Some(hear) = &self.shared.report {
             hear(&report(
@@ -279,7 +279,7 @@ fn beyond_bound() -> SystemException {
         .with_detail("an argument is longer than what it is echoed as may be")
 }
 
-/// The value under a type that differs at most in bounds, if it keeps to them.
+/// The value under a type that differs at most in bounds, if the value keeps to the bounds.
 fn echoed_as(argument: &Any, type_code: &TypeCode) -> Option<Any> {
     if argument.type_code().equivalent(type_code) {
         return argument.retyped(type_code.clone()).ok();
@@ -290,7 +290,7 @@ fn echoed_as(argument: &Any, type_code: &TypeCode) -> Option<Any> {
     Any::read_value(type_code.clone(), &mut argument.reader()).ok()
 }
 
-/// Whether types are the same but for the bounds of strings and sequences.
+/// Whether types are equal but for the bounds of strings and sequences.
 pub(super) fn may_be_echoed_as(one: &TypeCode, other: &TypeCode) -> bool {
     let (mut one, mut other) = (one.resolved(), other.resolved());
     for _ in 0..json::DEPTH_MAX {

@@ -1,4 +1,4 @@
-//! What is told of a call.
+//! What a mock's report callback learns of a call.
 
 use ironorb::dynamic::OperationDescription;
 use ironorb::{Any, SystemException};
@@ -7,22 +7,22 @@ use serde_json::{Map, Value, json};
 use super::object::Outcome;
 use crate::{Interfaces, json as values};
 
-/// A call as it was answered.
+/// An answered call.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct CallReport {
     /// The object's name.
     pub object: String,
-    /// The operation as on the wire, `_get_…` and `_set_…` for attributes.
+    /// The operation name of the request: `_get_…` and `_set_…` for attributes.
     pub operation: String,
-    /// The arguments that came, by name; `null` where they could not be read.
+    /// The arguments of the request, by name; `null` if they could not be read.
     pub arguments: Value,
     /// The answer, in the form in which answers are prepared.
     pub answer: Value,
 }
 
 impl CallReport {
-    /// All of it as one JSON object.
+    /// The whole report as one JSON object.
     pub fn to_json(&self) -> Value {
         json!({
             "object": self.object,
@@ -41,14 +41,14 @@ pub(super) fn report(
     outcome: &Outcome,
     known: &Interfaces,
 ) -> CallReport {
-    let told = |any: &Any| match values::to_json_with(any, known) {
+    let shown = |any: &Any| match values::to_json_with(any, known) {
         Ok(value) => value,
         Err(e) => json!({"cannot be told": e.to_string()}),
     };
     let arguments = match (description, arguments) {
         (Some(operation), Some(values)) => {
             let named = operation.sent().zip(values);
-            Value::Object(named.map(|((_, p), value)| (p.name.clone(), told(value))).collect())
+            Value::Object(named.map(|((_, p), value)| (p.name.clone(), shown(value))).collect())
         }
         _ => Value::Null,
     };
@@ -56,18 +56,18 @@ pub(super) fn report(
         Outcome::Return { result, outs } => {
             let mut answer = Map::new();
             if let Some(result) = result {
-                answer.insert("result".to_owned(), told(result));
+                answer.insert("result".to_owned(), shown(result));
             }
             if let Some(operation) = description.filter(|_| !outs.is_empty()) {
                 let named = operation.returned().zip(outs);
-                let out = named.map(|((_, p), value)| (p.name.clone(), told(value))).collect();
+                let out = named.map(|((_, p), value)| (p.name.clone(), shown(value))).collect();
                 answer.insert("out".to_owned(), Value::Object(out));
             }
             Value::Object(answer)
         }
         Outcome::Raise(exception) => {
             let id = exception.type_code().id().unwrap_or_default();
-            json!({"exception": id, "members": told(exception)})
+            json!({"exception": id, "members": shown(exception)})
         }
         Outcome::System(e) => system(e),
     };

@@ -1,8 +1,9 @@
-//! What repositories and objects have told so far, and for whom it counts.
+//! Caches the definitions that repositories and objects have reported, with the scope in which each counts.
 //!
-//! Nothing here believes an object about more than itself: what its description says is kept beside the object's reference,
-//! whatever repository id it claims. Only repositories that the user or the ORB's configuration named fill the table by
-//! ids, and only under the ids that they were asked for. No failure is kept.
+//! An object is believed only about itself: its description is stored with the object's reference,
+//! independently of the repository id that it claims. Only repositories that the user or the ORB's
+//! configuration names fill the table by ids, and only under the ids that they were asked for. Failures are
+//! not kept.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -15,45 +16,47 @@ use ironorb::{ObjectRef, SystemException, TypeCode, TypedRef as _};
 
 use crate::repository::{Described, LookUp, with_ids};
 
-/// Interfaces that are kept of all that repositories have told; those beyond are asked for each time. Default and only
+/// Most interfaces of repositories that are cached. Further ones are asked for each time. Default and only
 /// value.
 pub const INTERFACES_KEPT_MAX: usize = 4096;
 
-/// Types, and as many names, that are kept of all that repositories have told; those beyond are asked for each time. Default and only value.
+/// Most types of repositories that are cached, and as many names. Further ones are asked for each time.
+/// Default and only value.
 pub const TYPES_KEPT_MAX: usize = 65_536;
 
-/// Repositories that initial references have led to and that are asked from then on, too. Default and only value.
+/// Most repositories of initial references that are asked for further definitions too. Default and only
+/// value.
 pub const REPOSITORIES_FOUND_MAX: usize = 8;
 
-/// Objects of which it is kept what they have told of themselves. Those of all are forgotten when there would be more, and
-/// asked again. Default and only value.
+/// Most objects whose own descriptions are cached. When there are more, all are forgotten, and are asked
+/// again at need. Default and only value.
 pub const OBJECTS_KEPT_MAX: usize = 256;
 
-/// Types, and as many interfaces and names, that are kept of what one object and its repository have told; those beyond are asked for
-/// each time. Default and only value.
+/// Most types of one object and its repository that are cached, and as many interfaces and names. Further
+/// ones are asked for each time. Default and only value.
 pub const OBJECT_TYPES_KEPT_MAX: usize = 1024;
 
-/// What has been told so far.
-pub(crate) struct Told {
-    /// By repositories, for everybody.
+/// The cached definitions.
+pub(crate) struct DefinitionCache {
+    /// Definitions from repositories, which count for every object.
     pub(crate) definitions: Definitions,
-    /// Those of initial references.
+    /// Repositories of initial references.
     repositories: Mutex<Vec<RepositoryRef>>,
-    objects: Mutex<HashMap<Ior, Arc<ToldByObject>>>,
+    objects: Mutex<HashMap<Ior, Arc<ObjectDefinitions>>>,
 }
 
-/// What an object has told of itself.
+/// The definitions that an object has reported of itself.
 #[derive(Debug)]
-pub(crate) struct ToldByObject {
+pub(crate) struct ObjectDefinitions {
     pub(crate) interface: Arc<InterfaceDescription>,
     pub(crate) definitions: Definitions,
-    /// Where its description is from.
+    /// The repository of the object's description.
     pub(crate) repository: Option<RepositoryRef>,
 }
 
-impl Default for Told {
+impl Default for DefinitionCache {
     fn default() -> Self {
-        Told {
+        DefinitionCache {
             definitions: Definitions::at_most(INTERFACES_KEPT_MAX, TYPES_KEPT_MAX),
             repositories: Mutex::default(),
             objects: Mutex::default(),
@@ -61,8 +64,8 @@ impl Default for Told {
     }
 }
 
-impl Told {
-    /// Keeps a repository that an initial reference has led to.
+impl DefinitionCache {
+    /// Adds a repository that an initial reference has led to.
     pub(crate) fn remember(&self, repository: &RepositoryRef) {
         let mut repositories = locked(&self.repositories);
         let is_same = |known: &RepositoryRef| known.object().is_equivalent(repository.object());
@@ -75,12 +78,12 @@ impl Told {
         locked(&self.repositories).clone()
     }
 
-    /// What an object has told of itself, if it was asked.
-    pub(crate) fn by_object(&self, object: &ObjectRef) -> Option<Arc<ToldByObject>> {
+    /// The definitions that an object has reported of itself, if it was asked.
+    pub(crate) fn by_object(&self, object: &ObjectRef) -> Option<Arc<ObjectDefinitions>> {
         locked(&self.objects).get(object.ior()).cloned()
     }
 
-    /// What the definition that an object gives as its own describes, with its bases. Blocks.
+    /// Reads the definition that an object reports as its own, with its bases. Blocks.
     pub(crate) fn ask_object(
         &self,
         object: &ObjectRef,
@@ -93,28 +96,28 @@ impl Told {
             return Ok(known);
         }
         let described = look_up.with_bases(definition, first)?;
-        // Without it nothing but this interface can be learnt there, which may be enough.
+        // Without the repository only this interface is known, which may be enough.
         let repository = look_up.in_time(definition).and_then(|one| one.containing_repository());
         let repository = repository.ok().flatten();
         let definitions = Definitions::at_most(OBJECT_TYPES_KEPT_MAX, OBJECT_TYPES_KEPT_MAX);
         let interface = definitions.keep(described);
-        let told = Arc::new(ToldByObject { interface: interface.clone(), definitions, repository });
+        let reported = Arc::new(ObjectDefinitions { interface: interface.clone(), definitions, repository });
         let mut objects = locked(&self.objects);
         if objects.len() >= OBJECTS_KEPT_MAX {
             objects.clear();
         }
-        objects.insert(object.ior().clone(), told);
+        objects.insert(object.ior().clone(), reported);
         Ok(interface)
     }
 }
 
-impl fmt::Debug for Told {
+impl fmt::Debug for DefinitionCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Told").field("definitions", &self.definitions).finish_non_exhaustive()
+        f.debug_struct("DefinitionCache").field("definitions", &self.definitions).finish_non_exhaustive()
     }
 }
 
-/// Definitions by their ids.
+/// Cached definitions, by their ids.
 pub(crate) struct Definitions {
     tables: Mutex<Tables>,
     interfaces_max: usize,
@@ -125,7 +128,7 @@ pub(crate) struct Definitions {
 struct Tables {
     interfaces: BTreeMap<String, Arc<InterfaceDescription>>,
     types: BTreeMap<String, TypeCode>,
-    /// From scoped names to ids.
+    /// Repository ids by scoped names.
     names: BTreeMap<String, String>,
 }
 
@@ -146,7 +149,7 @@ impl Definitions {
         locked(&self.tables).names.get(scoped_name).cloned()
     }
 
-    /// The id of what a repository has under a scoped name. Blocks.
+    /// Asks a repository for the id of a scoped name. Blocks.
     pub(crate) fn ask_id(
         &self,
         repository: &RepositoryRef,
@@ -160,7 +163,7 @@ impl Definitions {
         Ok(Some(id))
     }
 
-    /// The interface that a repository has under an id. Blocks.
+    /// Asks a repository for the interface with an id. Blocks.
     pub(crate) fn ask_interface(
         &self,
         repository: &RepositoryRef,
@@ -169,7 +172,7 @@ impl Definitions {
         Ok(LookUp::begin().interface(repository, id)?.map(|described| self.keep(described)))
     }
 
-    /// The type that a repository has under an id. Blocks.
+    /// Asks a repository for the type with an id. Blocks.
     pub(crate) fn ask_type(
         &self,
         repository: &RepositoryRef,
@@ -210,7 +213,7 @@ impl fmt::Debug for Definitions {
     }
 }
 
-/// Tables are whole at every moment.
+/// Locks a table. Every change is atomic, so a poisoned lock still guards a consistent table.
 fn locked<T>(tables: &Mutex<T>) -> MutexGuard<'_, T> {
     tables.lock().unwrap_or_else(PoisonError::into_inner)
 }
