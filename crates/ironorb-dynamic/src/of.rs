@@ -14,13 +14,13 @@ impl Interfaces {
     /// The interface of an object. The sources are asked in turn, the cheapest and most exact first:
     ///
     /// 1. the known definitions, by the id in the object's reference, and what the object itself reported
-    /// earlier;
+    ///    earlier;
     /// 2. the repositories that were [added](Interfaces::add_repository), by the same id;
     /// 3. if the reference has no id, the object for its id (`_repository_id`), and then 1 and 2;
     /// 4. the object, whether it has one of the added interfaces (`_is_a`), bases before derived interfaces,
-    /// and the most derived one counts; then whether it has one of the first
-    /// [`INTERFACES_LISTED_MAX`](crate::limits::INTERFACES_LISTED_MAX) interfaces that an added repository
-    /// lists;
+    ///    and the most derived one counts; then whether it has one of the first
+    ///    [`INTERFACES_LISTED_MAX`](crate::limits::INTERFACES_LISTED_MAX) interfaces that an added repository
+    ///    lists;
     /// 5. the object for its description (`_interface`);
     /// 6. the repository of the ORB's initial reference `InterfaceRepository`, by the id.
     ///

@@ -1,6 +1,7 @@
-//! What the stores of all services share: one transactional file, opened or made, and what is wrong with it.
+//! The parts that the stores of all services share: opening, creating and checking one transactional file.
 //!
-//! Nothing here knows what a store holds. A file belongs to one kind of store, by the name of its table of own records.
+//! This module does not know what a store holds. The name of the table of a store's own records identifies
+//! its kind.
 
 use std::fs::{self, File};
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -17,17 +18,17 @@ use crate::store_error::StoreError;
 
 /// A kind of store.
 pub(crate) struct Format {
-    /// The store's own records; its name tells this kind from others.
+    /// The table of the store's own records. Its name identifies the kind of store.
     pub(crate) meta: MetaTable,
-    /// Raised whenever a table or a row changes its meaning.
+    /// Increased with every change of the meaning of a table or row.
     pub(crate) version: u64,
-    /// Fills a new store.
+    /// Creates the tables of a new store.
     pub(crate) make: fn(WriteTransaction) -> Result<WriteTransaction, StoreError>,
 }
 
 pub(crate) type MetaTable = TableDefinition<'static, &'static str, u64>;
 
-/// Opens the store in this file, and makes it when there is none.
+/// Opens the store in this file; creates the file if it does not exist.
 pub(crate) fn open(path: &Path, format: &Format) -> Result<Database, StoreError> {
     if !path.try_exists().map_err(|source| io_error(path, source))? {
         make_file(path, format)?;
@@ -42,13 +43,14 @@ pub(crate) fn with_backend(backend: impl StorageBackend, format: &Format) -> Res
     prepare(db, path, format)
 }
 
-/// Opens a file and compares all of it with its checksums, so that damage is told now and not when a client happens to
-/// read there. (A store of 100,000 definitions is 67 MB, which takes a fifth of a second.)
+/// Opens a file and compares all of it with its checksums. Damage is thus reported at the start, and not when
+/// a client happens to read the damaged part. (A store of 100,000 definitions is 67 MB, which takes a fifth
+/// of a second.)
 fn whole(
     path: &Path,
     open: impl FnOnce() -> Result<Database, DatabaseError>,
 ) -> Result<Database, StoreError> {
-    // The database asserts much about its file, before it has compared anything.
+    // The database makes assertions about its file before it compares checksums.
     let opened = panic::catch_unwind(AssertUnwindSafe(|| {
         let mut db = open()?;
         db.check_integrity().map(|_| db)
@@ -62,10 +64,10 @@ fn whole(
     }
 }
 
-/// Begins a change that is on disk when it is committed, or never happened.
+/// Begins a change. It is on disk once it is committed, or has no effect.
 pub(crate) fn begin(db: &Database) -> Result<WriteTransaction, StoreError> {
     let mut txn = db.begin_write().during("starting a change")?;
-    // Also the library's default, but our promise to clients hangs on it.
+    // This is the library's default too, but the promise to clients depends on it.
     txn.set_durability(Durability::Immediate).during("starting a change")?;
     Ok(txn)
 }
@@ -89,7 +91,7 @@ pub(crate) fn set_meta(
     Ok(())
 }
 
-/// Puts "what was being done" beside a fault of the database.
+/// Adds the step in progress to an error of the database.
 pub(crate) trait During<T> {
     fn during(self, doing: &'static str) -> Result<T, StoreError>;
 }
@@ -118,7 +120,7 @@ fn prepare(db: Database, path: &Path, format: &Format) -> Result<Database, Store
             return Err(StoreError::FormatVersion { path: path.to_owned(), found, expected: format.version });
         }
         None if !is_new => return Err(StoreError::NotAStore { path: path.to_owned() }),
-        // One commit: a process killed here leaves a file without tables, which is new again.
+        // One commit: if the process is killed here, the file has no tables and counts as new.
         None => {
             set_meta(&txn, format.meta, FORMAT_VERSION_KEY, format.version)?;
             (format.make)(txn)?.commit().during("committing a change")?;
@@ -132,8 +134,8 @@ fn has_meta(txn: &WriteTransaction, format: &Format) -> Result<bool, StoreError>
     Ok(tables.any(|table| table.name() == format.meta.name()))
 }
 
-/// Makes a new store under another name first, so that a process killed meanwhile, or a power cut, leaves no half of a
-/// store under this one. (It may leave the other file, which is not needed.)
+/// Creates a new store under another name first. A process that is killed meanwhile, or a power cut, leaves
+/// no partial store under the final name. (The other file may remain; it is not needed.)
 fn make_file(path: &Path, format: &Format) -> Result<(), StoreError> {
     let unique = RandomState::new().build_hasher().finish();
     let mut unfinished = path.as_os_str().to_owned();
@@ -145,19 +147,21 @@ fn make_file(path: &Path, format: &Format) -> Result<(), StoreError> {
         .map_err(|fault| open_error(path, fault))
         .and_then(|db| prepare(db, path, format).map(drop))
         .and_then(|()| publish(&unfinished, path).map_err(|source| io_error(path, source)));
-    // Also when it was not made: what is wrong then is said by the first fault.
+    // Also after a failure. The error of the failure is the one that is returned.
     let _ = fs::remove_file(&unfinished);
     made?;
-    // The file is safe only when its folder's entry is.
+    // The file is durable only once its folder's entry is.
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(|source| io_error(path, source))
 }
 
-/// Gives the file its name, unless another process has just made a store of that name, which is as good.
+/// Gives the file its final name. A store of that name that another process has just created is equally good,
+/// and is kept.
 fn publish(unfinished: &Path, path: &Path) -> io::Result<()> {
     match fs::hard_link(unfinished, path) {
         Err(fault) if fault.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        // Not every file system has links; there, two processes that start at once may both think they won.
+        // Some file systems have no links. There, two processes that start at one time may both replace the
+        // file.
         Err(_) => fs::rename(unfinished, path),
         Ok(()) => Ok(()),
     }
@@ -173,7 +177,7 @@ fn open_error(path: &Path, fault: DatabaseError) -> StoreError {
     let path = path.to_owned();
     match fault {
         DatabaseError::DatabaseAlreadyOpen => StoreError::InUse { path },
-        // How the database says that its magic number is missing.
+        // The database reports a missing magic number in this way.
         DatabaseError::Storage(StorageError::Io(source)) if source.kind() == io::ErrorKind::InvalidData => {
             StoreError::NotAStore { path }
         }
@@ -188,5 +192,5 @@ fn io_error(path: &Path, source: io::Error) -> StoreError {
 
 pub(crate) const FORMAT_VERSION_KEY: &str = "format_version";
 
-/// Most memory taken to keep parts of a store's file at hand, in bytes.
+/// Most memory for cached parts of a store's file, in bytes.
 pub(crate) const CACHE_BYTES_MAX: usize = 64 * 1024 * 1024;

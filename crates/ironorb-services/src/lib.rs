@@ -1,6 +1,21 @@
-//! The standard services as servant libraries: [`naming`], the naming service, and [`ifr`], the interface repository.
+//! The standard services as libraries: a naming service and an interface repository.
 //!
-//! A program that serves one opens its store, makes the service over it and starts a server, which does the rest:
+//! | to | use |
+//! |---|---|
+//! | serve names | [`naming::NamingServer`] over a [`naming::NamingService`] and its [`naming::Store`] |
+//! | bind and resolve names without an ORB | [`naming::NamingService`] |
+//! | bound what clients of the naming service may store | [`naming::Limits`] |
+//! | make and read `corbaname:` URLs | [`naming::to_url`], [`naming::escape`], [`naming::unescape`] |
+//! | serve interface definitions | [`ifr::InterfaceRepositoryServer`] over an [`ifr::InterfaceRepository`] |
+//! | load IDL into a repository | [`ifr::InterfaceRepository::load`] |
+//! | read and change definitions without an ORB | [`ifr::InterfaceRepository`] |
+//! | bound what clients of the repository may store | [`ifr::Limits`] |
+//! | learn of errors of a store | `start_reporting` of either server |
+//!
+//! To call a naming service or an interface repository, a client needs only [`ironorb::naming`] and
+//! [`ironorb::ifr`].
+//!
+//! A program opens a store, creates the service over it, and starts a server:
 //!
 //! ```
 //! use ironorb::Orb;
@@ -12,7 +27,7 @@
 //! let server = NamingServer::start(&orb, service)?;
 //! assert!(server.corbaloc().starts_with("corbaloc::1.2@127.0.0.1:"));
 //!
-//! // Programs find it there; this one binds the root context under a second name.
+//! // Clients find it there. This program binds the root context under a second name.
 //! server.naming().bind("root", server.root())?;
 //! let found: NamingContextRef = orb.naming()?.resolve("root")?;
 //! # drop(found);
@@ -20,9 +35,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Each service is plain code over its store. Nothing in this crate opens a socket, reads a clock or spawns a thread: the
-//! ORB does, and the stores, one file each, are the only other input and output. A change that was acknowledged is on
-//! disk.
+//! Each service is plain code over its store, and its servants only convert requests. This crate opens no
+//! socket, reads no clock and starts no thread: the ORB does. Each store is one file, and a change is on disk
+//! before it is acknowledged. The `ironorb` command serves both services: `ironorb naming serve`, `ironorb
+//! ifr serve`.
 #![forbid(unsafe_code)]
 
 mod database;

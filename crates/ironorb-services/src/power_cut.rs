@@ -1,8 +1,8 @@
-//! A pretended disk whose power fails, for the tests of stores.
+//! A simulated disk whose power fails, for tests of stores.
 //!
-//! A killed process loses nothing that it wrote, since the operating system still has it; only a disk that forgets
-//! what was not synced shows whether `commit` really syncs. This one keeps, on a cut, a random part of what was written
-//! since the last sync, torn within pages too.
+//! A killed process loses nothing that it wrote, because the operating system still has it. Only a disk that
+//! loses unsynced data shows whether `commit` really syncs. On a power cut this disk keeps a random part of
+//! the data written since the last sync, torn within pages too.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -12,14 +12,14 @@ mod random;
 
 pub(crate) use random::Random;
 
-/// A disk whose power fails after `writes_left` writes: from then on each access is an error.
+/// A disk whose power fails after `writes_left` writes. From then on each access is an error.
 #[derive(Debug)]
 struct Disk {
-    /// What reads see.
+    /// The contents that reads see.
     now: Vec<u8>,
-    /// What the last sync left.
+    /// The contents at the last sync.
     synced: Vec<u8>,
-    /// Writes since then, in order; `None` is a change of length.
+    /// Writes since the last sync, in order; `None` is a change of length.
     pending: Vec<(u64, Option<Vec<u8>>)>,
     writes_left: usize,
 }
@@ -35,14 +35,14 @@ impl Disk {
         Ok(())
     }
 
-    /// The bytes that are found when the power is back.
+    /// The contents after the power is back.
     fn after_cut(&self, random: &mut Random) -> Vec<u8> {
         let mut found = self.synced.clone();
         for (at, data) in &self.pending {
             let at = usize::try_from(*at).unwrap();
             match data {
                 None => found.resize(at, 0),
-                // A write reaches the disk by sectors, each or not.
+                // Each sector of a write reaches the disk or does not.
                 Some(data) => {
                     let end = at + data.len();
                     if found.len() < end {
@@ -70,17 +70,18 @@ impl SharedDisk {
         SharedDisk(Arc::new(Mutex::new(disk)))
     }
 
-    /// One whose power does not fail, for a store that is being made: that is a matter of files, not of the disk.
+    /// A disk whose power does not fail, for creating a store: how that survives is a matter of files, not of
+    /// the disk.
     pub(crate) fn new() -> Self {
         SharedDisk::holding(Vec::new(), usize::MAX)
     }
 
-    /// All that was written.
+    /// Everything that was written.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         self.0.lock().unwrap().now.clone()
     }
 
-    /// What is found when the power is back.
+    /// The contents after the power is back.
     pub(crate) fn after_cut(&self, random: &mut Random) -> Vec<u8> {
         self.0.lock().unwrap().after_cut(random)
     }

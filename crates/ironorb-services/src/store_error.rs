@@ -1,13 +1,13 @@
-//! What can be wrong with a store, in words for its operator.
+//! Errors of stores, in words for an operator.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why the store cannot be opened, read or changed.
+/// The reason why a store cannot be opened, read or changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// Another process, or this one, has it open.
+    /// Another process has the store open, or this process has it open already.
     #[error(
         "the store {} is in use by another process: stop that service, or name another file",
         path.display()
@@ -16,7 +16,7 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
-    /// Another version of IronORB wrote it.
+    /// The file has the format of another version of IronORB.
     #[error(
         "the store {} has format version {found}, and this program reads version {expected}: use the program \
          that wrote it, or name another file",
@@ -30,18 +30,18 @@ pub enum StoreError {
         /// The version that this program reads and writes.
         expected: u64,
     },
-    /// The file is something else; it has not been changed.
+    /// The file is not a store of this service; it has not been changed.
     #[error("{} is not a store of this service: name another file", path.display())]
     NotAStore {
         /// The file.
         path: PathBuf,
     },
-    /// The operating system does not open it.
+    /// The operating system refuses to open the file.
     #[error("cannot open the store {}: {source}", path.display())]
     Open {
         /// The file.
         path: PathBuf,
-        /// Its reason.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// The file is a store with damaged contents.
@@ -49,15 +49,15 @@ pub enum StoreError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What was found.
+        /// The damage.
         why: String,
     },
-    /// Reading or writing failed. After a fault of the disk the store answers nothing until it is opened anew.
+    /// Reading or writing failed. After a disk error the store fails until it is opened again.
     #[error("the store failed when {doing}: {source}")]
     Failed {
-        /// What was being done.
+        /// The step that failed.
         doing: &'static str,
-        /// The reason.
+        /// The error.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
 }

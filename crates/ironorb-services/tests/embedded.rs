@@ -1,4 +1,4 @@
-//! A naming service in a program's own process.
+//! A naming service within a program's own process.
 
 use ironorb::naming::cos_naming::{NamingContext as _, NamingContextExt as _, NamingContextRef};
 use ironorb::{Orb, TypedRef as _};
@@ -13,7 +13,7 @@ fn the_program_itself_uses_it_without_an_endpoint() {
     let orb = Orb::builder().no_endpoint().build().unwrap();
     let server = start(&orb, Store::in_memory().unwrap());
     assert_eq!(server.corbaloc(), "");
-    // The ORB's initial reference is the service.
+    // The service is the ORB's initial reference.
     let names = orb.naming().unwrap();
     let thing: NamingContextRef = server.root().new_context().unwrap().unwrap();
     names.bind("some/thing", &thing).unwrap();
@@ -37,7 +37,7 @@ fn the_store_is_free_again_when_the_orb_has_been_shut_down() {
             0 => root.bind_new_context(&server.root().to_name("ctx").unwrap()).unwrap().unwrap(),
             _ => root.resolve(&server.root().to_name("ctx").unwrap()).unwrap().unwrap().narrow_unchecked(),
         };
-        // Its servant is made by the first call, and must not keep the store either.
+        // The first call creates the context's servant, which must not keep the store open either.
         assert!(made.list(1).unwrap().0.is_empty());
         orb.shutdown(true).unwrap();
     }

@@ -1,4 +1,4 @@
-//! The interface repository as its clients see it: loaded from IDL, asked and changed over TCP.
+//! The interface repository as its clients see it: loaded from IDL, queried and changed over TCP.
 
 use ironorb::giop::typecode::UnionCase;
 use ironorb::ifr::corba::{
@@ -45,11 +45,11 @@ module Bank {
 fn model(text: &str) -> ironorb_idl::model::Model {
     let files = MapLoader::new().with("bank.idl", text);
     let outcome = compile_with("bank.idl".as_ref(), &Options::default(), &files);
-    let told = outcome.render(false);
-    outcome.model.unwrap_or_else(|| panic!("{told}"))
+    let diagnostics = outcome.render(false);
+    outcome.model.unwrap_or_else(|| panic!("{diagnostics}"))
 }
 
-/// A server with these definitions, and a client's reference to it over TCP.
+/// A server with definitions, and a client's reference to it over TCP.
 struct Pair {
     server: InterfaceRepositoryServer,
     server_orb: Orb,
@@ -120,7 +120,7 @@ fn an_interface_is_described_with_all_that_it_inherits() {
     );
     assert_eq!(withdraw.exceptions[0].id, "IDL:example.org/Bank/Overdrawn:1.0");
     assert_eq!(withdraw.exceptions[0].type_.kind(), TcKind::Except);
-    // A parameter's definition says the same as its TypeCode.
+    // A parameter's definition and its TypeCode describe one type.
     let entries = withdraw.parameters[1].type_def.as_ref().unwrap();
     assert_eq!(entries.type_().unwrap(), withdraw.parameters[1].type_);
     assert!(savings.is_a("IDL:example.org/Bank/Account:1.0").unwrap());
@@ -170,7 +170,7 @@ fn type_codes_are_those_that_the_generator_would_make() {
     let members = found.members().unwrap();
     assert_eq!(members[1].label.extract_as::<u32>(currency).unwrap(), 1);
     assert_eq!(members[2].label.extract_as::<u8>(TypeCode::of(&ironorb::TypeDef::Octet)).unwrap(), 0);
-    // What was read can be written.
+    // The members that were read can be written.
     found.set_members(&members).unwrap();
     assert_eq!(found.type_().unwrap(), key);
 
@@ -183,7 +183,7 @@ fn type_codes_are_those_that_the_generator_would_make() {
     assert_eq!(full.initializers[0].members[0].name, "weight");
     assert_eq!(full.operations[0].name, "sum");
 
-    // A stranger's form of a known type becomes the repository's.
+    // A client's form of a known type becomes the repository's form.
     let bare = TypeCode::create_struct(entry_id, "", &[]).unwrap();
     assert_eq!(pair.root.get_canonical_typecode(&bare).unwrap(), entry);
 }
@@ -198,7 +198,7 @@ fn definitions_are_found_by_name_and_described() {
     let savings: InterfaceDefRef = pair.find("Bank::Savings");
     assert_eq!(savings.contents(K::DkAll, true).unwrap().len(), 2);
     assert_eq!(savings.contents(K::DkAll, false).unwrap().len(), 6);
-    // IDL's scoping: inherited, then enclosing.
+    // The scoping rules of IDL: inherited names, then enclosing scopes.
     for name in ["withdraw", "Money", "Bank::Money", "::Bank::Savings::poke"] {
         assert!(savings.lookup(name).unwrap().is_some(), "{name}");
     }
@@ -247,7 +247,7 @@ fn clients_build_move_and_destroy_definitions() {
     let pair = Pair::with("");
     let root = &pair.root;
     let module = root.create_module("IDL:M:1.0", "M", "1.0").unwrap().unwrap();
-    // A type that contains itself is made empty first.
+    // A recursive type is created empty first.
     let tree = module.create_struct("IDL:M/Tree:1.0", "Tree", "1.0", &[]).unwrap().unwrap();
     let trees = root.create_sequence(0, Some(&tree.clone().into())).unwrap().unwrap();
     let member = |name: &str, ty: IdlTypeRef| StructMember {
@@ -259,7 +259,7 @@ fn clients_build_move_and_destroy_definitions() {
     tree.set_members(&[member("weight", long.clone()), member("children", trees.clone().into())]).unwrap();
     let tc = tree.type_().unwrap();
     assert_eq!(tc.member_type(1).unwrap().content_type().unwrap(), tc);
-    // Without a sequence between there is no end to it.
+    // Without a sequence between them, the type would be infinite.
     let e = tree.set_members(&[member("self_", tree.clone().into())]).unwrap_err();
     assert_eq!(e.kind, SystemExceptionKind::BadTypecode);
     assert_eq!(StructDefMembers::count(&tree), 2, "a refused change leaves everything as it was");
@@ -314,11 +314,11 @@ fn clients_build_move_and_destroy_definitions() {
         let gone: corba::IrObjectRef = gone.narrow_unchecked();
         assert_eq!(gone.def_kind().unwrap_err().kind, SystemExceptionKind::ObjectNotExist);
     }
-    // Its id and name are free again.
+    // The id and name are free again.
     root.create_module("IDL:M:1.0", "M", "1.0").unwrap().unwrap();
 }
 
-/// StructDef and ExceptionDef both have members.
+/// Reads members of a StructDef: StructDef and ExceptionDef both have `members`.
 struct StructDefMembers;
 
 impl StructDefMembers {
@@ -370,7 +370,7 @@ fn references_and_definitions_survive_a_restart() {
     }
 }
 
-/// A servant of a generated skeleton, with an interface that the repository knows: its own.
+/// A servant with an interface that the repository knows: one of the repository's own.
 struct Empty;
 
 impl corba::IrObject for Empty {
@@ -392,7 +392,7 @@ fn servants_tell_their_interface_where_a_repository_is_configured() {
         pair.client.string_to_object(&reference.object().to_ior_string()).unwrap()
     };
     let listening = || Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap();
-    // One that serves the repository itself, one that has it as an initial reference, one that has none.
+    // One ORB serves the repository itself, one has it as an initial reference, one has no repository.
     let configured =
         listening().initial_reference("InterfaceRepository", &pair.server.corbaloc()).build().unwrap();
     let alone = listening().build().unwrap();
@@ -404,7 +404,8 @@ fn servants_tell_their_interface_where_a_repository_is_configured() {
     }
     let e = served(&alone).interface().unwrap_err();
     assert_eq!(minor(&e), (SystemExceptionKind::IntfRepos, 1));
-    // One whose repository is down: the client is told that it is not its target that cannot be reached.
+    // The repository of this ORB is down. The client's exception must not suggest that the target cannot be
+    // reached.
     let object = served(&configured);
     pair.server_orb.shutdown(true).unwrap();
     let e = object.interface().unwrap_err();
@@ -415,7 +416,7 @@ fn servants_tell_their_interface_where_a_repository_is_configured() {
 #[test]
 fn what_leads_to_itself_in_many_ways_costs_no_more_than_its_limit() {
     let pair = Pair::with("");
-    // Each level names the one below twice: a tree of 2^60 paths over 60 definitions.
+    // Each level uses the level below twice: a tree of 2^60 paths over 60 definitions.
     let mut below: IdlTypeRef = pair.primitive(PrimitiveKind::PkLong);
     for level in 0..60 {
         let member = |name: &str| StructMember {
@@ -435,7 +436,7 @@ fn foreign_and_missing_references_are_bad_parameters() {
     let (one, other) = (Pair::with(""), Pair::with(""));
     let long = other.primitive(PrimitiveKind::PkLong);
     let e = one.root.create_alias("IDL:A:1.0", "A", "1.0", Some(&long)).map(drop).unwrap_err();
-    // Both keys name the same adapter and number; what tells them apart is the address.
+    // Both keys name one adapter and number; only the address tells them apart.
     assert!(e.kind == SystemExceptionKind::BadParam, "{e}");
     let e = one.root.create_alias("IDL:A:1.0", "A", "1.0", None).map(drop).unwrap_err();
     assert_eq!(e.kind, SystemExceptionKind::BadParam);

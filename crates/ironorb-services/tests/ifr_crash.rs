@@ -1,8 +1,10 @@
-//! An interface repository whose process is killed keeps every acknowledged definition, and no half of another.
+//! An interface repository whose process is killed keeps every acknowledged definition, and no part of
+//! another.
 //!
-//! The parent starts this same program as a child that makes and destroys definitions in a loop on one store file and says
-//! on its output what it tries and what was acknowledged. It kills the child with SIGKILL after a random number of
-//! acknowledgements, opens the store itself and compares. `IRONORB_TEST_SEED=n` repeats a run.
+//! The parent starts this program again as a child. The child creates and destroys definitions in a loop on
+//! one store file, and prints what it tries and what was acknowledged. The parent kills the child with
+//! SIGKILL after a random number of acknowledgements, opens the store itself and compares.
+//! `IRONORB_TEST_SEED=n` repeats a run.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
@@ -36,7 +38,7 @@ fn id(name: u64) -> String {
     format!("IDL:S{name}:1.0")
 }
 
-/// Makes the struct of this name, with a member of a type without a name, or destroys it if it is there.
+/// Creates the struct of this name, with a member of an anonymous type, or destroys it if it exists.
 fn toggle(repository: &InterfaceRepository, name: u64) {
     if let Some(number) = repository.lookup_id(&id(name)).unwrap() {
         repository.destroy(number).unwrap();
@@ -93,7 +95,7 @@ fn kill_and_compare(seed: u64) {
             found == expected || found == also_right,
             "seed {seed}, round {round}: {found:?}, {expected:?}"
         );
-        // All that leads to a definition is one change with it.
+        // Everything that leads to a definition is one change with it.
         let listed = repository.contents(DefinitionNumber::REPOSITORY).unwrap();
         assert_eq!(listed.len(), found.len(), "seed {seed}, round {round}");
         for number in listed {
@@ -107,7 +109,8 @@ fn kill_and_compare(seed: u64) {
     println!("ifr_crash: {ROUNDS} kills survived, {acknowledged} changes");
 }
 
-/// Lets a child work, kills it, and applies what it was acknowledged; what was under way is the first result.
+/// Lets a child work, kills it, and applies the acknowledged changes. The first result is the change in
+/// progress.
 fn run_child(path: &Path, seed: u64, kill_after: u64, expected: &mut BTreeSet<u64>) -> (Option<u64>, u64) {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .env(STORE_VARIABLE, path)
@@ -116,7 +119,7 @@ fn run_child(path: &Path, seed: u64, kill_after: u64, expected: &mut BTreeSet<u6
         .spawn()
         .unwrap();
     let (mut tried, mut answered, mut killed) = (None, 0, false);
-    // After the kill the pipe still holds what the child said before it, and ends.
+    // After the kill the pipe still holds the child's earlier output, and then ends.
     for line in BufReader::new(child.stdout.take().unwrap()).lines() {
         let line = line.unwrap();
         match line.strip_prefix("try ") {

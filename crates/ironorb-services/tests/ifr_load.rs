@@ -1,4 +1,4 @@
-//! Definitions from IDL: what a load changes, what it keeps, what it refuses, and what it costs.
+//! Loading definitions from IDL: what a load changes, keeps and refuses, and its cost.
 
 use ironorb::{TcKind, TypeCode, TypeDef};
 use ironorb_idl::model::Model;
@@ -10,8 +10,8 @@ use ironorb_services::ifr::{
 fn model(text: &str) -> Model {
     let files = MapLoader::new().with("it.idl", text);
     let outcome = compile_with("it.idl".as_ref(), &Options::default(), &files);
-    let told = outcome.render(false);
-    outcome.model.unwrap_or_else(|| panic!("{told}"))
+    let diagnostics = outcome.render(false);
+    outcome.model.unwrap_or_else(|| panic!("{diagnostics}"))
 }
 
 fn empty() -> InterfaceRepository {
@@ -29,7 +29,7 @@ fn load(repository: &InterfaceRepository, text: &str) -> Loaded {
     repository.load(&model(text)).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// What a load that is refused says; that it changed nothing is checked by the ids.
+/// The error of a refused load. The ids show that it changed nothing.
 #[track_caller]
 fn refused(repository: &InterfaceRepository, text: &str) -> String {
     let before = all(repository);
@@ -38,7 +38,7 @@ fn refused(repository: &InterfaceRepository, text: &str) -> String {
     why
 }
 
-/// Every definition with its id and number, and the nameless ones by count.
+/// Every definition with its id and number, and the number of anonymous ones.
 fn all(repository: &InterfaceRepository) -> Vec<(String, DefinitionNumber)> {
     let mut found = Vec::new();
     let mut waiting = vec![DefinitionNumber::REPOSITORY];
@@ -119,7 +119,7 @@ fn the_same_text_again_changes_nothing() {
     assert_eq!((again.added, again.removed, again.updated), (0, 0, before.len()));
     assert_eq!(all(&repository), before);
     assert_eq!(types.iter().map(|name| type_of(&repository, name)).collect::<Vec<_>>(), made);
-    // Nameless types are made anew, and the old ones go.
+    // Anonymous types are created anew, and the old ones are removed.
     let count = |repository: &InterfaceRepository| {
         let after = repository.create(&ironorb_services::ifr::Record {
             id: "IDL:Last:1.0".to_owned(),
@@ -145,8 +145,8 @@ fn a_changed_text_brings_definitions_up_to_date() {
          valuetype V { public long n; public string s; };",
     );
     let number = repository.lookup_id("IDL:I:1.0").unwrap();
-    // An operation becomes an attribute, a constant an operation; a name changes its case; what refers to each other
-    // goes together; a member of a value is exchanged.
+    // An operation becomes an attribute, and a constant an operation. A name changes its case. Definitions
+    // that refer to each other are removed together. A member of a value is exchanged.
     let loaded = load(
         &repository,
         "interface I { void size(); attribute long run; void max(); void stop(); };
@@ -167,7 +167,7 @@ fn a_changed_text_brings_definitions_up_to_date() {
     assert_eq!([v.member_name(0).unwrap(), v.member_name(1).unwrap()], ["s", "d"]);
     for gone in ["I::MAX", "I::Old", "V::n"] {
         let found = repository.lookup(DefinitionNumber::REPOSITORY, gone).unwrap();
-        // Names are found whatever their case.
+        // Names are found in any case.
         assert!(found.is_none() || gone == "I::MAX", "{gone}");
     }
     assert!(repository.lookup_id("IDL:I/MAX:1.0").unwrap().is_none());
@@ -188,7 +188,7 @@ fn what_others_need_is_not_taken_away() {
     let moved = "module Else { native Mine;\n#pragma ID Mine \"IDL:Other/Mine:1.0\"\n};";
     let why = refused(&repository, moved);
     assert!(why.contains("::Other::Mine"), "{why}");
-    // A newer version of a base has what an heir that is not in the text has already.
+    // A newer version of a base gets an operation that a derived interface outside the text already has.
     load(&repository, "interface Base {}; interface Heir : Base { void run(); };");
     let why = refused(&repository, "interface Base { void Run(); };");
     assert!(why.to_lowercase().contains("`run` is inherited"), "{why}");
@@ -209,7 +209,7 @@ fn limits_are_kept_by_loads() {
     assert!(why.contains("IDL:E:1.0") && why.contains("more than 1000 bytes"), "{why}");
 }
 
-/// Types nest as deep as TypeCodes may, and no deeper; the front end allows more.
+/// Types nest as deep as TypeCodes may, and no deeper. The front end allows more.
 #[test]
 fn types_that_are_too_deep_are_refused_by_name() {
     let nested = |depth: usize| -> String {
@@ -222,8 +222,8 @@ fn types_that_are_too_deep_are_refused_by_name() {
     assert!(why.contains("IDL:S") && why.contains("deep"), "{why}");
 }
 
-/// Each of 1,000 interfaces inherits from the one before it, the most that the front end takes: half a million pairs of heir
-/// and ancestor.
+/// Each of 1,000 interfaces inherits from the one before it, the most that the front end accepts: half a
+/// million pairs of a derived interface and an ancestor.
 #[test]
 fn deep_inheritance_costs_in_proportion() {
     let chain = |count: usize| -> String {
@@ -237,8 +237,9 @@ fn deep_inheritance_costs_in_proportion() {
     assert_eq!(repository.absolute_name(last.unwrap()).unwrap(), "::I0::o0");
 }
 
-/// One struct of 200 parts in each of 2,000 others: worked out once, not 2,000 times. (A look at a definition for every
-/// part of every type would be 400,000; the limit of one load leaves room for that, so this counts work by its result.)
+/// A struct of 200 parts is used in each of 2,000 others. Its TypeCode is computed once, not 2,000 times. (A
+/// visit for every part of every type would be 400,000 visits. The limit of one load allows that, so this
+/// test checks the result.)
 #[test]
 fn shared_types_are_worked_out_once() {
     let members: String = (0..200).map(|n| format!("string<{}> m{n};", n + 1)).collect();

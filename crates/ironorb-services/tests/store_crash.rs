@@ -1,8 +1,9 @@
-//! A naming store whose process is killed keeps every acknowledged change, and no half of another.
+//! A naming store whose process is killed keeps every acknowledged change, and no part of another.
 //!
-//! The parent starts this same program as a child that binds, rebinds and unbinds in a loop on one store file and says on
-//! its output what it tries and what was acknowledged. It kills the child with SIGKILL after a random number of
-//! acknowledgements, opens the store itself and compares. `IRONORB_TEST_SEED=n` repeats a run.
+//! The parent starts this program again as a child. The child binds, rebinds and unbinds in a loop on one
+//! store file, and prints what it tries and what was acknowledged. The parent kills the child with SIGKILL
+//! after a random number of acknowledgements, opens the store itself and compares. `IRONORB_TEST_SEED=n`
+//! repeats a run.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -29,65 +30,67 @@ fn main() {
     }
 }
 
-/// One change that the child makes; `Display` and `parse` carry it to the parent.
+/// A change that the child makes. `line` and `parse` carry it to the parent.
 #[derive(Clone, Debug, PartialEq)]
-enum Deed {
+enum StoreChange {
     Bind(String, u64),
     Unbind(String),
     MakeContext(String),
 }
 
-impl Deed {
-    /// Mostly over few names, so that old bindings are replaced and removed.
-    fn any(random: &mut Random) -> Deed {
+impl StoreChange {
+    /// A random change. Names are few, so that old bindings are often replaced and removed.
+    fn any(random: &mut Random) -> StoreChange {
         let name = format!("n{}", random.below(40));
         match random.below(10) {
-            0..=5 => Deed::Bind(name, random.below(1_000_000)),
-            6..=7 => Deed::Unbind(name),
-            _ => Deed::MakeContext(format!("c{}", random.below(20))),
+            0..=5 => StoreChange::Bind(name, random.below(1_000_000)),
+            6..=7 => StoreChange::Unbind(name),
+            _ => StoreChange::MakeContext(format!("c{}", random.below(20))),
         }
     }
 
     fn line(&self) -> String {
         match self {
-            Deed::Bind(name, value) => format!("bind {name} {value}"),
-            Deed::Unbind(name) => format!("unbind {name}"),
-            Deed::MakeContext(name) => format!("make {name}"),
+            StoreChange::Bind(name, value) => format!("bind {name} {value}"),
+            StoreChange::Unbind(name) => format!("unbind {name}"),
+            StoreChange::MakeContext(name) => format!("make {name}"),
         }
     }
 
-    fn parse(line: &str) -> Deed {
+    fn parse(line: &str) -> StoreChange {
         match line.split(' ').collect::<Vec<_>>()[..] {
-            ["bind", name, value] => Deed::Bind(name.to_owned(), value.parse().unwrap()),
-            ["unbind", name] => Deed::Unbind(name.to_owned()),
-            ["make", name] => Deed::MakeContext(name.to_owned()),
+            ["bind", name, value] => StoreChange::Bind(name.to_owned(), value.parse().unwrap()),
+            ["unbind", name] => StoreChange::Unbind(name.to_owned()),
+            ["make", name] => StoreChange::MakeContext(name.to_owned()),
             _ => panic!("the child said {line:?}"),
         }
     }
 
-    /// True when it was done, false when the service refused, which must not change anything.
+    /// Runs the change. False when the service refuses it, which must not change anything.
     fn run(&self, service: &NamingService) -> bool {
         let root = ContextId::ROOT;
         match self {
-            Deed::Bind(name, value) => {
+            StoreChange::Bind(name, value) => {
                 let object = Reference::new(value.to_string().into_bytes());
                 service.rebind(root, &Name::parse(name).unwrap(), object).is_ok()
             }
-            Deed::Unbind(name) => service.unbind(root, &Name::parse(name).unwrap()).is_ok(),
-            Deed::MakeContext(name) => service.bind_new_context(root, &Name::parse(name).unwrap()).is_ok(),
+            StoreChange::Unbind(name) => service.unbind(root, &Name::parse(name).unwrap()).is_ok(),
+            StoreChange::MakeContext(name) => {
+                service.bind_new_context(root, &Name::parse(name).unwrap()).is_ok()
+            }
         }
     }
 
     fn apply(&self, expected: &mut Bindings) {
         match self {
-            Deed::Bind(name, value) => drop(expected.insert(name.clone(), Some(*value))),
-            Deed::Unbind(name) => drop(expected.remove(name)),
-            Deed::MakeContext(name) => drop(expected.insert(name.clone(), None)),
+            StoreChange::Bind(name, value) => drop(expected.insert(name.clone(), Some(*value))),
+            StoreChange::Unbind(name) => drop(expected.remove(name)),
+            StoreChange::MakeContext(name) => drop(expected.insert(name.clone(), None)),
         }
     }
 }
 
-/// Name to the object's number, or `None` for a context.
+/// The number of the object bound to each name; `None` for a context.
 type Bindings = BTreeMap<String, Option<u64>>;
 
 fn work_until_killed(path: &Path, seed: u64) {
@@ -95,10 +98,10 @@ fn work_until_killed(path: &Path, seed: u64) {
     let mut random = Random(seed);
     let mut out = std::io::stdout().lock();
     loop {
-        let deed = Deed::any(&mut random);
-        writeln!(out, "try {}", deed.line()).unwrap();
+        let change = StoreChange::any(&mut random);
+        writeln!(out, "try {}", change.line()).unwrap();
         out.flush().unwrap();
-        let verdict = if deed.run(&service) { "done" } else { "refused" };
+        let verdict = if change.run(&service) { "done" } else { "refused" };
         writeln!(out, "{verdict}").unwrap();
         out.flush().unwrap();
     }
@@ -116,8 +119,8 @@ fn kill_and_compare(seed: u64) {
         let in_doubt = run_child(&path, random.below(u64::MAX), kill_after, delay_us, &mut expected);
         let found = read_back(&path);
         let mut also_right = expected.clone();
-        if let Some(deed) = &in_doubt {
-            deed.apply(&mut also_right);
+        if let Some(change) = &in_doubt {
+            change.apply(&mut also_right);
         }
         assert!(
             found == expected || found == also_right,
@@ -129,14 +132,14 @@ fn kill_and_compare(seed: u64) {
     println!("store_crash: {ROUNDS} kills survived, {} bindings", expected.len());
 }
 
-/// Lets a child work, kills it, and applies what it was acknowledged; the deed that was under way is the result.
+/// Lets a child work, kills it, and applies the acknowledged changes. The result is the change in progress.
 fn run_child(
     path: &Path,
     seed: u64,
     kill_after: u64,
     delay_us: u64,
     expected: &mut Bindings,
-) -> Option<Deed> {
+) -> Option<StoreChange> {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .env(STORE_VARIABLE, path)
         .env(SEED_VARIABLE, seed.to_string())
@@ -146,15 +149,15 @@ fn run_child(
     let mut tried = None;
     let mut answered = 0;
     let mut killed = false;
-    // After the kill the pipe still holds what the child said before it, and ends.
+    // After the kill the pipe still holds the child's earlier output, and then ends.
     for line in BufReader::new(child.stdout.take().unwrap()).lines() {
         let line = line.unwrap();
         match line.strip_prefix("try ") {
-            Some(deed) => tried = Some(Deed::parse(deed)),
+            Some(change) => tried = Some(StoreChange::parse(change)),
             None => {
-                let deed = tried.take().expect("an answer follows a try");
+                let change = tried.take().expect("an answer follows a try");
                 match line.as_str() {
-                    "done" => deed.apply(expected),
+                    "done" => change.apply(expected),
                     "refused" => {}
                     _ => panic!("the child said {line:?}"),
                 }
@@ -162,7 +165,7 @@ fn run_child(
             }
         }
         if answered >= kill_after && !killed {
-            // Not to wait for anything: it moves the kill to another place of the commit that is under way.
+            // The delay waits for nothing. It moves the kill to another step of the commit in progress.
             std::thread::sleep(std::time::Duration::from_micros(delay_us));
             child.kill().unwrap();
             killed = true;

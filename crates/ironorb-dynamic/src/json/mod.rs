@@ -6,28 +6,21 @@
 //! | `short`, `long`, `octet` and the unsigned ones | a number |
 //! | `long long`, `unsigned long long` | a number up to 2^53, else a string of digits; both are accepted |
 //! | `float`, `double` | a number; `"NaN"`, `"Infinity"`, `"-Infinity"` |
-//! | `long double` | a string with enough digits to identify the number; a number of at most 15 digits is
-//! accepted, as many as every JSON reader keeps |
+//! | `long double` | a string with enough digits to identify the number; a number of at most 15 digits is accepted, as many as every JSON reader keeps |
 //! | `fixed` | a string, `"12.50"`; a whole number is accepted |
 //! | `char`, `wchar` | a string of one character |
 //! | `string`, `wstring` | a string |
 //! | `enum` | the enumerator's name; its ordinal is accepted |
 //! | `struct`, `exception` | an object with all the members |
-//! | `union` | `{"discriminator": 2, "name": value}` with the name of the member; without a member where the
-//! discriminator selects none. The discriminator may be left out where the member implies it |
+//! | `union` | `{"discriminator": 2, "name": value}` with the name of the member; without a member where the discriminator selects none. The discriminator may be left out where the member implies it |
 //! | `sequence`, array | an array |
-//! | `sequence<octet>` | a string in base64; an array of numbers is accepted, and base64 for an array of
-//! octets |
+//! | `sequence<octet>` | a string in base64; an array of numbers is accepted, and base64 for an array of octets |
 //! | `map` | an array of `{"key": …, "value": …}` |
-//! | `any` | `{"type": …, "value": …}`; `null` for an empty one; a plain number, string or boolean is
-//! accepted as `long`, `long long`, `unsigned long long`, `double`, `string` or `boolean` |
-//! | `TypeCode` | its name (`"long"`, `"string<8>"`, `"sequence<octet>"`), the repository id of a known type,
-//! or an object that describes it |
+//! | `any` | `{"type": …, "value": …}`; `null` for an empty one; a plain number, string or boolean is accepted as `long`, `long long`, `unsigned long long`, `double`, `string` or `boolean` |
+//! | `TypeCode` | its name (`"long"`, `"string<8>"`, `"sequence<octet>"`), the repository id of a known type, or an object that describes it |
 //! | references | `"IOR:…"`, `"corbaloc:…"`, any other URL that `string_to_object` takes, or `null` |
-//! | valuetypes | `{"@type": id, …}` with the members of bases too, or `null`; `"@type"` may be left out for
-//! the expected type |
-//! | a value that occurs again | `{"@ref": 1}`, where the first is `{"@id": 1, "@type": …}`: sharing and
-//! cycles are kept |
+//! | valuetypes | `{"@type": id, …}` with the members of bases too, or `null`; `"@type"` may be left out for the expected type |
+//! | a value that occurs again | `{"@ref": 1}`, where the first is `{"@id": 1, "@type": …}`: sharing and cycles are kept |
 //! | boxed values | `{"@type": id, "value": …}` or `null` |
 //! | abstract interfaces | a string for a reference, an object for a value, or `null` |
 //!

@@ -1,4 +1,4 @@
-//! What was acknowledged survives a power cut, at any write; a damaged file is answered by an error, never by a panic.
+//! Acknowledged changes survive a power cut at any write. A damaged file causes an error, never a panic.
 
 use super::*;
 use crate::power_cut::{Random, SharedDisk};
@@ -12,7 +12,7 @@ fn record(id: String, name: String, body: Body) -> Record {
     Record { id, name, version: "1.0".to_owned(), container: DefinitionNumber::REPOSITORY, body }
 }
 
-/// A struct with a member of a type without a name: two changes, of which the second uses the first.
+/// Creates a struct with a member of an anonymous type: two changes, of which the second uses the first.
 fn make(repository: &InterfaceRepository, number: usize) -> Result<DefinitionNumber, RepositoryError> {
     let element = DefinitionNumber::primitive(PrimitiveKind::PkLong);
     let sequence = Body::Sequence { bound: 0, element };
@@ -36,13 +36,13 @@ fn store_with(count: usize) -> Vec<u8> {
     disk.bytes()
 }
 
-/// Makes structs from `first` on until the power fails, each followed by one that is destroyed again; the number that
-/// were acknowledged, first included.
+/// Creates structs from `first` on until the power fails, and after each a struct that is destroyed again.
+/// Returns the number of the first struct that was not acknowledged.
 fn make_until_cut(disk: &SharedDisk, first: usize) -> usize {
-    // Opening writes too, and may be cut.
+    // Opening the store writes too, so the cut may fall here.
     let Ok(repository) = over(disk.clone()) else { return first };
     for number in first..first + 100 {
-        // An interrupted change may have reached the disk although it was not acknowledged.
+        // An interrupted change may have reached the disk without an acknowledgement.
         let made = match repository.lookup_id(&id(number)) {
             Ok(Some(_)) => true,
             Ok(None) => make(&repository, number).is_ok(),
@@ -67,7 +67,7 @@ fn check_whole(bytes: &[u8], acknowledged: usize, seed: u64) {
         let found = found.unwrap_or_else(|| panic!("seed {seed}: {number} of {acknowledged} is lost"));
         assert_eq!(repository.type_code(found).unwrap().member_count().unwrap(), 1, "seed {seed}");
     }
-    // Of what was not acknowledged there is all or nothing.
+    // A change without an acknowledgement is there wholly or not at all.
     for number in repository.contents(DefinitionNumber::REPOSITORY).unwrap() {
         let record = repository.get(number).unwrap();
         assert_eq!(repository.lookup_id(&record.id).unwrap(), Some(number), "seed {seed}");
@@ -84,7 +84,7 @@ fn acknowledged_definitions_survive_power_cuts() {
         let mut random = Random(seed);
         let mut bytes = empty.clone();
         let mut acknowledged = 0;
-        // Several cuts in a row, so that stores which were mended are cut again.
+        // Several cuts in a row, so that a repaired store is cut again.
         for _ in 0..4 {
             let writes = 1 + usize::try_from(random.below(200)).unwrap();
             let disk = SharedDisk::holding(bytes, writes);
@@ -97,7 +97,7 @@ fn acknowledged_definitions_survive_power_cuts() {
     assert!(acknowledged_in_all > 100, "the cuts came too early to show anything: {acknowledged_in_all}");
 }
 
-/// Reads all that there is; an error is an answer, too.
+/// Reads every definition. An error is a valid outcome.
 fn read_all(repository: &InterfaceRepository) -> Result<usize, RepositoryError> {
     let mut found = 0;
     for number in repository.contents(DefinitionNumber::REPOSITORY)? {

@@ -1,18 +1,18 @@
-//! Every bound of the interface repository that an operator may set.
+//! The limits of the interface repository that an operator can set.
 
-/// The limits of one repository; what exceeds one is refused, and nothing else changes.
+/// The limits of one repository. An operation that would exceed one is refused and changes nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Most definitions, types without names included. Default 1,000,000.
+    /// Most definitions, anonymous types included. Default 1,000,000.
     ///
-    /// Worst case: `definitions_max * definition_bytes_max` of disk. Memory is bounded by
-    /// [`Store::CACHE_BYTES_MAX`](super::Store::CACHE_BYTES_MAX) and some 300 bytes for each definition that a client
-    /// has called.
+    /// Worst case: `definitions_max * definition_bytes_max` of disk.
+    /// [`Store::CACHE_BYTES_MAX`](super::Store::CACHE_BYTES_MAX) bounds the memory, with some 300 bytes more
+    /// for each definition that a client has called.
     pub definitions_max: u64,
-    /// Most bytes of one definition as it is stored: names, members, a constant's value. Default 1,048,576.
+    /// Longest stored form of one definition in bytes: names, members, a constant's value. Default 1,048,576.
     pub definition_bytes_max: usize,
-    /// Most definitions in one answer of `contents`, `lookup_name` or `describe_contents`; more is IMP_LIMIT.
-    /// Default 100,000.
+    /// Most definitions in one result of `contents`, `lookup_name` or `describe_contents`; more raise
+    /// IMP_LIMIT. Default 100,000.
     pub answer_definitions_max: usize,
 }
 

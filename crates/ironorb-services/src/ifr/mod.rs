@@ -1,11 +1,12 @@
-//! The interface repository (CORBA 3.3 part 1, clause 14): definitions over an embedded transactional store, and servants
-//! over that.
+//! The interface repository (CORBA 3.3 part 1, clause 14): plain code over an embedded transactional store,
+//! and its servants.
 //!
-//! Nothing but `server` knows an ORB's references. Numbers and records come in, answers come out. A change that was
-//! acknowledged is on disk.
+//! A program that serves definitions starts an [`InterfaceRepositoryServer`]. To use the repository without
+//! an ORB, read [`Record`] first, then [`InterfaceRepository`]. A change is on disk before it is
+//! acknowledged.
 //!
-//! Programs that serve definitions start an [`InterfaceRepositoryServer`]. To understand the repository, read [`Record`]
-//! first, then [`InterfaceRepository`].
+//! Only the private module `server` uses an ORB and its references. The rest works with definition numbers
+//! and records.
 
 mod error;
 mod limits;

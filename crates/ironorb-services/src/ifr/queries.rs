@@ -1,6 +1,6 @@
-//! Questions about definitions: what contains what, what is inherited, what a name stands for.
+//! Queries on definitions: contents, inheritance, and names.
 //!
-//! Answers come from records alone. Every walk goes over each definition once, so that no store keeps it from ending.
+//! Queries read records only. Every walk visits each definition once, so it ends for every store.
 
 use std::collections::HashSet;
 
@@ -18,7 +18,8 @@ pub(super) fn existing(lookup: &impl Lookup, number: DefinitionNumber) -> Result
     lookup.get(number)?.ok_or(RepositoryError::NoSuchDefinition)
 }
 
-/// What an interface or value inherits from or supports, directly or not: each once, nearest first, without itself.
+/// The definitions that an interface or value inherits from or supports, directly or indirectly: each once,
+/// nearest first, without itself.
 pub(super) fn ancestors(
     lookup: &impl Lookup,
     number: DefinitionNumber,
@@ -40,7 +41,7 @@ pub(super) fn ancestors(
     Ok(found)
 }
 
-/// Direct bases, and what a value supports.
+/// The direct bases, and the interfaces that a value supports.
 pub(super) fn bases(body: &Body) -> Vec<DefinitionNumber> {
     match body {
         Body::Value { value } => {
@@ -51,7 +52,7 @@ pub(super) fn bases(body: &Body) -> Vec<DefinitionNumber> {
     }
 }
 
-/// `contents`: what stands in a container, then what it inherits.
+/// `contents`: the definitions in a container, then the inherited ones.
 pub(super) fn contents(
     lookup: &impl Lookup,
     container: DefinitionNumber,
@@ -74,7 +75,8 @@ pub(super) fn contents(
     Ok(found)
 }
 
-/// `lookup_name`: definitions of this name here and so many levels below; all levels when negative.
+/// `lookup_name`: definitions of this name in the container and so many levels below; in all levels if
+/// negative.
 pub(super) fn lookup_name(
     lookup: &impl Lookup,
     container: DefinitionNumber,
@@ -108,7 +110,7 @@ pub(super) fn lookup_name(
     Ok(found)
 }
 
-/// `lookup`: what a scoped name stands for, by the scoping rules of IDL.
+/// `lookup`: the definition of a scoped name, by the scoping rules of IDL.
 pub(super) fn lookup_scoped(
     lookup: &impl Lookup,
     from: DefinitionNumber,
@@ -135,7 +137,7 @@ pub(super) fn lookup_scoped(
     Ok(at)
 }
 
-/// `absolute_name`.
+/// `absolute_name`: the scoped name with leading colons.
 pub(super) fn absolute_name(
     lookup: &impl Lookup,
     number: DefinitionNumber,
@@ -144,12 +146,12 @@ pub(super) fn absolute_name(
     for scope in enclosing(lookup, number)? {
         names.push(existing(lookup, scope)?.name);
     }
-    // The repository has no name, which makes the leading colons.
+    // The repository's name is empty, which yields the leading colons.
     names.reverse();
     Ok(names.join("::"))
 }
 
-/// `is_a` of interfaces and values.
+/// `is_a` for interfaces and values.
 pub(super) fn is_a(
     lookup: &impl Lookup,
     number: DefinitionNumber,
@@ -179,7 +181,7 @@ pub(super) fn is_container(body: &Body) -> bool {
         )
 }
 
-/// A definition and all that it stands in, the repository last.
+/// A definition and all its containers, the repository last.
 pub(super) fn enclosing(
     lookup: &impl Lookup,
     number: DefinitionNumber,
@@ -197,7 +199,7 @@ pub(super) fn enclosing(
     Ok(scopes)
 }
 
-/// What a name stands for in a scope, inherited names included.
+/// The definition of a name in a scope, inherited names included.
 pub(super) fn in_scope(
     lookup: &impl Lookup,
     scope: DefinitionNumber,
@@ -214,7 +216,7 @@ pub(super) fn in_scope(
     Ok(None)
 }
 
-/// `dk_Typedef` stands for all that are TypedefDef objects.
+/// Whether a kind matches a limit. `dk_Typedef` matches all TypedefDef objects.
 fn is_limited_to(kind: DefinitionKind, limit: DefinitionKind) -> bool {
     use DefinitionKind as K;
     match limit {

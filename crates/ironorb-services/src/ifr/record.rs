@@ -1,26 +1,27 @@
-//! What the store keeps of a definition.
+//! The stored form of a definition.
 //!
-//! Definitions refer to each other by number. Nothing here is derived: TypeCodes, scoped names and descriptions are
-//! worked out from records when they are asked for, so that a change of one definition shows in all that use it.
+//! Definitions refer to each other by number. Records contain nothing derived: TypeCodes, scoped names and
+//! descriptions are computed from records on demand, so that a change of one definition shows in all its
+//! users.
 
 use ironorb::Any;
 use ironorb::giop::{Malformed, MalformedKind, Marshal, Misuse, Reader, Unmarshal, Writer};
 use ironorb::ifr::corba::{AttributeMode, DefinitionKind, OperationMode, ParameterMode, PrimitiveKind};
 
-/// The number of a definition in its store; never used again after the definition is gone.
+/// The number of a definition in its store. It is never reused after the definition is destroyed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DefinitionNumber(u64);
 
 impl DefinitionNumber {
-    /// The repository itself, which contains what stands at file scope.
+    /// The repository itself, which contains the definitions at file scope.
     pub const REPOSITORY: DefinitionNumber = DefinitionNumber(0);
 
-    /// The definition with this number, which may not exist.
+    /// The definition with this number, which need not exist.
     pub const fn from_number(number: u64) -> Self {
         DefinitionNumber(number)
     }
 
-    /// Its number.
+    /// The number.
     pub const fn number(self) -> u64 {
         self.0
     }
@@ -30,13 +31,14 @@ impl DefinitionNumber {
         DefinitionNumber(1 + kind as u64)
     }
 
-    /// True for the repository and the basic types, which cannot be changed or destroyed.
+    /// True for the repository and the basic types. They cannot be changed or destroyed.
     pub fn is_permanent(self) -> bool {
         self.0 < FIRST_FREE_NUMBER
     }
 }
 
-/// Numbers below it are the repository's and those of basic types, with some left for later.
+/// The first number for other definitions. Lower numbers belong to the repository and the basic types; some
+/// are reserved.
 pub(super) const FIRST_FREE_NUMBER: u64 = 64;
 
 macro_rules! record {
@@ -63,29 +65,29 @@ macro_rules! record {
 record! {
     /// One definition.
     Record {
-        /// The repository id; empty for what has no name.
+        /// The repository id; empty for anonymous definitions.
         id: String,
         /// The name; empty for basic types and for types such as `sequence<long>`.
         name: String,
         /// The version, usually `1.0`.
         version: String,
-        /// What it is defined in. Of no meaning for what has no name.
+        /// The container. Without meaning for anonymous definitions.
         container: DefinitionNumber,
-        /// What it is.
+        /// The kind of the definition, and its contents.
         body: Body,
     }
     /// A member of a struct or exception, or an argument of an initializer.
     Member {
-        /// Its name.
+        /// The name.
         name: String,
-        /// Its type.
+        /// The type.
         ty: DefinitionNumber,
     }
-    /// One label of a union with its member; labels of one member follow each other.
+    /// One label of a union with its member. The labels of one member follow one another.
     Case {
         /// The member's name.
         name: String,
-        /// True for the default case, whose label counts for nothing.
+        /// True for the default case, whose label has no meaning.
         is_default: bool,
         /// The label as a number, as TypeCodes have it.
         label: i64,
@@ -94,53 +96,53 @@ record! {
     }
     /// An attribute.
     Attribute {
-        /// Its type.
+        /// The type.
         ty: DefinitionNumber,
-        /// Whether it can be written.
+        /// Whether the attribute can be set.
         mode: AttributeMode,
-        /// What reading it raises.
+        /// The exceptions of the getter.
         get_exceptions: Vec<DefinitionNumber>,
-        /// What writing it raises.
+        /// The exceptions of the setter.
         set_exceptions: Vec<DefinitionNumber>,
     }
     /// A parameter of an operation.
     Parameter {
-        /// Its name.
+        /// The name.
         name: String,
-        /// Its type.
+        /// The type.
         ty: DefinitionNumber,
-        /// Its direction.
+        /// The direction.
         mode: ParameterMode,
     }
     /// An operation.
     Operation {
-        /// The type of its result; the basic type `void` for none.
+        /// The type of the result; the basic type `void` for none.
         result: DefinitionNumber,
-        /// Whether it is oneway.
+        /// Whether the operation is oneway.
         mode: OperationMode,
-        /// Its parameters in order.
+        /// The parameters, in order.
         parameters: Vec<Parameter>,
-        /// What it raises.
+        /// The exceptions.
         exceptions: Vec<DefinitionNumber>,
-        /// The names of its context clause.
+        /// The names of the context clause.
         contexts: Vec<String>,
     }
     /// An initializer of a value type.
     Initializer {
-        /// Its name.
+        /// The name.
         name: String,
-        /// Its arguments.
+        /// The arguments.
         members: Vec<Member>,
-        /// What it raises.
+        /// The exceptions.
         exceptions: Vec<DefinitionNumber>,
     }
     /// A value type.
     Value {
-        /// `abstract`.
+        /// Whether the value is `abstract`.
         is_abstract: bool,
-        /// `custom`.
+        /// Whether the value is `custom`.
         is_custom: bool,
-        /// `truncatable` to its base.
+        /// Whether the value is `truncatable` to its base.
         is_truncatable: bool,
         /// The base with state, if any.
         base: Vec<DefinitionNumber>,
@@ -155,14 +157,14 @@ record! {
 
 macro_rules! bodies {
     ($($tag:literal $kind:ident => $(#[$meta:meta])* $variant:ident { $($(#[$field_meta:meta])* $field:ident: $ty:ty),* })*) => {
-        /// What a definition is, and what it refers to.
+        /// The kind of a definition, with its references to other definitions.
         #[derive(Clone, Debug)]
         pub enum Body {
             $($(#[$meta])* $variant { $($(#[$field_meta])* $field: $ty),* },)*
         }
 
         impl Body {
-            /// The standard's name of what it is.
+            /// The standard's kind of the definition.
             pub fn kind(&self) -> DefinitionKind {
                 match self { $(Body::$variant { .. } => DefinitionKind::$kind,)* }
             }
@@ -238,14 +240,14 @@ impl Unmarshal for DefinitionNumber {
 }
 
 impl Record {
-    /// The standard's name of what it is.
+    /// The standard's kind of the definition.
     pub fn kind(&self) -> DefinitionKind {
         self.body.kind()
     }
 }
 
 impl Body {
-    /// The direct bases of an interface; none of anything else.
+    /// The direct bases of an interface; `None` for other definitions.
     pub(super) fn interface_bases(&self) -> Option<&Vec<DefinitionNumber>> {
         match self {
             Body::Interface { bases }
@@ -255,7 +257,7 @@ impl Body {
         }
     }
 
-    /// True for a type without a name, which lives as long as something uses it.
+    /// True for a type without a name. It lives as long as a definition uses it.
     pub(super) fn is_anonymous(&self) -> bool {
         matches!(
             self,
@@ -268,7 +270,7 @@ impl Body {
         )
     }
 
-    /// True for what can be the type of a member.
+    /// True for kinds that can be the type of a member.
     pub(super) fn is_type(&self) -> bool {
         self.is_anonymous()
             || self.interface_bases().is_some()
@@ -285,7 +287,7 @@ impl Body {
             )
     }
 
-    /// Every definition that it refers to, some more than once.
+    /// Every definition that this one refers to, some more than once.
     pub(super) fn uses(&self) -> Vec<DefinitionNumber> {
         let of = |members: &[Member]| members.iter().map(|member| member.ty).collect::<Vec<_>>();
         match self {

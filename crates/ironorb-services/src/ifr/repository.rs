@@ -1,4 +1,4 @@
-//! The interface repository as plain code: one method for each thing that clients can do to definitions.
+//! The interface repository as plain code: one method for each thing that a client can do to definitions.
 
 use std::collections::HashSet;
 
@@ -13,8 +13,8 @@ use super::rules::{check_body, check_lineage, check_place};
 use super::store::{Change, Lookup as _, Store, View};
 use super::types::{self, TYPE_VISITS_MAX, TypeCodes};
 
-/// An interface repository over its store. All methods may be called by any threads; a change waits for the one that
-/// is being made, and is on disk when the method returns.
+/// An interface repository over its store. Any thread may call any method. Methods that change definitions
+/// block until earlier changes are done, and return once their own change is on disk.
 #[derive(Debug)]
 pub struct InterfaceRepository {
     store: Store,
@@ -22,7 +22,7 @@ pub struct InterfaceRepository {
 }
 
 impl InterfaceRepository {
-    /// The repository in this store.
+    /// A repository over this store.
     pub fn new(store: Store, limits: Limits) -> Self {
         InterfaceRepository { store, limits }
     }
@@ -37,7 +37,8 @@ impl InterfaceRepository {
         Ok(self.store.read()?.by_id(id)?)
     }
 
-    /// What a scoped name stands for, seen from a container: `::Bank::Account`, or `Account` from within `Bank`.
+    /// The definition of a scoped name, seen from a container: `::Bank::Account`, or `Account` from within
+    /// `Bank`.
     pub fn lookup(
         &self,
         from: DefinitionNumber,
@@ -46,7 +47,7 @@ impl InterfaceRepository {
         queries::lookup_scoped(&self.store.read()?, from, scoped_name)
     }
 
-    /// What stands in a container, in the order in which it was defined; without what is inherited.
+    /// The definitions in a container in the order of their creation, without inherited ones.
     pub fn contents(&self, container: DefinitionNumber) -> Result<Vec<DefinitionNumber>, RepositoryError> {
         Ok(self.store.read()?.contents(container)?)
     }
@@ -56,12 +57,12 @@ impl InterfaceRepository {
         queries::absolute_name(&self.store.read()?, number)
     }
 
-    /// The TypeCode of a type or exception.
+    /// The TypeCode of a type or exception. Computed from records at each call.
     pub fn type_code(&self, number: DefinitionNumber) -> Result<TypeCode, RepositoryError> {
         types::type_code(&self.store.read()?, number)
     }
 
-    /// Makes a definition.
+    /// Creates a definition. Blocks until it is on disk.
     pub fn create(&self, record: &Record) -> Result<DefinitionNumber, RepositoryError> {
         let change = self.store.change()?;
         if change.count()? >= self.limits.definitions_max {
@@ -74,7 +75,7 @@ impl InterfaceRepository {
         Ok(number)
     }
 
-    /// Changes a definition.
+    /// Changes a definition. Blocks until the change is on disk.
     pub fn update(
         &self,
         number: DefinitionNumber,
@@ -110,8 +111,8 @@ impl InterfaceRepository {
         check_body(&mut TypeCodes::new(change, TYPE_VISITS_MAX), number, record, &self.limits)
     }
 
-    /// Takes a definition away with all that stands in it, and with the nameless types that nothing else uses. Gives the
-    /// numbers of all that is gone.
+    /// Destroys a definition with all definitions in it, and with anonymous types that nothing else uses.
+    /// Returns the numbers of all destroyed definitions. Blocks until the change is on disk.
     pub fn destroy(&self, number: DefinitionNumber) -> Result<Vec<DefinitionNumber>, RepositoryError> {
         let change = self.store.change()?;
         let gone = destroy_in(&change, &[number])?;
@@ -132,7 +133,7 @@ impl InterfaceRepository {
     }
 }
 
-/// Writes a definition anew, and takes nameless types away that only it used.
+/// Replaces a record, and removes anonymous types that only this definition used.
 pub(super) fn replace(
     change: &Change,
     number: DefinitionNumber,
@@ -158,7 +159,8 @@ pub(super) fn destroy_in(
         let contents = change.contents(next)?;
         going.extend(contents.into_iter().filter(|&content| seen.insert(content)));
     }
-    // Those who refer to what goes must go as well, which only nameless types may: clients do not know of them.
+    // Users of destroyed definitions must be destroyed too. Only anonymous types may: clients do not know
+    // them.
     let mut at = 0;
     while let Some(&next) = going.get(at) {
         at += 1;
@@ -185,7 +187,7 @@ pub(super) fn destroy_in(
     Ok(going)
 }
 
-/// Takes nameless types away that nothing uses any more.
+/// Removes anonymous types that nothing uses any more.
 fn collect(
     change: &Change,
     mut candidates: Vec<DefinitionNumber>,

@@ -1,6 +1,6 @@
-//! What a definition may be and where it may stand (CORBA 3.3 part 1, 14.5), checked within the change that makes it.
+//! The rules for definitions and their containers (CORBA 3.3 part 1, 14.5), checked within the change.
 //!
-//! A change that a rule refuses is dropped whole by its caller, so rules may be asked after the fact.
+//! The caller drops a change that breaks a rule, so rules may be checked after the records are written.
 
 use std::collections::HashSet;
 
@@ -14,7 +14,8 @@ use super::record::{Body, DefinitionNumber, Operation, Record};
 use super::store::{Change, Lookup as _, encode};
 use super::types::TypeCodes;
 
-/// Whether a definition may have its id and name in its container; `own` is its number, if it has one already.
+/// Checks whether a definition may have its id and name in its container. `own` is its number, if it has one
+/// already.
 pub(super) fn check_place(
     change: &Change,
     record: &Record,
@@ -61,8 +62,8 @@ pub(super) fn check_place(
     Ok(())
 }
 
-/// Whether what an interface or value inherits leads nowhere back to it, and gives no operation or attribute the name of
-/// another: in itself, and in all that inherit from it.
+/// Checks that an interface or value does not inherit from itself, and that no operation or attribute has the
+/// name of another, in it and in all definitions that inherit from it.
 pub(super) fn check_lineage(
     change: &Change,
     number: DefinitionNumber,
@@ -79,7 +80,8 @@ pub(super) fn check_lineage(
     heirs(change, &[number])?.into_iter().try_for_each(|heir| check_inherited_names(change, heir))
 }
 
-/// Whether all operations and attributes that an interface or value has or inherits have names of their own.
+/// Checks that all operations and attributes of an interface or value, inherited ones included, have
+/// different names.
 pub(super) fn check_inherited_names(
     change: &Change,
     number: DefinitionNumber,
@@ -97,7 +99,8 @@ pub(super) fn check_inherited_names(
     Ok(())
 }
 
-/// All others that inherit from or support one of these, directly or not.
+/// All definitions that inherit from or support one of these, directly or indirectly, without these
+/// themselves.
 pub(super) fn heirs(
     change: &Change,
     of: &[DefinitionNumber],
@@ -117,12 +120,14 @@ pub(super) fn heirs(
     Ok(found)
 }
 
-/// Types and constants may be defined anew further down; operations and attributes may not.
+/// Whether a name has one meaning in all derived definitions. Operations and attributes have; types and
+/// constants may be redefined.
 fn has_one_meaning(body: &Body) -> bool {
     matches!(body, Body::Attribute { .. } | Body::Operation { .. })
 }
 
-/// Whether what a definition refers to is of the right kinds, and its types are legal. It has been written.
+/// Checks that a definition refers to definitions of the right kinds, and that its types are legal. The
+/// record has been written already.
 pub(super) fn check_body(
     types: &mut TypeCodes<'_, Change>,
     number: DefinitionNumber,
@@ -168,7 +173,7 @@ pub(super) fn check_body(
         }
         _ => {}
     }
-    // Whatever leads from a type back to itself is seen from every type on the way.
+    // A type on a cycle sees the whole cycle, so it is enough to check this one.
     match &record.body {
         Body::ValueMember { .. } => drop(types.of(record.container)?),
         Body::Exception { .. } => drop(types.of(number)?),
@@ -289,7 +294,7 @@ fn may_contain(container: &Body, content: &Body) -> bool {
     }
 }
 
-/// What a definition is, for messages.
+/// The kind of a definition, for messages.
 pub(super) fn noun(body: &Body) -> &'static str {
     match body {
         Body::Repository {} => "the repository",

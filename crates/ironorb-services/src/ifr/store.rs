@@ -1,8 +1,8 @@
 //! The store: definitions in one transactional file.
 //!
-//! This knows tables and durability, and nothing of what IDL permits: a [`Change`] does what it is told, and keeps the
-//! tables by which definitions are found in step with the records. A change is on disk when `commit` returns, or it never
-//! happened.
+//! The store knows tables and durability, and no rules of IDL. A [`Change`] keeps the tables by which
+//! definitions are found consistent with the records. A change is on disk when `commit` returns, or has no
+//! effect.
 
 use std::ops::Bound as End;
 use std::path::Path;
@@ -18,25 +18,26 @@ use super::record::{Body, DefinitionNumber, FIRST_FREE_NUMBER, Record};
 use crate::database::{self, During as _, damaged};
 use crate::store_error::StoreError;
 
-/// The file, or memory, that holds the definitions of one interface repository.
+/// The definitions of one interface repository, in a file or in memory.
 #[derive(Debug)]
 pub struct Store {
     db: Database,
 }
 
 impl Store {
-    /// Most memory taken to keep parts of the file at hand, in bytes.
+    /// Most memory for cached parts of the file, in bytes.
     pub const CACHE_BYTES_MAX: usize = database::CACHE_BYTES_MAX;
 
-    /// Opens the store in this file, and makes it when there is none. The folder must exist.
+    /// Opens the store in this file; creates the file if it does not exist. The folder must exist. Blocks
+    /// while it compares the whole file with its checksums.
     ///
-    /// A file that was left behind by a process that was killed is mended first. While the store is open no other
-    /// process can open it.
+    /// A file that a killed process left behind is repaired first. While the store is open, no other process
+    /// can open it.
     pub fn open(path: impl AsRef<Path>) -> Result<Store, StoreError> {
         Ok(Store { db: database::open(path.as_ref(), &FORMAT)? })
     }
 
-    /// A store that lives in memory and ends with the process.
+    /// A store in memory. It is lost when the process ends.
     pub fn in_memory() -> Result<Store, StoreError> {
         Store::with_backend(redb::backends::InMemoryBackend::new())
     }
@@ -45,7 +46,7 @@ impl Store {
         Ok(Store { db: database::with_backend(backend, &FORMAT)? })
     }
 
-    /// All that is committed now; later changes do not show in it.
+    /// A view of everything that is committed now. Later changes do not show in it.
     pub(super) fn read(&self) -> Result<View, StoreError> {
         const DOING: &str = "starting to read";
         let txn = self.db.begin_read().during(DOING)?;
@@ -58,31 +59,31 @@ impl Store {
         })
     }
 
-    /// Begins a change, after the one that is being made has ended. Dropping it changes nothing.
+    /// Begins a change. Blocks until the change in progress has ended. Dropping the result changes nothing.
     pub(super) fn change(&self) -> Result<Change, StoreError> {
         Ok(Change { txn: database::begin(&self.db)? })
     }
 }
 
-/// Look-ups that are the same within a change and outside.
+/// Look-ups that work within a change and in a view.
 pub(super) trait Lookup {
     /// The record of a definition.
     fn get(&self, number: DefinitionNumber) -> Result<Option<Record>, StoreError>;
     /// The definition with a repository id.
     fn by_id(&self, id: &str) -> Result<Option<DefinitionNumber>, StoreError>;
-    /// The definition of a name in a container; names are the same when they differ only in case.
+    /// The definition of a name in a container. Names that differ only in case are equal.
     fn by_name(
         &self,
         container: DefinitionNumber,
         name: &str,
     ) -> Result<Option<DefinitionNumber>, StoreError>;
-    /// What stands in a container, in the order in which it was made.
+    /// The definitions in a container, in the order of their creation.
     fn contents(&self, container: DefinitionNumber) -> Result<Vec<DefinitionNumber>, StoreError>;
-    /// Which definitions refer to one.
+    /// The definitions that refer to one.
     fn users(&self, used: DefinitionNumber) -> Result<Vec<DefinitionNumber>, StoreError>;
 }
 
-/// What was committed at one moment.
+/// The store's contents at one moment.
 pub(super) struct View {
     definitions: ReadOnlyTable<u64, &'static [u8]>,
     ids: ReadOnlyTable<&'static str, u64>,
@@ -117,13 +118,13 @@ impl Lookup for View {
     }
 }
 
-/// A transaction that changes the store: not seen before `commit`.
+/// A transaction that changes the store. Readers see nothing of it before `commit`.
 pub(super) struct Change {
     txn: WriteTransaction,
 }
 
 impl Change {
-    /// Adds a definition under a number that was never used.
+    /// Adds a definition under a new number.
     pub(super) fn insert(&self, record: &Record) -> Result<DefinitionNumber, StoreError> {
         let number =
             self.meta(NEXT_NUMBER_KEY)?.ok_or_else(|| damaged("the next definition's number is missing"))?;
@@ -135,7 +136,7 @@ impl Change {
         Ok(number)
     }
 
-    /// Writes a definition anew; `before` is what the store has of it.
+    /// Replaces a record; `before` is the record in the store.
     pub(super) fn update(
         &self,
         number: DefinitionNumber,
@@ -147,7 +148,7 @@ impl Change {
         self.index(number, record)
     }
 
-    /// Takes a definition away. The caller takes care of what it contains and of what uses it.
+    /// Removes a definition. The caller handles its contents and users.
     pub(super) fn remove(&self, number: DefinitionNumber, record: &Record) -> Result<(), StoreError> {
         const DOING: &str = "removing a definition";
         self.unindex(number, record)?;
@@ -155,13 +156,13 @@ impl Change {
         Ok(())
     }
 
-    /// How many definitions there are, types without names and basic types included.
+    /// The number of definitions, anonymous and basic types included.
     pub(super) fn count(&self) -> Result<u64, StoreError> {
         const DOING: &str = "counting definitions";
         self.txn.open_table(DEFINITIONS).during(DOING)?.len().during(DOING)
     }
 
-    /// Makes the change durable; when this returns, it survives the process and the power.
+    /// Makes the change durable. When this returns, it survives a crash and a power cut.
     pub(super) fn commit(self) -> Result<(), StoreError> {
         self.txn.commit().during("committing a change")
     }
@@ -204,7 +205,7 @@ impl Change {
             self.txn.open_table(IDS).during(DOING)?.remove(record.id.as_str()).during(DOING)?;
             let name = folded(&record.name);
             let mut names = self.txn.open_table(NAMES).during(DOING)?;
-            // While definitions are replaced, the name may have gone over to a new one already.
+            // While definitions are replaced, the name may belong to a new definition already.
             if names.get((container, name.as_str())).during(DOING)?.is_some_and(|row| row.value() == n) {
                 names.remove((container, name.as_str())).during(DOING)?;
             }
@@ -269,7 +270,7 @@ fn by_name(
     Ok(row.map(|row| DefinitionNumber::from_number(row.value())))
 }
 
-/// The second numbers of the pairs that begin with a number, ascending.
+/// The second numbers of the pairs that begin with this number, ascending.
 fn seconds(
     table: &impl ReadableTable<(u64, u64), ()>,
     first: DefinitionNumber,
@@ -283,7 +284,7 @@ fn seconds(
     Ok(found)
 }
 
-/// Identifiers that differ only in case collide (IDL 4.2, 7.2.3).
+/// The key of a name. Identifiers that differ only in case collide (IDL 4.2, 7.2.3).
 fn folded(name: &str) -> String {
     name.to_ascii_lowercase()
 }
@@ -306,7 +307,7 @@ fn decode(bytes: &[u8]) -> Result<Record, StoreError> {
         .map_err(|_| damaged("a definition cannot be read"))
 }
 
-/// The tables of a new store: the repository and the basic types.
+/// Creates the tables of a new store, with the repository and the basic types.
 fn make_tables(txn: WriteTransaction) -> Result<WriteTransaction, StoreError> {
     database::set_meta(&txn, META, NEXT_NUMBER_KEY, FIRST_FREE_NUMBER)?;
     let change = Change { txn };
@@ -330,10 +331,11 @@ fn make_tables(txn: WriteTransaction) -> Result<WriteTransaction, StoreError> {
 
 const LOOKING: &str = "looking for a definition";
 
-/// As messages are, with the byte order in front, so that a store can be moved to another machine.
+/// The encoding of records: CDR with the byte order in front, so that a store can be moved to another
+/// machine.
 const ENCODING: Encoding = Encoding { char_set: CharSet::Utf8, ..Encoding::NATIVE };
 
-/// Raised whenever a table or a record changes its meaning.
+/// Increased with every change of the meaning of a table or record.
 const FORMAT_VERSION: u64 = 1;
 const FORMAT: database::Format = database::Format { meta: META, version: FORMAT_VERSION, make: make_tables };
 const NEXT_NUMBER_KEY: &str = "next_number";
@@ -342,11 +344,11 @@ const META: database::MetaTable = TableDefinition::new("ironorb.ifr.meta");
 const DEFINITIONS: TableDefinition<'static, u64, &'static [u8]> =
     TableDefinition::new("ironorb.ifr.definitions");
 const IDS: TableDefinition<'static, &'static str, u64> = TableDefinition::new("ironorb.ifr.ids");
-/// Container and name in small letters.
+/// Definitions, by container and name in lower case.
 const NAMES: TableDefinition<'static, (u64, &'static str), u64> = TableDefinition::new("ironorb.ifr.names");
-/// Container and what it contains.
+/// Pairs of a container and a definition in it.
 const CONTENTS: TableDefinition<'static, (u64, u64), ()> = TableDefinition::new("ironorb.ifr.contents");
-/// What is used, and what uses it.
+/// Pairs of a used definition and its user.
 const USES: TableDefinition<'static, (u64, u64), ()> = TableDefinition::new("ironorb.ifr.uses");
 
 /// The basic types of `get_primitive`.

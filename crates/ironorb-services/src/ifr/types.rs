@@ -1,7 +1,7 @@
-//! TypeCodes, worked out from records (CORBA 3.3 part 1, 14.5 and 8.11).
+//! Computes TypeCodes from records (CORBA 3.3 part 1, 14.5 and 8.11).
 //!
-//! Nothing is kept longer than one answer or change. A type that contains itself gets a placeholder where it does, as peers
-//! write it.
+//! TypeCodes are cached for one answer or change only. A recursive type contains a placeholder for itself, as
+//! in marshalled TypeCodes.
 
 mod canonical;
 
@@ -22,19 +22,19 @@ pub(super) fn type_code(lookup: &impl Lookup, number: DefinitionNumber) -> Resul
     TypeCodes::new(lookup, TYPE_VISITS_MAX).of(number)
 }
 
-/// The TypeCodes of many types, each worked out once, of definitions that do not change meanwhile.
+/// Computes TypeCodes, each once. The definitions must not change meanwhile.
 pub(super) struct TypeCodes<'l, L> {
     lookup: &'l L,
-    /// From the type that was asked for down to the one being made, and whether placeholders can stand for it.
+    /// The types from the requested one to the current one, and whether a placeholder can stand for each.
     path: Vec<(DefinitionNumber, bool)>,
-    /// Types without placeholders that lead out of them.
+    /// Finished types that contain no placeholders for types outside of them.
     made: HashMap<DefinitionNumber, TypeCode>,
     visits_left: usize,
     visits_max: usize,
 }
 
 impl<'l, L: Lookup> TypeCodes<'l, L> {
-    /// For so many looks at definitions in all.
+    /// At most `visits_max` definitions are visited in all.
     pub(super) fn new(lookup: &'l L, visits_max: usize) -> Self {
         TypeCodes { lookup, path: Vec::new(), made: HashMap::new(), visits_left: visits_max, visits_max }
     }
@@ -85,7 +85,7 @@ pub(super) fn primitive(kind: PrimitiveKind) -> TypeCode {
     }
 }
 
-/// A type, and the place in the path of the outermost type that its placeholders stand for.
+/// A type, and the index in the path of the outermost type that its placeholders stand for.
 type Made = (TypeCode, usize);
 
 impl<L: Lookup> TypeCodes<'_, L> {
@@ -104,7 +104,7 @@ impl<L: Lookup> TypeCodes<'_, L> {
             if is_enclosing {
                 return Ok((TypeCode::recursive(&record.id)?, place));
             }
-            // From a sequence or typedef the way back leads through what it is inside of, whose placeholder is to come.
+            // A cycle must lead through an enclosing type, for which the placeholder can stand.
             if !self.path[place..].iter().any(|&(_, is_enclosing)| is_enclosing) {
                 return Err(BadType::Recursion.into());
             }
@@ -154,7 +154,7 @@ impl<L: Lookup> TypeCodes<'_, L> {
             Body::Struct { members } => {
                 TypeCode::create_struct(id, name, &self.members(members, outermost)?)?
             }
-            // The whole type has no name, so these parts have none either.
+            // Pairs have no name: the type around them has none either.
             Body::Pair { members } => TypeCode::create_struct("", "", &self.members(members, outermost)?)?,
             Body::Exception { members } => {
                 TypeCode::create_exception(id, name, &self.members(members, outermost)?)?
@@ -172,7 +172,7 @@ impl<L: Lookup> TypeCodes<'_, L> {
         })
     }
 
-    /// The type of a part of the one being made.
+    /// The type of a part of the current type.
     fn inner(
         &mut self,
         number: DefinitionNumber,
@@ -233,17 +233,17 @@ impl<L: Lookup> TypeCodes<'_, L> {
     }
 }
 
-/// Behind every place of a path.
+/// Greater than every index of a path: the type has no placeholders for types outside of it.
 const CLOSED: usize = usize::MAX;
 
-/// How deep types lie over one another, typedefs counted: the limit of TypeCodes. A level takes some 2 KB of stack.
+/// Deepest nesting of types, typedefs included: the limit of TypeCodes. A level takes some 2 KB of stack.
 const DEPTH_MAX: usize = 128;
 
-/// Looks at definitions for one TypeCode. Types that lead to each other in many ways can ask for more.
+/// Most visits to definitions for one TypeCode. Types that refer to each other by many paths would need more.
 pub(super) const TYPE_VISITS_MAX: usize = 100_000;
 
-/// Looks at definitions for all TypeCodes of one answer.
+/// Most visits to definitions for all TypeCodes of one answer.
 pub(super) const ANSWER_VISITS_MAX: usize = 10 * TYPE_VISITS_MAX;
 
-/// Looks at definitions for all TypeCodes of one load.
+/// Most visits to definitions for all TypeCodes of one load.
 pub(super) const LOAD_VISITS_MAX: usize = 100 * TYPE_VISITS_MAX;

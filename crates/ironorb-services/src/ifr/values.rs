@@ -1,11 +1,11 @@
-//! Values whose types are known at run time only: labels of unions as `any`, and `fixed` constants.
+//! Values whose types are known only at run time: labels of unions as `any`, and `fixed` constants.
 
 use ironorb::giop::{Marshal, Misuse, Writer};
 use ironorb::{Any, Decimal, TcKind, TypeCode};
 
 use super::error::{RepositoryError, bad_param};
 
-/// A `fixed` of the type's digits and scale, from decimal text.
+/// A `fixed` with the type's digits and scale, from decimal text.
 pub(super) fn fixed_any(type_code: &TypeCode, text: &str) -> Result<Any, Misuse> {
     let fixed = type_code.resolved();
     let (digits, scale) = match (fixed.fixed_digits(), fixed.fixed_scale()) {
@@ -17,7 +17,7 @@ pub(super) fn fixed_any(type_code: &TypeCode, text: &str) -> Result<Any, Misuse>
     Any::with_type(type_code.clone(), &Packed { number, digits })
 }
 
-/// A label of a union of this discriminator, as the standard has it: the default label is an octet 0.
+/// A label for this discriminator as the standard represents it: the default label is an octet 0.
 pub(super) fn label_any(discriminator: &TypeCode, label: Option<i64>) -> Result<Any, Misuse> {
     let Some(label) = label else {
         return Any::with_type(TypeCode::of(&ironorb::TypeDef::Octet), &0u8);
@@ -42,7 +42,8 @@ pub(super) fn label_any(discriminator: &TypeCode, label: Option<i64>) -> Result<
 /// The inverse of [`label_any`].
 pub(super) fn label_of(discriminator: &TypeCode, label: &Any) -> Result<Option<i64>, RepositoryError> {
     let kind = discriminator.resolved().kind();
-    // Also where octets can be labels: the standard gives `octet` to the default label alone.
+    // An octet is the default label, also where other labels could be octets: the standard reserves `octet`
+    // for it.
     if label.type_code().resolved().kind() == TcKind::Octet && kind != TcKind::Octet {
         return match label.extract_as::<u8>(label.type_code().clone()) {
             Ok(0) => Ok(None),
@@ -65,7 +66,8 @@ pub(super) fn label_of(discriminator: &TypeCode, label: &Any) -> Result<Option<i
     number.map(Some).map_err(|_| bad_param("a label is not of the discriminator's type"))
 }
 
-/// CORBA 3.3 part 2, 9.3.2.8: two digits an octet, the sign behind the last, a zero in front where that leaves a half.
+/// The encoding of a `fixed` (CORBA 3.3 part 2, 9.3.2.8): two digits in each octet, the sign after the last,
+/// and a leading zero if a half-octet would remain.
 struct Packed {
     number: i128,
     digits: u16,

@@ -1,26 +1,26 @@
-//! What the service keeps: contexts by number, and what their bindings lead to.
+//! The values that the service stores: context numbers, and the targets of bindings.
 //!
-//! Plain values, without a store and without an ORB.
+//! They use neither a store nor an ORB.
 
 use std::fmt;
 
 use ironorb::naming::NameComponent;
 
-/// The number of a context in its store; never given to a second context, so that a reference to a destroyed context
-/// never reaches another.
+/// The number of a context in its store. It is never reused, so that a reference to a destroyed context never
+/// reaches another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ContextId(u64);
 
 impl ContextId {
-    /// The context that is always there.
+    /// The root context, which always exists.
     pub const ROOT: ContextId = ContextId(0);
 
-    /// The context of this number, if the store has it.
+    /// The context with this number, which need not exist.
     pub const fn from_number(number: u64) -> Self {
         ContextId(number)
     }
 
-    /// The number: what an object key holds.
+    /// The number, as in the object key.
     pub const fn number(self) -> u64 {
         self.0
     }
@@ -32,17 +32,17 @@ impl fmt::Display for ContextId {
     }
 }
 
-/// An object reference as bytes that the ORB made and will understand; the service never looks inside.
+/// An object reference as bytes that the ORB made and understands. The service does not interpret them.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Reference(Box<[u8]>);
 
 impl Reference {
-    /// Keeps these bytes.
+    /// A reference with these bytes.
     pub fn new(bytes: impl Into<Box<[u8]>>) -> Self {
         Reference(bytes.into())
     }
 
-    /// The bytes that were kept.
+    /// The bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
@@ -54,10 +54,10 @@ impl fmt::Debug for Reference {
     }
 }
 
-/// What a name component is bound to.
+/// The target of a binding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Bound {
-    /// An object, or a context bound as one: names do not lead through it.
+    /// An object, or a context bound as an object: names do not lead through it.
     Object(Reference),
     /// A context: names lead through it.
     Context(ContextRef),
@@ -73,7 +73,7 @@ impl Bound {
     }
 }
 
-/// A naming context, wherever it lives.
+/// A naming context of this or another naming service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ContextRef {
     /// A context of this store.
@@ -91,11 +91,11 @@ pub enum BindingType {
     Context,
 }
 
-/// `CosNaming::Binding`; its name has one component by the standard.
+/// `CosNaming::Binding`. By the standard its name has one component.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Binding {
     /// The name in its context.
     pub component: NameComponent,
-    /// What is bound, roughly.
+    /// Whether the target is an object or a context.
     pub binding_type: BindingType,
 }

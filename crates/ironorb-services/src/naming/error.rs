@@ -1,23 +1,23 @@
-//! What an operation of the naming service can answer instead of a result.
+//! Errors of the naming service's operations.
 //!
-//! The first group are the user exceptions of CosNaming; the others are system exceptions, named at each variant.
-//! Choosing minor codes and marshalling is the servant's work.
+//! The first group are the user exceptions of CosNaming. The others become system exceptions, named at each
+//! variant. The servants choose the minor codes.
 
 use super::binding::ContextId;
 use super::url::InvalidAddress;
 use crate::store_error::StoreError;
 use ironorb::naming::{InvalidName, Name};
 
-/// Why an operation was not done. Nothing has been changed then.
+/// The reason why an operation failed. A failed operation has changed nothing.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NamingError {
     /// `CosNaming::NamingContext::NotFound`.
     #[error("`{rest_of_name}`: {why}")]
     NotFound {
-        /// What is the matter with the first component of `rest_of_name`.
+        /// Why the first component of `rest_of_name` failed.
         why: NotFoundReason,
-        /// The component that failed and all behind it.
+        /// The failed component and all components after it.
         rest_of_name: Name,
     },
     /// `CosNaming::NamingContext::CannotProceed`: the first component of `rest_of_name` is bound in `context` to a
@@ -26,9 +26,9 @@ pub enum NamingError {
         "the context bound as the first component of `{rest_of_name}` was destroyed: unbind it, or bind another"
     )]
     CannotProceed {
-        /// Where the dangling binding is.
+        /// The context with the dangling binding.
         context: ContextId,
-        /// The component that failed and all behind it.
+        /// The failed component and all components after it.
         rest_of_name: Name,
     },
     /// `CosNaming::NamingContext::InvalidName`.
@@ -44,17 +44,17 @@ pub enum NamingError {
     #[error(transparent)]
     InvalidAddress(InvalidAddress),
 
-    /// `OBJECT_NOT_EXIST`: the operation was called on a context that was destroyed or never was.
+    /// `OBJECT_NOT_EXIST`: the context that was called does not exist, or was destroyed.
     #[error("naming context {0} does not exist")]
     NoSuchContext(ContextId),
-    /// `OBJECT_NOT_EXIST`: the iterator was destroyed, or given up because more than
-    /// [`Limits::iterators_max`](super::Limits::iterators_max) were alive.
+    /// `OBJECT_NOT_EXIST`: the iterator was destroyed by a client, or reclaimed because there were more than
+    /// [`Limits::iterators_max`](super::Limits::iterators_max).
     #[error("the binding iterator does not exist any more: list the context again")]
     NoSuchIterator,
-    /// `BAD_PARAM`: the argument cannot be meant.
+    /// `BAD_PARAM`: an argument is invalid, for the given reason.
     #[error("bad parameter: {0}")]
     BadParam(&'static str),
-    /// `NO_PERMISSION`: the root context is where every client starts.
+    /// `NO_PERMISSION`: the root context cannot be destroyed, because every client starts there.
     #[error("the root context cannot be destroyed")]
     RootContext,
     /// `IMP_LIMIT`: a limit of [`Limits`](super::Limits) is reached.
@@ -65,7 +65,7 @@ pub enum NamingError {
         /// Its value.
         max: u64,
     },
-    /// `PERSIST_STORE`: the change or the answer could not be had from the store.
+    /// `PERSIST_STORE`: the store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -73,11 +73,11 @@ pub enum NamingError {
 /// `CosNaming::NamingContext::NotFoundReason`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NotFoundReason {
-    /// Nothing is bound by that component.
+    /// Nothing is bound to the component.
     MissingNode,
-    /// An object is bound where a context is needed.
+    /// The component is bound to an object where a context is needed.
     NotContext,
-    /// A context is bound where an object is needed.
+    /// The component is bound to a context where an object is needed.
     NotObject,
 }
 

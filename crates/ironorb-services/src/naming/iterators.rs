@@ -1,34 +1,34 @@
-//! The binding iterators that are alive, as plain state.
+//! The table of live binding iterators.
 //!
-//! An iterator keeps where it stopped and no bindings, so it costs little and shows what is bound when it is asked.
-//! Nothing here reads the store.
+//! An iterator stores its position and no bindings. It therefore costs little, and returns the bindings that
+//! exist at the time of the call. This module does not read the store.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::binding::ContextId;
 use ironorb::naming::NameComponent;
 
-/// The number of a binding iterator; never given to a second one in this process.
+/// The number of a binding iterator. It is never reused within a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IteratorId(u64);
 
 impl IteratorId {
-    /// The iterator of this number, if it is alive.
+    /// The iterator with this number, which need not exist.
     pub const fn from_number(number: u64) -> Self {
         IteratorId(number)
     }
 
-    /// The number: what an object key holds.
+    /// The number, as in the object key.
     pub const fn number(self) -> u64 {
         self.0
     }
 }
 
-/// Where a listing stopped.
+/// The position of a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Cursor {
     pub(super) context: ContextId,
-    /// The last binding that was given out.
+    /// The last binding that was returned.
     pub(super) after: Option<NameComponent>,
 }
 
@@ -36,10 +36,10 @@ pub(super) struct Cursor {
 pub(super) struct IteratorTable {
     live_max: usize,
     next: u64,
-    /// Counts uses; the smallest in `by_use` is that of the iterator unused for longest.
+    /// Counts uses. The smallest count in `by_use` is that of the least recently used iterator.
     clock: u64,
     live: HashMap<IteratorId, Live>,
-    /// Exactly one entry for each entry of `live`.
+    /// Has exactly one entry for each entry of `live`.
     by_use: BTreeMap<u64, IteratorId>,
 }
 
@@ -54,7 +54,7 @@ impl IteratorTable {
         IteratorTable { live_max, next: 0, clock: 0, live: HashMap::new(), by_use: BTreeMap::new() }
     }
 
-    /// A new iterator, and the one given up for it if the table was full.
+    /// Creates an iterator. Also returns the iterator that was reclaimed if the table was full.
     pub(super) fn create(&mut self, cursor: Cursor) -> (IteratorId, Option<IteratorId>) {
         let evicted = if self.live.len() >= self.live_max { self.evict() } else { None };
         let id = IteratorId(self.next);
@@ -65,7 +65,7 @@ impl IteratorTable {
         (id, evicted)
     }
 
-    /// The iterator's cursor, to be read and moved on.
+    /// The iterator's cursor, for reading and moving. Counts as a use.
     pub(super) fn touch(&mut self, id: IteratorId) -> Option<&mut Cursor> {
         let used = self.tick();
         let live = self.live.get_mut(&id)?;
@@ -75,7 +75,7 @@ impl IteratorTable {
         Some(&mut live.cursor)
     }
 
-    /// False when there was no such iterator.
+    /// Removes an iterator; false if it does not exist.
     pub(super) fn remove(&mut self, id: IteratorId) -> bool {
         match self.live.remove(&id) {
             Some(live) => self.by_use.remove(&live.used).is_some(),

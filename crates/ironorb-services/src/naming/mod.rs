@@ -1,11 +1,12 @@
-//! The naming service (OMG Naming 1.3): plain code over an embedded transactional store, and servants over that.
+//! The naming service (OMG Naming 1.3): plain code over an embedded transactional store, and its servants.
 //!
-//! Nothing but `server` knows an ORB's references, or calls another naming service. Names and bytes come in, answers
-//! come out; when a name leads to a context that lives elsewhere, the answer is [`Step::Forward`] and the servant goes
-//! on there. A change that was acknowledged is on disk.
+//! A program that serves names starts a [`NamingServer`]. To use the service without an ORB, read
+//! [`NamingService`] first: it has one method for each operation of the IDL interfaces, and the other types
+//! are their arguments and results. A change is on disk before it is acknowledged.
 //!
-//! Programs that serve names start a [`NamingServer`]. To understand the service, read [`NamingService`] first: it has
-//! one method for each operation of the IDL interfaces, and everything else is an argument or a result of one of them.
+//! Only the private module `server` uses an ORB and its references, and calls other naming services. The rest
+//! works with names and bytes. If a name leads to a context of another naming service, the result is
+//! [`Step::Forward`], and the servant continues there.
 
 mod binding;
 mod error;

@@ -1,4 +1,5 @@
-//! Random operations on the service and on a plain map that says what CosNaming means; both must answer alike.
+//! Random operations on the service and on a plain map with the meaning of CosNaming. Both must give equal
+//! results.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -6,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What an operation came to, in terms that the model can state too.
+/// The outcome of an operation, in terms that the model has too.
 #[derive(Debug, PartialEq)]
 enum Outcome {
     Nothing,
@@ -34,7 +35,7 @@ enum Operation {
     NewContext,
     BindNewContext(Name),
     Destroy,
-    /// List page by page of this size.
+    /// Lists the context in pages of this size.
     List(u32),
 }
 
@@ -108,7 +109,8 @@ impl Model {
         made
     }
 
-    /// Recursive, as the standard defines compound names: the first component is resolved, the rest asked of that.
+    /// Recursive, as the standard defines compound names: resolves the first component, then the rest from
+    /// there.
     fn walk(&self, at: ContextId, rest: &[NameComponent]) -> Result<(ContextId, NameComponent), Outcome> {
         let [first, behind @ ..] = rest else { unreachable!("names are not empty") };
         if behind.is_empty() {
@@ -206,7 +208,7 @@ fn reference(number: u8) -> Reference {
     Reference::new([number])
 }
 
-/// Few different names and contexts, so that operations meet.
+/// A few different names and contexts, so that operations meet.
 fn any_name() -> impl Strategy<Value = Name> {
     let component = ("[ab]?", "[k]?").prop_map(|(id, kind)| NameComponent { id, kind });
     prop::collection::vec(component, 1..4).prop_map(|components| Name::new(components).unwrap())

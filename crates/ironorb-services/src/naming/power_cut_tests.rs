@@ -1,23 +1,25 @@
-//! What was acknowledged survives a power cut, at any write.
+//! Acknowledged changes survive a power cut at any write.
 
 use super::*;
 use crate::power_cut::{Random, SharedDisk};
 
-/// A store that is made already.
+/// The bytes of a new store.
 fn new_store() -> Vec<u8> {
     let disk = SharedDisk::new();
     drop(Store::with_backend(disk.clone()).unwrap());
     disk.bytes()
 }
 
-/// Binds `o0`, `o1`, ... from `first` on until the power fails; the number that were acknowledged, first included.
+/// Binds `o0`, `o1`, ... from `first` on until the power fails. Returns the number of the first one that was
+/// not acknowledged.
 fn bind_until_cut(disk: &SharedDisk, first: usize) -> usize {
-    // Opening writes too, and may be cut.
+    // Opening the store writes too, so the cut may fall here.
     let Ok(store) = Store::with_backend(disk.clone()) else { return first };
     let service = NamingService::new(store, Limits::default());
     for number in first..first + BINDS_MAX {
         let object = Reference::new(number.to_string().into_bytes());
-        // An interrupted bind may have reached the disk although it was not acknowledged, so the next run rebinds.
+        // An interrupted bind may have reached the disk without an acknowledgement, so the next run uses
+        // rebind.
         match service.rebind(ContextId::ROOT, &name(number), object) {
             Ok(Step::Done(())) => {}
             _ => return number,
@@ -44,7 +46,7 @@ fn name(number: usize) -> Name {
     Name::new(vec![NameComponent::new(format!("o{number}"), "")]).unwrap()
 }
 
-/// More than the writes before any cut, and each binding takes one at least.
+/// More than the writes before any cut. Each binding takes at least one write.
 const BINDS_MAX: usize = 100;
 
 #[test]
@@ -54,7 +56,7 @@ fn acknowledged_bindings_survive_power_cuts() {
         let mut random = Random(seed);
         let mut bytes = new_store();
         let mut acknowledged = 0;
-        // Several cuts in a row, so that stores which were mended are cut again.
+        // Several cuts in a row, so that a repaired store is cut again.
         for _ in 0..4 {
             let writes = 1 + usize::try_from(random.below(60)).unwrap();
             let disk = SharedDisk::holding(bytes, writes);

@@ -1,7 +1,7 @@
 //! Compound names: the walk from a context through its bindings (Naming 1.3, 2.2).
 //!
-//! Nothing here calls another naming service. A name that leads into one ends in [`Step::Forward`], and the client that has
-//! the connections goes on from there.
+//! This module calls no other naming service. A name that leads into one ends in [`Step::Forward`], and the
+//! servant, which has the connections, continues from there.
 
 use super::binding::{Bound, ContextId, ContextRef, Reference};
 use super::error::{NamingError, NotFoundReason};
@@ -12,19 +12,19 @@ use ironorb::naming::{Name, NameComponent};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Step<T> {
-    /// It is done, with this result.
+    /// The operation is done, with this result.
     Done(T),
-    /// Nothing was done: call the same operation with `rest_of_name` on the foreign context. Each such step uses up one
-    /// component, so contexts that lead to each other in a ring still come to an end.
+    /// Nothing was done: call the operation with `rest_of_name` on the foreign context. Each such step
+    /// consumes one component, so a ring of contexts of several services still comes to an end.
     Forward {
-        /// The context to go on with.
+        /// The context on which to continue.
         context: Reference,
         /// The name in that context.
         rest_of_name: Name,
     },
 }
 
-/// Where a name ends: a local context, the last component, and what that is bound to now.
+/// The end of a name: a local context, the last component, and its current binding.
 #[derive(Debug)]
 pub(super) struct Place<'n> {
     pub(super) context: ContextId,
@@ -47,7 +47,7 @@ impl Place<'_> {
         }
     }
 
-    /// A rebind may not turn a context into an object or back: the other would be lost.
+    /// A rebind may not replace a context by an object, or an object by a context.
     pub(super) fn require_free_or_like(&self, new: &Bound) -> Result<(), NamingError> {
         match (&self.bound, new) {
             (Some(Bound::Context(_)), Bound::Object(_)) => Err(self.not_found(NotFoundReason::NotObject)),
@@ -62,7 +62,7 @@ impl Place<'_> {
     }
 }
 
-/// Walks from `start` to the place of the last component.
+/// Walks from `start` to the context of the last component.
 pub(super) fn walk<'n>(
     store: &impl Lookup,
     start: ContextId,

@@ -1,7 +1,7 @@
 //! The naming service: one method for each operation of CosNaming.
 //!
-//! It is called from any number of threads. Readers see what is committed and never wait for a writer; writers take
-//! turns, and each returns when its change is on disk.
+//! Any thread may call any method. Readers see committed data and never wait for a writer. Writers run one at
+//! a time, and each returns once its change is on disk.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -15,8 +15,9 @@ use ironorb::naming::Name;
 
 /// A naming service over a store.
 ///
-/// The first argument of most methods is the context that the operation was called on. Names are resolved and the
-/// result is written in one transaction: a compound `bind` is done wholly or not at all, whatever other clients bind.
+/// The first argument of most methods is the context that was called. One transaction resolves the name and
+/// writes the result: a compound `bind` is done wholly or not at all, independently of concurrent binds.
+/// Methods that change something block until the change is on disk.
 #[derive(Debug)]
 pub struct NamingService {
     store: Store,
@@ -24,32 +25,32 @@ pub struct NamingService {
     iterators: Mutex<IteratorTable>,
 }
 
-/// The answer of [`NamingService::list`].
+/// The result of [`NamingService::list`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listing {
     /// The first bindings.
     pub bindings: Vec<Binding>,
-    /// What goes on with the others; `None` when these were all.
+    /// The iterator for the remaining bindings; `None` if there are none.
     pub iterator: Option<IteratorId>,
-    /// An iterator that was given up to make room: its object may be deactivated.
+    /// An iterator that was reclaimed to make room. Its object may be deactivated.
     pub evicted: Option<IteratorId>,
 }
 
 impl NamingService {
-    /// Serves this store within these limits.
+    /// A service over this store, within these limits.
     pub fn new(store: Store, limits: Limits) -> Self {
         let iterators = Mutex::new(IteratorTable::new(limits.iterators_max));
         NamingService { store, limits, iterators }
     }
 
-    /// Whether there is such a context; the root always is.
+    /// Whether the context exists. The root always exists.
     pub fn has_context(&self, context: ContextId) -> Result<bool, NamingError> {
         Ok(self.store.read()?.has_context(context)?)
     }
 
-    /// `resolve`: what the name is bound to.
+    /// `resolve`: the target of a name.
     ///
-    /// A binding to a context that was destroyed is still a binding, and its reference is the answer.
+    /// A binding to a destroyed context is still a binding, and its reference is returned.
     pub fn resolve(&self, context: ContextId, name: &Name) -> Result<Step<Bound>, NamingError> {
         match walk(&self.store.read()?, context, name)? {
             Step::Done(place) => Ok(Step::Done(place.require_bound()?)),
@@ -62,7 +63,7 @@ impl NamingService {
         self.put(context, name, Bound::Object(object), Over::Nothing)
     }
 
-    /// `rebind`: binds a name to an object, in place of the object that it is bound to, if any.
+    /// `rebind`: binds a name to an object, and replaces the object that it is bound to, if any.
     pub fn rebind(
         &self,
         context: ContextId,
@@ -72,7 +73,7 @@ impl NamingService {
         self.put(context, name, Bound::Object(object), Over::Like)
     }
 
-    /// `bind_context`: binds a free name to a context, through which longer names then lead.
+    /// `bind_context`: binds a free name to a context, through which longer names lead.
     pub fn bind_context(
         &self,
         context: ContextId,
@@ -82,7 +83,7 @@ impl NamingService {
         self.put(context, name, Bound::Context(bound), Over::Nothing)
     }
 
-    /// `rebind_context`: binds a name to a context, in place of the context that it is bound to, if any.
+    /// `rebind_context`: binds a name to a context, and replaces the context that it is bound to, if any.
     pub fn rebind_context(
         &self,
         context: ContextId,
@@ -92,7 +93,7 @@ impl NamingService {
         self.put(context, name, Bound::Context(bound), Over::Like)
     }
 
-    /// `unbind`: takes a binding away. A context that was bound lives on.
+    /// `unbind`: removes a binding. A context that was bound lives on.
     pub fn unbind(&self, context: ContextId, name: &Name) -> Result<Step<()>, NamingError> {
         self.change(context, name, |change, place| {
             let (at, component) = (place.context, place.component);
@@ -102,9 +103,9 @@ impl NamingService {
         })
     }
 
-    /// `new_context`: an empty context of this service, bound to no name.
+    /// `new_context`: creates an empty context, bound to no name.
     ///
-    /// `caller` is the context that was asked; the new one does not depend on it.
+    /// `caller` is the context that was called. The new context does not depend on it.
     pub fn new_context(&self, caller: ContextId) -> Result<ContextId, NamingError> {
         let change = self.store.change()?;
         if !change.has_context(caller)? {
@@ -115,7 +116,8 @@ impl NamingService {
         Ok(made)
     }
 
-    /// `bind_new_context`: an empty context bound to a free name; when the name cannot be bound, none is made.
+    /// `bind_new_context`: creates an empty context and binds it to a free name. If the name cannot be bound,
+    /// no context is created.
     pub fn bind_new_context(&self, context: ContextId, name: &Name) -> Result<Step<ContextId>, NamingError> {
         self.change(context, name, |change, place| {
             place.require_free()?;
@@ -126,7 +128,7 @@ impl NamingService {
         })
     }
 
-    /// `destroy`: ends an empty context. Bindings to it elsewhere stay and dangle until they are unbound.
+    /// `destroy`: destroys an empty context. Bindings to it elsewhere stay and dangle until they are unbound.
     pub fn destroy(&self, context: ContextId) -> Result<(), NamingError> {
         if context == ContextId::ROOT {
             return Err(NamingError::RootContext);
@@ -142,8 +144,8 @@ impl NamingService {
         Ok(change.commit()?)
     }
 
-    /// `list`: the first `how_many` bindings, fewer if the answer would exceed [`Limits::page_bytes_max`], and an iterator
-    /// for the others. The order is by id, then kind, both as bytes.
+    /// `list`: the first `how_many` bindings, fewer if the result would exceed [`Limits::page_bytes_max`],
+    /// and an iterator for the rest. Bindings are ordered by id, then kind, both as bytes.
     pub fn list(&self, context: ContextId, how_many: u32) -> Result<Listing, NamingError> {
         let view = self.store.read()?;
         if !view.has_context(context)? {
@@ -160,21 +162,21 @@ impl NamingService {
         Ok(listing)
     }
 
-    /// `BindingIterator::next_one`: the next binding, or `None` at the end.
+    /// `BindingIterator::next_one`: the next binding; `None` at the end.
     pub fn next_one(&self, iterator: IteratorId) -> Result<Option<Binding>, NamingError> {
         Ok(self.next_n(iterator, 1)?.pop())
     }
 
-    /// `BindingIterator::next_n`: the next bindings, as many as asked for if they fit in [`Limits::page_bytes_max`]; none
-    /// at the end.
+    /// `BindingIterator::next_n`: the next `how_many` bindings, fewer if the result would exceed
+    /// [`Limits::page_bytes_max`]; none at the end.
     ///
-    /// Bindings that come and go meanwhile are seen or not, by their place in the order; no other is left out or comes
-    /// twice.
+    /// Bindings that are added or removed meanwhile are returned or not, depending on their place in the
+    /// order. Every other binding is returned exactly once.
     pub fn next_n(&self, iterator: IteratorId, how_many: u32) -> Result<Vec<Binding>, NamingError> {
         if how_many == 0 {
             return Err(NamingError::BadParam("next_n needs a how_many of 1 or more"));
         }
-        // The table stays locked, so that two calls at a time on one iterator get different bindings.
+        // The table stays locked, so that two concurrent calls on one iterator get different bindings.
         let mut iterators = self.iterators();
         let cursor = iterators.touch(iterator).ok_or(NamingError::NoSuchIterator)?;
         let view = self.store.read()?;
@@ -187,7 +189,7 @@ impl NamingService {
         Ok(bindings)
     }
 
-    /// `BindingIterator::destroy`.
+    /// `BindingIterator::destroy`: removes the iterator.
     pub fn destroy_iterator(&self, iterator: IteratorId) -> Result<(), NamingError> {
         if self.iterators().remove(iterator) { Ok(()) } else { Err(NamingError::NoSuchIterator) }
     }
@@ -218,7 +220,7 @@ impl NamingService {
         })
     }
 
-    /// Walks to the name's place, works there and commits, all in one transaction.
+    /// Walks to the end of the name, calls `work` there and commits, all in one transaction.
     fn change<T>(
         &self,
         context: ContextId,
@@ -265,12 +267,12 @@ impl NamingService {
     }
 
     fn iterators(&self) -> MutexGuard<'_, IteratorTable> {
-        // Each use leaves the table whole, so a panic elsewhere is no reason to stop listing.
+        // Each use leaves the table consistent, so a panic elsewhere must not end listing.
         self.iterators.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// What a new binding may replace.
+/// The bindings that a new one may replace.
 #[derive(Clone, Copy)]
 enum Over {
     Nothing,
@@ -294,7 +296,8 @@ mod tests {
         Reference::new(text.as_bytes())
     }
 
-    /// `ctx/inner` are local contexts, `ctx/obj` an object, `ctx/far` a foreign context, `ctx/gone` a destroyed one.
+    /// `ctx/inner` is a local context, `ctx/obj` an object, `ctx/far` a foreign context, `ctx/gone` a
+    /// destroyed one.
     struct Fixture {
         service: NamingService,
         ctx: ContextId,
@@ -472,7 +475,7 @@ mod tests {
         f.service.destroy(f.inner).unwrap();
         assert!(matches!(f.service.destroy(f.inner), Err(NamingError::NoSuchContext(c)) if c == f.inner));
         assert!(!f.service.has_context(f.inner).unwrap());
-        // The binding dangles, still resolves as the last component, and can be removed.
+        // The binding dangles, resolves as the last component, and can be removed.
         let dangling = done(f.service.resolve(f.ctx, &name("inner")));
         assert_eq!(dangling, Bound::Context(ContextRef::Local(f.inner)));
         done(f.service.unbind(f.ctx, &name("inner")));
@@ -554,7 +557,7 @@ mod tests {
             Err(NamingError::Limit { what: found, .. }) => assert_eq!(found, what),
             other => panic!("{other:?}"),
         };
-        // The fixture has 3 contexts left, the root included, and 5 bindings.
+        // The fixture leaves 3 contexts, the root included, and 5 bindings.
         let limits = Limits {
             bindings_max: 5,
             contexts_max: 4,

@@ -1,7 +1,7 @@
 //! The store: contexts and bindings in one transactional file.
 //!
-//! This knows tables and durability, and nothing of compound names or of what CosNaming permits: a [`Change`] does
-//! what it is told. A change is on disk when `commit` returns, or it never happened.
+//! The store knows tables and durability, and neither compound names nor the rules of CosNaming. A change is
+//! on disk when `commit` returns, or has no effect.
 
 use std::ops::Bound as End;
 use std::path::Path;
@@ -16,25 +16,26 @@ use crate::database::{self, During as _, damaged};
 use crate::store_error::StoreError;
 use ironorb::naming::NameComponent;
 
-/// The file, or memory, that holds the contexts and bindings of one naming service.
+/// The contexts and bindings of one naming service, in a file or in memory.
 #[derive(Debug)]
 pub struct Store {
     db: Database,
 }
 
 impl Store {
-    /// Most memory taken to keep parts of the file at hand, in bytes.
+    /// Most memory for cached parts of the file, in bytes.
     pub const CACHE_BYTES_MAX: usize = database::CACHE_BYTES_MAX;
 
-    /// Opens the store in this file, and makes it when there is none. The folder must exist.
+    /// Opens the store in this file; creates the file if it does not exist. The folder must exist. Blocks
+    /// while it compares the whole file with its checksums.
     ///
-    /// A file that was left behind by a process that was killed is mended first. While the store is open no other
-    /// process can open it.
+    /// A file that a killed process left behind is repaired first. While the store is open, no other process
+    /// can open it.
     pub fn open(path: impl AsRef<Path>) -> Result<Store, StoreError> {
         Ok(Store { db: database::open(path.as_ref(), &FORMAT)? })
     }
 
-    /// A store that lives in memory and ends with the process.
+    /// A store in memory. It is lost when the process ends.
     pub fn in_memory() -> Result<Store, StoreError> {
         Store::with_backend(redb::backends::InMemoryBackend::new())
     }
@@ -43,7 +44,7 @@ impl Store {
         Ok(Store { db: database::with_backend(backend, &FORMAT)? })
     }
 
-    /// All that is committed now; later changes do not show in it.
+    /// A view of everything that is committed now. Later changes do not show in it.
     pub(super) fn read(&self) -> Result<View, StoreError> {
         const DOING: &str = "starting to read";
         let txn = self.db.begin_read().during(DOING)?;
@@ -53,25 +54,25 @@ impl Store {
         })
     }
 
-    /// Begins a change, after the one that is being made has ended. Dropping it changes nothing.
+    /// Begins a change. Blocks until the change in progress has ended. Dropping the result changes nothing.
     pub(super) fn change(&self) -> Result<Change, StoreError> {
         Change::begin(&self.db)
     }
 }
 
-/// Look-ups that are the same within a change and outside.
+/// Look-ups that work within a change and in a view.
 pub(super) trait Lookup {
     fn has_context(&self, context: ContextId) -> Result<bool, StoreError>;
     fn get(&self, context: ContextId, component: &NameComponent) -> Result<Option<Bound>, StoreError>;
 }
 
-/// What was committed at one moment.
+/// The store's contents at one moment.
 pub(super) struct View {
     contexts: ReadOnlyTable<u64, ()>,
     bindings: ReadOnlyTable<BindingKey<'static>, BoundRow<'static>>,
 }
 
-/// Some bindings of a context in the store's order, which is by id, then kind, both as bytes.
+/// Some bindings of a context in the order of the store: by id, then kind, both as bytes.
 #[derive(Debug)]
 pub(super) struct Page {
     pub(super) bindings: Vec<Binding>,
@@ -79,7 +80,8 @@ pub(super) struct Page {
 }
 
 impl View {
-    /// The bindings behind `after`, at most so many and of so many bytes, but one at least unless `count_max` is 0.
+    /// The bindings after `after`, at most so many and of so many bytes, but at least one unless `count_max`
+    /// is 0.
     pub(super) fn list(
         &self,
         context: ContextId,
@@ -123,7 +125,7 @@ impl Lookup for View {
     }
 }
 
-/// A transaction that changes the store: not seen before `commit`.
+/// A transaction that changes the store. Readers see nothing of it before `commit`.
 pub(super) struct Change {
     txn: WriteTransaction,
 }
@@ -133,7 +135,7 @@ impl Change {
         Ok(Change { txn: database::begin(db)? })
     }
 
-    /// Puts or replaces a binding.
+    /// Adds or replaces a binding.
     pub(super) fn put(
         &self,
         context: ContextId,
@@ -146,7 +148,7 @@ impl Change {
         Ok(())
     }
 
-    /// Takes a binding away; false when there was none.
+    /// Removes a binding; false if there was none.
     pub(super) fn remove(&self, context: ContextId, component: &NameComponent) -> Result<bool, StoreError> {
         const DOING: &str = "removing a binding";
         let mut table = self.txn.open_table(BINDINGS).during(DOING)?;
@@ -154,7 +156,7 @@ impl Change {
         Ok(removed.is_some())
     }
 
-    /// A new, empty context with a number that was never used.
+    /// Creates an empty context with a new number.
     pub(super) fn create_context(&self) -> Result<ContextId, StoreError> {
         const DOING: &str = "making a context";
         let number =
@@ -166,7 +168,7 @@ impl Change {
         Ok(ContextId::from_number(number))
     }
 
-    /// Takes a context away. Its bindings must have gone before.
+    /// Removes a context. Its bindings must have been removed before.
     pub(super) fn remove_context(&self, context: ContextId) -> Result<(), StoreError> {
         const DOING: &str = "removing a context";
         let mut table = self.txn.open_table(CONTEXTS).during(DOING)?;
@@ -192,7 +194,7 @@ impl Change {
         self.txn.open_table(BINDINGS).during(DOING)?.len().during(DOING)
     }
 
-    /// Makes the change durable; when this returns, it survives the process and the power.
+    /// Makes the change durable. When this returns, it survives a crash and a power cut.
     pub(super) fn commit(self) -> Result<(), StoreError> {
         self.txn.commit().during("committing a change")
     }
@@ -221,7 +223,7 @@ impl Lookup for Change {
     }
 }
 
-/// The tables of a new store: a root context without bindings.
+/// Creates the tables of a new store, with a root context without bindings.
 fn make_tables(txn: WriteTransaction) -> Result<WriteTransaction, StoreError> {
     let change = Change { txn };
     change.set_meta(NEXT_CONTEXT_KEY, ContextId::ROOT.number())?;
@@ -258,16 +260,16 @@ fn read_row((tag, context, reference): BoundRow<'_>) -> Result<Bound, StoreError
     }
 }
 
-/// Context, id, kind: the order of `list`.
+/// Context, id and kind, which is the order of `list`.
 type BindingKey<'a> = (u64, &'a str, &'a str);
-/// One of the tags below, the local context's number or 0, the reference or nothing.
+/// One of the tags below, the local context's number or 0, and the reference or nothing.
 type BoundRow<'a> = (u8, u64, &'a [u8]);
 
 const OBJECT: u8 = 0;
 const LOCAL_CONTEXT: u8 = 1;
 const FOREIGN_CONTEXT: u8 = 2;
 
-/// Raised whenever a table or a row changes its meaning.
+/// Increased with every change of the meaning of a table or row.
 const FORMAT_VERSION: u64 = 1;
 const FORMAT: database::Format = database::Format { meta: META, version: FORMAT_VERSION, make: make_tables };
 const NEXT_CONTEXT_KEY: &str = "next_context";
@@ -277,7 +279,8 @@ const CONTEXTS: TableDefinition<'static, u64, ()> = TableDefinition::new("ironor
 const BINDINGS: TableDefinition<'static, BindingKey<'static>, BoundRow<'static>> =
     TableDefinition::new("ironorb.naming.bindings");
 
-/// What a binding weighs on the wire and in memory besides its text: two lengths, two terminators, padding, a type.
+/// Bytes of a binding in a message and in memory besides its text: two lengths, two terminators, padding, a
+/// type.
 const BINDING_OVERHEAD_BYTES: usize = 32;
 
 #[cfg(test)]

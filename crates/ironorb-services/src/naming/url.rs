@@ -1,6 +1,7 @@
 //! The URL form of names: `corbaname:<address>[/<key>][#<name>]` and its escapes (Naming 1.3, 2.5.3).
 //!
-//! This checks the form of an address and never looks one up or connects to it; resolving a URL is the ORB's work.
+//! This module checks the form of addresses. It resolves no address and opens no connection; the ORB resolves
+//! URLs.
 
 use super::NamingError;
 use ironorb::naming::{InvalidName, Name};
@@ -8,8 +9,8 @@ use ironorb::naming::{InvalidName, Name};
 /// `NamingContextExt::to_url`: a `corbaname:` URL from an address such as `:host:2809/NameService` or `rir:` and a
 /// stringified name.
 ///
-/// An empty name is legal and gives the URL of the context itself. What the URL cannot hold is escaped, in the key
-/// too, where escapes that are there already stay.
+/// An empty name is legal and gives the URL of the context itself. Characters that are illegal in a URL are
+/// escaped, in the key too; existing escapes stay in the key.
 pub fn to_url(address: &str, stringified_name: &str) -> Result<String, NamingError> {
     let context = checked_address(address)?;
     if stringified_name.is_empty() {
@@ -19,14 +20,15 @@ pub fn to_url(address: &str, stringified_name: &str) -> Result<String, NamingErr
     Ok(format!("corbaname:{context}#{}", escape(stringified_name)))
 }
 
-/// Replaces each byte that may not stay in a URL by `%` and two hexadecimal digits.
+/// Replaces each byte that is illegal in a URL by `%` and two hexadecimal digits.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     text.bytes().for_each(|byte| push_escaped(&mut out, byte));
     out
 }
 
-/// The inverse of [`escape`]; it takes hexadecimal digits of either case, and characters that should have been escaped.
+/// The inverse of [`escape`]. Accepts hexadecimal digits of either case, and characters that should have been
+/// escaped.
 pub fn unescape(text: &str) -> Result<String, InvalidEscape> {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
@@ -43,28 +45,28 @@ pub fn unescape(text: &str) -> Result<String, InvalidEscape> {
     String::from_utf8(out).map_err(|_| InvalidEscape::Utf8)
 }
 
-/// Why escaped text cannot be read.
+/// The reason why escaped text cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidEscape {
     /// A `%` without two hexadecimal digits.
     #[error("the `%` at byte {at} needs two hexadecimal digits behind it: write `%25` for a percent sign")]
     Hex {
-        /// Where the percent sign is, in bytes from 0.
+        /// The offset of the percent sign in bytes, from 0.
         at: usize,
     },
-    /// The bytes that result are no text.
+    /// The resulting bytes are not UTF-8.
     #[error("the escaped bytes are not UTF-8 text: escape each byte of the UTF-8 form of a character")]
     Utf8,
 }
 
-/// Why an address is not one; `CosNaming::NamingContextExt::InvalidAddress` with a reason.
+/// The reason why an address is invalid: `CosNaming::NamingContextExt::InvalidAddress` with a text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{address}` is not an address: {why}")]
 pub struct InvalidAddress {
-    /// The address, or the one of several that is wrong.
+    /// The address, or the invalid one of several.
     pub address: String,
-    /// What is wrong and how to mend it.
+    /// The error, and how to mend it.
     pub why: &'static str,
 }
 
@@ -80,7 +82,7 @@ impl From<InvalidAddress> for NamingError {
     }
 }
 
-/// The address list and key (CORBA 3.3 part 2, 7.6.10.1), with the key's escapes completed.
+/// Checks the address list and key (CORBA 3.3 part 2, 7.6.10.1), and completes the key's escapes.
 fn checked_address(text: &str) -> Result<String, InvalidAddress> {
     let (list, key) = match text.split_once('/') {
         Some((list, key)) => (list, Some(key)),
@@ -115,19 +117,19 @@ fn check_one_address(address: &str) -> Result<(), InvalidAddress> {
         },
         "rir" => refuse("`rir:` stands alone, without host or other addresses"),
         _ if place.is_empty() => refuse("nothing follows the protocol"),
-        // `localhost:2809` would otherwise pass as place 2809 of a protocol called localhost.
+        // `localhost:2809` would otherwise pass as place 2809 of a protocol named localhost.
         _ if place.len() <= 5 && place.bytes().all(|b| b.is_ascii_digit()) => {
             refuse("write `:host:port`, with a colon in front of the host")
         }
         _ if !protocol.bytes().all(|b| b.is_ascii_alphanumeric()) => {
             refuse("write `:host:port`, with a colon in front of the host")
         }
-        // Other protocols are legal, and only the ORB that has them knows their form.
+        // Other protocols are legal, and only an ORB that has them knows their form.
         _ => Ok(()),
     }
 }
 
-/// What is wrong with `[version@]host[:port]`.
+/// The error in `[version@]host[:port]`, if any.
 fn iiop_place_fault(place: &str) -> Option<&'static str> {
     let host_and_port = match place.split_once('@') {
         Some((version, rest)) if is_version(version) => rest,
@@ -191,7 +193,7 @@ fn push_escaped(out: &mut String, byte: u8) {
     }
 }
 
-/// Naming 1.3, 2.5.3.5: these need no escape.
+/// Whether a byte needs no escape (Naming 1.3, 2.5.3.5).
 fn stays_as_it_is(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b";/:?@&=+$,-_.!~*'()".contains(&byte)
 }

@@ -1,4 +1,4 @@
-//! What all definitions have: kinds, ids, names, places; finding, moving and destroying them.
+//! Operations of all definitions: kinds, ids, names and containers; finding, moving and destroying.
 
 use ironorb::SystemExceptionKind::{BadInvOrder, BadParam, ObjectNotExist};
 use ironorb::ifr::corba::DefinitionKind as K;
@@ -33,7 +33,7 @@ pub(crate) fn what_all_definitions_have(session: &Session) {
     let found = root.lookup_id("IDL:All/Shade:2.0").unwrap().unwrap();
     assert_eq!((found.name().unwrap(), found.version().unwrap()), ("Shade".to_owned(), "2.0".to_owned()));
     assert_eq!(item.type_().unwrap().id().unwrap(), "IDL:All/Shade:2.0");
-    // The implicit bases of everything are in no repository.
+    // The implicit bases of all interfaces and values are in no repository.
     for id in ["IDL:omg.org/CORBA/Object:1.0", "IDL:omg.org/CORBA/ValueBase:1.0", "IDL:None:1.0", ""] {
         assert!(root.lookup_id(id).unwrap().is_none(), "{id}");
     }
@@ -63,7 +63,7 @@ pub(crate) fn looking(session: &Session) {
     assert_eq!(names(&derived.contents(K::DkAll, true).unwrap()), Vec::<String>::new());
     assert_eq!(names(&derived.contents(K::DkTypedef, false).unwrap()), ["needle"]);
 
-    // A definition that is inherited is found where it is defined, and once.
+    // An inherited definition is found where it is defined, and once.
     let found = |levels, inherited: bool| {
         names(&outer.lookup_name("Needle", levels, K::DkAll, !inherited).unwrap()).len()
     };
@@ -136,7 +136,7 @@ pub(crate) fn refusals(session: &Session) {
     assert_eq!(refused(enclosed.set_name("")), (BadParam, 15));
     assert_eq!(refused(enclosed.set_id("IDL:Refused:1.0")), (BadParam, 2));
     let long = session.primitive(PrimitiveKind::PkLong);
-    // The error is the same whatever else the client sends along.
+    // The error does not depend on the other data that the client sends.
     let lying = StructMember { type_: TypeCode::create_string(3), ..member("n", &long) };
     let s = module.create_struct("IDL:Refused/S:1.0", "S", "1.0", &[lying]).unwrap().unwrap();
     assert_eq!(s.members().unwrap()[0].type_, long.type_().unwrap());

@@ -72,7 +72,7 @@ pub(crate) fn abstract_and_local(session: &Session) {
     let remote =
         module.create_interface("IDL:Kinds/R:1.0", "R", "1.0", &[Some(b.clone().into())]).unwrap().unwrap();
     assert!(remote.is_a("IDL:Kinds/A:1.0").unwrap());
-    // An abstract interface inherits from abstract ones alone.
+    // An abstract interface inherits only from abstract interfaces.
     let wrong = b.set_base_interfaces(&[Some(remote.clone())]);
     assert_eq!(refused(wrong).0, BadParam);
     let l = module
@@ -162,7 +162,7 @@ pub(crate) fn attributes_and_operations(session: &Session) {
     assert_eq!(refused(o.set_params(&same_names)), (BadParam, 17));
 }
 
-/// BAD_PARAM 5, from whichever side a name comes.
+/// BAD_PARAM 5, for a name in the base and for a name in the derived interface.
 pub(crate) fn inherited_names(session: &Session) {
     let module = session.module("Names");
     let void = session.primitive(PrimitiveKind::PkVoid);
@@ -187,7 +187,7 @@ pub(crate) fn inherited_names(session: &Session) {
     stop.set_name("halt").unwrap();
     middle.set_base_interfaces(&[Some(top.clone()), Some(other.clone())]).unwrap();
     assert_eq!(refused(stop.set_name("run")), (BadParam, 5));
-    // By two ways, but one operation.
+    // Inherited by two paths, but one operation.
     let diamond = interface("Diamond", &[Some(middle.clone()), Some(top.clone())]);
     assert_eq!(diamond.describe_interface().unwrap().operations.len(), 2);
 }

@@ -1,7 +1,7 @@
-//! Every operation and attribute of `idl/ir.idl`, called over TCP by a client that knows nothing but the IDL.
+//! Calls every operation and attribute of `idl/ir.idl` over TCP, from a client that knows only the IDL.
 //!
-//! What was called is written down by an interceptor and compared with the IDL at the end, so that nothing that the
-//! interface repository offers stays untried.
+//! An interceptor records the calls. The test compares them with the IDL at the end, so that no operation of
+//! the interface repository stays untested.
 
 mod containers;
 mod interfaces;

@@ -1,4 +1,4 @@
-//! A repository behind TCP, its client, and the list of what was called.
+//! A repository behind TCP, its client, and the record of calls.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ pub(crate) struct Session {
     _orbs: [Orb; 2],
 }
 
-/// The type id of a reference, and the operation that was answered with a result.
+/// The type id of a reference, and an operation that returned a result.
 type Calls = Arc<Mutex<BTreeSet<(String, String)>>>;
 
 struct Witness(Calls);
@@ -41,7 +41,7 @@ impl Session {
         Session { root: root.narrow_unchecked(), called, _orbs: [server, client] }
     }
 
-    /// A module of its own for each scenario.
+    /// A module for one scenario.
     pub(crate) fn module(&self, name: &str) -> ModuleDefRef {
         self.root.create_module(&format!("IDL:{name}:1.0"), name, "1.0").unwrap().unwrap()
     }
@@ -50,7 +50,7 @@ impl Session {
         self.root.get_primitive(kind).unwrap().unwrap().into()
     }
 
-    /// What of the IDL no reply came for, as `Interface::operation`.
+    /// The operations of the IDL without a reply, as `Interface::operation`.
     pub(crate) fn never_called(&self) -> Vec<String> {
         let model = ir();
         let mut missing = BTreeSet::new();
@@ -58,7 +58,7 @@ impl Session {
             missing.extend(operations);
         }
         for (type_id, operation) in &*self.called.lock().unwrap() {
-            // References carry the interface of before CORBA 3, behind which is the extended one.
+            // References carry the interface of CORBA 2, and the object has the extended one.
             let extended = type_id.replace("IDL:omg.org/CORBA/", "IDL:omg.org/CORBA/Ext");
             for (id, _) in interfaces(&model) {
                 let definition = &model.get(id).repository_id;
@@ -79,7 +79,7 @@ fn ir() -> Model {
     compile_with("ir.idl".as_ref(), &Options::default(), &files).model.expect("it is IDL")
 }
 
-/// The interfaces of the IDL with the operations that each adds, as they are called on the wire.
+/// The interfaces of the IDL with the operations that each adds, by their names in requests.
 fn interfaces(model: &Model) -> Vec<(DefId, Vec<String>)> {
     let mut found = Vec::new();
     for definition in model.definitions() {
@@ -108,7 +108,7 @@ fn interfaces(model: &Model) -> Vec<(DefId, Vec<String>)> {
     found
 }
 
-/// A member whose TypeCode counts for nothing, as the standard has it.
+/// A member whose TypeCode has no meaning, as the standard says.
 pub(crate) fn member(name: &str, ty: &IdlTypeRef) -> StructMember {
     StructMember { name: name.to_owned(), type_: TypeCode::default(), type_def: Some(ty.clone()) }
 }
@@ -122,7 +122,7 @@ pub(crate) fn parameter(name: &str, ty: &IdlTypeRef, mode: ParameterMode) -> Par
     }
 }
 
-/// The exception that an operation was refused with, and its minor code.
+/// The exception of a refused operation, and its minor code.
 #[track_caller]
 pub(crate) fn refused<T>(outcome: Result<T, SystemException>) -> (SystemExceptionKind, u32) {
     let e = outcome.map(drop).expect_err("it is refused");

@@ -22,7 +22,7 @@ pub(crate) fn nameless(session: &Session) {
     let wide = root.create_wstring(8).unwrap().unwrap();
     wide.set_bound(7).unwrap();
     assert_eq!((wide.bound().unwrap(), wide.type_().unwrap()), (7, TypeCode::create_wstring(7)));
-    // Without a bound they are primitive.
+    // Strings without a bound are primitive.
     for outcome in [refused(root.create_string(0)), refused(string.set_bound(0)), refused(wide.set_bound(0))]
     {
         assert_eq!(outcome.0, BadParam);
@@ -56,7 +56,7 @@ pub(crate) fn nameless(session: &Session) {
     assert_eq!(e.0, ironorb::SystemExceptionKind::BadOperation, "it is not contained in anything");
 }
 
-/// A client that takes a nameless type for a named one.
+/// A client that uses an anonymous type as a named one.
 trait NameIt {
     fn name_it(&self) -> Result<(), ironorb::SystemException>;
 }
@@ -80,7 +80,7 @@ pub(crate) fn constructed(session: &Session) {
     assert!(same(members[1].type_def.as_ref().unwrap(), &long));
     let expected = [("b", TypeCode::create_string(0)), ("c", TypeCode::of(&TypeDef::Long))];
     assert_eq!(s.type_().unwrap(), TypeCode::create_struct("IDL:Types/S:1.0", "S", &expected).unwrap());
-    // A struct's own types are in it.
+    // The types defined within a struct belong to it.
     let inner = s.create_enum("IDL:Types/S/E:1.0", "E", "1.0", &["X".to_owned()]).unwrap().unwrap();
     assert_eq!(inner.absolute_name().unwrap(), "::Types::S::E");
 
@@ -119,7 +119,7 @@ pub(crate) fn constructed(session: &Session) {
     assert_eq!(refused(wrong).0, BadParam);
     let twice = UnionDef::set_members(&u, &[case("one", label(1), &string), case("two", label(1), &long)]);
     assert_eq!(refused(twice).0, BadParam);
-    // Labels that do not fit the new discriminator keep it from being changed.
+    // Labels that do not fit the new discriminator prevent the change.
     UnionDef::set_members(&u, &[case("one", label(1), &string)]).unwrap();
     u.set_discriminator_type_def(Some(&session.primitive(PrimitiveKind::PkShort))).unwrap();
     assert_eq!(UnionDef::members(&u).unwrap()[0].label, Any::new(&1i16).unwrap());
@@ -160,7 +160,7 @@ pub(crate) fn constants_and_exceptions(session: &Session) {
     assert_eq!(described.type_, tc);
 }
 
-/// A stranger's form of a type becomes the repository's; what the repository does not know, it makes of what it knows.
+/// A client's form of a type becomes the repository's form. An unknown type is made from known parts.
 pub(crate) fn canonical(session: &Session) {
     let root = &session.root;
     let module = session.module("Canon");

@@ -1,6 +1,6 @@
-//! Numbers to choose by, the same from the same seed.
+//! A generator whose numbers follow from its seed.
 
-/// SplitMix64.
+/// SplitMix64, with this state.
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {

@@ -1,7 +1,8 @@
-//! Definitions from IDL: a resolved model becomes records, all in one change.
+//! Loads definitions from IDL: a resolved model becomes records, all in one change.
 //!
-//! What the store has already under the same repository id is brought up to date and keeps its number, so that references
-//! to it and uses of it stay; what an interface, value or struct does not contain any more goes away. Modules only grow.
+//! A definition whose repository id the store has already is updated and keeps its number, so that references
+//! to it and uses of it stay valid. Contents that an interface, value or struct no longer has are removed.
+//! Modules only grow.
 
 mod words;
 
@@ -26,38 +27,38 @@ use words::{
     NULL, basic, digits_of, empty, has_record, is_leaf, is_only_declared, items, version_of, within,
 };
 
-/// What a load has done, in definitions with names.
+/// The effect of a load, in definitions with names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Loaded {
-    /// Were not there before.
+    /// Definitions that are new.
     pub added: usize,
-    /// Were there and have been brought up to date.
+    /// Definitions that existed and have been updated.
     pub updated: usize,
-    /// Were in a definition that does not contain them any more.
+    /// Definitions whose container no longer contains them.
     pub removed: usize,
 }
 
-/// Why a model cannot be loaded. Nothing has been changed then.
+/// The reason why a model cannot be loaded. A failed load has changed nothing.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// The store has something else under the repository id.
+    /// The store has a different definition with this repository id.
     #[error("{id}: the repository has {found} under this id: remove it first")]
     Conflict {
         /// The repository id.
         id: String,
-        /// What it has, and where.
+        /// The existing definition, and its scoped name.
         found: String,
     },
-    /// The container has something else under the name.
+    /// The container has a different definition with this name.
     #[error("{id}: the repository has {found} under this name: remove it first")]
     NameInUse {
         /// The repository id of the definition.
         id: String,
-        /// What it has, and the id of that.
+        /// The existing definition, and its repository id.
         found: String,
     },
-    /// What the new text leaves out is needed by definitions that it does not contain.
+    /// Definitions outside the new text still use a definition that the text leaves out.
     #[error("what was loaded before and is not there any more cannot go: {0}")]
     StillUsed(RepositoryError),
     /// The store refuses a definition.
@@ -65,14 +66,15 @@ pub enum LoadError {
     Refused {
         /// The repository id of the definition.
         id: String,
-        /// Its reason.
+        /// The reason.
         why: RepositoryError,
     },
 }
 
 impl InterfaceRepository {
-    /// Loads what a translation unit defines, included files with it. Of the files that the front end brings along,
-    /// such as `orb.idl`, only what is used.
+    /// Loads the definitions of a translation unit and its included files. From files that the front end has
+    /// built in, such as `orb.idl`, it loads only definitions that are used. Blocks until the change is on
+    /// disk.
     pub fn load(&self, model: &Model) -> Result<Loaded, LoadError> {
         let failed = |why| LoadError::Refused { id: "the repository".to_owned(), why };
         let change = self.change().map_err(failed)?;
@@ -80,7 +82,7 @@ impl InterfaceRepository {
             model,
             change: &change,
             numbers: HashMap::new(),
-            kept: HashMap::new(),
+            current: HashMap::new(),
             displaced: Vec::new(),
             waiting: Vec::new(),
             types: TypeCodes::new(&change, 0),
@@ -97,13 +99,13 @@ struct Load<'l> {
     model: &'l Model,
     change: &'l Change,
     numbers: HashMap<DefId, DefinitionNumber>,
-    /// All that stands or is to stand in what is loaded, with whether it was there before.
-    kept: HashMap<DefinitionNumber, bool>,
-    /// Had a name which now belongs to another, for the definition that displaced it.
+    /// All current contents of the loaded definitions, and whether each existed before.
+    current: HashMap<DefinitionNumber, bool>,
+    /// Definitions whose name now belongs to another definition, with the id of that definition.
     displaced: Vec<(DefinitionNumber, String)>,
-    /// Declared, but not filled yet.
+    /// Declared definitions that are not filled in yet.
     waiting: Vec<DefId>,
-    /// The TypeCodes of what does not change any more.
+    /// The TypeCodes of definitions that do not change any more.
     types: TypeCodes<'l, Change>,
     loaded: Loaded,
 }
@@ -115,11 +117,11 @@ impl Load<'_> {
         }
         let mut constants = Vec::new();
         let mut at = 0;
-        // Filling may declare what the front end brings along.
+        // Filling in a definition may declare definitions of built-in files.
         while let Some(&def) = self.waiting.get(at) {
             at += 1;
             match &self.model.get(def).kind {
-                // Their values need the TypeCodes of what is filled, their types among it.
+                // Constant values need the TypeCodes of filled definitions, including those of their types.
                 DefKind::Constant(constant) => {
                     constants.push(def);
                     if let Type::Named(ty) = constant.ty {
@@ -149,15 +151,15 @@ impl Load<'_> {
         Ok(())
     }
 
-    /// Checks a definition as one that a client makes.
+    /// Checks a definition as if a client had created it.
     fn check(&mut self, def: DefId, repository: &InterfaceRepository) -> Result<(), RepositoryError> {
         let number = self.numbers[&def];
         let record = existing(self.change, number)?;
         check_body(&mut self.types, number, &record, repository.limits())
     }
 
-    /// The front end has seen to what the files say of inheritance; of heirs that the repository had before and the files
-    /// do not mention, it does not know.
+    /// Checks the definitions that inherit from loaded ones. The front end has checked inheritance within the
+    /// files. It does not know derived definitions that only the repository has.
     fn check_heirs(&self, loaded: &[DefId]) -> Result<(), LoadError> {
         let loaded: Vec<_> = loaded.iter().map(|def| self.numbers[def]).collect();
         let failed = |why| LoadError::Refused { id: "what inherits from the definitions".to_owned(), why };
@@ -170,11 +172,12 @@ impl Load<'_> {
         Ok(())
     }
 
-    /// Declares a definition of the files and all that stands in it.
+    /// Declares a definition of the files and all definitions in it.
     fn declare_tree(&mut self, def: DefId) -> Result<(), LoadError> {
         let definition = self.model.get(def);
         let is_standard = self.model.is_standard(def);
-        // Of the modules of the standard a text has what it uses. One may have been opened first by a built-in file.
+        // A module of the standard gets only the definitions that the text uses, even if a built-in file
+        // opened it first.
         if !is_standard && has_record(&definition.kind) {
             self.declare(def)?;
         }
@@ -184,7 +187,7 @@ impl Load<'_> {
         Ok(())
     }
 
-    /// The number of a definition, which is made if need be with nothing in it.
+    /// The number of a definition. Creates an empty one if needed.
     fn declare(&mut self, def: DefId) -> Result<DefinitionNumber, LoadError> {
         if let Some(&number) = self.numbers.get(&def) {
             return Ok(number);
@@ -207,7 +210,7 @@ impl Load<'_> {
         Ok(number)
     }
 
-    /// The number of what the store has under this id, or of a new definition.
+    /// The number of the store's definition with this id, or of a new definition.
     fn place(&mut self, record: &Record) -> Result<DefinitionNumber, LoadError> {
         let refuse = |why: RepositoryError| LoadError::Refused { id: record.id.clone(), why };
         let found = self.change.by_id(&record.id).map_err(|e| refuse(e.into()))?;
@@ -215,7 +218,7 @@ impl Load<'_> {
         let before = existing(self.change, number).map_err(refuse)?;
         let is_here = before.container == record.container && before.name == record.name;
         if before.kind() != record.kind() && is_here && is_leaf(&before.body) && is_leaf(&record.body) {
-            // Nothing refers to either, so one can stand for the other.
+            // Nothing refers to either definition, so the new one can replace the old one.
             destroy_in(self.change, &[number]).map_err(refuse)?;
             self.loaded.removed += 1;
             return self.insert(record);
@@ -225,7 +228,7 @@ impl Load<'_> {
             let found = format!("{}, {name},", noun(&before.body));
             return Err(LoadError::Conflict { id: record.id.clone(), found });
         }
-        self.kept.insert(number, true);
+        self.current.insert(number, true);
         self.loaded.updated += 1;
         Ok(number)
     }
@@ -234,16 +237,17 @@ impl Load<'_> {
         let refuse = |why: RepositoryError| LoadError::Refused { id: record.id.clone(), why };
         let in_use = self.change.by_name(record.container, &record.name);
         if let Some(other) = in_use.map_err(|e| refuse(e.into()))? {
-            // It may be one that the new text leaves out; then it goes when all is declared.
+            // The new text may leave out the other definition. Then it is removed once everything is
+            // declared.
             self.displaced.push((other, record.id.clone()));
         }
         let number = self.change.insert(record).map_err(|e| refuse(e.into()))?;
-        self.kept.insert(number, false);
+        self.current.insert(number, false);
         self.loaded.added += 1;
         Ok(number)
     }
 
-    /// Writes what a declared definition is.
+    /// Fills in a declared definition.
     fn fill(&mut self, def: DefId) -> Result<(), LoadError> {
         let definition = self.model.get(def);
         let number = self.numbers[&def];
@@ -260,7 +264,7 @@ impl Load<'_> {
         replace(self.change, number, &before, &record)
     }
 
-    /// `None` for what is complete when it is declared.
+    /// The body of a definition; `None` if its declaration was complete.
     fn body(&mut self, definition: &Definition, number: DefinitionNumber) -> Result<Option<Body>, LoadError> {
         Ok(Some(match &definition.kind {
             DefKind::Interface(interface) => {
@@ -301,7 +305,7 @@ impl Load<'_> {
                 enumerators: e.enumerators.iter().map(|&name| self.model.get(name).name.clone()).collect(),
             },
             DefKind::Typedef(typedef) => Body::Alias { original: self.ty(definition, &typedef.ty)? },
-            // What they travel as: CORBA's repository has no word for their parts.
+            // The integer that it is marshalled as: CORBA's repository has no kind for its parts.
             DefKind::Bitset(set) => Body::Alias { original: DefinitionNumber::primitive(basic(set.storage)) },
             DefKind::Bitmask(mask) => {
                 Body::Alias { original: DefinitionNumber::primitive(basic(mask.storage)) }
@@ -311,7 +315,7 @@ impl Load<'_> {
                 let ty = self.ty(definition, &digits_of(constant))?;
                 let type_code = self.types.of(ty).map_err(|why| refused(definition, why))?;
                 let value = self.value_of(&type_code, &constant.value).map_err(|e| {
-                    refused(definition, RepositoryError::BadParam(format!("its value cannot be kept: {e}")))
+                    refused(definition, RepositoryError::BadParam(format!("its value cannot be stored: {e}")))
                 })?;
                 Body::Constant { ty, value }
             }
@@ -367,7 +371,7 @@ impl Load<'_> {
         defs.iter().map(|&def| self.declare_used(def)).collect()
     }
 
-    /// What is declared because something refers to it brings along what stands in it.
+    /// Declares a definition because another refers to it, together with the definitions in it.
     fn declare_used(&mut self, def: DefId) -> Result<DefinitionNumber, LoadError> {
         if let Some(&number) = self.numbers.get(&def) {
             return Ok(number);
@@ -423,7 +427,7 @@ impl Load<'_> {
             let ty = self.ty(definition, &case.member.ty)?;
             let one = |is_default, label| Case { name: case.member.name.clone(), is_default, label, ty };
             if case.is_default {
-                // A label beside `default` means nothing more than it; the TypeCodes of generated code lack it, too.
+                // A further label beside `default` adds nothing; the TypeCodes of generated code lack it too.
                 found.push(one(true, 0));
             } else {
                 found.extend(case.labels.iter().map(|label| one(false, self.label(label))));
@@ -434,13 +438,13 @@ impl Load<'_> {
 
     fn label(&self, label: &ConstValue) -> i64 {
         match *label {
-            // Labels above the range are those of `unsigned long long`, as their bits.
+            // Larger labels are those of `unsigned long long`, by their bits.
             ConstValue::Integer(number) => number as i64,
             ConstValue::Char(char) => char.into(),
             ConstValue::WChar(char) => u32::from(char).into(),
             ConstValue::Boolean(yes) => yes.into(),
             ConstValue::Enumerator(def) => self.ordinal(def).into(),
-            // The front end lets no other constant label a union.
+            // The front end allows no other constants as labels.
             _ => 0,
         }
     }
@@ -478,7 +482,7 @@ impl Load<'_> {
         }
     }
 
-    /// The number of a type; types without names are made anew.
+    /// The number of a type. An anonymous type is created anew.
     fn ty(&mut self, definition: &Definition, ty: &Type) -> Result<DefinitionNumber, LoadError> {
         let body = match ty {
             Type::Void => return Ok(DefinitionNumber::primitive(PrimitiveKind::PkVoid)),
@@ -505,7 +509,8 @@ impl Load<'_> {
                 }
                 Body::Array { length: outermost, element }
             }
-            // CORBA's repository has no word for a map; it is what a map travels as, and what its TypeCode says.
+            // CORBA's repository has no kind for a map. It becomes the sequence that it is marshalled as and
+            // that its TypeCode describes.
             Type::Map { key, value, bound } => {
                 let mut member = |name: &str, ty: &Type| {
                     Ok(Member { name: name.to_owned(), ty: self.ty(definition, ty)? })
@@ -522,7 +527,7 @@ impl Load<'_> {
         self.change.insert(&nameless(body)).map_err(|e| refused(definition, e.into()))
     }
 
-    /// Removes what updated definitions contain no more.
+    /// Removes definitions that updated definitions no longer contain.
     fn drop_stale(&mut self, loaded: &[DefId]) -> Result<(), LoadError> {
         let mut stale = Vec::new();
         for &def in loaded {
@@ -532,7 +537,7 @@ impl Load<'_> {
             }
             let contents = self.change.contents(self.numbers[&def]);
             let contents = contents.map_err(|e| refused(definition, e.into()))?;
-            stale.extend(contents.into_iter().filter(|content| !self.kept.contains_key(content)));
+            stale.extend(contents.into_iter().filter(|content| !self.current.contains_key(content)));
         }
         for (other, id) in std::mem::take(&mut self.displaced) {
             if !stale.contains(&other) {
@@ -547,7 +552,7 @@ impl Load<'_> {
     }
 }
 
-/// A type without a name, id or place.
+/// A type without a name, id or container.
 pub(super) fn nameless(body: Body) -> Record {
     Record {
         id: String::new(),

@@ -1,4 +1,4 @@
-//! What the words of IDL are in the repository, one by one.
+//! Maps kinds of IDL definitions to the repository's.
 
 use ironorb::Any;
 use ironorb::ifr::corba::{AttributeMode, OperationMode, PrimitiveKind};
@@ -6,7 +6,7 @@ use ironorb_idl::model::{Basic, ConstValue, Constant, DefId, DefKind, InterfaceK
 
 use crate::ifr::record::{Attribute, Body, DefinitionNumber, Operation, Value};
 
-/// Whether the repository has an object for it.
+/// Whether the repository has an object for this kind of definition.
 pub(super) fn has_record(kind: &DefKind) -> bool {
     !matches!(kind, DefKind::Enumerator { .. } | DefKind::Flag { .. } | DefKind::Annotation(_))
 }
@@ -22,7 +22,8 @@ pub(super) fn items(kind: &DefKind) -> &[DefId] {
     }
 }
 
-/// Declared forward and defined nowhere in the unit: what the store knows of it counts.
+/// Whether a definition is declared and not defined in the translation unit. The store's own definition then
+/// counts.
 pub(super) fn is_only_declared(kind: &DefKind) -> bool {
     match kind {
         DefKind::Interface(interface) => !interface.defined,
@@ -33,7 +34,7 @@ pub(super) fn is_only_declared(kind: &DefKind) -> bool {
     }
 }
 
-/// True for what no other definition can refer to.
+/// Whether no other definition can refer to this kind.
 pub(super) fn is_leaf(body: &Body) -> bool {
     matches!(
         body,
@@ -41,7 +42,7 @@ pub(super) fn is_leaf(body: &Body) -> bool {
     )
 }
 
-/// The type of a constant; of a `fixed` the digits are those of its value.
+/// The type of a constant. A `fixed` type gets the digits and scale of the value.
 pub(super) fn digits_of(constant: &Constant) -> Type {
     let (Type::Fixed { spec: None }, ConstValue::Fixed(text)) = (&constant.ty, &constant.value) else {
         return constant.ty.clone();
@@ -52,7 +53,7 @@ pub(super) fn digits_of(constant: &Constant) -> Type {
     Type::Fixed { spec: Some((digits, i16::try_from(fraction.len()).unwrap_or(i16::MAX))) }
 }
 
-/// A definition of this kind with nothing in it, until it is filled.
+/// An empty definition of this kind, before it is filled in.
 pub(super) fn empty(kind: &DefKind) -> Body {
     match kind {
         DefKind::Module(_) => Body::Module {},
@@ -130,7 +131,7 @@ pub(super) fn version_of(id: &str) -> &str {
     }
 }
 
-/// The repository id of a state member, which IDL gives none.
+/// The repository id of a state member, for which IDL defines none.
 pub(super) fn within(id: &str, name: &str) -> String {
     match id.rsplit_once(':') {
         Some((scope, version)) if id.starts_with("IDL:") => format!("{scope}/{name}:{version}"),
@@ -138,5 +139,5 @@ pub(super) fn within(id: &str, name: &str) -> String {
     }
 }
 
-/// Stands where a type is still to come.
+/// A placeholder for a type that is filled in later.
 pub(super) const NULL: DefinitionNumber = DefinitionNumber::primitive(PrimitiveKind::PkNull);

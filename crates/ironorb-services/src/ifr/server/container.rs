@@ -1,4 +1,4 @@
-//! Container, Repository and ModuleDef: finding and making definitions.
+//! Container, Repository and ModuleDef: finding and creating definitions.
 
 use ironorb::ifr::corba::{
     self, AbstractInterfaceDefRef, ContainedRef, Container, DefinitionKind, ExtInitializer, IdlTypeRef,
@@ -19,7 +19,7 @@ use crate::ifr::types::canonical;
 use crate::ifr::values::label_of;
 
 impl Definition {
-    /// Makes a definition in this one.
+    /// Creates a definition in this container.
     pub(super) fn create<R: TypedRef>(
         &self,
         (id, name, version): (&str, &str, &str),
@@ -47,7 +47,8 @@ impl Definition {
         }))
     }
 
-    /// The types count by their definitions; the TypeCodes beside them are for reading only.
+    /// Members from a client. Their types are given by the definitions; the TypeCodes beside them are only
+    /// for reading.
     pub(super) fn members_of(&self, members: &[StructMember]) -> Result<Vec<Member>, Fault> {
         let member = |member: &StructMember| {
             Ok(Member { name: member.name.clone(), ty: self.shared.number(member.type_def.as_ref())? })
@@ -101,7 +102,8 @@ impl Definition {
         initializers.iter().map(initializer).collect()
     }
 
-    /// A value type, from what it is (custom, abstract, truncatable), what it inherits and supports, and its initializers.
+    /// A value type from its flags (custom, abstract, truncatable), its bases and supported interfaces, and
+    /// its initializers.
     fn new_value(
         &self,
         (is_custom, is_abstract, is_truncatable): (bool, bool, bool),
@@ -126,7 +128,7 @@ impl Definition {
         })
     }
 
-    /// Exceptions by the ids in their descriptions.
+    /// Exceptions, by the ids in their descriptions.
     pub(super) fn described_exceptions(
         &self,
         exceptions: &[corba::ExceptionDescription],
@@ -390,7 +392,8 @@ impl Container for Definition {
 
 impl Repository for Definition {
     fn lookup_id(&self, search_id: &str) -> Result<Option<ContainedRef>, SystemException> {
-        // What all interfaces and values inherit from is not in the repository, whatever is called so (14.5.6.1).
+        // The implicit bases of all interfaces and values are not in the repository, even if a definition has
+        // their id (14.5.6.1).
         if matches!(search_id, "IDL:omg.org/CORBA/Object:1.0" | "IDL:omg.org/CORBA/ValueBase:1.0") {
             return Ok(None);
         }
@@ -441,7 +444,7 @@ impl Repository for Definition {
 
 impl ModuleDef for Definition {}
 
-/// Strings without a bound are basic types.
+/// The bound of a bounded string. Unbounded strings are basic types.
 pub(super) fn bounded(bound: u32) -> Result<u32, Fault> {
     match bound {
         0 => Err(Fault::bad_param("a string without a bound is get_primitive(pk_string)")),

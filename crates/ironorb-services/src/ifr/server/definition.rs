@@ -1,4 +1,4 @@
-//! The servant of all definitions, and what all of them have: IRObject, Contained, IDLType.
+//! The servant of all definitions, and the operations that all of them have: IRObject, Contained, IDLType.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::{Shared, object_id};
 use crate::ifr::queries;
 use crate::ifr::record::{Body, DefinitionNumber, Record};
 
-/// The servant of one definition; it keeps nothing but the definition's number.
+/// The servant of one definition. Its only state is the definition's number.
 pub(super) struct Definition {
     pub(super) shared: Arc<Shared>,
     pub(super) number: DefinitionNumber,
@@ -24,7 +24,7 @@ impl Definition {
         Definition { shared, number }
     }
 
-    /// Answers from the definition's record and what was committed with it.
+    /// Answers from the definition's record, within one view of the store.
     pub(super) fn read<T>(
         &self,
         answer: impl FnOnce(&Seen<'_>, Record) -> Result<T, Fault>,
@@ -36,12 +36,12 @@ impl Definition {
         }))
     }
 
-    /// Answers from what the definition is.
+    /// Answers from the definition's body.
     pub(super) fn body<T>(&self, part: impl FnOnce(&Body) -> Option<T>) -> Result<T, SystemException> {
         self.read(|_, record| part(&record.body).ok_or_else(Fault::other_kind))
     }
 
-    /// The TypeCode of something that the definition refers to.
+    /// The TypeCode of a definition that this one refers to.
     pub(super) fn type_of(
         &self,
         part: impl FnOnce(&Body) -> Option<DefinitionNumber>,
@@ -52,7 +52,7 @@ impl Definition {
         })
     }
 
-    /// A reference to something that the definition refers to.
+    /// A reference to a definition that this one refers to.
     pub(super) fn part<R: TypedRef>(
         &self,
         part: impl FnOnce(&Body) -> Option<DefinitionNumber>,
@@ -63,7 +63,7 @@ impl Definition {
         })
     }
 
-    /// References to all of a list that the definition refers to.
+    /// References to all definitions in a list that this one refers to.
     pub(super) fn parts<R: TypedRef>(
         &self,
         parts: impl FnOnce(&Body) -> Option<Vec<DefinitionNumber>>,
@@ -74,7 +74,8 @@ impl Definition {
         })
     }
 
-    /// Changes the definition; `None` where it is of another kind than the operation is for.
+    /// Changes the definition. `edit` returns `None` if the definition is of another kind than the operation
+    /// is for.
     pub(super) fn edit(&self, edit: impl FnOnce(&mut Record) -> Option<()>) -> Result<(), SystemException> {
         let mut is_of_kind = true;
         let outcome = self.shared.repository.update(self.number, |record| {
@@ -87,7 +88,7 @@ impl Definition {
         self.shared.answer(outcome.map_err(Fault::from))
     }
 
-    /// Changes the definition to refer to a type.
+    /// Changes a type that the definition refers to.
     pub(super) fn edit_type(
         &self,
         ty: Option<&IdlTypeRef>,
@@ -120,7 +121,7 @@ impl IrObject for Definition {
     fn destroy(&self) -> Result<(), SystemException> {
         let gone = self.shared.answer(self.shared.repository.destroy(self.number).map_err(Fault::from))?;
         for number in gone {
-            // Most were never called, and so are not active.
+            // Most definitions were never called, so they are not active.
             let _ = self.shared.definitions.deactivate(&object_id(number));
         }
         Ok(())

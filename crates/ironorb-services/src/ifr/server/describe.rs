@@ -1,4 +1,4 @@
-//! Descriptions: records as the structs of module CORBA, with TypeCodes and repository ids in place of numbers.
+//! Descriptions: records as structs of module CORBA, with TypeCodes and repository ids in place of numbers.
 
 use ironorb::Any;
 use ironorb::ifr::corba::{self, DefinitionKind, OperationDescription};
@@ -13,7 +13,7 @@ use crate::ifr::record::{
 use crate::ifr::store::Lookup as _;
 
 impl Shared {
-    /// The `value` of `describe`: which struct it is depends on the kind.
+    /// The `value` of `describe`, a struct that depends on the kind.
     pub(super) fn describe(
         &self,
         view: &Seen<'_>,
@@ -135,7 +135,7 @@ impl Shared {
         initializers.iter().map(describe).collect()
     }
 
-    /// The operations of an interface or value, inherited ones behind its own.
+    /// The operations of an interface or value: its own first, then inherited ones.
     pub(super) fn operations(
         &self,
         view: &Seen<'_>,
@@ -151,7 +151,7 @@ impl Shared {
     }
 }
 
-/// The attributes of an interface or value, inherited ones behind its own.
+/// The attributes of an interface or value: its own first, then inherited ones.
 pub(super) fn attributes(
     view: &Seen<'_>,
     number: DefinitionNumber,
@@ -182,7 +182,7 @@ pub(super) fn ext_attribute(
     })
 }
 
-/// An attribute as clients of before CORBA 3 know it.
+/// An attribute for clients older than CORBA 3.
 pub(super) fn plain(attribute: corba::ExtAttributeDescription) -> corba::AttributeDescription {
     corba::AttributeDescription {
         name: attribute.name,
@@ -205,7 +205,7 @@ pub(super) fn ids(view: &Seen<'_>, numbers: &[DefinitionNumber]) -> Result<Vec<S
     numbers.iter().map(|&number| Ok(existing(view, number)?.id)).collect()
 }
 
-/// The repository id of what a definition stands in; empty at file scope.
+/// The repository id of a definition's container; empty at file scope.
 pub(super) fn defined_in(view: &Seen<'_>, record: &Record) -> Result<String, Fault> {
     Ok(view.get(record.container)?.map(|container| container.id).unwrap_or_default())
 }

@@ -1,4 +1,5 @@
-//! The one table from the repository's faults to system exceptions; the interfaces have no others.
+//! Maps the repository's errors to system exceptions. This is the only such table: the interfaces raise no
+//! user exceptions.
 
 use ironorb::giop::Misuse;
 use ironorb::giop::minor::OMG_VMCID;
@@ -8,7 +9,7 @@ use ironorb::{CompletionStatus, MinorCode, SystemException, SystemExceptionKind 
 use crate::ifr::RepositoryError;
 use crate::store_error::StoreError;
 
-/// What an operation of a servant can answer instead of a result.
+/// An error of a servant's operation.
 #[derive(Debug)]
 pub(super) enum Fault {
     Repository(RepositoryError),
@@ -20,8 +21,8 @@ impl Fault {
         RepositoryError::BadParam(why.to_owned()).into()
     }
 
-    /// An operation was called on a definition that has become another: only a store that was changed beneath the
-    /// servants can bring it about.
+    /// The error for an operation on a definition that is now of another kind. This happens only if the store
+    /// was changed beneath the servants.
     pub(super) fn other_kind() -> Fault {
         Fault::System(system(Kind::BadOperation, 0, "the definition is of another kind".to_owned()))
     }
@@ -77,14 +78,14 @@ impl From<SystemException> for Fault {
     }
 }
 
-/// The adapter makes references until it is destroyed.
+/// The adapter creates references until it is destroyed.
 impl From<PoaError> for Fault {
     fn from(e: PoaError) -> Self {
         Fault::System(system(Kind::ObjAdapter, 0, e.to_string()))
     }
 }
 
-/// A description that cannot be put into an `any`.
+/// A description cannot be put into an `any`.
 impl From<Misuse> for Fault {
     fn from(e: Misuse) -> Self {
         Fault::System(system(Kind::Internal, 0, e.to_string()))

@@ -1,11 +1,13 @@
-//! The interface repository as objects of an ORB: module CORBA's interfaces of `idl/ir.idl` over
+//! The interface repository as objects of an ORB: the interfaces of `idl/ir.idl` over
 //! [`InterfaceRepository`].
 //!
-//! Nothing here decides what a definition may be; this finds the definition that a request is for, and turns references
-//! into numbers and records into descriptions. All definitions are objects of one servant type, [`Definition`], which has
-//! all interfaces; which of them an object shows is chosen by its record's kind when it is first called.
+//! This module finds the definition that a request is for, and converts references to numbers and records to
+//! descriptions. It does not decide what definitions may be. All definitions are objects of one servant type,
+//! [`Definition`], which implements all interfaces. The kind of the record decides at the first call which of
+//! them an object has.
 //!
-//! Definitions are persistent objects, so references to them outlive a restart at the same endpoint and store.
+//! Definitions are persistent objects: references to them stay valid after a restart at the same endpoint and
+//! store.
 
 mod container;
 mod definition;
@@ -31,7 +33,7 @@ use super::{DefinitionNumber, InterfaceRepository, RepositoryError, StoreError};
 use definition::Definition;
 use fault::Fault;
 
-/// An interface repository that an ORB serves, under the plain key `InterfaceRepository`.
+/// An interface repository that an ORB serves under the object key `InterfaceRepository`.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -45,36 +47,37 @@ use fault::Fault;
 /// # Ok(()) }
 /// ```
 ///
-/// It is served as long as the ORB serves; dropping this changes nothing.
+/// The ORB serves it until it shuts down. Dropping this handle changes nothing.
 #[derive(Clone)]
 pub struct InterfaceRepositoryServer {
     shared: Arc<Shared>,
     root: RepositoryRef,
 }
 
-/// Hears of faults of the store, which clients only see as PERSIST_STORE.
+/// A callback for errors of the store. Clients see such an error only as PERSIST_STORE. Called on the thread
+/// that serves the request.
 pub type StoreFaultReport = Box<dyn Fn(&StoreError) + Send + Sync>;
 
-/// Why an interface repository cannot be started.
+/// The reason why an interface repository cannot be started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// The ORB serves one already, or is being shut down.
+    /// The ORB serves an interface repository already, or is shutting down.
     #[error("the ORB cannot serve definitions: {0}")]
     Adapter(#[from] PoaError),
-    /// The plain key cannot be given to the repository.
+    /// The repository cannot have its object key.
     #[error("the ORB cannot serve definitions: {0}")]
     Key(#[from] SystemException),
 }
 
 impl InterfaceRepositoryServer {
-    /// Serves the definitions at the ORB's endpoints, and makes them the ORB's own initial reference
-    /// `InterfaceRepository`, so that its servants answer `get_interface`.
+    /// Serves the definitions at the ORB's endpoints, and registers the repository as the ORB's own initial
+    /// reference `InterfaceRepository`, so that its servants answer `get_interface`.
     pub fn start(orb: &Orb, repository: InterfaceRepository) -> Result<Self, StartError> {
         Self::start_reporting(orb, repository, Box::new(|_| ()))
     }
 
-    /// [`start`](Self::start) with a report of faults of the store.
+    /// Starts a repository as [`start`](Self::start) does, with a callback for errors of the store.
     pub fn start_reporting(
         orb: &Orb,
         repository: InterfaceRepository,
@@ -84,8 +87,8 @@ impl InterfaceRepositoryServer {
         let definitions =
             root_poa.create_poa(DEFINITIONS_POA, Some(root_poa.manager().clone()), DEFINITIONS_POLICIES)?;
         let shared = Arc::new(Shared { repository, definitions, report });
-        // The adapter keeps the activator after it has been destroyed, so it must not keep the store open. The root's
-        // servant does, until the adapter is destroyed.
+        // The adapter keeps the activator even after it has been destroyed, so the activator must not keep
+        // the store open. The root's servant keeps it open until the adapter is destroyed.
         shared.definitions.set_servant_activator(Arc::new(Activator(Arc::downgrade(&shared))))?;
         let root = Definition::new(shared.clone(), DefinitionNumber::REPOSITORY);
         let root_id = object_id(DefinitionNumber::REPOSITORY);
@@ -99,17 +102,18 @@ impl InterfaceRepositoryServer {
         Ok(InterfaceRepositoryServer { shared, root })
     }
 
-    /// The repository as an object.
+    /// A reference to the repository.
     pub fn root(&self) -> &RepositoryRef {
         &self.root
     }
 
-    /// The repository behind it, for programs that look at definitions without an ORB.
+    /// The repository as plain code, for programs that read definitions without an ORB.
     pub fn repository(&self) -> &InterfaceRepository {
         &self.shared.repository
     }
 
-    /// Where clients find it: `corbaloc::1.2@host:2900/InterfaceRepository`; empty when the ORB does not listen.
+    /// The address for clients: `corbaloc::1.2@host:2900/InterfaceRepository`; empty when the ORB does not
+    /// listen.
     pub fn corbaloc(&self) -> String {
         self.shared.definitions.orb().corbaloc(INTERFACE_REPOSITORY)
     }
@@ -121,7 +125,7 @@ impl fmt::Debug for InterfaceRepositoryServer {
     }
 }
 
-/// What all servants of one repository have in common.
+/// The state that all servants of one repository share.
 struct Shared {
     repository: InterfaceRepository,
     definitions: Poa,
@@ -129,13 +133,14 @@ struct Shared {
 }
 
 impl Shared {
-    /// A reference to a definition, which carries the interface that all ORBs know for its kind.
+    /// A reference to a definition. Its type id is the interface that all ORBs know for the kind.
     fn reference<R: TypedRef>(&self, number: DefinitionNumber, kind: DefinitionKind) -> Result<R, Fault> {
         let object = self.definitions.create_reference_with_id(object_id(number), repository_id(kind))?;
         Ok(object.narrow_unchecked())
     }
 
-    /// The definition of this repository that a reference stands for; nil and others' are BAD_PARAM.
+    /// The number of the definition that a reference leads to. A nil reference, or one of another repository,
+    /// is BAD_PARAM.
     fn number(&self, reference: Option<&impl TypedRef>) -> Result<DefinitionNumber, Fault> {
         let reference = reference.ok_or_else(|| Fault::bad_param("a definition is missing: nil"))?;
         let id = self.definitions.reference_to_id(reference.object()).ok();
@@ -147,7 +152,7 @@ impl Shared {
         references.iter().map(|reference| self.number(reference.as_ref())).collect()
     }
 
-    /// Answers an operation; the operator is told of what clients cannot be told.
+    /// Converts the outcome of an operation, and reports errors of the store to the operator.
     fn answer<T>(&self, outcome: Result<T, Fault>) -> Result<T, SystemException> {
         if let Err(Fault::Repository(RepositoryError::Store(fault))) = &outcome {
             (self.report)(fault);
@@ -156,7 +161,7 @@ impl Shared {
     }
 }
 
-/// Makes servants for definitions of the store when they are first called.
+/// Creates servants for definitions of the store when they are first called.
 struct Activator(Weak<Shared>);
 
 impl ServantActivator for Activator {
@@ -172,7 +177,7 @@ impl ServantActivator for Activator {
 
 macro_rules! kinds {
     ($($kind:ident => $shown:ident as $served:ident,)*) => {
-        /// The interface that references to definitions of a kind carry.
+        /// The type id of references to definitions of a kind.
         fn repository_id(kind: DefinitionKind) -> &'static str {
             match kind {
                 $(DefinitionKind::$kind => corba::$shown::REPOSITORY_ID,)*
@@ -180,7 +185,7 @@ macro_rules! kinds {
             }
         }
 
-        /// The interface that definitions of a kind have.
+        /// The servant for definitions of a kind, with the kind's interface.
         fn skeleton(definition: Definition, kind: DefinitionKind) -> Option<Arc<dyn Servant>> {
             let definition = Arc::new(definition);
             Some(match kind {
@@ -191,8 +196,8 @@ macro_rules! kinds {
     };
 }
 
-// Clients of before CORBA 3 know the first of each pair, and need not ask whether the object has it; clients that know the
-// second narrow to it.
+// The first interface of each pair is the one of CORBA 2. Older clients know it and need not ask whether the
+// object has it. Newer clients narrow to the second one.
 kinds! {
     DkRepository => RepositoryRef as RepositoryRef,
     DkModule => ModuleDefRef as ModuleDefRef,
@@ -219,7 +224,7 @@ kinds! {
     DkValueBox => ValueBoxDefRef as ValueBoxDefRef,
 }
 
-/// The number in decimal digits, so that people can read it in an object key.
+/// The object id of a definition: its number in decimal digits, which is readable in an object key.
 fn object_id(number: DefinitionNumber) -> ObjectId {
     ObjectId::from(number.number().to_string().as_str())
 }
@@ -231,7 +236,7 @@ fn number_of(id: &ObjectId) -> Option<DefinitionNumber> {
     (number.to_string() == text).then_some(DefinitionNumber::from_number(number))
 }
 
-/// Part of the object keys of definitions: another name would make all references to them useless.
+/// Part of the object keys of definitions. A change of this name would invalidate all references to them.
 const DEFINITIONS_POA: &str = "InterfaceRepository";
 
 const DEFINITIONS_POLICIES: PoaPolicies = PoaPolicies {

@@ -1,4 +1,5 @@
-//! What one answer sees of the repository: all that was committed when it began, each TypeCode worked out once.
+//! The view of the repository for one answer: everything committed when it began, with each TypeCode computed
+//! once.
 
 use std::cell::RefCell;
 
@@ -10,7 +11,7 @@ use crate::ifr::store::{Lookup, View};
 use crate::ifr::types::{ANSWER_VISITS_MAX, TypeCodes};
 use crate::store_error::StoreError;
 
-/// A view of the store that remembers the TypeCodes which it was asked for.
+/// A view of the store with a cache of TypeCodes.
 pub(super) struct Seen<'v> {
     view: &'v View,
     types: RefCell<TypeCodes<'v, View>>,

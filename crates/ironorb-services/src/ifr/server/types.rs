@@ -13,7 +13,7 @@ use super::fault::Fault;
 use crate::ifr::record::Body;
 use crate::ifr::values::label_any;
 
-/// The part of one kind of body, if it is of this kind.
+/// Reads a field of one kind of body, if the body is of this kind.
 macro_rules! part {
     ($variant:ident { $field:ident }) => {
         |body| match body {
@@ -23,7 +23,7 @@ macro_rules! part {
     };
 }
 
-/// The place of the part of one kind of body.
+/// Borrows a field of one kind of body for changes.
 macro_rules! place {
     ($variant:ident { $field:ident }) => {
         |body| match body {
@@ -33,7 +33,7 @@ macro_rules! place {
     };
 }
 
-/// Writes the part of one kind of body.
+/// Sets a field of one kind of body.
 macro_rules! set {
     ($self:ident, $variant:ident { $field:ident } = $value:expr) => {{
         let value = $value;

@@ -32,7 +32,7 @@ impl Definition {
 }
 
 impl Shared {
-    /// The state members of a value and of its bases, those of the bases first, as they travel.
+    /// The state members of a value in marshalling order: those of the bases first.
     fn state(&self, view: &Seen<'_>, number: DefinitionNumber) -> Result<corba::ValueMemberSeq, Fault> {
         let mut lineage = vec![number];
         for (base, _) in queries::ancestors(view, number)? {
@@ -279,7 +279,7 @@ fn member_type(body: &Body) -> Option<DefinitionNumber> {
     }
 }
 
-/// What clients of before CORBA 3 know of initializers.
+/// Initializers for clients older than CORBA 3.
 fn without_exceptions(initializers: corba::ExtInitializerSeq) -> corba::InitializerSeq {
     initializers
         .into_iter()

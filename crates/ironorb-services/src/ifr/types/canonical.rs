@@ -1,4 +1,4 @@
-//! `get_canonical_typecode`: a stranger's form of a type becomes the repository's.
+//! `get_canonical_typecode`: converts a client's form of a type to the repository's form.
 
 use ironorb::giop::typecode::{BadType, UnionCase, ValueMember};
 use ironorb::{TcKind, TypeCode};
@@ -9,8 +9,8 @@ use crate::ifr::queries::existing;
 use crate::ifr::record::Body;
 use crate::ifr::store::Lookup;
 
-/// What the repository knows is as the repository has it. What it does not know, or what has no id, is made anew of
-/// its parts, each as the repository has it.
+/// The repository's form of a type. A type that the repository does not know, or that has no id, is made anew
+/// from its parts in the repository's form.
 pub(in crate::ifr) fn canonical(lookup: &impl Lookup, tc: &TypeCode) -> Result<TypeCode, RepositoryError> {
     let known = TypeCodes::new(lookup, ANSWER_VISITS_MAX);
     Canonical { known, path: Vec::new(), visits_left: super::TYPE_VISITS_MAX }.of(tc)
@@ -18,7 +18,7 @@ pub(in crate::ifr) fn canonical(lookup: &impl Lookup, tc: &TypeCode) -> Result<T
 
 struct Canonical<'l, L> {
     known: TypeCodes<'l, L>,
-    /// The ids of the unknown types that are being made anew, outermost first.
+    /// The ids of the unknown types in progress, outermost first.
     path: Vec<String>,
     visits_left: usize,
 }
@@ -42,7 +42,7 @@ impl<L: Lookup> Canonical<'_, L> {
         if self.path.len() >= super::DEPTH_MAX {
             return Err(BadType::TooDeep.into());
         }
-        // Those without an id count for depth only.
+        // Types without an id count for the depth only.
         self.path.push(id.to_owned());
         let made = self.anew(id, tc);
         self.path.pop();
@@ -109,7 +109,7 @@ fn length(tc: &TypeCode) -> Result<u32, RepositoryError> {
     tc.length().map_err(not_its_own)
 }
 
-/// A TypeCode was asked for a part that its kind does not have, or has not so many of.
+/// The error for a TypeCode that lacks a part which its kind or count requires.
 fn not_its_own(e: impl std::fmt::Display) -> RepositoryError {
     crate::ifr::error::bad_param(format!("the TypeCode contradicts itself: {e}"))
 }

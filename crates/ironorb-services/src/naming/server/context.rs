@@ -21,7 +21,7 @@ use super::iterator::{ListingIterator, to_cos};
 use super::{Shared, checked_name, references};
 use crate::naming::{Bound, ContextId, ContextRef, NamingError, Reference, Step};
 
-/// The servant of one context; it keeps nothing but the context's number.
+/// The servant of one context. Its only state is the context's number.
 pub(super) struct Context {
     shared: Arc<Shared>,
     id: ContextId,
@@ -32,7 +32,8 @@ impl Context {
         Context { shared, id }
     }
 
-    /// What the service answered; where a name leads into another naming service, `go_on` makes the same call there.
+    /// Finishes an operation of the service. If the name leads into another naming service, `go_on` makes the
+    /// call there.
     fn finish<T, E>(
         &self,
         outcome: Result<Step<T>, NamingError>,
@@ -81,7 +82,7 @@ impl Context {
     }
 }
 
-/// What a name was resolved to, and by whom.
+/// The target of a name, and the service that resolved it.
 enum Answer {
     Here(Bound),
     There(Option<ObjectRef>),
@@ -150,7 +151,8 @@ impl NamingContext for Context {
 
     fn destroy(&self) -> Result<(), nc::DestroyError> {
         self.shared.noted(self.shared.service.destroy(self.id)).map_err(|e| self.fault(e))?;
-        // Two clients that destroy it at a time both come here; only one finds it active.
+        // Two clients may destroy the context at one time. Both come here, and only one finds the object
+        // active.
         let _ = self.shared.contexts.deactivate(&references::context_object_id(self.id));
         Ok(())
     }
@@ -159,7 +161,7 @@ impl NamingContext for Context {
         let listing =
             self.shared.noted(self.shared.service.list(self.id, how_many)).map_err(system_exception)?;
         if let Some(evicted) = listing.evicted {
-            // Its client may be destroying it just now.
+            // A client may be destroying the iterator at this moment.
             let _ = self.shared.iterators.deactivate(&references::iterator_object_id(evicted));
         }
         let iterator = match listing.iterator {
@@ -188,7 +190,7 @@ impl NamingContextExt for Context {
     }
 }
 
-/// Makes servants for contexts of the store when they are first called.
+/// Creates servants for contexts of the store when they are first called.
 pub(super) struct Activator(Weak<Shared>);
 
 impl Activator {
@@ -218,8 +220,9 @@ fn required<T>(reference: Option<&T>) -> Result<&T, Fault> {
     reference.ok_or_else(|| Fault::bad_param("nil cannot be bound: it leads nowhere"))
 }
 
-/// CannotProceed is for this: the client may be able to reach the other naming service itself. What may have been
-/// done there must not be done again, so such a fault stays what it is.
+/// Maps an unreachable context to CannotProceed: the client may be able to reach the other naming service
+/// itself. An operation that may have been carried out there must not be repeated, so its exception stays
+/// unchanged.
 fn unreachable_context(fault: Fault, cxt: NamingContextRef, rest_of_name: cos::Name) -> Fault {
     match fault {
         Fault::System(e) if e.completed == CompletionStatus::No && is_unreachable(e.kind) => {

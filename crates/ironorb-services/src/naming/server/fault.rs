@@ -1,4 +1,4 @@
-//! Every exception that an operation of CosNaming raises, and the one table from the service's faults to them.
+//! The exceptions of CosNaming's operations, and the one table from the service's errors to them.
 
 use ironorb::naming::cos_naming::naming_context::{
     self as nc, BindContextError, BindError, BindNewContextError, CannotProceed, DestroyError, NotFound,
@@ -14,7 +14,7 @@ use ironorb::{CompletionStatus, MinorCode, SystemException, SystemExceptionKind}
 use super::Shared;
 use crate::naming::{NamingError, NotFoundReason};
 
-/// All exceptions of CosNaming; each operation's error has some of them.
+/// All exceptions of CosNaming. Each operation has some of them.
 #[derive(Debug)]
 pub(super) enum Fault {
     NotFound(NotFound),
@@ -31,12 +31,12 @@ impl Fault {
         system(SystemExceptionKind::BadParam, why.to_owned())
     }
 
-    /// A reference in the store cannot be read, which its page's checksum should have shown.
+    /// A reference in the store cannot be read. The checksum of its page should have prevented this.
     pub(super) fn damaged_reference() -> Fault {
         system(SystemExceptionKind::PersistStore, "the stored reference is damaged: bind it again".to_owned())
     }
 
-    /// The fault of an operation of the service, with what the store cannot know added.
+    /// Converts an error of the service, and adds the references that the store does not have.
     pub(super) fn of(shared: &Shared, error: NamingError) -> Fault {
         match error {
             NamingError::NotFound { why, rest_of_name } => {
@@ -58,7 +58,7 @@ impl Fault {
     }
 }
 
-/// What has no exception of its own in CosNaming.
+/// Converts errors that have no user exception in CosNaming.
 pub(super) fn system_exception(error: NamingError) -> SystemException {
     let detail = error.to_string();
     let (kind, minor) = match error {
@@ -69,7 +69,7 @@ pub(super) fn system_exception(error: NamingError) -> SystemException {
         NamingError::RootContext => (SystemExceptionKind::NoPermission, MinorCode::NONE),
         NamingError::Limit { .. } => (SystemExceptionKind::ImpLimit, MinorCode::NONE),
         NamingError::Store(_) => (SystemExceptionKind::PersistStore, MinorCode::NONE),
-        // The others have user exceptions, and come here only from operations that cannot raise them.
+        // All other errors have user exceptions. They come here only from operations that cannot raise these.
         _ => (SystemExceptionKind::Internal, MinorCode::NONE),
     };
     SystemException::new(kind, minor, CompletionStatus::No).with_detail(detail)
@@ -103,7 +103,7 @@ impl From<InvalidName> for Fault {
     }
 }
 
-/// The adapter makes references until it is destroyed.
+/// The adapter creates references until it is destroyed.
 impl From<PoaError> for Fault {
     fn from(e: PoaError) -> Self {
         system(SystemExceptionKind::ObjAdapter, e.to_string())
@@ -114,13 +114,14 @@ impl From<Fault> for SystemException {
     fn from(fault: Fault) -> Self {
         match fault {
             Fault::System(e) => e,
-            // Operations without user exceptions get no such fault from the service.
+            // The service returns no such error for operations without user exceptions.
             _ => SystemException::new(SystemExceptionKind::Internal, MinorCode::NONE, CompletionStatus::No),
         }
     }
 }
 
-/// An operation's error and [`Fault`] hold the same exceptions: those of a foreign context pass through unchanged.
+/// Converts between [`Fault`] and an operation's error, both ways: exceptions of a foreign context pass
+/// through unchanged.
 macro_rules! raises {
     ($($error:ident { $($exception:ident)* })*) => {$(
         impl From<$error> for Fault {

@@ -39,7 +39,7 @@ impl BindingIterator for ListingIterator {
 
     fn destroy(&self) -> Result<(), SystemException> {
         self.shared.service.destroy_iterator(self.id).map_err(system_exception)?;
-        // It may have been given up just now to make room for another.
+        // The iterator may just have been reclaimed to make room for another.
         let _ = self.shared.iterators.deactivate(&references::iterator_object_id(self.id));
         Ok(())
     }

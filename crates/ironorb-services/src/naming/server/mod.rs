@@ -1,11 +1,12 @@
 //! The naming service as objects of an ORB: CosNaming on the wire, over [`NamingService`].
 //!
-//! Nothing here decides what CosNaming permits; this finds the context that a request is for, turns references into
-//! bytes and faults into exceptions, and goes on at contexts of other naming services. The calling thread of the ORB
-//! does the work of the store.
+//! This module finds the context that a request is for, converts references to bytes and errors to
+//! exceptions, and continues at contexts of other naming services. It does not decide what CosNaming permits.
+//! The ORB's thread that serves the request does the work of the store.
 //!
-//! Contexts are persistent objects, so references to them outlive a restart at the same endpoint and store. An adapter
-//! makes their servants when they are first called. Binding iterators end with the process.
+//! Contexts are persistent objects: references to them stay valid after a restart at the same endpoint and
+//! store. An adapter creates their servants when they are first called. Binding iterators end with the
+//! process.
 
 mod context;
 mod fault;
@@ -23,7 +24,7 @@ use ironorb::{Orb, Poa, PoaPolicies, SystemException, TypedRef, servant};
 use super::{ContextId, NamingError, NamingService, StoreError};
 use context::{Activator, Context};
 
-/// A naming service that an ORB serves, under the plain key `NameService`.
+/// A naming service that an ORB serves under the object key `NameService`.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -36,37 +37,40 @@ use context::{Activator, Context};
 /// # Ok(()) }
 /// ```
 ///
-/// The service lives as long as the ORB serves; dropping this changes nothing. A server with clients of an earlier run
-/// builds its ORB with [`hold_requests`](ironorb::OrbBuilder::hold_requests) and activates the root adapter's manager
-/// when this has started, so that none of them is told that its context is gone.
+/// The ORB serves it until it shuts down. Dropping this handle changes nothing. A server with clients of an
+/// earlier run builds its ORB with [`hold_requests`](ironorb::OrbBuilder::hold_requests), and activates the
+/// root adapter's manager after the naming service has started. Clients then do not get OBJECT_NOT_EXIST for
+/// their contexts during the start.
 #[derive(Clone)]
 pub struct NamingServer {
     shared: Arc<Shared>,
     root: NamingContextExtRef,
 }
 
-/// Hears of faults of the store, which clients only see as PERSIST_STORE: `store stopped` is news for an operator.
+/// A callback for errors of the store. Clients see such an error only as PERSIST_STORE. Called on the thread
+/// that serves the request.
 pub type StoreFaultReport = Box<dyn Fn(&StoreError) + Send + Sync>;
 
-/// Why a naming service cannot be started.
+/// The reason why a naming service cannot be started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// The ORB serves one already, or is being shut down.
+    /// The ORB serves a naming service already, or is shutting down.
     #[error("the ORB cannot serve names: {0}")]
     Adapter(#[from] PoaError),
-    /// The plain key cannot be given to the root context.
+    /// The root context cannot have its object key.
     #[error("the ORB cannot serve names: {0}")]
     Key(#[from] SystemException),
 }
 
 impl NamingServer {
-    /// Serves the names at the ORB's endpoints, and makes them the ORB's own initial reference `NameService`.
+    /// Serves the names at the ORB's endpoints, and registers the root context as the ORB's own initial
+    /// reference `NameService`.
     pub fn start(orb: &Orb, service: NamingService) -> Result<NamingServer, StartError> {
         NamingServer::start_reporting(orb, service, Box::new(|_| ()))
     }
 
-    /// [`start`](Self::start) with a report of faults of the store.
+    /// Starts a naming service as [`start`](Self::start) does, with a callback for errors of the store.
     pub fn start_reporting(
         orb: &Orb,
         service: NamingService,
@@ -77,8 +81,8 @@ impl NamingServer {
         let contexts = root_poa.create_poa(CONTEXTS_POA, Some(manager.clone()), CONTEXTS_POLICIES)?;
         let iterators = root_poa.create_poa(ITERATORS_POA, Some(manager.clone()), ITERATORS_POLICIES)?;
         let shared = Arc::new(Shared { service, contexts, iterators, report });
-        // The adapter keeps the activator after it has been destroyed, so it must not keep the store open. The root
-        // context's servant does, until the adapter is destroyed.
+        // The adapter keeps the activator even after it has been destroyed, so the activator must not keep
+        // the store open. The root context's servant keeps it open until the adapter is destroyed.
         shared.contexts.set_servant_activator(Arc::new(Activator::new(&shared)))?;
         let root = Context::new(shared.clone(), ContextId::ROOT);
         let root_id = references::context_object_id(ContextId::ROOT);
@@ -92,22 +96,23 @@ impl NamingServer {
         Ok(NamingServer { shared, root })
     }
 
-    /// The root context.
+    /// A reference to the root context.
     pub fn root(&self) -> &NamingContextExtRef {
         &self.root
     }
 
-    /// The root context, by stringified names.
+    /// The root context as a client for stringified names.
     pub fn naming(&self) -> Naming {
         Naming::of(self.root.object().narrow_unchecked())
     }
 
-    /// The service behind it, for programs that look at names without an ORB.
+    /// The service as plain code, for programs that use names without an ORB.
     pub fn service(&self) -> &NamingService {
         &self.shared.service
     }
 
-    /// Where clients find the root context: `corbaloc::1.2@host/NameService`; empty when the ORB does not listen.
+    /// The address of the root context for clients: `corbaloc::1.2@host/NameService`; empty when the ORB does
+    /// not listen.
     pub fn corbaloc(&self) -> String {
         self.shared.contexts.orb().corbaloc(NAME_SERVICE)
     }
@@ -119,7 +124,7 @@ impl fmt::Debug for NamingServer {
     }
 }
 
-/// What all servants of one service have in common.
+/// The state that all servants of one service share.
 struct Shared {
     service: NamingService,
     contexts: Poa,
@@ -134,7 +139,7 @@ impl Shared {
         Ok(object.narrow_unchecked())
     }
 
-    /// Tells the operator of what clients cannot be told.
+    /// Reports errors of the store to the operator.
     fn noted<T>(&self, outcome: Result<T, NamingError>) -> Result<T, NamingError> {
         if let Err(NamingError::Store(fault)) = &outcome {
             (self.report)(fault);
@@ -143,7 +148,7 @@ impl Shared {
     }
 }
 
-/// What CosNaming calls a name, checked.
+/// A name of CosNaming, checked.
 fn checked_name(
     components: &[ironorb::naming::cos_naming::NameComponent],
 ) -> Result<Name, ironorb::naming::InvalidName> {
@@ -151,7 +156,7 @@ fn checked_name(
 }
 
 const NAME_SERVICE: &str = "NameService";
-/// Part of the object keys of contexts: another name would make all references to them useless.
+/// Part of the object keys of contexts. A change of this name would invalidate all references to them.
 const CONTEXTS_POA: &str = "NamingContexts";
 const ITERATORS_POA: &str = "NamingIterators";
 

@@ -1,9 +1,9 @@
-//! References as the store keeps them, and contexts as object ids.
+//! The stored form of references, and the object ids of contexts.
 //!
-//! A stored reference is the CDR encapsulation of its IOR, the same bytes that the digits of an `IOR:` text stand for:
-//! one octet for the byte order, then the type id and the profiles. So a store can be moved to a machine of another
-//! byte order, and profiles and components that this ORB does not know come back as they were. A context of this
-//! service is stored as its number only, so that it may move to another address.
+//! A stored reference is the CDR encapsulation of its IOR, the bytes that the digits of an `IOR:` text stand
+//! for: one octet for the byte order, then the type id and the profiles. A store can therefore be moved to a
+//! machine of another byte order, and profiles and components that this ORB does not know are preserved. A
+//! context of this service is stored as its number only, so that the service may move to another address.
 
 use ironorb::giop::{ByteOrder, CharSet, Encoding, Ior, Reader, Writer};
 use ironorb::naming::cos_naming::NamingContextRef;
@@ -15,7 +15,7 @@ use super::fault::Fault;
 use crate::naming::{ContextId, ContextRef, IteratorId, Reference};
 
 impl Shared {
-    /// One of ours by its number, any other by its bytes.
+    /// A context of this service by its number, any other by the bytes of its reference.
     pub(super) fn context_to_store(&self, context: &NamingContextRef) -> Result<ContextRef, Fault> {
         match self.contexts.reference_to_id(context.object()) {
             Ok(id) => match context_of(&id) {
@@ -43,7 +43,7 @@ pub(super) fn to_store(object: &ObjectRef) -> Result<Reference, Fault> {
     Ok(Reference::new(bytes))
 }
 
-/// The number in decimal digits, so that people can read it in an object key.
+/// The object id of a context: its number in decimal digits, which is readable in an object key.
 pub(super) fn context_object_id(context: ContextId) -> ObjectId {
     ObjectId::from(context.number().to_string().as_str())
 }
@@ -57,7 +57,7 @@ pub(super) fn iterator_object_id(iterator: IteratorId) -> ObjectId {
     ObjectId::from(iterator.number().to_string().as_str())
 }
 
-/// Only the one way of writing it, so that a context is one object.
+/// The number in an object id. Only its canonical form is accepted, so that a context is one object.
 fn number(id: &ObjectId) -> Option<u64> {
     let text = std::str::from_utf8(id.as_bytes()).ok()?;
     let number: u64 = text.parse().ok()?;
