@@ -1,4 +1,4 @@
-//! Generates the stubs as any user would, and notes which compiler the counts are of.
+//! Generates the stubs as any user would, and records the compiler for which the counts hold.
 
 use std::process::Command;
 

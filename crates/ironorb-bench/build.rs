@@ -1,5 +1,5 @@
-//! Generates the stubs as any user would, what is marshalled in two ways once for each, and notes which compiler builds
-//! the benchmark.
+//! Generates the stubs as any user would, twice for types that are marshalled in two ways, and records which
+//! compiler builds the benchmark.
 
 use std::path::Path;
 use std::process::Command;
@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     {
         let config = Config::new().marshal(marshalling).out_dir(Path::new(&out).join(folder));
         config.compile(["idl/marshal.idl"])?;
-        // Only for the programs whose sizes are compared: it is large.
+        // Only for the programs whose sizes are compared, because it is large.
         if std::env::var_os("CARGO_FEATURE_SIZES").is_some() {
             config.compile(["../../idl/ir.idl"])?;
         }

@@ -1,11 +1,12 @@
-//! What callgrind counts between the markers of each side's thread.
+//! Reads callgrind's counts between the markers of each side's thread.
 //!
-//! A thread's counts are set to zero when it enters the first marker and written to a file when it enters the second, so
-//! neither the start of the process nor threads that wake now and then are in them.
+//! Callgrind sets a thread's counts to zero when the thread enters the first marker, and writes them to a
+//! file when it enters the second. The counts thus contain neither the start of the process nor threads that
+//! wake now and then.
 
 use crate::table::Side;
 
-/// Markers are the functions of these names in [`scenario`](crate::scenario).
+/// Callgrind's options. The markers are the functions of these names in [`scenario`](crate::scenario).
 pub(crate) const OPTIONS: [&str; 7] = [
     "--tool=callgrind",
     "--separate-threads=yes",
@@ -16,22 +17,23 @@ pub(crate) const OPTIONS: [&str; 7] = [
     "--quiet",
 ];
 
-/// Both sides' counts of one scenario, a call.
+/// The counts per call of both sides of one scenario.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Counts {
     pub(crate) client: Side,
-    /// Of calls that pass a wire.
+    /// The server's counts; `None` for calls without a wire.
     pub(crate) server: Option<Side>,
 }
 
 impl Counts {
-    /// From all files of one run.
+    /// Reads the counts from all files of one run.
     pub(crate) fn of(dumps: &[String], calls: usize, has_server: bool) -> Result<Counts, String> {
         let side = |marker: &str| {
             let is_it = |dump: &&String| {
                 dump.lines().any(|line| line.starts_with("desc: Trigger:") && line.contains(marker))
             };
-            let dump = dumps.iter().find(is_it).ok_or_else(|| format!("callgrind saw nobody at {marker}"))?;
+            let dump =
+                dumps.iter().find(is_it).ok_or_else(|| format!("callgrind saw no thread at {marker}"))?;
             let instructions =
                 total(dump).ok_or_else(|| "callgrind's file has no totals that are understood".to_owned())?;
             let calls = calls as f64;
@@ -45,16 +47,17 @@ impl Counts {
     }
 }
 
-/// Instructions of a file: `totals: 123456`, before that `summary: 123456`.
+/// Instructions in a file: `totals: 123456`, and before that `summary: 123456`.
 fn total(dump: &str) -> Option<u64> {
     let of = |name: &str| dump.lines().rev().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
     of("totals:").or_else(|| of("summary:"))
 }
 
-/// What takes memory from the heap, as the C library calls it.
+/// Functions that allocate memory, as the C library names them.
 const ALLOCATORS: [&str; 6] = ["malloc", "calloc", "realloc", "aligned_alloc", "posix_memalign", "memalign"];
 
-/// Calls of these. A call is `cfn=(ID) NAME`, or `cfn=(ID)` where the name has been told before, and then `calls=COUNT …`.
+/// The number of calls of these functions. A call is `cfn=(ID) NAME`, or `cfn=(ID)` for a name that occurred
+/// before, followed by `calls=COUNT …`.
 fn heap_calls(dump: &str) -> u64 {
     let mut known: Vec<&str> = Vec::new();
     let mut is_allocator = false;
@@ -64,7 +67,7 @@ fn heap_calls(dump: &str) -> u64 {
         let function = ["cfn=", "fn="].iter().find_map(|kind| Some((*kind, line.strip_prefix(kind)?)));
         if let Some((kind, function)) = function {
             let (id, name) = function.split_once(' ').unwrap_or((function, ""));
-            // `malloc'2` is the same function deeper in a recursion.
+            // `malloc'2` is `malloc` at a deeper level of a recursion.
             let name = name.split('\'').next().unwrap_or_default();
             if ALLOCATORS.contains(&name) {
                 known.push(id);
@@ -98,7 +101,7 @@ mod tests {
     fn counts_are_those_between_the_markers_a_call() {
         let dumps = ["desc: Trigger: Program termination\ntotals: 5\n".to_owned(), DUMP.to_owned()];
         let counts = Counts::of(&dumps, 10, false).unwrap();
-        // An allocator that calls another is one call.
+        // An allocator that calls another one counts as one call.
         assert_eq!(counts.client, Side { instructions: 1200.0, heap_calls: 0.5 });
         assert_eq!(counts.server, None);
         assert!(Counts::of(&dumps, 10, true).unwrap_err().contains("server_ends"));

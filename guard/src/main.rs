@@ -1,8 +1,8 @@
-//! Guards what a call costs: instructions and heap calls of fixed scenarios, counted by callgrind in the steady state and
-//! compared with the committed table `counts.txt`.
+//! Guards the cost of calls: instructions and heap calls of fixed scenarios. Callgrind counts them in the
+//! steady state, and this program compares them with the committed table `counts.txt`.
 //!
-//! `guard check FILE` compares, `guard update FILE` writes the table anew; `cargo xtask counts` runs either in a release
-//! build. Nothing here looks at a clock: counts do not depend on what else the machine does.
+//! `guard check FILE` compares, `guard update FILE` rewrites the table; `cargo xtask counts` runs either in a
+//! release build. No clock is involved: counts do not depend on the load of the machine.
 
 mod callgrind;
 mod scenario;
@@ -47,7 +47,7 @@ fn update(file: &Path) -> Result<(), String> {
     std::fs::write(file, counted.to_string()).map_err(|e| format!("{}: {e}", file.display()))
 }
 
-/// What a run of this program under callgrind does.
+/// Runs a scenario. This program starts itself under callgrind for it.
 fn run(name: &str) -> Result<(), String> {
     let scenario = Scenario::ALL.into_iter().find(|scenario| scenario.name() == name);
     scenario.ok_or_else(|| format!("there is no scenario {name:?}"))?.run()
@@ -72,7 +72,7 @@ fn counts_of(scenario: Scenario) -> Result<Counts, String> {
         .arg(format!("--callgrind-out-file={}", folder.0.join("counts").display()))
         .arg(this)
         .args(["scenario", scenario.name()])
-        // What is measured is the ORB as it comes.
+        // Measures the ORB with default settings.
         .env_clear()
         .stdin(Stdio::null())
         .output()
@@ -95,7 +95,7 @@ fn counts_of(scenario: Scenario) -> Result<Counts, String> {
 const COMPILER: &str = env!("IRONORB_GUARD_RUSTC");
 const PROFILE: &str = env!("IRONORB_GUARD_PROFILE");
 
-/// A folder for what callgrind writes, gone afterwards.
+/// A folder for callgrind's files, removed when dropped.
 struct Scratch(PathBuf);
 
 impl Scratch {

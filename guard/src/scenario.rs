@@ -1,6 +1,6 @@
-//! What is counted: two ORBs in this process, over TCP, each side on a thread of its own.
+//! The scenarios: two ORBs in this process, over TCP, each on a thread of its own.
 //!
-//! Everything that decides by a clock is off or out of the way, so that the same code makes the same counts.
+//! Everything that depends on a clock is off or avoided, so that equal code gives equal counts.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -20,35 +20,36 @@ use idl::guard::{BinStruct, Counted, CountedRef};
 /// A kind of call that is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scenario {
-    /// Without parameters.
+    /// A call without parameters.
     Void,
-    /// A long there and back.
+    /// A long in both directions.
     Long,
-    /// 1 KiB of octets there and back.
+    /// 1 KiB of octets in both directions.
     Octets,
     /// 64 structs of five members.
     Structs,
-    /// 2,000 of them: borrowed from a message that is large, and yet comes with one receive.
+    /// 2,000 structs of five members: borrowed from a message that is large and yet arrives with one receive.
     ManyStructs,
-    /// 48 KiB of octets: sent from where they lie, and borrowed.
+    /// 48 KiB of octets: sent by a gather write, and borrowed.
     ManyOctets,
-    /// That nobody answers.
+    /// A oneway call.
     Oneway,
-    /// The same, leaving together.
+    /// Oneway calls that leave in batches.
     BatchedOneway,
-    /// Without parameters, in this process.
+    /// A collocated call without parameters.
     Collocated,
-    /// Without parameters, by a request that is made for each call.
+    /// A call without parameters by a new request for each call.
     Dii,
-    /// Without parameters, of a hundred objects in turn.
+    /// Calls without parameters to a hundred objects in turn.
     Robin(Population),
 }
 
-/// Where objects are that are called in turn. What finding them takes must not depend on it.
+/// The places of objects that are called in turn. The cost of finding them must not depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Population {
     is_persistent: bool,
-    /// Each in an adapter of its own, with more beside them, a long way down from the root; else all in one.
+    /// Whether each object has an adapter of its own, with further ones beside it and far below the root.
+    /// Otherwise one adapter has all objects.
     is_spread: bool,
 }
 
@@ -94,7 +95,7 @@ impl Scenario {
     /// Calls between the markers.
     pub(crate) fn calls(self) -> usize {
         match self {
-            // As many as the system holds for a server that does not read.
+            // As many as the system queues for a server that does not read.
             Scenario::Oneway | Scenario::BatchedOneway => 500,
             Scenario::Collocated => 10_000,
             _ => 1_000,
@@ -105,7 +106,7 @@ impl Scenario {
         matches!(self, Scenario::Oneway | Scenario::BatchedOneway)
     }
 
-    /// Whether a thread of the server has a part in it.
+    /// Whether a server thread takes part.
     pub(crate) fn has_server(self) -> bool {
         self != Scenario::Collocated
     }
@@ -114,13 +115,14 @@ impl Scenario {
     pub(crate) fn run(self) -> Result<(), String> {
         let (go_on, held) = channel();
         let mut builder = orb_with(&WAITING).endpoint("iiop://127.0.0.1:0").map_err(|e| e.to_string())?;
-        // One thread counts all calls of the connection, also where another would help it, and whatever their pauses.
+        // One thread counts all calls of the connection, even where another thread would help, and however
+        // long the pauses.
         builder.config().threads_per_connection_max = 1;
         let server =
             builder.concurrency(ServerConcurrency::ThreadPerConnection).build().map_err(|e| e.to_string())?;
         let servant = Servant::new(held);
         let served: CountedRef = server.root_poa().activate(servant).map_err(|e| e.to_string())?;
-        // An ORB of its own does not know that the object is in this process.
+        // A second ORB does not know that the object is in this process.
         let client = match self {
             Scenario::BatchedOneway => orb_with(&[WAITING[0], WAITING[1], BATCHING]),
             _ => orb_with(&WAITING),
@@ -153,13 +155,14 @@ impl Scenario {
         go_on: &Sender<()>,
     ) -> Result<(), Failure> {
         let mut call = self.call(object.clone(), others);
-        // Twice: what is learnt in the first round is used in the second.
+        // Two rounds: the first fills caches that the second uses.
         for is_counted in [false, true] {
             if is_counted && self.has_server() {
                 object.begin()?;
             }
             if self.is_oneway() {
-                // Requests have all come when the server reads them, so that it always reads as many at once.
+                // The server reads only once all requests have arrived, so that it always reads equally many
+                // at once.
                 object.hold()?;
             }
             if is_counted {
@@ -172,7 +175,7 @@ impl Scenario {
                 client_ends();
             }
             if self.is_oneway() {
-                // The servant waits for it.
+                // The servant waits for this signal.
                 let _ = go_on.send(());
             }
             if is_counted && self.has_server() {
@@ -228,7 +231,7 @@ impl Scenario {
 }
 
 impl Population {
-    /// Makes a hundred objects; their references.
+    /// Creates a hundred objects, and returns their references.
     fn make(self, server: &Orb) -> Result<Vec<String>, PoaError> {
         let Population { is_persistent, is_spread } = self;
         let policies = if is_persistent { PoaPolicies::PERSISTENT } else { PoaPolicies::default() };
@@ -258,10 +261,10 @@ const OBJECTS: usize = 100;
 const ADAPTERS: usize = 1_000;
 const LEVELS: usize = 50;
 
-/// Whoever looks before it sleeps looks as often as the clock lets it.
+/// Blocking waits. A thread that spins before it sleeps would spin as long as the clock allows.
 const WAITING: [&str; 2] = ["-ORBclientWaiting=block", "-ORBserverWaiting=block"];
 
-/// By number alone: neither bytes nor the clock end a batch of a hundred before.
+/// Batching by number alone: neither bytes nor the clock end a batch of a hundred early.
 const BATCHING: &str = "-ORBonewayBatching=64KiB,100,60s";
 
 fn orb_with(settings: &[&str]) -> OrbBuilder {
@@ -272,13 +275,13 @@ fn orb_with(settings: &[&str]) -> OrbBuilder {
 /// Why a call failed.
 type Failure = Box<dyn std::error::Error>;
 
-/// Gives back what it was given; the markers of the server's thread are in its upcalls.
+/// Returns its arguments. The markers of the server's thread are in its upcalls.
 struct Servant {
     held: &'static Mutex<Receiver<()>>,
 }
 
 impl Servant {
-    /// Nothing is to be done when it is dropped, as with most servants.
+    /// Dropping it needs no work, as with most servants.
     fn new(held: Receiver<()>) -> Servant {
         Servant { held: Box::leak(Box::new(Mutex::new(held))) }
     }
@@ -312,7 +315,7 @@ impl Counted for Servant {
     }
 
     fn hold(&self) -> Result<(), SystemException> {
-        // Ends with the sender, too.
+        // The wait also ends when the sender is dropped.
         let _ = self.held.lock().unwrap_or_else(PoisonError::into_inner).recv();
         Ok(())
     }
@@ -328,7 +331,7 @@ impl Counted for Servant {
     }
 }
 
-// Callgrind knows these by name. Each does something else, so that none is taken for another.
+// Callgrind finds these functions by name. Their bodies differ, so that the compiler does not merge them.
 
 #[inline(never)]
 fn client_begins() {

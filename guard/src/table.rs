@@ -1,17 +1,17 @@
-//! The committed table, and what it says of others.
+//! The committed table, and its comparison with new counts.
 
 use std::fmt;
 
-/// What one side of a call costs.
+/// The cost of one side of a call.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Side {
-    /// In user space.
+    /// Instructions in user space.
     pub(crate) instructions: f64,
-    /// Calls of malloc and its kin.
+    /// Calls of malloc and related functions.
     pub(crate) heap_calls: f64,
 }
 
-/// One scenario's counts.
+/// The counts of one scenario.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Row {
     pub(crate) name: String,
@@ -19,19 +19,20 @@ pub(crate) struct Row {
     pub(crate) server: Option<Side>,
 }
 
-/// All of them, of one compiler. Its `Display` is the file.
+/// The counts of all scenarios, for one compiler. Its `Display` is the file.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Table {
     pub(crate) compiler: String,
     pub(crate) rows: Vec<Row>,
 }
 
-/// By which share instructions may differ, and how many always may: small counts move when code is laid out anew.
+/// Tolerated difference of instructions, as a fraction; `ALWAYS_ALLOWED` instructions are tolerated anyway,
+/// because small counts change when code moves.
 const TOLERANCE: f64 = 0.02;
 const ALWAYS_ALLOWED: f64 = 2.0;
-/// Another compiler makes other code.
+/// Tolerated difference with another compiler, which makes other code.
 const TOLERANCE_ELSEWHERE: f64 = 0.15;
-/// Something that happens once in so many calls is no heap call of a call.
+/// Tolerated difference of heap calls: an allocation once in many calls is not one of a call.
 const HEAP_TOLERANCE: f64 = 0.02;
 
 impl Table {
@@ -59,7 +60,7 @@ impl Table {
         Ok(table)
     }
 
-    /// Says what differs from the committed table, and what to do.
+    /// Reports differences from the committed table, and what to do.
     pub(crate) fn compare(&self, committed: &Table) -> Result<(), String> {
         let same_compiler = release(&self.compiler) == release(&committed.compiler);
         let tolerance = if same_compiler { TOLERANCE } else { TOLERANCE_ELSEWHERE };
@@ -108,7 +109,7 @@ fn side(instructions: &str, heap_calls: &str) -> Option<Side> {
     Some(Side { instructions: instructions.parse().ok()?, heap_calls: heap_calls.parse().ok()? })
 }
 
-/// `1.95` of `1.95.0`.
+/// The release of a compiler: `1.95` of `1.95.0`.
 fn release(version: &str) -> &str {
     version.rsplit_once('.').map_or(version, |(release, _)| release)
 }

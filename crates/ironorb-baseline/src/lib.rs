@@ -1,8 +1,8 @@
-//! The baseline of every comparison: plain sockets and rings that carry as many bytes as a call, and a relay that counts these
-//! bytes.
+//! The baselines of benchmarks: plain sockets and rings that carry as many bytes as a call, and a relay that
+//! counts these bytes.
 //!
-//! The benchmarks and the demo use it. Nothing here measures time but what a stream takes, starts processes or knows an
-//! interface.
+//! The benchmarks and the demo use this crate. It starts no process and knows no interface. It measures only
+//! the duration of a stream.
 
 #![forbid(unsafe_code)]
 

@@ -1,24 +1,24 @@
-//! The baseline: a plain blocking ping-pong over TCP or a Unix domain socket, one send and one receive a side.
+//! A plain blocking ping-pong over TCP or a Unix domain socket, with one send and one receive on each side.
 //!
-//! Knows nothing of GIOP: the bytes that it carries mean nothing, only their numbers are an ORB's.
+//! It knows nothing of GIOP: the bytes have no meaning, and their numbers are those of an ORB.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 
-/// How many bytes go each way.
+/// The number of bytes in each direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exchange {
-    /// Messages that the client sends before it waits; 1 but for oneways.
+    /// Messages that the client sends before it waits; 1 except for oneways.
     pub requests: usize,
-    /// Bytes of each of them.
+    /// Bytes of each message.
     pub request_bytes: usize,
-    /// Bytes that the server answers to all of them together.
+    /// Bytes of the server's answer to all of them together.
     pub reply_bytes: usize,
 }
 
-/// The client's end.
+/// The client.
 #[derive(Debug)]
 pub struct RawClient<S = TcpStream> {
     stream: S,
@@ -28,7 +28,7 @@ pub struct RawClient<S = TcpStream> {
 }
 
 impl RawClient {
-    /// Connects to a process that runs [`serve`] and agrees on the numbers of bytes.
+    /// Connects to a process that runs [`serve`], and agrees on the numbers of bytes. Blocks.
     pub fn connect(address: SocketAddr, exchange: Exchange) -> io::Result<RawClient> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
@@ -37,14 +37,14 @@ impl RawClient {
 }
 
 impl RawClient<UnixStream> {
-    /// Connects to a process that runs [`serve_unix`] and agrees on the numbers of bytes.
+    /// Connects to a process that runs [`serve_unix`], and agrees on the numbers of bytes. Blocks.
     pub fn connect_unix(path: impl AsRef<Path>, exchange: Exchange) -> io::Result<RawClient<UnixStream>> {
         RawClient::agree(UnixStream::connect(path)?, exchange)
     }
 }
 
 impl<S: Read + Write> RawClient<S> {
-    /// Agrees on the numbers of bytes with a server over a connection of any kind.
+    /// Agrees on the numbers of bytes with a server, over any kind of connection. Blocks.
     pub fn agree(mut stream: S, exchange: Exchange) -> io::Result<RawClient<S>> {
         let total = exchange.requests * exchange.request_bytes;
         stream
@@ -58,7 +58,7 @@ impl<S: Read + Write> RawClient<S> {
         })
     }
 
-    /// Sends the requests and waits for the reply.
+    /// Sends the requests and waits for the reply. Allocates nothing.
     #[inline]
     pub fn exchange(&mut self) -> io::Result<()> {
         for _ in 0..self.requests {
@@ -68,7 +68,7 @@ impl<S: Read + Write> RawClient<S> {
     }
 }
 
-/// The server's end: serves one connection after the other until accepting fails.
+/// Serves one connection after another until accepting fails.
 pub fn serve(listener: &TcpListener) -> io::Result<()> {
     serve_all(|| {
         let (stream, _) = listener.accept()?;
@@ -77,8 +77,8 @@ pub fn serve(listener: &TcpListener) -> io::Result<()> {
     })
 }
 
-/// Serves all connections at once, each by a thread of its own, until accepting fails. An error of one connection ends only
-/// that connection.
+/// Serves all connections concurrently, each on a thread of its own, until accepting fails. An error of a
+/// connection ends only that connection.
 pub fn serve_at_once(listener: &TcpListener) -> io::Result<()> {
     loop {
         let (stream, _) = listener.accept()?;
@@ -87,15 +87,15 @@ pub fn serve_at_once(listener: &TcpListener) -> io::Result<()> {
     }
 }
 
-/// A connection's thread does little.
+/// Stack of a connection's thread, in bytes. The thread does little.
 const STACK_BYTES: usize = 128 << 10;
 
-/// Serves one connection of a Unix domain socket after the other until accepting fails.
+/// Serves one Unix domain socket connection after another until accepting fails.
 pub fn serve_unix(listener: &UnixListener) -> io::Result<()> {
     serve_all(|| Ok(listener.accept()?.0))
 }
 
-/// Serves one connection of any kind after the other until accepting fails.
+/// Serves one connection of any kind after another until accepting fails.
 pub fn serve_all<S: Read + Write>(accept: impl Fn() -> io::Result<S>) -> io::Result<()> {
     loop {
         match serve_connection(accept()?) {
@@ -114,7 +114,7 @@ fn serve_connection(mut stream: impl Read + Write) -> io::Result<()> {
     if total.max(reply) > BYTES_MAX {
         return Err(io::Error::new(ErrorKind::InvalidData, "more bytes than a benchmark sends"));
     }
-    // Like an ORB's, the buffer takes many small requests at once, and a large one in few pieces.
+    // As an ORB's, the buffer receives many small requests at once, and a large one in a few pieces.
     let mut space = vec![0; (total as usize).clamp(16 << 10, 64 << 10)];
     let reply = vec![0x55; reply as usize];
     stream.write_all(&[1])?;
@@ -131,13 +131,13 @@ fn serve_connection(mut stream: impl Read + Write) -> io::Result<()> {
     }
 }
 
-/// What a client tells first.
+/// The first message of a client.
 struct Agreement {
     total: u64,
     reply: u64,
 }
 
-/// A server that reads from the network allocates no more than this on a client's word.
+/// Most bytes that a client may ask for. The server reads from the network and must not allocate more.
 const BYTES_MAX: u64 = 16 << 20;
 
 impl Agreement {
@@ -187,7 +187,7 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let server = std::thread::spawn(move || serve(&listener));
         let exchange = Exchange { requests: 1 << 20, request_bytes: 1 << 20, reply_bytes: 1 };
-        // The request itself is never made: the agreement fails first.
+        // The client sends no request: the agreement fails first.
         let mut stream = TcpStream::connect(address).unwrap();
         let total = (exchange.requests * exchange.request_bytes) as u64;
         stream.write_all(&Agreement { total, reply: 1 }.to_bytes()).unwrap();

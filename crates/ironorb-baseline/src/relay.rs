@@ -1,4 +1,4 @@
-//! A relay between a client and a server that counts the bytes of both.
+//! A relay between a client and a server that counts the bytes in both directions.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use ironorb::ObjectRef;
 use ironorb::giop::ior::{IiopProfile, Ior};
 
-/// Passes one connection on, and counts.
+/// A relay for one connection.
 #[derive(Debug)]
 pub struct Relay {
     reference: Ior,
@@ -38,21 +38,22 @@ impl Relay {
         Ok(relay)
     }
 
-    /// The reference that leads to the object by way of the relay.
+    /// The reference that leads to the object through the relay.
     pub fn reference(&self) -> &Ior {
         &self.reference
     }
 
-    /// Bytes passed on so far, to the server and to the client.
+    /// The bytes passed on so far, to the server and to the client.
     pub fn counted(&self) -> (usize, usize) {
         (self.from_client.load(Ordering::SeqCst), self.from_server.load(Ordering::SeqCst))
     }
 }
 
-/// Gives a reference to an object that leads to a port of this machine, and the host and port of the object's server.
+/// Returns a reference that leads to a port of this machine in place of the object's server, and the server's
+/// host and port.
 ///
 /// # Errors
-/// The object's reference has no IIOP profile, or cannot be written anew.
+/// The object's reference has no IIOP profile, or cannot be rewritten.
 pub fn redirected(object: &ObjectRef, port: u16) -> io::Result<(Ior, (String, u16))> {
     let fault = |what: &str| io::Error::new(ErrorKind::InvalidData, what.to_owned());
     let profile =
@@ -64,7 +65,7 @@ pub fn redirected(object: &ObjectRef, port: u16) -> io::Result<(Ior, (String, u1
     Ok((Ior::with_profile(object.type_id(), relayed), server))
 }
 
-/// Counts before it passes on, so that the count has all bytes that the receiver has.
+/// Counts bytes before it passes them on, so that the count includes all bytes that the receiver has.
 fn pass(mut from: TcpStream, mut to: TcpStream, counter: &AtomicUsize) {
     let mut space = vec![0; 64 << 10];
     while let Ok(count @ 1..) = from.read(&mut space) {

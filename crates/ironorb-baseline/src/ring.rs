@@ -1,5 +1,5 @@
-//! The baseline of calls by shared memory: the plain ping-pong over two rings, with a look at nothing else between. It spins
-//! as long as that pays and then sleeps, and learns which, as any such program would.
+//! A plain ping-pong over two rings in shared memory, with nothing in between. Each end spins while that
+//! pays, and then sleeps. It learns from earlier waits which to choose, as a well-made program would.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -9,29 +9,30 @@ use ironorb_shm::{End, Mapping, Offer, Side, Wanted};
 
 use crate::raw;
 
-/// One end of a connection by shared memory.
+/// One end of a shared-memory connection.
 #[derive(Debug)]
 pub struct Ring {
     end: End<Mapping>,
     socket: UnixStream,
-    /// Waits that are to sleep at once, since one before has spun in vain.
+    /// The number of coming waits that sleep at once, because an earlier wait spun without success.
     pause: u32,
-    /// How many that will be after the next one.
-    vain: u32,
+    /// The value of `pause` after the last unsuccessful spin. It doubles with the next one, and halves with
+    /// each success.
+    fruitless: u32,
 }
 
-/// As many bytes as the ORB's by default.
+/// Bytes of each ring: the ORB's default.
 const RING_BYTES: usize = 256 << 10;
 
-/// Some tens of microseconds.
+/// Polls of one spin: some tens of microseconds.
 const POLLS: u32 = 4096;
 
 const PAUSE_MAX: u32 = 1024;
 
-/// How often this end looks whether the other process is gone.
+/// Interval at which a sleeping end checks whether the other process still exists.
 const SLEEP: Duration = Duration::from_millis(10);
 
-/// Serves one connection after the other until accepting fails.
+/// Serves one connection after another until accepting fails.
 ///
 /// # Errors
 /// Accepting fails, or a client breaks the protocol.
@@ -62,23 +63,23 @@ pub fn connect(path: &str) -> io::Result<Ring> {
 impl Ring {
     fn new(socket: UnixStream, mapping: Mapping, side: Side) -> io::Result<Ring> {
         socket.set_nonblocking(true)?;
-        Ok(Ring { end: End::new(mapping, side), socket, pause: 0, vain: 0 })
+        Ok(Ring { end: End::new(mapping, side), socket, pause: 0, fruitless: 0 })
     }
 
-    /// False when the process at the other end is gone.
+    /// Waits for the other end; false when its process is gone.
     fn wait(&mut self, wanted: Wanted) -> bool {
         if self.pause > 0 {
             self.pause -= 1;
         } else {
             for _ in 0..POLLS {
                 if self.end.is_ready(wanted) {
-                    self.vain /= 2;
+                    self.fruitless /= 2;
                     return true;
                 }
                 std::hint::spin_loop();
             }
-            self.vain = (2 * self.vain).clamp(1, PAUSE_MAX);
-            self.pause = self.vain;
+            self.fruitless = (2 * self.fruitless).clamp(1, PAUSE_MAX);
+            self.pause = self.fruitless;
         }
         self.end.sleep(wanted, SLEEP, || false);
         self.end.is_ready(wanted) || !matches!(self.socket.read(&mut [0]), Ok(0))

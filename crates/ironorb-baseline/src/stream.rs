@@ -1,7 +1,7 @@
-//! The baseline: the same bytes over a plain stream socket, without a header, an operation or a type.
+//! A plain stream socket that carries as many bytes as calls do, without a header, an operation or a type.
 //!
-//! The sender gives a buffer to the system in one piece, as a client does its message. The receiver takes what has come
-//! into a space of the buffer's size, of 64 KiB at least, as an ORB's does, and looks at none of it.
+//! The sender passes a buffer to the system in one piece, as a client does with its message. The receiver
+//! reads into a space of the buffer's size, at least 64 KiB, as an ORB does, and ignores the contents.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -10,25 +10,25 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::Instant;
 
-/// Bytes of an answer: those of a GIOP reply without results.
+/// Bytes of an answer: the length of a GIOP reply without results.
 const ANSWER_BYTES: usize = 24;
 
-/// A receiver allocates no more than this on a sender's word.
+/// Most bytes of a buffer: the receiver must not allocate more at a sender's request.
 const BUFFER_BYTES_MAX: u64 = 64 << 20;
 
-/// Small buffers are taken together.
+/// Smallest space of the receiver in bytes. Small buffers are received together.
 const SPACE_BYTES_MIN: usize = 64 << 10;
 
-/// What both ends know of a run.
+/// The parameters of a run, which both ends know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flow {
     /// Bytes of each buffer, which is sent in one piece.
     pub buffer_bytes: usize,
-    /// After so many buffers the receiver answers; 1 for twoways.
+    /// The number of buffers after which the receiver answers; 1 for twoways.
     pub buffers_an_answer: usize,
 }
 
-/// The sending end.
+/// The sender.
 #[derive(Debug)]
 pub struct StreamSender {
     stream: Stream,
@@ -38,8 +38,8 @@ pub struct StreamSender {
 }
 
 impl StreamSender {
-    /// Connects to a [`StreamListener`] at a host and port or at a path, with socket queues of so many bytes if they are given,
-    /// and agrees on the flow.
+    /// Connects to a [`StreamListener`] at a host and port, or at a path, and agrees on the flow.
+    /// `queue_bytes` sets the size of the socket's queues. Blocks.
     ///
     /// # Errors
     /// The system refuses the connection, or the listener the flow.
@@ -58,7 +58,7 @@ impl StreamSender {
         Ok(StreamSender { stream, flow, buffer, answer: [0; ANSWER_BYTES] })
     }
 
-    /// Sends one buffer and waits for its answer, where each has its own.
+    /// Sends one buffer and waits for its answer. Each buffer must have an answer of its own.
     ///
     /// # Errors
     /// The connection is broken.
@@ -67,8 +67,8 @@ impl StreamSender {
         self.stream.read_exact(&mut self.answer)
     }
 
-    /// Sends so many buffers, a multiple of those that are answered together, and tells the nanoseconds that it took
-    /// until the last was answered.
+    /// Sends `buffers` buffers, a multiple of those that share an answer. Returns the nanoseconds until the
+    /// last answer.
     ///
     /// # Errors
     /// The connection is broken.
@@ -84,7 +84,7 @@ impl StreamSender {
     }
 }
 
-/// The receiving end.
+/// The receiver.
 #[derive(Debug)]
 pub enum StreamListener {
     /// Over TCP.
@@ -94,8 +94,7 @@ pub enum StreamListener {
 }
 
 impl StreamListener {
-    /// Listens at a path, or at a port of the system's choice without one; tells where that is.
-    ///
+    /// Listens at a path; without a path at a TCP port that the system chooses. Returns the address.
     /// # Errors
     /// The system refuses it.
     pub fn bind(path: Option<&Path>) -> io::Result<(StreamListener, String)> {
@@ -109,7 +108,7 @@ impl StreamListener {
         }
     }
 
-    /// Serves one connection after the other until accepting fails.
+    /// Serves one connection after another until accepting fails.
     ///
     /// # Errors
     /// Accepting fails, or a sender asks for more than a benchmark sends.
@@ -152,9 +151,9 @@ fn receive(mut stream: Stream, queue_bytes: Option<usize>) -> io::Result<()> {
             match stream.read(&mut space[filled..])? {
                 0 => return Ok(()),
                 count => {
-                    // No sender sends more before the answer.
+                    // A sender sends nothing more before it has the answer.
                     left = left.saturating_sub(count as u64);
-                    // Small ones are taken as they come, large ones each into the same place.
+                    // Small buffers are received together; each large one is received into the same space.
                     filled = if is_small { 0 } else { (filled + count) % buffer_bytes };
                 }
             }

@@ -1,4 +1,4 @@
-//! One of the programs whose sizes `ironorb bench marshal --sizes` compares: types with marshalling of their own.
+//! A program for `ironorb bench marshal --sizes`, which compares sizes: its types have compiled marshalling.
 
 use ironorb_bench::{Kept, keep};
 

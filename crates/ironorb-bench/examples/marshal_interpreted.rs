@@ -1,4 +1,4 @@
-//! One of the programs whose sizes `ironorb bench marshal --sizes` compares: types that leave it to the interpreter.
+//! A program for `ironorb bench marshal --sizes`, which compares sizes: the interpreter marshals its types.
 
 use ironorb_bench::{Kept, keep};
 

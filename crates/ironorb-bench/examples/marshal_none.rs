@@ -1,4 +1,5 @@
-//! One of the programs whose sizes `ironorb bench marshal --sizes` compares: neither, beside which the others are measured.
+//! A program for `ironorb bench marshal --sizes`, which compares sizes: it has none of the types, and is the
+//! baseline.
 
 use ironorb_bench::{Kept, keep};
 

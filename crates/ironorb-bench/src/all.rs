@@ -1,4 +1,5 @@
-//! `ironorb bench all`: every suite that has a goal, one after the other, on one page and with one list of goals.
+//! `ironorb bench all`: runs every suite that has goals, and puts the results on one page with one list of
+//! goals.
 
 use std::path::PathBuf;
 
@@ -9,16 +10,16 @@ use crate::options::Run;
 /// `ironorb bench all`
 #[derive(Debug, Clone, clap::Args)]
 pub struct AllOptions {
-    /// Only these, separated by commas.
+    /// Run only these suites, separated by commas.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = Suite::ALL)]
     pub suites: Vec<Suite>,
-    /// Write each row as a line of JSON to this file, too.
+    /// Write each row as a line of JSON to this file too.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Write a page with all tables and plots to this file, too.
+    /// Write a page with all tables and plots to this file too.
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Few and short turns: shows that the suites work, not what calls cost. Judges no goals.
+    /// Make few and short turns: enough to show that the suites work, not to measure. No goals are judged.
     #[arg(long)]
     pub quick: bool,
 }
@@ -26,17 +27,17 @@ pub struct AllOptions {
 /// A suite that has goals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Suite {
-    /// Single calls.
+    /// Single calls beside a plain socket.
     Echo,
-    /// Many objects, every type.
+    /// Calls of many objects, with every type.
     Latency,
     /// Throughput: octets, longs, doubles and structs, 64K and 128K, static calls over TCP.
     Ttcp,
-    /// IDL_Cubit.
+    /// The calls of IDL_Cubit.
     Cubit,
     /// Calls in one process.
     Collocated,
-    /// Clients at once.
+    /// Several clients at once.
     Concurrency,
     /// Thousands of connections.
     Connections,
@@ -53,7 +54,7 @@ impl Suite {
         Suite::Connections,
     ];
 
-    /// Its command line, with the rows that have goals.
+    /// The suite's command line, with the rows that have goals.
     fn arguments(self) -> &'static [&'static str] {
         match self {
             Suite::Echo => &[

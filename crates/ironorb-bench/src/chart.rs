@@ -1,4 +1,4 @@
-//! Pages with plots: one file each, which refers to nothing outside.
+//! Pages with plots. Each page is one file and refers to no other.
 
 use std::fmt::Write as _;
 
@@ -8,12 +8,12 @@ use plotters::prelude::*;
 use crate::error::BenchError;
 use crate::row::{Row, partition};
 
-/// A line of a plot, or marks without one.
+/// A line of a plot, or marks without a line.
 #[derive(Debug, Clone)]
 pub(crate) struct Series {
     pub(crate) label: String,
     pub(crate) color: RGBColor,
-    /// By x.
+    /// Pairs of x and y, ordered by x.
     pub(crate) points: Vec<(f64, f64)>,
 }
 
@@ -24,47 +24,47 @@ pub(crate) struct Chart {
     pub(crate) x: Axis,
     pub(crate) y: Axis,
     pub(crate) lines: Vec<Series>,
-    /// Figures of others, drawn as crosses; their labels stand in the legend.
+    /// Published figures of other measurements, drawn as crosses; their labels are in the legend.
     pub(crate) crosses: Vec<Series>,
-    /// What else is to be said below it.
+    /// Remarks below the chart.
     pub(crate) notes: Vec<String>,
 }
 
-/// What an axis shows, and how.
+/// The quantity on an axis, and its scale.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Axis {
     pub(crate) name: &'static str,
     pub(crate) scale: Scale,
-    /// How a value is written.
+    /// Formats a value.
     pub(crate) text: fn(f64) -> String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scale {
-    /// From 0 on.
+    /// Linear, from 0 on.
     Linear,
-    /// Each step doubles.
+    /// Logarithmic to base 2.
     Log2,
-    /// Each step is ten times the last.
+    /// Logarithmic to base 10.
     Log10,
 }
 
-/// Charts that follow from the rows of a table.
+/// Draws charts from the rows of a table.
 pub(crate) struct Plot {
     pub(crate) title: &'static str,
-    /// There is a chart for each combination of these parameters.
+    /// The parameters whose combinations get a chart each.
     pub(crate) apart: &'static [&'static str],
-    /// The parameter along which rows lie.
+    /// The parameter on the x axis.
     pub(crate) x: (&'static str, Axis),
-    /// The figure that is drawn.
+    /// The figure on the y axis.
     pub(crate) y: (&'static str, Axis),
-    /// What the line of the baseline is called, where there is one.
+    /// The label of the baseline's line, if it is drawn.
     pub(crate) baseline: Option<&'static str>,
-    /// There is a line for each combination of these parameters.
+    /// The parameters whose combinations get a line each.
     pub(crate) lines: &'static [&'static str],
 }
 
-/// Easy to tell apart; the baseline is black.
+/// Colors that are easy to tell apart. The baseline is black.
 const COLORS: [RGBColor; 9] = [
     RGBColor(0, 40, 200),
     RGBColor(0, 150, 130),
@@ -78,7 +78,7 @@ const COLORS: [RGBColor; 9] = [
 ];
 
 impl Plot {
-    /// A line has one color in all charts.
+    /// The charts of these rows. A line has one color in all charts.
     pub(crate) fn charts<'a>(&self, rows: impl IntoIterator<Item = &'a Row> + Clone) -> Vec<Chart> {
         let label = |row: &Row| texts(row, self.lines).join(" ");
         let labels: Vec<String> = partition(rows.clone(), label).iter().map(|rows| label(rows[0])).collect();
@@ -116,7 +116,7 @@ fn texts(row: &Row, names: &[&str]) -> Vec<String> {
     names.iter().map(|name| row.text(name)).filter(|text| !text.is_empty()).collect()
 }
 
-/// What every page begins with.
+/// The beginning of every page.
 pub(crate) fn head(title: &str) -> String {
     let title = escape(title);
     format!(
@@ -125,25 +125,25 @@ pub(crate) fn head(title: &str) -> String {
     )
 }
 
-/// What every page ends with.
+/// The end of every page.
 pub(crate) const FOOT: &str = "</body>\n</html>\n";
 
 const STYLE: &str = "<style>body{font-family:sans-serif;margin:2em}figure{display:inline-block;margin:1em;max-width:760px;\
     vertical-align:top}figcaption{font-weight:bold}ul{columns:2;list-style:none;padding:0;font-size:small}\
     pre{font-size:small;overflow-x:auto}</style>\n";
 
-/// Text as it stands in a page.
+/// Escapes text for a page.
 pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 impl Chart {
-    /// As a figure of a page.
+    /// The chart as a figure of a page.
     pub(crate) fn html(&self) -> Result<String, BenchError> {
         let mut figure = format!("<figure>\n<figcaption>{}</figcaption>\n", escape(&self.title));
         figure.push_str(&self.svg()?);
         figure.push_str("<ul>\n");
-        // A String takes everything that is written to it.
+        // Writing to a String cannot fail.
         for (sign, series) in [("&#9632;", &self.lines), ("&#215;", &self.crosses)] {
             for Series { label, color: RGBColor(red, green, blue), .. } in series {
                 let label = escape(label);
@@ -178,7 +178,8 @@ impl Chart {
         Ok(svg)
     }
 
-    /// Values of x are drawn where their logarithms lie; plotters' own scale marks powers of ten alone.
+    /// Draws the chart. x values are placed by their logarithms, because the plotting library's own scale
+    /// marks only powers of ten.
     fn draw(
         &self,
         svg: &mut String,
@@ -241,7 +242,7 @@ type Plane<'a, 'b, Y> =
     ChartContext<'a, SVGBackend<'b>, Cartesian2d<plotters::coord::types::RangedCoordf64, Y>>;
 
 impl Axis {
-    /// Where a value lies.
+    /// The place of a value on the axis.
     fn place(self, value: f64) -> f64 {
         match self.scale {
             Scale::Linear => value,
@@ -258,7 +259,7 @@ impl Axis {
         }
     }
 
-    /// What is shown for values between these, with a margin.
+    /// The range of the axis for values between these, with a margin.
     fn around(self, low: f64, high: f64) -> (f64, f64) {
         let (left, right) = (self.place(low), self.place(high));
         let margin = match self.scale {

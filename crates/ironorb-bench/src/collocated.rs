@@ -1,4 +1,5 @@
-//! `ironorb bench collocated`: what calls of an object in the same process take, beside a virtual call of the same servant.
+//! `ironorb bench collocated`: the cost of calls to an object in the same process, beside a virtual call of
+//! its servant.
 
 use std::hint::black_box;
 
@@ -35,10 +36,10 @@ const NOTES: &str = "baseline: a call of the same servant through a trait object
 
 const VALUES: [Value; 5] = [Value::Nothing, Value::Long, Value::Many, Value::Longs(4), Value::Longs(1024)];
 
-/// Calls of a sample.
+/// Calls in one sample.
 const BATCH: usize = 1_000;
 
-/// Carries out `ironorb bench collocated`.
+/// Runs `ironorb bench collocated`.
 pub(crate) fn measure(options: &CollocatedOptions) -> Result<Report, BenchError> {
     let mut report = Report::new("collocated", "calls in one process", &options.run);
     let _unpin = Unpin::later();
@@ -54,7 +55,7 @@ pub(crate) fn measure(options: &CollocatedOptions) -> Result<Report, BenchError>
         }
     }
     let peers = options.sides.peers.iter().copied().filter(|peer| *peer != Peer::Ironorb).collect();
-    let theirs = contender::start("cubit", &Sides { peers, with: Vec::new() }, venue(Some(layout)))?;
+    let contenders = contender::start("cubit", &Sides { peers, with: Vec::new() }, venue(Some(layout)))?;
     let mut rows = Vec::new();
     for value in VALUES {
         let name = value.name();
@@ -74,7 +75,7 @@ pub(crate) fn measure(options: &CollocatedOptions) -> Result<Report, BenchError>
         for (label, _, cubit) in &ours {
             group.enter(label.clone(), Ok(Box::new(batch(value.call(cubit)))));
         }
-        for contender in &theirs {
+        for contender in &contenders {
             let prepare = || format!("collocated 0 {} {BATCH}", value.words());
             let ours = |_| unreachable!("only other ORBs are here");
             group.enter(contender.label.clone(), contender.side(0, ours, prepare)?);
@@ -87,7 +88,7 @@ pub(crate) fn measure(options: &CollocatedOptions) -> Result<Report, BenchError>
     let void = rows.iter().find(|row| row.is_ours() && row.text("row") == "void");
     let more = void.and_then(|row| Some(row.median("subject")? - row.median("raw")?));
     let what = "collocated void: ns over a virtual call";
-    // A call may seem to take less than its baseline where both take next to nothing.
+    // Where both take next to nothing, a call may seem to take less than its baseline.
     report.goals.extend(more.map(|more| Goal::at_most(layout.name, what, more.max(0.0), 5.0)));
     let (title, blocks) = ("calls in one process, nanoseconds a call", &["layout"][..]);
     report.tables.push(Table { kind: "row", title, rows, blocks, notes: NOTES, ..Table::default() });

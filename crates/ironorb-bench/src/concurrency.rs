@@ -1,7 +1,8 @@
-//! `ironorb bench concurrency`: how many calls a second client threads of one process, or processes, make together, beside
-//! plain sockets with a thread for each connection on either side.
+//! `ironorb bench concurrency`: the number of calls per second that several client threads of one process, or
+//! several client processes, make together. The baseline is plain sockets with a thread for each connection
+//! on both sides.
 //!
-//! No thread is kept on a processor: what is asked is what the machine gives.
+//! No thread is pinned to a processor, because the question is what the whole machine achieves.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
@@ -24,10 +25,10 @@ use crate::row::{Measure, parameters};
 /// `ironorb bench concurrency`
 #[derive(Debug, Clone, clap::Args)]
 pub struct ConcurrencyOptions {
-    /// Clients that call at once.
+    /// Numbers of clients that call at once.
     #[arg(long, value_delimiter = ',', default_values_t = [1, 2, 4, 8, 16, 32, 64])]
     pub clients: Vec<usize>,
-    /// Each client is a process of its own and not a thread; only plain sockets and this ORB.
+    /// Make each client a process of its own instead of a thread. Only plain sockets and this ORB take part.
     #[arg(long)]
     pub processes: bool,
     #[command(flatten)]
@@ -48,10 +49,10 @@ const CLIENT: &str = "crowd-client";
 const NOTES: &str = "baseline: plain blocking sockets with the same bytes, a connection and a thread on either side for each client, in turn.\n\
     calls/s: all clients together. of baseline: of its rate in the same repetition.";
 
-/// No thread is kept on a processor.
+/// The name of the layout: threads are not pinned.
 const ANYWHERE: &str = "all cores";
 
-/// Carries out `ironorb bench concurrency`.
+/// Runs `ironorb bench concurrency`.
 pub(crate) fn measure(options: &ConcurrencyOptions) -> Result<Report, BenchError> {
     let mut report = Report::new("concurrency", "clients at once", &options.run);
     let plain = Plain::start(plain::THREADS)?;
@@ -126,20 +127,20 @@ pub(crate) fn measure(options: &ConcurrencyOptions) -> Result<Report, BenchError
     Ok(report)
 }
 
-/// One of several client processes, with an ORB or without: for each line of its standard input, a number, it makes as many
-/// calls and answers.
+/// One of several client processes, with or without an ORB. For each number on a line of its standard input
+/// it makes as many calls, and then answers.
 fn client(args: &RoleArgs) -> Result<(), BenchError> {
     if args.row == "plain" {
-        return calls_as_told(&mut *plain::sample(&args.at, plain::exchange_of(args))?);
+        return calls_on_request(&mut *plain::sample(&args.at, plain::exchange_of(args))?);
     }
     let orb = args.settings.builder().no_endpoint().build()?;
     let cubit: CubitRef = orb.string_to_object(&args.at)?.narrow_unchecked();
-    calls_as_told(&mut || Ok(cubit.nothing()?))?;
+    calls_on_request(&mut || Ok(cubit.nothing()?))?;
     orb.shutdown(false)?;
     Ok(())
 }
 
-fn calls_as_told(call: &mut dyn FnMut() -> Result<(), BenchError>) -> Result<(), BenchError> {
+fn calls_on_request(call: &mut dyn FnMut() -> Result<(), BenchError>) -> Result<(), BenchError> {
     for line in std::io::stdin().lines() {
         let line = line.map_err(BenchError::io("hear how many calls to make"))?;
         (0..line.trim().parse().unwrap_or(0)).try_for_each(|_: usize| call())?;
@@ -148,7 +149,7 @@ fn calls_as_told(call: &mut dyn FnMut() -> Result<(), BenchError>) -> Result<(),
     wait_for_end()
 }
 
-/// Client processes that call at once, each as often as the others.
+/// Client processes that call at once, each equally often.
 fn processes(clients: usize, calls_of_each: usize, args: &[String]) -> Result<Sample<'static>, BenchError> {
     let start = |_| Process::start(&[], CLIENT, args);
     let mut members = (0..clients).map(start).collect::<Result<Vec<_>, _>>()?;
@@ -159,7 +160,7 @@ fn processes(clients: usize, calls_of_each: usize, args: &[String]) -> Result<Sa
     }))
 }
 
-/// Client threads that call at once, each as often as the others and in a way of its own.
+/// Client threads that call at once, each equally often and with its own sample.
 fn threads(
     clients: usize,
     calls_of_each: usize,
@@ -192,7 +193,7 @@ struct Crowd {
 impl Crowd {
     fn call(&mut self, calls_of_each: usize) -> Result<(), BenchError> {
         for start in &self.go {
-            // The channel of results tells that a thread has ended.
+            // If a thread has ended, the channel of results reports it.
             let _ = start.send(calls_of_each);
         }
         let ended =

@@ -1,4 +1,5 @@
-//! ORBs that take part: a server in a process of its own, and a client in this one or, of another ORB, in one of its own.
+//! ORBs that take part: a server in a process of its own, and a client in this process or, for other ORBs, in
+//! a process of its own.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -17,7 +18,7 @@ use crate::variant::{Peer, Transport};
 /// An ORB with its settings.
 pub(crate) struct Contender {
     pub(crate) label: Label,
-    /// Its processes, or why it takes no part.
+    /// The running processes, or why the ORB takes no part.
     pub(crate) running: Result<Running, String>,
 }
 
@@ -25,28 +26,28 @@ pub(crate) struct Running {
     pub(crate) server: Process,
     pub(crate) reference: String,
     pub(crate) client: Client,
-    /// The object at the reference, as an ORB of this process knows it.
+    /// The object of the reference, in this process's ORB.
     pub(crate) object: ObjectRef,
-    /// What the server told besides.
-    told: Vec<String>,
+    /// The rest of the server's first line.
+    extra: Vec<String>,
     orb: Orb,
 }
 
-/// Which process calls.
+/// The process that calls.
 pub(crate) enum Client {
     /// This process.
     Ours,
-    /// A process of its own, which all of its sides ask in turn.
+    /// A process of its own, shared by all sides of a group in turn.
     Theirs(RefCell<PeerClient>),
 }
 
-/// Where servers and clients run.
+/// The place where servers and clients run.
 #[derive(Clone, Copy)]
 pub(crate) struct Venue<'a> {
-    /// Without it they run on any processor.
+    /// The processors; without a layout any.
     pub(crate) layout: Option<Layout>,
     pub(crate) transport: Transport,
-    /// For the sockets of other ORBs.
+    /// The folder for sockets of other ORBs.
     pub(crate) folder: &'a Path,
 }
 
@@ -56,8 +57,8 @@ impl Venue<'_> {
     }
 }
 
-/// Starts the server and the client of each ORB and of each choice of settings, each on its processor. Leaves the calling
-/// thread on the client's.
+/// Starts server and client of each ORB and of each choice of settings, each on its processor. Leaves the
+/// calling thread on the client's processor.
 pub(crate) fn start(suite: &str, sides: &Sides, venue: Venue<'_>) -> Result<Vec<Contender>, BenchError> {
     let mut all = Vec::new();
     for &peer in &sides.peers {
@@ -67,7 +68,7 @@ pub(crate) fn start(suite: &str, sides: &Sides, venue: Venue<'_>) -> Result<Vec<
             }
         } else {
             let label = Label::of(peer, Settings::default());
-            all.push(Contender { label, running: theirs(suite, peer, venue)? });
+            all.push(Contender { label, running: start_peer(suite, peer, venue)? });
         }
     }
     venue.on(|layout| layout.client)?;
@@ -84,7 +85,7 @@ pub(crate) fn ours(suite: &str, settings: Settings, venue: Venue<'_>) -> Result<
     Ok(Contender { label: Label::of(Peer::Ironorb, settings), running: Ok(running) })
 }
 
-fn theirs(suite: &str, peer: Peer, venue: Venue<'_>) -> Result<Result<Running, String>, BenchError> {
+fn start_peer(suite: &str, peer: Peer, venue: Venue<'_>) -> Result<Result<Running, String>, BenchError> {
     if venue.transport == Transport::Unix && peer == Peer::Jacorb {
         return Ok(Err("it has no Unix sockets".to_owned()));
     }
@@ -95,7 +96,7 @@ fn theirs(suite: &str, peer: Peer, venue: Venue<'_>) -> Result<Result<Running, S
     venue.on(|layout| layout.server)?;
     let server = program.start_server(suite, venue.transport, venue.folder)?;
     venue.on(|layout| layout.client)?;
-    // An ORB of ours asks the server for what clients do not measure.
+    // An ORB of this process asks the server for figures that clients do not measure.
     let mut running = Running::new(server, Client::Ours, &Settings::default())?;
     let client = program.start_client(suite, std::slice::from_ref(&running.reference))?;
     running.client = Client::Theirs(RefCell::new(client));
@@ -105,37 +106,38 @@ fn theirs(suite: &str, peer: Peer, venue: Venue<'_>) -> Result<Result<Running, S
 impl Running {
     fn new(mut server: Process, client: Client, settings: &Settings) -> Result<Running, BenchError> {
         let line = server.address()?;
-        let mut told: Vec<String> = line.split(' ').map(str::to_owned).collect();
-        let reference = told.remove(0);
+        let mut extra: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        let reference = extra.remove(0);
         let orb = settings.builder().no_endpoint().build()?;
         let object = orb.string_to_object(&reference)?;
-        Ok(Running { server, reference, client, object, told, orb })
+        Ok(Running { server, reference, client, object, extra, orb })
     }
 
-    /// The object of this ORB's server that tells what its probes count.
+    /// The object of this ORB's server that reports the counts of its probes.
     pub(crate) fn teller(&self) -> Result<ObjectRef, BenchError> {
         let missing = || BenchError::Process {
             role: "server".to_owned(),
-            what: "does not tell what it counts".to_owned(),
+            what: "does not report its counts".to_owned(),
         };
-        Ok(self.orb.string_to_object(self.told.last().ok_or_else(missing)?)?)
+        Ok(self.orb.string_to_object(self.extra.last().ok_or_else(missing)?)?)
     }
 }
 
 impl Contender {
-    /// Its side of a group: what this process does, or what the client of another ORB is told to prepare.
+    /// The contender's side of a group: this process's sample, or the command with which a peer's client
+    /// prepares its own.
     pub(crate) fn side<'a>(
         &'a self,
         slot: usize,
         ours: impl FnOnce(&'a Running) -> Result<Box<dyn Side + 'a>, BenchError>,
-        theirs: impl FnOnce() -> String,
+        peer_command: impl FnOnce() -> String,
     ) -> Result<Entry<'a>, BenchError> {
         Ok(match &self.running {
             Err(why) => Err(why.clone()),
             Ok(running) => Ok(match &running.client {
                 Client::Ours => ours(running)?,
                 Client::Theirs(client) => {
-                    client.borrow_mut().tell(&theirs())?;
+                    client.borrow_mut().tell(&peer_command())?;
                     Box::new(Asked { client, slot })
                 }
             }),
@@ -143,7 +145,7 @@ impl Contender {
     }
 }
 
-/// One kind of calls that a peer's client makes.
+/// Calls of one kind that a peer's client makes.
 struct Asked<'a> {
     client: &'a RefCell<PeerClient>,
     slot: usize,

@@ -1,4 +1,4 @@
-//! What is sent, and how a receiver sees that it is what was sent.
+//! The data to send, and the receiver's check of it.
 
 use ironorb::Typed;
 use ironorb::dynamic::{DynamicError, Request, RequestError};
@@ -8,10 +8,10 @@ use crate::generated_latency::latency::BinStruct;
 use crate::generated_ttcp::ttcp::PerfStruct;
 use crate::variant::{DataType, Mode};
 
-/// A sequence to send; structs are those of the suite.
+/// A sequence to send. `S` is the suite's struct.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Data<S> {
-    /// Of an operation without parameters.
+    /// No parameter.
     Nothing,
     Shorts(Vec<i16>),
     Chars(Vec<u8>),
@@ -22,7 +22,7 @@ pub(crate) enum Data<S> {
 }
 
 impl<S: Element> Data<S> {
-    /// As many elements as fit into a buffer.
+    /// A sequence with as many elements as fit into a buffer.
     pub(crate) fn filling(ty: DataType, buffer_bytes: usize) -> Self {
         Data::of(ty, buffer_bytes / ty.element_bytes())
     }
@@ -38,7 +38,7 @@ impl<S: Element> Data<S> {
         }
     }
 
-    /// Elements of it.
+    /// The number of elements.
     pub(crate) fn len(&self) -> usize {
         match self {
             Data::Nothing => 0,
@@ -51,13 +51,13 @@ impl<S: Element> Data<S> {
     }
 }
 
-/// An element whose value its place tells.
+/// An element whose value follows from its index.
 pub(crate) trait Element: Copy + PartialEq {
     fn at(place: usize) -> Self;
 }
 
 impl Element for u8 {
-    /// Printable, for it may be a `char`.
+    /// A printable character, because the element may be a `char`.
     fn at(place: usize) -> u8 {
         b' ' + (place % 95) as u8
     }
@@ -81,7 +81,7 @@ impl Element for f64 {
     }
 }
 
-/// Suites name the struct of all scalars as their papers do.
+/// Implements [`Element`] for the suite's struct of all scalars; suites name it as their papers do.
 macro_rules! struct_of_all {
     ($($name:ident),*) => {$(
         impl Element for $name {
@@ -104,14 +104,14 @@ fn elements<T: Element>(count: usize) -> Vec<T> {
     (0..count).map(T::at).collect()
 }
 
-/// How many of the elements that are looked at - the first, the middle one and the last - are not what is sent. To look
-/// at all would cost more than to receive them.
+/// The number of wrong elements among the first, the middle and the last one. Checking all elements would
+/// cost more than receiving them.
 pub(crate) fn wrong<T: Element>(elements: &[T]) -> u64 {
     let Some(last) = elements.len().checked_sub(1) else { return 0 };
     [0, last / 2, last].into_iter().filter(|&place| elements[place] != T::at(place)).count() as u64
 }
 
-/// Sets the argument, which stays where it is.
+/// Sets the argument, which is borrowed and not copied.
 pub(crate) fn fill<'a, S: Typed + Marshal + Sync>(
     request: &mut Request<'a>,
     data: &'a Data<S>,
@@ -127,7 +127,7 @@ pub(crate) fn fill<'a, S: Typed + Marshal + Sync>(
     }
 }
 
-/// Sends a request in one of the modes, and waits if that is the mode.
+/// Sends a request in one of the modes. A twoway waits for its reply.
 pub(crate) fn send(request: &mut Request<'_>, mode: Mode) -> Result<(), DynamicError> {
     match mode {
         Mode::Oneway => request.send_oneway(),

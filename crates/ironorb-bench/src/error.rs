@@ -1,42 +1,42 @@
-//! What can go wrong in a benchmark.
+//! Errors of benchmarks.
 
 use std::io;
 
 use ironorb::{BuildError, SystemException};
 
-/// Why there is no report.
+/// The reason why there is no report.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BenchError {
-    /// The system refused something.
+    /// A call of the system failed.
     #[error("cannot {doing}: {source}")]
     Io {
-        /// What was being done.
+        /// The step that failed.
         doing: String,
-        /// Why it failed.
+        /// The reason.
         source: io::Error,
     },
     /// A call of the benchmark failed.
     #[error("a call of the benchmark failed: {0}")]
     Call(#[from] SystemException),
-    /// The ORB of the benchmark could not be made.
+    /// The ORB of the benchmark could not be built.
     #[error(transparent)]
     Orb(#[from] BuildError),
     /// The servant could not be activated.
     #[error("the servant cannot be activated: {0}")]
     Poa(#[from] ironorb::poa::PoaError),
-    /// There is no such row.
+    /// No row has this name.
     #[error("there is no row {name:?}; the rows are {known}")]
     UnknownRow {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// What there is.
+        /// The existing names.
         known: String,
     },
     /// A process of the benchmark did not do its part.
     #[error("the process {role} {what}")]
     Process {
-        /// Which of them.
+        /// The process.
         role: String,
         /// What it did.
         what: String,
@@ -47,68 +47,68 @@ pub enum BenchError {
     /// A request of the benchmark could not be built.
     #[error("a request of the benchmark cannot be built: {0}")]
     Request(#[from] ironorb::dynamic::RequestError),
-    /// A receiver did not take what was sent.
+    /// A receiver did not get everything that was sent.
     #[error("{sent} sequences of {elements} elements in all were sent, but the receiver tells {tally}")]
     Lost {
-        /// Sequences.
+        /// Sequences that were sent.
         sent: u64,
-        /// Elements of all of them.
+        /// Elements of all sequences together.
         elements: u64,
-        /// What it counted.
+        /// The receiver's count.
         tally: String,
     },
     /// A plot could not be drawn.
     #[error("a plot cannot be drawn: {0}")]
     Plot(String),
-    /// The suite was asked for sequences that hold nothing.
+    /// A buffer is too small for an element, or too large.
     #[error("a buffer of {bytes} bytes holds no element of type {ty}, or is more than {most} bytes")]
     Buffer {
         /// Bytes of the buffer.
         bytes: usize,
-        /// What was to be in it.
+        /// The type of the elements.
         ty: String,
-        /// Bytes of the largest.
+        /// Bytes of the largest buffer.
         most: usize,
     },
-    /// A value did not come out of its `any`.
+    /// A value could not be extracted from its `any`.
     #[error("a value of the benchmark did not come out of its any: {0}")]
     Extract(#[from] ironorb::ExtractError),
     /// The IDL of the benchmark was refused.
     #[error("the IDL of the benchmark was refused:\n{0}")]
     Idl(String),
-    /// Time was to be broken down by a program without probes.
+    /// A breakdown was requested from a program without probes.
     #[error(
         "this program was built without the ORB's probes, which cost nothing that way; to see where time goes, build it \
          with them: cargo run --release --features probes -p ironorb-cli -- bench ... --breakdown"
     )]
     NoProbes,
-    /// A program that counts is not installed.
+    /// A program for counting is not installed.
     #[error("{program} is not installed; on Debian: apt-get install {package}")]
     MissingTool {
         /// The program.
         program: &'static str,
-        /// The Debian package that has it.
+        /// The Debian package of the program.
         package: &'static str,
     },
-    /// A program that counts wrote something that is not understood.
+    /// A program for counting wrote output that is not understood.
     #[error("{program} did not report {what}")]
     NoCount {
         /// The program.
         program: &'static str,
-        /// What was looked for.
+        /// The missing part of the output.
         what: &'static str,
     },
 }
 
 impl BenchError {
-    /// Says what was being done when the system refused.
+    /// Adds the failed step to an error of the system.
     pub(crate) fn io(doing: impl Into<String>) -> impl FnOnce(io::Error) -> BenchError {
-        // Only in case of an error, so that measured calls do not allocate.
+        // The text is made only on an error, so that measured calls do not allocate.
         move |source| BenchError::Io { doing: doing.into(), source }
     }
 }
 
-/// Those of the known things that have one of these names; all of them without names.
+/// The known items that have one of these names; all items if there are no names.
 pub(crate) fn select<T>(
     all: Vec<T>,
     names: &[String],

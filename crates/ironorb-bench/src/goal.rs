@@ -1,21 +1,21 @@
-//! What was to be reached, and whether it has been.
+//! Goals, and whether they are reached.
 
 use serde_json::{Map, Value, json};
 
 use crate::row::{Row, digits};
 
-/// One goal, on one placement and transport.
+/// One goal, for one placement and transport.
 #[derive(Debug, Clone)]
 pub struct Goal {
-    /// Which processor client and server were on.
+    /// The processors of client and server.
     pub layout: String,
-    /// What is compared.
+    /// The comparison.
     pub target: String,
     /// `at least` or `at most`.
     pub sense: &'static str,
-    /// At least so much, or at most.
+    /// The bound that the figure must reach or not exceed.
     pub bound: f64,
-    /// The worst of all rows that the goal is about, each the median of its repetitions.
+    /// The worst of all rows that the goal covers, each by the median of its repetitions.
     pub figure: f64,
 }
 
@@ -24,24 +24,25 @@ pub struct Goal {
 pub enum Verdict {
     /// The figure keeps to the bound.
     Met,
-    /// The figure does not.
+    /// The figure does not keep to the bound.
     Missed,
-    /// The figure cannot tell.
+    /// The figure decides nothing, for this reason.
     NotJudged(&'static str),
 }
 
 impl Goal {
-    /// A goal that a figure must not pass.
+    /// A goal whose figure must not exceed the bound.
     pub(crate) fn at_most(layout: &str, target: impl Into<String>, figure: f64, bound: f64) -> Goal {
         Goal { layout: layout.to_owned(), target: target.into(), sense: "at most", bound, figure }
     }
 
-    /// A goal that a figure must reach.
+    /// A goal whose figure must reach the bound.
     pub(crate) fn at_least(layout: &str, target: impl Into<String>, figure: f64, bound: f64) -> Goal {
         Goal { layout: layout.to_owned(), target: target.into(), sense: "at least", bound, figure }
     }
 
-    /// A goal that every row of this ORB as it comes is ahead of a peer's. The worst decides.
+    /// A goal that every row of this ORB with default settings is ahead of a peer's row. The worst row
+    /// decides.
     pub(crate) fn ahead(
         layout: &str,
         rows: &[Row],
@@ -49,23 +50,23 @@ impl Goal {
         describe: impl Fn(&Row) -> String,
     ) -> Option<Goal> {
         let of = |row: &Row| {
-            // A time must be less, a rate more.
+            // A time must be smaller, a rate larger.
             let time = row.median(&format!("over_{peer}"));
             time.or_else(|| row.median(&format!("of_{peer}")).map(f64::recip))
         };
         let ours = rows.iter().filter(|row| row.is_ours() && row.text("layout") == layout);
-        let told: Vec<(f64, &Row)> = ours.filter_map(|row| Some((of(row)?, row))).collect();
-        let (worst, row) = told.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
-        let ahead = told.iter().filter(|(ratio, _)| *ratio < 1.0).count();
+        let ratios: Vec<(f64, &Row)> = ours.filter_map(|row| Some((of(row)?, row))).collect();
+        let (worst, row) = ratios.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
+        let ahead = ratios.iter().filter(|(ratio, _)| *ratio < 1.0).count();
         let what = format!(
             "time of every row / {peer}'s: {ahead} of {} ahead (worst: {})",
-            told.len(),
+            ratios.len(),
             describe(row)
         );
         Some(Goal::at_most(layout, what, *worst, 1.0))
     }
 
-    /// Whether it is reached. A quick run judges nothing, and no cost can be less than nothing.
+    /// Whether the goal is reached. A quick run judges nothing, and a negative cost is impossible.
     pub fn verdict(&self, is_quick: bool) -> Verdict {
         let keeps =
             if self.sense == "at most" { self.figure <= self.bound } else { self.figure >= self.bound };
@@ -79,7 +80,7 @@ impl Goal {
         }
     }
 
-    /// Its members in a line of JSON.
+    /// The goal's members in a line of JSON.
     pub(crate) fn members(&self, is_quick: bool) -> Map<String, Value> {
         let met = match self.verdict(is_quick) {
             Verdict::Met => Value::Bool(true),
@@ -94,7 +95,7 @@ impl Goal {
         members.as_object().cloned().unwrap_or_default()
     }
 
-    /// Its cells in the table of goals.
+    /// The goal's cells in the table of goals.
     pub(crate) fn cells(&self, is_quick: bool) -> Vec<String> {
         let Goal { layout, target, sense, bound, figure } = self;
         let bound = format!("{sense} {}", digits(*bound));

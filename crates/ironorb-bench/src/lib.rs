@@ -1,11 +1,11 @@
-//! Benchmarks: each claim of speed is a row, measured beside its baseline in the same run.
+//! Benchmarks: each claim about speed is a row, measured beside its baseline in one run.
 //!
-//! A suite says what it compares, as groups of sides that take turns (`measure`); what comes of it are rows (`row`), in
-//! tables of one report, which one renderer writes as text, as lines of JSON and as a page (`render`). Servers run in
-//! processes of their own, which are this same program started again in a role that a suite has registered (`role`).
+//! A suite defines groups of sides that take turns (`measure`). The results are rows (`row`) in the tables of
+//! a report. One renderer writes reports as text, as lines of JSON and as a page (`render`). Servers run in
+//! processes of their own: this program, started again in a role that a suite has registered (`role`).
 //!
-//! Nothing here asserts a time: a benchmark reports, and the reader judges. Nothing here reaches into the ORB: rows call it
-//! as an application would.
+//! This crate asserts no times: a benchmark reports, and the reader judges. It calls the ORB as an
+//! application would, without access to its internals.
 
 mod all;
 mod chart;
@@ -68,44 +68,46 @@ use role::Role;
 /// `ironorb bench …`
 #[derive(Debug, clap::Subcommand)]
 pub enum BenchCommand {
-    /// Measure calls that come straight back, beside a plain socket that carries the same bytes.
+    /// Measure calls that return at once, beside a plain socket that carries as many bytes.
     Echo(EchoOptions),
-    /// Measure how many lines of IDL a second are read, and turned into Rust.
+    /// Measure how many lines of IDL per second are read and turned into Rust.
     Idl(IdlOptions),
-    /// Measure how many bytes a second of each construct of IDL are marshalled, beside a plain copy.
+    /// Measure how many bytes per second of each IDL construct are marshalled, beside a plain copy.
     Types(TypesOptions),
-    /// Measure what it costs and saves to leave marshalling to the interpreter.
+    /// Measure the cost of interpreted marshalling, and what it saves.
     Marshal(MarshalOptions),
-    /// Measure how many bytes a second calls of each kind carry (CORBA-TTCP), beside a plain stream of the same bytes.
+    /// Measure how many bytes per second calls of each kind carry (CORBA-TTCP), beside a plain stream of as
+    /// many bytes.
     Ttcp(TtcpOptions),
-    /// Measure what calls of many objects take, with every type and way to call (the suite of TAO's first paper), beside a
-    /// plain socket that carries the same bytes.
+    /// Measure calls of many objects, with every type and way to call (the suite of TAO's first paper),
+    /// beside a plain socket that carries as many bytes.
     Latency(LatencyOptions),
     /// Measure the calls of IDL_Cubit: cubes of every type, twoway and oneway, beside a plain socket.
     Cubit(CubitOptions),
-    /// Measure calls of objects in the same process, beside a virtual call.
+    /// Measure calls to objects in the same process, beside a virtual call.
     Collocated(CollocatedOptions),
-    /// Measure how many calls a second clients make at once, beside plain sockets with a thread for each.
+    /// Measure how many calls per second several clients make, beside plain sockets with a thread for each.
     Concurrency(ConcurrencyOptions),
-    /// Measure what thousands of connections cost, idle and active.
+    /// Measure the cost of thousands of connections, idle and active.
     Connections(ConnectionsOptions),
-    /// Run every suite that has goals, on one page, with the list of goals at the end.
+    /// Run every suite that has goals, and put the results on one page with the list of goals.
     All(AllOptions),
-    /// Build the programs by which other ORBs take part, as far as what they need is installed.
+    /// Build the programs with which other ORBs take part, as far as their packages are installed.
     Peers,
-    /// Be one process of a benchmark.
+    /// Run one process of a benchmark.
     #[command(hide = true)]
     Role(RoleArgs),
 }
 
-/// Every role that a suite has for a child process.
+/// The roles of all suites for child processes.
 const ROLES: &[&[Role]] =
     &[plain::ROLES, echo::ROLES, cubit::ROLES, concurrency::ROLES, latency::ROLES, ttcp::ROLES];
 
-/// Carries out `ironorb bench …`: prints the report and writes the files that were asked for, or is a server of a report.
+/// Runs `ironorb bench …`: prints the report and writes the requested files, or acts as a process of a
+/// benchmark. Blocks.
 ///
 /// # Errors
-/// A process, a call or a file of the benchmark failed, or no row has a name that was asked for.
+/// A process, a call or a file of the benchmark failed, or no row has a requested name.
 pub fn run(command: BenchCommand) -> Result<(), BenchError> {
     match &command {
         BenchCommand::Peers => peers::peers(),
@@ -118,10 +120,10 @@ pub fn run(command: BenchCommand) -> Result<(), BenchError> {
     }
 }
 
-/// Carries out one suite, and tells where its report goes.
+/// Runs one suite, and returns its report with the options that say where the report goes. Blocks.
 ///
 /// # Errors
-/// A process or a call of the benchmark failed, no row has a name that was asked for, or the command is no suite.
+/// A process or a call of the benchmark failed, no row has a requested name, or the command is not a suite.
 pub fn measure(command: &BenchCommand) -> Result<(Report, &Run), BenchError> {
     Ok(match command {
         BenchCommand::Echo(options) => (echo::measure(options)?, &options.run),
@@ -143,7 +145,7 @@ pub fn measure(command: &BenchCommand) -> Result<(Report, &Run), BenchError> {
     })
 }
 
-/// Carries out every suite that was asked for; all of them take about twenty minutes.
+/// Runs every requested suite. All of them together take about twenty minutes.
 fn all(options: &AllOptions) -> Result<Vec<Report>, BenchError> {
     #[derive(clap::Parser)]
     struct Alone {
@@ -154,7 +156,7 @@ fn all(options: &AllOptions) -> Result<Vec<Report>, BenchError> {
     options.command_lines().map(|line| Ok(measure(&parsed(line).command)?.0)).collect()
 }
 
-/// What the build script made of the IDL of each suite.
+/// The generated code for the IDL of each suite.
 macro_rules! generated {
     ($($module:ident $file:literal)*) => {$(
         #[allow(missing_docs)]

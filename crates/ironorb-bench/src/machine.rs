@@ -1,4 +1,4 @@
-//! Where a figure was taken.
+//! The machine of a measurement.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::error::BenchError;
 
-/// Machine, kernel and compiler: a figure without them says little.
+/// Machine, kernel and compiler, without which a figure says little.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Machine {
     processor: String,
@@ -46,25 +46,25 @@ impl fmt::Display for Machine {
     }
 }
 
-/// The load average of the last minute; above 1 or so, others disturb the figures.
+/// The load average of the last minute. Above about 1, other processes disturb the figures.
 pub(crate) fn load() -> f64 {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split(' ').next().and_then(|first| first.parse().ok()).unwrap_or(f64::NAN)
 }
 
-/// Resident memory of this process.
+/// Resident memory of this process, in bytes.
 pub(crate) fn resident_bytes() -> u64 {
     resident_bytes_of("self")
 }
 
-/// That of a process, by its number; 0 where the system does not tell.
+/// Resident memory in bytes of a process, by its number; 0 where the system does not report it.
 pub(crate) fn resident_bytes_of(process: &str) -> u64 {
     let kib =
         status_of(process, "VmRSS:").and_then(|line| line.strip_suffix("kB")?.trim().parse::<u64>().ok());
     kib.unwrap_or(0) << 10
 }
 
-/// Threads of a process; 0 where the system does not tell.
+/// The number of threads of a process; 0 where the system does not report it.
 pub(crate) fn threads_of(process: &str) -> u64 {
     status_of(process, "Threads:").and_then(|line| line.parse().ok()).unwrap_or(0)
 }
@@ -74,7 +74,7 @@ fn status_of(process: &str, name: &str) -> Option<String> {
     status.lines().find_map(|line| Some(line.strip_prefix(name)?.trim().to_owned()))
 }
 
-/// Processor time that this process has taken.
+/// Processor time of this process.
 pub(crate) fn busy() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
@@ -88,23 +88,23 @@ pub(crate) fn cores() -> Vec<usize> {
     }
 }
 
-/// Keeps the calling thread, and those it starts, on one processor.
+/// Pins the calling thread, and threads that it starts later, to one processor.
 pub(crate) fn pin(core: usize) -> Result<(), BenchError> {
     let mut set = CpuSet::new();
     set.set(core);
     sched_setaffinity(None, &set).map_err(|e| BenchError::io(format!("stay on processor {core}"))(e.into()))
 }
 
-/// Which processors client and server are kept on.
+/// The processors that client and server are pinned to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Placement {
     /// Both on one processor.
     OneCore,
-    /// Each on one of its own; on a machine with one processor, both on that.
+    /// Each on a processor of its own. A machine with one processor uses that for both.
     CoreEach,
 }
 
-/// A placement on this machine.
+/// A placement on the processors of this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub(crate) name: &'static str,
@@ -112,16 +112,16 @@ pub(crate) struct Layout {
     pub(crate) server: usize,
 }
 
-/// The name of the placement in which client and server take turns.
+/// The name of the placement on which client and server share a processor.
 pub(crate) const ONE_CORE: &str = "one core";
 
 impl Layout {
-    /// Every placement that this machine has.
+    /// Every placement that is possible on this machine.
     pub(crate) fn possible() -> Vec<Layout> {
         Layout::of(&[Placement::OneCore, Placement::CoreEach])
     }
 
-    /// These placements, as far as this machine has them.
+    /// These placements, as far as this machine allows them.
     pub(crate) fn of(placements: &[Placement]) -> Vec<Layout> {
         let cores = cores();
         let mut layouts: Vec<Layout> = Vec::new();
@@ -141,7 +141,7 @@ impl Layout {
     }
 }
 
-/// Gives the calling thread back the processors that it had.
+/// Restores the calling thread's processors when dropped.
 pub(crate) struct Unpin(Option<CpuSet>);
 
 impl Unpin {
@@ -153,7 +153,7 @@ impl Unpin {
 impl Drop for Unpin {
     fn drop(&mut self) {
         if let Some(set) = &self.0 {
-            // It was allowed before, so it is now.
+            // This cannot fail: the processors were allowed before.
             let _ = sched_setaffinity(None, set);
         }
     }

@@ -1,5 +1,5 @@
-//! How everything is measured: a baseline and its entrants take turns, so that whatever disturbs the machine disturbs all
-//! of them, and ratios are between turns of one repetition.
+//! The method of all measurements. A baseline and its entrants take turns, so that a disturbance of the
+//! machine affects all of them. Ratios compare turns of one repetition.
 
 use std::time::{Duration, Instant};
 
@@ -12,23 +12,24 @@ use crate::settings::Settings;
 use crate::statistics::{Repeated, turns};
 use crate::variant::{Invocation, Peer, ServantKind, name};
 
-/// One call, or one batch of them.
+/// One call, or one batch of calls.
 pub(crate) type Sample<'a> = Box<dyn FnMut() -> Result<(), BenchError> + 'a>;
 
-/// A sample that may be taken on another thread.
+/// A sample that may run on another thread.
 pub(crate) type SendSample = Box<dyn FnMut() -> Result<(), BenchError> + Send>;
 
-/// Takes samples again and again. Any closure that takes one is a side, whose time is that of the wall clock.
+/// A participant that takes samples again and again. A closure that takes one sample is a side, measured by
+/// the wall clock.
 pub(crate) trait Side {
-    /// Takes as many samples - each a call, or a batch of them - as there are places, and tells the nanoseconds of each.
+    /// Takes a sample for each place of `nanos` - a call, or a batch of calls - and stores its nanoseconds.
     fn each(&mut self, nanos: &mut [u64]) -> Result<(), BenchError>;
 
-    /// The processor time that all of its processes have taken so far, if that is of interest.
+    /// The processor time that all processes of the side have taken so far, if the report shows it.
     fn busy(&self) -> Option<Duration> {
         None
     }
 
-    /// Whether it is another ORB's: what that cannot do is told in its row.
+    /// Whether the side belongs to another ORB. Its row then reports failures instead of ending the run.
     fn is_peer(&self) -> bool {
         false
     }
@@ -47,8 +48,8 @@ impl<F: FnMut() -> Result<(), BenchError>> Side for F {
     }
 }
 
-/// A side whose samples are batches, timed by what the thread has of its processor: what waits for nothing is not disturbed
-/// by other users of the processor.
+/// A side whose samples are batches, measured by the thread's processor time. Code that never waits is then
+/// not disturbed by other users of the processor.
 pub(crate) struct OnProcessor<F> {
     pub(crate) batch: usize,
     pub(crate) work: F,
@@ -70,32 +71,34 @@ fn thread_nanos() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// How long a comparison is.
+/// The length of a comparison.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Contest {
     /// Samples of each side in each repetition.
     pub(crate) samples: usize,
     pub(crate) repetitions: usize,
     pub(crate) calls_per_sample: usize,
-    /// Samples before anything is measured.
+    /// Samples of each side before the measurement.
     pub(crate) warm_up: usize,
-    /// How long all turns may take together, about, as the warming up tells: else there are fewer samples.
+    /// Approximate bound on the time of all turns together. The warm-up estimates the time; if needed, there
+    /// are fewer samples.
     pub(crate) time_max: Option<Duration>,
 }
 
-/// Fewer samples of a turn say nothing.
+/// Fewest samples in a turn; fewer say nothing.
 const SAMPLES_MIN: usize = 40;
 
 /// A side, or why there is none.
 pub(crate) type Entry<'a> = Result<Box<dyn Side + 'a>, String>;
 
 impl Contest {
-    /// One batch a turn, and one to warm up.
+    /// A comparison with one batch in each turn, and one for the warm-up.
     pub(crate) fn of_batches(repetitions: usize, batch: usize) -> Contest {
         Contest { samples: 1, repetitions, calls_per_sample: batch, warm_up: 1, time_max: None }
     }
 
-    /// What each side took, in their order, or why it took no part. The first is the baseline.
+    /// Runs all turns. Returns each side's times in order, or why it took no part. The first side is the
+    /// baseline.
     pub(crate) fn run(&self, sides: &mut [Entry<'_>]) -> Result<Vec<Result<Repeated, String>>, BenchError> {
         let mut nanos = vec![0; self.samples.max(self.warm_up)];
         let begun = Instant::now();
@@ -125,7 +128,7 @@ impl Contest {
         Ok(results)
     }
 
-    /// Samples of a turn, where warming up all sides took so long.
+    /// Samples in a turn, given the time of the warm-up of all sides.
     fn samples_within(&self, warming_up: Duration) -> usize {
         let Some(time_max) = self.time_max.filter(|_| self.warm_up > 0) else { return self.samples };
         let of_a_sample = warming_up.as_secs_f64() / self.warm_up as f64 * self.repetitions as f64;
@@ -133,20 +136,21 @@ impl Contest {
         affordable.max(SAMPLES_MIN).min(self.samples)
     }
 
-    /// Calls that each side has made when all is done.
+    /// Calls that each side makes in the whole comparison.
     pub(crate) fn calls(&self) -> usize {
         (self.samples * self.repetitions + self.warm_up) * self.calls_per_sample
     }
 }
 
-/// Whose calls, and how they are made. Rows of one group are compared by it.
+/// The ORB of a side, and how it makes calls. Rows of a group are compared by their labels.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Label {
     pub(crate) peer: Peer,
     pub(crate) settings: Settings,
     pub(crate) invocation: Option<Invocation>,
     pub(crate) servant: Option<ServantKind>,
-    /// Calls of one object, where the others call many. Such a side has no row, but a ratio in those of the others.
+    /// Whether the side calls one object where other sides call many. Such a side has no row; the other rows
+    /// have a ratio to it.
     pub(crate) calls_one: bool,
 }
 
@@ -155,7 +159,7 @@ impl Label {
         Label { peer, settings, invocation: None, servant: None, calls_one: false }
     }
 
-    /// This ORB as it comes.
+    /// This ORB with default settings.
     pub(crate) fn ours() -> Label {
         Label::of(Peer::Ironorb, Settings::default())
     }
@@ -167,7 +171,7 @@ impl Label {
         all
     }
 
-    /// With which others it is compared besides the baseline, and by which names.
+    /// The sides to which this one is compared besides the baseline, and the names of the ratios.
     fn rivals(&self) -> Vec<(&'static str, Label)> {
         let static_call = |_| Invocation::Sii;
         let mut rivals = vec![
@@ -185,17 +189,17 @@ impl Label {
     }
 }
 
-/// Who takes part in a group.
+/// A participant in a group.
 pub(crate) struct Entrant<'a> {
     pub(crate) label: Label,
-    /// What tells its row from those of the other entrants besides.
+    /// Further parameters that identify its row.
     pub(crate) parameters: Parameters,
     pub(crate) side: Entry<'a>,
 }
 
 /// Calls of one kind: a row for each entrant, beside a baseline.
 pub(crate) struct Group<'a> {
-    /// What its rows have in common.
+    /// The parameters that all rows have in common.
     pub(crate) parameters: Parameters,
     pub(crate) measure: Measure,
     pub(crate) contest: Contest,
@@ -204,7 +208,7 @@ pub(crate) struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// Adds an entrant that its label tells from the others.
+    /// Adds an entrant that its label identifies.
     pub(crate) fn enter(&mut self, label: Label, side: Entry<'a>) {
         self.entrants.push(Entrant { label, parameters: Parameters::new(), side });
     }
@@ -304,7 +308,7 @@ mod tests {
         let second = Duration::from_secs(1);
         let contest = |time_max| Contest { repetitions: 10, ..contest(3000, 100, time_max) };
         assert_eq!(contest(None).samples_within(600 * second), 3000);
-        // A millisecond for a sample of all sides: 10 s for a thousand in ten repetitions.
+        // A millisecond for a sample of all sides: 10 s for a thousand samples in ten repetitions.
         assert_eq!(contest(Some(10 * second)).samples_within(second / 10), 1000);
         assert_eq!(contest(Some(60 * second)).samples_within(second / 10), 3000);
         assert_eq!(contest(Some(10 * second)).samples_within(600 * second), SAMPLES_MIN);

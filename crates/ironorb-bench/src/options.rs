@@ -1,4 +1,4 @@
-//! What the command lines of several suites have in common, and how options take lists.
+//! Options that several suites have in common, and options with lists.
 
 use std::path::PathBuf;
 
@@ -7,48 +7,48 @@ use clap::Command;
 use crate::settings::Settings;
 use crate::variant::Peer;
 
-/// What every suite takes.
+/// The options of every suite.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct Run {
-    /// Turns that each side has in a row of the report. The default is the suite's.
+    /// Turns of each side in a row of the report. Each suite has its own default.
     #[arg(long)]
     pub repetitions: Option<usize>,
-    /// Few and short turns: shows that the suite works, not what calls cost. Judges no goals.
+    /// Make few and short turns: enough to show that the suite works, not to measure. No goals are judged.
     #[arg(long)]
     pub quick: bool,
-    /// Write each row as a line of JSON to this file, too.
+    /// Write each row as a line of JSON to this file too.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Write a page with all tables and plots to this file, too.
+    /// Write a page with all tables and plots to this file too.
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
 }
 
 impl Run {
-    /// As many as were asked for, or two of a quick run, or the suite's own number.
+    /// The requested number of repetitions; else two in a quick run, and the suite's default otherwise.
     pub(crate) fn repetitions(&self, usual: usize) -> usize {
         self.repetitions.unwrap_or(if self.quick { 2 } else { usual }).max(1)
     }
 
-    /// One of two values.
+    /// The first value in a quick run, else the second.
     pub(crate) fn choose<T>(&self, quick: T, usual: T) -> T {
         if self.quick { quick } else { usual }
     }
 }
 
-/// Which ORBs take part.
+/// The ORBs that take part.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Sides {
-    /// Whose client and server.
+    /// The ORBs whose clients and servers take part.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = Peer::ALL)]
     pub peers: Vec<Peer>,
-    /// Settings of another client and server of this ORB that take part, as NAME=VALUE of docs/configuration.md, several
-    /// joined by '+'. May be given several times.
+    /// Add a client and server of this ORB with these settings: NAME=VALUE as in docs/configuration.md,
+    /// several joined by '+'. May be given several times.
     #[arg(long = "with", value_name = "SETTINGS")]
     pub with: Vec<Settings>,
 }
 
-/// Has the help write the defaults of lists as lists are given.
+/// Makes the help show the defaults of lists in the form in which lists are given.
 pub fn with_lists(command: Command) -> Command {
     let command = command.mut_args(|arg| {
         let defaults: Vec<String> =

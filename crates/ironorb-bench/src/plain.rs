@@ -1,4 +1,4 @@
-//! Plain sockets, which are the baseline of most suites: their servers are roles, their clients are samples.
+//! Plain sockets, the baseline of most suites. Their servers are roles, their clients are samples.
 
 use std::io;
 use std::net::TcpListener;
@@ -16,7 +16,7 @@ use crate::process::Process;
 use crate::role::{Role, RoleArgs, tell, wait_for_end};
 use crate::variant::Transport;
 
-/// Servers that serve one connection after the other, or all at once, and a client that only calls.
+/// The roles: servers for one connection at a time or for all at once, and a client that only calls.
 pub(crate) const ROLES: &[Role] = &[
     Role { name: TCP, run: |_| tcp_server(raw::serve) },
     Role { name: UNIX, run: |_| unix_server("", raw::serve_unix) },
@@ -31,7 +31,7 @@ pub(crate) const RINGS: &str = "plain-ring-server";
 pub(crate) const THREADS: &str = "plain-threads-server";
 pub(crate) const CLIENT: &str = "plain-client";
 
-/// The server of one transport.
+/// The role of a transport's server.
 pub(crate) fn server_of(transport: Transport) -> &'static str {
     match transport {
         Transport::Tcp => TCP,
@@ -39,7 +39,7 @@ pub(crate) fn server_of(transport: Transport) -> &'static str {
     }
 }
 
-/// In front of the path of a server with rings.
+/// The prefix of the path of a shared-memory server.
 const RING: &str = "shm:";
 
 fn tcp_server(serve: fn(&TcpListener) -> io::Result<()>) -> Result<(), BenchError> {
@@ -59,7 +59,7 @@ fn unix_server(scheme: &str, serve: fn(&UnixListener) -> io::Result<()>) -> Resu
     served
 }
 
-/// This thread waits for the end, so that the thread that serves does nothing else.
+/// Serves on another thread. This thread waits for the end, so that the serving thread does nothing else.
 pub(crate) fn serve_until_end(
     serve: impl FnOnce() -> io::Result<()> + Send + 'static,
 ) -> Result<(), BenchError> {
@@ -75,12 +75,12 @@ fn client(args: &RoleArgs) -> Result<(), BenchError> {
     (0..args.samples).try_for_each(|_| sample())
 }
 
-/// The bytes that a client was told to exchange.
+/// The exchange in a client's arguments.
 pub(crate) fn exchange_of(args: &RoleArgs) -> Exchange {
     Exchange { requests: args.requests, request_bytes: args.request_bytes, reply_bytes: args.reply_bytes }
 }
 
-/// What a process is told of the bytes to exchange.
+/// The arguments for an exchange.
 pub(crate) fn exchange_args(exchange: Exchange) -> Vec<String> {
     let Exchange { requests, request_bytes, reply_bytes } = exchange;
     let numbers = [("requests", requests), ("request-bytes", request_bytes), ("reply-bytes", reply_bytes)];
@@ -99,13 +99,13 @@ impl Plain {
         Ok(Plain { address: process.address()?, process })
     }
 
-    /// One exchange after the other over a connection of its own.
+    /// A sample of exchanges over a connection of its own.
     pub(crate) fn sample(&self, exchange: Exchange) -> Result<SendSample, BenchError> {
         sample(&self.address, exchange)
     }
 }
 
-/// Samples of a server that told its address: a path, with [`RING`] in front or without, or a host and port.
+/// A sample for a server's address: a path, with or without [`RING`] in front, or a host and port.
 pub(crate) fn sample(address: &str, exchange: Exchange) -> Result<SendSample, BenchError> {
     let connect = || BenchError::io(format!("connect to {address}"));
     if let Some(path) = address.strip_prefix(RING) {
@@ -117,7 +117,7 @@ pub(crate) fn sample(address: &str, exchange: Exchange) -> Result<SendSample, Be
     }
     let parsed = address.parse().map_err(|_| BenchError::Process {
         role: TCP.to_owned(),
-        what: format!("told {address:?}, which is not an address"),
+        what: format!("printed {address:?}, which is not an address"),
     })?;
     Ok(again(RawClient::connect(parsed, exchange).map_err(connect())?))
 }
@@ -126,8 +126,9 @@ fn again<S: io::Read + io::Write + Send + 'static>(mut client: RawClient<S>) -> 
     Box::new(move || client.exchange().map_err(BenchError::io("exchange bytes with the plain server")))
 }
 
-/// Counts the bytes of one sample on the wire, in the steady state, so that the baseline carries what is sent. `prepare`
-/// makes the sample of an object that is called by way of a relay; `requests` is the number of its messages.
+/// Counts the bytes of one sample on the wire in the steady state, so that the baseline carries as many.
+/// `prepare` makes the sample from an object that is called through a relay. `requests` is the number of its
+/// messages.
 pub(crate) fn count<'a>(
     object: &ObjectRef,
     requests: impl FnOnce(usize) -> usize,
@@ -136,7 +137,7 @@ pub(crate) fn count<'a>(
     let orb = Orb::builder().no_endpoint().build()?;
     let relay = Relay::to(object).map_err(BenchError::io("relay calls"))?;
     let mut sample = prepare(orb.ior_to_object(relay.reference().clone())?)?;
-    // The first call tells the code sets.
+    // The first call also sends the code sets.
     sample()?;
     let (requests_before, replies_before) = relay.counted();
     sample()?;
@@ -148,10 +149,10 @@ pub(crate) fn count<'a>(
     Ok(Exchange { requests, request_bytes: bytes / requests, reply_bytes: replies_after - replies_before })
 }
 
-/// Lets this process have as many descriptors as the system allows.
+/// Raises this process's limit on file descriptors to the system's maximum.
 pub(crate) fn raise_descriptors() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
-    // What is refused shows when descriptors run out.
+    // A refusal shows when the descriptors run out.
     let _ = setrlimit(Resource::Nofile, limit);
 }

@@ -1,4 +1,4 @@
-//! The other processes of a benchmark: this program again, in another role.
+//! The other processes of a benchmark: this program, started again in another role.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader, Write};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::BenchError;
 
-/// A process in a role. It ends when its standard input does, so that it cannot outlive this one.
+/// A process in a role. It ends when its standard input does, so it cannot outlive this process.
 #[derive(Debug)]
 pub(crate) struct Process {
     role: String,
@@ -17,7 +17,7 @@ pub(crate) struct Process {
     stdout: BufReader<ChildStdout>,
 }
 
-/// How long a process may take to end by itself when it is no longer needed.
+/// Longest time for a process to end by itself when it is no longer needed.
 const ENDING_MAX: Duration = Duration::from_secs(20);
 
 impl Process {
@@ -36,7 +36,7 @@ impl Process {
         Process::spawn(role, command)
     }
 
-    /// Starts another program, which keeps to what roles do.
+    /// Starts another program, which follows the rules of roles.
     pub(crate) fn start_program(
         role: &str,
         program: &Path,
@@ -55,36 +55,36 @@ impl Process {
         Ok(Process { role: role.to_owned(), child, stdin, stdout: BufReader::new(stdout) })
     }
 
-    /// The line in which a server tells where it is.
+    /// Reads the line in which a server prints its address.
     pub(crate) fn address(&mut self) -> Result<String, BenchError> {
         match self.line()? {
             Some(address) => Ok(address),
-            None => Err(fault(&self.role, "ended before it told its address")),
+            None => Err(fault(&self.role, "ended before it printed its address")),
         }
     }
 
-    /// Its number, as the system knows it.
+    /// The process id.
     pub(crate) fn id(&self) -> String {
         self.child.id().to_string()
     }
 
-    /// Gives the process a line, and what it answers.
+    /// Sends a line to the process, and returns its answer.
     pub(crate) fn ask(&mut self, line: &str) -> Result<String, BenchError> {
         self.tell(line)?;
         self.answer(line)
     }
 
-    /// Gives the process a line.
+    /// Sends a line to the process.
     pub(crate) fn tell(&mut self, line: &str) -> Result<(), BenchError> {
-        let told = self.stdin.as_mut().map(|stdin| writeln!(stdin, "{line}"));
-        match told {
+        let written = self.stdin.as_mut().map(|stdin| writeln!(stdin, "{line}"));
+        match written {
             Some(Ok(())) => Ok(()),
             Some(Err(e)) => Err(BenchError::io(format!("ask the process {}", self.role))(e)),
             None => Err(fault(&self.role, "was asked after its end")),
         }
     }
 
-    /// What it answers to a line that it was given.
+    /// Reads the answer to a line.
     pub(crate) fn answer(&mut self, line: &str) -> Result<String, BenchError> {
         match self.line()? {
             Some(answer) => Ok(answer),
@@ -101,7 +101,7 @@ impl Process {
         Ok((!line.is_empty()).then(|| line.to_owned()))
     }
 
-    /// Processor time that its threads have taken, but for those that have ended.
+    /// Processor time of the process's threads, without threads that have ended.
     pub(crate) fn busy(&self) -> Duration {
         let nanos_of = |thread: std::fs::DirEntry| {
             let text = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
@@ -112,12 +112,12 @@ impl Process {
         Duration::from_nanos(nanos)
     }
 
-    /// Waits for the end of a process that ends by itself.
+    /// Waits for a process that ends by itself.
     pub(crate) fn wait(mut self) -> Result<(), BenchError> {
         self.reap()
     }
 
-    /// Tells the process to end and waits until it has.
+    /// Makes the process end, and waits for it.
     pub(crate) fn end(mut self) -> Result<(), BenchError> {
         self.stdin = None;
         self.reap()

@@ -1,4 +1,4 @@
-//! Reports as text, as lines of JSON and as a page: one look for every suite.
+//! Reports as text, as lines of JSON and as a page, in one style for every suite.
 
 use std::fmt;
 use std::fmt::Write as _;
@@ -13,37 +13,37 @@ use crate::machine::Machine;
 use crate::options::Run;
 use crate::row::{Figure, Row, partition, shown};
 
-/// What a suite found. Its `Display` is the text.
+/// The result of a suite. Its `Display` is the text.
 #[derive(Debug)]
 pub struct Report {
-    /// As the suite is called on the command line.
+    /// The suite's name on the command line.
     pub suite: &'static str,
     title: &'static str,
     machine: Machine,
-    /// Whether it shows only that the suite works.
+    /// Whether the run was quick: its figures show only that the suite works.
     pub is_quick: bool,
-    /// What was measured.
+    /// The tables of measurements.
     pub tables: Vec<Table>,
-    /// What was to be reached.
+    /// The goals.
     pub goals: Vec<Goal>,
 }
 
 /// Rows that have the same figures.
 #[derive(Debug, Default)]
 pub struct Table {
-    /// What a line of JSON calls its rows.
+    /// The name of the table's rows in lines of JSON.
     pub kind: &'static str,
     pub(crate) title: &'static str,
     /// The rows.
     pub rows: Vec<Row>,
-    /// Parameters that stand in the title of a block of rows.
+    /// Parameters in the title of a block of rows.
     pub(crate) blocks: &'static [&'static str],
-    /// A parameter whose values stand side by side.
+    /// A parameter whose values form columns side by side.
     pub(crate) across: Option<&'static str>,
-    /// What the reader must know of the figures.
+    /// What the reader must know about the figures.
     pub(crate) notes: &'static str,
     pub(crate) charts: Vec<Chart>,
-    /// Where the figures are from, if they are not of this machine.
+    /// The origin of the figures, if they were not measured on this machine.
     pub(crate) elsewhere: Option<&'static str>,
 }
 
@@ -67,7 +67,7 @@ impl Report {
         self.tables.iter().find(|table| table.kind == kind).map_or(&[], |table| &table.rows)
     }
 
-    /// The names of the placements that rows have.
+    /// The names of the placements in the rows.
     pub(crate) fn layouts(&self) -> Vec<String> {
         let mut layouts: Vec<String> = Vec::new();
         for row in self.tables.iter().flat_map(|table| &table.rows) {
@@ -122,7 +122,7 @@ impl Report {
     }
 }
 
-/// Prints reports and writes the files that were asked for. Several reports are one page, with all goals at its head.
+/// Prints reports and writes the requested files. Several reports form one page, with all goals at its head.
 pub(crate) fn publish(reports: &[Report], run: &Run) -> Result<(), BenchError> {
     use std::io::Write as _;
 
@@ -154,14 +154,14 @@ pub(crate) fn text(reports: &[Report]) -> String {
     text
 }
 
-/// The reports as lines of JSON, each a row or a goal with where it was measured.
+/// The reports as lines of JSON. Each is a row or a goal, with the machine of the measurement.
 pub(crate) fn lines(reports: &[Report]) -> String {
     let mut lines = String::new();
     reports.iter().for_each(|report| report.add_lines(&mut lines, reports.len() > 1));
     lines
 }
 
-/// The reports as one page, which refers to nothing outside.
+/// The reports as one page, which refers to no other file.
 ///
 /// # Errors
 /// A plot cannot be drawn.
@@ -198,7 +198,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// A report without where it was measured.
+/// A report without the machine of the measurement.
 struct Body<'a>(&'a Report);
 
 impl fmt::Display for Body<'_> {
@@ -299,7 +299,7 @@ impl Table {
                 }
             }
         }
-        // What tells of the machine comes last, also where a later row has more figures.
+        // Figures about the machine come last, also where a later row has more figures.
         figures.sort_by_key(|(_, name, _)| name == "load");
         for (place, name, figure) in &figures {
             let title = format!("{place} {}", heading(name, figure));
@@ -330,7 +330,7 @@ fn note(known: &mut Vec<String>, text: String) {
     }
 }
 
-/// What a column is called: the baseline's figures and the ORB's have their unit.
+/// The title of a column. The figures of the baseline and the ORB show their unit.
 fn heading(name: &str, figure: &Figure) -> String {
     let name = match name {
         "raw" => "baseline".to_owned(),
@@ -349,14 +349,14 @@ enum Align {
     Right,
 }
 
-/// Columns as wide as what stands in them.
+/// Columns as wide as their contents.
 #[derive(Default)]
 struct Grid {
     columns: Vec<(String, String, Align)>,
     lines: Vec<Line>,
 }
 
-/// Cells, and what stands in their place where there are none.
+/// Cells, or a text in their place if there are none.
 struct Line {
     cells: Vec<String>,
     rest: Option<String>,
@@ -402,7 +402,7 @@ impl fmt::Display for Grid {
     }
 }
 
-/// What rows of a table of figures from elsewhere are made of.
+/// A row of a table with figures from elsewhere.
 pub(crate) fn quoted(
     elsewhere: &'static str,
     kind: &'static str,

@@ -1,4 +1,4 @@
-//! Processes of a benchmark: this program again, in a role that a suite has registered in its table.
+//! Processes of a benchmark: this program, started again in a role that a suite has registered.
 
 use std::io::{Read, Write};
 
@@ -9,7 +9,7 @@ use crate::machine::pin;
 use crate::settings::Settings;
 use crate::variant::{Bytes, DataType, Invocation, Mode, Transport};
 
-/// What a child process can be.
+/// A role of a child process.
 #[derive(Clone, Copy)]
 pub(crate) struct Role {
     pub(crate) name: &'static str,
@@ -19,30 +19,30 @@ pub(crate) struct Role {
 /// One process of a benchmark.
 #[derive(Debug, clap::Args)]
 pub struct RoleArgs {
-    /// Which role.
+    /// The role.
     role: String,
-    /// The processor to stay on.
+    /// The processor to pin the process to.
     #[arg(long)]
     core: Option<usize>,
-    /// Where an ORB's server listens.
+    /// The address at which an ORB's server listens.
     #[arg(long, default_value = "iiop://127.0.0.1:0")]
     pub(crate) endpoint: String,
-    /// What carries the bytes of a plain server.
+    /// The transport of a plain server.
     #[arg(long, value_enum, default_value = "tcp")]
     pub(crate) transport: Transport,
     /// Settings of the ORB, as `NAME=VALUE+NAME=VALUE`.
     #[arg(long, default_value = "")]
     pub(crate) settings: Settings,
-    /// Where a client finds its server: `host:port`, or a reference.
+    /// The address of a client's server: `host:port`, or a reference.
     #[arg(long, default_value = "")]
     pub(crate) at: String,
-    /// What a client calls.
+    /// The row that a client calls.
     #[arg(long, default_value = "void")]
     pub(crate) row: String,
-    /// How many samples of it a client takes.
+    /// Samples of the row that a client takes.
     #[arg(long, default_value_t = 0)]
     pub(crate) samples: usize,
-    /// Messages of a sample of a client without an ORB.
+    /// Messages in a sample of a client without an ORB.
     #[arg(long, default_value_t = 1)]
     pub(crate) requests: usize,
     /// Bytes of each message.
@@ -51,27 +51,27 @@ pub struct RoleArgs {
     /// Bytes of the answer.
     #[arg(long, default_value_t = 0)]
     pub(crate) reply_bytes: usize,
-    /// Bytes of the system's queues of each connection; without it the system chooses.
+    /// Bytes of the system's queues of each connection. Default: the system's choice.
     #[arg(long)]
     pub(crate) queue: Option<Bytes>,
-    /// What the elements of a sequence are; without it an operation without parameters is called.
+    /// The type of a sequence's elements. Without it the client calls an operation without parameters.
     #[arg(long = "type", value_enum)]
     pub(crate) ty: Option<DataType>,
     /// Bytes of a sequence.
     #[arg(long, default_value_t = Bytes(64 << 10))]
     pub(crate) buffer: Bytes,
-    /// Sequences to send.
+    /// The number of sequences to send.
     #[arg(long, default_value_t = 1)]
     pub(crate) sequences: usize,
-    /// How to call.
+    /// How the client makes calls.
     #[arg(long, value_enum, default_value = "sii")]
     pub(crate) invocation: Invocation,
-    /// Whether to wait.
+    /// Whether the client waits.
     #[arg(long, value_enum, default_value = "twoway")]
     pub(crate) mode: Mode,
 }
 
-/// Is one process of a benchmark until it has done its part or its standard input ends.
+/// Runs one process of a benchmark until it is done or its standard input ends.
 pub(crate) fn run(roles: &[&[Role]], args: &RoleArgs) -> Result<(), BenchError> {
     let mut known = roles.iter().flat_map(|roles| roles.iter());
     let Some(role) = known.clone().find(|role| role.name == args.role) else {
@@ -85,13 +85,13 @@ pub(crate) fn run(roles: &[&[Role]], args: &RoleArgs) -> Result<(), BenchError> 
 }
 
 impl RoleArgs {
-    /// A builder of a server's ORB.
+    /// A builder for a server's ORB.
     pub(crate) fn server(&self) -> Result<OrbBuilder, BenchError> {
         Ok(self.settings.builder().endpoint(&self.endpoint).map_err(ironorb::BuildError::from)?)
     }
 }
 
-/// Serves what is activated until standard input ends; tells first what the activation gives.
+/// Prints the result of the activation, and serves the objects until standard input ends.
 pub(crate) fn serve(
     builder: OrbBuilder,
     activate: impl FnOnce(&Orb) -> Result<String, BenchError>,
@@ -103,13 +103,13 @@ pub(crate) fn serve(
     Ok(())
 }
 
-/// Tells a line to the process that started this one.
+/// Sends a line to the process that started this one.
 pub(crate) fn tell(line: &str) -> Result<(), BenchError> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}").and_then(|()| out.flush()).map_err(BenchError::io("tell a line"))
 }
 
-/// Waits until the process that started this one needs it no more.
+/// Waits until the process that started this one closes the standard input.
 pub(crate) fn wait_for_end() -> Result<(), BenchError> {
     let mut rest = [0; 64];
     while std::io::stdin().read(&mut rest).map_err(BenchError::io("wait for the end"))? > 0 {}

@@ -1,10 +1,10 @@
-//! A row: what was measured, and what came of it. Every suite fills rows, and one renderer shows them.
+//! A row: a measurement and its result. Every suite fills rows, and one renderer shows them.
 
 use serde_json::{Map, Value};
 
 use crate::statistics::{Ratio, Repeated};
 
-/// What tells rows apart: names and values, in the order of the columns.
+/// Names and values that identify a row, in the order of the columns.
 pub type Parameters = Vec<(&'static str, Value)>;
 
 /// One line of a table.
@@ -16,41 +16,41 @@ pub struct Row {
     pub outcome: Result<Vec<(String, Figure)>, String>,
 }
 
-/// What a measurement gave.
+/// The result of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Figure {
     /// A time or a rate over all repetitions.
     Spread {
-        /// `us`, `mbit_s` and so on.
+        /// The unit: `us`, `mbit_s` and so on.
         unit: &'static str,
-        /// The mean of the fastest repetition: what it costs when nothing disturbs.
+        /// The mean of the fastest repetition: the cost without disturbances.
         best: f64,
-        /// Of a time: over all calls. Of a rate: of the median repetition.
+        /// For a time the median of all calls; for a rate the median repetition.
         median: f64,
-        /// `p99` of a time, over all calls; `worst` of a rate, of the slowest repetition.
+        /// For a time `p99` of all calls; for a rate `worst`, the slowest repetition.
         tail: (&'static str, f64),
     },
-    /// A time over another one, or a rate over another one.
+    /// The ratio of two times or two rates.
     Ratio(Ratio),
-    /// Anything else; its name tells the unit.
+    /// Any other number. Its name contains the unit.
     Number(f64),
 }
 
-/// How the times of a table are told.
+/// The form in which a table shows times.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Measure {
-    /// As time a call, in a unit of which a microsecond has so many.
+    /// As time per call, in this unit; the number of units in a microsecond.
     Time(&'static str, f64),
-    /// As a rate: so many of the unit are done in each call, times 10^6.
+    /// As a rate in this unit; the number of units in a call, times 10^6.
     Rate(&'static str, f64),
 }
 
 impl Measure {
-    /// Microseconds a call.
+    /// Microseconds per call.
     pub const MICROSECONDS: Measure = Measure::Time("us", 1.0);
-    /// Nanoseconds a call.
+    /// Nanoseconds per call.
     pub const NANOSECONDS: Measure = Measure::Time("ns", 1e3);
-    /// Calls a second.
+    /// Calls per second.
     pub const CALLS: Measure = Measure::Rate("calls_s", 1e6);
 
     pub(crate) fn figure(self, repeated: &Repeated) -> Figure {
@@ -69,7 +69,8 @@ impl Measure {
         }
     }
 
-    /// Times are told over those of others, rates as parts of those of others.
+    /// The ratio to another side: for times the subject's over the other side's, for rates as a fraction of
+    /// the other side's.
     pub(crate) fn ratio(self, subject: &Repeated, other: &Repeated, to: &str) -> (String, Figure) {
         match self {
             Measure::Time(..) => (format!("over_{to}"), Figure::Ratio(subject.over(other))),
@@ -79,7 +80,7 @@ impl Measure {
 }
 
 impl Row {
-    /// A row of numbers that were not repeated.
+    /// A row of numbers that were measured once.
     pub(crate) fn of_numbers<const N: usize>(parameters: Parameters, numbers: [(&str, f64); N]) -> Row {
         let figures = numbers.map(|(name, number)| (name.to_owned(), Figure::Number(number)));
         Row { parameters, outcome: Ok(figures.into()) }
@@ -90,7 +91,7 @@ impl Row {
         self.parameters.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
     }
 
-    /// A parameter as it is shown; nothing where the row does not have it.
+    /// A parameter as text; empty if the row does not have it.
     pub fn text(&self, name: &str) -> String {
         self.parameter(name).map_or_else(String::new, shown)
     }
@@ -105,18 +106,18 @@ impl Row {
         wanted.iter().all(|(name, text)| self.text(name) == *text)
     }
 
-    /// Whether it is this ORB as it comes.
+    /// Whether the row is of this ORB with default settings.
     pub(crate) fn is_ours(&self) -> bool {
         self.is(&[("peer", "ironorb"), ("settings", "")])
     }
 
-    /// A figure, if there is one of this name.
+    /// The figure of this name, if there is one.
     pub fn figure(&self, name: &str) -> Option<Figure> {
         let figures = self.outcome.as_ref().ok()?;
         figures.iter().find(|(known, _)| known == name).map(|(_, figure)| *figure)
     }
 
-    /// The median of a time, a rate or a ratio, or the number.
+    /// The median of a time, a rate or a ratio, or a plain number.
     pub fn median(&self, name: &str) -> Option<f64> {
         Some(match self.figure(name)? {
             Figure::Spread { median, .. } | Figure::Ratio(Ratio { median, .. }) | Figure::Number(median) => {
@@ -125,7 +126,7 @@ impl Row {
         })
     }
 
-    /// Of the best repetition.
+    /// The figure of the best repetition.
     pub fn best(&self, name: &str) -> Option<f64> {
         Some(match self.figure(name)? {
             Figure::Spread { best, .. } => best,
@@ -134,14 +135,14 @@ impl Row {
         })
     }
 
-    /// Adds a number to the figures of a row that has figures.
+    /// Adds a number to the figures, if the row has figures.
     pub(crate) fn add_number(&mut self, name: &str, number: f64) {
         if let Ok(figures) = &mut self.outcome {
             figures.push((name.to_owned(), Figure::Number(number)));
         }
     }
 
-    /// Its members in a line of JSON.
+    /// The row's members in a line of JSON.
     pub(crate) fn members(&self) -> Map<String, Value> {
         let mut members: Map<String, Value> =
             self.parameters.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
@@ -171,7 +172,7 @@ impl Figure {
         }
     }
 
-    /// What its columns are called.
+    /// The titles of the row's columns.
     pub(crate) fn heads(&self) -> Vec<&'static str> {
         match self {
             Figure::Spread { tail, .. } => vec!["best", "median", tail.0],
@@ -180,7 +181,7 @@ impl Figure {
         }
     }
 
-    /// What its columns show.
+    /// The contents of the row's columns.
     pub(crate) fn cells(&self) -> Vec<String> {
         match self {
             Figure::Spread { best, median, tail, .. } => [*best, *median, tail.1].map(digits).into(),
@@ -201,7 +202,7 @@ pub(crate) fn shown(value: &Value) -> String {
     }
 }
 
-/// A number with as many digits as say something.
+/// A number with its significant digits only.
 pub(crate) fn digits(number: f64) -> String {
     match number.abs() {
         _ if number.fract() == 0.0 => format!("{number:.0}"),
@@ -212,7 +213,7 @@ pub(crate) fn digits(number: f64) -> String {
     }
 }
 
-/// Rows of equal keys together, in the order of their first ones.
+/// Groups rows with equal keys, in the order in which the keys first occur.
 pub(crate) fn partition<'a, K: PartialEq>(
     rows: impl IntoIterator<Item = &'a Row>,
     key: impl Fn(&Row) -> K,
@@ -228,7 +229,7 @@ pub(crate) fn partition<'a, K: PartialEq>(
     parts.into_iter().map(|(_, part)| part).collect()
 }
 
-/// Parameters as `parameters![name = value, ...]`.
+/// Makes parameters: `parameters![name = value, ...]`.
 macro_rules! parameters {
     ($($name:tt = $value:expr),* $(,)?) => {
         vec![$((stringify!($name), serde_json::json!($value))),*]

@@ -1,4 +1,5 @@
-//! Settings of the ORB that are compared, as texts: whatever `docs/configuration.md` lists can be measured without code here.
+//! Settings of the ORB to compare, as text. Every setting in `docs/configuration.md` can be measured without
+//! further code.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,41 +7,41 @@ use std::str::FromStr;
 use ironorb::{Orb, OrbBuilder};
 use serde::Serialize;
 
-/// Settings that one side of a comparison has, client and server: `concurrency=pool:4+callsInFlightMax=16`. None is the
-/// ORB as it comes.
+/// Settings of one side of a comparison, client and server: `concurrency=pool:4+callsInFlightMax=16`. Empty
+/// for the defaults.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Settings(String);
 
 impl Settings {
-    /// As they are written.
+    /// The settings as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// A builder with these, from no environment: what is measured is what is told.
+    /// A builder with these settings, which ignores the environment.
     pub(crate) fn builder(&self) -> OrbBuilder {
         let mut arguments = self.arguments();
         OrbBuilder::default().arguments(&mut arguments)
     }
 
-    /// Those that the program itself names.
+    /// Settings that the program itself names.
     pub(crate) fn known(text: &'static str) -> Settings {
         Settings(text.to_owned())
     }
 
     fn arguments(&self) -> Vec<String> {
-        // The first place is a program's name.
+        // The first argument is the program's name.
         let options = self.0.split('+').filter(|setting| !setting.is_empty());
         options.map(|setting| format!("-ORB{setting}")).collect()
     }
 
-    /// What a row calls the side.
+    /// The name of the side in a row.
     pub(crate) fn label(&self) -> String {
         if self.0.is_empty() { "ironorb".to_owned() } else { format!("ironorb {}", self.0) }
     }
 
-    /// The ORB as it comes, and then those that were asked for.
+    /// The defaults, and then the requested settings.
     pub(crate) fn and_those(asked: &[Settings]) -> Vec<Settings> {
         let mut all = vec![Settings::default()];
         all.extend(asked.iter().filter(|settings| **settings != Settings::default()).cloned());
@@ -51,7 +52,8 @@ impl Settings {
 impl FromStr for Settings {
     type Err = String;
 
-    /// Refuses what no ORB takes, so that a misspelt setting is told before anything is measured.
+    /// Refuses settings that the ORB does not know, so that a misspelt setting is reported before a
+    /// measurement.
     fn from_str(text: &str) -> Result<Settings, String> {
         if let Some(setting) = text.split('+').find(|setting| !text.is_empty() && !setting.contains('=')) {
             return Err(format!("{setting:?} is not NAME=VALUE; several are joined by '+'"));

@@ -1,25 +1,25 @@
-//! From latencies to figures.
+//! Computes figures from latencies.
 
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-/// Subject over baseline.
+/// A subject's times over those of its baseline.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ratio {
-    /// Of the fastest repetitions.
+    /// The ratio of the fastest repetitions.
     pub of_bests: f64,
-    /// Of the medians over all calls; the least shaken by whatever else the machine does.
+    /// The ratio of the medians over all calls, which other load on the machine disturbs least.
     pub of_medians: f64,
-    /// The median of the repetitions' own ratios, each to the baseline's of the same repetition.
+    /// The median of the ratios of all repetitions, each to the baseline in the same repetition.
     pub median: f64,
-    /// The least of those.
+    /// The smallest of these ratios.
     pub min: f64,
-    /// The greatest of those.
+    /// The greatest of these ratios.
     pub max: f64,
 }
 
-/// Collects one side's repetitions.
+/// Collects the repetitions of one side.
 pub(crate) struct Collector {
     calls_per_sample: f64,
     nanos: Histogram<u64>,
@@ -30,7 +30,7 @@ pub(crate) struct Collector {
 
 impl Collector {
     pub(crate) fn new(calls_per_sample: usize) -> Collector {
-        // Three digits from 1 ns to an hour: the bounds are constants, so that this cannot fail.
+        // Three digits from 1 ns to an hour. The bounds are constants, so this cannot fail.
         let nanos = Histogram::new_with_bounds(1, 3_600_000_000_000, 3).expect("bounds are in order");
         Collector {
             calls_per_sample: calls_per_sample as f64,
@@ -41,7 +41,7 @@ impl Collector {
         }
     }
 
-    /// One repetition: how long each of its samples took.
+    /// Adds one repetition: the nanoseconds of each of its samples.
     pub(crate) fn add(&mut self, sample_nanos: &[u64]) {
         for nanos in sample_nanos {
             self.nanos.saturating_record((*nanos).max(1));
@@ -51,12 +51,12 @@ impl Collector {
         self.means_us.push(self.per_call(total as f64 / sample_nanos.len().max(1) as f64));
     }
 
-    /// Processor time that was taken for samples.
+    /// Adds processor time of samples.
     pub(crate) fn add_busy(&mut self, busy: Duration) {
         *self.busy.get_or_insert_default() += busy;
     }
 
-    /// Processor time a call, in microseconds, if it was told.
+    /// Processor time per call in microseconds, if it was collected.
     pub(crate) fn busy_us(&self) -> Option<f64> {
         Some(self.per_call(self.busy?.as_nanos() as f64 / self.samples.max(1) as f64))
     }
@@ -83,7 +83,7 @@ impl Collector {
         [at(sorted.len().saturating_sub(1)), at(sorted.len() / 2), at(0)]
     }
 
-    /// This, the subject, over its baseline.
+    /// The ratio of this side, the subject, to its baseline.
     pub(crate) fn over(&self, baseline: &Collector) -> Ratio {
         let mut pairs: Vec<f64> = self.means_us.iter().zip(&baseline.means_us).map(|(s, b)| s / b).collect();
         pairs.sort_by(f64::total_cmp);
@@ -97,35 +97,35 @@ impl Collector {
     }
 }
 
-/// What calls of one kind took.
+/// The times of calls of one kind.
 pub(crate) struct Repeated {
     pub(crate) calls: Collector,
-    /// Of each repetition, so that a ratio does not hang on the few calls that the machine held up.
+    /// The median of each repetition, so that a ratio does not depend on the few calls that were disturbed.
     medians: Collector,
 }
 
 impl Repeated {
-    /// With so many calls a sample.
+    /// A collection for samples of so many calls.
     pub(crate) fn new(calls_per_sample: usize) -> Repeated {
         Repeated { calls: Collector::new(calls_per_sample), medians: Collector::new(calls_per_sample) }
     }
 
-    /// One repetition.
+    /// Adds one repetition.
     pub(crate) fn add(&mut self, nanos: &mut [u64]) {
         self.calls.add(nanos);
         nanos.sort_unstable();
         self.medians.add(&[nanos[nanos.len() / 2]]);
     }
 
-    /// The median call over the median of the baseline in the same repetition.
+    /// The median call over the baseline's median in the same repetition.
     pub(crate) fn over(&self, baseline: &Repeated) -> Ratio {
         let Ratio { of_bests, of_medians, .. } = self.calls.over(&baseline.calls);
         Ratio { of_bests, of_medians, ..self.medians.over(&baseline.medians) }
     }
 }
 
-/// The side that has each turn, in all repetitions; 0 is the baseline. Each repetition begins with another side, so that no
-/// side always follows the same one.
+/// The side of each turn, in all repetitions; 0 is the baseline. Each repetition begins with another side, so
+/// that no side always follows the same one.
 pub(crate) fn turns(sides: usize, repetitions: usize) -> impl Iterator<Item = usize> {
     (0..repetitions)
         .flat_map(move |repetition| (0..=sides).map(move |turn| (turn + repetition) % (sides + 1)))

@@ -1,6 +1,7 @@
-//! `ironorb bench types`: how fast each construct of IDL becomes bytes and comes back, beside a plain copy of as many bytes.
+//! `ironorb bench types`: how fast each IDL construct is written and read, beside a plain copy of as many
+//! bytes.
 //!
-//! Writing goes into a buffer that is large enough; reading makes the Rust value, with the memory that it needs.
+//! Writing fills a buffer that is large enough. Reading makes the Rust value, with the memory that it needs.
 
 use std::cell::RefCell;
 use std::hint::black_box;
@@ -19,7 +20,7 @@ use crate::row::{Measure, Row, parameters};
 /// `ironorb bench types`
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct TypesOptions {
-    /// Only these rows, separated by commas.
+    /// Run only these rows, separated by commas.
     #[arg(long, value_delimiter = ',')]
     pub rows: Vec<String>,
     #[command(flatten)]
@@ -31,7 +32,7 @@ const NOTES: &str = "baseline: the same bytes copied from one buffer to another,
     enough. read: makes the value, with its memory; an any keeps its value as bytes. GB: 10^9 bytes on the wire, by the time\n\
     that the thread has of its processor.";
 
-/// Carries out `ironorb bench types`.
+/// Runs `ironorb bench types`.
 pub(crate) fn measure(options: &TypesOptions) -> Result<Report, BenchError> {
     let mut report = Report::new("types", "constructs of IDL, gigabytes a second", &options.run);
     let orb = Orb::builder().no_endpoint().build()?;
@@ -177,7 +178,7 @@ pub(crate) fn any<T: Typed + Marshal>(value: &T) -> Result<Any, BenchError> {
     Any::new(value).map_err(|error| BenchError::Call(SystemException::from(error)))
 }
 
-/// A construct in this processor's byte order, as a connection between equals has it.
+/// A construct in this processor's byte order, as on a connection between similar machines.
 fn plain<T: Marshal + Unmarshal + 'static>(name: &'static str, value: T) -> Construct {
     Construct { name, codec: Codec::of(value, Encoding::NATIVE) }
 }
@@ -187,14 +188,14 @@ fn foreign<T: Marshal + Unmarshal + 'static>(name: &'static str, value: T) -> Co
     Construct { name, codec: Codec::of(value, Encoding { order, ..Encoding::NATIVE }) }
 }
 
-/// References belong to an ORB, which an `any` of them remembers.
+/// References belong to an ORB, and an `any` of references remembers it.
 fn references(orb: &Orb) -> Result<Construct, BenchError> {
     let text = "corbaloc:iiop:1.2@host.example:2809/a/key/of/forty/octets/or/thereabouts";
     let thing: g::ThingRef = ironorb::TypedRef::from_object(orb.string_to_object(text)?);
     let things = vec![Some(thing); BYTES / 100];
-    let kept = any(&things)?;
+    let stored = any(&things)?;
     let read = move |_: &[u8]| {
-        let things = kept.extract::<g::Things>();
+        let things = stored.extract::<g::Things>();
         things.map(|things| drop(black_box(things))).map_err(BenchError::Extract)
     };
     let codec = Codec { write: write(things, Encoding::NATIVE), read: Box::new(read) };
@@ -240,7 +241,7 @@ fn tree(depth: u32) -> Option<ironorb::Value<g::Tree>> {
     })
 }
 
-/// Values of which each refers to the eight before it.
+/// Values, each of which refers to the eight values before it.
 fn shared(count: usize) -> Result<ironorb::Value<g::Shared>, BenchError> {
     let mut graph = ironorb::ValueGraph::new();
     let mut places = vec![graph.add(g::Shared::default())];

@@ -1,4 +1,4 @@
-//! What a run of the suite can vary.
+//! The variants of a suite's runs.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-/// What the elements of a sequence are.
+/// The type of a sequence's elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DataType {
@@ -16,16 +16,16 @@ pub enum DataType {
     Char,
     /// Four bytes.
     Long,
-    /// One byte, in no character set.
+    /// One byte, without a character set.
     Octet,
     /// Eight bytes.
     Double,
-    /// One of each: 24 bytes with its padding.
+    /// One of each: 24 bytes with padding.
     Struct,
 }
 
 impl DataType {
-    /// In the order of the paper.
+    /// All types, in the order of the paper.
     pub const ALL: [DataType; 6] = [
         DataType::Short,
         DataType::Char,
@@ -35,7 +35,7 @@ impl DataType {
         DataType::Struct,
     ];
 
-    /// Bytes of an element, on the wire from the second one on, as in memory.
+    /// Bytes of an element in memory, and on the wire from the second element on.
     pub(crate) fn element_bytes(self) -> usize {
         match self {
             DataType::Char | DataType::Octet => 1,
@@ -46,7 +46,7 @@ impl DataType {
         }
     }
 
-    /// The operation that takes a sequence of it.
+    /// The operation that takes a sequence of this type.
     pub(crate) fn operation(self) -> &'static str {
         match self {
             DataType::Short => "sendShortSeq",
@@ -59,7 +59,7 @@ impl DataType {
     }
 }
 
-/// What a call carries: nothing, or a sequence.
+/// The argument of a call: nothing, or a sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(into = "String")]
 pub struct CallType(pub Option<DataType>);
@@ -101,27 +101,27 @@ impl fmt::Display for CallType {
     }
 }
 
-/// How the client calls.
+/// How the client makes calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Invocation {
-    /// By generated code.
+    /// Generated stubs.
     Sii,
-    /// By a request that is made for each call, with data that it borrows.
+    /// A new request for each call, with borrowed data.
     DiiNew,
-    /// By one request, with its data set anew for each call.
+    /// One request, with its data set anew for each call.
     DiiReused,
-    /// By one request whose data stays what it was.
+    /// One request with unchanged data.
     DiiUnchanged,
 }
 
-/// What the client calls.
+/// The kind of servant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ServantKind {
     /// A servant behind a generated skeleton.
     Static,
-    /// A dynamic servant, which has its arguments as `any`s.
+    /// A dynamic servant, which gets its arguments as `any`s.
     Dsi,
 }
 
@@ -129,22 +129,22 @@ impl ServantKind {
     pub(crate) const ALL: [ServantKind; 2] = [ServantKind::Static, ServantKind::Dsi];
 }
 
-/// Whose client and server.
+/// The ORB of a client and server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Peer {
     /// This ORB.
     Ironorb,
-    /// omniORB, where it is installed: static calls and requests that are made for each call.
+    /// omniORB, where it is installed: static calls, and a new request for each call.
     Omniorb,
-    /// JacORB, where its program has been built: static calls and requests that are made for each call.
+    /// JacORB, where its program has been built: static calls, and a new request for each call.
     Jacorb,
 }
 
 impl Peer {
     pub(crate) const ALL: [Peer; 3] = [Peer::Ironorb, Peer::Omniorb, Peer::Jacorb];
 
-    /// As the ORB calls itself.
+    /// The ORB's name as its project spells it.
     pub(crate) fn title(self) -> &'static str {
         match self {
             Peer::Ironorb => "IronORB",
@@ -158,9 +158,10 @@ impl Peer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// All sequences of a run go out one after the other; then one answer says that they have been taken.
+    /// The client sends all sequences of a run one after another. One answer then reports that they have
+    /// arrived.
     Oneway,
-    /// Each is answered before the next.
+    /// The client waits for each answer before the next call.
     Twoway,
 }
 
@@ -168,7 +169,7 @@ impl Mode {
     pub(crate) const ALL: [Mode; 2] = [Mode::Oneway, Mode::Twoway];
 }
 
-/// What carries the bytes, between two processes of one machine.
+/// The transport between two processes of one machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Transport {
@@ -179,7 +180,7 @@ pub enum Transport {
 }
 
 impl Transport {
-    /// Where an ORB's server listens.
+    /// The endpoint of an ORB's server.
     pub(crate) fn endpoint(self) -> &'static str {
         match self {
             Transport::Tcp => "iiop://127.0.0.1:0",
@@ -188,7 +189,7 @@ impl Transport {
     }
 }
 
-/// The name of a variant, as on the command line.
+/// The name of a variant on the command line.
 pub(crate) fn name<T: ValueEnum>(variant: T) -> String {
     variant.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
@@ -215,7 +216,7 @@ impl FromStr for Bytes {
     }
 }
 
-/// As it is written, in the largest unit that it is a multiple of.
+/// Writes the number in the largest unit of which it is a multiple.
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self.0 {

@@ -1,7 +1,9 @@
-//! Where the time of calls goes, by the ORB's own probes, on the thread that calls and on the one that serves.
+//! Shows where the time of calls goes, by the ORB's own probes, on the calling thread and on the serving
+//! thread.
 //!
-//! Needs a build with the feature `probes`; any other says so. What the probes cost is measured, taken off each stage and
-//! shown as their own. What is in no stage is shown as well, so that a table has all of the time.
+//! Needs a build with the feature `probes`; other builds report an error. The cost of the probes is measured,
+//! subtracted from each stage and shown as a row of its own. Time outside of all stages is shown too, so that
+//! a table contains the whole time.
 
 use std::ops::AddAssign;
 use std::time::Duration;
@@ -16,10 +18,10 @@ use crate::measure::Sample;
 use crate::render::Table;
 use crate::row::{Parameters, Row, parameters};
 
-/// What a server needs so that its connection's thread has counted all there is.
+/// Settings of a server in which one thread counts everything on a connection.
 pub(crate) const SETTINGS: &str = "concurrency=threadPerConnection+threadsPerConnectionMax=1";
 
-/// What the thread of each side has counted, without what the probes cost.
+/// The counts of each side's thread, without the cost of the probes.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Watched {
     pub(crate) client: Snapshot,
@@ -34,17 +36,17 @@ impl AddAssign<Watched> for Watched {
 }
 
 impl Watched {
-    /// Both sides by their names.
+    /// Both sides, with their names.
     pub(crate) fn sides(&self) -> [(&'static str, &Snapshot); 2] {
         [("client", &self.client), ("server", &self.server)]
     }
 }
 
-/// Watches one server and the calling thread. The server must have one thread a connection.
+/// Watches one server and the calling thread. The server must have one thread per connection.
 pub(crate) struct Watch(TellerRef);
 
 impl Watch {
-    /// `teller` is a server's, as [`teller`] activated it. An error in a build without probes.
+    /// `teller` is the reference of a server, as [`teller`] activated it. An error in a build without probes.
     pub(crate) fn new(teller: ObjectRef) -> Result<Watch, BenchError> {
         if !probe::ENABLED {
             return Err(BenchError::NoProbes);
@@ -52,20 +54,20 @@ impl Watch {
         Ok(Watch(teller.narrow_unchecked()))
     }
 
-    /// Runs something, and gives what was counted meanwhile. What it calls must be synchronous and on the watched server;
-    /// the call that asks for the server's counts is in these, once.
+    /// Calls `run`, and returns the counts of that time. `run` must make synchronous calls to the watched
+    /// server. The counts include one call that asks for the server's counts.
     pub(crate) fn during(&self, run: impl FnOnce() -> Result<(), BenchError>) -> Result<Watched, BenchError> {
         let overhead = probe::overhead();
-        let (server_before, of_server) = told(&self.0.told()?);
+        let (server_before, of_server) = snapshot_of(&self.0.told()?);
         let client_before = probe::thread_snapshot();
         run()?;
         let client = probe::thread_snapshot().since(&client_before);
-        let (server, _) = told(&self.0.told()?);
+        let (server, _) = snapshot_of(&self.0.told()?);
         let server = server.since(&server_before);
         Ok(Watched { client: client.without(overhead), server: server.without(of_server) })
     }
 
-    /// The rows of one kind of call: each stage of either side, and all of the time, in microseconds a call.
+    /// The rows of one kind of call: each stage of either side, and the whole time, in microseconds per call.
     pub(crate) fn calls(
         &self,
         parameters: &Parameters,
@@ -92,13 +94,14 @@ impl Watch {
     }
 }
 
-/// The table of such rows, client and server side by side.
+/// The table of such rows, with client and server side by side.
 pub(crate) fn table(rows: Vec<Row>, notes: &'static str) -> Table {
     let (title, blocks) = ("microseconds a call, stage by stage", &["layout", "row", "calls", "load"][..]);
     Table { kind: "breakdown", title, rows, blocks, across: Some("side"), notes, ..Table::default() }
 }
 
-/// A row for each stage that was entered, one for what is in none, and one for all, each in so many units.
+/// A row for each stage that was entered, one for time outside of all stages, and one for the whole time,
+/// each per unit.
 fn stages(parameters: &Parameters, side: &str, counted: &Snapshot, units: f64) -> Vec<Row> {
     let elapsed = us(counted.elapsed()) / units;
     let row = |stage: &str, us: f64, times: f64| {
@@ -111,7 +114,7 @@ fn stages(parameters: &Parameters, side: &str, counted: &Snapshot, units: f64) -
     let mut rows: Vec<Row> = entered
         .map(|(stage, times)| row(stage.name(), us(times.self_time) / units, times.count as f64 / units))
         .collect();
-    // Negative if more is accounted for than has passed, which is an error of measurement.
+    // Negative if the stages add up to more than the whole time, which is an error of measurement.
     rows.push(row("unaccounted", elapsed - us(counted.accounted()) / units, 0.0));
     rows.push(row("all", elapsed, 0.0));
     rows
@@ -121,7 +124,7 @@ pub(crate) fn us(time: Duration) -> f64 {
     time.as_secs_f64() * 1e6
 }
 
-/// Lets a server tell what it counts. Gives the reference of the object that tells it.
+/// Lets a server report its probes' counts. Returns the reference of the object that does it.
 pub(crate) fn teller(orb: &Orb) -> Result<String, BenchError> {
     let teller: TellerRef = orb.root_poa().activate(OfThisThread)?;
     Ok(teller.object().to_ior_string())
@@ -149,7 +152,7 @@ impl Teller for OfThisThread {
     }
 }
 
-fn told(counted: &Counted) -> (Snapshot, Overhead) {
+fn snapshot_of(counted: &Counted) -> (Snapshot, Overhead) {
     let stages = counted.stages.iter().filter_map(|times| {
         let counted = StageTimes {
             count: times.count,
@@ -181,7 +184,7 @@ mod tests {
         let stages: Vec<Times> = Stage::ALL.into_iter().map(times).collect();
         let counted =
             Counted { taken_nanoseconds: 7, inside_nanoseconds: 20.5, outside_nanoseconds: 30.5, stages };
-        let (snapshot, overhead) = told(&counted);
+        let (snapshot, overhead) = snapshot_of(&counted);
         assert_eq!(snapshot.elapsed(), Duration::from_nanos(7));
         assert_eq!(overhead, Overhead { inside_ns: 20.5, outside_ns: 30.5 });
         for (stage, times) in snapshot.stages() {
@@ -201,13 +204,13 @@ mod tests {
         let counted = [(Stage::Write, times(10, 600)), (Stage::Wait, times(10, 300))];
         let counted = Snapshot::from_parts(Duration::from_millis(1), counted);
         let rows = stages(&Parameters::new(), "client", &counted, 10.0);
-        let told = |stage: &str| {
+        let figures = |stage: &str| {
             let row = rows.iter().find(|row| row.text("stage") == stage).unwrap();
             ["us", "percent", "times"].map(|name| row.median(name).unwrap())
         };
         assert_eq!(rows.len(), 4);
-        assert_eq!(told("write"), [60.0, 60.0, 1.0]);
-        assert_eq!((told("unaccounted")[0].round(), told("all")[0]), (10.0, 100.0));
+        assert_eq!(figures("write"), [60.0, 60.0, 1.0]);
+        assert_eq!((figures("unaccounted")[0].round(), figures("all")[0]), (10.0, 100.0));
     }
 
     #[test]

@@ -1,7 +1,8 @@
-//! `ironorb bench ... --breakdown` from end to end: with probes its tables have all of the time, without them it says how to
-//! get them. No figure is asserted but those that must add up.
+//! `ironorb bench ... --breakdown` from end to end. With probes its tables contain the whole time; without
+//! probes it says how to get them. Only figures that must add up are asserted.
 //!
-//! The benchmark starts its own program again as its server, which here is this one; so it has no harness.
+//! The benchmark starts its own program again as its server. That program is this test, so the test has no
+//! harness.
 
 use clap::Parser;
 use ironorb::probe;
@@ -51,7 +52,7 @@ fn tables_have_all_of_the_time() {
         return;
     };
     let columns = columns(&report);
-    // Two analyses of two types, three ways to call, two sides.
+    // Two analyses of two types, by three ways to call, on two sides.
     assert_eq!(columns.len(), 24);
     for column in &columns {
         let categories =
@@ -59,13 +60,13 @@ fn tables_have_all_of_the_time() {
         let percent: f64 = categories.map(|row| row.median("percent").unwrap()).sum();
         assert!((percent - 100.0).abs() < 0.01, "{column:?}");
         assert!(column.iter().all(|row| row.median("ms").unwrap() >= 0.0), "{column:?}");
-        // Four sequences and the calls around them, one more where no answer has told that all came; in 64 MB as many
-        // times as half a megabyte is in it.
+        // Four sequences and the calls around them; one call more where no answer confirms that all arrived.
+        // A total of 64 MB has as many times as it has half megabytes.
         let around = if column[0].text("mode") == "oneway" { 5 } else { 4 };
         let of_run = |count: u32| f64::from(count) * (64 << 20) as f64 / column[0].count("bytes").unwrap();
         let (stage, expected) = match column[0].text("side").as_str() {
             "client" => ("call", of_run(4 + around)),
-            // The call that asks what has been counted as well.
+            // The call that asks for the counts is included.
             _ => ("serve", of_run(4 + around + 1)),
         };
         assert!((times(column, stage).unwrap() - expected).abs() < 0.01, "{column:?}");
@@ -103,13 +104,13 @@ fn calls_pass_their_stages() {
         adds_up(&server);
         assert_eq!(times(&client, "call"), Some(1.0));
         assert_eq!(times(&client, "upcall"), None);
-        // With those two that ask what has been counted.
+        // The two calls that ask for the counts are included.
         assert_eq!(times(&server, "upcall"), Some(202.0 / 200.0));
     }
     assert!(report.to_string().contains("operation lookup"), "{report}");
 }
 
-/// The stages and what is in none of them are the whole.
+/// Checks that the stages and the time outside of them add up to the whole.
 fn adds_up(rows: &[&Row]) {
     let us = |row: &Row| row.median("us").unwrap();
     let (all, stages): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.text("stage") == "all");
@@ -122,7 +123,7 @@ fn times(rows: &[&Row], stage: &str) -> Option<f64> {
     rows.iter().find(|row| row.text("stage") == stage)?.median("times")
 }
 
-/// What is measured in a build with probes; any other says how to get them.
+/// A report in a build with probes. Other builds must say how to get probes.
 fn with_probes(arguments: &[&str]) -> Option<Report> {
     let Command::Bench(command) = Command::parse_from([&["test", "bench"], arguments].concat());
     match (measure(&command), probe::ENABLED) {

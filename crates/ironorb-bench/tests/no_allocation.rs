@@ -1,9 +1,9 @@
-//! In the steady state a call takes no memory from the heap, on either side.
+//! In the steady state a call allocates nothing from the heap, on either side.
 //!
-//! System calls are not counted here: the kernel's own counters leave sockets out, and a tracer needs a
+//! This test does not count system calls: the kernel's own counters leave sockets out, and a tracer needs a
 //! program that may not be installed. `ironorb bench echo --counts` counts them.
 
-// A counting allocator cannot be written without it.
+// A counting allocator requires unsafe code.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -25,7 +25,7 @@ static ALLOCATOR: Counting = Counting;
 fn a_call_takes_no_memory() {
     let server = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
     let served: EchoRef = server.root_poa().activate(Counted).unwrap();
-    // An ORB of its own does not know that the object is in this process, so calls go over TCP.
+    // A second ORB does not know that the object is in this process, so its calls use TCP.
     let client = Orb::builder().no_endpoint().build().unwrap();
     let remote: EchoRef =
         client.string_to_object(&served.object().to_ior_string()).unwrap().narrow_unchecked();
@@ -43,10 +43,10 @@ fn a_call_takes_no_memory() {
     assert_eq!(least_allocations(&void, &settle), (0, 0), "void");
     assert_eq!(least_allocations(&long, &settle), (0, 0), "long");
     assert_eq!(least_allocations(&oneway, &settle), (0, 0), "oneway");
-    // Collocated, the servant's side is the caller's thread.
+    // In a collocated call the caller's thread runs the servant.
     assert_eq!(least_allocations(&collocated, &settle), (0, 0), "collocated");
     assert_eq!(least_allocations(&collocated_long, &settle), (0, 0), "collocated long");
-    // A result that owns memory needs some: the counting itself works.
+    // A result that owns memory needs an allocation, which shows that the counting works.
     assert_eq!(least_allocations(&string, &settle), (CALLS, CALLS), "string");
     THREAD.set(Side::Other);
     client.shutdown(false).unwrap();
@@ -55,14 +55,15 @@ fn a_call_takes_no_memory() {
 
 const CALLS: usize = 1000;
 
-/// Allocations of the client's and the server's thread during [`CALLS`] calls, in the best of some rounds: a
-/// thread that looks after connections can make a round lose one buffer, but not each call of every round.
+/// Allocations on the client's and the server's thread during [`CALLS`] calls, in the best of several rounds.
+/// A thread that maintains connections may release a buffer during a round, but not during each call of every
+/// round.
 fn least_allocations(call: &dyn Fn(), settle: &dyn Fn()) -> (usize, usize) {
     let round = || {
         settle();
         let before = counted();
         (0..CALLS).for_each(|_| call());
-        // Answered after everything before it on the connection has been carried out.
+        // This call is answered after everything before it on the connection has been carried out.
         settle();
         let after = counted();
         (after.0 - before.0, after.1 - before.1)
@@ -71,7 +72,7 @@ fn least_allocations(call: &dyn Fn(), settle: &dyn Fn()) -> (usize, usize) {
     (0..5).map(|_| round()).min_by_key(|(client, server)| client + server).unwrap()
 }
 
-/// Gives back what it was given, and marks the thread that serves as the server's.
+/// Returns its arguments, and marks the thread that serves as the server's.
 struct Counted;
 
 impl Counted {
@@ -122,7 +123,7 @@ impl Echo for Counted {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
-    /// Not counted: a thread that no call passes through.
+    /// Not counted: a thread on which no call runs.
     Other,
     Client,
     Server,
@@ -137,11 +138,11 @@ fn counted() -> (usize, usize) {
     (CLIENT.load(Ordering::SeqCst), SERVER.load(Ordering::SeqCst))
 }
 
-/// Counts by the thread's side, and leaves the work to the system.
+/// Counts by the thread's side, and forwards to the system's allocator.
 struct Counting;
 
 fn count() {
-    // A thread that is going down is none of ours.
+    // A thread that is ending is not counted.
     match THREAD.try_with(Cell::get) {
         Ok(Side::Client) => CLIENT.fetch_add(1, Ordering::SeqCst),
         Ok(Side::Server) => SERVER.fetch_add(1, Ordering::SeqCst),
@@ -149,7 +150,7 @@ fn count() {
     };
 }
 
-// SAFETY: everything is passed on to the system's allocator as it came; counting does not allocate.
+// SAFETY: every call is forwarded unchanged to the system's allocator; counting does not allocate.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();

@@ -1,6 +1,7 @@
-//! What an active object takes beside its servant: bytes asked of the allocator, of which a system's adds a few to each piece.
+//! Bytes of an active object beside its servant, as requested from the allocator. A system's allocator adds a
+//! few bytes to each block.
 
-// A counting allocator cannot be written without it.
+// A counting allocator requires unsafe code.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -19,14 +20,14 @@ use idl::bench::{BinStruct, Echo, EchoRef};
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// A servant of 16 bytes, as those of the measurements of other ORBs.
+/// A servant of 16 bytes, as in the measurements of other ORBs.
 #[derive(Default)]
 struct Small {
     calls: AtomicU32,
     _rest: [u32; 3],
 }
 
-/// What `Arc` adds to it.
+/// Bytes that `Arc` adds to a servant.
 const COUNTS: isize = 16;
 
 #[test]
@@ -46,20 +47,21 @@ fn an_object_takes_little_beside_its_servant() {
         assert!(unique <= 35, "{unique} bytes for each of {objects}");
         assert!(multiple <= 35, "{multiple} bytes for each of {objects} with MULTIPLE_ID");
         assert!(sought <= 48, "{sought} bytes for each of {objects} where servants are looked for");
-        // These have ids of their own, which must be found. Up to 16 octets they are kept with the objects.
+        // These objects have ids of their own, which must be found. Ids of up to 16 octets are stored with
+        // the objects.
         assert!(persistent <= 64, "{persistent} bytes for each of {objects} persistent ones");
         assert!(long <= 160, "{long} bytes for each of {objects} with long ids");
     }
     orb.shutdown(true).unwrap();
 }
 
-/// How objects come to their ids.
+/// The origin of object ids.
 #[derive(Clone, Copy)]
 enum Ids {
     System,
-    /// The same, and the adapter is asked for the object of a servant.
+    /// The adapter assigns ids, and the test asks for the object of a servant.
     Sought,
-    /// The application's, which begin like this and have up to nine octets more.
+    /// The application assigns ids with this prefix and up to nine further octets.
     Own(&'static str),
 }
 
@@ -119,13 +121,13 @@ impl Echo for Small {
     }
 }
 
-/// Bytes that are allocated.
+/// Bytes that are allocated now.
 static BYTES: AtomicIsize = AtomicIsize::new(0);
 
-/// Counts, and leaves the work to the system.
+/// Counts, and forwards to the system's allocator.
 struct Counting;
 
-// SAFETY: everything is passed on to the system's allocator as it came; counting does not allocate.
+// SAFETY: every call is forwarded unchanged to the system's allocator; counting does not allocate.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         BYTES.fetch_add(layout.size().cast_signed(), Ordering::SeqCst);

@@ -1,7 +1,7 @@
-//! What the ORB's probes count of calls: exactly so much of each stage, on either side.
+//! The counts of the ORB's probes for calls: the exact number for each stage, on either side.
 //!
-//! In a build without the feature `probes` there is nothing to count, and that is what is tested. No time is asserted but
-//! against another of the same thread.
+//! A build without the feature `probes` counts nothing, and the test checks that. Times are compared only
+//! with other times of the same thread.
 
 use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
@@ -19,7 +19,7 @@ mod idl {
 
 use idl::bench::{BinStruct, Echo, EchoAsync, EchoRef};
 
-/// What of each stage is counted a call.
+/// The expected count of each stage per call.
 type Expected<'e> = &'e [(Stage, u64)];
 
 #[test]
@@ -51,7 +51,7 @@ fn probes_see_a_static_call_pass_each_stage_as_often_as_it_should() {
             (Stage::Wait, 1),
             (Stage::Read, 1),
             (Stage::Probes, 2),
-            // Once it is looked for a message, and once the header of the one is read.
+            // One pass looks for a message, and one reads the header of the message found.
             (Stage::Frame, 2),
             (Stage::Serve, 1),
             (Stage::ObjectLookup, 1),
@@ -122,14 +122,14 @@ fn probes_see_the_stages_of_dynamic_calls() {
         assert_eq!(request.invoke().unwrap().result_as::<i32>().unwrap(), 128);
     });
     assert_eq!(stage(&counted.client, Stage::Populate), u64::from(probe::ENABLED) * 2 * CALLS);
-    // The argument's type and the result's.
+    // The argument's type and the result's type.
     assert_eq!(stage(&counted.client, Stage::TypeCode), u64::from(probe::ENABLED) * 2 * CALLS);
     for (of_server, a_call) in [
         (Stage::OperationLookup, 1),
         (Stage::Upcall, 1),
         // Into an `any`, and out of it.
         (Stage::Demarshal, 2),
-        // What is taken out, and what is answered.
+        // The extracted value, and the answered one.
         (Stage::TypeCode, 2),
     ] {
         let expected = u64::from(probe::ENABLED) * a_call * CALLS;
@@ -139,13 +139,13 @@ fn probes_see_the_stages_of_dynamic_calls() {
 
 const CALLS: u64 = 50;
 
-/// What calls have counted on their two threads.
+/// The counts of calls on their two threads.
 struct Counted {
     client: Snapshot,
     server: Snapshot,
 }
 
-/// Makes [`CALLS`] calls, which are counted on the server's side from within the one before to within the last.
+/// Makes [`CALLS`] calls. The server counts from within the call before them to within the last one.
 fn count(seen: &Seen, call: impl Fn()) -> Counted {
     loop {
         call(); // the first one connects
@@ -153,7 +153,7 @@ fn count(seen: &Seen, call: impl Fn()) -> Counted {
         let (server_before, client_before) = (seen.last(), probe::thread_snapshot());
         (0..CALLS).for_each(|_| call());
         let (client_after, server_after) = (probe::thread_snapshot(), seen.last());
-        // A server that finds a request lying about for long has another thread look after it.
+        // A server in which a request waits for long hands it to another thread.
         if (server_before.threads, server_before.thread) != (server_after.threads, server_after.thread) {
             continue;
         }
@@ -179,7 +179,7 @@ fn stage(snapshot: &Snapshot, stage: Stage) -> u64 {
     snapshot.stage(stage).count
 }
 
-/// What the thread that serves had counted in its last upcall.
+/// The counts of the serving thread at its last upcall.
 #[derive(Default)]
 struct Seen(Mutex<Last>);
 
@@ -187,7 +187,7 @@ struct Seen(Mutex<Last>);
 struct Last {
     counted: Snapshot,
     thread: Option<ThreadId>,
-    /// How often it was another one than before.
+    /// How often the thread differed from the one before.
     threads: usize,
 }
 
@@ -206,13 +206,13 @@ impl Seen {
 
 fn serve(activate: impl FnOnce(&Orb) -> String) -> (Orb, String) {
     let builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap();
-    // Probes count for a thread: one serves a connection all the time, whatever the pauses between its calls.
+    // Probes count per thread. One thread must serve a connection all the time, however long its pauses.
     let orb = builder.concurrency(ServerConcurrency::ThreadPerConnection).build().unwrap();
     let url = activate(&orb);
     (orb, url)
 }
 
-/// Notes what its thread has counted.
+/// Records the counts of its thread.
 struct Watched(Arc<Seen>);
 
 impl Echo for Watched {
@@ -252,7 +252,7 @@ impl Echo for Watched {
     }
 }
 
-/// Answers with how many octets it was given.
+/// Returns the number of octets in its argument.
 struct Taker {
     interface: Arc<InterfaceDescription>,
     seen: Arc<Seen>,

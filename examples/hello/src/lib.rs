@@ -1,3 +1,3 @@
-//! What `idl/bank.idl` becomes in Rust.
+//! The Rust that is generated from `idl/bank.idl`.
 
 ironorb::include_idl!("bank");

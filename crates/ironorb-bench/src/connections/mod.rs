@@ -1,8 +1,8 @@
-//! `ironorb bench connections`: what thousands of connections cost a server, idle and active, and what they cost a client
-//! that calls beside them.
+//! `ironorb bench connections`: the cost of thousands of connections, idle and active, for a server and for a
+//! client that calls beside them.
 //!
-//! Connections are plain sockets that send a request which our client was once seen to send, so that every ORB's server is
-//! measured by the same client.
+//! The connections are plain sockets that repeat a recorded request of this ORB's client. Every ORB's server
+//! is thus measured by equal clients.
 
 mod replay;
 
@@ -29,16 +29,16 @@ use replay::{Recorded, Replayed};
 /// `ironorb bench connections`
 #[derive(Debug, Clone, clap::Args)]
 pub struct ConnectionsOptions {
-    /// Connections that have made a call and then rest.
+    /// Numbers of connections that have made a call and are idle.
     #[arg(long, value_delimiter = ',', default_values_t = [100, 1_000, 10_000])]
     pub idle: Vec<usize>,
-    /// Connections that call one after the other, again and again.
+    /// Numbers of connections that call one after another, again and again.
     #[arg(long, value_delimiter = ',', default_values_t = [100, 1_000, 4_000])]
     pub active: Vec<usize>,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub sides: Sides,
-    /// Which processors client and server are kept on.
+    /// The processors that client and server are pinned to.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Placement::OneCore])]
     pub placements: Vec<Placement>,
     #[command(flatten)]
@@ -50,23 +50,24 @@ const NOTES: &str = "baseline: a plain blocking socket with the same bytes, in t
     each in the server. bytes each: by how much the server's resident memory grew for each idle connection, after a call\n\
     on it and a rest; threads: of the server meanwhile. What the kernel keeps for sockets and threads is not in it.";
 
-/// Bytes that an idle connection may take in the server, from this many connections on.
+/// Most bytes that an idle connection may take in the server, from this number of connections on.
 const IDLE_BYTES_MAX: f64 = 16384.0;
 
-/// The ways to serve connections that are compared where no other settings are asked for: all but the default.
+/// The concurrency models to compare unless other settings are given: all except the default.
 const MODELS: [&str; 3] = ["concurrency=threadPerConnection", "concurrency=pool:4", "concurrency=reactor"];
 
-/// How long one server may take to accept all connections and to answer a call on each.
+/// Longest time for a server to accept all connections and to answer a call on each.
 const OPENING_MAX: Duration = Duration::from_secs(15);
 
-/// How long all turns of a row may take together.
+/// Longest time for all turns of a row together.
 const TURNS_MAX: Duration = Duration::from_secs(3);
 
-/// How long a server is watched that gives memory back after a call on each connection, and between looks.
+/// Longest time to watch a server that releases memory after a call on each connection, and the interval of
+/// measurements.
 const RESTING_MAX: Duration = Duration::from_secs(12);
 const RESTING_LOOK: Duration = Duration::from_millis(250);
 
-/// Carries out `ironorb bench connections`.
+/// Runs `ironorb bench connections`.
 pub(crate) fn measure(options: &ConnectionsOptions) -> Result<Report, BenchError> {
     plain::raise_descriptors();
     let mut report = Report::new("connections", "thousands of connections", &options.run);
@@ -109,17 +110,17 @@ pub(crate) fn measure(options: &ConnectionsOptions) -> Result<Report, BenchError
     Ok(report)
 }
 
-/// Those that were asked for, or the ways to serve connections.
+/// The given sides, or one for each concurrency model.
 fn sides_of(options: &ConnectionsOptions) -> Sides {
     let mut sides = options.sides.clone();
     if sides.with.is_empty() && !options.run.quick {
-        // Each is a setting of this ORB: a test sees to it.
+        // A test checks that each is a setting of this ORB.
         sides.with.extend(MODELS.iter().filter_map(|settings| settings.parse().ok()));
     }
     sides
 }
 
-/// The beginning of a group of void calls, in turns of so many sides.
+/// Begins a group of void calls, with turns for so many sides.
 fn group<'a>(
     parameters: Parameters,
     baseline: Box<dyn Side + 'a>,
@@ -137,7 +138,7 @@ fn group<'a>(
     Group { parameters, measure: Measure::MICROSECONDS, contest, baseline, entrants: Vec::new() }
 }
 
-/// One client calls while idle connections rest.
+/// Measures one client's calls beside idle connections.
 fn beside_idle(
     layout: Layout,
     idle: usize,
@@ -159,7 +160,7 @@ fn beside_idle(
     let object = orb.string_to_object(&running.reference)?;
     let recorded = Recorded::of(&object)?;
     let server = running.server.id();
-    // The client's own connection, and what servers keep from earlier, come before.
+    // The client's own connection, and memory that servers keep from earlier, must not count.
     let cubit: CubitRef = TypedRef::from_object(object);
     let mut sample = CubitRow::VOID.sample(&cubit);
     sample()?;
@@ -177,7 +178,7 @@ fn beside_idle(
     Ok(row)
 }
 
-/// Connections on each of which a call has been answered, or why there are not as many.
+/// Connections on each of which a call has been answered, or why there are fewer.
 fn open(connections: usize, recorded: &Recorded) -> Result<Vec<Replayed>, String> {
     let begun = Instant::now();
     let mut open = Vec::new();
@@ -194,7 +195,7 @@ fn open(connections: usize, recorded: &Recorded) -> Result<Vec<Replayed>, String
     Ok(open)
 }
 
-/// Resident memory of a server once it has given back what it gives back at rest.
+/// Resident memory of a server after it has released what it releases when idle.
 fn resident_at_rest(server: &str, waits: bool) -> u64 {
     let begun = Instant::now();
     let mut least = resident_bytes_of(server);
@@ -208,10 +209,10 @@ fn resident_at_rest(server: &str, waits: bool) -> u64 {
     least
 }
 
-/// Looks in a row at which no more has been given back.
+/// Number of equal measurements in a row after which the memory counts as stable.
 const UNCHANGED_LOOKS: usize = 3;
 
-/// All connections call, one after the other.
+/// Measures calls over all connections, one after another.
 fn over_active(
     layout: Layout,
     active: usize,

@@ -1,4 +1,4 @@
-//! A request that our client was seen to send, sent again over plain sockets.
+//! Records a request of this ORB's client and repeats it over plain sockets.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -10,26 +10,26 @@ use crate::error::BenchError;
 use crate::generated_cubit::idl_cubit::{Cubit, CubitRef};
 use ironorb_baseline::relay::redirected;
 
-/// What a client sends first over a connection: a void call, with what a connection begins with.
+/// A void call as the client sends it first over a connection, with the service contexts of a first request.
 #[derive(Debug, Clone)]
 pub(super) struct Recorded {
     server: (String, u16),
     request: Vec<u8>,
 }
 
-/// Bytes of a GIOP header, and where it tells how many follow and in which order.
+/// Length of a GIOP header in bytes, and the offsets of its flags and of the message size.
 const HEADER_BYTES: usize = 12;
 const FLAGS_AT: usize = 6;
 const SIZE_AT: usize = 8;
 
-/// How long an answer may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Longest time to wait for an answer.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A server's answer to a void call is short, whatever its header says.
+/// Longest answer that is read. A reply to a void call is short, whatever its header says.
 const REPLY_BYTES_MAX: usize = 64 << 10;
 
 impl Recorded {
-    /// Has a client of its own call the object by way of this process, once.
+    /// Records one call of a client of its own, which passes through this process.
     pub(super) fn of(object: &ObjectRef) -> Result<Recorded, BenchError> {
         let listener = TcpListener::bind("127.0.0.1:0").map_err(BenchError::io("listen"))?;
         let port = listener.local_addr().map_err(BenchError::io("listen"))?.port();
@@ -55,7 +55,7 @@ impl Recorded {
     }
 }
 
-/// One connection of many.
+/// One of many connections.
 #[derive(Debug)]
 pub(super) struct Replayed {
     stream: TcpStream,
@@ -66,18 +66,18 @@ impl Replayed {
     pub(super) fn connect(recorded: &Recorded) -> io::Result<Replayed> {
         let stream = TcpStream::connect(&recorded.server)?;
         stream.set_nodelay(true)?;
-        // A server that has enough of them may leave the rest to the system's queue.
-        stream.set_read_timeout(Some(PATIENCE))?;
+        // A server with too many connections may leave further ones in the system's queue.
+        stream.set_read_timeout(Some(REPLY_TIMEOUT))?;
         Ok(Replayed { stream, request: recorded.request.clone() })
     }
 
-    /// Sends the request, and waits for its answer.
+    /// Sends the request and waits for its answer.
     pub(super) fn call(&mut self) -> io::Result<()> {
         self.stream.write_all(&self.request)?;
         let mut space = [0; 256];
-        // An answer comes in one piece nearly always.
+        // An answer nearly always arrives in one piece.
         let count = self.stream.read(&mut space)?;
-        // A goodbye is no answer.
+        // A CloseConnection message is no answer.
         if count < HEADER_BYTES || space[KIND_AT] != REPLY {
             return Err(ErrorKind::UnexpectedEof.into());
         }
@@ -87,11 +87,11 @@ impl Replayed {
     }
 }
 
-/// Where a message says what it is (CORBA 3.3 part 2, 9.4.1), and that it is a Reply.
+/// Offset of the message type (CORBA 3.3 part 2, 9.4.1).
 const KIND_AT: usize = 7;
 const REPLY: u8 = 1;
 
-/// One GIOP message.
+/// Reads one GIOP message.
 fn message(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
     let mut message = vec![0; HEADER_BYTES];
     stream.read_exact(&mut message)?;
@@ -101,7 +101,8 @@ fn message(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
     Ok(message)
 }
 
-/// Bytes after the header. CORBA 3.3 part 2, 9.4.1: the order is the lowest bit of the flags.
+/// The number of bytes after the header. CORBA 3.3 part 2, 9.4.1: the byte order is the lowest bit of the
+/// flags.
 fn following(message: &[u8]) -> io::Result<usize> {
     let fault = || io::Error::new(ErrorKind::InvalidData, "not a GIOP message of a void call");
     let size: [u8; 4] =

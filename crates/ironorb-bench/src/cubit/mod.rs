@@ -1,5 +1,5 @@
-//! `ironorb bench cubit`: IDL_Cubit of TAO's paper on real-time ORBs ("Evaluating ... ORB endsystems", RT-99): the client
-//! asks for cubes of each type as fast as it can, and looks at every one that it is given.
+//! `ironorb bench cubit`: IDL_Cubit of TAO's paper on real-time ORBs ("Evaluating ... ORB endsystems",
+//! RT-99). The client asks for cubes of each type as fast as it can, and checks every result.
 
 pub(crate) mod rows;
 pub(crate) mod servant;
@@ -27,7 +27,8 @@ use servant::CubitServant;
 /// `ironorb bench cubit`
 #[derive(Debug, Clone, clap::Args)]
 pub struct CubitOptions {
-    /// Only these rows, separated by commas: `void`, `octet`, `short`, `long`, `many`, `longs-4`, `manies-1024`…
+    /// Run only these rows, separated by commas: `void`, `octet`, `short`, `long`, `many`, `longs-4`,
+    /// `manies-1024`…
     #[arg(long, value_delimiter = ',')]
     pub rows: Vec<String>,
     /// Whether the client waits.
@@ -36,7 +37,7 @@ pub struct CubitOptions {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub sides: Sides,
-    /// Which processors client and server are kept on.
+    /// The processors that client and server are pinned to.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Placement::OneCore])]
     pub placements: Vec<Placement>,
     #[command(flatten)]
@@ -51,7 +52,7 @@ const NOTES: &str = "baseline: a plain blocking socket with the same bytes, in t
     In the paper (TAO 1.0, Pentium II of 300 MHz): 236 us for void and long on Linux, 259 and 262 on LynxOS, about 400 on\n\
     Solaris, 234 and 239 on VxWorks, about 310 and 320 on NT; oneways 72 on LynxOS, 175 on Solaris.";
 
-/// Carries out `ironorb bench cubit`.
+/// Runs `ironorb bench cubit`.
 pub(crate) fn measure(options: &CubitOptions) -> Result<Report, BenchError> {
     let values = select(VALUES.to_vec(), &options.rows, |value| value.name())?;
     let mut report = Report::new("cubit", "IDL_Cubit", &options.run);
@@ -112,12 +113,12 @@ fn one(
     group.run()
 }
 
-/// The cubit of a contender that runs.
+/// The cubit of a running contender.
 pub(crate) fn cubit_of(contender: &Contender) -> Option<CubitRef> {
     contender.running.as_ref().ok().map(|running| running.object.clone().narrow_unchecked())
 }
 
-/// Bytes on the wire of one sample, counted with a server of which nothing is measured.
+/// Bytes on the wire of one sample, counted with a server that is not measured.
 pub(crate) fn exchange(row: CubitRow) -> Result<Exchange, BenchError> {
     let mut server = Process::start(&[], "cubit-server", &[])?;
     let orb = ironorb::Orb::builder().no_endpoint().build()?;
@@ -139,7 +140,7 @@ pub(crate) fn exchange(row: CubitRow) -> Result<Exchange, BenchError> {
 fn server(args: &RoleArgs) -> Result<(), BenchError> {
     plain::raise_descriptors();
     let mut builder = args.server()?;
-    // What connections cost is measured, not where the limit on their number is.
+    // The suites measure the cost of connections, so the limit on their number must not interfere.
     builder.config().server_connections_max = 100_000;
     serve(builder, |orb| {
         let cubit: CubitRef = orb.root_poa().activate(CubitServant)?;

@@ -1,4 +1,4 @@
-//! What is called: the types of IDL_Cubit, oneway and twoway.
+//! The calls: the types of IDL_Cubit, oneway and twoway.
 
 use std::hint::black_box;
 
@@ -8,7 +8,7 @@ use crate::generated_cubit::idl_cubit::{Cubit, CubitRef, Many};
 use crate::measure::Sample;
 use crate::variant::Mode;
 
-/// One row: a type, and whether the client waits.
+/// A row: a type, and whether the client waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CubitRow {
     pub(crate) value: Value,
@@ -16,11 +16,11 @@ pub(crate) struct CubitRow {
 }
 
 impl CubitRow {
-    /// What takes least.
+    /// The cheapest call.
     pub(crate) const VOID: CubitRow = CubitRow { value: Value::Nothing, mode: Mode::Twoway };
 }
 
-/// What is cubed; numbers are elements of a sequence.
+/// The argument to cube. Numbers are lengths of sequences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Value {
     Nothing,
@@ -32,7 +32,7 @@ pub(crate) enum Value {
     Manies(usize),
 }
 
-/// The paper tells of small and large sequences, not how long they were.
+/// The values. The paper speaks of small and large sequences without their lengths.
 pub(crate) const VALUES: [Value; 9] = [
     Value::Nothing,
     Value::Octet,
@@ -45,11 +45,11 @@ pub(crate) const VALUES: [Value; 9] = [
     Value::Manies(1024),
 ];
 
-/// Oneways of a batch before a call that is answered when all have been carried out.
+/// Oneways in a batch, before a call that is answered once all have been carried out.
 pub(crate) const ONEWAYS: usize = 99;
 
 impl Value {
-    /// On the command line, with the number of elements after it.
+    /// The name on the command line, and the number of elements.
     fn kind(self) -> (&'static str, usize) {
         match self {
             Value::Nothing => ("void", 0),
@@ -69,13 +69,13 @@ impl Value {
         }
     }
 
-    /// What a peer's client is told.
+    /// The command for a peer's client.
     pub(crate) fn words(self) -> String {
         let (kind, count) = self.kind();
         format!("{kind} {count}")
     }
 
-    /// One twoway call on anything that cubes, and a look at what it gives.
+    /// One twoway call of any cubit, with a check of the result.
     pub(crate) fn call<'a, C: Cubit + ?Sized>(self, cubit: &'a C) -> Sample<'a> {
         match self {
             Value::Nothing => Box::new(move || Ok(cubit.nothing()?)),
@@ -120,7 +120,7 @@ impl CubitRow {
         }
     }
 
-    /// One call, or a batch of oneways.
+    /// One call, or one batch of oneways.
     pub(crate) fn sample<'a>(self, cubit: &'a CubitRef) -> Sample<'a> {
         match self.mode {
             Mode::Twoway => self.value.call(cubit),
@@ -155,7 +155,7 @@ fn one<'a, T: Cube + PartialEq + 'a>(
     Box::new(move || check(black_box(call(black_box(&value))?) == value.cube()))
 }
 
-/// As the paper's client does, every element is looked at.
+/// Checks every element, as the paper's client does.
 fn all<'a, T: Cube + PartialEq + 'a>(
     values: Vec<T>,
     mut call: impl FnMut(&[T]) -> Result<Vec<T>, BenchError> + 'a,

@@ -1,16 +1,16 @@
-//! The object that cubes, and what cubes are.
+//! The cubit object, and cubes of each type.
 
 use ironorb::SystemException;
 
 use crate::generated_cubit::idl_cubit::{Cubit, Many};
 
-/// Gives cubes; what does not fit wraps around, on both sides alike.
+/// Computes cubes. Overflow wraps around, equally on both sides.
 #[derive(Debug)]
 pub(crate) struct CubitServant;
 
-/// What is cubed.
+/// A value that can be cubed.
 pub(crate) trait Cube {
-    /// To the third power, modulo what the type holds.
+    /// The third power, modulo the type's range.
     fn cube(&self) -> Self;
 }
 
@@ -38,7 +38,7 @@ fn cubes<T: Cube>(values: &[T]) -> Vec<T> {
     values.iter().map(Cube::cube).collect()
 }
 
-/// Each operation with its type, and its oneway, which works the cube out and discards it.
+/// The operations of each type; the oneway computes the cube and discards it.
 macro_rules! operations {
     ($($twoway:ident $oneway:ident: $argument:ty => $result:ty, $cube:expr;)*) => {
         impl Cubit for CubitServant {

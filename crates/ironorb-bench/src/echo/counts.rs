@@ -1,7 +1,7 @@
-//! What a call does rather than what it takes: system calls, heap, instructions.
+//! Counts what a call does: system calls, heap calls, instructions.
 //!
-//! A role is run under a tool twice, with different numbers of calls; the difference leaves out the start
-//! and end of the process. Counts, unlike times, do not depend on what else the machine does.
+//! A role runs under a tool twice, with different numbers of calls. The difference leaves out the start and
+//! end of the process. Unlike times, counts do not depend on the load of the machine.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -17,13 +17,13 @@ use crate::process::{Process, find_program};
 use crate::render::Table;
 use crate::row::{Row, parameters};
 
-/// Counts for both sides of each row, and for a plain socket with the same bytes.
+/// Counts both sides of each row, and a plain socket that carries as many bytes.
 pub(super) fn count(options: &EchoOptions, rows: &[EchoRow]) -> Result<Table, BenchError> {
     let tools = Tools::find()?;
     let chosen = rows.iter().filter(|row| !options.rows.is_empty() || IF_NONE_IS_CHOSEN.contains(&row.name));
     let mut counted = Vec::new();
     for row in chosen {
-        // On a wire the pool's baseline is the row's without it.
+        // The baseline of the pool's row is that of the row without a pool.
         let peers: &[Peer] = match row.server {
             Server::Collocated | Server::Pool => &[Peer::Ironorb],
             _ => &[Peer::Raw, Peer::Ironorb],
@@ -39,8 +39,8 @@ pub(super) fn count(options: &EchoOptions, rows: &[EchoRow]) -> Result<Table, Be
 const NOTES: &str = "heap, instructions: by valgrind (memcheck, callgrind), in user space. the other columns: system calls, by strace.\n\
     Each is the difference of two runs of different length, divided by the difference in calls.";
 
-/// Those that omniORB was measured with, the pool and a call that needs no wire. Each row takes two dozen runs
-/// under tools that are slow.
+/// The default rows: those that omniORB was measured with, the pool, and a collocated call. Each row takes
+/// two dozen runs under slow tools.
 const IF_NONE_IS_CHOSEN: [&str; 6] = ["void", "void-pool", "struct64", "octet-1k", "oneway", "collocated"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,14 +55,14 @@ enum Side {
     Server,
 }
 
-/// One row on one peer.
+/// One row for one peer.
 struct Subject<'t> {
     row: EchoRow,
     peer: Peer,
     tools: &'t Tools,
 }
 
-/// What a run of one side counted from its start to its end.
+/// The counts of one side's whole run.
 #[derive(Debug, Default, Clone, PartialEq)]
 struct Totals {
     system_calls: BTreeMap<String, f64>,
@@ -74,7 +74,7 @@ struct Totals {
 impl Subject<'_> {
     fn count(&self, options: &EchoOptions) -> Result<Vec<Row>, BenchError> {
         let exchange = self.exchange()?;
-        // Enough that what happens once weighs nothing; under valgrind a call takes a millisecond.
+        // Enough calls to make one-time costs negligible. Under valgrind a call takes a millisecond.
         let calls = options.run.choose(400, 2000);
         let samples = self.row.samples(calls).max(10);
         let sides: &[Side] = match self.row.server {
@@ -177,7 +177,7 @@ impl Subject<'_> {
     }
 }
 
-/// omniORB 4.2.5's instructions per call, measured with callgrind on Debian 12, x86-64.
+/// Instructions per call of omniORB 4.2.5, measured with callgrind on Debian 12, x86-64.
 fn omniorb_instructions(row: EchoRow, side: Side) -> Option<u32> {
     let (client, server) = match (row.operation, row.server) {
         (Operation::Nothing, Server::Tcp) => (2361, 3802),
@@ -213,7 +213,7 @@ impl Tools {
         })
     }
 
-    /// What comes before a command so that it is counted into a file.
+    /// The command line in front of a program that makes the tool count into a file.
     fn command(&self, tool: Tool, file: &Path) -> Vec<OsString> {
         let with_file = |option: &str| {
             let mut option = OsString::from(option);
@@ -268,7 +268,7 @@ impl Totals {
     }
 }
 
-/// Names and counts from `strace -c`: `% time, seconds, usecs/call, calls, [errors,] syscall`.
+/// Parses names and counts of `strace -c`: `% time, seconds, usecs/call, calls, [errors,] syscall`.
 fn strace_table(text: &str) -> BTreeMap<String, f64> {
     text.lines()
         .filter_map(|line| {
@@ -280,7 +280,7 @@ fn strace_table(text: &str) -> BTreeMap<String, f64> {
         .collect()
 }
 
-/// Allocations and bytes from `total heap usage: 1,234 allocs, 1,200 frees, 56,789 bytes allocated`.
+/// Parses allocations and bytes of `total heap usage: 1,234 allocs, 1,200 frees, 56,789 bytes allocated`.
 fn heap_usage(text: &str) -> Option<(f64, f64)> {
     let usage = text.lines().find_map(|line| Some(line.split_once("total heap usage:")?.1))?;
     let mut numbers = usage.split(", ").map(|part| {
@@ -292,7 +292,7 @@ fn heap_usage(text: &str) -> Option<(f64, f64)> {
     Some((allocs, bytes))
 }
 
-/// Instructions from the last line of callgrind's file: `totals: 123456`.
+/// Parses the instructions in the last line of callgrind's file: `totals: 123456`.
 fn callgrind_total(text: &str) -> Option<f64> {
     text.lines().rev().find_map(|line| line.strip_prefix("totals:")?.trim().parse().ok())
 }
@@ -336,8 +336,8 @@ mod tests {
         let tools = Tools { strace: PathBuf::new(), valgrind: PathBuf::new() };
         let subject = Subject { row: EchoRow::find("void").unwrap(), peer: Peer::Ironorb, tools: &tools };
         let row = subject.row_of(Side::Client, &totals(201.0, 0.0), &totals(301.0, 200.0), 100.0);
-        let told = |name: &str| row.figure(name).map(|figure| figure == Figure::Number(1.0));
-        assert_eq!((told("sendto"), told("mmap")), (Some(true), None));
+        let counted = |name: &str| row.figure(name).map(|figure| figure == Figure::Number(1.0));
+        assert_eq!((counted("sendto"), counted("mmap")), (Some(true), None));
         let numbers = ["heap_calls", "heap_bytes", "instructions", "omniorb_instructions"];
         assert_eq!(numbers.map(|name| row.median(name).unwrap()), [2.0, 0.0, 1000.0, 2361.0]);
     }

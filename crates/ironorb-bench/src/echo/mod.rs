@@ -1,4 +1,4 @@
-//! `ironorb bench echo`: what a call costs beside a plain socket that carries the same bytes.
+//! `ironorb bench echo`: the cost of a call beside a plain socket that carries as many bytes.
 
 mod counts;
 mod rows;
@@ -27,17 +27,18 @@ use rows::{EchoRow, Server};
 /// `ironorb bench echo`
 #[derive(Debug, Clone, clap::Args)]
 pub struct EchoOptions {
-    /// Calls of one repetition; a quarter of it for rows of 64 KiB. Default 3,000.
+    /// Calls in one repetition; a quarter of it for rows of 64 KiB. Default 3,000.
     #[arg(long)]
     pub calls: Option<usize>,
-    /// Only these rows, separated by commas.
+    /// Run only these rows, separated by commas.
     #[arg(long, value_delimiter = ',')]
     pub rows: Vec<String>,
-    /// Count system calls, instructions and heap allocations per call; measure no time. Needs strace and valgrind.
+    /// Count system calls, instructions and heap allocations per call instead of measuring time. Needs strace
+    /// and valgrind.
     #[arg(long)]
     pub counts: bool,
-    /// Tell where the time of a call goes on either side, stage by stage, instead of how long it is. Only the rows that
-    /// pass a wire to a thread of their own. Needs a build with the feature `probes`.
+    /// Show how the time of a call divides into stages on both sides, instead of how long it is. Only rows
+    /// that use a wire and a server thread of their own. Needs a build with the feature `probes`.
     #[arg(long, conflicts_with = "counts")]
     pub breakdown: bool,
     #[command(flatten)]
@@ -50,7 +51,7 @@ pub(crate) const ROLES: &[Role] = &[Role { name: SERVER, run: server }, Role { n
 const SERVER: &str = "echo-server";
 const CLIENT: &str = "echo-client";
 
-/// The pool that is measured.
+/// The pool's setting.
 const POOL: &str = "concurrency=pool:4";
 
 const NOTES: &str = "baseline: a plain blocking socket carries the same bytes, in turn; for collocated, a call through a trait object.\n\
@@ -58,7 +59,7 @@ const NOTES: &str = "baseline: a plain blocking socket carries the same bytes, i
     median call over the baseline's of the same repetition, their median and spread. oneway: a hundred, of which the last is\n\
     answered; batched, ten thousand.";
 
-/// Carries out `ironorb bench echo`. Keeps the calling thread on one processor meanwhile.
+/// Runs `ironorb bench echo`. Pins the calling thread to one processor meanwhile.
 pub(crate) fn measure(options: &EchoOptions) -> Result<Report, BenchError> {
     let rows = EchoRow::select(&options.rows)?;
     let mut report = Report::new("echo", "single calls", &options.run);
@@ -98,7 +99,7 @@ impl EchoOptions {
     }
 }
 
-/// Processes that answer calls, on the processor of servers.
+/// A process that answers calls, on the server's processor.
 struct Served {
     reference: String,
     teller: String,
@@ -112,7 +113,7 @@ impl Served {
         let line = process.address()?;
         let (reference, teller) = line.split_once(' ').ok_or_else(|| BenchError::Process {
             role: SERVER.to_owned(),
-            what: format!("told {line:?} instead of two references"),
+            what: format!("printed {line:?} instead of two references"),
         })?;
         Ok(Served { reference: reference.to_owned(), teller: teller.to_owned(), process })
     }
@@ -156,9 +157,9 @@ impl Bench {
             Server::SharedMemory => (&self.shared_memory, rings),
             Server::Collocated => return self.measure_collocated(row, options),
         };
-        // Counted over TCP: the bytes are the same.
+        // Counted over TCP; other transports carry the same bytes.
         let exchange = exchange(row, &self.tcp.reference)?;
-        // A server with settings lasts no longer than its row: its threads may look for calls all the time.
+        // A server with settings lives only as long as its row, because its threads may spin.
         let own = match row.settings {
             "" => None,
             settings => {
@@ -180,7 +181,7 @@ impl Bench {
         measured
     }
 
-    /// The baseline of a call within the process is a call through a trait object.
+    /// Measures a call within the process. Its baseline is a call through a trait object.
     fn measure_collocated(&self, row: EchoRow, options: &EchoOptions) -> Result<Vec<Row>, BenchError> {
         let plain: Box<dyn Echo> = Box::new(EchoServant);
         let baseline: Sample<'_> = Box::new(|| {
@@ -224,7 +225,7 @@ impl Bench {
     }
 }
 
-/// Calls, and the server whose processor time is told with that of this process.
+/// Calls, with the server whose processor time is added to that of this process.
 struct Busy<'a> {
     sample: Sample<'a>,
     server: Option<&'a Process>,
@@ -243,7 +244,7 @@ impl Side for Busy<'_> {
 /// The bytes of one sample of a row.
 fn exchange(row: EchoRow, reference: &str) -> Result<Exchange, BenchError> {
     let orb = Orb::builder().no_endpoint().build()?;
-    // A plain socket's are not messages: as much leaves together as the ORB lets.
+    // A plain socket has no messages. It sends as many bytes in one piece as the ORB does.
     let requests = |bytes: usize| match row.is_batched() {
         true => bytes.div_ceil(ironorb::OnewayBatching::DEFAULT.bytes_max),
         false => row.requests_per_sample(),
@@ -252,7 +253,8 @@ fn exchange(row: EchoRow, reference: &str) -> Result<Exchange, BenchError> {
     plain::count(&object, requests, |relayed| Ok(row.sample(relayed.narrow_unchecked())))
 }
 
-/// Watches the rows that pass a wire and are answered in the caller's thread; the others are left out.
+/// Measures the stages of rows that use a wire and are answered on the caller's thread. Other rows are left
+/// out.
 fn watched(options: &EchoOptions, rows: &[EchoRow]) -> Result<Vec<Row>, BenchError> {
     let mut watched = Vec::new();
     for layout in Layout::possible() {
@@ -274,7 +276,7 @@ fn watched(options: &EchoOptions, rows: &[EchoRow]) -> Result<Vec<Row>, BenchErr
     Ok(watched)
 }
 
-/// By the fastest repetitions.
+/// The goals, judged by the fastest repetitions.
 fn goals(rows: &[Row]) -> Vec<Goal> {
     let mut goals = Vec::new();
     for row in rows {
@@ -310,7 +312,7 @@ fn goals(rows: &[Row]) -> Vec<Goal> {
     goals
 }
 
-/// Serves an echo. Its first line has the reference, and that of the object that tells what probes count.
+/// Serves an echo. The first line has its reference, and that of the object that reports the probes' counts.
 fn server(args: &RoleArgs) -> Result<(), BenchError> {
     serve(args.server()?, |orb| {
         let echo: EchoRef = orb.root_poa().activate(EchoServant)?;
@@ -332,7 +334,7 @@ fn client(args: &RoleArgs) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// Gives back what it was given.
+/// A servant that returns its arguments.
 #[derive(Debug)]
 pub(crate) struct EchoServant;
 

@@ -1,4 +1,4 @@
-//! The rows of `ironorb bench echo`: each answers one question.
+//! The rows of `ironorb bench echo`. Each answers one question.
 
 use std::hint::black_box;
 
@@ -14,11 +14,11 @@ pub(crate) struct EchoRow {
     pub(crate) name: &'static str,
     pub(crate) operation: Operation,
     pub(crate) server: Server,
-    /// Of both sides, as [`Settings`](crate::Settings) has them; mostly none.
+    /// Settings of both sides, in the form of [`Settings`](crate::Settings); empty for most rows.
     pub(crate) settings: &'static str,
 }
 
-/// Where the object is.
+/// The place of the object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Server {
     /// Another process, over TCP.
@@ -33,13 +33,13 @@ pub(crate) enum Server {
     Collocated,
 }
 
-/// What is called; numbers are elements of a sequence.
+/// The operation. Numbers are lengths of sequences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operation {
     Nothing,
-    /// So many oneways, then a call that is answered when all have been carried out.
+    /// So many oneways, then a call that is answered once all have been carried out.
     Oneways(usize),
-    /// So many calls begun one after the other, then all waited for.
+    /// So many asynchronous calls, begun one after another before the first is waited for.
     Asynchronous(usize),
     Long,
     String,
@@ -50,7 +50,7 @@ pub(crate) enum Operation {
 }
 
 pub(crate) const ONEWAYS: usize = 99;
-/// Enough for the batches to be more than their ends.
+/// Oneways in a batch, enough to make the cost of its end negligible.
 pub(crate) const ONEWAYS_BATCHED: usize = 9_999;
 
 /// All rows, in the order of the report.
@@ -90,12 +90,12 @@ impl EchoRow {
         EchoRow { settings, ..self }
     }
 
-    /// Whether its requests leave together, so that a plain socket's should as well.
+    /// Whether the row's requests leave together. Then those of a plain socket must too.
     pub(crate) fn is_batched(self) -> bool {
         self.settings.contains("onewayBatching")
     }
 
-    /// Finds the rows of these names; all of them when there is no name.
+    /// Finds rows by their names; all rows if there are no names.
     pub(crate) fn select(names: &[String]) -> Result<Vec<EchoRow>, BenchError> {
         if names.is_empty() {
             return Ok(ROWS.to_vec());
@@ -110,7 +110,7 @@ impl EchoRow {
         })
     }
 
-    /// Calls that one sample makes. A call in this process is too short for the clock.
+    /// Calls in one sample. A collocated call is too short for the clock.
     pub(crate) fn calls_per_sample(self) -> usize {
         match (self.operation, self.server) {
             (Operation::Oneways(count), _) => count + 1,
@@ -120,7 +120,7 @@ impl EchoRow {
         }
     }
 
-    /// Messages that the client sends for one sample.
+    /// Messages that the client sends in one sample.
     pub(crate) fn requests_per_sample(self) -> usize {
         match self.operation {
             Operation::Oneways(count) => count + 1,
@@ -129,11 +129,11 @@ impl EchoRow {
         }
     }
 
-    /// How many samples a repetition of so many calls has.
+    /// The number of samples in a repetition of so many calls.
     pub(crate) fn samples(self, calls: usize) -> usize {
         let calls = if self.is_large() { calls.div_ceil(4) } else { calls };
         match self.server {
-            // Short as they are, there can be more of them.
+            // These calls are short, so there can be more samples.
             Server::Collocated => calls,
             _ => calls.div_ceil(self.calls_per_sample()).max(SAMPLES_MIN),
         }
@@ -148,7 +148,7 @@ impl EchoRow {
         }
     }
 
-    /// One sample on this object.
+    /// A sample with this object.
     pub(crate) fn sample(self, echo: EchoRef) -> Sample<'static> {
         let mut once = self.operation.on(echo);
         match self.server {
@@ -165,7 +165,7 @@ impl EchoRow {
 
 const COLLOCATED_CALLS: usize = 100;
 
-/// Of a repetition.
+/// Fewest samples in a repetition.
 const SAMPLES_MIN: usize = 8;
 
 impl Operation {

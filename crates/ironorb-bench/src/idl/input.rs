@@ -1,9 +1,9 @@
-//! IDL like that of services in use: modules with types, exceptions and interfaces, comments and blank lines
-//! between them, some 27 bytes a line.
+//! IDL in the style of real services: modules with types, exceptions and interfaces, with comments and blank
+//! lines between them, some 27 bytes per line.
 
 use std::fmt::Write as _;
 
-/// At least so many lines, and less than 100 more.
+/// A text of at least so many lines, and less than 100 more.
 pub(super) fn text(lines: usize) -> String {
     let mut text = Text { out: String::new(), dice: Dice(0x1dea_5eed), lines: 0 };
     text.put(format_args!("// A made-up system of many services.\n#pragma prefix \"example.org\"\n\n"));
@@ -21,7 +21,7 @@ struct Text {
     lines: usize,
 }
 
-/// A linear congruential generator: the same numbers on every machine.
+/// A linear congruential generator, with equal numbers on every machine.
 struct Dice(u64);
 
 impl Dice {
@@ -36,7 +36,7 @@ impl Dice {
 }
 
 impl Text {
-    /// Adds whole lines.
+    /// Appends whole lines.
     fn put(&mut self, lines: std::fmt::Arguments<'_>) {
         let before = self.out.len();
         // Writing to a string cannot fail.
@@ -44,7 +44,7 @@ impl Text {
         self.lines += self.out[before..].matches('\n').count();
     }
 
-    /// One module; some of them use types of the one before.
+    /// Appends one module. Some modules use types of the module before.
     fn service(&mut self, number: usize) {
         let noun = self.dice.pick(NOUNS);
         let verb = self.dice.pick(&["Keeps", "Finds", "Watches", "Moves"]);

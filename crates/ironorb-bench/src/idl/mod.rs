@@ -1,7 +1,8 @@
-//! `ironorb bench idl`: how many lines of IDL a second the front end reads, alone and with the generator.
+//! `ironorb bench idl`: the number of lines of IDL per second that the front end reads, alone and with the
+//! generator.
 //!
-//! The text is made, not read from a disk, and is the same in every run. The baseline is a pass over it that only finds its
-//! words: nothing that looks at every byte can do less.
+//! The text is generated, not read from a disk, and is equal in every run. The baseline is a pass over the
+//! text that only finds words: a program that examines every byte cannot do less.
 
 mod input;
 mod rustc;
@@ -26,14 +27,14 @@ pub struct IdlOptions {
     /// Lines of each input, separated by commas. Default 10000,100000.
     #[arg(long, value_delimiter = ',')]
     pub lines: Vec<usize>,
-    /// Measures instead what `cargo check` takes for the generated Rust, from nothing and after an operation is added. Needs this
-    /// project's sources, cargo and Linux.
+    /// Measure instead how long `cargo check` takes for the generated Rust, from nothing and after an
+    /// operation is added. Needs this project's sources, cargo and Linux.
     #[arg(long)]
     pub rustc: bool,
-    /// IDL files to check instead of the standard's and a made-up one. May be given several times.
+    /// Check these IDL files instead of the standard's and a generated one. May be given several times.
     #[arg(long = "idl", value_name = "FILE", requires = "rustc")]
     pub files: Vec<PathBuf>,
-    /// Folders for the includes of these files. May be given several times.
+    /// Search these folders for included files. May be given several times.
     #[arg(long = "include", short = 'I', value_name = "DIR", requires = "rustc")]
     pub include_dirs: Vec<PathBuf>,
     #[command(flatten)]
@@ -45,7 +46,7 @@ const NOTES: &str = "baseline: the words of the same text are found, in turn. of
 
 const RUSTC_NOTES: &str = "lines that are not blank; seconds of processor time of all processes, from nothing and after one operation is added.";
 
-/// Carries out `ironorb bench idl`. Each table of it is a push away.
+/// Runs `ironorb bench idl`.
 pub(crate) fn measure(options: &IdlOptions) -> Result<Report, BenchError> {
     if options.rustc {
         let mut report = Report::new("idl", "what cargo check takes for generated code", &options.run);
@@ -85,10 +86,10 @@ fn front_end_and_generator(lines: usize, run: &Run) -> Result<Vec<Row>, BenchErr
         parameters: parameters![lines = lines, bytes = text.len()],
         measure: Measure::Rate("lines_s", lines as f64 * 1e6),
         contest: Contest::of_batches(run.repetitions(11), 1),
-        baseline: Box::new(Making(|| Ok(black_box(text.split_whitespace().count())))),
+        baseline: Box::new(TimedBuild(|| Ok(black_box(text.split_whitespace().count())))),
         entrants: vec![
-            entrant("front end", Box::new(Making(|| front_end(&files)))),
-            entrant("with generator", Box::new(Making(both))),
+            entrant("front end", Box::new(TimedBuild(|| front_end(&files)))),
+            entrant("with generator", Box::new(TimedBuild(both))),
         ],
     };
     let mut rows = group.run()?;
@@ -96,10 +97,10 @@ fn front_end_and_generator(lines: usize, run: &Run) -> Result<Vec<Row>, BenchErr
     Ok(rows)
 }
 
-/// Makes something; it is dropped outside of the time.
-struct Making<F>(F);
+/// Times a function, and drops its result outside of the measured time.
+struct TimedBuild<F>(F);
 
-impl<T, F: FnMut() -> Result<T, BenchError>> Side for Making<F> {
+impl<T, F: FnMut() -> Result<T, BenchError>> Side for TimedBuild<F> {
     fn each(&mut self, nanos: &mut [u64]) -> Result<(), BenchError> {
         for nanos in nanos {
             let start = Instant::now();

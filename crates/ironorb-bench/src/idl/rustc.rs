@@ -1,8 +1,8 @@
-//! `ironorb bench idl --rustc`: what the compiler takes for generated code.
+//! `ironorb bench idl --rustc`: the compiler's time for generated code.
 //!
-//! A crate is made of the Rust for some IDL and checked by `cargo check`, as a user's build does it: once from nothing, and
-//! once after an operation has been added. What it depends on is checked before and does not count. Needs this
-//! project's sources, cargo and Linux's `/proc`.
+//! The Rust for some IDL becomes a crate, and `cargo check` checks it as in a user's build: once from
+//! nothing, and once after an operation has been added. Its dependencies are checked before and do not count.
+//! Needs this project's sources, cargo and Linux's `/proc`.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,14 +19,14 @@ use crate::row::{Row, parameters};
 /// The cost of one `cargo check`.
 #[derive(Debug, Clone, Copy, Default)]
 struct Cost {
-    /// Of all processes.
+    /// Processor time of all processes.
     processor_seconds: f64,
-    /// The peak of a compiler process.
+    /// Peak memory of a compiler process.
     memory_kib: u64,
 }
 
-/// Measures these IDL files, each a unit; without any, the standard's IDL that is here and a made-up system of devices
-/// and ports.
+/// Measures these IDL files, each as a unit; without files, the standard's IDL in this project and a
+/// generated system of devices and ports.
 pub(super) fn measure(files: &[PathBuf], include_dirs: &[PathBuf]) -> Result<Vec<Row>, BenchError> {
     let crate_dir = scratch()?;
     let mut rows = Vec::new();
@@ -54,7 +54,7 @@ fn row(crate_dir: &Path, name: &str, outcome: &Outcome) -> Result<Row, BenchErro
     let rust = generate_outcome(outcome, &Config::new()).map_err(|e| BenchError::Idl(e.to_string()))?;
     let idl = outcome.sources.files().iter().filter(|file| !file.is_builtin());
     let idl_lines: usize = idl.map(|file| lines(file.text())).sum();
-    // Nothing of another input may be reused.
+    // The results of another input must not be reused.
     check(crate_dir, "")?;
     let cold = check(crate_dir, &rust)?;
     let changed = with_operation(outcome).map(|rust| check(crate_dir, &rust)).transpose()?;
@@ -77,8 +77,8 @@ fn lines(text: &str) -> usize {
     text.lines().filter(|line| !line.trim().is_empty()).count()
 }
 
-/// The Rust for the text with one operation more, at the end of the last interface that has one in the main file, or in
-/// a file that it includes.
+/// The Rust for the text with one more operation, at the end of the last interface that has an operation, in
+/// the main file or in a file that it includes.
 fn with_operation(outcome: &Outcome) -> Option<String> {
     let files: Vec<_> = outcome.sources.files().iter().filter(|file| !file.is_builtin()).collect();
     let (changed, at) = files.iter().find_map(|file| Some((file.path(), place(file.text())?)))?;
@@ -96,7 +96,7 @@ fn with_operation(outcome: &Outcome) -> Option<String> {
     generate_outcome(&outcome, &Config::new()).ok()
 }
 
-/// Where the body of an interface in the middle of the text begins.
+/// The offset at which the body of an interface in the middle of the text begins.
 fn place(text: &str) -> Option<usize> {
     let bodies = text.match_indices("interface ").filter_map(|(at, _)| {
         let end = at + text[at..].find(['{', ';'])?;
@@ -107,11 +107,11 @@ fn place(text: &str) -> Option<usize> {
 }
 
 fn project() -> &'static Path {
-    // Two folders up from this crate.
+    // The project is two folders up from this crate.
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap_or(Path::new("."))
 }
 
-/// A crate that depends on `ironorb`, with a target directory of its own.
+/// Creates a crate that depends on `ironorb`, with a target folder of its own.
 fn scratch() -> Result<PathBuf, BenchError> {
     let dir = project().join("target/bench-rustc");
     let ironorb = project().join("crates/ironorb");
@@ -126,7 +126,7 @@ fn scratch() -> Result<PathBuf, BenchError> {
     Ok(dir)
 }
 
-/// Has cargo check the crate with this for its source.
+/// Checks the crate with this source.
 fn check(crate_dir: &Path, source: &str) -> Result<Cost, BenchError> {
     let failed = |source| io_error("check generated code", source);
     std::fs::write(crate_dir.join("src/lib.rs"), source).map_err(failed)?;
@@ -148,7 +148,7 @@ fn check(crate_dir: &Path, source: &str) -> Result<Cost, BenchError> {
     Ok(Cost { processor_seconds: ticks as f64 / TICKS_PER_SECOND, memory_kib })
 }
 
-/// Waits for the end, and tells the most memory that a compiler below it was seen with.
+/// Waits for the child's end. Returns the most memory that a compiler process below it had.
 fn watch(child: &mut Child) -> io::Result<u64> {
     let mut most = 0;
     while child.try_wait()?.is_none() {
@@ -182,7 +182,7 @@ fn peak_kib(id: u32) -> Option<u64> {
     line.trim().split(' ').next()?.parse().ok()
 }
 
-/// What processes that have ended below this one have taken.
+/// Processor time of all ended processes below this one.
 fn processor_ticks() -> u64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
@@ -193,8 +193,8 @@ fn io_error(doing: &str, source: io::Error) -> BenchError {
     BenchError::Io { doing: doing.to_owned(), source }
 }
 
-/// IDL of the shape of a radio's: ports of many types that derive from the same bases, devices that derive from each other,
-/// and exceptions that most operations raise.
+/// IDL in the style of a software radio: ports of many types with common bases, devices that derive from each
+/// other, and exceptions that most operations raise.
 fn ports_and_devices(ports: usize) -> String {
     let mut text = "module SYS {\n  typedef sequence<string> Names;\n  struct Pair { string id; any value; };\n  \
                     typedef sequence<Pair> Pairs;\n  exception Unknown { Names which; };\n  exception Failed { string why; \
@@ -225,7 +225,7 @@ fn ports_and_devices(ports: usize) -> String {
     text
 }
 
-/// What Linux counts processor time in, on all its processors.
+/// The unit in which Linux counts processor time, on all processors.
 const TICKS_PER_SECOND: f64 = 100.0;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The client: calls one object after the other in one of the ways that a program can.
+//! The client: calls one object after another, by one of the ways to make calls.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -15,25 +15,25 @@ use crate::generated_latency::latency::{
 };
 use crate::variant::{DataType, Invocation, Mode};
 
-/// What is sent.
+/// The data to send.
 pub(super) type Data = DataOf<BinStruct>;
 
 impl Cell {
-    /// What each call of it carries.
+    /// The data of each call in the cell.
     pub(super) fn data(&self) -> Data {
         self.ty.map_or(Data::Nothing, |ty| Data::of(ty, self.units))
     }
 }
 
-/// The objects of one server, as one client knows them.
+/// The objects of one server, as references of one client.
 #[derive(Debug, Default)]
 pub(super) struct Objects(Vec<TtcpSequenceRef>);
 
-/// References that are asked for at once.
+/// References requested in one call.
 const REFERENCES_A_CALL: usize = 1000;
 
 impl Objects {
-    /// Asks for the references of the first so many objects, as far as they are not known.
+    /// Requests the references of the first `count` objects that are still missing.
     pub(super) fn fetch(&mut self, directory: &DirectoryRef, count: usize) -> Result<(), BenchError> {
         while self.0.len() < count {
             let first = self.0.len();
@@ -50,12 +50,12 @@ impl Objects {
         Ok(())
     }
 
-    /// One object alone.
+    /// A single object.
     pub(super) fn one(object: ObjectRef) -> Objects {
         Objects(vec![object.narrow_unchecked()])
     }
 
-    /// The first of them.
+    /// The first object.
     pub(super) fn first(&self) -> Option<&TtcpSequenceRef> {
         self.0.first()
     }
@@ -89,7 +89,7 @@ impl<'a> Client<'a> {
         Ok(Client { call, objects, order, mode: cell.mode })
     }
 
-    /// One call, or a batch of oneways of which the last is answered when all have been carried out.
+    /// One call, or one batch of oneways, the last of which is answered once all have been carried out.
     pub(super) fn sample(&mut self) -> Result<(), BenchError> {
         match self.mode {
             Mode::Twoway => (self.call)(self.order.next()),
@@ -105,7 +105,7 @@ impl<'a> Client<'a> {
 
 type Call<'a> = Box<dyn FnMut(usize) -> Result<(), BenchError> + 'a>;
 
-/// By the stubs of one mode.
+/// Calls by the stubs of one mode.
 macro_rules! by_stubs {
     ($objects:ident, $data:ident: $nothing:ident, $($kind:ident $send:ident),*) => {
         match $data {
@@ -128,7 +128,7 @@ fn statically<'a>(objects: &'a [TtcpSequenceRef], mode: Mode, data: &'a Data) ->
     }
 }
 
-/// A request for each object, which is sent again and again, its data set anew or not.
+/// Calls by a request for each object, which is sent again and again, with its data set anew or unchanged.
 fn reusing<'a>(objects: &'a [TtcpSequenceRef], cell: &Cell, data: &'a Data) -> Result<Call<'a>, BenchError> {
     let operation = operation(cell.ty, cell.mode);
     let called = objects.iter().take(cell.objects);
@@ -149,7 +149,7 @@ fn reusing<'a>(objects: &'a [TtcpSequenceRef], cell: &Cell, data: &'a Data) -> R
 }
 
 fn operation(ty: Option<DataType>, mode: Mode) -> Arc<OperationDescription> {
-    let way = match mode {
+    let suffix = match mode {
         Mode::Oneway => "1way",
         Mode::Twoway => "2way",
     };
@@ -162,7 +162,7 @@ fn operation(ty: Option<DataType>, mode: Mode) -> Arc<OperationDescription> {
         Some(DataType::Double) => ("DoubleSeq", Some(&latency::TC_DOUBLE_SEQ)),
         Some(DataType::Struct) => ("StructSeq", Some(&latency::TC_STRUCT_SEQ)),
     };
-    let mut operation = OperationDescription::new(format!("send{name}_{way}"));
+    let mut operation = OperationDescription::new(format!("send{name}_{suffix}"));
     if let Some(sequence) = sequence {
         operation = operation.parameter("ttcp_seq", ParameterMode::In, sequence);
     }

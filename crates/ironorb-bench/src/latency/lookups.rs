@@ -1,5 +1,5 @@
-//! What it takes to find an operation or an object, by each strategy, however many there are: within one process and
-//! without a message, so that nothing else is in the figures.
+//! Measures the look-up of operations and objects by each strategy, for different numbers of them. Everything
+//! is in one process and without messages, so that the figures contain only the look-up.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::statistics::Repeated;
 struct Compared {
     sought: &'static str,
     among: &'static str,
-    /// The default one is the first.
+    /// The strategies, the default first.
     strategies: [Strategy; 4],
     counts: &'static [usize],
 }
@@ -36,7 +36,7 @@ impl Strategy {
         if self.1 { format!("persistent, {}", self.0) } else { self.0.to_owned() }
     }
 
-    /// Linear search of more objects would take longer than all the rest.
+    /// Most things to search. A linear search of more objects would take longer than all other rows.
     fn most(self) -> usize {
         if self.0 == "objectLookup=linear" { 10_000 } else { usize::MAX }
     }
@@ -79,7 +79,7 @@ const TABLES: [Compared; 4] = [
 const NOTES: &str = "ns: of a find; of an object with counting it in and out. over fewest: over the same strategy among the fewest. over default: over\n\
     the first strategy among as many.";
 
-/// Looks for everything in every way.
+/// Measures every strategy.
 pub(super) fn measure(quick: bool) -> Result<Table, BenchError> {
     let mut rows = Vec::new();
     for table in &TABLES {
@@ -143,12 +143,12 @@ impl Compared {
     }
 }
 
-/// Look-ups of a sample, so that the clock is not what is measured.
+/// Look-ups in one sample, enough that the clock does not matter.
 const BATCH: usize = 1_000;
 
 const QUICK_MAX: usize = 100;
 
-/// Looks for the names of operations.
+/// Looks up names of operations.
 struct Operations<F> {
     names: &'static [&'static str],
     next: usize,
@@ -157,7 +157,7 @@ struct Operations<F> {
 
 impl Operations<()> {
     fn side(settings: &str, count: usize) -> Box<dyn Side> {
-        // Tables are statics of generated code, and so are these: a few names for the rest of the process.
+        // Generated code has its tables in statics, and so does this: a few names are leaked.
         let names: Vec<&'static str> = (0..count).map(|n| &*format!("operation_{n}").leak()).collect();
         let names: &'static [&'static str] = names.leak();
         let lookup = match settings {
@@ -172,7 +172,8 @@ impl Operations<()> {
     }
 }
 
-/// By the table that the generator makes of these names. How many slots it has is part of its type.
+/// A side that uses the table that the generator makes of these names. Its number of slots is part of its
+/// type.
 fn by_table(names: &'static [&'static str]) -> Box<dyn Side> {
     let PerfectHash { slots, seed, moves } = PerfectHash::of(names);
     macro_rules! of {
@@ -205,17 +206,18 @@ impl<F: FnMut(&[u8]) -> Option<u16>> Side for Operations<F> {
     }
 }
 
-/// A prime, so that each has its turn and none is next to the one before.
+/// A prime, so that every item is visited and no two consecutive ones are neighbours.
 const STRIDE: usize = 7_919;
 
-/// Looks for objects by the keys of their references.
+/// Looks up objects by the keys of their references.
 struct Objects {
     orb: Orb,
     references: Vec<ObjectRef>,
     next: usize,
 }
 
-/// References that are kept of objects, spread evenly, so that those of a million are not what is measured.
+/// Most references in use, spread evenly over the objects, so that the memory of a million references is not
+/// measured.
 const REFERENCES_MAX: usize = 1_000;
 
 struct Nothing;
@@ -231,7 +233,7 @@ impl Servant for Nothing {
 }
 
 impl Objects {
-    /// So many objects, in as many adapters of one parent, which is so many levels below the root.
+    /// Creates so many objects, in as many adapters of one parent, which is so many levels below the root.
     fn make(
         strategy: Strategy,
         objects: usize,
@@ -245,7 +247,7 @@ impl Objects {
             parent = parent.create_poa(&format!("level {level}"), None, policies)?;
         }
         let mut references = Vec::new();
-        let mut kept = 0;
+        let mut taken = 0;
         for adapter in 0..adapters {
             let manager = parent.manager().clone();
             let poa = parent.create_poa(&format!("adapter {adapter}"), Some(manager), policies)?;
@@ -260,9 +262,9 @@ impl Objects {
                     false => poa.activate_object(servant)?,
                 };
                 let number = adapter + object;
-                if number * REFERENCES_MAX.min(objects) >= kept * objects {
+                if number * REFERENCES_MAX.min(objects) >= taken * objects {
                     references.push(poa.id_to_reference(&id)?);
-                    kept += 1;
+                    taken += 1;
                 }
             }
         }
@@ -287,7 +289,7 @@ impl Side for Objects {
 
 impl Drop for Objects {
     fn drop(&mut self) {
-        // Nothing is left to do about it.
+        // A failed shutdown cannot be handled here.
         let _ = self.orb.shutdown(false);
     }
 }
@@ -296,7 +298,7 @@ fn lost(what: &str) -> BenchError {
     BenchError::Process { role: "lookups".to_owned(), what: format!("does not find {what}") }
 }
 
-/// That the default strategies take as long among many as among few.
+/// The goals: the default strategies take equally long among many as among few.
 pub(super) fn goals(rows: &[Row]) -> Vec<Goal> {
     let is_default = |row: &&Row| {
         ["perfectHash", "active", "delayered"].iter().any(|name| row.text("strategy").ends_with(name))
@@ -316,7 +318,7 @@ pub(super) fn goals(rows: &[Row]) -> Vec<Goal> {
     tables.into_iter().filter_map(goal).collect()
 }
 
-/// Constant time but for what caches cost, which a thousand objects in turn do not fit into as one does.
+/// Constant time, except for cache misses: a thousand objects in turn do not fit into the cache as one does.
 const FLAT: f64 = 1.5;
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! `ironorb bench latency`: the suite of TAO's first paper ("Evaluating CORBA Latency and Scalability Over High-Speed ATM
 //! Networks", 1997), with more types, more objects and more peers.
 //!
-//! Calls of one kind - order of the objects, type, units, number of objects, waiting or not - are one group, in which a plain
-//! socket, every way to call and every peer take turns; all groups are in [`plan`]. Each group ends with the servers' count
-//! of what has come, and is an error if that is not what was sent.
+//! Calls of one kind form a group: order of the objects, type, units, number of objects, waiting or not. A
+//! plain socket, every way to call and every peer take turns in it. [`plan`] has all groups. At the end of a
+//! group the servers report what they received; it is an error if this is not what was sent.
 
 mod client;
 mod lookups;
@@ -52,7 +52,7 @@ const PAPER_BREAKDOWN: &str = "in the paper, per cent of a side's time:\n\
     \x20   write 8.1, select 6.5, read 3.0; client: read 99. VisiBroker server: write 20.8, its dictionaries for the object\n\
     \x20   22, read 4.4; client: write 99.";
 
-/// Carries out `ironorb bench latency`. Keeps the calling thread on one processor meanwhile.
+/// Runs `ironorb bench latency`. Pins the calling thread to one processor meanwhile.
 pub(crate) fn measure(options: &LatencyOptions) -> Result<Report, BenchError> {
     let mut report = Report::new("latency", "many objects, every type", &options.run);
     let folder = tempfile::tempdir().map_err(BenchError::io("make a folder for sockets"))?;
@@ -99,25 +99,25 @@ pub(crate) fn measure(options: &LatencyOptions) -> Result<Report, BenchError> {
     Ok(report)
 }
 
-/// One placement and transport.
+/// The contenders of one placement and transport.
 struct Bench {
     layout: Layout,
     transport: Transport,
     plain: Plain,
-    /// Over TCP, where bytes can be counted.
+    /// A contender over TCP, where bytes can be counted.
     counted: (Contender, Served),
     contenders: Vec<(Contender, Served)>,
     exchanges: HashMap<(Mode, CallType, usize), Exchange>,
 }
 
-/// The objects of one server, as this process knows them.
+/// The objects of one server, as references of this process.
 #[derive(Default)]
 struct Served {
     objects: Objects,
     activated: usize,
 }
 
-/// What takes a turn.
+/// A participant in the turns of a group.
 struct Place {
     contender: usize,
     label: Label,
@@ -125,7 +125,7 @@ struct Place {
 }
 
 impl Bench {
-    /// Starts all servers, and keeps the calling thread on the client's processor.
+    /// Starts all servers, and pins the calling thread to the client's processor.
     fn start(layout: Layout, venue: Venue<'_>, options: &LatencyOptions) -> Result<Bench, BenchError> {
         crate::machine::pin(layout.server)?;
         let plain = Plain::start(plain::server_of(venue.transport))?;
@@ -184,7 +184,7 @@ impl Bench {
                 Some(why) => Err(why.clone()),
                 None => {
                     if group.objects >= MANY_OBJECTS && !label.calls_one {
-                        // Turns are too short to come round, and first calls are not what is compared.
+                        // Turns are too short to reach every object, and first calls must not be compared.
                         let cell = Cell { algorithm: Algorithm::Robin, ..cell };
                         let samples = group.objects.div_ceil(calls_per_sample);
                         if let Ok(mut side) = self.side(contender, &cell, &data, slot)? {
@@ -220,7 +220,7 @@ impl Bench {
             };
             let is_many = group.objects >= MANY_OBJECTS;
             for &invocation in &options.invocations {
-                // With many objects the question is what they cost, not how requests are made.
+                // With many objects the question is their cost, not how requests are made.
                 let is_asked = !is_many || invocation == Invocation::Sii || options.is_filtered();
                 if is_asked && group.allows(contender.label.peer, invocation) {
                     add(invocation, false);
@@ -233,7 +233,7 @@ impl Bench {
         places
     }
 
-    /// Makes one kind of calls, each kind of a group in a slot of its own.
+    /// Makes one kind of calls. Each kind of a group has its own slot.
     fn side<'a>(
         &'a self,
         contender: usize,
@@ -264,7 +264,7 @@ impl Bench {
             return Ok(*exchange);
         }
         let (contender, served) = &mut self.counted;
-        // The server is this ORB's, and therefore there.
+        // This ORB's server always takes part.
         populate(contender, served, 1)?.ok();
         let object = served.objects.first().ok_or_else(|| BenchError::Process {
             role: "latency-server".to_owned(),
@@ -287,7 +287,7 @@ impl Bench {
 /// Samples of each side before its group is measured.
 const WARM_UP_CALLS: usize = 200;
 
-/// How long a server may take for the oneways that it has.
+/// Longest time for a server to carry out its outstanding oneways.
 const SETTLING_MAX: Duration = Duration::from_secs(10);
 
 const LINEAR_OBJECTS_MAX: usize = 10_000;
@@ -298,8 +298,8 @@ fn directory(running: &Running) -> DirectoryRef {
     running.object.clone().narrow_unchecked()
 }
 
-/// Sees to it that there are so many objects and that the client knows them. Gives what the server tells of those that it
-/// made, or why there are not so many.
+/// Ensures that the server has so many objects and the client knows them. Returns the server's report on new
+/// objects, or why there are fewer.
 fn populate(
     contender: &Contender,
     served: &mut Served,
@@ -351,19 +351,19 @@ fn activation(layout: Layout, contender: &Contender, objects: usize, populated: 
     )
 }
 
-/// What has come to a server's objects since it was last asked.
+/// What a server's objects have received since the last question.
 fn taken(running: &Running) -> Result<crate::generated_latency::latency::Tally, BenchError> {
     Ok(directory(running).taken()?)
 }
 
-/// An error unless as much has come as was sent.
+/// An error unless the server received everything that was sent.
 fn check(running: &Running, group: &Group, calls: usize) -> Result<(), BenchError> {
     let with_data = match group.mode {
         Mode::Twoway => calls,
         Mode::Oneway => calls / (ONEWAYS + 1) * ONEWAYS,
     };
     let elements = (with_data * group.units) as u64;
-    // Where several threads serve a connection, a call may be answered before oneways that came before it are done.
+    // Where several threads serve a connection, a call may be answered before earlier oneways are done.
     let begun = Instant::now();
     let mut tally = taken(running)?;
     while tally.calls < calls as u64 && begun.elapsed() < SETTLING_MAX {
@@ -378,7 +378,7 @@ fn check(running: &Running, group: &Group, calls: usize) -> Result<(), BenchErro
     Err(BenchError::Lost { sent: calls as u64, elements, tally: format!("{tally:?}") })
 }
 
-/// Calls without parameters against the number of objects, others against the number of units.
+/// Charts of calls without parameters by the number of objects, and of other calls by the number of units.
 fn charts(rows: &[Row]) -> Vec<Chart> {
     let microseconds = |scale| Axis { name: "us", scale, text: |us| format!("{us:.1}") };
     let along = |name, scale| (name, Axis { name, scale, text: |count| format!("{count:.0}") });
@@ -409,7 +409,8 @@ fn short(row: &Row) -> String {
     format!("{units} {ty} {mode} {invocation} x{objects}")
 }
 
-/// The most objects over one of them, and memory and time of an object where there are most.
+/// The goals: the most objects compared with one of them, and memory and time per object where there are
+/// most.
 fn goals(layout: &str, report: &Report) -> Vec<Goal> {
     let most = |kind: &str, wanted: &[(&str, &str)]| {
         let here = report.rows(kind).iter().filter(|row| row.is_ours() && row.text("layout") == layout);
@@ -435,7 +436,7 @@ fn goals(layout: &str, report: &Report) -> Vec<Goal> {
     goals
 }
 
-/// Where the time of calls goes: what the paper's figures 17 and 18 and tables 1 and 2 tell.
+/// Shows where the time of calls goes, as figures 17 and 18 and tables 1 and 2 of the paper do.
 fn watched(options: &LatencyOptions, folder: &tempfile::TempDir) -> Result<Vec<Row>, BenchError> {
     if !probe::ENABLED {
         return Err(BenchError::NoProbes);
@@ -471,7 +472,7 @@ fn watched(options: &LatencyOptions, folder: &tempfile::TempDir) -> Result<Vec<R
     Ok(rows)
 }
 
-/// Parameterless calls of few and of many objects, and long sequences.
+/// The groups: calls without parameters of few and of many objects, and long sequences.
 fn of_the_paper() -> Vec<Group> {
     let group = |ty, units, objects, mode| Group {
         algorithm: Algorithm::Robin,

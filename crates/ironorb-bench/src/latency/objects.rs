@@ -1,4 +1,4 @@
-//! The server: objects that count what comes, and the directory that makes them and tells of them.
+//! The server: objects that count what they receive, and the directory that creates them and reports on them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,8 +16,8 @@ use crate::machine::resident_bytes;
 use crate::role::{RoleArgs, serve};
 use crate::watch;
 
-/// Serves a directory until standard input ends. Its first line has the directory's reference, and that of the object that
-/// tells what probes count.
+/// Serves a directory until standard input ends. The first line has the reference of the directory, and that
+/// of the object that reports the probes' counts.
 pub(super) fn server(args: &RoleArgs) -> Result<(), BenchError> {
     serve(args.server()?, |orb| {
         let poa = orb.root_poa();
@@ -27,7 +27,7 @@ pub(super) fn server(args: &RoleArgs) -> Result<(), BenchError> {
     })
 }
 
-/// What has come to all objects.
+/// What all objects have received.
 #[derive(Debug, Default)]
 struct Counts {
     calls: AtomicU64,
@@ -38,7 +38,7 @@ struct Counts {
 /// One object. Each is a value of its own, as an application's would be.
 struct Sequence {
     counts: Arc<Counts>,
-    /// How often it was called: objects that are called are touched.
+    /// Number of calls. Counting also touches the memory of every called object.
     called: AtomicU64,
 }
 
@@ -58,10 +58,11 @@ impl Sequence {
     }
 }
 
-/// With the two counts of its `Arc` and what the heap writes before it, in the heap's steps.
+/// Bytes of a servant with the two counts of its `Arc` and the heap's header, rounded up to the heap's
+/// granularity.
 const SERVANT_BYTES: u32 = (size_of::<Sequence>() as u32 + 16 + 8).next_multiple_of(16);
 
-/// Each operation is there oneway and twoway.
+/// Implements each operation, oneway and twoway.
 macro_rules! takes {
     ($($operation:ident: $element:ty;)*) => {
         impl TtcpSequence for Sequence {
@@ -102,7 +103,7 @@ struct ObjectsOf {
     ids: Mutex<Ids>,
 }
 
-/// Ids of the objects, one after the other and of one length, so that little is kept beside what is measured.
+/// Object ids one after another, all of one length, to keep little memory beside what is measured.
 #[derive(Default)]
 struct Ids {
     octets: Vec<u8>,
@@ -133,7 +134,7 @@ impl Directory for ObjectsOf {
         let first = self.activate()?;
         ids.octets_of_each = first.as_bytes().len();
         ids.octets.extend_from_slice(first.as_bytes());
-        // The room for ids is there, and has been touched, before anything is measured.
+        // The memory for ids is allocated and touched before the measurement.
         let begin = ids.octets.len();
         let room = (missing - 1) * ids.octets_of_each;
         ids.octets.resize(begin + room, 0xAA);

@@ -1,34 +1,34 @@
-//! Which object is called next: the paper's two algorithms, and one that no cache can guess.
+//! The order in which objects are called: the paper's two algorithms, and one that no cache can predict.
 
 use clap::ValueEnum;
 use serde::Serialize;
 
-/// In which order objects are called.
+/// The order in which objects are called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Algorithm {
-    /// Each object so many times, then the next: the request train.
+    /// Request train: calls each object a number of times, then the next.
     Train,
-    /// All objects one after the other, again and again: round robin.
+    /// Round robin: calls all objects one after another, again and again.
     Robin,
-    /// Any object each time.
+    /// Calls a random object each time.
     Random,
 }
 
-/// The objects that one client calls, without end.
+/// The indices of the objects that one client calls, without end.
 #[derive(Debug, Clone)]
 pub(super) struct Order {
     algorithm: Algorithm,
     objects: usize,
     iterations: usize,
     place: usize,
-    /// Calls to come before the train goes on to the next object.
+    /// Calls left before the train moves on to the next object.
     left: usize,
     random: u64,
 }
 
 impl Order {
-    /// Over objects 0 to `objects`, of which a train calls each `iterations` times.
+    /// An order over objects 0 to `objects`. A train calls each `iterations` times.
     pub(super) fn new(algorithm: Algorithm, objects: usize, iterations: usize) -> Order {
         let (objects, iterations) = (objects.max(1), iterations.max(1));
         Order { algorithm, objects, iterations, place: objects - 1, left: 0, random: SEED }
@@ -62,7 +62,7 @@ impl Order {
     }
 }
 
-/// The same for all, so that all call the same objects.
+/// A fixed seed, so that every side calls the same objects.
 const SEED: u64 = 88_172_645_463_325_252;
 
 #[cfg(test)]

@@ -1,13 +1,14 @@
-//! What the paper found ("Evaluating CORBA Latency and Scalability Over High-Speed ATM Networks", Gokhale and Schmidt, 1997:
-//! two UltraSPARC-2 of 168 MHz, 155 Mbit/s ATM, Orbix 2.1, VisiBroker 2.0), and the same of these rows. Facts only.
+//! Figures of the paper ("Evaluating CORBA Latency and Scalability Over High-Speed ATM Networks", Gokhale and
+//! Schmidt, 1997: two UltraSPARC-2 of 168 MHz, 155 Mbit/s ATM, Orbix 2.1, VisiBroker 2.0), beside those of
+//! these rows. Facts only.
 //!
-//! The paper has most of its figures as plots without numbers; these are the numbers that it tells.
+//! The paper shows most of its figures as plots without numbers. The numbers here are those in its text.
 
 use crate::render::{Table, quoted};
 use crate::row::{Figure, Row, parameters};
 use crate::variant::{Peer, name};
 
-/// One thing that the paper tells in numbers, of Orbix and VisiBroker.
+/// A comparison for which the paper gives numbers, for Orbix and VisiBroker.
 struct Claim(&'static str, f64, f64, &'static str, fn(&[Row], Peer) -> Option<f64>);
 
 const CLAIMS: [Claim; 5] = [
@@ -15,7 +16,7 @@ const CLAIMS: [Claim; 5] = [
         Some(1.0 / find(rows, peer, "void", "sii", 1)?.median("over_raw")?)
     }),
     Claim("void twoway: growth for each 100 objects more", 1.12, 1.0, "figures 4 to 7", |rows, peer| {
-        // Both over the plain socket of their own turns.
+        // Both are ratios to the plain socket of their own turns.
         let at = |objects| find(rows, peer, "void", "sii", objects)?.median("over_raw");
         Some((at(500)? / at(1)?).powf(1.0 / 5.0))
     }),
@@ -34,7 +35,7 @@ fn dynamic(rows: &[Row], peer: Peer, ty: &str) -> Option<f64> {
     find(rows, peer, ty, "dii-new", 1)?.median("over_sii")
 }
 
-/// Twoway calls, round robin, of the largest sequences.
+/// The row of twoway calls, round robin, of the largest sequences.
 fn find<'a>(rows: &'a [Row], peer: Peer, ty: &str, invocation: &str, objects: usize) -> Option<&'a Row> {
     let units = if ty == "void" { "0" } else { "1024" };
     let (peer, objects) = (name(peer), objects.to_string());
@@ -43,7 +44,7 @@ fn find<'a>(rows: &'a [Row], peer: Peer, ty: &str, invocation: &str, objects: us
     rows.iter().find(|row| row.is(&wanted) && row.is(&rest))
 }
 
-/// What the paper tells, and what these rows do.
+/// The paper's numbers beside those of these rows.
 pub(super) fn table(rows: &[Row]) -> Table {
     let claim = |Claim(what, orbix, visibroker, from, here): &Claim| {
         let numbers = [("orbix", *orbix), ("visibroker", *visibroker)];

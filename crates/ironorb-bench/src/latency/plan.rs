@@ -1,4 +1,4 @@
-//! What is asked for and what is measured: the paper's figures, or the product of what was asked for.
+//! The options, and the groups that they select: the paper's figures, or the product of the options.
 
 use super::order::Algorithm;
 use crate::machine::Placement;
@@ -6,52 +6,53 @@ use crate::options::{Run, Sides};
 use crate::variant::{CallType, DataType, Invocation, Mode, Peer, Transport, name};
 
 /// `ironorb bench latency`
-///
-/// By default the paper's figures with more types and more objects, which takes about ten minutes. Any choice of what is
+/// The default is the paper's figures with more types and more objects, which takes about ten minutes. Any
+/// option that selects calls replaces it by the product of the options.
 /// called makes it the product of the choices instead.
 #[derive(Debug, Clone, clap::Args)]
 pub struct LatencyOptions {
-    /// In which order objects are called. Default: robin.
+    /// The order in which objects are called. Default: robin.
     #[arg(long, value_enum, value_delimiter = ',')]
     pub algorithms: Vec<Algorithm>,
     /// Whether the client waits. Default: both.
     #[arg(long, value_enum, value_delimiter = ',')]
     pub modes: Vec<Mode>,
-    /// What a call carries, `void` or the type of a sequence's elements. Default: all.
+    /// The argument of a call: `void`, or the type of a sequence's elements. Default: all.
     #[arg(long, value_delimiter = ',')]
     pub types: Vec<CallType>,
-    /// Elements of the sequence. Default: 1, 2, 4 and so on to 1,024.
+    /// Lengths of the sequence. Default: 1, 2, 4 and so on to 1,024.
     #[arg(long, value_delimiter = ',')]
     pub units: Vec<usize>,
-    /// Objects that are called. Default: 1, 100, 200, 300, 400, 500.
+    /// Numbers of objects. Default: 1, 100, 200, 300, 400, 500.
     #[arg(long, value_delimiter = ',')]
     pub objects: Vec<usize>,
-    /// Everything with everything, as far as the other options do not choose: hours.
+    /// Combine everything with everything, except where other options choose. Takes hours.
     #[arg(long)]
     pub full: bool,
-    /// How the client calls.
+    /// How the client makes calls.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Invocation::Sii, Invocation::DiiNew, Invocation::DiiReused])]
     pub invocations: Vec<Invocation>,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub sides: Sides,
-    /// Another client and server of this ORB with each way to find operations and objects that is not the default take part.
+    /// Add a client and server of this ORB for each look-up strategy for operations and objects that is not
+    /// the default.
     #[arg(long)]
     pub strategies: bool,
-    /// What carries the bytes.
+    /// The transport.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Transport::Tcp])]
     pub transports: Vec<Transport>,
-    /// Which processors client and server are kept on.
+    /// The processors that client and server are pinned to.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Placement::OneCore])]
     pub placements: Vec<Placement>,
-    /// How often each object is called, and a train's length.
+    /// How often each object is called, and the length of a train.
     #[arg(long, default_value_t = 100)]
     pub iterations: usize,
-    /// Calls of a turn at most, whatever the objects and iterations; 1,000 for calls with parameters unless it is given.
+    /// Most calls in a turn, independent of objects and iterations. Default for calls with parameters: 1,000.
     #[arg(long)]
     pub calls: Option<usize>,
-    /// Tell where the time of either side goes, layer by layer, instead of how long calls are. By default of void, 1,024
-    /// octets and 1,024 structs on 1 and 500 objects. Needs a build with the feature `probes`.
+    /// Show how the time of either side divides into layers, instead of how long calls are. Default calls:
+    /// void, 1,024 octets and 1,024 structs on 1 and 500 objects. Needs a build with the feature `probes`.
     #[arg(long)]
     pub breakdown: bool,
     #[command(flatten)]
@@ -60,7 +61,7 @@ pub struct LatencyOptions {
 }
 
 impl LatencyOptions {
-    /// Whether a choice of what is called was made.
+    /// Whether an option selects calls.
     pub(super) fn is_filtered(&self) -> bool {
         let Self { algorithms, modes, types, units, objects, full, .. } = self;
         *full
@@ -75,13 +76,13 @@ impl LatencyOptions {
     pub(super) fn compared(&self) -> Sides {
         let mut sides = self.sides.clone();
         if self.strategies {
-            // Each is a setting of this ORB: a test sees to it.
+            // A test checks that each is a setting of this ORB.
             sides.with.extend(STRATEGIES.iter().filter_map(|settings| settings.parse().ok()));
         }
         sides
     }
 
-    /// Calls of one turn: together a side's turns call each object as often as was asked for.
+    /// Calls in one turn. A side's turns together call each object as often as requested.
     pub(super) fn calls(&self, objects: usize, has_parameters: bool) -> usize {
         let least = self.run.choose(QUICK_CALLS, CALLS_MIN);
         let most = match (self.run.quick, has_parameters) {
@@ -103,20 +104,20 @@ const STRATEGIES: [&str; 6] = [
     "demultiplexing=layered",
 ];
 
-/// Fewer would leave the median to chance.
+/// Fewest calls in a turn. With fewer the median would be random.
 const CALLS_MIN: usize = 1_000;
 
 const CALLS_MAX: usize = 20_000;
 
 const QUICK_CALLS: usize = 100;
 
-/// What is compared: calls of one kind.
+/// Calls of one kind, which are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Group {
     pub(super) algorithm: Algorithm,
     pub(super) mode: Mode,
     pub(super) ty: CallType,
-    /// Elements of the sequence; 0 of an operation without parameters.
+    /// Length of the sequence; 0 for an operation without parameters.
     pub(super) units: usize,
     pub(super) objects: usize,
 }
@@ -130,21 +131,21 @@ pub(super) struct Cell {
     pub(super) ty: Option<DataType>,
     pub(super) units: usize,
     pub(super) objects: usize,
-    /// Calls of an object before a train goes on.
+    /// Calls of one object before a train moves on.
     pub(super) iterations: usize,
 }
 
-/// Oneways of a batch, before a call that is answered when all have been carried out.
+/// Oneways in a batch, before a call that is answered once all have been carried out.
 pub(super) const ONEWAYS: usize = 99;
 
-/// Objects of the paper's figures.
+/// Numbers of objects in the paper's figures.
 pub(super) const OBJECTS: [usize; 6] = [1, 100, 200, 300, 400, 500];
 
-/// From here on a side that calls one object alone takes part, so that what many objects cost is a ratio of turns side by
-/// side.
+/// From this number of objects on, a side that calls a single object takes part. The cost of many objects is
+/// then a ratio of adjacent turns.
 pub(super) const MANY_OBJECTS: usize = 1000;
 
-/// Those that no paper had.
+/// Numbers of objects beyond those of the paper.
 const SCALE: [usize; 4] = [1_000, 10_000, 100_000, 1_000_000];
 
 const UNITS: [usize; 11] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
@@ -170,12 +171,12 @@ impl Group {
         }
     }
 
-    /// Requests of many objects' own would be more than memory should hold.
+    /// Whether a peer can take part. A request for each of many objects would take too much memory.
     pub(super) fn allows(&self, peer: Peer, invocation: Invocation) -> bool {
         let keeps_requests = matches!(invocation, Invocation::DiiReused | Invocation::DiiUnchanged);
         match peer {
             Peer::Ironorb => !(keeps_requests && self.objects > 10_000),
-            // Their requests cannot be sent twice.
+            // Requests of these ORBs cannot be sent twice.
             Peer::Omniorb | Peer::Jacorb => !keeps_requests,
         }
     }
@@ -188,7 +189,7 @@ pub(super) fn groups(options: &LatencyOptions) -> Vec<Group> {
         true => groups.into_iter().filter(is_quick).collect(),
         false => groups,
     };
-    // Objects are never taken away again, so that what is measured with few is measured before there are many.
+    // Objects are never destroyed, so groups with few objects run before those with many.
     groups.sort_by_key(|group| group.objects);
     groups
 }

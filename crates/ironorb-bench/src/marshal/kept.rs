@@ -1,4 +1,5 @@
-//! What the programs hold whose sizes are compared: functions that marshal, each kept by being looked at.
+//! The contents of the programs whose sizes are compared: marshalling functions, which are referenced so that
+//! the linker keeps them.
 
 use std::hint::black_box;
 
@@ -8,14 +9,14 @@ use ironorb::{Any, Fixed, ObjectRef, Orb, TypeCode};
 
 use super::types::{compiled, interpreted};
 
-/// What a program has besides an ORB and what the types are made of.
+/// The contents of a program besides an ORB and the parts of the types.
 #[derive(Debug, Clone, Copy)]
 pub enum Kept {
     /// Nothing.
     Neither,
-    /// The types with marshalling of their own.
+    /// The types with compiled marshalling.
     Compiled,
-    /// The types that leave it to the interpreter.
+    /// The types with interpreted marshalling.
     Interpreted,
 }
 

@@ -1,7 +1,7 @@
-//! `ironorb bench marshal`: what it costs and saves to leave the marshalling of types to the interpreter.
+//! `ironorb bench marshal`: the cost of interpreted marshalling, and what it saves.
 //!
-//! The two ways take turns, and the time is what the thread has of its processor. Sizes are those of the sections of programs
-//! that differ in nothing but these types.
+//! Compiled and interpreted marshalling take turns. Times are processor time of the thread. Sizes are those
+//! of sections of programs that differ only in these types.
 
 #[cfg(feature = "sizes")]
 mod kept;
@@ -30,10 +30,11 @@ use types::interpreted::marshalling as i;
 /// `ironorb bench marshal`
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct MarshalOptions {
-    /// Only these rows, separated by commas.
+    /// Run only these rows, separated by commas.
     #[arg(long, value_delimiter = ',')]
     pub rows: Vec<String>,
-    /// Compare what types add to a program in either way; measure no time. Builds programs, and so needs the sources.
+    /// Compare how much the types add to a program in either way instead of measuring time. Builds programs,
+    /// so it needs the sources.
     #[arg(long)]
     pub sizes: bool,
     #[command(flatten)]
@@ -44,7 +45,7 @@ pub struct MarshalOptions {
 const NOTES: &str = "baseline: code of the type's own; beside it the interpreter, in turn: nanoseconds a value, by the time that the thread has of its\n\
     processor. read: makes the value, with its memory. `--sizes` compares what the two ways take of a program.";
 
-/// Carries out `ironorb bench marshal`.
+/// Runs `ironorb bench marshal`.
 pub(crate) fn measure(options: &MarshalOptions) -> Result<Report, BenchError> {
     let mut report = Report::new("marshal", "marshalling, compiled and interpreted", &options.run);
     if options.sizes {
@@ -53,27 +54,27 @@ pub(crate) fn measure(options: &MarshalOptions) -> Result<Report, BenchError> {
     }
     let mut rows = Vec::new();
     for value in select(all()?, &options.rows, |value| value.name.to_owned())? {
-        rows.extend(both_ways(&value, &options.run)?);
+        rows.extend(write_and_read(&value, &options.run)?);
     }
     let title = "nanoseconds a value, interpreted beside compiled";
     report.tables.push(Table { kind: "speed", title, rows, notes: NOTES, ..Table::default() });
     Ok(report)
 }
 
-/// Writing, and reading.
-fn both_ways(value: &Value, run: &Run) -> Result<Vec<Row>, BenchError> {
+/// Measures writing and reading.
+fn write_and_read(value: &Value, run: &Run) -> Result<Vec<Row>, BenchError> {
     let mut bytes = Vec::new();
     (value.compiled.write)(&mut bytes)?;
     let batch = (run.choose(1, 2 << 20) / bytes.len()).max(1);
     let buffer = RefCell::new(Vec::with_capacity(bytes.len()));
-    let write = |way: &Codec| {
+    let write = |codec: &Codec| {
         let mut buffer = buffer.borrow_mut();
         buffer.clear();
-        (way.write)(&mut buffer)?;
+        (codec.write)(&mut buffer)?;
         black_box(&*buffer);
         Ok(())
     };
-    let read = |way: &Codec| (way.read)(black_box(&bytes));
+    let read = |codec: &Codec| (codec.read)(black_box(&bytes));
     let mut rows = compare(value, "write", bytes.len(), batch, run, &write)?;
     rows.extend(compare(value, "read", bytes.len(), batch, run, &read)?);
     Ok(rows)
@@ -98,7 +99,7 @@ fn compare(
     group.run()
 }
 
-/// One value, marshalled in both ways.
+/// One value, with compiled and interpreted marshalling.
 struct Value {
     name: &'static str,
     compiled: Codec,
@@ -136,7 +137,7 @@ fn all() -> Result<Vec<Value>, BenchError> {
     ])
 }
 
-/// The interpreter's value is made of the bytes of the other.
+/// A row of a value. The interpreted value is read from the bytes of the compiled one.
 fn row<C, I>(name: &'static str, value: C) -> Result<Value, BenchError>
 where
     C: Marshal + Unmarshal + 'static,
@@ -190,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_ways_write_the_same_and_give_a_row_each_for_writing_and_reading() {
+    fn both_codecs_write_the_same_and_give_a_row_each_for_writing_and_reading() {
         for value in all().expect("the values") {
             let (mut one, mut other) = (Vec::new(), Vec::new());
             (value.compiled.write)(&mut one).expect("it is written");

@@ -1,4 +1,4 @@
-//! What types add to a program: the sections of programs that hold them, beside those of one that does not.
+//! What types add to a program: the sections of programs with them, beside those of a program without them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,12 +7,12 @@ use crate::error::BenchError;
 use crate::render::Table;
 use crate::row::{Row, parameters};
 
-/// The programs differ in nothing but the 36 types of these files, sequences of them included.
+/// The programs differ only in the 36 types of these files, including sequences of them.
 const NOTES: &str = "Three programs that differ in nothing but marshalling the 36 types of marshal.idl and ir.idl, or not.\n\
     without: the program without them, which has an ORB and what they are made of; compiled, interpreted: what the types add\n\
     in either way. That has the drop glue of their values, the same in both, and the interpreter, which is there once.";
 
-/// Builds the programs and compares them. Needs the sources that this program was built from, and Cargo.
+/// Builds the programs and compares them. Needs the sources of this program, and Cargo.
 pub(super) fn measure() -> Result<Table, BenchError> {
     let built = build()?;
     let read = |name: &str| {
@@ -37,7 +37,7 @@ pub(super) fn measure() -> Result<Table, BenchError> {
     Ok(Table { kind: "size", title: "bytes of a program", rows, notes: NOTES, ..Table::default() })
 }
 
-/// Parts of a program and the sections that they are in.
+/// Parts of a program, and the sections that contain them.
 const PARTS: &[(&str, &[&str])] = &[
     ("machine code", &[".text"]),
     ("constants", &[".rodata", ".data.rel.ro"]),
@@ -58,7 +58,7 @@ const PARTS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Builds the programs as releases are, and gives the folder that they are in.
+/// Builds the programs in release mode. Returns their folder.
 fn build() -> Result<PathBuf, BenchError> {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR"));
     let failed = |what: String| BenchError::Process { role: "cargo".to_owned(), what };
@@ -82,7 +82,7 @@ fn build() -> Result<PathBuf, BenchError> {
     folder.ok_or_else(|| failed("did not tell where it put the programs".to_owned()))
 }
 
-/// Names and sizes of an executable's sections, if it is an ELF file of 64 bits in this processor's byte order.
+/// Names and sizes of an executable's sections, if it is a 64-bit ELF file in this processor's byte order.
 fn sections(file: &[u8]) -> Option<Vec<(String, u64)>> {
     const LITTLE: u8 = 1;
     if !file.starts_with(b"\x7FELF")
@@ -91,7 +91,8 @@ fn sections(file: &[u8]) -> Option<Vec<(String, u64)>> {
     {
         return None;
     }
-    // The header tells where the table of sections is, how long its entries are, how many, and which has the names.
+    // The header has the offset of the section table, the length and number of its entries, and the entry for
+    // names.
     let table = number(file, 0x28, 8)?;
     let (size, count, names) = (number(file, 0x3A, 2)?, number(file, 0x3C, 2)?, number(file, 0x3E, 2)?);
     let entry = |index: u64| table.checked_add(index * size);

@@ -1,6 +1,6 @@
-//! The types that are marshalled in two ways.
+//! The types, with compiled and with interpreted marshalling.
 
-/// Generated code with marshalling of its own.
+/// Generated code with compiled marshalling.
 #[allow(missing_docs)]
 pub(super) mod compiled {
     include!(concat!(env!("OUT_DIR"), "/compiled/marshal.rs"));
@@ -8,7 +8,7 @@ pub(super) mod compiled {
     include!(concat!(env!("OUT_DIR"), "/compiled/ir.rs"));
 }
 
-/// Generated code of these types that leaves marshalling to the interpreter.
+/// Generated code with interpreted marshalling.
 #[allow(missing_docs)]
 pub(super) mod interpreted {
     include!(concat!(env!("OUT_DIR"), "/interpreted/marshal.rs"));

@@ -1,4 +1,4 @@
-//! Making the peers' programs from the texts that this one carries, once for each text.
+//! Builds the peers' programs from texts in this program, once for each text.
 
 use std::collections::hash_map::DefaultHasher;
 use std::ffi::OsString;
@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A text, and the name of its file.
+/// A text, and its file name.
 type Text = (&'static str, &'static str);
 
 const TTCP_IDL: Text = ("ttcp.idl", include_str!("../../idl/ttcp.idl"));
@@ -17,7 +17,7 @@ const OMNIORB_CALLS: Text = ("calls.cc", include_str!("../../../../guard/peers/o
 const JACORB_CALLS: Text = ("Calls.java", include_str!("../../../../guard/peers/jacorb/Calls.java"));
 const JACORB_POM: Text = ("pom.xml", include_str!("../../../../guard/peers/jacorb/pom.xml"));
 
-/// What must be there, and the Debian package that has it.
+/// The required files, and the Debian packages that have them.
 const OMNIORB_NEEDS: [(&str, &str); 3] = [
     ("/usr/bin/g++", "g++"),
     ("/usr/bin/omniidl", "omniidl"),
@@ -30,12 +30,12 @@ const JACORB_NEEDS: [(&str, &str); 2] =
 const CLASSES: &str = "classes";
 const CLASS_PATH: &str = "classpath";
 
-/// The throughput suite's program. Takes a quarter of a minute, the first time.
+/// Builds the throughput suite's program. Takes a quarter of a minute the first time.
 pub(crate) fn omniorb_ttcp() -> Result<PathBuf, String> {
     omniorb("omniorb_ttcp", OMNIORB_TTCP, &[TTCP_IDL])
 }
 
-/// The other suites' program.
+/// Builds the program of the other suites.
 pub(super) fn omniorb_calls() -> Result<PathBuf, String> {
     omniorb("omniorb_calls", OMNIORB_CALLS, &[LATENCY_IDL, CUBIT_IDL])
 }
@@ -62,12 +62,12 @@ fn omniorb(name: &str, source: Text, idl: &[Text]) -> Result<PathBuf, String> {
     Ok(program)
 }
 
-/// A Java program's class path.
+/// The class path of a Java program.
 #[derive(Debug, Clone)]
 pub(super) struct Java(PathBuf);
 
 impl Java {
-    /// Of the virtual machine, to run a class.
+    /// Arguments for the virtual machine to run a class.
     pub(super) fn arguments(&self, class: &str) -> Vec<OsString> {
         let jars = std::fs::read_to_string(self.0.join(CLASS_PATH)).unwrap_or_default();
         let class_path = format!("{}:{}", self.0.join(CLASSES).display(), jars.trim());
@@ -90,7 +90,7 @@ pub(super) fn jacorb_if_built() -> Result<Java, String> {
     }
 }
 
-/// JacORB's program, which is built if it has not been. Maven fetches JacORB, where it has not before.
+/// Builds JacORB's program unless it exists. Maven downloads JacORB the first time.
 pub(super) fn jacorb() -> Result<Java, String> {
     if let Ok(java) = jacorb_if_built() {
         return Ok(java);
@@ -143,7 +143,7 @@ fn needs(needed: &[(&str, &str)]) -> Result<(), String> {
     }
 }
 
-/// Where what is made of certain texts belongs.
+/// The place for the results built from certain texts.
 struct Place(PathBuf);
 
 impl Place {
@@ -160,7 +160,7 @@ impl Place {
         Ok(Place(cache()?.join("bench-peers").join(place)))
     }
 
-    /// A folder beside it with the texts.
+    /// Creates a temporary folder beside the place, with the texts in it.
     fn scratch(&self, texts: &[Text]) -> Result<tempfile::TempDir, String> {
         let parent = self.0.parent().ok_or("it has no place")?;
         eprintln!("making {}", self.0.display());
@@ -173,7 +173,8 @@ impl Place {
         Ok(scratch)
     }
 
-    /// Puts what was made in its place, only now that it is complete: another run may be looking for it, or have been faster.
+    /// Moves the complete result to its place. A concurrent run thus sees a whole result, or may have been
+    /// faster.
     fn finish(&self, scratch: tempfile::TempDir) -> Result<(), String> {
         match std::fs::rename(scratch.keep(), &self.0) {
             Err(_) if self.0.exists() => Ok(()),

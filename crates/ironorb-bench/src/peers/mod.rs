@@ -1,8 +1,8 @@
-//! Other ORBs in the suites: programs of ours for each, which serve and call the IDL of the suites.
+//! Other ORBs in the suites: a program for each, written for these suites, which serves and calls their IDL.
 //!
-//! A server tells its reference in its first line and ends with its standard input. A client answers each line of its
-//! standard input with one line: `ok`, or numbers. `ironorb bench peers` builds what can be built; what is missing is told
-//! in the rows where it would be.
+//! A server prints its reference on its first line and ends with its standard input. A client answers each
+//! line of its standard input with one line: `ok`, or numbers. `ironorb bench peers` builds what can be
+//! built. Rows report what is missing.
 
 mod build;
 
@@ -15,16 +15,16 @@ use crate::error::BenchError;
 use crate::process::Process;
 use crate::variant::{Peer, Transport};
 
-/// What serves and calls for another ORB.
+/// A program that serves and calls with another ORB.
 #[derive(Debug, Clone)]
 pub(crate) struct Program {
     peer: Peer,
     program: PathBuf,
-    /// What comes before the role.
+    /// The arguments before the role.
     before: Vec<OsString>,
 }
 
-/// Builds the programs of all peers, and says what came of each.
+/// Builds the programs of all peers, and prints the results.
 pub(crate) fn peers() -> Result<(), BenchError> {
     let mut missing = Vec::new();
     for (name, built) in [
@@ -50,8 +50,8 @@ pub(crate) fn peers() -> Result<(), BenchError> {
 }
 
 impl Program {
-    /// The program, or why there is none. omniORB's is built where its packages are; JacORB's only by [`peers`], since
-    /// that fetches.
+    /// The program, or why there is none. omniORB's is built here where its packages are installed; JacORB's
+    /// only by [`peers`], because that downloads files.
     pub(crate) fn find(peer: Peer) -> Result<Program, String> {
         match peer {
             Peer::Ironorb => Err("is this program".to_owned()),
@@ -78,7 +78,7 @@ impl Program {
                 Transport::Tcp => "giop:tcp:127.0.0.1:".to_owned(),
                 Transport::Unix => format!("giop:unix:{}", folder.join("omniorb").display()),
             };
-            // Its limits would end the rows with most clients.
+            // The default limits would end the rows with most clients.
             let limits = ["-ORBmaxServerThreadPerConnection", "1", "-ORBmaxServerThreadPoolSize", "1000"];
             args.extend(["-ORBendPoint", &endpoint].into_iter().chain(limits).map(OsString::from));
         }
@@ -89,7 +89,7 @@ impl Program {
         let mut args: Vec<OsString> = ["client", suite].map(OsString::from).to_vec();
         args.extend(arguments.iter().map(OsString::from));
         if self.peer == Peer::Omniorb {
-            // A connection a thread, as the plain sockets have.
+            // One connection per thread, as with the plain sockets.
             let connections = ["-ORBmaxGIOPConnectionPerServer", "64", "-ORBoneCallPerConnection", "1"];
             args.extend(connections.map(OsString::from));
         }
@@ -110,7 +110,7 @@ pub(crate) struct PeerClient {
 }
 
 impl PeerClient {
-    /// Tells it something that it does.
+    /// Sends a command that the client answers with `ok`.
     pub(crate) fn tell(&mut self, command: &str) -> Result<(), BenchError> {
         match self.process.ask(command)?.as_str() {
             "ok" => Ok(()),
@@ -118,14 +118,14 @@ impl PeerClient {
         }
     }
 
-    /// The nanoseconds of each of so many samples of what was prepared in a slot.
+    /// Takes samples of the calls prepared in a slot, and stores the nanoseconds of each.
     pub(crate) fn each(&mut self, slot: usize, nanos: &mut [u64]) -> Result<(), BenchError> {
         let command = format!("each {slot} {}", nanos.len());
         let answer = self.process.ask(&command)?;
-        let told: Option<Vec<u64>> = answer.split_whitespace().map(|word| word.parse().ok()).collect();
-        match told {
-            Some(told) if told.len() == nanos.len() => {
-                nanos.copy_from_slice(&told);
+        let times: Option<Vec<u64>> = answer.split_whitespace().map(|word| word.parse().ok()).collect();
+        match times {
+            Some(times) if times.len() == nanos.len() => {
+                nanos.copy_from_slice(&times);
                 Ok(())
             }
             _ => Err(self.fault(format!("gave something else than {} times to {command:?}", nanos.len()))),

@@ -1,10 +1,10 @@
-//! `ironorb bench ttcp --breakdown`: where the time of both sides goes, in the shape of the paper's Tables 1 to 3 and
-//! beside their figures.
+//! `ironorb bench ttcp --breakdown`: where the time of both sides goes, in the form of the paper's Tables 1
+//! to 3 and beside their figures.
 
 use ironorb::probe::{self, Snapshot, Stage};
 
 use super::options::TtcpOptions;
-use super::sender::{Sender, Way};
+use super::sender::{SendPlan, Sender};
 use super::{Data, Servers, checked_bytes};
 use crate::error::BenchError;
 use crate::machine::{Layout, load};
@@ -19,10 +19,10 @@ const NOTES: &str = "ms for each 64 MB of what is in the sequences, the mean of 
     probes: what measuring costs, taken off everything else. unaccounted: the application, and what has no probe. Orbix and\n\
     ORBeline: the paper's figures, of 1996, on two machines with processors of 70 MHz over ATM.";
 
-/// What times are told for: 64 MiB, as in the paper.
+/// The bytes to which times refer: 64 MiB, as in the paper.
 const OF_BYTES: f64 = (64 << 20) as f64;
 
-/// Watches the calls that were asked for. An error in a build without probes.
+/// Measures the requested calls. An error in a build without probes.
 pub(super) fn measure(options: &TtcpOptions) -> Result<Table, BenchError> {
     if !probe::ENABLED {
         return Err(BenchError::NoProbes);
@@ -66,7 +66,7 @@ pub(super) fn measure(options: &TtcpOptions) -> Result<Table, BenchError> {
     })
 }
 
-/// Those of the paper, unless others were asked for.
+/// The paper's analyses, unless other calls are requested.
 fn analyses(options: &TtcpOptions) -> Vec<(Mode, ServantKind)> {
     let each = |&mode| options.servants.iter().map(move |&servant| (mode, servant));
     let all: Vec<_> = options.modes.iter().flat_map(each).collect();
@@ -92,7 +92,7 @@ fn watched(
     let object = servers.orb.string_to_object(servers.ironorb.of(mode, servant))?;
     let mut senders = Vec::new();
     for &invocation in &options.invocations {
-        let sender = Sender::new(&object, Way { mode, invocation, data: &data })?;
+        let sender = Sender::new(&object, SendPlan { mode, invocation, data: &data })?;
         senders.push((name(invocation), sender, Watched::default()));
     }
     let load = load();
@@ -133,7 +133,8 @@ fn place(parameters: &Parameters, column: &str, category: &str, stage: &str) -> 
     [parameters.clone(), parameters![category = category, stage = stage, column = column]].concat()
 }
 
-/// A row for each category and below it one for each of its stages, in so many units; then one for all of the time.
+/// A row for each category, followed by a row for each of its stages, per unit; then a row for the whole
+/// time.
 fn categories(parameters: &Parameters, column: &str, counted: &Snapshot, units: f64) -> Vec<Row> {
     let elapsed = us(counted.elapsed());
     let numbers = |spent: f64| [("ms", spent / 1e3 / units), ("percent", 100.0 * spent / elapsed.max(1e-9))];
@@ -156,14 +157,14 @@ fn categories(parameters: &Parameters, column: &str, counted: &Snapshot, units: 
     rows
 }
 
-/// Which of the paper's analyses.
+/// An analysis of the paper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Analysis {
     /// Table 1 for the client, Table 2 for the server.
     Oneway,
-    /// Table 3 for both.
+    /// Table 3 for both sides.
     TwowayToDsi,
-    /// None of them.
+    /// An analysis that the paper does not have.
     Other,
 }
 
@@ -176,7 +177,7 @@ impl Analysis {
         }
     }
 
-    /// As the paper counts them.
+    /// The number of the paper's table.
     fn number(self, side: &str) -> Option<u8> {
         match (self, side) {
             (Analysis::Oneway, "client") => Some(1),
@@ -187,7 +188,7 @@ impl Analysis {
     }
 }
 
-/// What time was spent on, as the paper divides it and what it does not name, with the stages that each consists of.
+/// Categories of time: those of the paper, and those that it does not name, with the stages of each.
 const CATEGORIES: [(&str, &[Stage]); 12] = [
     (WRITE, &[Stage::Write, Stage::WaitToWrite]),
     (POPULATE, &[Stage::Populate, Stage::Marshal]),
@@ -210,13 +211,14 @@ const MEMCPY: &str = "memcpy";
 const TYPE_CODE: &str = "typecode assertion";
 const READ: &str = "read";
 const DEMARSHAL: &str = "demarshalling";
-/// The application, and whatever has no probe.
+/// The application, and code without probes.
 const UNACCOUNTED: &str = "unaccounted";
 
 /// An analysis, a side of it and a type.
 type Of = (Analysis, &'static str, DataType);
 
-/// What the paper says of one ORB, one side and one type: milliseconds and per cent of what took most of the time.
+/// The paper's figures for one ORB, one side and one type: milliseconds and per cent of the largest
+/// categories.
 type Column = (Of, &'static str, &'static [(&'static str, u32, f64)]);
 
 const CLIENT_OCTET: Of = (Analysis::Oneway, "client", Octet);
@@ -266,7 +268,7 @@ mod tests {
         for column in COLUMNS {
             let percent: f64 = column.2.iter().map(|(.., percent)| percent).sum();
             assert!(percent <= 100.0, "{column:?}");
-            // Every line of a column tells the same whole, as far as its digits go.
+            // All lines of a column imply one whole, within the precision of their digits.
             let wholes = column.2.iter().map(|(_, ms, percent)| f64::from(*ms) * 100.0 / percent);
             let (least, most) = wholes
                 .fold((f64::INFINITY, 0f64), |(least, most), whole| (least.min(whole), most.max(whole)));

@@ -1,10 +1,10 @@
-//! `ironorb bench ttcp`: CORBA-TTCP. How many bytes a second calls of each kind carry, beside a plain stream socket that
-//! carries the same bytes, and what single calls of each kind take.
+//! `ironorb bench ttcp`: CORBA-TTCP. Measures how many bytes per second calls of each kind carry, beside a
+//! plain stream socket that carries as many, and how long single calls of each kind take.
 //!
-//! One placement, transport, mode, type and buffer is one group: in each of its repetitions the plain stream and every kind
-//! of call send the same total in turn. Each side is two processes, and sends one message a buffer: there is no batching on
-//! any side but what the system and the receivers' spaces do. Every run ends with the receiver's count of what it took, and
-//! is an error if that is not what was sent.
+//! One placement, transport, mode, type and buffer form one group. In each repetition of a group the plain
+//! stream and every kind of call send one total in turn. Each side consists of two processes, and sends one
+//! message per buffer. Nothing is batched, except by the system and by the size of the receivers' spaces. At
+//! the end of every run the receiver reports its count, and it is an error if that is not what was sent.
 
 mod breakdown;
 mod options;
@@ -39,7 +39,7 @@ use crate::variant::{Bytes, DataType, Invocation, Mode, Peer, ServantKind, Trans
 use crate::watch;
 use peer::{Call, OmniOrb, PeerClient};
 use receiver::{DynamicReceiver, StaticReceiver};
-use sender::{Sender, Way};
+use sender::{SendPlan, Sender};
 
 pub(crate) const ROLES: &[Role] = &[
     Role { name: "ttcp-server", run: server },
@@ -47,7 +47,7 @@ pub(crate) const ROLES: &[Role] = &[
     Role { name: "ttcp-client", run: client },
 ];
 
-/// What is sent.
+/// The data to send.
 type Data = crate::data::Data<PerfStruct>;
 
 const RATE_NOTES: &str = "Mbit/s at the sender, of what is in the sequences; baseline: a plain stream socket with the same bytes, in turn. of\n\
@@ -57,7 +57,7 @@ const RATE_NOTES: &str = "Mbit/s at the sender, of what is in the sequences; bas
 const CALL_NOTES: &str = "baseline: as many bytes over a plain socket, and 24 back. Ratios: of the median calls of one repetition; over sii: over the static\n\
     call of the same servant; over static: over the same call of a static skeleton.";
 
-/// Carries out `ironorb bench ttcp`. Keeps the calling thread on one processor meanwhile.
+/// Runs `ironorb bench ttcp`. Pins the calling thread to one processor meanwhile.
 pub(crate) fn measure(options: &TtcpOptions) -> Result<Report, BenchError> {
     let mut report = Report::new("ttcp", "throughput", &options.run);
     let _unpin = Unpin::later();
@@ -108,7 +108,7 @@ pub(crate) fn measure(options: &TtcpOptions) -> Result<Report, BenchError> {
     Ok(report)
 }
 
-/// The largest buffer: with what is around it, well within the largest message of either ORB.
+/// The largest buffer. With its headers it is well within the largest message of either ORB.
 const BUFFER_BYTES_MAX: usize = 32 << 20;
 
 fn flows(options: &TtcpOptions) -> Result<Vec<(Mode, DataType, Bytes)>, BenchError> {
@@ -123,7 +123,7 @@ fn flows(options: &TtcpOptions) -> Result<Vec<(Mode, DataType, Bytes)>, BenchErr
     Ok(flows)
 }
 
-/// Bytes that hold an element at least.
+/// A number of bytes that holds at least one element.
 fn checked_bytes(ty: DataType, bytes: usize) -> Result<usize, BenchError> {
     match (ty.element_bytes()..=BUFFER_BYTES_MAX).contains(&bytes) {
         true => Ok(bytes),
@@ -131,7 +131,7 @@ fn checked_bytes(ty: DataType, bytes: usize) -> Result<usize, BenchError> {
     }
 }
 
-/// Single calls: a name, a type or nothing, and elements.
+/// Single calls: a name, a type if there is a parameter, and the number of elements.
 const CALLS: [(&str, Option<DataType>, usize); 4] = [
     ("void", None, 0),
     ("octet-1k", Some(DataType::Octet), 1 << 10),
@@ -139,13 +139,13 @@ const CALLS: [(&str, Option<DataType>, usize); 4] = [
     ("struct-1024", Some(DataType::Struct), 1024),
 ];
 
-/// The plain message for a call without arguments: about as long as the request's header.
+/// Bytes of the plain message for a call without arguments: about the length of the request's header.
 const VOID_REQUEST_BYTES: usize = 72;
 
 const EVERY_INVOCATION: [Invocation; 4] =
     [Invocation::Sii, Invocation::DiiNew, Invocation::DiiReused, Invocation::DiiUnchanged];
 
-/// Every way to call that there is: omniORB's requests cannot be sent twice.
+/// Every way to call that exists. omniORB's requests cannot be sent twice.
 fn labels(peers: &[Peer], invocations: &[Invocation], servants: &[ServantKind]) -> Vec<Label> {
     let mut labels = Vec::new();
     for &peer in peers {
@@ -176,7 +176,7 @@ struct Servers {
 }
 
 impl Servers {
-    /// Starts the servers, and keeps the calling thread on the client's processor.
+    /// Starts the servers, and pins the calling thread to the client's processor.
     fn start(
         layout: Layout,
         transport: Transport,
@@ -217,7 +217,7 @@ impl Servers {
         })
     }
 
-    /// How many bytes a second each kind of call carries.
+    /// Measures how many bytes per second each kind of call carries.
     fn throughput(
         &self,
         mode: Mode,
@@ -257,13 +257,13 @@ impl Servers {
         }
         let mut rows = group.run()?;
         for (row, received) in rows.iter_mut().zip(received) {
-            // The first run was to warm up.
+            // The first run was the warm-up.
             row.add_number("elements_received", received.borrow().iter().skip(1).sum::<u64>() as f64);
         }
         Ok(rows)
     }
 
-    /// What single twoway calls take.
+    /// Measures single twoway calls.
     fn calls(
         &self,
         (call, ty, elements): (&str, Option<DataType>, usize),
@@ -306,7 +306,7 @@ impl Servers {
         match (label.peer, &self.omniorb) {
             (Peer::Ironorb, _) => {
                 let object = self.orb.string_to_object(self.ironorb.of(mode, servant))?;
-                Ok(Ok(AnySender::Ironorb(Sender::new(&object, Way { mode, invocation, data })?)))
+                Ok(Ok(AnySender::Ironorb(Sender::new(&object, SendPlan { mode, invocation, data })?)))
             }
             (Peer::Jacorb, _) => Ok(Err("takes no part in this suite".to_owned())),
             (Peer::Omniorb, None) => Ok(Err(self.program.missing())),
@@ -320,7 +320,7 @@ impl Servers {
     }
 }
 
-/// A plain stream that carries as much as the calls of a mode, and is answered as often.
+/// A plain stream that carries as much as the calls of a mode, and is answered equally often.
 fn flow(mode: Mode, buffer_bytes: usize, buffers: usize) -> Flow {
     Flow { buffer_bytes, buffers_an_answer: if mode == Mode::Oneway { buffers } else { 1 } }
 }
@@ -332,7 +332,8 @@ enum AnySender<'a> {
 }
 
 impl AnySender<'_> {
-    /// Sends so many sequences; the nanoseconds at the sender, and the elements that the receiver counted.
+    /// Sends `sequences` sequences. Returns the sender's nanoseconds, and the elements that the receiver
+    /// counted.
     fn run(&mut self, sequences: usize) -> Result<(u64, u64), BenchError> {
         match self {
             AnySender::Ironorb(sender) => {
@@ -356,7 +357,7 @@ impl Side for AnySender<'_> {
     }
 }
 
-/// A side each of whose samples is a run, which tells its nanoseconds and the elements that were received.
+/// A side whose samples are runs. A run returns its nanoseconds and the number of received elements.
 struct Runs<F> {
     run: F,
     received: Rc<RefCell<Vec<u64>>>,
@@ -378,7 +379,7 @@ impl<F: FnMut() -> Result<(u64, u64), BenchError>> Side for Runs<F> {
     }
 }
 
-/// Throughput against the size of a buffer.
+/// Charts of throughput by the size of a buffer.
 fn charts(rows: &[Row]) -> Vec<crate::chart::Chart> {
     let apart = &["type", "mode", "transport", "layout"][..];
     let buffer =
@@ -397,10 +398,11 @@ fn charts(rows: &[Row]) -> Vec<crate::chart::Chart> {
     charts
 }
 
-/// Buffers from which on calls should be about as fast as the plain stream.
+/// From this buffer size on, calls should be about as fast as the plain stream.
 const LARGE_BUFFER_BYTES: usize = 64 << 10;
 
-/// Large sequences over static skeletons, beside the plain stream: octets however they are sent, the others by stubs.
+/// Goals for large sequences over static skeletons, beside the plain stream: octets by every invocation,
+/// other types by stubs.
 fn rate_goals(rows: &[Row]) -> Vec<Goal> {
     let bound = |row: &Row| match (row.text("type").as_str(), row.text("invocation").as_str()) {
         ("octet", invocation) if invocation != "dii-unchanged" => Some(0.95),
@@ -428,7 +430,7 @@ fn rate_goals(rows: &[Row]) -> Vec<Goal> {
     partition(rows.iter().filter(counts), key).into_iter().filter_map(goal).collect()
 }
 
-/// Ways to call, one over the other.
+/// Goals that compare ways to call.
 fn call_goals(rows: &[Row]) -> Vec<Goal> {
     let goal = |row: &Row| {
         let [call, transport, layout, invocation, servant] =
@@ -445,10 +447,11 @@ fn call_goals(rows: &[Row]) -> Vec<Goal> {
     rows.iter().filter(|row| row.text("peer") == "ironorb").filter_map(goal).collect()
 }
 
-/// Serves both interfaces by both kinds of servant until standard input ends. Its first line is [`References`].
+/// Serves both interfaces by both kinds of servant until standard input ends. The first line has the
+/// [`References`].
 fn server(args: &RoleArgs) -> Result<(), BenchError> {
     let mut builder = args.server()?;
-    // One sequence after the other, also where the machine is so slow that a servant seems to be blocked.
+    // One sequence after another, even if the machine is so slow that a servant seems to be blocked.
     builder.config().threads_per_connection_max = 1;
     set_queues(builder.config(), args.queue);
     serve(builder, |orb| {
@@ -470,25 +473,25 @@ fn server(args: &RoleArgs) -> Result<(), BenchError> {
     })
 }
 
-/// Gives the connections of an ORB queues of so many bytes.
+/// Sets the size of an ORB's socket queues.
 fn set_queues(config: &mut OrbConfig, bytes: Option<Bytes>) {
     config.send_queue_bytes = bytes.map(|bytes| bytes.0);
     config.receive_queue_bytes = bytes.map(|bytes| bytes.0);
 }
 
-/// Where the objects of a server are: one for each interface and kind of servant, and the object that tells what probes
-/// count.
+/// The references of a server's objects: one for each interface and kind of servant, and the object that
+/// reports the probes' counts.
 #[derive(Debug, Clone)]
 struct References(Vec<String>);
 
 impl References {
-    /// From the line that a server tells.
+    /// Parses a server's first line.
     fn parse(line: &str) -> Result<References, BenchError> {
         let references: Vec<String> = line.split(' ').map(str::to_owned).collect();
         match references.len() {
-            // Only our own server tells what it counts.
+            // Only this ORB's server reports probes.
             4 | 5 => Ok(References(references)),
-            count => Err(fault(format!("told {count} references instead of 4 or 5"))),
+            count => Err(fault(format!("printed {count} references instead of 4 or 5"))),
         }
     }
 
@@ -497,7 +500,7 @@ impl References {
     }
 
     fn teller(&self) -> Result<&str, BenchError> {
-        self.0.get(4).map(String::as_str).ok_or_else(|| fault("does not tell what it counts".to_owned()))
+        self.0.get(4).map(String::as_str).ok_or_else(|| fault("does not report its counts".to_owned()))
     }
 }
 
@@ -505,7 +508,7 @@ fn fault(what: String) -> BenchError {
     BenchError::Process { role: "ttcp-server".to_owned(), what }
 }
 
-/// Takes bytes over a plain stream until standard input ends. Its first line is its address.
+/// Receives bytes over a plain stream until standard input ends. The first line has its address.
 fn plain_server(args: &RoleArgs) -> Result<(), BenchError> {
     let path = std::env::temp_dir().join(format!("ironorb-ttcp-{}", std::process::id()));
     let (listener, address) = StreamListener::bind((args.transport == Transport::Unix).then_some(&path))
@@ -517,21 +520,21 @@ fn plain_server(args: &RoleArgs) -> Result<(), BenchError> {
     served
 }
 
-/// Sends one run to the object at a reference and tells what it was, as a line of JSON.
+/// Sends one run to an object, and prints its result as a line of JSON.
 fn client(args: &RoleArgs) -> Result<(), BenchError> {
     let mut builder = Orb::builder().no_endpoint();
     set_queues(builder.config(), args.queue);
     let orb = builder.build()?;
     let object = orb.string_to_object(&args.at)?;
     let data = args.ty.map_or(Data::Nothing, |ty| Data::filling(ty, args.buffer.0));
-    let run = Sender::new(&object, Way { mode: args.mode, invocation: args.invocation, data: &data })?
+    let run = Sender::new(&object, SendPlan { mode: args.mode, invocation: args.invocation, data: &data })?
         .run(args.sequences)?;
-    let told = json!({
+    let result = json!({
         "transport": args.transport, "type": args.ty, "buffer": args.buffer, "mode": args.mode,
         "invocation": args.invocation, "sequences": run.tally.sequences, "elements": run.tally.elements,
         "sender_nanos": run.sender_nanos, "receiver_nanos": run.tally.nanoseconds,
     });
-    tell(&told.to_string())?;
+    tell(&result.to_string())?;
     orb.shutdown(false)?;
     Ok(())
 }
@@ -551,7 +554,7 @@ mod tests {
         assert!(labels.iter().all(|label| label.peer == Peer::Ironorb || !reuse(label)));
     }
 
-    /// A row of octets with a rate, and its part of the plain stream's.
+    /// A row of octets with a rate, and its fraction of the plain stream's.
     fn row(mode: &str, buffer: usize, rate: f64, part: f64) -> Row {
         let parameters = parameters![
             layout = "one core", transport = "tcp", mode = mode, type = "octet", buffer_bytes = buffer,
@@ -589,7 +592,8 @@ mod tests {
         rows.push(Row { outcome: Err("omniORB: not <installed>".to_owned()), ..rows[3].clone() });
         let plots: Vec<String> = charts(&rows).iter().map(|chart| chart.html().unwrap()).collect();
         assert_eq!(plots.len(), 2);
-        // A line of three points and one for the plain stream; the paper's are crosses of two lines each.
+        // A line of three points, and one for the plain stream. The paper's figures are crosses of two lines
+        // each.
         assert_eq!(plots[0].matches("<circle").count(), 6, "{}", plots[0]);
         assert_eq!(plots[1].matches("<circle").count(), 2, "{}", plots[1]);
         assert!(plots[0].contains("Orbix 2.0, dii-new to static, 14.8 Mbit/s"));

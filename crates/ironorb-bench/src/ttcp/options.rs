@@ -1,4 +1,4 @@
-//! What `ironorb bench ttcp` is told.
+//! The options of `ironorb bench ttcp`.
 
 use crate::machine::Placement;
 use crate::options::Run;
@@ -6,7 +6,7 @@ use crate::variant::{Bytes, DataType, Invocation, Mode, Peer, ServantKind, Trans
 
 /// `ironorb bench ttcp`
 ///
-/// By default the suite of the paper, in full, which takes most of an hour.
+/// The default is the suite of the paper, in full, which takes most of an hour.
 #[derive(Debug, Clone, clap::Args)]
 pub struct TtcpOptions {
     /// Types of the elements, separated by commas.
@@ -15,36 +15,36 @@ pub struct TtcpOptions {
     /// Bytes of a sequence, separated by commas; up to 8M and more.
     #[arg(long, value_delimiter = ',', value_name = "BYTES", default_values_t = BUFFERS)]
     pub buffers: Vec<Bytes>,
-    /// How the client calls.
+    /// How the client makes calls.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = INVOCATIONS)]
     pub invocations: Vec<Invocation>,
-    /// What it calls.
+    /// The kinds of servants.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = ServantKind::ALL)]
     pub servants: Vec<ServantKind>,
-    /// Whether it waits.
+    /// Whether the client waits.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = Mode::ALL)]
     pub modes: Vec<Mode>,
-    /// Whose client and server.
+    /// The ORBs whose clients and servers take part.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Peer::Ironorb, Peer::Omniorb])]
     pub peers: Vec<Peer>,
-    /// What carries the bytes.
+    /// The transports.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = TRANSPORTS)]
     pub transports: Vec<Transport>,
-    /// Which processors client and server are kept on.
+    /// The processors that client and server are pinned to.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Placement::CoreEach])]
     pub placements: Vec<Placement>,
-    /// Bytes of a run: so many as make this together are sent, in sequences of one size.
+    /// Bytes of a run, which sends as many sequences of one size as make this total.
     #[arg(long, value_name = "BYTES", default_value_t = Bytes(64 << 20))]
     pub total: Bytes,
     /// Bytes of the system's send and receive queues of each connection, 64K in the paper. Default: the system's choice.
     #[arg(long, value_name = "BYTES")]
     pub queue: Option<Bytes>,
-    /// Measure no throughput, only what single calls take.
+    /// Measure only single calls, not throughput.
     #[arg(long)]
     pub latency_only: bool,
-    /// Tell where the time of either side goes, in the categories of the paper's Tables 1 to 3, instead of how many bytes
-    /// a second there are. By default for octets and structs in 128K, oneway to static skeletons and twoway to dynamic
-    /// ones. Needs a build with the feature `probes`.
+    /// Show where the time of either side goes, in the categories of the paper's Tables 1 to 3, instead of
+    /// bytes per second. Default calls: octets and structs in 128K, oneway to static skeletons and twoway to
+    /// dynamic ones. Needs a build with the feature `probes`.
     #[arg(long, conflicts_with = "latency_only")]
     pub breakdown: bool,
     #[command(flatten)]
@@ -52,7 +52,7 @@ pub struct TtcpOptions {
     pub run: Run,
 }
 
-/// Those of the paper: 1K to 128K.
+/// The paper's buffers: 1K to 128K.
 const BUFFERS: [Bytes; 8] = [
     Bytes(1 << 10),
     Bytes(2 << 10),
@@ -77,7 +77,7 @@ impl TtcpOptions {
         self.run.choose(self.total.0.min(1 << 20), self.total.0)
     }
 
-    /// Calls of one repetition of a row that tells what single calls take.
+    /// Calls in one repetition of a row of single calls.
     pub(super) fn calls(&self) -> usize {
         self.run.choose(50, 1000)
     }
@@ -86,22 +86,22 @@ impl TtcpOptions {
         self.queue.map(|bytes| bytes.0)
     }
 
-    /// The types of the paper's tables, unless others were asked for.
+    /// The types of the paper's tables, unless others are requested.
     pub(super) fn watched_types(&self) -> &[DataType] {
         if self.types == DataType::ALL { &[DataType::Octet, DataType::Struct] } else { &self.types }
     }
 
-    /// That of the paper's tables, unless others were asked for.
+    /// The transport of the paper's tables, unless others are requested.
     pub(super) fn watched_transports(&self) -> &[Transport] {
         if self.transports == TRANSPORTS { &[Transport::Tcp] } else { &self.transports }
     }
 
-    /// The buffer of the paper's tables, unless others were asked for.
+    /// The buffer of the paper's tables, unless others are requested.
     pub(super) fn watched_buffers(&self) -> Vec<Bytes> {
         if self.buffers == BUFFERS { vec![Bytes(128 << 10)] } else { self.buffers.clone() }
     }
 
-    /// `quick` leaves two of the paper's, and any that were asked for.
+    /// The buffers. A quick run keeps two of the paper's, and all requested ones.
     pub(super) fn buffers(&self) -> Vec<usize> {
         let all = self.buffers.as_slice();
         let chosen =

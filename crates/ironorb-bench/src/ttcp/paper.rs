@@ -1,6 +1,7 @@
-//! What the paper measured ("The Performance of the CORBA Dynamic Invocation Interface and Dynamic Skeleton Interface over
-//! High-Speed ATM Networks", Gokhale and Schmidt, GLOBECOM 1996): two SPARCstation 20 with two processors of 70 MHz each,
-//! 155 Mbit/s ATM between them, 64 MB in buffers of 128K, socket queues of 64K. Facts only.
+//! Figures of the paper ("The Performance of the CORBA Dynamic Invocation Interface and Dynamic Skeleton
+//! Interface over High-Speed ATM Networks", Gokhale and Schmidt, GLOBECOM 1996): two SPARCstation 20 with two
+//! processors of 70 MHz each, 155 Mbit/s ATM between them, 64 MB in buffers of 128K, socket queues of 64K.
+//! Facts only.
 
 use crate::chart::{Chart, Series};
 use crate::render::{Table, quoted};
@@ -9,7 +10,7 @@ use crate::variant::{Bytes, DataType, Invocation, Mode, Peer, ServantKind, name}
 
 const MACHINE: &str = "two SPARCstation 20, ATM 155 Mbit/s";
 
-/// A throughput that the paper tells, or that follows from its profiles.
+/// A throughput that the paper gives, or that follows from its profiles.
 #[derive(Debug, Clone, Copy)]
 struct PaperFigure {
     orb: &'static str,
@@ -21,7 +22,7 @@ struct PaperFigure {
     from: &'static str,
 }
 
-/// Of all figures.
+/// The buffer of all figures.
 const BUFFER: Bytes = Bytes(128 << 10);
 
 fn figures() -> [PaperFigure; 10] {
@@ -51,13 +52,14 @@ fn figures() -> [PaperFigure; 10] {
     ]
 }
 
-/// The client's whole time follows from the time and the share of what took longest, and the throughput from that.
+/// The throughput from a profile: the client's whole time follows from the milliseconds and per cent of the
+/// largest category.
 fn profiled(longest_ms: f64, percent: f64) -> f64 {
     let total_s = longest_ms / percent * 100.0 / 1000.0;
     f64::from(64 << 20) * 8.0 / 1e6 / total_s
 }
 
-/// The paper's figures, with those of the same calls here.
+/// The paper's figures, beside those of the same calls here.
 pub(super) fn table(rows: &[Row]) -> Table {
     let row = |figure: PaperFigure| {
         let PaperFigure { orb, ty, mode, invocation, servant, mbit_s, from } = figure;
@@ -67,18 +69,19 @@ pub(super) fn table(rows: &[Row]) -> Table {
         let wanted: Vec<(&str, String)> =
             same.iter().map(|(name, value)| (*name, crate::row::shown(value))).collect();
         let is_same = |row: &&Row| wanted.iter().all(|(name, text)| row.text(name) == *text);
-        let mut told = Row::of_numbers(
+        let mut quoted = Row::of_numbers(
             [parameters![orb = orb, from = from], same.clone()].concat(),
             [("mbit_s", mbit_s)],
         );
         for peer in [Peer::Ironorb, Peer::Omniorb] {
             let here = rows.iter().filter(is_same).find(|row| row.text("peer") == name(peer));
-            if let (Some(rate), Ok(figures)) = (here.and_then(|row| row.median("subject")), &mut told.outcome)
+            if let (Some(rate), Ok(figures)) =
+                (here.and_then(|row| row.median("subject")), &mut quoted.outcome)
             {
                 figures.push((name(peer), Figure::Number(rate)));
             }
         }
-        told
+        quoted
     };
     quoted(
         MACHINE,
@@ -88,7 +91,7 @@ pub(super) fn table(rows: &[Row]) -> Table {
     )
 }
 
-/// Adds what the paper has of a chart's type and mode.
+/// Adds the paper's figures for a chart's type and mode.
 pub(super) fn add_crosses(chart: &mut Chart, row: &Row) {
     let is_told = |figure: &PaperFigure| row.is(&[("type", &name(figure.ty)), ("mode", &name(figure.mode))]);
     chart.crosses.extend(figures().into_iter().filter(is_told).map(|figure| {
@@ -102,7 +105,8 @@ pub(super) fn add_crosses(chart: &mut Chart, row: &Row) {
     }));
 }
 
-/// Twoway over oneway, the least and the greatest of this ORB's static calls of static skeletons with the paper's buffer.
+/// The ratio of twoway to oneway: the least and the greatest of this ORB's static calls to static skeletons
+/// with the paper's buffer.
 pub(super) fn twoway_over_oneway(rows: &[Row]) -> Option<Table> {
     let buffer = BUFFER.0.to_string();
     let wanted = [("invocation", "sii"), ("servant", "static"), ("buffer_bytes", buffer.as_str())];
@@ -132,7 +136,7 @@ mod tests {
 
     #[test]
     fn structs_go_at_the_rate_that_the_text_tells() {
-        // "between 1 and 4 Mbit/s"; both categories of one profile give the same total.
+        // The text says "between 1 and 4 Mbit/s". Both categories of one profile imply one total.
         for figure in figures().iter().filter(|figure| figure.ty == DataType::Struct) {
             assert!((0.9..4.6).contains(&figure.mbit_s), "{figure:?}");
         }

@@ -1,6 +1,7 @@
-//! omniORB in the suite: a program of ours that serves and calls the same IDL, made where omniORB is installed.
+//! omniORB in the suite: a program written for it that serves and calls the suite's IDL. It is built where
+//! omniORB is installed.
 //!
-//! Its requests cannot be sent again, so what it takes part in is the static interface and new requests.
+//! omniORB's requests cannot be sent again, so it takes part with the static interface and with new requests.
 
 use std::path::{Path, PathBuf};
 
@@ -10,17 +11,18 @@ use crate::peers::omniorb_ttcp;
 use crate::process::Process;
 use crate::variant::{DataType, Invocation, Mode, Transport, name};
 
-/// The program, if omniORB is there, or why there is none.
+/// The program, if omniORB is installed, or why there is none.
 #[derive(Debug, Clone)]
 pub(super) struct OmniOrb(Result<PathBuf, String>);
 
 impl OmniOrb {
-    /// Makes the program, unless it is not wanted or has been made before from the same text. Takes a quarter of a minute.
+    /// Builds the program if it is requested and has not been built from the same text before. Takes a
+    /// quarter of a minute.
     pub(super) fn prepare(is_wanted: bool) -> OmniOrb {
         OmniOrb(if is_wanted { omniorb_ttcp() } else { Err("not asked for".to_owned()) })
     }
 
-    /// Why it cannot take part.
+    /// Why omniORB cannot take part.
     pub(super) fn missing(&self) -> String {
         self.0.as_ref().err().cloned().unwrap_or_else(|| "not started".to_owned())
     }
@@ -38,13 +40,13 @@ impl OmniOrb {
             Transport::Unix => format!("giop:unix:{}", folder.join("omniorb").display()),
         };
         let mut args = vec!["server".to_owned(), layout.server.to_string()];
-        // One sequence after the other, as our server.
+        // One sequence after another, as in this ORB's server.
         args.extend(["-ORBendPoint", &endpoint, "-ORBmaxServerThreadPerConnection", "1"].map(str::to_owned));
         args.extend(common(queue_bytes));
         Process::start_program("omniORB's server", program, &args).map(Some)
     }
 
-    /// A client for an object of omniORB's server.
+    /// Starts a client for an object of omniORB's server.
     pub(super) fn start_client(
         &self,
         layout: Layout,
@@ -67,7 +69,7 @@ impl OmniOrb {
     }
 }
 
-/// What a client calls again and again.
+/// The call that a client repeats.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Call<'a> {
     pub(super) mode: Mode,
@@ -85,8 +87,8 @@ pub(super) struct PeerClient {
 }
 
 impl PeerClient {
-    /// Sends so many sequences; the nanoseconds that it took, and the elements that the receiver counted, which are those
-    /// that were sent.
+    /// Sends `sequences` sequences. Returns the nanoseconds, and the elements that the receiver counted,
+    /// which are those that were sent.
     pub(super) fn run(&mut self, sequences: usize) -> Result<(u64, u64), BenchError> {
         let answer = self.process.ask(&format!("run {sequences}"))?;
         let numbers = numbers(&answer);
@@ -97,15 +99,15 @@ impl PeerClient {
         }
     }
 
-    /// The nanoseconds of each of so many calls.
+    /// Stores the nanoseconds of each of several calls.
     pub(super) fn each(&mut self, nanos: &mut [u64]) -> Result<(), BenchError> {
         let answer = self.process.ask(&format!("each {}", nanos.len()))?;
-        let told = numbers(&answer);
-        if told.len() != nanos.len() {
-            let what = format!("told {} times instead of {}", told.len(), nanos.len());
+        let times = numbers(&answer);
+        if times.len() != nanos.len() {
+            let what = format!("returned {} times instead of {}", times.len(), nanos.len());
             return Err(BenchError::Process { role: "omniORB's client".to_owned(), what });
         }
-        nanos.copy_from_slice(&told);
+        nanos.copy_from_slice(&times);
         Ok(())
     }
 }
@@ -115,7 +117,8 @@ fn numbers(line: &str) -> Vec<u64> {
 }
 
 fn common(queue_bytes: Option<usize>) -> Vec<String> {
-    // Its limit of 2 MiB would not let the largest buffers through. It has a setting for one of the two queues.
+    // The default limit of 2 MiB would refuse the largest buffers. omniORB has a setting for only one of the
+    // two queues.
     let mut args = vec!["-ORBgiopMaxMsgSize".to_owned(), (64 << 20).to_string()];
     if let Some(bytes) = queue_bytes {
         args.extend(["-ORBsocketSendBuffer".to_owned(), bytes.to_string()]);

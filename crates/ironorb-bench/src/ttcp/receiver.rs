@@ -1,4 +1,4 @@
-//! The objects that take what is sent: they count it, look at a sample, and forget it.
+//! The receiving objects: they count the data, check a sample and discard it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +14,7 @@ use crate::data::{Element, wrong};
 use crate::generated_ttcp::ttcp::{self, PerfStruct, Receiver, Tally, TtcpSequence, TtcpSequence2way};
 use crate::variant::{DataType, Mode};
 
-/// Counts what comes.
+/// Counts received data.
 #[derive(Debug, Default)]
 pub(super) struct Counter {
     sequences: AtomicU64,
@@ -25,7 +25,7 @@ pub(super) struct Counter {
 }
 
 impl Counter {
-    // One connection's requests come one after the other, so that the numbers need no order among themselves.
+    // Requests of one connection are served one after another, so relaxed atomics are enough.
     fn take<T: Element>(&self, elements: &[T]) {
         self.sequences.fetch_add(1, Ordering::Relaxed);
         self.elements.fetch_add(elements.len() as u64, Ordering::Relaxed);
@@ -56,7 +56,7 @@ impl Counter {
     }
 }
 
-/// Behind the generated skeletons of both interfaces.
+/// The servant behind the generated skeletons of both interfaces.
 #[derive(Debug, Default)]
 pub(super) struct StaticReceiver(Counter);
 
@@ -70,7 +70,7 @@ impl Receiver for StaticReceiver {
     }
 }
 
-/// The interfaces differ in a keyword.
+/// Implements both interfaces, which differ in a keyword.
 macro_rules! receiver {
     ($($interface:ident)*) => {
         $(receiver!(@all $interface: send_short_seq i16, send_char_seq u8, send_long_seq i32, send_octet_seq u8,
@@ -98,7 +98,7 @@ macro_rules! receiver {
 
 receiver!(TtcpSequence TtcpSequence2way);
 
-/// A dynamic servant of either interface, which has its arguments as `any`s and takes their elements out.
+/// A dynamic servant of either interface. It gets its arguments as `any`s and extracts their elements.
 #[derive(Debug)]
 pub(super) struct DynamicReceiver {
     counter: Counter,
@@ -153,7 +153,7 @@ impl DynamicServant for DynamicReceiver {
     }
 }
 
-/// What a client or a dynamic servant must know of an operation that takes a sequence.
+/// The description of an operation that takes a sequence, for clients and dynamic servants.
 pub(super) fn description(ty: DataType, mode: Mode) -> OperationDescription {
     let sequence = match ty {
         DataType::Short => &ttcp::TC_SHORT_SEQ,

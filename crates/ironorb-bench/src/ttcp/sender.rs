@@ -1,4 +1,4 @@
-//! The client: sends one sequence again and again, in one of the ways that a program can.
+//! The client: sends one sequence again and again, by one of the ways to make calls.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -17,9 +17,9 @@ use crate::generated_ttcp::ttcp::{
 use crate::measure::{Sample, Side};
 use crate::variant::{DataType, Invocation, Mode};
 
-/// What one side sends, and how.
+/// The data that one side sends, and how.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Way<'a> {
+pub(super) struct SendPlan<'a> {
     pub(super) mode: Mode,
     pub(super) invocation: Invocation,
     pub(super) data: &'a Data,
@@ -27,51 +27,51 @@ pub(super) struct Way<'a> {
 
 /// Sends to one object.
 pub(super) struct Sender<'a> {
-    way: Way<'a>,
+    plan: SendPlan<'a>,
     receiver: ReceiverRef,
     timer: Timer,
     send: Sample<'a>,
 }
 
-/// What a run was: all of it arrived.
+/// The result of a run in which everything arrived.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Run {
-    /// From before the first sequence was sent until the last was answered for.
+    /// From before the first sequence was sent until the last answer.
     pub(super) sender_nanos: u64,
-    /// As the receiver counted.
+    /// The receiver's count.
     pub(super) tally: Tally,
 }
 
 impl<'a> Sender<'a> {
-    pub(super) fn new(object: &ObjectRef, way: Way<'a>) -> Result<Sender<'a>, BenchError> {
+    pub(super) fn new(object: &ObjectRef, plan: SendPlan<'a>) -> Result<Sender<'a>, BenchError> {
         Ok(Sender {
             receiver: object.clone().narrow_unchecked(),
-            timer: Timer::new(object, way.mode),
-            send: sample(object, way)?,
-            way,
+            timer: Timer::new(object, plan.mode),
+            send: sample(object, plan)?,
+            plan,
         })
     }
 
-    /// The nanoseconds of each of some calls.
+    /// Stores the nanoseconds of each of several calls.
     pub(super) fn each(&mut self, nanos: &mut [u64]) -> Result<(), BenchError> {
         self.send.each(nanos)
     }
 
-    /// Sends so many sequences, and fails unless all of them arrived as they were.
+    /// Sends `sequences` sequences. Fails unless all of them arrived unchanged.
     pub(super) fn run(&mut self, sequences: usize) -> Result<Run, BenchError> {
         self.timer.start()?;
-        self.receiver.send_no_params()?; // until now the timer may not have started
+        self.receiver.send_no_params()?; // waits until the timer has started
         let begin = Instant::now();
         for _ in 0..sequences {
             (self.send)()?;
         }
-        if self.way.mode == Mode::Oneway {
+        if self.plan.mode == Mode::Oneway {
             self.receiver.send_no_params()?;
         }
         let sender_nanos = begin.elapsed().as_nanos() as u64;
         self.timer.stop()?;
         let tally = self.receiver.taken()?;
-        let sent = (sequences as u64, (sequences * self.way.data.len()) as u64, 0);
+        let sent = (sequences as u64, (sequences * self.plan.data.len()) as u64, 0);
         if (tally.sequences, tally.elements, tally.wrong) != sent {
             return Err(BenchError::Lost { sent: sent.0, elements: sent.1, tally: format!("{tally:?}") });
         }
@@ -110,8 +110,8 @@ impl Timer {
     }
 }
 
-fn sample<'a>(object: &ObjectRef, way: Way<'a>) -> Result<Sample<'a>, BenchError> {
-    let Way { mode, invocation, data } = way;
+fn sample<'a>(object: &ObjectRef, plan: SendPlan<'a>) -> Result<Sample<'a>, BenchError> {
+    let SendPlan { mode, invocation, data } = plan;
     let request = || Request::new(object, operation(data, mode));
     Ok(match invocation {
         Invocation::Sii => statically(object, mode, data),
@@ -138,7 +138,7 @@ fn sample<'a>(object: &ObjectRef, way: Way<'a>) -> Result<Sample<'a>, BenchError
     })
 }
 
-/// By the stubs of one interface.
+/// Sends by the stubs of one interface.
 macro_rules! by_stubs {
     ($reference:ty, $object:expr, $data:expr; $($kind:ident $send:ident),*) => {{
         let to: $reference = $object.clone().narrow_unchecked();
