@@ -96,9 +96,9 @@ impl Table {
             false => format!(" (the table is of rustc {}, this is {})", committed.compiler, self.compiler),
         };
         Err(format!(
-            "what a call costs differs from guard/counts.txt by more than {:.0} %{compiler}:\n  {}\n\
-             If it costs more, find out why. If that is meant, or it costs less, write the table anew and commit it with the \
-             change that it tells about:\n    cargo xtask counts --update",
+            "the cost of a call differs from guard/counts.txt by more than {:.0} %{compiler}:\n  {}\n\
+             If it costs more, find out why. If that is intended, or it costs less, rewrite the table and commit it with the \
+             change that causes it:\n    cargo xtask counts --update",
             tolerance * 100.0,
             said.join("\n  ")
         ))
@@ -135,9 +135,9 @@ impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "# What a call costs in the steady state, counted by callgrind in a release build: instructions in user space and\n\
-             # calls of the heap, of the thread that calls and of the thread that serves. `cargo xtask test` compares with a\n\
-             # tolerance of 2 % (15 % with another compiler); `cargo xtask counts --update` writes this file."
+            "# The cost of a call in the steady state: instructions in user space and calls of the heap, on the calling and on\n\
+             # the serving thread, counted by callgrind in a release build. `cargo xtask test` compares with a tolerance of\n\
+             # 2 % (15 % with another compiler); `cargo xtask counts --update` writes this file."
         )?;
         writeln!(f, "compiler {}\n", self.compiler)?;
         writeln!(f, "# {:<14} {:>9} {:>6} {:>9} {:>6}", "scenario", "client", "heap", "server", "heap")?;

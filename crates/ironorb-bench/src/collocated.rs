@@ -31,8 +31,8 @@ pub struct CollocatedOptions {
     pub run: Run,
 }
 
-const NOTES: &str = "baseline: a call of the same servant through a trait object, in turn. Samples are batches of a thousand calls, so that the\n\
-    clock is not what is measured. The paper has 20 ns for a virtual call on its machine, which was all that TAO took.";
+const NOTES: &str = "baseline: a call of the same servant through a trait object, in turns with the others. Samples are batches of a thousand\n\
+    calls, so that the clock does not matter. In the paper a virtual call takes 20 ns on its machine, and TAO's call no more.";
 
 const VALUES: [Value; 5] = [Value::Nothing, Value::Long, Value::Many, Value::Longs(4), Value::Longs(1024)];
 

@@ -46,8 +46,8 @@ pub(crate) const ROLES: &[Role] = &[Role { name: CLIENT, run: client }];
 
 const CLIENT: &str = "crowd-client";
 
-const NOTES: &str = "baseline: plain blocking sockets with the same bytes, a connection and a thread on either side for each client, in turn.\n\
-    calls/s: all clients together. of baseline: of its rate in the same repetition.";
+const NOTES: &str = "baseline: plain blocking sockets with as many bytes, with a connection and a thread on each side for each client, in turns.\n\
+    calls/s: of all clients together. of baseline: the fraction of its rate in the same repetition.";
 
 /// The name of the layout: threads are not pinned.
 const ANYWHERE: &str = "all cores";

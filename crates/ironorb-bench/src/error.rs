@@ -48,7 +48,7 @@ pub enum BenchError {
     #[error("a request of the benchmark cannot be built: {0}")]
     Request(#[from] ironorb::dynamic::RequestError),
     /// A receiver did not get everything that was sent.
-    #[error("{sent} sequences of {elements} elements in all were sent, but the receiver tells {tally}")]
+    #[error("{sent} sequences of {elements} elements in all were sent, but the receiver counted {tally}")]
     Lost {
         /// Sequences that were sent.
         sent: u64,
@@ -71,7 +71,7 @@ pub enum BenchError {
         most: usize,
     },
     /// A value could not be extracted from its `any`.
-    #[error("a value of the benchmark did not come out of its any: {0}")]
+    #[error("a value of the benchmark could not be extracted from its any: {0}")]
     Extract(#[from] ironorb::ExtractError),
     /// The IDL of the benchmark was refused.
     #[error("the IDL of the benchmark was refused:\n{0}")]

@@ -28,9 +28,9 @@ pub struct TypesOptions {
     pub run: Run,
 }
 
-const NOTES: &str = "baseline: the same bytes copied from one buffer to another, in turn with the others. write: into a buffer that is large\n\
-    enough. read: makes the value, with its memory; an any keeps its value as bytes. GB: 10^9 bytes on the wire, by the time\n\
-    that the thread has of its processor.";
+const NOTES: &str = "baseline: as many bytes copied from one buffer to another, in turns with the others. write: into a buffer that is large\n\
+    enough. read: makes the value, with its memory; an any stores its value as bytes. GB: 10^9 bytes on the wire. Rates are\n\
+    by the thread's processor time.";
 
 /// Runs `ironorb bench types`.
 pub(crate) fn measure(options: &TypesOptions) -> Result<Report, BenchError> {

@@ -46,9 +46,9 @@ pub struct ConnectionsOptions {
     pub run: Run,
 }
 
-const NOTES: &str = "baseline: a plain blocking socket with the same bytes, in turn; for active connections as many plain sockets with a thread\n\
-    each in the server. bytes each: by how much the server's resident memory grew for each idle connection, after a call\n\
-    on it and a rest; threads: of the server meanwhile. What the kernel keeps for sockets and threads is not in it.";
+const NOTES: &str = "baseline: a plain blocking socket with as many bytes, in turns with the others; for active connections as many plain\n\
+    sockets, with a thread each in the server. bytes each: growth of the server's resident memory for each idle connection,\n\
+    after a call on it and a pause; threads: of the server meanwhile. Memory of the kernel is not included.";
 
 /// Most bytes that an idle connection may take in the server, from this number of connections on.
 const IDLE_BYTES_MAX: f64 = 16384.0;

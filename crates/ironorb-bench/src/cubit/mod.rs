@@ -47,8 +47,8 @@ pub struct CubitOptions {
 
 pub(crate) const ROLES: &[Role] = &[Role { name: "cubit-server", run: server }];
 
-const NOTES: &str = "baseline: a plain blocking socket with the same bytes, in turn. us: of a call; of oneways a hundredth of a batch whose last\n\
-    call is answered. over baseline: the median call over the baseline's of the same repetition, their median and spread.\n\
+const NOTES: &str = "baseline: a plain blocking socket with as many bytes, in turns with the others. us: of a call; for oneways a hundredth of a\n\
+    batch whose last call is answered. over baseline: ratios of the median calls of one repetition, their median and spread.\n\
     In the paper (TAO 1.0, Pentium II of 300 MHz): 236 us for void and long on Linux, 259 and 262 on LynxOS, about 400 on\n\
     Solaris, 234 and 239 on VxWorks, about 310 and 320 on NT; oneways 72 on LynxOS, 175 on Solaris.";
 

@@ -54,10 +54,10 @@ const CLIENT: &str = "echo-client";
 /// The pool's setting.
 const POOL: &str = "concurrency=pool:4";
 
-const NOTES: &str = "baseline: a plain blocking socket carries the same bytes, in turn; for collocated, a call through a trait object.\n\
-    best: the mean of the fastest repetition; median, p99: of all calls; cpu: processor time of both sides. over baseline: the\n\
-    median call over the baseline's of the same repetition, their median and spread. oneway: a hundred, of which the last is\n\
-    answered; batched, ten thousand.";
+const NOTES: &str = "baseline: a plain blocking socket with as many bytes, in turns; for collocated, a call through a trait object. best: the\n\
+    mean of the fastest repetition; median, p99: of all calls; cpu: processor time of both sides. over baseline: ratios of the\n\
+    median calls of one repetition, their median and spread. oneway: a hundred calls, the last of which is answered; batched:\n\
+    ten thousand.";
 
 /// Runs `ironorb bench echo`. Pins the calling thread to one processor meanwhile.
 pub(crate) fn measure(options: &EchoOptions) -> Result<Report, BenchError> {

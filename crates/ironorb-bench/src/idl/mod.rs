@@ -42,9 +42,9 @@ pub struct IdlOptions {
     pub run: Run,
 }
 
-const NOTES: &str = "baseline: the words of the same text are found, in turn. of baseline: of its rate in the same repetition.";
+const NOTES: &str = "baseline: a pass that only finds the words of the text, in turns. of baseline: the fraction of its rate in the same repetition.";
 
-const RUSTC_NOTES: &str = "lines that are not blank; seconds of processor time of all processes, from nothing and after one operation is added.";
+const RUSTC_NOTES: &str = "lines without blank ones; processor time of all processes in seconds, from nothing and after one operation is added.";
 
 /// Runs `ironorb bench idl`.
 pub(crate) fn measure(options: &IdlOptions) -> Result<Report, BenchError> {

@@ -76,8 +76,8 @@ const TABLES: [Compared; 4] = [
     Compared { sought: "object", among: "levels", strategies: DEMULTIPLEXING, counts: &[1, 10, 50] },
 ];
 
-const NOTES: &str = "ns: of a find; of an object with counting it in and out. over fewest: over the same strategy among the fewest. over default: over\n\
-    the first strategy among as many.";
+const NOTES: &str = "ns: of a look-up; for an object with the counting of its requests. over fewest: ratio to the same strategy among the fewest.\n\
+    over default: ratio to the first strategy among as many.";
 
 /// Measures every strategy.
 pub(super) fn measure(quick: bool) -> Result<Table, BenchError> {

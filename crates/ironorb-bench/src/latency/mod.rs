@@ -40,10 +40,10 @@ use plan::{Cell, Group, MANY_OBJECTS, ONEWAYS};
 
 pub(crate) const ROLES: &[Role] = &[Role { name: "latency-server", run: objects::server }];
 
-const NOTES: &str = "baseline: a plain blocking socket with the same bytes, in turn. us: of a call; of oneways a hundredth of a batch whose last call\n\
-    is answered. Ratios: of the median calls of one repetition, their median and spread; over one: over calls of one object\n\
-    among as many. dii-new: a request a call; dii-reused: one an object, its data set anew for each call; the peers' requests\n\
-    cannot be sent again.";
+const NOTES: &str = "baseline: a plain blocking socket with as many bytes, in turns. us: of a call; for oneways a hundredth of a batch whose last\n\
+    call is answered. Ratios are of the median calls of one repetition, with their median and spread; over one: to calls of one\n\
+    object among as many. dii-new: a new request for each call; dii-reused: one for each object, its data set anew for each\n\
+    call. The peers' requests cannot be sent again.";
 
 const PAPER_BREAKDOWN: &str = "in the paper, per cent of a side's time:\n\
     structs (figures 17, 18): Orbix sender: write 73, marshalling and copies 25; receiver: demarshalling 72.\n\

@@ -42,8 +42,8 @@ pub struct MarshalOptions {
     pub run: Run,
 }
 
-const NOTES: &str = "baseline: code of the type's own; beside it the interpreter, in turn: nanoseconds a value, by the time that the thread has of its\n\
-    processor. read: makes the value, with its memory. `--sizes` compares what the two ways take of a program.";
+const NOTES: &str = "baseline: compiled marshalling; beside it the interpreter, in turns. Nanoseconds per value, by the thread's processor time.\n\
+    read: makes the value, with its memory. `--sizes` compares how much the two ways add to a program.";
 
 /// Runs `ironorb bench marshal`.
 pub(crate) fn measure(options: &MarshalOptions) -> Result<Report, BenchError> {

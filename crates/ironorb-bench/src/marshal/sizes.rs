@@ -8,9 +8,9 @@ use crate::render::Table;
 use crate::row::{Row, parameters};
 
 /// The programs differ only in the 36 types of these files, including sequences of them.
-const NOTES: &str = "Three programs that differ in nothing but marshalling the 36 types of marshal.idl and ir.idl, or not.\n\
-    without: the program without them, which has an ORB and what they are made of; compiled, interpreted: what the types add\n\
-    in either way. That has the drop glue of their values, the same in both, and the interpreter, which is there once.";
+const NOTES: &str = "Three programs that differ only in whether and how they marshal the 36 types of marshal.idl and ir.idl.\n\
+    without: the program without the types, which has an ORB and the parts of the types; compiled, interpreted: what the types\n\
+    add to it. Both include the drop glue of their values; interpreted includes the interpreter, once.";
 
 /// Builds the programs and compares them. Needs the sources of this program, and Cargo.
 pub(super) fn measure() -> Result<Table, BenchError> {

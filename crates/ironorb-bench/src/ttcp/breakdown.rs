@@ -14,9 +14,9 @@ use crate::variant::DataType::{self, Octet, Struct};
 use crate::variant::{Bytes, Mode, ServantKind, name};
 use crate::watch::{Watch, Watched, us};
 
-const NOTES: &str = "ms for each 64 MB of what is in the sequences, the mean of all runs, and per cent of all time of the thread; below each\n\
-    category its stages. read has the time in which the thread waited for bytes, write that in which it waited for room.\n\
-    probes: what measuring costs, taken off everything else. unaccounted: the application, and what has no probe. Orbix and\n\
+const NOTES: &str = "ms for each 64 MB in the sequences, the mean of all runs, and per cent of the thread's whole time; below each category\n\
+    its stages. read includes the time in which the thread waits for bytes, write the time in which it waits for room.\n\
+    probes: the cost of measuring, subtracted elsewhere. unaccounted: the application, and code without probes. Orbix and\n\
     ORBeline: the paper's figures, of 1996, on two machines with processors of 70 MHz over ATM.";
 
 /// The bytes to which times refer: 64 MiB, as in the paper.

@@ -50,12 +50,12 @@ pub(crate) const ROLES: &[Role] = &[
 /// The data to send.
 type Data = crate::data::Data<PerfStruct>;
 
-const RATE_NOTES: &str = "Mbit/s at the sender, of what is in the sequences; baseline: a plain stream socket with the same bytes, in turn. of\n\
-    baseline: of its rate in the same repetition. oneway: a run's sequences, then one answer. dii-new: a request a call;\n\
-    dii-reused: one request, its data set anew for each call; omniORB's requests cannot be sent again.";
+const RATE_NOTES: &str = "Mbit/s of the sequences' contents at the sender. baseline: a plain stream socket with as many bytes, in turns with the\n\
+    others. of baseline: the fraction of its rate in the same repetition. oneway: a run's sequences, then one answer. dii-new:\n\
+    a new request for each call; dii-reused: one request, its data set anew for each call. omniORB's cannot be sent again.";
 
-const CALL_NOTES: &str = "baseline: as many bytes over a plain socket, and 24 back. Ratios: of the median calls of one repetition; over sii: over the static\n\
-    call of the same servant; over static: over the same call of a static skeleton.";
+const CALL_NOTES: &str = "baseline: as many bytes over a plain socket, and 24 back. Ratios are of the median calls of one repetition. over sii: to the\n\
+    static call of the same servant; over static: to the same call of a static skeleton.";
 
 /// Runs `ironorb bench ttcp`. Pins the calling thread to one processor meanwhile.
 pub(crate) fn measure(options: &TtcpOptions) -> Result<Report, BenchError> {
