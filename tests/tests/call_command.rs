@@ -217,7 +217,7 @@ fn deadlines_and_orb_options_apply() {
     let probe = Served::probe(Probing::default());
     probe.failed(
         &["block", "-ORBcallTimeout", "50ms"],
-        &["TIMEOUT", "completed: maybe; calling again could do it twice", "help: --timeout SECONDS"],
+        &["TIMEOUT", "completed: maybe; calling again could repeat the operation", "help: --timeout SECONDS"],
     );
     probe.call(&["release"]).expect();
     assert_eq!(probe.json(&["add", "1", "1", "-ORBgiopVersion=1.0"]), json!(2));
@@ -473,7 +473,7 @@ fn the_full_reference_of_an_object_is_found() {
     assert_eq!(done.expect().trim(), probe.ior);
     // A corbaloc has no type, so the command asks the object for it.
     let done = run(["ior", "resolve", &format!("corbaloc::1.2@{}/NameService", service.address)]);
-    assert!(done.err.contains("code sets, are not known; the object tells its type"), "{}", done.err);
+    assert!(done.err.contains("code sets, are not known; the object reports its type"), "{}", done.err);
     let decoded = run(["ior", "decode", done.expect().trim()]).expect();
     assert_says(&decoded, &["IDL:omg.org/CosNaming/NamingContextExt:1.0\n", &service.address]);
     let none = format!("corbaloc::1.2@{}/Nothing", service.address);

@@ -183,7 +183,7 @@ fn by_table(names: &'static [&'static str]) -> Box<dyn Side> {
                     let table = Box::new(OperationTable::<$slots>::new(seed, moves.leak(), names));
                     Box::new(Operations { names, next: 0, find: move |name: &[u8]| table.find(name) })
                 })*
-                _ => unreachable!("so many names are not asked for"),
+                _ => unreachable!("no measurement uses so many names"),
             }
         };
     }

@@ -38,7 +38,7 @@ struct Counts {
     request_bytes: AtomicU64,
     reply_bytes: AtomicU64,
     rewritten: AtomicU64,
-    untold: AtomicU64,
+    not_shown: AtomicU64,
 }
 
 impl Trace {
@@ -63,7 +63,7 @@ impl Trace {
             let Some(sender) = &sender else { return };
             let sender = sender.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             if sender.as_ref().is_some_and(|sender| sender.try_send(line(passed)).is_err()) {
-                counts.untold.fetch_add(1, Ordering::Relaxed);
+                counts.not_shown.fetch_add(1, Ordering::Relaxed);
             }
         })
     }
@@ -78,8 +78,8 @@ impl Trace {
         let counts = &self.counts;
         if self.shows_counts {
             output::note(format_args!(
-                "{} calls, {} oneways, {} user exceptions, {} system exceptions; {} given up; {} bytes there, {} bytes \
-                 back; {} read and written anew",
+                "{} calls, {} oneways, {} user exceptions, {} system exceptions; {} abandoned; {} bytes sent, {} bytes \
+                 received; {} rewritten",
                 of(&counts.calls),
                 of(&counts.oneways),
                 of(&counts.exceptions),
@@ -90,10 +90,10 @@ impl Trace {
                 of(&counts.rewritten),
             ));
         }
-        if of(&counts.untold) > 0 {
+        if of(&counts.not_shown) > 0 {
             output::note(format_args!(
                 "{} calls were not shown: standard error was not read fast enough",
-                of(&counts.untold)
+                of(&counts.not_shown)
             ));
         }
     }
@@ -141,7 +141,7 @@ fn line(passed: &Passed<'_>) -> String {
         Outcome::Results => format!(" -> {results}"),
         Outcome::UserException(id) => format!(" -> raised {id} {results}"),
         Outcome::SystemException(e) => format!(" -> {e}"),
-        Outcome::GivenUp => " given up, its client no longer waits".to_owned(),
+        Outcome::GivenUp => " abandoned: its client no longer waits".to_owned(),
         Outcome::Sent => " sent".to_owned(),
     };
     let (client, target) = passed.versions;

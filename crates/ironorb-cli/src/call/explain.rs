@@ -57,15 +57,15 @@ fn advice(e: &SystemException, at: &str, operation: Option<&str>) -> Option<Stri
         }
         Kind::Transient | Kind::CommFailure => {
             return Some(format!(
-                "is the server running at {at}? `ironorb ior decode REF` shows where it is sought"
+                "is the server running at {at}? `ironorb ior decode REF` shows its addresses"
             ));
         }
         Kind::ObjectNotExist => {
             return Some(format!(
-                "there is a server at {at}, but not this object: the reference may be of an earlier run"
+                "there is a server at {at}, but not this object: the reference may come from an earlier run"
             ));
         }
-        Kind::Timeout => "--timeout SECONDS gives a call longer",
+        Kind::Timeout => "--timeout SECONDS gives a call more time",
         Kind::BadOperation if is_of_every_object => return None,
         Kind::BadOperation => {
             "the object does not have the interface of the IDL: `ironorb call REF _repository_id` asks for its own"
@@ -76,7 +76,7 @@ fn advice(e: &SystemException, at: &str, operation: Option<&str>) -> Option<Stri
                 MinorCode::INV_OBJREF_NO_CODE_SETS_COMPONENT | MinorCode::INV_OBJREF_NO_WIDE_CODE_SET
             ) =>
         {
-            "wide characters need the server's IOR, which tells its code sets; `ironorb serve-mock --ior` prints those of a mock"
+            "wide characters need the server's IOR, which has its code sets; `ironorb serve-mock --ior` prints a mock's IORs"
         }
         Kind::Marshal
             if matches!(
@@ -91,7 +91,7 @@ fn advice(e: &SystemException, at: &str, operation: Option<&str>) -> Option<Stri
             "the server raises what the IDL does not declare: is it the one it was built from?"
         }
         Kind::BadParam => "the server or the ORB does not take one of the arguments",
-        Kind::NoPermission => "the server does not let this client do it",
+        Kind::NoPermission => "the server does not permit this call",
         _ => return None,
     };
     Some(advice.to_owned())
@@ -105,8 +105,8 @@ fn with_parts(failure: Failure, e: &SystemException, verbose: bool) -> Failure {
     lines.push_str(&format!("  minor code: {}\n", minor(e)));
     lines.push_str(match e.completed {
         CompletionStatus::Yes => "  completed: yes, the operation was carried out",
-        CompletionStatus::No => "  completed: no, so calling again does nothing twice",
-        CompletionStatus::Maybe => "  completed: maybe; calling again could do it twice",
+        CompletionStatus::No => "  completed: no; calling again is safe",
+        CompletionStatus::Maybe => "  completed: maybe; calling again could repeat the operation",
     });
     failure.with_body(lines)
 }
@@ -139,7 +139,7 @@ fn minor(e: &SystemException) -> String {
     let number = code & 0xFFF;
     match (e.minor.text_for(e.kind), code & !0xFFF) {
         (Some(text), _) => format!("{code:#010x}, {text}"),
-        (None, 0) if number == 0 => "0, which tells nothing".to_owned(),
+        (None, 0) if number == 0 => "0, which says nothing more".to_owned(),
         (None, OMG_VMCID) => format!("{code:#010x}, {number} of the standard's for {}", e.kind.name()),
         (None, IRONORB_VMCID) => format!("{code:#010x}, {number} of a later IronORB"),
         (None, vendor) => match vendor_name(vendor) {

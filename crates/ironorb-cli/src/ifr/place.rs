@@ -83,10 +83,10 @@ impl Session {
         let Some(name) = name else { return Ok(self.root.clone().into()) };
         match self.find(name)?.object().narrow() {
             Ok(Some(container)) => Ok(container),
-            Ok(None) => {
-                Err(Failure::new(format!("`{name}` contains nothing: it is no module, interface or struct")))
-            }
-            Err(e) => Err(unanswered("cannot ask what it is", &e)),
+            Ok(None) => Err(Failure::new(format!(
+                "`{name}` cannot contain definitions: it is not a module, interface or struct"
+            ))),
+            Err(e) => Err(unanswered("cannot ask for its kind", &e)),
         }
     }
 }

@@ -64,8 +64,8 @@ fn with_type(object: &ObjectRef, mut ior: Ior, from: &str) -> (Ior, String) {
     match object.repository_id() {
         Ok(id) => {
             ior.type_id = id;
-            (ior, format!("{from}; the object tells its type (_repository_id)"))
+            (ior, format!("{from}; the object reports its type (_repository_id)"))
         }
-        Err(e) => (ior, format!("{from}; the object does not tell its type: {}", e.kind.name())),
+        Err(e) => (ior, format!("{from}; the object does not report its type: {}", e.kind.name())),
     }
 }

@@ -94,7 +94,7 @@ impl JsonWriter<'_> {
         match (header.ids.iter().next(), formal) {
             (None, Some(formal)) => Ok(formal.clone()),
             (Some(id), _) => Err(JsonError::new(format!("the valuetype {id} is not known"))),
-            (None, None) => Err(JsonError::new("a value does not tell its type")),
+            (None, None) => Err(JsonError::new("a value does not carry its type")),
         }
     }
 }

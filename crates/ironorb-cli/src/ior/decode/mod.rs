@@ -57,7 +57,7 @@ impl Out {
         let type_id = if ior.type_id.is_empty() { "none: the object must be asked" } else { &ior.type_id };
         self.line(0, "type id", type_id);
         if ior.profiles.is_empty() {
-            self.line(0, "profiles", "none: the reference leads nowhere");
+            self.line(0, "profiles", "none: the reference leads to no object");
         }
         for (index, profile) in ior.profiles.iter().enumerate() {
             self.profile(index + 1, profile);

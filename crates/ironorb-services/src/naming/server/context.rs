@@ -217,7 +217,7 @@ fn named(n: &[NameComponent]) -> Result<Name, Fault> {
 }
 
 fn required<T>(reference: Option<&T>) -> Result<&T, Fault> {
-    reference.ok_or_else(|| Fault::bad_param("nil cannot be bound: it leads nowhere"))
+    reference.ok_or_else(|| Fault::bad_param("nil cannot be bound: it refers to no object"))
 }
 
 /// Maps an unreachable context to CannotProceed: the client may be able to reach the other naming service
