@@ -63,7 +63,7 @@ fn a_bridge_publishes_targets_and_traces_calls() {
         "probe  tick() sent",
         "Other  echo(\"a\") -> \"a\"",
         "1 oneways, 1 user exceptions, 0 system exceptions",
-        "; 0 read and written anew",
+        "; 0 rewritten",
     ] {
         assert!(output.contains(part), "{part} is not in\n{output}");
     }

@@ -149,12 +149,12 @@ fn line(passed: &Passed<'_>) -> String {
         true => format!("GIOP 1.{}", client.minor()),
         false => format!("GIOP 1.{} to 1.{}", client.minor(), target.minor()),
     };
-    let anew = match passed.rewritten {
+    let rewritten = match passed.rewritten {
         (false, false) => "",
-        _ => ", written anew",
+        _ => ", rewritten",
     };
     format!(
-        "{time:.3} ms  {key}  {}({arguments}){outcome}  [{} > {} bytes, {versions}{anew}]\n",
+        "{time:.3} ms  {key}  {}({arguments}){outcome}  [{} > {} bytes, {versions}{rewritten}]\n",
         passed.operation, passed.request_bytes, passed.reply_bytes
     )
 }
