@@ -33,7 +33,7 @@ public final class Calls {
     void on(int object) throws Exception;
   }
 
-  // ---- what is sent: the value of an element is told by its place
+  // ---- the data to send: the value of an element follows from its index
 
   static byte byteAt(int place) {
     return (byte) (' ' + place % 95);
@@ -235,7 +235,7 @@ public final class Calls {
     void into(Any any);
   }
 
-  // A request cannot be used again, so there is one a call.
+  // A request cannot be sent again, so each call has a new one.
   static Call dynamic(ORB orb, String operation, boolean oneway, Insert argument) {
     return object -> {
       Request request = known.get(object)._request(operation);
@@ -363,7 +363,7 @@ public final class Calls {
     }
   }
 
-  // Threads that all call when they are told to.
+  // Threads that make their calls on a common signal.
   static final class Crowd implements Sample, AutoCloseable {
     private final List<Thread> threads = new ArrayList<>();
     private long round;
@@ -506,10 +506,10 @@ public final class Calls {
       properties.setProperty("jacorb.retries", "0");
       properties.setProperty("OAIAddr", "127.0.0.1");
       properties.setProperty("jacorb.poa.thread_pool_max", "100");
-      // A flood of oneways is to wait in the socket, and not to be refused.
+      // Lets many oneways wait in the socket instead of being refused.
       properties.setProperty("jacorb.poa.queue_wait", "on");
       properties.setProperty("jacorb.connection.server.max_receptor_threads", "20000");
-      // The singleton's class is looked up in the system's properties only.
+      // JacORB's singleton ORB reads its class from the system properties only.
       System.setProperty("org.omg.CORBA.ORBClass", "org.jacorb.orb.ORB");
       System.setProperty("org.omg.CORBA.ORBSingletonClass", "org.jacorb.orb.ORBSingleton");
       ORB orb = ORB.init(new String[0], properties);

@@ -4,11 +4,11 @@
 //     Its first line is the reference. It ends with its standard input.
 //   omniorb_calls client latency|cubit REFERENCE [-ORB...]
 //     Each line of its standard input is a command, each line of its output the answer, "ok" or numbers:
-//       objects N                                          knows the first N objects of the directory
+//       objects N                                          gets the references of the first N objects
 //       calls SLOT MODE TYPE UNITS INVOCATION ALGORITHM OBJECTS ITERATIONS ONEWAYS
 //       cubit SLOT MODE KIND COUNT ONEWAYS
 //       collocated SLOT KIND COUNT BATCH                   on an object of this process
-//       threads SLOT CLIENTS CALLS                         a sample is CALLS void calls of each of CLIENTS threads
+//       threads SLOT CLIENTS CALLS                         a sample: each of CLIENTS threads makes CALLS void calls
 //       each SLOT N                                        the nanoseconds of each of N samples
 //
 // A failure is a line on standard error and the exit code 1.
@@ -47,7 +47,7 @@ static long long resident_bytes() {
   return 0;
 }
 
-// ---- what is sent: the value of an element is told by its place
+// ---- the data to send: the value of an element follows from its index
 
 static CORBA::Octet byte_at(size_t place) { return ' ' + place % 95; }
 static CORBA::Long long_at(size_t place) { return CORBA::Long(CORBA::ULong(place) * 2654435761u); }
@@ -139,7 +139,7 @@ public:
 class Directory : public POA_latency::directory {
   PortableServer::POA_var poa;
   std::mutex mutex;
-  // Ids one after the other and of one length, so that little is kept beside what is measured.
+  // Ids one after another, all of one length, to keep little memory beside what is measured.
   std::vector<CORBA::Octet> ids;
   size_t id_length = 0, count = 0;
 
@@ -260,7 +260,7 @@ static int serve(CORBA::ORB_ptr orb, const std::string& suite) {
 
 typedef std::function<void()> Sample;
 
-// Which object is called next.
+// The object to call next.
 struct Order {
   std::string algorithm;
   size_t objects, iterations, place, left = 0;
@@ -291,7 +291,7 @@ static std::vector<latency::ttcp_sequence_var> known;
 
 typedef std::function<void(size_t)> Call;
 
-// A request cannot be used again, so there is one a call; the sequence in it lends the elements.
+// A request cannot be sent again, so each call has a new one. Its sequence borrows the elements.
 template <class Seq> static Call dynamic(const char* operation, size_t units, bool oneway) {
   std::shared_ptr<std::vector<typename Element<Seq>::Type>> lent(new std::vector<typename Element<Seq>::Type>);
   for (size_t place = 0; place < units; place++) lent->push_back(Element<Seq>::at(place));
@@ -410,7 +410,7 @@ static Sample cube_of(idl_cubit::Cubit_ptr object, bool oneway, const std::strin
   return [to] { to->nothing(); };
 }
 
-// Threads that all call when they are told to.
+// Threads that make their calls on a common signal.
 struct Crowd {
   std::mutex mutex;
   std::condition_variable changed;
@@ -517,7 +517,7 @@ static int call(CORBA::ORB_ptr orb, const std::string& suite, const char* refere
     } else if (command == "threads") {
       size_t calls;
       words >> count >> calls;
-      // The last crowd goes before the next comes.
+      // Ends the threads of the previous sample before new ones start.
       slots.erase(slot);
       std::shared_ptr<Crowd> crowd(new Crowd(remote, count, calls));
       slots[slot] = [crowd] { crowd->run(); };

@@ -5,10 +5,10 @@
 //     standard input.
 //   omniorb_ttcp client CORE MODE TYPE ELEMENTS INVOCATION REFERENCE [-ORB...]
 //     Each line of its standard input is a command, each line of its output the answer:
-//       run N    sends N sequences: nanoseconds at the sender, then sequences, elements and wrong ones at the receiver
+//       run N    sends N sequences: nanoseconds at the sender, then sequences, elements and wrong elements at the receiver
 //       each N   the nanoseconds of each of N calls
 //
-// CORE is a processor to stay on, or "-". TYPE is "nothing" for the operation without parameters. A failure is a line on
+// CORE is a processor to pin the process to, or "-". TYPE is "nothing" for the operation without parameters. A failure is a line on
 // standard error and the exit code 1.
 
 #include <omniORB4/CORBA.h>
@@ -28,7 +28,7 @@ static unsigned long long nanos_since(Clock::time_point begin) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count();
 }
 
-// ---- what is sent: the value of an element is told by its place
+// ---- the data to send: the value of an element follows from its index
 
 template <class T> struct Element;
 
@@ -222,7 +222,7 @@ static void complete(CORBA::Request_ptr request, bool oneway) {
   if (CORBA::Exception* failed = request->env()->exception()) failed->_raise();
 }
 
-// A request cannot be used again, so there is one a call; the sequence in it lends the elements.
+// A request cannot be sent again, so each call has a new one. Its sequence borrows the elements.
 template <class Seq> struct Dynamic : Sender {
   CORBA::Object_var to;
   std::string operation;
