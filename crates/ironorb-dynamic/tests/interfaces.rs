@@ -291,7 +291,7 @@ fn an_object_is_asked_what_it_is() {
     assert_eq!(found(&Interfaces::new(), &silent), None);
     client.shutdown(true).unwrap();
     server.shutdown(true).unwrap();
-    assert!(base.of(&silent).unwrap_err().unanswered.is_some(), "nobody answers");
+    assert!(base.of(&silent).unwrap_err().unanswered.is_some(), "the object does not answer");
 }
 
 #[test]

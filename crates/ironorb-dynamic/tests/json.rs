@@ -56,10 +56,10 @@ fn same(name: &str, json: Value) -> Any {
 
 /// Converts to a value, and back to the other JSON.
 #[track_caller]
-fn becomes(name: &str, json: Value, told: Value) -> Any {
+fn becomes(name: &str, json: Value, expected: Value) -> Any {
     let known = shop();
     let any = from_json(&ty(&known, name), &json, &known, None).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(to_json_with(&any, &known), Ok(told));
+    assert_eq!(to_json_with(&any, &known), Ok(expected));
     any
 }
 
@@ -304,8 +304,8 @@ fn anys_references_and_types() {
         (json!(true), "boolean"),
         (json!("text"), "string"),
     ] {
-        let told = check(&with("what", plain.clone()))["what"].clone();
-        assert_eq!(told["type"], of, "{plain}");
+        let converted = check(&with("what", plain.clone()))["what"].clone();
+        assert_eq!(converted["type"], of, "{plain}");
     }
     assert_eq!(
         wrong("what", json!({ "type": "short", "value": [1] })),
@@ -435,8 +435,8 @@ fn nesting_ends_before_the_stack_does() {
     // Each level is an object and an array.
     let most = DEPTH_MAX / 2;
     let any = from_json(&tree, &deep(most), &known, None).unwrap();
-    let told = to_json(&any).unwrap();
-    assert_eq!(serde_json::from_str::<Value>(&told.to_string()).unwrap(), deep(most));
+    let json = to_json(&any).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&json.to_string()).unwrap(), deep(most));
     let error = from_json(&tree, &deep(1_000), &known, None).unwrap_err();
     assert_eq!(error.what(), "nested deeper than 127 levels");
     let types = (0..1_000).fold(json!("long"), |ty, _| {
@@ -490,9 +490,9 @@ fn what_is_told_is_in_proportion() {
         let id = format!("IDL:S{number}:1.0");
         ty = TypeCode::create_struct(&id, "S", &[("a", ty.clone()), ("b", ty)]).unwrap();
     }
-    let told = type_to_json(&ty, &known).unwrap();
-    assert!(told.to_string().len() < 10_000);
-    assert_eq!(type_from_json(&told, &known), Ok(ty));
+    let json = type_to_json(&ty, &known).unwrap();
+    assert!(json.to_string().len() < 10_000);
+    assert_eq!(type_from_json(&json, &known), Ok(ty));
 
     let name = "n".repeat(10_000);
     let long = TypeCode::create_struct("", "", &[(&name, TypeCode::of(&TypeDef::Octet))]).unwrap();
@@ -507,9 +507,9 @@ fn members_without_names_are_called_by_their_place() {
     let item = ty(&known, "Item");
     let any = from_json(&item, &json!({ "name": "x", "price": 1, "paint": "red" }), &known, None).unwrap();
     let compact = Any::read_value(item.compact(), &mut any.reader()).unwrap();
-    let told = to_json(&compact).unwrap();
-    assert_eq!(told, json!({ "#0": "x", "#1": 1, "#2": 0 }));
-    assert_eq!(from_json(&item.compact(), &told, &known, None), Ok(compact));
+    let json = to_json(&compact).unwrap();
+    assert_eq!(json, json!({ "#0": "x", "#1": 1, "#2": 0 }));
+    assert_eq!(from_json(&item.compact(), &json, &known, None), Ok(compact));
 }
 
 #[test]

@@ -19,12 +19,12 @@ struct Served {
 impl Served {
     fn with(orb: Orb, known: Interfaces, interfaces: &[&str], answers: Value) -> Served {
         let calls: Arc<Mutex<Vec<String>>> = Arc::default();
-        let heard = calls.clone();
-        let hear = move |call: &CallReport| heard.lock().unwrap().push(call.operation.clone());
+        let recorded = calls.clone();
+        let record = move |call: &CallReport| recorded.lock().unwrap().push(call.operation.clone());
         let options = Options {
             interfaces: interfaces.iter().map(|id| (*id).to_owned()).collect(),
             answers,
-            report: Some(Box::new(hear)),
+            report: Some(Box::new(record)),
         };
         let mock = Mock::start(&orb, known, options).unwrap();
         Served { orb, mock, calls }
@@ -241,8 +241,8 @@ fn what_one_look_up_asks_is_bounded() {
     let each = 4096;
     let names = || (0..OPERATIONS_TOLD_MAX / each).map(|index| format!("b{index}"));
     let top = definition("IDL:Top:1.0", &many(1), &names().collect::<Vec<_>>());
-    let told = many(each);
-    let bases = names().map(|name| (name.clone(), definition(&format!("IDL:{name}:1.0"), &told, &[])));
+    let operations = many(each);
+    let bases = names().map(|name| (name.clone(), definition(&format!("IDL:{name}:1.0"), &operations, &[])));
     let (found, asked) = ask(definitions(bases.chain([("top".to_owned(), top)])));
     assert_eq!((found, asked), (Err(SystemExceptionKind::ImpLimit), 1 + OPERATIONS_TOLD_MAX / each));
     // One base too many in a chain.
@@ -275,8 +275,8 @@ fn whether_an_interface_may_be_known_later_is_told() {
     // The object's server may have no repository, or one that cannot be reached.
     assert!(unknown.may_be_known_later());
     // A repository that cannot be reached.
-    let nobody = client.string_to_object("corbaloc::127.0.0.1:1/InterfaceRepository").unwrap();
-    known.add_repository(&nobody.narrow_unchecked());
+    let unreachable = client.string_to_object("corbaloc::127.0.0.1:1/InterfaceRepository").unwrap();
+    known.add_repository(&unreachable.narrow_unchecked());
     let unknown = known.of(&account).unwrap_err();
     assert_eq!(unknown.attempts[0].source, Source::Repository);
     assert_eq!(unknown.attempts[0].failure.as_ref().map(|e| e.kind), Some(SystemExceptionKind::Transient));

@@ -64,8 +64,9 @@ impl Mocked {
         let server = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
         let client = Orb::builder().no_endpoint().build().unwrap();
         let calls: Arc<Mutex<Vec<CallReport>>> = Arc::default();
-        let heard = calls.clone();
-        let report = Some(Box::new(move |call: &CallReport| heard.lock().unwrap().push(call.clone())) as _);
+        let recorded = calls.clone();
+        let report =
+            Some(Box::new(move |call: &CallReport| recorded.lock().unwrap().push(call.clone())) as _);
         let mock = Mock::start(&server, known.clone(), Options { answers, report, ..Options::default() });
         Mocked { mock: mock.unwrap(), server, client, known, calls }
     }
@@ -97,7 +98,7 @@ impl Mocked {
     /// Results as `ironorb call` prints them; exceptions as in prepared answers.
     fn call(&self, key: &str, operation: &str, arguments: &[Value]) -> Value {
         match self.request(key, operation, arguments).invoke() {
-            Ok(results) => told(&results),
+            Ok(results) => as_json(&results),
             Err(DynamicError::User(exception)) => {
                 json!({"raised": exception.type_code().name().unwrap(), "members": json::to_json(&exception).unwrap()})
             }
@@ -107,7 +108,7 @@ impl Mocked {
     }
 }
 
-fn told(results: &Results) -> Value {
+fn as_json(results: &Results) -> Value {
     let result = json::to_json(&results.result().unwrap()).unwrap();
     let outs = results.outs().unwrap();
     if outs.is_empty() {
@@ -293,8 +294,8 @@ fn answers_refer_to_objects_of_the_mock() {
     let other = bank.request("Bank/Branch", "any_of", &[]).invoke().unwrap();
     let other = other.result_as::<Option<ObjectRef>>().unwrap().unwrap();
     assert_eq!(other.repository_id().unwrap(), "IDL:Branch:1.0");
-    let told = bank.call("Account", "what", &[Value::Null]);
-    assert!(told["value"].as_str().unwrap().starts_with("IOR:"), "{told}");
+    let answer = bank.call("Account", "what", &[Value::Null]);
+    assert!(answer["value"].as_str().unwrap().starts_with("IOR:"), "{answer}");
 }
 
 #[test]
@@ -309,18 +310,18 @@ fn calls_are_told_as_they_were_answered() {
     // Calls on one connection are served in order.
     bank.call("Account", "_get_owner", &[]);
     let calls: Vec<Value> = bank.calls.lock().unwrap().iter().map(CallReport::to_json).collect();
-    let told = |operation: &str, arguments: Value, answer: Value| json!({"object": "Bank::Account", "operation": operation, "arguments": arguments, "answer": answer});
+    let reported = |operation: &str, arguments: Value, answer: Value| json!({"object": "Bank::Account", "operation": operation, "arguments": arguments, "answer": answer});
     assert_eq!(
         calls,
         [
-            told(
+            reported(
                 "withdraw",
                 json!({"amount": 2, "why": "x"}),
                 json!({"exception": "IDL:Bank/Insufficient:1.0", "members": {"missing": 1}})
             ),
-            told("list", json!({"max": 2}), json!({"result": [], "out": {"left": 0}})),
-            told("poke", json!({"what": "hi"}), json!({})),
-            told("_get_owner", json!({}), json!({"result": ""})),
+            reported("list", json!({"max": 2}), json!({"result": [], "out": {"left": 0}})),
+            reported("poke", json!({"what": "hi"}), json!({})),
+            reported("_get_owner", json!({}), json!({"result": ""})),
         ]
     );
 }
@@ -335,7 +336,7 @@ fn delays_hold_calls_back_and_end_with_the_mock() {
     let waiting = request.send_deferred().unwrap();
     assert!(!waiting.poll_response());
     bank.mock.stop();
-    assert_eq!(told(&waiting.get_response().unwrap()), json!(1));
+    assert_eq!(as_json(&waiting.get_response().unwrap()), json!(1));
 }
 
 #[test]
@@ -365,8 +366,8 @@ fn what_the_interface_does_not_have_is_refused() {
         Some(1),
     );
     assert_eq!(e.kind, SystemExceptionKind::Marshal);
-    let told = bank.calls.lock().unwrap().pop().unwrap();
-    assert_eq!((told.arguments, told.answer["system"].clone()), (Value::Null, json!("MARSHAL")));
+    let report = bank.calls.lock().unwrap().pop().unwrap();
+    assert_eq!((report.arguments, report.answer["system"].clone()), (Value::Null, json!("MARSHAL")));
 }
 
 #[test]

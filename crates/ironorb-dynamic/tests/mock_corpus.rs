@@ -28,8 +28,8 @@ fn every_operation_of_debians_idl_is_answered() {
 
     let server = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
     let client = Orb::builder().no_endpoint().build().unwrap();
-    let heard = Arc::new(AtomicUsize::new(0));
-    let count = heard.clone();
+    let reported = Arc::new(AtomicUsize::new(0));
+    let count = reported.clone();
     let report = Some(Box::new(move |_: &_| {
         count.fetch_add(1, Ordering::SeqCst);
     }) as _);
@@ -53,9 +53,11 @@ fn every_operation_of_debians_idl_is_answered() {
                 };
                 let value = value.to_any().unwrap_or_else(|e| panic!("{what}, {}: {e}", parameter.name));
                 // Values pass through JSON, as in `ironorb call`.
-                let told = json::to_json_with(&value, &known).unwrap_or_else(|e| panic!("{what}: {e}"));
-                let value = json::from_json(&parameter.type_code, &told, &known, None);
-                request.set_any(index, &value.unwrap_or_else(|e| panic!("{what}: {e}: {told}"))).unwrap();
+                let json_value = json::to_json_with(&value, &known).unwrap_or_else(|e| panic!("{what}: {e}"));
+                let value = json::from_json(&parameter.type_code, &json_value, &known, None);
+                request
+                    .set_any(index, &value.unwrap_or_else(|e| panic!("{what}: {e}: {json_value}")))
+                    .unwrap();
             }
             match request.invoke() {
                 Ok(_) if operation.oneway => oneways += 1,
@@ -77,7 +79,7 @@ fn every_operation_of_debians_idl_is_answered() {
     }
     assert!(mock.objects().len() > 150, "{} objects", mock.objects().len());
     assert!(called > 2000, "{called} calls");
-    assert!(heard.load(Ordering::SeqCst) >= called - oneways, "{heard:?} of {called}");
+    assert!(reported.load(Ordering::SeqCst) >= called - oneways, "{reported:?} of {called}");
     assert!(without.len() * 50 < called, "{} of {called} have no defaults: {without:?}", without.len());
     client.shutdown(true).unwrap();
     server.shutdown(true).unwrap();
