@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_the_tolerance_either_way_is_told_with_what_to_do() {
+    fn more_than_the_tolerance_either_way_is_reported_with_what_to_do() {
         let committed = table("1.95.0", 600.0, 0.0, 900.0);
         let check = |compiler, void, heap, server| table(compiler, void, heap, server).compare(&committed);
         assert_eq!(check("1.95.1", 611.0, 0.0, 885.0), Ok(()));

@@ -168,8 +168,9 @@ impl Chart {
                 .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), at| (low.min(at), high.max(at)))
         };
         let ((left, right), (low, high)) = (range(|point| point.0), range(|point| point.1));
-        let is_told = |axis: Axis, low: f64| low.is_finite() && (axis.scale == Scale::Linear || low > 0.0);
-        if !(is_told(self.x, left) && is_told(self.y, low)) {
+        let can_be_drawn =
+            |axis: Axis, low: f64| low.is_finite() && (axis.scale == Scale::Linear || low > 0.0);
+        if !(can_be_drawn(self.x, left) && can_be_drawn(self.y, low)) {
             return Ok("<p>nothing was measured</p>\n".to_owned());
         }
         let mut svg = String::new();

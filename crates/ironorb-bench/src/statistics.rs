@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn batches_are_told_per_call() {
+    fn batches_are_shown_per_call() {
         let mut collector = Collector::new(100);
         collector.add(&[100_000; 10]);
         assert_eq!(collector.times_us()[0], 1.0);

@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_told_is_what_was_counted() {
+    fn what_is_reported_is_what_was_counted() {
         let times = |stage: Stage| Times {
             stage: stage.name().to_owned(),
             count: stage as u64,

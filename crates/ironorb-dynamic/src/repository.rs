@@ -385,10 +385,10 @@ mod tests {
     fn a_look_up_ends_with_its_time_and_its_definitions() {
         let orb = Orb::builder().no_endpoint().build().unwrap();
         // No server listens there, so a question raises TRANSIENT.
-        let nobody = orb.string_to_object("corbaloc::127.0.0.1:1/nobody").unwrap();
+        let unreachable = orb.string_to_object("corbaloc::127.0.0.1:1/absent").unwrap();
         let kind = |look_up: LookUp| {
             let mut look_up = look_up;
-            look_up.describe(&nobody.narrow_unchecked()).err().map(|e| e.kind)
+            look_up.describe(&unreachable.narrow_unchecked()).err().map(|e| e.kind)
         };
         assert_eq!(kind(LookUp::begin()), Some(SystemExceptionKind::Transient));
         let past = LookUp { until: Instant::now(), ..LookUp::begin() };
@@ -399,7 +399,7 @@ mod tests {
         let timeout = |own: Option<Duration>| {
             let look_up = LookUp { until: Instant::now() + Duration::from_secs(20), ..LookUp::begin() };
             let called: InterfaceDefRef =
-                look_up.in_time(&nobody.with_timeout(own).narrow_unchecked()).unwrap();
+                look_up.in_time(&unreachable.with_timeout(own).narrow_unchecked()).unwrap();
             called.object().effective_policies().roundtrip_timeout.flatten().unwrap()
         };
         assert_eq!(timeout(Some(Duration::from_secs(5))), Duration::from_secs(5));

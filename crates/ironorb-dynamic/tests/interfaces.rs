@@ -87,7 +87,7 @@ fn operations_are_described_as_they_travel() {
 }
 
 #[test]
-fn interfaces_are_told_as_idl() {
+fn interfaces_are_printed_as_idl() {
     let known = known(BANK);
     let account = known.interface("IDL:Bank/Account:1.0").unwrap();
     assert_eq!(
@@ -295,7 +295,7 @@ fn an_object_is_asked_what_it_is() {
 }
 
 #[test]
-fn types_are_told_as_idl() {
+fn types_are_printed_as_idl() {
     let idl = r#"
         enum Color { red, green };
         typedef long Matrix[2][3];

@@ -474,7 +474,7 @@ fn a_long_list_of_values_is_refused() -> Result<(), Misuse> {
 
 /// A type of a few bytes can have 2^60 parts, and a name can occur a million times.
 #[test]
-fn what_is_told_is_in_proportion() {
+fn json_is_in_proportion_to_the_value() {
     let mut ty = TypeCode::of(&TypeDef::Long);
     for _ in 0..40 {
         ty = TypeCode::create_struct("", "", &[("a", ty.clone()), ("b", ty)]).unwrap();

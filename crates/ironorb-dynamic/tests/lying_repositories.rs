@@ -259,7 +259,7 @@ fn what_one_look_up_asks_is_bounded() {
 }
 
 #[test]
-fn whether_an_interface_may_be_known_later_is_told() {
+fn an_error_says_whether_an_interface_may_be_known_later() {
     let idl = "interface Account { struct Point { long x; }; Point where(); };";
     let without = Served::objects(idl, &["IDL:Account:1.0"], None);
     let client = client();

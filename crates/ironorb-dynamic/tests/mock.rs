@@ -299,7 +299,7 @@ fn answers_refer_to_objects_of_the_mock() {
 }
 
 #[test]
-fn calls_are_told_as_they_were_answered() {
+fn calls_are_reported_as_they_were_answered() {
     let bank = Mocked::with(
         json!({"Account": {"withdraw": {"exception": "Insufficient", "members": {"missing": 1}}}}),
     );

@@ -1,3 +1,3 @@
-//! The Rust that is generated from `idl/bank.idl`.
+//! What `idl/bank.idl` becomes in Rust.
 
 ironorb::include_idl!("bank");

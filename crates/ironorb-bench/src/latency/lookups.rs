@@ -339,8 +339,9 @@ mod tests {
                 assert_eq!(counts, wanted.map(|count| *count as f64).collect::<Vec<_>>(), "{name}");
             }
         }
-        let is_told = |row: &Row| ["found", "over_fewest"].iter().all(|name| row.median(name) > Some(0.0));
-        assert!(found.rows.iter().all(is_told));
+        let is_complete =
+            |row: &Row| ["found", "over_fewest"].iter().all(|name| row.median(name) > Some(0.0));
+        assert!(found.rows.iter().all(is_complete));
         assert!(!goals(&found.rows).is_empty() && found.charts.len() == TABLES.len());
     }
 }

@@ -93,8 +93,9 @@ pub(super) fn table(rows: &[Row]) -> Table {
 
 /// Adds the paper's figures for a chart's type and mode.
 pub(super) fn add_crosses(chart: &mut Chart, row: &Row) {
-    let is_told = |figure: &PaperFigure| row.is(&[("type", &name(figure.ty)), ("mode", &name(figure.mode))]);
-    chart.crosses.extend(figures().into_iter().filter(is_told).map(|figure| {
+    let is_quoted =
+        |figure: &PaperFigure| row.is(&[("type", &name(figure.ty)), ("mode", &name(figure.mode))]);
+    chart.crosses.extend(figures().into_iter().filter(is_quoted).map(|figure| {
         let (invocation, servant) = (name(figure.invocation), name(figure.servant));
         let PaperFigure { orb, mbit_s, from, .. } = figure;
         Series {

@@ -93,7 +93,7 @@ pub(super) fn plain(name: &str) -> &str {
     name.strip_prefix("_get_").or_else(|| name.strip_prefix("_set_")).unwrap_or(name)
 }
 
-/// The name that the user most likely mistyped.
+/// The operation or attribute whose name is closest to a mistyped one.
 fn likely<'a>(interface: &'a InterfaceDescription, typed: &str) -> Option<&'a str> {
     let typed = typed.to_lowercase();
     let mistakes = |name: &str| strsim::damerau_levenshtein(&name.to_lowercase(), &typed);
