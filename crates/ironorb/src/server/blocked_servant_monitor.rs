@@ -1,11 +1,12 @@
-//! Connections whose thread is not to be had: if a servant blocks while more requests of its connection have arrived -
-//! perhaps the very request that would free it - another thread is started to go on with them.
+//! Finds connections whose servant blocks while more requests have arrived on them. One of these may be the
+//! very request that would free the servant. The monitor starts another thread that serves them.
 //!
-//! Such connections are found by looking now and then, so that ordinary calls pay nothing for it.
+//! The monitor looks at connections periodically, so that ordinary calls pay nothing for it.
 //!
-//! Where the server has no more threads, requests wait. Servants that call their clients over the connection of the request
-//! may then wait in a circle: for a client that waits for one of those requests. After a second in which no servant has
-//! returned, such requests are refused, so that a circle ends long before the calls' timeouts.
+//! At the server's limit of threads, requests wait. Servants that call their clients over the connection of
+//! the request may then deadlock: the client waits for one of the requests that wait. The monitor refuses
+//! such requests after a second in which no servant has returned, so that the deadlock ends long before the
+//! calls time out.
 
 use std::io;
 use std::sync::atomic::Ordering;
@@ -16,17 +17,18 @@ use super::connection::{Connection, CurrentRequest, WorkLookup};
 use super::{Shared, spawn};
 use crate::sync::lock;
 
-/// How often the watcher looks. A connection must be found stalled twice.
+/// The pause between two looks. A connection must be found stalled twice.
 const WATCH_EVERY: Duration = Duration::from_millis(25);
 
-/// Looks without any progress, where there is no thread to be had, before requests are refused: a second.
+/// Looks without progress at the limit of threads, after which requests are refused: 40 * 25 ms = 1 s.
 const STANDSTILL_LOOKS: u32 = 40;
 
-/// Watches all connections, or those of a hybrid that have a thread.
+/// Starts the monitor's thread. It looks at all connections, or in a hybrid server at those that have a
+/// thread.
 pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
     let shared = shared.clone();
     spawn("ironorb-monitor", move || {
-        let mut blocked_servant_monitor = Watcher::default();
+        let mut blocked_servant_monitor = Monitor::default();
         while !shared.is_stopping() {
             blocked_servant_monitor.wait_for_connections(&shared);
             blocked_servant_monitor.look(&shared);
@@ -35,17 +37,17 @@ pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
     })
 }
 
-/// What is kept from look to look, so that a server at rest takes no memory.
+/// What the monitor keeps between looks. The vectors are reused, so that an idle server allocates nothing.
 #[derive(Default)]
-struct Watcher {
+struct Monitor {
     connections: Vec<Arc<Connection>>,
-    /// Connections that waited for a thread at the last look, and what they had been served then.
+    /// Connections that waited for a thread at the last look, with their `served` counts at that time.
     suspects: Vec<(u64, u64)>,
     stalled: Vec<(u64, u64)>,
     standstill: Standstill,
 }
 
-impl Watcher {
+impl Monitor {
     fn wait_for_connections(&mut self, shared: &Shared) {
         let mut all = lock(&shared.connections);
         while all.is_empty() && !shared.is_stopping() {
@@ -85,7 +87,7 @@ impl Watcher {
     }
 }
 
-/// Tells when all threads of a server are taken and no servant returns.
+/// Detects that all threads of a server are taken and no servant returns.
 #[derive(Debug, Default)]
 struct Standstill {
     served: u64,
@@ -93,7 +95,7 @@ struct Standstill {
 }
 
 impl Standstill {
-    /// True when it has been so for [`STANDSTILL_LOOKS`].
+    /// True when there has been no progress for [`STANDSTILL_LOOKS`] looks.
     fn look(&mut self, is_at_bound: bool, served: impl Iterator<Item = u64>) -> bool {
         if !is_at_bound {
             self.looks = 0;
@@ -106,8 +108,8 @@ impl Standstill {
     }
 }
 
-/// Has another thread go on with what has arrived, unless too many serve the connection already: a new one, or at the
-/// server's bound one of a hybrid that waits for any connection.
+/// Has one more thread serve what has arrived, unless too many serve the connection already. It starts a new
+/// thread, or at the server's limit wakes a hybrid's waiting thread.
 pub(super) fn help(shared: &Arc<Shared>, connection: &Arc<Connection>) {
     let helpers_max = shared.orb.config.threads_per_connection_max.saturating_sub(1);
     if connection.helpers.fetch_add(1, Ordering::SeqCst) >= helpers_max {
@@ -115,7 +117,7 @@ pub(super) fn help(shared: &Arc<Shared>, connection: &Arc<Connection>) {
         return;
     }
     let (helper, helped) = (connection.clone(), shared.clone());
-    // One of a hybrid may stay as one of its threads.
+    // In a hybrid server, the new thread may join the pool afterwards.
     let name = if shared.hybrid_pool.is_some() { "ironorb-hybrid" } else { "ironorb-helper" };
     let started = shared.orb.server_threads.spawn(name, move || {
         go_on_with(&helper, &helped);
@@ -138,13 +140,14 @@ pub(super) fn help(shared: &Arc<Shared>, connection: &Arc<Connection>) {
     }
 }
 
-/// Goes on with a connection, for a thread that has been woken for it.
+/// Serves a connection on a thread that was woken for it.
 pub(super) fn go_on_with_wanted(connection: &Arc<Connection>, shared: &Shared) {
     go_on_with(connection, shared);
     connection.helpers.fetch_sub(1, Ordering::SeqCst);
 }
 
-/// Serves what has arrived on a connection. In a hybrid at its limit, one request, as its other threads do.
+/// Serves what has arrived on a connection. In a hybrid server at its limit it serves one request, as the
+/// pool's other threads do.
 fn go_on_with(connection: &Arc<Connection>, shared: &Shared) {
     let mut current_request = CurrentRequest::default();
     while let WorkLookup::Work { .. } = connection.try_look_for_work(&mut current_request) {

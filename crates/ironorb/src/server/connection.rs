@@ -1,7 +1,8 @@
-//! One accepted connection: what the threads that serve it share.
+//! One accepted connection: the state that the threads which serve it share.
 //!
-//! What a thread does for it is in `current_request`, how its bytes leave in `sending`, where replies go in `answers`, who is told
-//! that the client no longer waits in `cancelled`, and what it has on top when the client is called over it in `bidirectional`.
+//! The request that a thread carries out is in `current_request`, the way of bytes to the peer in `sending`,
+//! the destinations of replies in `answers`, cancellations in `cancelled`, and the additions for a
+//! bidirectional connection in `bidirectional`.
 
 mod answers;
 mod bidirectional;
@@ -37,62 +38,64 @@ use coalescing::Coalescing;
 pub(super) use current_request::CurrentRequest;
 use progress::RequestCounter;
 
-/// One accepted connection. Receiving and sending have a lock each, so that a reply can be written while
-/// another thread waits for requests.
+/// One accepted connection. Receiving and sending have a lock each, so that one thread can write a reply
+/// while another waits for requests.
 pub(super) struct Connection {
     pub(super) id: u64,
     pub(super) stream: Stream,
     orb: Arc<OrbCore>,
-    /// For answers that come after the upcall.
+    /// For replies that come after the upcall.
     itself: Weak<Connection>,
     server: Weak<Shared>,
     receiver: Mutex<Framer>,
-    /// Of whoever has the receiving part.
+    /// How the thread that holds `receiver` waits.
     waits: Waits,
     sender: Mutex<ServerConnection>,
     session: Session,
-    /// Why threads must not simply receive, serve and answer: [`SlowPathFlags`]s, mostly none. One look tells a call that
-    /// nothing is the matter.
+    /// The reasons why threads must not simply receive, serve and reply: bits of [`SlowPathFlags`], mostly
+    /// none. One load tells a call that no reason holds.
     slow_path_flags: AtomicU8,
-    /// Messages carried out; stands still while a servant blocks.
+    /// Messages carried out. The count stands still while a servant blocks.
     pub(super) served: AtomicU64,
-    /// Threads that serve it now beside its own.
+    /// Threads that serve the connection now, beside its own.
     pub(super) helpers: AtomicUsize,
-    /// A thread of the hybrid is to go on with it, beside the thread that keeps to it.
+    /// A thread of the hybrid pool should serve the connection, beside the thread that keeps to it.
     pub(super) wants_help: AtomicBool,
-    /// Requests that have been taken and are not done, and those among them that have not been answered. They are counted
-    /// under the lock of the place where they are taken from.
+    /// Requests that are in progress, and those among them that have no reply yet. A thread counts a request
+    /// under the lock of the place from which it takes it.
     progress: RequestCounter,
     coalescing: Coalescing,
-    /// No more requests will come; whoever finishes the last one closes.
+    /// No more requests will come. The thread that finishes the last one closes the connection.
     ending: AtomicBool,
-    /// What a thread of a pool does with a peer that takes no more bytes; `None` where threads wait themselves.
+    /// What a pool's thread does with a peer that does not read; `None` where threads wait for the peer
+    /// themselves.
     on_stall: Option<OnStall>,
-    /// A thread of its own waits for the peer to take bytes. Changes only under the lock of `sender`.
+    /// A dedicated thread waits for the peer to read. Changes only under the lock of `sender`.
     stalled: AtomicBool,
     /// Bytes of replies that the peer does not read.
     pub(super) unread: UnreadPart,
-    /// Bytes that have come of messages that are not complete, as whoever received saw it last.
+    /// Received bytes of incomplete messages, as the last receiving thread saw them.
     unfinished_bytes: AtomicUsize,
-    /// When a look was last taken whether the client is there, in [`CoarseInstant`](crate::coarse_instant::CoarseInstant) time.
+    /// When a thread last checked whether the client is connected, in
+    /// [`CoarseInstant`](crate::coarse_instant::CoarseInstant) time.
     client_seen: AtomicU64,
     /// Requests that the client no longer waits for.
     cancellations: Cancellations,
-    /// Our calls to the client, where it says that it can be called.
+    /// The link for calls to the client, if the client has said that it can be called over this connection.
     calls: OnceLock<Arc<Link>>,
-    /// Requests that another thread has received, once we have called the client.
+    /// Requests that another thread has received. Present once the server has called the client.
     inbox: OnceLock<Inbox>,
-    /// Addresses at which the client says it listens.
+    /// How many addresses the client says that it listens at.
     listen_points: AtomicUsize,
 }
 
-/// Starts a thread that calls [`Connection::flush_stalled`]; false when there is none to be had.
+/// Starts a thread that calls [`Connection::flush_stalled`]. Returns false when no thread is available.
 pub(super) type OnStall = Box<dyn Fn() -> bool + Send + Sync>;
 
-/// What a look for work gave.
+/// The result of a look for work.
 #[derive(Debug)]
 pub(super) enum WorkLookup {
-    /// Something to carry out is in hand; `more` says that another whole message has arrived already.
+    /// `current_request` has work to carry out. `more` says that another whole message has arrived already.
     Work { more: bool },
     /// More bytes are needed.
     Nothing,
@@ -103,41 +106,42 @@ pub(super) enum WorkLookup {
 /// Why a wait for work gave none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Nothing {
-    /// None has come for as long as was to be waited.
+    /// Nothing has come in the given time.
     Yet,
     /// The connection is over.
     Ever,
 }
 
-/// Why there is no work to be had in the ordinary way.
+/// Why the fast path found no work.
 enum NoWork {
     /// The connection is over.
     End,
-    /// There is a [`SlowPathFlags`].
+    /// A flag of [`SlowPathFlags`] is set.
     SlowPath,
-    /// Something else has come and been dealt with; there may be more.
+    /// Something else has come and has been dealt with. There may be more.
     Again,
 }
 
-/// What keeps threads from the straight way, as bits of `Connection::slow_path_flags`.
+/// The reasons that keep threads from the fast path, as bits of `Connection::slow_path_flags`.
 struct SlowPathFlags;
 
 impl SlowPathFlags {
-    /// No more requests are let in.
+    /// The connection takes no more requests.
     const STOPPING: u8 = 1;
-    /// Another thread receives, and leaves requests in the inbox. Never ends.
+    /// Another thread receives, and puts requests into the inbox. Never cleared.
     const BIDIRECTIONAL: u8 = 2;
-    /// The peer takes no bytes, and more than `transmit_bytes_max` of them wait. Changes only under the lock of
-    /// `sender`; only where threads wait themselves.
+    /// The peer does not read, and more than `transmit_bytes_max` bytes wait for it. Changes only under the
+    /// lock of `sender`, and only where threads wait for peers themselves.
     const CLOGGED: u8 = 4;
-    /// The client has cancelled a request that is in progress, and nobody has asked yet. The straight way goes on, and is
-    /// watched. Changes only under the lock of `receiver`.
+    /// The client has cancelled a request that is in progress, and the servant has not asked yet. Threads
+    /// keep serving, and check each request. Changes only under the lock of `receiver`.
     const CANCELLED: u8 = 8;
-    /// Only so many requests may be in flight. Never changes, and does not concern receiving.
+    /// The ORB limits the requests in flight. Never changes, and does not concern receiving.
     const COUNTED: u8 = 16;
-    /// The client has closed the connection: requests that it would wait for are not carried out any more. Never ends.
+    /// The client has closed the connection. Requests that expect a reply are no longer carried out. Never
+    /// cleared.
     const CLIENT_GONE: u8 = 32;
-    /// All that concern receiving.
+    /// All flags that concern receiving.
     const OF_RECEIVING: u8 = SlowPathFlags::STOPPING
         | SlowPathFlags::BIDIRECTIONAL
         | SlowPathFlags::CLOGGED
@@ -188,13 +192,13 @@ impl Connection {
         }
     }
 
-    /// A thread receives from it, and from nothing else, for as long as it lasts.
+    /// Whether a thread receives from this connection alone, for as long as it lasts.
     pub(super) fn has_own_thread(&self) -> bool {
         self.on_stall.is_none()
     }
 
-    /// Waits for the next thing to do, for ever or about as long as `patience` says, which is to be the socket's timeout.
-    /// Takes the buffer of the last one back.
+    /// Waits for the next work, for ever or about as long as `patience` says. `patience` must equal the
+    /// socket's receive timeout. Takes back the buffer of the last request.
     #[inline]
     pub(super) fn wait_for_work(
         &self,
@@ -203,7 +207,7 @@ impl Connection {
     ) -> Result<(), Nothing> {
         let mut framer = lock(&self.receiver);
         current_request.give_large_to(&mut framer);
-        // Mostly nothing has come yet, and what comes then is a whole request.
+        // Mostly nothing has come yet, and then a whole request comes at once.
         if framer.is_at_rest() && !self.has_slow_path_flag() {
             self.send_what_is_held();
             match self.waits.receive(&self.stream, framer.space(), patience, || {}) {
@@ -260,7 +264,7 @@ impl Connection {
         }
     }
 
-    /// The same where there is a [`SlowPathFlags`]; `None` when there is none any more.
+    /// Waits for the next work while a slow-path flag is set; `None` when it is cleared.
     #[cold]
     fn wait_elsewhere(
         &self,
@@ -285,13 +289,13 @@ impl Connection {
         None
     }
 
-    /// Brings the thread's buffer to a connection that has been at rest.
+    /// Gives the thread's buffer to a connection that has been idle.
     pub(super) fn wake(&self, current_request: &mut CurrentRequest) {
         current_request.give_to(&mut lock(&self.receiver));
     }
 
-    /// Gives up the buffers, if nothing is in them; the thread keeps one. True when something has been received that
-    /// somebody is still to look at: it shows in no socket.
+    /// Gives up the connection's empty buffers; the thread keeps one. Returns true when something received
+    /// still waits to be looked at: no socket shows it.
     pub(super) fn release_buffers(&self, current_request: &mut CurrentRequest) -> bool {
         if let Some(inbox) = self.inbox.get() {
             return inbox.is_announced();
@@ -308,8 +312,8 @@ impl Connection {
         false
     }
 
-    /// The same for whoever has seen that nothing has come for a while. A thread that waits for bytes keeps the buffer that
-    /// they go to.
+    /// Gives up the connection's empty buffers, for the reaper. A thread that waits for bytes keeps the
+    /// buffer that it receives into.
     pub(super) fn release_buffers_if_idle(&self) {
         if let Ok(mut framer) = self.receiver.try_lock() {
             framer.rest();
@@ -319,8 +323,8 @@ impl Connection {
         }
     }
 
-    /// Gives a large buffer back, for a thread that goes on with other connections: nobody knows for how long it would keep
-    /// it.
+    /// Takes a large buffer back from a thread that turns to other connections, because the thread might keep
+    /// it without need.
     #[inline]
     pub(super) fn take_large_back(&self, current_request: &mut CurrentRequest) {
         if current_request.holds_large()
@@ -331,7 +335,7 @@ impl Connection {
         }
     }
 
-    /// Gives back memory for large messages where none follows soon.
+    /// Frees memory for large messages if none follows soon.
     #[cold]
     fn release_if_idle(&self, framer: &mut Framer) {
         if !net::wait_readable(&self.stream, LARGE_FOLLOWS_WITHIN).unwrap_or(true) {
@@ -339,7 +343,7 @@ impl Connection {
         }
     }
 
-    /// The same, for whoever has seen that nothing has been asked for a while. A thread that waits sees to it itself.
+    /// Frees memory for large messages, for the reaper. A thread that waits for bytes does so itself.
     pub(super) fn release_spare_memory(&self) {
         if let Ok(mut framer) = self.receiver.try_lock()
             && framer.holds_spare_memory()
@@ -348,13 +352,14 @@ impl Connection {
         }
     }
 
-    /// Looks for the next thing to do without waiting for bytes. For drivers in which nobody waits for bytes with
-    /// the receiving part.
+    /// Looks for the next work without waiting for bytes. For drivers in which no thread waits with the lock
+    /// of `receiver`.
     pub(super) fn look_for_work(&self, current_request: &mut CurrentRequest) -> WorkLookup {
         self.look(&mut lock(&self.receiver), current_request)
     }
 
-    /// The same beside a thread that may be waiting for bytes: then there is nothing to do.
+    /// Looks for the next work without waiting for bytes. Finds nothing if another thread holds `receiver`:
+    /// that thread may be waiting for bytes.
     pub(super) fn try_look_for_work(&self, current_request: &mut CurrentRequest) -> WorkLookup {
         match self.receiver.try_lock() {
             Ok(mut framer) => self.look(&mut framer, current_request),
@@ -371,7 +376,7 @@ impl Connection {
                     self.note_unfinished(0);
                     let more = framer.has_message();
                     if !more {
-                        drop(framer.take_idle_buffer()); // a connection at rest has none
+                        drop(framer.take_idle_buffer()); // an idle connection keeps none
                     }
                     return WorkLookup::Work { more };
                 }
@@ -402,15 +407,15 @@ impl Connection {
         }
     }
 
-    /// Whether there is anything that keeps from receiving in the straight way.
+    /// Whether a flag keeps threads from receiving on the fast path.
     #[inline]
     fn has_slow_path_flag(&self) -> bool {
         self.slow_path_flags.load(Ordering::Relaxed) & SlowPathFlags::OF_RECEIVING != 0
     }
 
     #[inline]
-    fn is_on(&self, detour: u8) -> bool {
-        self.slow_path_flags.load(Ordering::SeqCst) & detour != 0
+    fn is_on(&self, flags: u8) -> bool {
+        self.slow_path_flags.load(Ordering::SeqCst) & flags != 0
     }
 
     fn note_unfinished_of(&self, framer: &Framer) {
@@ -424,29 +429,29 @@ impl Connection {
         }
     }
 
-    /// How it stands, for the watchdog.
+    /// What the connection has been doing, for the reaper.
     pub(super) fn activity(&self) -> Activity {
         Activity {
             served: self.served.load(Ordering::Relaxed),
-            // A client that may be called may have no other connection.
+            // The server may call this client, which may have no other connection.
             is_busy: self.progress.carried() > 0 || self.is_stalled() || self.calls.get().is_some(),
             unfinished_bytes: self.unfinished_bytes.load(Ordering::Relaxed),
         }
     }
 
-    /// Ends it at once: whoever receives finds the end.
+    /// Ends the connection at once. The receiving thread finds the end.
     pub(super) fn cut_off(&self) {
         let _ = self.stream.shutdown(Shutdown::Both);
     }
 
-    /// Notes and counts a plain request that has been taken.
+    /// Records and counts a plain request that the thread has taken.
     #[inline(always)] // a step of every call
     fn begin_plain(&self, framer: &Framer) {
         self.coalescing.note(framer.holds_bytes(), || framer.has_message());
         self.progress.begin();
     }
 
-    /// Takes what has arrived, counted; false when more bytes are needed.
+    /// Takes and counts what has arrived; false when more bytes are needed.
     #[inline]
     fn next_arrived(
         &self,
@@ -495,10 +500,10 @@ impl Connection {
         }
     }
 
-    /// True when there are requests that nobody looks at, and one more may be carried out.
+    /// True when requests wait that no thread looks at, and one more may be carried out.
     pub(super) fn is_waiting_for_a_thread(&self) -> bool {
         if self.is_on(SlowPathFlags::CLOGGED) {
-            return false; // its reply would only wait behind the others
+            return false; // its reply would only wait behind earlier ones
         }
         if let Some(inbox) = self.inbox.get() {
             return inbox.is_waiting();
@@ -509,24 +514,24 @@ impl Connection {
         }
     }
 
-    /// Takes note of what a client tells of itself with its first requests, before another thread may serve the next:
-    /// it holds for that one as well.
+    /// Takes note of the service contexts of a client's first requests, before another thread may serve the
+    /// next request: they hold for that one as well.
     pub(super) fn take_note(&self, current_request: &CurrentRequest) {
         if self.served.load(Ordering::Relaxed) < INTRODUCTIONS_MAX {
             current_request.work.take_note(&self.orb, &self.session, &PendingReply::of(self));
         }
     }
 
-    /// Carries out a request that has been taken. True when the connection has ended meanwhile and this was the last one: the
-    /// caller closes it.
+    /// Carries out a request that the thread has taken. True when the connection has ended meanwhile and this
+    /// was its last request: the caller closes it.
     #[inline]
     #[must_use]
     pub(super) fn carry_out(&self, current_request: &mut CurrentRequest) -> bool {
         let work = &mut current_request.work;
         self.before_upcall();
         let request = PendingReply::of(self);
-        // sync: carried-before-goodbye. Either this sees that the connection is stopping and leaves the request
-        // to be sent again, or whoever stops it sees the request.
+        // sync: carried-before-close. Either this thread sees that the connection is stopping and leaves the
+        // request to be sent again, or the thread that stops the connection sees the request.
         if !self.is_on(SlowPathFlags::STOPPING | SlowPathFlags::COUNTED) {
             work.carry_out(&self.orb, &self.session, &request);
         } else if !self.is_on(SlowPathFlags::STOPPING) {
@@ -537,7 +542,7 @@ impl Connection {
         self.progress.end(request.is_settled()) && self.ending.load(Ordering::SeqCst)
     }
 
-    /// Nothing more will be received. True when nothing is being carried out: the caller closes.
+    /// Records that nothing more will be received. True when no request is in progress: the caller closes.
     #[must_use]
     fn end(&self) -> bool {
         if let Some(link) = self.calls.get() {
@@ -547,32 +552,36 @@ impl Connection {
         self.progress.carried() == 0
     }
 
-    /// Lets no more requests in. Those being carried out are answered; who answers the last one closes.
+    /// Takes no more requests. Those in progress are answered, and the thread that answers the last one
+    /// closes.
     ///
-    /// The receiving side is not shut for itself: a client over a Unix domain socket would see that before the goodbye.
+    /// The receiving side is not shut down on its own: a client over a Unix socket would see that before the
+    /// CloseConnection message.
     pub(super) fn stop_receiving(&self) {
         self.slow_path_flags.fetch_or(SlowPathFlags::STOPPING, Ordering::SeqCst);
         // In a pool, the thread that waits for the peer to take its replies brings the connection back.
         let is_brought_back = self.on_stall.is_some() && self.is_stalled();
         if self.end() && !is_brought_back {
-            self.close(true); // which whoever receives sees as the end
+            self.close(true); // the receiving thread sees it as the end
         }
     }
 
-    /// Says goodbye and closes. While requests that are being carried out lack their replies there is no goodbye: it
-    /// would promise that what is not answered was not carried out (CORBA 3.3 part 2, 9.4.7), and the client would
-    /// ask again.
+    /// Sends CloseConnection and closes. While requests in progress lack their replies, the connection closes
+    /// without that message: it would promise that an unanswered request was not carried out (CORBA 3.3 part
+    /// 2, 9.4.7), and the client would send the request again.
     pub(super) fn close_now(&self) {
         self.slow_path_flags.fetch_or(SlowPathFlags::STOPPING, Ordering::SeqCst);
         self.close(false);
     }
 
-    /// The same, or nothing if a request has come that whoever carries it out will leave and close after.
+    /// Sends CloseConnection if no request lacks its reply, and closes. With `only_if_answered` it does
+    /// nothing if a request has come meanwhile: the thread that takes that request leaves it and closes
+    /// afterwards.
     fn close(&self, only_if_answered: bool) {
         let version = self.orb.config.giop_version;
         {
             let mut sender = lock(&self.sender);
-            // sync: carried-before-goodbye
+            // sync: carried-before-close
             if self.progress.unanswered() == 0 {
                 sender.close(version);
             } else if only_if_answered {
@@ -589,15 +598,15 @@ impl Connection {
         let _ = self.stream.shutdown(Shutdown::Both);
     }
 
-    /// Ends it for the replies that its client does not read. They count no longer, though the thread that waits for the
-    /// client gives their memory back only when it sees the end.
+    /// Ends the connection because its client does not read its replies. They count no longer from now on.
+    /// The thread that waits for the client frees their memory when it sees the end.
     pub(super) fn cut_off_reader(&self, account: &UnreadReplies) {
         self.unread.set(0, account);
         self.cut_off();
     }
 
-    /// Takes what has come and will not be served: closing over it would reset the connection, and the reset could
-    /// overtake the goodbye.
+    /// Reads and drops bytes that will not be served. Closing with unread bytes would reset the connection,
+    /// and the reset could overtake the CloseConnection message.
     fn drain(&self) {
         let mut scrap = [0; 4096];
         for _ in 0..DRAIN_READS_MAX {
@@ -608,14 +617,16 @@ impl Connection {
     }
 }
 
-/// How long a large message is waited for with the buffer of the last one. Clients that send them one by one are faster.
+/// How long a thread keeps the buffer of a large message while it waits for the next one. Clients that send
+/// large messages one by one send faster.
 const LARGE_FOLLOWS_WITHIN: Duration = Duration::from_millis(20);
 
-/// Requests served after which a client is expected to have told everything that concerns its whole connection. What it
-/// tells later is heard all the same, when that request is served.
+/// The number of requests after which a client is expected to have sent every service context that concerns
+/// its whole connection. A later one still counts, when its request is served.
 const INTRODUCTIONS_MAX: u64 = 8;
 
-/// Reads of 4 KiB after a goodbye, so that a peer that never stops sending is not listened to for ever.
+/// The most reads of 4 KiB after CloseConnection, so that a peer that never stops sending does not keep the
+/// thread.
 const DRAIN_READS_MAX: usize = 256;
 
 impl std::fmt::Debug for Connection {

@@ -1,5 +1,7 @@
-//! Connections that only cost: those on which nothing happens, which give up their buffers and later end, and those on which
-//! a message has begun that never ends. Found by looking at all of them now and then, so that calls pay nothing for it.
+//! Finds connections that only cost memory. An idle connection first gives up its buffers and is later
+//! closed. A connection is cut off if a message on it has begun and does not end in time.
+//!
+//! One thread looks at all connections periodically, so that calls pay nothing for it.
 
 use std::collections::HashMap;
 use std::io;
@@ -11,14 +13,14 @@ use super::{Shared, spawn};
 use crate::config::OrbConfig;
 use crate::sync::lock;
 
-/// Starts the thread that looks.
+/// Starts the reaper's thread.
 pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
     let limits = Limits::of(&shared.orb.config);
     let every = limits.look_every();
     let shared = shared.clone();
     spawn("ironorb-reaper", move || {
         let mut connection_reaper = ConnectionReaper::new(limits);
-        // Kept over the rounds, so that a server at rest takes no memory.
+        // The vector lives across rounds, so that an idle server allocates nothing.
         let mut connections: Vec<Arc<Connection>> = Vec::new();
         while !shared.is_stopping() {
             wait(&shared, every);
@@ -32,8 +34,8 @@ pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
                 match connection_reaper.look(connection.id, connection.activity(), now) {
                     Verdict::Keep => connection.release_spare_memory(),
                     Verdict::Rest => connection.release_buffers_if_idle(),
-                    // Whoever receives finds the end, and closes in order: with the last reply, if a request has
-                    // come meanwhile, and with a goodbye.
+                    // The receiving thread finds the end and closes in order. If a request has come
+                    // meanwhile, its reply goes out before the CloseConnection message.
                     Verdict::Idle => connection.stop_receiving(),
                     Verdict::Unfinished => connection.cut_off(),
                 }
@@ -42,7 +44,7 @@ pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
     })
 }
 
-/// Sleeps, and while there is no connection sleeps on.
+/// Sleeps for `every`, and longer while there is no connection.
 fn wait(shared: &Shared, every: Duration) {
     let until = Instant::now() + every;
     let mut connections = lock(&shared.connections);
@@ -59,7 +61,7 @@ fn wait(shared: &Shared, every: Duration) {
     }
 }
 
-/// What is asked of a connection.
+/// The time limits that connections must keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Limits {
     pub(super) idle: Option<Duration>,
@@ -71,44 +73,46 @@ impl Limits {
         Limits { idle: config.server_idle_timeout, unfinished: config.message_timeout }
     }
 
-    /// Eight looks in the shorter time make the limits true to an eighth of it.
+    /// The pause between looks: an eighth of the shorter limit, so that a limit is exact to an eighth of
+    /// itself.
     fn look_every(self) -> Duration {
         let shortest = [self.idle, self.unfinished].into_iter().flatten().min().unwrap_or(Duration::MAX);
         (shortest / 8).clamp(Duration::from_millis(5), LOOK_EVERY_MAX)
     }
 }
 
-/// A connection gives its buffers up when nothing has come between two looks.
+/// The longest pause between looks. A connection gives up its buffers when no request has come between two
+/// looks.
 const LOOK_EVERY_MAX: Duration = Duration::from_secs(5);
 
-/// How a connection stands.
+/// What a connection has been doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Activity {
     /// Requests carried out so far.
     pub(super) served: u64,
-    /// Something is being done for it now, or it is never idle.
+    /// A request is in progress, or the connection never counts as idle.
     pub(super) is_busy: bool,
-    /// Bytes that have come of messages that are not complete.
+    /// Received bytes of messages that are not complete.
     pub(super) unfinished_bytes: usize,
 }
 
-/// What is to become of it.
+/// What the reaper does with a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     Keep,
-    /// Nothing has happened since the last look.
+    /// Nothing has happened since the last look. The connection gives up its buffers.
     Rest,
-    /// It has been without a request for too long.
+    /// The connection has had no request for too long. It is closed in order.
     Idle,
-    /// A message has been coming for too long.
+    /// A message has not ended in time. The connection is cut off.
     Unfinished,
 }
 
-/// A message in progress is given its time anew when so much more of it has come in that time: large messages over
-/// slow lines are no attack. Who sends less holds a place for as long as he likes otherwise.
+/// The number of bytes after which a message in progress gets its full time again. Large messages over slow
+/// lines are legitimate. A client that sends less could occupy a connection without end.
 const PROGRESS_BYTES: usize = 64 << 10;
 
-/// Remembers what was seen. Time is an argument.
+/// Decides about connections from what each look shows. Time is an argument.
 pub(super) struct ConnectionReaper {
     limits: Limits,
     seen: HashMap<u64, Seen>,
@@ -116,9 +120,9 @@ pub(super) struct ConnectionReaper {
 
 struct Seen {
     activity: Activity,
-    /// Since when nothing has been served.
+    /// When the connection was last active.
     idle_since: Instant,
-    /// Since when a message has been coming, and how much of it had come then.
+    /// When the message in progress was first seen, and how many bytes had come by then.
     unfinished_since: Option<(Instant, usize)>,
 }
 
@@ -199,7 +203,7 @@ mod tests {
         assert_eq!(verdicts(&[(0, part(1)), (3, part(2)), (4, part(3))]), [Keep, Keep, Unfinished]);
         // One message ends and another begins.
         assert_eq!(verdicts(&[(0, part(1)), (3, IDLE), (4, part(1)), (7, part(1))]), [Keep; 4]);
-        // A large one comes slowly, and then no more.
+        // A large message comes slowly and then stops.
         let large = |n| part(n * PROGRESS_BYTES);
         assert_eq!(
             verdicts(&[(0, large(1)), (4, large(2)), (8, large(3)), (12, large(3))]),

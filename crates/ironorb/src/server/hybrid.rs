@@ -1,16 +1,17 @@
-//! Few threads for connections at rest, and a thread for each that is busy.
+//! Few threads for idle connections, and a thread for each connection that is busy.
 //!
-//! Connections at rest lie in one `epoll` and own no buffers. A thread that finds one with bytes keeps to it: it receives,
-//! runs the servant and answers, as in `thread_per_connection`, until nothing has come for a while. Then the connection
-//! lies down again. One thread waits for all the others; when it leaves, another is started, up to a limit. At the limit
-//! threads serve one request and return to waiting, so that no connection starves behind those that are kept.
+//! Idle connections are in one `epoll` and own no buffers. A thread that finds a connection with bytes keeps
+//! to it: it receives, calls the servant and replies, as in `thread_per_connection`, until nothing has come
+//! for a while. Then the connection goes back to the `epoll`. One thread waits for all other connections.
+//! When it leaves, another thread is started, up to a limit. At the limit a thread serves one request and
+//! goes back to waiting, so that no connection starves.
 //!
-//! The limit is that of `threads`: it counts all threads of the server, also those that help a connection whose servant
-//! blocks and those that wait for a client to read.
+//! The limit is that of `threads`. It counts all threads of the server, also those that help a connection
+//! whose servant blocks and those that wait for a client to read.
 //!
 //! The first connections, up to a part of that limit, have threads of their own while they last, as in
-//! `thread_per_connection`: where there are only few, to lie down and get up again saves nothing, and timers of sockets take a
-//! call 0.15 us.
+//! `thread_per_connection`. With few connections, moving them in and out of the `epoll` saves nothing, and
+//! socket timeouts cost a call 0.15 us.
 
 use std::collections::HashMap;
 use std::io;
@@ -26,27 +27,27 @@ use crate::sync::lock;
 /// How long a thread keeps to a connection from which nothing comes.
 pub(super) const KEPT_FOR: Duration = Duration::from_millis(100);
 
-/// Threads that stay to wait when there is nothing to do: as many connections can become busy at once without a thread
-/// being made.
+/// The most threads that wait when there is nothing to do. As many connections can become busy at once
+/// without the start of a thread.
 const WAITING_MAX: usize = 4;
 
-/// How many connections have threads of their own, in a hybrid of so many threads.
+/// How many connections have threads of their own in a hybrid server with this limit of threads.
 pub(super) fn dedicated_max(threads_max: usize) -> usize {
     threads_max / DEDICATED_ONE_IN
 }
 
 const DEDICATED_ONE_IN: usize = 32;
 
-/// What the threads of a hybrid have in common that serve any connection.
+/// What the threads of a hybrid server share that serve any connection.
 #[derive(Debug, Default)]
 pub(super) struct HybridPool {
-    /// Threads that wait for any connection, or are about to. Falls to nothing only at the limit.
+    /// Threads that wait for any connection, or are about to. The count is 0 only at the limit of threads.
     waiting: AtomicUsize,
-    /// Connections that have threads, and how many, for the watcher.
+    /// Connections that have threads, and how many each has. The blocked-servant monitor looks at them.
     kept: Mutex<HashMap<u64, (Arc<Connection>, usize)>>,
 }
 
-/// Starts the first thread. One of them is always there: a thread ends only when others wait.
+/// Starts the first thread. At least one thread always exists, because a thread ends only when others wait.
 pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
     let Some(hybrid_pool) = &shared.hybrid_pool else { return Ok(()) };
     hybrid_pool.waiting.fetch_add(1, Ordering::SeqCst);
@@ -73,14 +74,15 @@ impl HybridPool {
         }
     }
 
-    /// One that is counted among those that wait.
+    /// Starts a thread that the caller has counted in `waiting`.
     fn start_thread(self: &Arc<Self>, shared: &Arc<Shared>) -> io::Result<()> {
         let (hybrid_pool, shared) = (self.clone(), shared.clone());
         let threads = shared.orb.server_threads.clone();
         threads.spawn("ironorb-hybrid", move || hybrid_pool.run(&shared))
     }
 
-    /// Has a thread that has done something else wait for any connection, if too few do. Returns when it is to end.
+    /// Makes the calling thread wait for any connection, if too few threads do. Returns when the thread
+    /// should end.
     pub(super) fn join(self: &Arc<Self>, shared: &Arc<Shared>) {
         if self.wait_again() {
             self.run(shared);
@@ -92,7 +94,7 @@ impl HybridPool {
         let mut current_request = CurrentRequest::default();
         while let Some(connection) = pool::next(shared, pool) {
             self.leave_waiting(shared);
-            // A connection that is ready for another reason as well is found once more.
+            // If the connection is also ready for another reason, the pool reports it once more.
             if connection.wants_help.swap(false, Ordering::SeqCst) {
                 blocked_servant_monitor::go_on_with_wanted(&connection, shared);
             } else {
@@ -104,7 +106,7 @@ impl HybridPool {
         }
     }
 
-    /// Sees that somebody waits when this thread does not.
+    /// Counts this thread out of the waiting ones and starts another if it was the last.
     fn leave_waiting(self: &Arc<Self>, shared: &Arc<Shared>) {
         if self.waiting.fetch_sub(1, Ordering::SeqCst) > 1 {
             return;
@@ -118,13 +120,13 @@ impl HybridPool {
         }
     }
 
-    /// False when enough others wait: this thread ends.
+    /// Counts this thread in as waiting. False when enough threads wait: this thread ends.
     fn wait_again(&self) -> bool {
         let may_wait = |waiting: usize| (waiting < WAITING_MAX).then_some(waiting + 1);
         self.waiting.fetch_update(Ordering::SeqCst, Ordering::SeqCst, may_wait).is_ok()
     }
 
-    /// No thread waits for the other connections.
+    /// Whether no thread waits for other connections.
     pub(super) fn is_needed(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) == 0
     }
@@ -184,12 +186,12 @@ impl HybridPool {
 
 /// Why a thread leaves a connection.
 enum Disposition {
-    /// Nothing comes, or others need the thread.
+    /// Nothing comes, or other connections need the thread.
     Released,
-    /// Its peer takes no bytes; who waits for that brings it back.
+    /// The peer does not read. The thread that waits for the peer brings the connection back.
     Stalled,
     /// Nothing more will be received.
     Ends,
-    /// The same, and this was the last request.
+    /// Nothing more will be received, and the last request is done.
     Gone,
 }

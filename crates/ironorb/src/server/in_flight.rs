@@ -1,8 +1,9 @@
-//! The limit of requests that all clients of an ORB have in flight together. Queues nothing: what is beyond it is refused.
+//! The limit of requests that all clients of an ORB have in flight together. It queues nothing: a request
+//! beyond the limit is refused.
 //!
-//! A request counts from the moment when it is to be carried out until its answer has been written, or, where nobody waits
-//! for that, its servant has returned. What comes before that waits in its connection's socket. Without a limit nothing is
-//! counted.
+//! A request counts from the moment a thread begins to carry it out until its reply is written. A oneway
+//! counts until its servant has returned. A request that no thread has taken yet waits in its connection's
+//! socket and does not count. Without a limit nothing is counted.
 
 use std::cell::Cell;
 use std::ops::Deref;
@@ -19,7 +20,7 @@ use ironorb_giop::{Encoding, TransmissionCodeSets};
 use crate::adapter::ReplySink;
 use crate::cancellations::OnCancel;
 
-/// The count, and its limit.
+/// The number of requests in flight and its limit.
 #[derive(Debug)]
 pub(crate) struct InFlight {
     requests_max: usize,
@@ -31,7 +32,7 @@ impl InFlight {
         Arc::new(InFlight { requests_max, requests: AtomicUsize::new(0) })
     }
 
-    /// Counts one more, unless there are as many as there may be.
+    /// Counts one more request; `None` at the limit.
     pub(super) fn begin(self: &Arc<Self>) -> Option<Permit> {
         let more = |requests: usize| (requests < self.requests_max).then_some(requests + 1);
         self.requests.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
@@ -39,7 +40,7 @@ impl InFlight {
     }
 }
 
-/// One that is counted, until this is dropped.
+/// One counted request. Dropping the permit ends the count.
 #[derive(Debug)]
 pub(super) struct Permit(Arc<InFlight>);
 
@@ -52,13 +53,13 @@ impl Drop for Permit {
 /// Why there is no room for a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lack {
-    /// As many are in flight as may be.
+    /// The limit of requests in flight is reached.
     Requests,
     /// All threads are taken, and no servant returns.
     Threads,
 }
 
-/// Answers a request for which there is no room, if its client waits for that.
+/// Refuses a request for which there is no room, if its client waits for a reply.
 #[cold]
 pub(super) fn refuse(message: &Message, sink: &dyn ReplySink, lack: Lack) {
     let Ok(request) = message.parse_request() else {
@@ -75,7 +76,7 @@ pub(super) fn refuse(message: &Message, sink: &dyn ReplySink, lack: Lack) {
     });
 }
 
-/// CORBA 3.3 part 1, annex A: the minor code stands for requests that are discarded for want of resources.
+/// CORBA 3.3 part 1, annex A: this minor code stands for requests that are discarded for want of resources.
 fn too_many(lack: Lack) -> SystemException {
     let (kind, minor) = (SystemExceptionKind::Transient, MinorCode::TRANSIENT_DISCARDED);
     SystemException::new(kind, minor, CompletionStatus::No).with_detail(match lack {
@@ -86,12 +87,12 @@ fn too_many(lack: Lack) -> SystemException {
     })
 }
 
-/// Where the reply of a request goes that is counted: by way of `S`, now or after the upcall.
+/// The reply sink of a counted request. It passes the reply to `S`, during the upcall or after it.
 pub(super) struct CountedSink<S> {
     sink: S,
-    /// Until it is answered, or is to be answered later.
+    /// Present until the request is answered, or until [`later`](ReplySink::later) takes it over.
     permit: Cell<Option<Permit>>,
-    /// What is written first only says that the server has the request.
+    /// The first thing written only acknowledges that the server has the request.
     is_acknowledged: bool,
 }
 
@@ -110,7 +111,7 @@ where
     fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
         self.sink.with(&mut |connection| {
             write(connection);
-            // Before it is sent: who has the answer may ask again.
+            // The permit ends before the reply is sent: a client that has its reply may call again.
             if !self.is_acknowledged {
                 self.permit.take();
             }

@@ -1,8 +1,8 @@
 //! Leader/followers: a fixed number of threads share all connections.
 //!
-//! Every thread waits in the same `epoll`; the kernel wakes one for a connection that has bytes. That thread
-//! takes one request, lets the others have the connection again, and serves the request itself, so a request
-//! never changes threads and those of one connection may run at the same time.
+//! Every thread waits in the same `epoll`. The kernel wakes one thread for a connection that has bytes. That
+//! thread takes one request, arms the connection for the other threads and serves the request itself. So a
+//! request never changes threads, and requests of one connection may run at the same time.
 
 use std::io;
 use std::sync::Arc;

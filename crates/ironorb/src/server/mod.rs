@@ -37,23 +37,24 @@ pub(crate) struct Server {
     listeners: Vec<Arc<Listener>>,
 }
 
-/// What all threads of a server have in common.
+/// What all threads of a server share.
 struct Shared {
     orb: Arc<OrbCore>,
     stopping: AtomicBool,
     next_id: AtomicU64,
     connections: Mutex<HashMap<u64, Arc<Connection>>>,
-    /// Notified when a connection is taken off.
+    /// Notified when a connection leaves `connections`.
     gone: Condvar,
-    /// Notified when a connection is there, for the threads that look for stalled and idle ones.
+    /// Notified when a connection is added. The reaper and the blocked-servant monitor wait for it.
     come: Condvar,
-    /// Where threads wait for connections that have none of their own.
+    /// Where threads wait for connections without a thread of their own.
     pool: Option<Pool>,
-    /// Connections of a hybrid that have a thread for as long as they last, for the watcher.
+    /// Connections of a hybrid server that have a thread for as long as they last. The blocked-servant
+    /// monitor looks at them.
     dedicated: Mutex<HashMap<u64, Arc<Connection>>>,
-    /// Who receives on connections that are used both ways.
+    /// The thread that receives on bidirectional connections.
     receiving: Arc<Receiving>,
-    /// The threads of a hybrid.
+    /// The threads of a hybrid server.
     hybrid_pool: Option<Arc<HybridPool>>,
 }
 
@@ -67,7 +68,7 @@ impl Server {
             bound.push(published);
             listeners.push(Arc::new(listener));
         }
-        // Before the first client can ask.
+        // The addresses are published before a client can ask for them.
         orb.publish(bound)?;
         let pool = match orb.config.concurrency {
             ServerConcurrency::ThreadPerConnection => None,
@@ -110,8 +111,8 @@ impl Server {
         Ok(Server { shared, listeners })
     }
 
-    /// Stops listening and closes all connections in order. With `wait`, requests being served are finished and
-    /// answered first; else their replies are lost.
+    /// Stops listening and closes all connections in order. With `wait`, the server first finishes and
+    /// answers the requests in progress. Without it, their replies are lost.
     pub(crate) fn stop(&self, wait: bool) {
         if self.shared.stopping.swap(true, Ordering::SeqCst) {
             return;
@@ -140,17 +141,19 @@ impl Server {
 fn accept(listener: &Listener, shared: &Arc<Shared>) {
     loop {
         match listener.accept() {
-            // A connection that cannot be served is dropped, which the peer sees as closed. One that was made before the
-            // server stopped is told goodbye: it may carry a request already.
+            // A connection that cannot be served is dropped; the peer sees it closed. A connection made
+            // before the server stopped gets a CloseConnection message, because it may carry a request
+            // already.
             Ok(stream) => drop(shared.admit(stream)),
             Err(_) if shared.is_stopping() => return,
-            // The peer gave up, or descriptors ran out: the others must go on.
+            // The peer gave up, or the process ran out of descriptors. The listener must go on for other
+            // clients.
             Err(_) => std::thread::sleep(ACCEPT_PAUSE),
         }
     }
 }
 
-/// After a failed accept, so that a lack of descriptors does not become a lack of processors.
+/// The pause after a failed accept. Without it, a lack of descriptors would turn into a busy loop.
 const ACCEPT_PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
 
 impl Shared {
@@ -173,7 +176,7 @@ impl Shared {
         });
         {
             let mut connections = lock(&self.connections);
-            // Without a thread or a pool there is nothing that would serve it.
+            // Nothing would serve a connection that has neither a thread nor a pool.
             let has_room = connections.len() < self.orb.config.server_connections_max
                 && (has_own_thread || self.pool.is_some());
             if self.is_stopping() || !has_room {
@@ -198,7 +201,8 @@ impl Shared {
         started
     }
 
-    /// Room for a thread that serves one connection alone, where connections have such threads.
+    /// Reserves a thread that serves one connection alone, if the concurrency model gives connections such
+    /// threads.
     fn own_thread_to_give(&self) -> Option<ThreadPlace> {
         let is_for_each = match self.orb.config.concurrency {
             ServerConcurrency::ThreadPerConnection => true,
@@ -210,13 +214,13 @@ impl Shared {
         if is_for_each { self.orb.server_threads.take() } else { None }
     }
 
-    /// Where threads wait for this connection, unless it has one of its own.
+    /// Where threads wait for this connection; `None` if it has a thread of its own.
     fn pool_of(&self, connection: &Connection) -> Option<&Pool> {
         self.pool.as_ref().filter(|_| !connection.has_own_thread())
     }
 
-    /// Closes the connections that hold the most unread replies until all hold no more than they may. Must be called without
-    /// the lock of a connection's sending part.
+    /// Closes the connections that hold the most unread replies until the total is within its limit. The
+    /// caller must not hold the lock of any connection's `sender`.
     #[cold]
     fn close_worst_readers(&self) {
         let Some(account) = &self.orb.unread_replies else { return };
@@ -230,7 +234,7 @@ impl Shared {
         }
     }
 
-    /// Closes a connection for which nothing is being carried out any more.
+    /// Closes a connection that has no request in progress.
     fn close(&self, connection: &Connection) {
         connection.close_now();
         self.remove(connection.id);
@@ -242,8 +246,8 @@ impl Shared {
     }
 }
 
-/// What the application wants published, or else where the ORB listens. Sockets are published in any case: whoever is on
-/// this machine finds them where they are.
+/// The addresses to publish: those that the application names, or else those where the ORB listens. Unix
+/// sockets are always published, because clients on this machine connect to them.
 pub(crate) fn published(publish: &[String], bound: Vec<Address>) -> io::Result<Vec<Address>> {
     if publish.is_empty() {
         return Ok(bound);
@@ -255,7 +259,7 @@ pub(crate) fn published(publish: &[String], bound: Vec<Address>) -> io::Result<V
         if host.is_empty() {
             return Err(bad("a host must be there, which clients can look for"));
         }
-        // Port 0, or none, stands for the port that the system chose.
+        // Port 0, or a missing port, stands for the port that the system chose.
         let port = port.filter(|port| *port != 0).unwrap_or(port_bound);
         Ok(Address::Tcp(HostPort { host: host.to_owned(), port }))
     });

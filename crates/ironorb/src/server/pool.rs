@@ -1,6 +1,6 @@
-//! What the threads of a server wait on where no connection has a thread of its own: one `epoll` for all connections.
+//! One `epoll` for all connections that have no thread of their own. The server's threads wait on it.
 //!
-//! Which thread does what with a connection that has something is for the models to say (`leader_followers`, `reactor`,
+//! What a thread does with a ready connection is up to the concurrency models (`leader_followers`, `reactor`,
 //! `hybrid`).
 
 use std::collections::VecDeque;
@@ -17,22 +17,22 @@ use super::connection::{Connection, OnStall};
 use crate::probe::{self, Stage};
 use crate::sync::lock;
 
-/// What the threads wait on.
+/// The `epoll` and the queue of connections that are ready without showing in it.
 pub(super) struct Pool {
     epoll: OwnedFd,
-    /// Readable while `ready` is not empty, and for ever once the server stops.
+    /// An eventfd, readable while `ready` is not empty, and for ever once the server stops.
     wake: OwnedFd,
-    /// Connections with a request that has arrived together with another and so shows in no socket.
+    /// Connections with a request that arrived together with another one: no socket shows it.
     ready: Mutex<VecDeque<Arc<Connection>>>,
     delivery: Delivery,
 }
 
-/// How an `epoll` tells of a connection that has bytes.
+/// How the `epoll` reports a connection that has bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Delivery {
     /// Once, to one thread, until it is armed again.
     Once,
-    /// As long as there are any: for one thread that takes them all.
+    /// As long as there are bytes. For one thread that takes all events.
     Always,
 }
 
@@ -62,7 +62,8 @@ impl Pool {
         Ok(())
     }
 
-    /// Leaves a connection to the `epoll`, or to a thread that looks at once where it would not tell. True in that case.
+    /// Leaves a connection to the `epoll`. If it holds bytes that the `epoll` would not report, a thread
+    /// looks at it at once and this returns true.
     pub(super) fn leave(&self, connection: &Arc<Connection>) -> bool {
         let is_ready = connection.stream.leave_to_epoll(true, false);
         if is_ready {
@@ -71,7 +72,7 @@ impl Pool {
         is_ready
     }
 
-    /// Lets the threads see the connection's next bytes.
+    /// Lets the `epoll` report the connection's next bytes.
     pub(super) fn rearm(&self, connection: &Arc<Connection>) {
         if self.leave(connection) && self.delivery == Delivery::Once {
             return;
@@ -80,18 +81,18 @@ impl Pool {
         let _ = epoll::modify(&self.epoll, &connection.stream, data, self.delivery.flags());
     }
 
-    /// Looks for no bytes of a connection for which another thread waits until its peer takes some.
+    /// Stops reporting bytes of a connection while another thread waits until its peer reads.
     pub(super) fn leave_stalled(&self, connection: &Arc<Connection>) {
         if self.delivery == Delivery::Always {
             let data = EventData::new_u64(connection.id);
             let _ = epoll::modify(&self.epoll, &connection.stream, data, EventFlags::empty());
             if !connection.is_stalled() {
-                self.rearm(connection); // the other may have been done before that
+                self.rearm(connection); // the stalled thread may have finished before that
             }
         }
     }
 
-    /// The other thread is done.
+    /// Reports the connection again. The thread that waited for its peer calls this.
     fn bring_back(&self, connection: &Arc<Connection>) {
         if self.delivery == Delivery::Always {
             self.rearm(connection);
@@ -99,12 +100,12 @@ impl Pool {
         self.push_ready(connection);
     }
 
-    /// Looks no more for bytes of the connection: they are received elsewhere.
+    /// Removes a connection from the `epoll`: another thread receives its bytes.
     pub(super) fn forget(&self, connection: &Connection) {
         let _ = epoll::delete(&self.epoll, &connection.stream);
     }
 
-    /// Lets a thread look for work on the connection.
+    /// Has one of the threads look for work on the connection.
     pub(super) fn push_ready(&self, connection: &Arc<Connection>) {
         lock(&self.ready).push_back(connection.clone());
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
@@ -116,19 +117,19 @@ impl Pool {
         lock(&self.ready).pop_front()
     }
 
-    /// Wakes every thread, again and again, until all have seen that the server stops.
+    /// Wakes every thread repeatedly, until all have seen that the server stops.
     pub(super) fn wake_for_stop(&self) {
         let _ = rustix::io::write(&self.wake, &STOP_TOKENS.to_ne_bytes());
     }
 }
 
-/// Between looks at whether the last request is done.
+/// The pause between checks whether the last request is done, while the server stops.
 const STOP_PAUSE: std::time::Duration = std::time::Duration::from_millis(1);
 
-/// More than will ever be read.
+/// More tokens than the threads can ever read.
 const STOP_TOKENS: u64 = 1 << 32;
 
-/// Waits for a connection that has something; `None` when the server has stopped and nothing is left.
+/// Waits for a connection that is ready; `None` when the server has stopped and has no connection left.
 pub(super) fn next(shared: &Shared, pool: &Pool) -> Option<Arc<Connection>> {
     let mut space = [const { MaybeUninit::uninit() }; 1];
     loop {
@@ -147,7 +148,8 @@ pub(super) fn next(shared: &Shared, pool: &Pool) -> Option<Arc<Connection>> {
                         return Some(connection);
                     }
                     if shared.is_stopping() {
-                        // The token told that; the connections' own events tell the rest.
+                        // The token meant only that the server stops. The connections' own events report the
+                        // rest.
                         std::thread::sleep(STOP_PAUSE);
                     }
                 }
@@ -166,10 +168,10 @@ pub(super) fn next(shared: &Shared, pool: &Pool) -> Option<Arc<Connection>> {
     }
 }
 
-/// Peers that take no bytes must not keep the pool's threads: each gets a thread that waits for it, and its requests
-/// wait as well.
+/// Makes the callback for a peer that does not read. Such a peer must not occupy the pool's threads: a thread
+/// of its own waits for it, and its requests wait as well.
 ///
-/// Takes no lock: it is called under that of a connection's sender.
+/// The callback takes no lock, because the caller holds the lock of the connection's sender.
 pub(super) fn on_stall(shared: &Arc<Shared>, connection: Weak<Connection>) -> OnStall {
     let shared = Arc::downgrade(shared);
     Box::new(move || {

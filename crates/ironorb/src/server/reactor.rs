@@ -1,8 +1,8 @@
-//! A reactor: one thread receives everything and runs every servant, one request after the other.
+//! A reactor: one thread receives everything and runs every servant, one request after another.
 //!
-//! Servants need no locks against each other, and a call costs no system call more than its receive, its send and the
-//! wait for the next. A servant that blocks holds up all clients; one that waits for a client to call it back waits for
-//! ever, but for its timeout.
+//! Servants need no locks against each other. A call costs three system calls: its receive, its send and the
+//! wait for the next request. A servant that blocks delays all clients. A servant that waits for a client to
+//! call it back waits until its timeout.
 
 use std::io;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
     })
 }
 
-/// Requests of one connection that are served before the others have their turn.
+/// The most requests that are served from one connection before the next connection has its turn.
 const REQUESTS_A_TURN: usize = 16;
 
 fn serve(shared: &Shared, pool: &Pool, connection: &Arc<Connection>, current_request: &mut CurrentRequest) {

@@ -1,8 +1,9 @@
-//! The thread that receives on connections that are used both ways, one for a server. Serves nothing and never waits for
-//! a peer: requests go to the connections' inboxes.
+//! The one thread of a server that receives on bidirectional connections. It serves no request and never
+//! waits for a peer: requests go to the connections' inboxes.
 //!
-//! Started with the first call to a client over its own connection, gone with the last such connection. A thread for
-//! each would have saved a system call a batch of bytes, and cost a pool what it is chosen for.
+//! The thread starts with the first call to a client over its own connection and ends with the last such
+//! connection. A thread for each connection would save one system call per batch of bytes, but users choose a
+//! pool in order to have few threads.
 
 use std::collections::HashMap;
 use std::io;
@@ -17,7 +18,7 @@ use super::connection::{Connection, Received};
 use super::spawn;
 use crate::sync::lock;
 
-/// What the thread and those who give it connections share.
+/// What the thread shares with the threads that give it connections.
 #[derive(Debug, Default)]
 pub(super) struct Receiving {
     waits: OnceLock<Waits>,
@@ -27,7 +28,7 @@ pub(super) struct Receiving {
 #[derive(Debug)]
 struct Waits {
     epoll: OwnedFd,
-    /// Written when there is a newcomer.
+    /// An eventfd, written when there is a newcomer.
     wake: OwnedFd,
 }
 
@@ -40,7 +41,8 @@ struct State {
 const WAKE: u64 = u64::MAX;
 
 impl Receiving {
-    /// Receives on a connection from now on, what its framer holds first. On an error nobody does.
+    /// Has the thread receive on a connection from now on. It takes what the framer holds first. On an error
+    /// no thread receives on the connection.
     pub(super) fn add(self: &Arc<Self>, connection: Arc<Connection>) -> io::Result<()> {
         if self.waits.get().is_none() {
             let _ = self.waits.set(Waits::new()?);
@@ -92,7 +94,7 @@ impl Receiving {
                 } else if let Some(connection) = connections.get(&id)
                     && connection.receive_all() != Received::All
                 {
-                    // It comes back when it goes on.
+                    // A paused connection is added again when receiving resumes.
                     let _ = epoll::delete(epoll, &connection.stream);
                     connections.remove(&id);
                 }
@@ -110,5 +112,5 @@ impl Waits {
     }
 }
 
-/// Events taken at once.
+/// The most events taken from one wait.
 const EVENTS_MAX: usize = 64;

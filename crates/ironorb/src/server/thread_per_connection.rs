@@ -1,4 +1,4 @@
-//! A thread for each connection: it receives, runs the servant and answers, without a hand-over.
+//! A thread for each connection: it receives, calls the servant and replies. No request changes threads.
 
 use std::io;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub(super) fn start(
         let connection = served;
         let mut current_request = CurrentRequest::default();
         while let Ok(()) = connection.wait_for_work(&mut current_request, None) {
-            // Should it have ended meanwhile, this thread finds the end as well.
+            // If the connection has ended meanwhile, the next wait finds the end.
             let _ = connection.carry_out(&mut current_request);
         }
         lock(&shared.dedicated).remove(&connection.id);

@@ -1,7 +1,7 @@
-//! How many threads a server may have. Starts threads and counts them; decides nothing about what they do.
+//! Starts the threads of a server and counts them against a limit. Decides nothing about what they do.
 //!
-//! Every thread counts that serves requests or waits for one client. The threads of which a server has a fixed number do
-//! not count: one for each endpoint, and up to three that look after connections.
+//! Every thread counts that serves requests or waits for one client. A server's fixed threads do not count:
+//! one for each endpoint, and up to three that look after connections.
 
 use std::io;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::spawn;
 use crate::config::{OrbConfig, ServerConcurrency};
 
-/// The count of a server's threads, and its bound.
+/// The number of a server's threads and its limit.
 #[derive(Debug)]
 pub(crate) struct ServerThreads {
     threads_max: usize,
@@ -18,7 +18,7 @@ pub(crate) struct ServerThreads {
 }
 
 impl ServerThreads {
-    /// A hybrid has its own bound, which holds for all of its threads.
+    /// Takes the limit from the configuration. A hybrid server's own limit applies to all of its threads.
     pub(crate) fn new(config: &OrbConfig) -> Arc<ServerThreads> {
         let threads_max = match config.concurrency {
             ServerConcurrency::Hybrid { threads_max } => threads_max.min(config.server_threads_max),
@@ -29,7 +29,7 @@ impl ServerThreads {
         Arc::new(ServerThreads { threads_max: threads_max.max(1), threads: AtomicUsize::new(0) })
     }
 
-    /// Starts one more thread. `WouldBlock` when there are as many as there may be.
+    /// Starts one more thread. Fails with `WouldBlock` at the limit.
     pub(crate) fn spawn(
         self: &Arc<Self>,
         name: &str,
@@ -39,7 +39,8 @@ impl ServerThreads {
         place.spawn(name, body)
     }
 
-    /// Starts a thread without which something would never go on. It counts, but the bound does not refuse it.
+    /// Starts a thread that must exist for a call or a connection to make progress. It counts, but the limit
+    /// does not refuse it.
     pub(crate) fn spawn_beyond(
         self: &Arc<Self>,
         name: &str,
@@ -49,7 +50,7 @@ impl ServerThreads {
         ThreadPlace(self.clone()).spawn(name, body)
     }
 
-    /// Room for one more thread, if there is any.
+    /// Reserves room for one more thread; `None` at the limit.
     pub(super) fn take(self: &Arc<Self>) -> Option<ThreadPlace> {
         let more = |threads: usize| (threads < self.threads_max).then_some(threads + 1);
         self.threads.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more).ok()?;
@@ -62,7 +63,7 @@ impl ServerThreads {
     }
 }
 
-/// Room for one thread, until it is dropped.
+/// Room for one thread, reserved until this is dropped.
 #[derive(Debug)]
 pub(super) struct ThreadPlace(Arc<ServerThreads>);
 

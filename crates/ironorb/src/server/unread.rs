@@ -1,8 +1,9 @@
-//! Replies that clients do not read, and the limit of what those of all connections take together. Knows no connection.
+//! Counts the bytes of replies that clients do not read, and limits them for all connections together. Knows
+//! no connection.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The account of all connections of a server.
+/// The bytes of unread replies of all connections of a server, and their limit.
 #[derive(Debug)]
 pub(crate) struct UnreadReplies {
     bytes_max: usize,
@@ -14,13 +15,13 @@ impl UnreadReplies {
         UnreadReplies { bytes_max, bytes: AtomicUsize::new(0) }
     }
 
-    /// Whether connections hold more than they may together.
+    /// Whether all connections together hold more than the limit.
     pub(super) fn is_over(&self) -> bool {
         self.bytes.load(Ordering::SeqCst) > self.bytes_max
     }
 }
 
-/// One connection's part of it.
+/// One connection's part of [`UnreadReplies`].
 #[derive(Debug, Default)]
 pub(super) struct UnreadPart(AtomicUsize);
 
@@ -29,10 +30,10 @@ impl UnreadPart {
         self.0.load(Ordering::SeqCst)
     }
 
-    /// The connection holds so many bytes from now on.
+    /// Records that the connection holds this many bytes.
     pub(super) fn set(&self, bytes: usize, account: &UnreadReplies) {
         let before = self.0.swap(bytes, Ordering::SeqCst);
-        // Two steps, which concern different connections: the sum is never below what they hold.
+        // The addition comes first, so that the sum is never below what the connections hold.
         account.bytes.fetch_add(bytes, Ordering::SeqCst);
         account.bytes.fetch_sub(before, Ordering::SeqCst);
     }

@@ -1,4 +1,4 @@
-//! What a server does with the messages that have arrived; the same for every driver. No I/O.
+//! What a server does with the messages that have arrived, for every driver. No I/O.
 
 use std::sync::Arc;
 
@@ -11,25 +11,25 @@ use crate::adapter::{ReplySink, Session};
 use crate::orb::OrbCore;
 use crate::probe::{self, Stage};
 
-/// A message for a servant or about one.
+/// A message that asks the server for something.
 #[derive(Debug)]
 pub(crate) enum Work {
     Request(Message),
     Locate(Message),
-    /// A request that is larger than we accept.
+    /// A request that is larger than the ORB accepts.
     TooLarge(Refused),
 }
 
-/// Why nothing more is taken from a connection.
+/// Why the server takes nothing more from a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// The client said goodbye, or did not understand us.
+    /// The client sent CloseConnection or MessageError.
     CloseConnection,
-    /// The client's bytes make no sense: it is to be told by [`ServerConnection::protocol_error`].
+    /// The client broke the protocol. [`ServerConnection::protocol_error`] tells it so.
     ProtocolError,
 }
 
-/// What has come instead of work.
+/// What has arrived instead of work.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Other {
     /// The client no longer waits for this request. More may follow.
@@ -38,13 +38,14 @@ pub(crate) enum Other {
 }
 
 impl Work {
-    /// The next thing that has arrived; `None` when more bytes are needed.
+    /// Takes the next work that has arrived; `None` when more bytes are needed. A reply is a protocol error.
     #[inline]
     pub(crate) fn next(framer: &mut Framer) -> Result<Option<Work>, Other> {
         Work::next_or_reply(framer, |_| Err(Stop::ProtocolError))
     }
 
-    /// The same where the connection may be used both ways: replies to what we have asked go to `on_reply`.
+    /// Takes the next work that has arrived on a connection that may be bidirectional; `None` when more bytes
+    /// are needed. Replies to the server's own calls go to `on_reply`.
     #[inline(always)] // a step of every call
     pub(crate) fn next_or_reply(
         framer: &mut Framer,
@@ -68,21 +69,21 @@ impl Work {
         }
     }
 
-    /// What something that has arrived asks for; `None` when nothing.
+    /// Turns an incoming message into work; `None` when it asks for nothing.
     #[inline]
     pub(crate) fn of(incoming: Incoming) -> Result<Option<Work>, Stop> {
         match incoming {
             Incoming::Request(message) => Ok(Some(Work::Request(message))),
             Incoming::LocateRequest(message) => Ok(Some(Work::Locate(message))),
             Incoming::TooLarge(refused) => Ok(Some(Work::TooLarge(refused))),
-            // Who wants to know has been told.
+            // `next_or_reply` has passed the cancellation on.
             Incoming::CancelRequest(_) => Ok(None),
             Incoming::Reply(_) => Err(Stop::ProtocolError),
             Incoming::CloseConnection => Err(Stop::CloseConnection),
         }
     }
 
-    /// Hears what its client tells of itself, for the whole connection.
+    /// Takes note of service contexts that hold for the whole connection.
     pub(crate) fn take_note(&self, orb: &OrbCore, session: &Session, sink: &dyn ReplySink) {
         if let Work::Request(message) = self
             && let Ok(request) = message.parse_request()
@@ -91,7 +92,7 @@ impl Work {
         }
     }
 
-    /// Does it.
+    /// Carries out the work: calls the servant and replies.
     #[inline]
     pub(crate) fn carry_out(&mut self, orb: &Arc<OrbCore>, session: &Session, sink: &dyn ReplySink) {
         let _probe = probe::enter(Stage::Serve);
@@ -102,7 +103,8 @@ impl Work {
         }
     }
 
-    /// The same where the ORB may have only so many requests in flight: one more is refused.
+    /// Carries out the work within the ORB's limit of requests in flight. A request beyond the limit is
+    /// refused.
     pub(crate) fn carry_out_within_limits(
         &mut self,
         orb: &Arc<OrbCore>,
@@ -118,14 +120,14 @@ impl Work {
                 self.carry_out(orb, session, &counted);
             }
             None => {
-                // It may be the one that says how to read the next.
+                // The request may carry the service contexts that say how to read the next one.
                 self.take_note(orb, session, sink);
                 in_flight::refuse(message, sink, Lack::Requests);
             }
         }
     }
 
-    /// Answers a request that waits for a thread while there is none to be had.
+    /// Refuses a request that waits for a thread while the server has none.
     pub(crate) fn refuse_for_lack_of_threads(&self, orb: &OrbCore, session: &Session, sink: &dyn ReplySink) {
         if let Work::Request(message) = self {
             self.take_note(orb, session, sink);
@@ -133,7 +135,7 @@ impl Work {
         }
     }
 
-    /// Whether [`carry_out`](Self::carry_out) would wait for a manager that holds requests.
+    /// Whether [`carry_out`](Self::carry_out) would wait for a POA manager in the holding state.
     pub(crate) fn is_held(&self, orb: &OrbCore) -> bool {
         match self {
             Work::Request(message) | Work::Locate(message) => orb.adapter.adapter_status_of(message).is_held,
@@ -141,7 +143,7 @@ impl Work {
         }
     }
 
-    /// Whether anybody waits for an answer.
+    /// Whether the client waits for a reply.
     pub(crate) fn wants_answer(&self) -> bool {
         match self {
             Work::Request(message) => message.parse_request().is_ok_and(|it| it.response != Response::None),
@@ -150,7 +152,7 @@ impl Work {
         }
     }
 
-    /// The number that its client has given it.
+    /// The request id that the client has chosen.
     pub(crate) fn id(&self) -> Option<RequestId> {
         match self {
             Work::Request(message) | Work::Locate(message) => message.request_id().ok(),
@@ -158,7 +160,7 @@ impl Work {
         }
     }
 
-    /// Bytes of its message.
+    /// The size of the message in bytes.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Work::Request(message) | Work::Locate(message) => message.bytes().len(),
@@ -166,7 +168,7 @@ impl Work {
         }
     }
 
-    /// The message's buffer, when it is done, or nothing is to be done about it.
+    /// Gives the message's buffer back for reuse.
     pub(crate) fn into_buffer(self) -> Buffer {
         match self {
             Work::Request(message) | Work::Locate(message) => message.into_buffer(),

@@ -1,5 +1,5 @@
-//! Where the replies to a connection's requests go, during their upcalls and after. Decides nothing about when bytes
-//! leave.
+//! Where the replies to a connection's requests go, during their upcalls and after. Does not decide when
+//! bytes leave.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -15,20 +15,20 @@ use crate::cancellations::{OnCancel, Watch};
 use crate::generated::call::Results;
 use crate::sync::lock;
 
-/// A request that is being carried out, as the place where its reply goes.
+/// The reply sink of a request during its upcall.
 pub(super) struct PendingReply<'c> {
     connection: &'c Connection,
     answered: Cell<bool>,
 }
 
 impl<'c> PendingReply<'c> {
-    /// One that has been counted.
+    /// Makes the sink for a request that is counted already.
     #[inline]
     pub(super) fn of(connection: &'c Connection) -> PendingReply<'c> {
         PendingReply { connection, answered: Cell::new(false) }
     }
 
-    /// It need not keep the connection from an orderly end any longer.
+    /// Records that the request no longer keeps the connection from an orderly close.
     #[inline]
     pub(super) fn settle(&self) {
         if !self.answered.replace(true) {
@@ -36,7 +36,7 @@ impl<'c> PendingReply<'c> {
         }
     }
 
-    /// Whether it need not.
+    /// Whether the request no longer keeps the connection from an orderly close.
     #[inline]
     pub(super) fn is_settled(&self) -> bool {
         self.answered.get()
@@ -83,15 +83,15 @@ impl ReplySink for PendingReply<'_> {
             return None;
         }
         connection.progress.share();
-        // The count of what is unanswered goes over.
+        // The new sink takes over the count of the missing reply.
         let answered = self.answered.replace(true);
         let answered = AtomicBool::new(answered);
         Some(Box::new(DeferredReply { connection, answered, watch: Watch::default() }))
     }
 }
 
-/// A request that is refused while its connection's threads wait. What the peer does not take at once leaves with the next
-/// reply.
+/// The reply sink of a request that is refused while the connection's threads wait. Bytes that the peer does
+/// not read at once leave with the next reply.
 pub(super) struct RefusedAtOnce<'c>(pub(super) &'c Connection);
 
 impl ReplySink for RefusedAtOnce<'_> {
@@ -110,11 +110,11 @@ impl ReplySink for RefusedAtOnce<'_> {
     }
 }
 
-/// A request whose answer comes after its upcall.
+/// The reply sink of a request that is answered after its upcall.
 struct DeferredReply {
     connection: Arc<Connection>,
     answered: AtomicBool,
-    /// Whether anybody waits for it, if its servant has asked.
+    /// Whether the client still waits for the reply, if the servant has asked.
     watch: Watch,
 }
 
@@ -143,7 +143,7 @@ impl ReplySink for DeferredReply {
 
     fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
         if self.watch.end(&self.connection.cancellations) {
-            return self.settle(); // nobody would read it
+            return self.settle(); // the client would not read it
         }
         self.connection.with(|sender| {
             write(sender);
@@ -179,7 +179,8 @@ impl Drop for DeferredReply {
         self.watch.end(&self.connection.cancellations);
         self.settle();
         let connection = &self.connection;
-        // As in `Connection::carry_out`: whoever finishes the last request of a connection that has ended closes it.
+        // The thread that finishes the last request of an ended connection closes it, as in
+        // `Connection::carry_out`.
         if connection.progress.end(true) && connection.ending.load(Ordering::SeqCst) {
             match connection.server.upgrade() {
                 Some(server) => server.close(connection),

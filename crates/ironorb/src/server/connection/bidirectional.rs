@@ -1,8 +1,10 @@
-//! What an accepted connection has on top when its client is called over it (CORBA 3.3 part 2, 9.8).
+//! What an accepted connection needs in addition when the server calls its client over it (CORBA 3.3 part 2,
+//! 9.8).
 //!
-//! From our first call on, somebody receives who does nothing else (`receiving`): all threads that serve the connection
-//! may be in servants that wait for the client, and somebody must take its answers and see its end. Requests then come
-//! to the serving threads by way of an inbox. A connection whose client is never called has none of this.
+//! From the server's first call on, a thread receives on the connection that does nothing else (`receiving`).
+//! All threads that serve the connection may be in servants that wait for the client, and still a thread must
+//! take the client's replies and notice its end. Requests reach the serving threads through an inbox. A
+//! connection whose client is never called has none of this.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -21,11 +23,11 @@ use crate::server::work::{Other, Stop, Work};
 use crate::server::{Shared, blocked_servant_monitor};
 use crate::sync::lock;
 
-/// Requests that have come and that no thread has taken.
+/// Requests that have arrived and that no thread has taken.
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
     state: Mutex<Waiting>,
-    /// Notified for the connection's own thread when there is something.
+    /// Notified for the connection's own thread when a request or the end has come.
     come: Condvar,
 }
 
@@ -33,13 +35,14 @@ pub(super) struct Inbox {
 struct Waiting {
     requests: VecDeque<Work>,
     backlog: Backlog,
-    /// Why nothing more comes.
+    /// Why nothing more comes; `None` while the connection lasts.
     over: Option<Over>,
     /// The connection's own thread waits.
     is_idle: bool,
-    /// A pool has been told and has not looked yet.
+    /// The pool has been notified and has not looked yet.
     is_announced: bool,
-    /// Nobody receives, for there are too many. Never while a call of ours waits for its answer.
+    /// No thread receives, because too many requests wait. Never true while a call of the server waits for
+    /// its reply.
     is_paused: bool,
 }
 
@@ -49,7 +52,7 @@ enum Over {
     ProtocolError,
 }
 
-/// What has become of a connection when everything that has come was received.
+/// The state of a connection after everything that has come was received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::server) enum Received {
     /// More may come.
@@ -65,7 +68,7 @@ impl Inbox {
         !lock(&self.state).requests.is_empty()
     }
 
-    /// Somebody has said that he will look, or has been told to.
+    /// A thread is about to look into the inbox, or has been notified to.
     pub(super) fn is_announced(&self) -> bool {
         lock(&self.state).is_announced
     }
@@ -77,7 +80,7 @@ impl Inbox {
 }
 
 impl Waiting {
-    /// The next request, and whether receiving is to go on because it has been taken.
+    /// Takes the next request. Also says whether receiving should resume because it has been taken.
     fn take(&mut self, config: &ConnectionConfig, progress: &RequestCounter) -> Option<(Work, bool)> {
         let work = self.requests.pop_front()?;
         progress.begin();
@@ -85,7 +88,7 @@ impl Waiting {
         Some((work, resumes))
     }
 
-    /// A request has been taken out. Whether receiving is to go on.
+    /// Records that a request has been taken out. Returns whether receiving should resume.
     fn has_given(&mut self, work: &Work, config: &ConnectionConfig) -> bool {
         self.backlog.remove(work.bytes());
         let resumes = self.is_paused && self.backlog.is_half_empty(config);
@@ -105,7 +108,8 @@ impl Waiting {
         }
     }
 
-    /// Takes the first request out that its client waits for, to be refused, and whether receiving is to go on.
+    /// Takes out the first request that expects a reply, in order to refuse it. Also says whether receiving
+    /// should resume.
     fn take_awaited(&mut self, config: &ConnectionConfig, progress: &RequestCounter) -> Option<(Work, bool)> {
         let is_awaited = |work: &Work| matches!(work, Work::Request(_)) && work.wants_answer();
         let work = self.requests.iter().position(is_awaited).and_then(|at| self.requests.remove(at))?;
@@ -114,8 +118,8 @@ impl Waiting {
         Some((work, resumes))
     }
 
-    /// Nobody is left to hear their answers, and their servants would call a client that is gone: threads that others need
-    /// would wait for each of them until no connection can be made.
+    /// Drops all requests that expect a reply, because the client is gone. Their servants would call the
+    /// client, and each would keep a thread until connecting to it fails.
     fn forget_twoways(&mut self) {
         let Waiting { requests, backlog, .. } = self;
         requests.retain(|work| {
@@ -129,7 +133,7 @@ impl Waiting {
 }
 
 impl Connection {
-    /// An answer of the client to one of our calls.
+    /// Takes a client's reply to one of the server's calls.
     #[cold]
     pub(super) fn take_reply(&self, message: Message) -> Result<(), Stop> {
         match self.calls.get() {
@@ -138,7 +142,7 @@ impl Connection {
         }
     }
 
-    /// The client can be called over this connection from now on.
+    /// Lets the server call the client over this connection from now on.
     #[cold]
     pub(super) fn use_bidirectional(&self, points: &[ListenPoint]) {
         let room =
@@ -155,22 +159,23 @@ impl Connection {
         }
     }
 
-    /// A call to the client is about to wait for its answer; false when nobody would receive it.
-    fn see_that_somebody_receives(&self) -> bool {
+    /// Ensures that a thread receives, for a call to the client that is about to wait for its reply. False
+    /// when no thread would receive it.
+    fn ensure_receiving(&self) -> bool {
         let Some(inbox) = self.inbox.get() else { return self.begin_inbox() };
-        // sync: paused-or-called. The call has been counted before: either this sees that receiving has paused, or
-        // whoever pauses sees the call.
+        // sync: paused-or-called. The call has been counted before. Either this thread sees that receiving
+        // has paused, or the thread that pauses sees the call.
         !std::mem::take(&mut lock(&inbox.state).is_paused) || self.receive_elsewhere()
     }
 
-    /// Leaves receiving to another thread for good.
+    /// Hands receiving over to the bidirectional receiver for good.
     fn begin_inbox(&self) -> bool {
         if self.inbox.set(Inbox::default()).is_err() {
-            return true; // another call was quicker
+            return true; // another call has made it
         }
         self.slow_path_flags.fetch_or(SlowPathFlags::BIDIRECTIONAL, Ordering::SeqCst);
-        // Whoever has the receiving part now has perhaps not seen that. It must not be waited for here: the caller
-        // may be the very one that it receives for.
+        // The thread that holds `receiver` now may not have seen the flag. This thread must not wait for that
+        // one: the caller may be the very thread that it receives for.
         if self.receiver.try_lock().is_ok() {
             return self.receive_elsewhere();
         }
@@ -183,11 +188,11 @@ impl Connection {
                 }
             }
         };
-        // Else the call that is being made would never be answered.
+        // The limit of threads does not apply: without this thread the call would never get its reply.
         self.orb.server_threads.spawn_beyond("ironorb-handover", hands_over).is_ok()
     }
 
-    /// False when there is no thread to be had.
+    /// Gives the connection to the bidirectional receiver. False when its thread cannot be started.
     fn receive_elsewhere(&self) -> bool {
         let (Some(itself), Some(server)) = (self.itself.upgrade(), self.server.upgrade()) else {
             return true;
@@ -198,14 +203,15 @@ impl Connection {
         server.receiving.add(itself).is_ok()
     }
 
-    /// Nobody receives: then nobody must wait for it.
+    /// Ends the connection because no thread receives on it, so that no thread waits for a reply.
     #[cold]
     pub(in crate::server) fn fail(&self) {
         self.cut_off();
         self.note_over(Over::Gone);
     }
 
-    /// Receives everything that has come: answers are taken at once, requests go into the inbox. Never waits.
+    /// Receives everything that has come. Replies are delivered at once, requests go into the inbox. Never
+    /// waits.
     pub(in crate::server) fn receive_all(&self) -> Received {
         let Some(inbox) = self.inbox.get() else { return Received::Over };
         let mut framer = lock(&self.receiver);
@@ -248,7 +254,7 @@ impl Connection {
         Received::Over
     }
 
-    /// Pauses receiving when there is too much to do, unless a call of ours waits.
+    /// Pauses receiving when too many requests wait, unless a call of the server waits for its reply.
     fn has_paused(&self, inbox: &Inbox) -> bool {
         {
             let mut waiting = lock(&inbox.state);
@@ -259,11 +265,12 @@ impl Connection {
         }
         // sync: paused-or-called
         let is_called = self.calls.get().is_some_and(|link| link.is_called());
-        // Unless whoever called has seen it, and has it received anew, or it has become less.
+        // The pause holds, unless a call is waiting. Then either the calling thread or this one clears the
+        // flag.
         !(is_called && std::mem::take(&mut lock(&inbox.state).is_paused))
     }
 
-    /// Leaves a request to the serving threads; false when there are too many and yet it is no time to pause.
+    /// Puts a request into the inbox. False when the inbox is full and receiving must not pause.
     fn put(&self, inbox: &Inbox, work: Work) -> bool {
         let (bytes, config) = (work.bytes(), &self.orb.config.connection);
         if !lock(&inbox.state).backlog.has_room(bytes, config)
@@ -277,19 +284,19 @@ impl Connection {
             waiting.requests.push_back(work);
             (waiting.is_idle, std::mem::replace(&mut waiting.is_announced, true))
         };
-        self.tell(inbox, is_awaited, is_announced);
+        self.notify_server(inbox, is_awaited, is_announced);
         true
     }
 
-    /// Lets a serving thread look into the inbox.
-    fn tell(&self, inbox: &Inbox, is_awaited: bool, is_announced: bool) {
+    /// Has a serving thread look into the inbox.
+    fn notify_server(&self, inbox: &Inbox, is_awaited: bool, is_announced: bool) {
         let (Some(itself), Some(server)) = (self.itself.upgrade(), self.server.upgrade()) else { return };
         match server.pool_of(&itself) {
             Some(pool) if !is_announced => pool.push_ready(&itself),
             Some(_) => {}
             None if is_awaited => inbox.come.notify_one(),
             None => {
-                // Perhaps it is this that a servant waits for: then it must not wait for the watcher.
+                // A servant may wait for this very request. Then the request must not wait for the monitor.
                 let threads = 1 + self.helpers.load(Ordering::SeqCst);
                 if self.progress.carried() >= threads && self.calls.get().is_some_and(|link| link.is_called())
                 {
@@ -299,7 +306,8 @@ impl Connection {
         }
     }
 
-    /// Nothing more comes: calls of ours end at once, the connection when its requests have been served.
+    /// Records that nothing more comes. The server's calls to the client end at once, the connection when its
+    /// requests have been served.
     fn note_over(&self, over: Over) {
         let Some(inbox) = self.inbox.get() else { return };
         let (is_awaited, is_announced) = {
@@ -314,10 +322,10 @@ impl Connection {
         if let Some(link) = self.calls.get() {
             link.peer_ended();
         }
-        self.tell(inbox, is_awaited, is_announced);
+        self.notify_server(inbox, is_awaited, is_announced);
     }
 
-    /// Waits for the next request, as the connection's own thread; `None` at the end.
+    /// Waits for the next request, on the connection's own thread; `None` at the end.
     pub(super) fn wait_at(&self, inbox: &Inbox) -> Option<Work> {
         loop {
             if self.is_on(SlowPathFlags::CLOGGED) {
@@ -331,7 +339,7 @@ impl Connection {
             }
             if let Some(over) = waiting.over {
                 drop(waiting);
-                self.say_why(over);
+                self.answer_protocol_error(over);
                 return None;
             }
             waiting.is_idle = true;
@@ -340,7 +348,7 @@ impl Connection {
         }
     }
 
-    /// Looks for a request, as any other thread.
+    /// Looks for a request without waiting, on any thread.
     pub(super) fn look_into(&self, inbox: &Inbox, current_request: &mut CurrentRequest) -> WorkLookup {
         if self.is_on(SlowPathFlags::CLOGGED) {
             return WorkLookup::Nothing;
@@ -359,14 +367,15 @@ impl Connection {
             None => WorkLookup::Nothing,
             Some(over) => {
                 drop(waiting);
-                self.say_why(over);
+                self.answer_protocol_error(over);
                 WorkLookup::End
             }
         }
     }
 
-    /// Refuses the requests that wait for a thread, if servants wait for the client, which may itself wait for one of these.
-    /// Called where there is no thread to be had. Never waits for the peer.
+    /// Refuses the requests that wait for a thread, if a servant waits for the client: the client may itself
+    /// wait for one of these requests. The monitor calls this at the limit of threads. Never waits for the
+    /// peer.
     pub(in crate::server) fn refuse_what_may_be_awaited(&self, server: &Shared) {
         let Some(inbox) = self.inbox.get() else { return };
         if !self.calls.get().is_some_and(|link| link.is_called()) {
@@ -389,19 +398,19 @@ impl Connection {
         }
     }
 
-    fn say_why(&self, over: Over) {
+    fn answer_protocol_error(&self, over: Over) {
         if over == Over::ProtocolError {
             self.with(ServerConnection::protocol_error);
         }
     }
 }
 
-/// Addresses of one client that are taken note of.
+/// The most listen points that are recorded for one client.
 const LISTEN_POINTS_MAX: usize = 64;
 
 impl Acceptor for Connection {
     fn send(&self, messages: Vec<u8>) -> bool {
-        let is_received = self.see_that_somebody_receives();
+        let is_received = self.ensure_receiving();
         self.with(|sender| {
             if !sender.is_ended() {
                 sender.transmit().buffer().extend_from_slice(&messages);
@@ -411,7 +420,7 @@ impl Acceptor for Connection {
     }
 
     fn send_soon(&self, messages: Vec<u8>) -> bool {
-        let is_received = self.see_that_somebody_receives();
+        let is_received = self.ensure_receiving();
         let mut sender = lock(&self.sender);
         if sender.is_ended() {
             return is_received;
@@ -424,7 +433,7 @@ impl Acceptor for Connection {
         {
             let connection = self.itself.upgrade();
             let waits = move || connection.iter().for_each(|connection| connection.flush_stalled());
-            // A pool has tried already.
+            // A pool's callback has been tried already.
             if self.on_stall.is_some() || self.orb.server_threads.spawn("ironorb-stalled", waits).is_err() {
                 self.give_up(&mut sender);
             }

@@ -1,5 +1,5 @@
-//! Who is told that the client of an accepted connection no longer waits: for a request that it cancels, or for any when it
-//! is gone. Decides nothing about requests whose servants have not asked.
+//! Notifies servants that their client no longer waits, because it has cancelled the request or is gone.
+//! Decides nothing about requests whose servants have not asked.
 
 use std::sync::atomic::Ordering;
 
@@ -15,7 +15,7 @@ use crate::server::work::Work;
 use crate::sync::lock;
 
 impl Connection {
-    /// The client no longer waits for this request. Called under the lock of `receiver`.
+    /// Handles a CancelRequest message. The caller holds the lock of `receiver`.
     #[cold]
     pub(super) fn take_cancellation(&self, id: RequestId) {
         if self.inbox.get().is_some_and(|inbox| inbox.forget(id)) {
@@ -30,7 +30,7 @@ impl Connection {
         }
     }
 
-    /// What has arrived where there is a [`SlowPathFlags`], counted.
+    /// Takes and counts what has arrived while a slow-path flag is set.
     #[cold]
     pub(super) fn next_on_slow_path(&self, framer: &mut Framer) -> Result<Option<Work>, NoWork> {
         if self.is_on(SlowPathFlags::OF_RECEIVING & !(SlowPathFlags::CANCELLED | SlowPathFlags::CLIENT_GONE))
@@ -40,7 +40,7 @@ impl Connection {
         let work = Work::next_or_reply(framer, |message| self.take_reply(message));
         let Some(work) = work.map_err(|other| self.deal_with(other))? else { return Ok(None) };
         if self.is_on(SlowPathFlags::CLIENT_GONE) && work.wants_answer() {
-            // It may tell how to read a oneway behind it.
+            // The request may carry the service contexts that say how to read a oneway behind it.
             work.take_note(&self.orb, &self.session, &PendingReply::of(self));
             framer.recycle(work.into_buffer());
             return Err(NoWork::Again);
@@ -50,9 +50,9 @@ impl Connection {
         Ok(Some(work))
     }
 
-    /// Looks whether the client has closed the connection, before a request is carried out that came with others: their
-    /// servants may have taken long. At most once in each tick of the system's clock, so that requests that are served
-    /// quickly do not pay for it.
+    /// Checks whether the client has closed the connection, before a thread carries out a request that came
+    /// with others: their servants may have taken long. Checks at most once per tick of the system's clock,
+    /// so that fast requests do not pay for it.
     #[inline]
     pub(super) fn look_for_client(&self, framer: &Framer) {
         if framer.holds_bytes() {
@@ -68,20 +68,22 @@ impl Connection {
         }
     }
 
-    /// The client has closed the connection: nothing would read the replies to requests that have come before, so they are
-    /// not carried out. Oneways are: their client may have ended on purpose.
+    /// Records that the client has closed the connection. Requests that have come before and expect a reply
+    /// are not carried out, because no client would read it. Oneways are carried out: their client may have
+    /// ended on purpose.
     pub(in crate::server) fn note_client_gone(&self) {
         self.slow_path_flags.fetch_or(SlowPathFlags::CLIENT_GONE, Ordering::SeqCst);
     }
 
-    /// Looks whether the client has closed the connection, where threads may be kept by servants for long.
+    /// Checks whether the client has closed the connection, where servants may block threads for long.
     pub(in crate::server) fn look_for_client_now(&self) {
         if !self.is_on(SlowPathFlags::CLIENT_GONE) && net::is_hung_up(&self.stream) {
             self.note_client_gone();
         }
     }
 
-    /// A request has come: what the client has said before is not about this one. Called under the lock of `receiver`.
+    /// Records that a request has come: earlier cancellations do not concern it. The caller holds the lock of
+    /// `receiver`.
     pub(super) fn note_request(&self, work: &Work) {
         if !self.is_on(SlowPathFlags::CANCELLED) {
             return;
@@ -95,8 +97,9 @@ impl Connection {
         }
     }
 
-    /// Whoever received has found the end: if it is the client's, all are told who want to know. One that we want to be rid
-    /// of may still wait for its answers. True when nothing is being carried out: the caller closes.
+    /// Called by the thread that finds the end of the connection. If the client has ended it, all servants
+    /// that have asked are notified. If the server is ending it, the client may still wait for its replies.
+    /// True when no request is in progress: the caller closes.
     #[must_use]
     pub(in crate::server) fn found_end(&self) -> bool {
         let is_ours = self.is_on(SlowPathFlags::STOPPING);
@@ -106,9 +109,10 @@ impl Connection {
         self.end()
     }
 
-    /// On the thread that runs callbacks: here locks may be held, and others may wait.
-    pub(super) fn tell_cancelled(&self, told: Vec<OnCancel>) {
+    /// Runs the servants' callbacks on the thread for callbacks, because the caller may hold locks and other
+    /// threads may wait for it.
+    pub(super) fn tell_cancelled(&self, callbacks: Vec<OnCancel>) {
         let receiver = self.orb.connector.receiver();
-        told.into_iter().for_each(|then| receiver.run_soon(then));
+        callbacks.into_iter().for_each(|then| receiver.run_soon(then));
     }
 }

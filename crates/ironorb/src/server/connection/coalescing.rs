@@ -1,10 +1,10 @@
-//! Replies that wait for those of requests which have come with theirs, to leave with them by one system call.
+//! Holds replies back, so that the replies to requests that arrived together leave with one system call.
 //!
-//! A reply must not wait for a servant that takes long, and how long one will take nobody knows. So replies wait only where
-//! those before took little, on this connection and in a row; whether they wait on is decided before each servant is
-//! called, and never for longer than [`HELD_MAX`]. Should a servant take long all the same, the ORB's receiver thread comes
-//! by within a millisecond or so and sends them. Nothing is received while replies wait. A request that comes alone pays
-//! one look at a byte.
+//! A reply must not wait for a slow servant, and the ORB cannot know how long a servant will take. So replies
+//! wait only if the servants before were fast, on this connection and in a row. Before each upcall the thread
+//! decides whether they wait on, and they never wait longer than [`HELD_MAX`] at that point. If a servant
+//! takes long all the same, the ORB's receiver thread sends them within about a millisecond. The thread
+//! receives nothing while replies wait. A request that comes alone pays for one look at a byte.
 
 use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -15,45 +15,45 @@ use ironorb_giop::connection::ServerConnection;
 use super::Connection;
 use crate::client::ReceiverCheck;
 
-/// What a connection knows of requests that come together.
+/// What a connection knows about requests that come together.
 #[derive(Debug)]
 pub(super) struct Coalescing {
-    /// [`State`]s, mostly none.
+    /// Bits of [`State`], mostly none.
     state: AtomicU8,
     made: Instant,
-    /// When a reply was written last while there were more requests, in nanoseconds since `made`.
+    /// When the last reply was written, in nanoseconds since `made`.
     turn_ended_ns: AtomicU64,
-    /// When the first of the replies that wait was written.
+    /// When the first of the waiting replies was written, in nanoseconds since `made`.
     held_since_ns: AtomicU64,
-    /// Replies in a row, each of which came soon after the one before.
+    /// The number of replies in a row that each came soon after the one before.
     short_turns: AtomicU32,
-    /// How many it takes to trust the next.
+    /// The number of short turns that it takes to trust the next servant.
     trust_at: AtomicU32,
-    /// The receiver will come by.
+    /// The receiver thread will check this connection.
     is_listed: AtomicBool,
 }
 
-/// As bits of `Coalescing::state`.
+/// The bits of `Coalescing::state`.
 struct State;
 
 impl State {
     /// Another whole request has come.
     const MORE: u8 = 1;
-    /// The next request is taken right after the last.
+    /// The next request is taken directly after the last reply.
     const IN_A_ROW: u8 = 2;
     /// Replies wait. Changes only under the lock of `sender`.
     const HELD: u8 = 4;
 }
 
-/// What takes no longer, from one reply to the next, is short: sending takes about as long.
+/// A turn, from one reply to the next, is short if it takes no longer than this. Sending takes about as long.
 const SHORT_TURN: Duration = Duration::from_micros(20);
-/// Short turns in a row before replies wait.
+/// The fewest short turns in a row before replies wait.
 const TRUST_AT_MIN: u32 = 8;
-/// The same, at most, where that has been too few.
+/// The most short turns in a row before replies wait. The number grows when it has been too small.
 const TRUST_AT_MAX: u32 = 1024;
-/// How long a reply may wait when the next servant is about to be called.
+/// The longest that a reply may have waited when the next upcall begins.
 const HELD_MAX: Duration = Duration::from_micros(50);
-/// Bytes of replies that wait.
+/// The bytes of waiting replies from which on they are sent.
 const HELD_BYTES_MAX: usize = 16 << 10;
 
 impl Default for Coalescing {
@@ -71,7 +71,8 @@ impl Default for Coalescing {
 }
 
 impl Coalescing {
-    /// A request has been taken; `has_more` says whether another one has come, where `has_bytes`.
+    /// Records that a request has been taken. If `has_bytes`, `has_more` says whether another whole request
+    /// has come.
     #[inline]
     pub(super) fn note(&self, has_bytes: bool, has_more: impl FnOnce() -> bool) {
         if has_bytes || self.state.load(Ordering::Relaxed) & State::MORE != 0 {
@@ -100,12 +101,13 @@ impl Coalescing {
         u64::try_from(self.made.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// Whether the next servant is expected to take little.
+    /// Whether the next servant is expected to be fast.
     fn is_trusting(&self) -> bool {
         self.short_turns.load(Ordering::Relaxed) >= self.trust_at.load(Ordering::Relaxed)
     }
 
-    /// A reply has been written. Learns from how long it was since the last, if that was right before.
+    /// Records that a reply has been written. Learns from the time since the last one, if that was directly
+    /// before.
     fn end_turn(&self, now_ns: u64) {
         let ended_ns = self.turn_ended_ns.swap(now_ns, Ordering::Relaxed);
         let was_in_a_row = self.is(State::IN_A_ROW);
@@ -126,7 +128,7 @@ impl Coalescing {
             }
         } else {
             if short_turns >= trust_at {
-                trust_at = (2 * trust_at).min(TRUST_AT_MAX); // it was trusted
+                trust_at = (2 * trust_at).min(TRUST_AT_MAX); // the servant was trusted wrongly
             }
             short_turns = 0;
         }
@@ -135,11 +137,11 @@ impl Coalescing {
     }
 }
 
-/// How many times as many short turns as it takes to trust make it take fewer.
+/// After this many times `trust_at` short turns, `trust_at` is halved.
 const FORGIVEN_AFTER: u32 = 8;
 
 impl Connection {
-    /// A servant is called next: replies that wait are sent unless they may wait on.
+    /// Called before an upcall. Sends the waiting replies unless they may wait on.
     #[inline]
     pub(super) fn before_upcall(&self) {
         if self.coalescing.is(State::HELD) {
@@ -156,7 +158,8 @@ impl Connection {
         }
     }
 
-    /// The last of the requests that have come may be one that nobody answers.
+    /// Called after an upcall. Sends the waiting replies if no request follows: the last request may have
+    /// been a oneway.
     #[inline]
     pub(super) fn after_upcall(&self) {
         let state = self.coalescing.state.load(Ordering::Relaxed);
@@ -165,7 +168,8 @@ impl Connection {
         }
     }
 
-    /// A reply has been written. True when it waits for others, false when it is being sent now, with all that waits.
+    /// Called when a reply has been written. True when it waits for others. False when it is being sent now,
+    /// with all that wait.
     #[inline]
     pub(super) fn holds(&self, sender: &mut ServerConnection) -> bool {
         self.coalescing.state.load(Ordering::Relaxed) != 0 && self.holds_or_sends(sender)
@@ -194,7 +198,8 @@ impl Connection {
             return true;
         }
         coalescing.held_since_ns.store(now_ns, Ordering::Relaxed);
-        // sync: listed-before-held. Either the receiver, that comes by, sees what is held, or this sees that it has been.
+        // sync: listed-before-held. Either the receiver thread sees the held replies when it checks, or this
+        // thread sees that it has checked.
         coalescing.state.fetch_or(State::HELD, Ordering::SeqCst);
         if !coalescing.is_listed.swap(true, Ordering::SeqCst) {
             let receiver = self.orb.connector.receiver();
@@ -202,13 +207,13 @@ impl Connection {
                 coalescing.is_listed.store(false, Ordering::SeqCst);
                 return false;
             }
-            let visited: Weak<dyn ReceiverCheck> = self.itself.clone();
-            receiver.look_soon(&visited);
+            let checked: Weak<dyn ReceiverCheck> = self.itself.clone();
+            receiver.look_soon(&checked);
         }
         true
     }
 
-    /// Everything that has been written is being sent.
+    /// Records that everything written is being sent.
     #[inline]
     pub(super) fn note_sent(&self) {
         if self.coalescing.is(State::HELD) {
@@ -216,7 +221,7 @@ impl Connection {
         }
     }
 
-    /// Sends replies that wait; to be called before anything is waited for.
+    /// Sends the waiting replies. Must be called before the thread waits for anything.
     #[inline]
     pub(super) fn send_what_is_held(&self) {
         if self.coalescing.is(State::HELD) {
@@ -224,7 +229,7 @@ impl Connection {
         }
     }
 
-    /// Has what the peer does not take at once sent when the upcall is over.
+    /// Leaves the bytes that the peer does not read at once until the upcall is over.
     #[cold]
     pub(super) fn hold_until_after_upcall(&self) {
         let coalescing = &self.coalescing;
@@ -239,7 +244,7 @@ impl Connection {
     }
 }
 
-/// The receiver comes by: a servant takes long.
+/// The receiver thread checks a connection whose servant takes long.
 impl ReceiverCheck for Connection {
     fn on_receiver_check(&self) {
         // sync: listed-before-held
@@ -254,8 +259,8 @@ impl ReceiverCheck for Connection {
 mod tests {
     use super::*;
 
-    /// Replies, each with another request behind it, and so many microseconds after the one before; whether the next servant
-    /// is trusted.
+    /// Writes replies, each with another request behind it and this many microseconds after the one before.
+    /// Returns after each whether the next servant is trusted.
     fn turns(coalescing: &Coalescing, at_us: &mut u64, micros: &[u64]) -> Vec<bool> {
         let mut trusted = Vec::new();
         for turn in micros {
@@ -273,10 +278,10 @@ mod tests {
         let trusted = turns(&coalescing, &mut at_us, &[20; 12]);
         assert_eq!(trusted, [vec![false; 8], vec![true; 4]].concat(), "the first follows nothing");
         assert_eq!(turns(&coalescing, &mut at_us, &[21]), [false]);
-        // It had been trusted, so now it takes twice as many.
+        // The wrong trust doubles the number of short turns that it takes.
         let trusted = turns(&coalescing, &mut at_us, &[1; 18]);
         assert_eq!(trusted, [vec![false; 15], vec![true; 3]].concat());
-        // In the long run all is forgiven.
+        // Many short turns in a row bring the number back.
         turns(&coalescing, &mut at_us, &[1; 400]);
         turns(&coalescing, &mut at_us, &[21]);
         let trusted = turns(&coalescing, &mut at_us, &[1; 18]);
@@ -289,7 +294,7 @@ mod tests {
         let mut trusted = Vec::new();
         for _ in 0..6 {
             trusted.extend(turns(&coalescing, &mut at_us, &[1_000_000, 5, 5]));
-            // The last of them has none behind it.
+            // No request follows the last of them.
             coalescing.note(false, || unreachable!());
             at_us += 5;
             coalescing.end_turn(at_us * 1000);

@@ -1,28 +1,28 @@
-//! What a thread has in hand: one request, and before and after that a buffer for the next. Knows no connection.
+//! What a serving thread holds: one request, and between requests a buffer for the next. Knows no connection.
 
 use ironorb_giop::framer::{BUFFER_BYTES, Buffer, Framer};
 use ironorb_giop::message::Message;
 
 use crate::server::work::Work;
 
-/// What a thread carries out, in a place of its own: what is to be done is not moved to where it is done. When that is over
-/// the message's buffer is there to be used again when the thread next has a receiving part: it must not wait for that only
-/// to give a buffer back.
+/// The work of a thread. It stays in this place while it is carried out, so that no message is moved.
+/// Afterwards its buffer stays here until the thread next holds a `receiver` lock: the thread must not wait
+/// for that lock only to return a buffer.
 #[derive(Debug)]
 pub(in crate::server) struct CurrentRequest {
     pub(super) work: Work,
 }
 
 impl Default for CurrentRequest {
-    /// Nothing.
+    /// No work and no buffer.
     fn default() -> Self {
         CurrentRequest { work: Work::Request(Message::default()) }
     }
 }
 
 impl CurrentRequest {
-    /// Takes a plain request, if it is what comes next. False also where something else has been in hand: that gives up the
-    /// place.
+    /// Takes a plain request, if one comes next. Also returns false if the last work was of a different kind,
+    /// because that work's place must be given up first.
     #[inline(always)] // a step of every call
     pub(super) fn take_plain_request(&mut self, framer: &mut Framer) -> bool {
         match &mut self.work {
@@ -54,7 +54,7 @@ impl CurrentRequest {
         }
     }
 
-    /// Gives the buffer of what is done back.
+    /// Gives the buffer of finished work back to the framer.
     #[inline]
     pub(super) fn give_to(&mut self, framer: &mut Framer) {
         if let Some(buffer) = self.take_buffer() {
@@ -62,17 +62,17 @@ impl CurrentRequest {
         }
     }
 
-    /// Takes something to do; false when there is nothing.
+    /// Takes new work; false when there is none.
     pub(super) fn take(&mut self, work: Option<Work>) -> bool {
         work.map(|work| self.work = work).is_some()
     }
 
-    /// Keeps a buffer until it is needed.
+    /// Keeps a buffer for the next request.
     pub(super) fn keep(&mut self, buffer: Buffer) {
         self.work = Work::Request(Message::spent(buffer));
     }
 
-    /// Takes the buffer of a connection that has none to do: it is brought again when bytes have come.
+    /// Takes the buffer of a connection that has no work. The thread brings it again when bytes have come.
     #[inline]
     pub(super) fn take_from(&mut self, framer: &mut Framer) {
         if self.buffer().is_none_or(|buffer| buffer.is_empty())
@@ -87,7 +87,8 @@ impl CurrentRequest {
         self.buffer().is_some_and(|buffer| buffer.len() > BUFFER_BYTES)
     }
 
-    /// Gives a large one back, which may be wanted before the next message has come. A small one is kept until then.
+    /// Gives a large buffer back to the framer, where memory may be scarce before the next message comes. A
+    /// small buffer stays with the thread.
     #[inline]
     pub(super) fn give_large_to(&mut self, framer: &mut Framer) {
         if self.holds_large() {

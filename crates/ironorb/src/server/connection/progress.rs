@@ -1,37 +1,40 @@
-//! How many requests of a connection are in progress. Two counts in one word, since most requests change both at once.
+//! Counts the requests of a connection that are in progress. Two counts share one word, because most requests
+//! change both at once.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Requests that are being carried out, and those among them whose replies have not been written.
 ///
-/// The second falls only under the lock of the connection's sending part or after the servant is done.
+/// The count of missing replies falls only under the lock of the connection's sending part, or after the
+/// servant has returned.
 #[derive(Debug, Default)]
 pub(super) struct RequestCounter(AtomicU64);
 
-/// In the lower half.
+/// One request in progress, in the lower half of the word.
 const CARRIED: u64 = 1;
-/// In the upper half.
+/// One missing reply, in the upper half of the word.
 const UNANSWERED: u64 = 1 << 32;
 
 impl RequestCounter {
-    /// A request begins.
+    /// Counts a request that begins.
     #[inline]
     pub(super) fn begin(&self) {
         self.0.fetch_add(CARRIED + UNANSWERED, Ordering::SeqCst);
     }
 
-    /// A request that another has counted is carried on by someone else as well.
+    /// Counts a second holder of a request that is counted already.
     pub(super) fn share(&self) {
         self.0.fetch_add(CARRIED, Ordering::SeqCst);
     }
 
-    /// The reply has been written, or will never be.
+    /// Records that the reply has been written, or will never be.
     #[inline]
     pub(super) fn answer(&self) {
         self.0.fetch_sub(UNANSWERED, Ordering::SeqCst);
     }
 
-    /// The request is done, and its reply with it if that `was_answered` before. True when it was the last one.
+    /// Ends a request, and with it its missing reply unless it `was_answered` before. True when it was the
+    /// last request.
     #[inline]
     #[must_use]
     pub(super) fn end(&self, was_answered: bool) -> bool {

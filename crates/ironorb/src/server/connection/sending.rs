@@ -1,4 +1,5 @@
-//! How a connection's bytes leave, and what happens when the peer takes none. Never holds a lock while it waits.
+//! How a connection's bytes leave, and what happens when the peer does not read. Holds no lock while it
+//! waits.
 
 use std::io::IoSlice;
 use std::sync::MutexGuard;
@@ -12,8 +13,8 @@ use crate::net::{self, Moved, PIECES_MAX, Shutdown};
 use crate::sync::lock;
 
 impl Connection {
-    /// Writes to the peer and sends what has been written. Where threads wait for peers themselves, nothing is written
-    /// before the peer has taken enough of what others have.
+    /// Writes to the peer and sends what has been written. Where threads wait for peers themselves, this
+    /// waits first until the peer has read enough of earlier bytes.
     #[inline]
     pub(super) fn with(&self, write: impl FnOnce(&mut ServerConnection)) {
         let mut sender = lock(&self.sender);
@@ -25,7 +26,8 @@ impl Connection {
         drop(self.flush(sender, |sender| self.flush_slowly(sender)));
     }
 
-    /// The same for a reply, which may wait for those of requests that have come with its own.
+    /// Writes a reply and sends it, unless it may wait for the replies to requests that arrived together with
+    /// its own.
     #[inline(always)] // a step of every call
     pub(super) fn with_reply(&self, write: impl FnOnce(&mut ServerConnection)) {
         let mut sender = lock(&self.sender);
@@ -39,7 +41,8 @@ impl Connection {
         drop(self.flush(sender, |sender| self.leave_for_after_upcall(sender)));
     }
 
-    /// Sends what the peer takes now of what lies in pieces, for one who writes and so has the sending part.
+    /// Sends what the peer takes now of these pieces and returns the number of bytes. The caller is writing
+    /// and so holds the lock of `sender`.
     #[inline(never)]
     pub(super) fn send_pieces(&self, pieces: &[&[u8]]) -> usize {
         let mut slices = [IoSlice::new(&[]); PIECES_MAX];
@@ -57,19 +60,20 @@ impl Connection {
         drop(self.wait_for_room(lock(&self.sender)));
     }
 
-    /// True while a thread of its own waits for the peer; requests are not to be received meanwhile, or their
+    /// True while a dedicated thread waits for the peer. Requests must not be received meanwhile, or their
     /// replies would pile up.
     pub(in crate::server) fn is_stalled(&self) -> bool {
         self.stalled.load(Ordering::SeqCst)
     }
 
-    /// Sends everything that waits, for a thread that may be kept waiting.
+    /// Sends everything that waits. May block for as long as `transmit_timeout` allows.
     pub(in crate::server) fn flush_stalled(&self) {
         let _sender = self.send_down_to(lock(&self.sender), 0);
         self.stalled.store(false, Ordering::SeqCst);
     }
 
-    /// Leaves the waiting for the peer to a thread of its own, if that is the way here.
+    /// Leaves the waiting for the peer to a dedicated thread, where the concurrency model does so. Returns
+    /// whether such a thread exists.
     #[cold]
     pub(super) fn leave_to_another(&self, _sender: &ServerConnection) -> bool {
         let Some(on_stall) = &self.on_stall else {
@@ -83,8 +87,8 @@ impl Connection {
         started
     }
 
-    /// True on the thread that receives for all calls that no thread waits for, as answers come that are passed on: no
-    /// peer may keep it.
+    /// True on the thread that receives the replies of all asynchronous calls; it may pass a reply on over
+    /// this connection. No peer may block it.
     fn is_on_receivers_thread(&self) -> bool {
         self.orb.connector.receiver().is_current_thread()
     }
@@ -100,7 +104,7 @@ impl Connection {
         started
     }
 
-    /// Sends everything that waits, or what the peer takes now if the rest is left to another thread.
+    /// Sends everything that waits. If the peer does not take it all now, `slowly` decides about the rest.
     #[inline(always)] // a step of every call
     fn flush<'c>(
         &'c self,
@@ -117,8 +121,8 @@ impl Connection {
         sender
     }
 
-    /// The peer does not take a whole reply now. The thread waits for it when the upcall is over and the results are gone
-    /// from which the reply was written, so that they do not take their memory twice.
+    /// The peer does not take a whole reply now. The thread waits for it after the upcall, when the results
+    /// from which the reply was written are gone. So they do not take their memory twice.
     #[cold]
     fn leave_for_after_upcall<'c>(
         &'c self,
@@ -137,12 +141,12 @@ impl Connection {
         mut sender: MutexGuard<'c, ServerConnection>,
     ) -> MutexGuard<'c, ServerConnection> {
         if self.leave_to_another(&sender) {
-            // Whoever waits may have seen less of it.
+            // The waiting thread may have seen fewer bytes.
             self.note_clogged(&mut sender);
             return sender;
         }
         if self.is_on_receivers_thread() {
-            self.give_up(&mut sender); // all threads are taken, and no peer may keep this one
+            self.give_up(&mut sender); // all threads are taken, and no peer may block this one
             return sender;
         }
         self.send_down_to(sender, 0)
@@ -154,7 +158,8 @@ impl Connection {
         mut sender: MutexGuard<'c, ServerConnection>,
     ) -> MutexGuard<'c, ServerConnection> {
         if self.on_stall.is_none() && self.is_on_receivers_thread() {
-            // Another thread waits for the peer. One that asks for so much and reads none of it is let go.
+            // Another thread waits for the peer. A peer that asks for this much and reads none of it is cut
+            // off.
             if sender.transmit().pending_bytes() > self.orb.config.connection.framer.message_bytes_max {
                 self.give_up(&mut sender);
             }
@@ -163,7 +168,8 @@ impl Connection {
         self.send_down_to(sender, self.orb.config.transmit_bytes_max)
     }
 
-    /// Sends until at most so many bytes wait. Gives up when the peer takes nothing for the configured time.
+    /// Sends until at most `left_max` bytes wait. Gives up when the peer reads nothing for
+    /// `transmit_timeout`.
     fn send_down_to<'c>(
         &'c self,
         mut sender: MutexGuard<'c, ServerConnection>,
@@ -176,7 +182,7 @@ impl Connection {
                 Ok(Moved::Nothing | Moved::End) => {
                     self.note_clogged(&mut sender);
                     self.note_unread(&mut sender);
-                    // Others may send as well: what they get through counts.
+                    // Other threads may send as well; the bytes that they send count as progress.
                     let sent = sender.transmit().sent_position();
                     let since = match stuck {
                         Some((position, since)) if position == sent => since,
@@ -200,7 +206,7 @@ impl Connection {
         sender
     }
 
-    /// Counts what the peer does not read, in no more memory than it needs.
+    /// Counts the bytes that the peer has not read, and shrinks their buffer to what they need.
     fn note_unread(&self, sender: &mut ServerConnection) {
         let transmit = sender.transmit();
         let bytes = if transmit.pending_bytes() > 0 { transmit.release_sent() } else { 0 };
@@ -217,7 +223,7 @@ impl Connection {
         }
     }
 
-    /// Tells the others whether to go on with requests. In a pool `stalled` tells it.
+    /// Tells other threads whether to go on with requests. In a pool, `stalled` tells them.
     fn note_clogged(&self, sender: &mut MutexGuard<'_, ServerConnection>) {
         if self.on_stall.is_some() {
             return;
