@@ -1,8 +1,8 @@
 //! The active object map of one adapter (CORBA 3.3 part 1, 15.2.3): objects by slot, id and servant.
 //!
-//! Requests touch only the slot of their object, and where its id is not made from the slot, one part of the ids. What else
-//! is known is under one lock, which no request takes. Nothing here waits or calls anybody: what is in progress is a gate at
-//! which the caller may wait.
+//! A request locks only the slot of its object and, if ids are not made from slots, one part of the id table.
+//! All other state is under one lock, which no request takes. Nothing here waits or calls application code: a
+//! thread that must wait for work in progress gets a gate at which it may wait.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -30,28 +30,30 @@ pub(crate) struct ActiveObjectMap {
     binding_epoch: Arc<BindingEpoch>,
 }
 
-/// What is needed when objects come and go.
+/// The state that changes when objects are activated and deactivated.
 struct MapState {
-    /// Slots that there are.
+    /// The number of slots that exist.
     slots: u32,
-    /// Slots to be given out; those that are taken meanwhile are skipped.
+    /// Slots to give out. A slot that has been taken again meanwhile is skipped.
     free: Vec<u32>,
     by_servant: ServantIndex,
-    /// Objects that each servant is, until they are etherealised, where that is asked.
+    /// How many objects each servant incarnates, counted until they are etherealised. `None` where no servant
+    /// activator needs it.
     uses: Option<HashMap<usize, usize>>,
-    /// Slots whose object is being incarnated, or is on its way out and will be etherealised.
+    /// Slots whose object is being incarnated, or is being deactivated and will be etherealised.
     busy: HashMap<u32, Arc<Gate>>,
-    /// Objects that are not active any more and have requests.
+    /// Deactivated objects that still have requests.
     leaving: HashMap<Activation, DeactivatingObject>,
-    /// Active objects that threads may have leases of, by slot.
+    /// Active objects that threads may hold leases of, by slot.
     bound: HashMap<u32, Token>,
 }
 
 /// From a servant to its slot.
 enum ServantIndex {
-    /// A servant may be several objects.
+    /// A servant may incarnate several objects.
     NotUnique,
-    /// Nobody has had to know: servants that nobody else holds are no other object.
+    /// The index has not been needed yet. A servant to which the adapter holds the only handle incarnates no
+    /// other object.
     NotAsked,
     /// Slots by the addresses of their servants.
     Known(HashTable<u32>),
@@ -59,42 +61,42 @@ enum ServantIndex {
 
 struct DeactivatingObject {
     object: DeactivatedObject,
-    /// Those that have been counted; beside them there are calls by lease.
+    /// Counted requests. Calls by lease come on top.
     requests: u32,
     token: Option<Token>,
 }
 
-/// An object that has been taken out and has no request, and what is to be done about that.
+/// A deactivated object that has no request left, and what is to be done about it.
 pub(super) struct DeactivatedObject {
     pub(super) id: ObjectId,
     pub(super) servant: ServantHandle,
     pub(super) deactivation: Deactivation,
 }
 
-/// A request that has been counted in.
+/// A request that has been admitted to an object and counted there.
 pub(super) struct AdmittedRequest<'m> {
-    /// Where.
+    /// The slot in which the request is counted.
     pub(super) place: &'m ObjectSlot,
     pub(super) activation: Activation,
     pub(super) servant: ServantHandle,
 }
 
-/// The map, open for changes.
+/// The map, locked for changes.
 pub(super) struct MapGuard<'m> {
     map: &'m ActiveObjectMap,
     state: MutexGuard<'m, MapState>,
 }
 
-/// What a map has for an id.
+/// What the map knows about an id.
 pub(super) enum IdState {
     Active,
-    /// Somebody is at it: wait, then look again.
+    /// Another thread incarnates or etherealises the object. Wait at the gate, then look again.
     Busy(Arc<Gate>),
     Nothing,
 }
 
 impl ActiveObjectMap {
-    /// For ids that are made from slots there is nothing to look up.
+    /// Makes an empty map. With `ids_are_slots` it needs no id table.
     pub(super) fn new(
         policies: &PoaPolicies,
         ids_are_slots: bool,
@@ -123,14 +125,15 @@ impl ActiveObjectMap {
         MapGuard { map: self, state: lock(&self.state) }
     }
 
-    /// Counts a request in for an object, if it is active; one that a slot names must still be the one that the slot was given
-    /// out for.
+    /// Admits a request to an object and counts it, if the object is active. If a slot names the object, the
+    /// slot must still have the same generation.
     #[inline]
     pub(super) fn enter(&self, naming: ObjectSelector<'_>) -> Option<AdmittedRequest<'_>> {
         match (naming, &self.ids) {
             (ObjectSelector::Slot(slot), _) => self.enter_slot(slot),
             (ObjectSelector::Id(id), None) => self.enter_slot(ObjectId::slot_in(id)?),
-            // While the id is looked at, for its slot may become another's afterwards.
+            // The lookup must enter the slot while it holds the id: afterwards the slot may belong to another
+            // object.
             (ObjectSelector::Id(id), Some(ids)) => ids.find(id, |index| {
                 let place = self.slots.place(index)?;
                 let (activation, servant) = place.open().enter(index)?;
@@ -146,7 +149,7 @@ impl ActiveObjectMap {
         Some(AdmittedRequest { place, activation, servant })
     }
 
-    /// Counts a request out that has entered there, as [`leave`](Self::leave) does.
+    /// Counts a request out of the slot in which it was admitted, as [`leave`](Self::leave) does.
     #[inline]
     pub(super) fn leave_place(
         &self,
@@ -156,7 +159,7 @@ impl ActiveObjectMap {
         if place.leave(activation) { None } else { self.leave_leaving(activation) }
     }
 
-    /// Counts a request out. The last one of an object that has been taken out gives what is left to do.
+    /// Counts a request out. The last request of a deactivated object returns what is left to do.
     #[inline]
     pub(super) fn leave(&self, activation: Activation) -> Option<DeactivatedObject> {
         if self.slots.leave(activation) { None } else { self.leave_leaving(activation) }
@@ -173,11 +176,11 @@ impl ActiveObjectMap {
         state.leaving.remove(&activation).map(|leaving| leaving.object)
     }
 
-    /// A call by lease is over. The last one of an object that has been taken out gives what is left to do.
+    /// Ends a call by lease. The last call of a deactivated object returns what is left to do.
     #[cold]
     pub(super) fn leave_binding(&self, token: Token) -> Option<DeactivatedObject> {
         let mut state = lock(&self.state);
-        // One after the other: of two calls that end at the same time, the second sees that both have.
+        // The lock orders two calls that end at the same time: the second sees that both have ended.
         let mut leaving = state.leaving.iter();
         let (activation, leaving) = leaving.find(|(_, leaving)| leaving.token == Some(token))?;
         if leaving.is_in_use(&self.binding_epoch) {
@@ -187,7 +190,7 @@ impl ActiveObjectMap {
         state.leaving.remove(&activation).map(|leaving| leaving.object)
     }
 
-    /// The object may be called by lease from now on; `None` when it is not active any more.
+    /// Lets threads call the object by lease from now on; `None` when it is no longer active.
     #[cold]
     pub(super) fn bind(&self, activation: Activation, manager: u64) -> Option<Token> {
         let mut state = lock(&self.state);
@@ -207,7 +210,7 @@ impl ActiveObjectMap {
         self.slots.open(activation.index).filter(|entry| entry.has(activation))?.servant().cloned()
     }
 
-    /// Counts another share of a request that is in.
+    /// Counts a further share of an admitted request.
     pub(super) fn enter_again(&self, activation: Activation) {
         if !self.slots.enter_again(activation)
             && let Some(leaving) = lock(&self.state).leaving.get_mut(&activation)
@@ -221,7 +224,7 @@ impl ActiveObjectMap {
     pub(super) fn id_of(&self, activation: Activation) -> Option<ObjectId> {
         let slot = Slot { index: activation.index, generation: activation.generation };
         let Some(ids) = &self.ids else { return Some(ObjectId::of_slot(slot)) };
-        // Open, so that the slot does not become another's.
+        // The lock keeps the slot from passing to another object.
         let state = lock(&self.state);
         match state.leaving.get(&activation) {
             Some(leaving) => Some(leaving.object.id.clone()),
@@ -234,7 +237,7 @@ impl ActiveObjectMap {
         self.in_slot(slot, |entry| entry.servant().is_some()).unwrap_or(false)
     }
 
-    /// The same by its id.
+    /// Whether the object of an id is active, without counting a request.
     pub(super) fn has_id(&self, id: &[u8]) -> bool {
         self.servant_of(id).is_some()
     }
@@ -292,12 +295,12 @@ impl MapGuard<'_> {
         self.map.slot_of(id)
     }
 
-    /// Whether a servant that is one object is one already.
+    /// Whether a servant that may incarnate only one object incarnates one already.
     pub(super) fn is_object(&mut self, servant: &ServantHandle) -> bool {
         !servant.is_nobody_elses() && self.by_servant(servant.address()).is_some()
     }
 
-    /// The object of a servant that is one object.
+    /// The object of a servant that may incarnate only one object.
     pub(super) fn by_servant(&mut self, address: usize) -> Option<ObjectId> {
         if let ServantIndex::NotAsked = self.state.by_servant {
             self.state.by_servant = ServantIndex::Known(self.all_by_servant());
@@ -321,7 +324,7 @@ impl MapGuard<'_> {
         all
     }
 
-    /// Gives a slot to an id made from the slot. `None` when there are no more: 4,294,967,295 at a time.
+    /// Gives a slot to an id made from the slot. `None` when 4,294,967,295 slots are in use.
     pub(super) fn reserve_with(&mut self, id: impl FnOnce(Slot) -> ObjectId) -> Option<(Slot, ObjectId)> {
         let (index, generation) = self.take_free()?;
         let slot = Slot { index, generation };
@@ -332,13 +335,14 @@ impl MapGuard<'_> {
         Some((slot, id))
     }
 
-    /// Gives the slot back to an id that was made from it and whose object has ended; `None` when it is another's by
-    /// now.
+    /// Gives a slot back to the id that was made from it and whose object has been deactivated; `None` when
+    /// another id has the slot by now.
     pub(super) fn reserve_again(&mut self, slot: Slot) -> Option<Slot> {
         self.map.slots.open(slot.index)?.take_again(slot.generation).then_some(slot)
     }
 
-    /// Whether each of its stays has left requests behind that are not over: no further one could be told from them.
+    /// Whether every incarnation number of the slot still has unfinished requests. Then no new incarnation
+    /// could be told apart from them.
     pub(super) fn has_no_incarnation_left(&self, slot: Slot) -> bool {
         let Slot { index, generation } = slot;
         Incarnation::all().all(|incarnation| {
@@ -364,7 +368,7 @@ impl MapGuard<'_> {
         Some((index, entry.generation()))
     }
 
-    /// Puts an object into the slot of its id, and counts a request in if that is what it is for.
+    /// Activates an object in the slot of its id.
     pub(super) fn activate(&mut self, slot: Slot, servant: ServantHandle) {
         let address = servant.address();
         let slots = &self.map.slots;
@@ -384,7 +388,7 @@ impl MapGuard<'_> {
         }
     }
 
-    /// Says that a thread incarnates the object of an id that is not active, until it calls
+    /// Records that a thread incarnates the inactive object of an id, until it calls
     /// [`activate`](Self::activate) or [`end_busy`](Self::end_busy).
     pub(super) fn begin_busy(&mut self, id: &ObjectId, keeper: &GateGuard) -> Option<Slot> {
         let slot = match self.slot_of(id.as_bytes()) {
@@ -404,9 +408,10 @@ impl MapGuard<'_> {
         }
     }
 
-    /// Takes an object out; its slot and generation are never given out together again, unless to its id. Where its farewell
-    /// has a gate, the id is busy until [`end_busy`](Self::end_busy). `None` when there is none; else what is to be done
-    /// about it at once, if it has no requests.
+    /// Deactivates an object. Its slot and generation are never given out together again, unless to its id.
+    /// If its deactivation has a gate, the id is busy until [`end_busy`](Self::end_busy). The outer `None`
+    /// means that there is no such object. The inner one is `Some` if the object has no request: the caller
+    /// then finishes the deactivation at once.
     pub(super) fn remove(
         &mut self,
         id: &[u8],
@@ -463,7 +468,7 @@ impl MapGuard<'_> {
             .collect()
     }
 
-    /// An object that was taken out is done; true when its servant is another object as well.
+    /// Records that a deactivated object is done. True when its servant still incarnates another object.
     pub(super) fn release(&mut self, servant: &ServantHandle) -> bool {
         let Some(uses) = &mut self.state.uses else { return false };
         let address = servant.address();
@@ -483,8 +488,8 @@ impl DeactivatingObject {
     }
 }
 
-/// Addresses are apart by the size of what lies there, so the lowest bits tell little; and a table goes by the lowest and
-/// the highest.
+/// Hashes an address. Addresses differ by the size of the values there, so their lowest bits tell little,
+/// while a hash table uses the lowest and the highest bits.
 fn hash_of(address: usize) -> u64 {
     let product = (address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     product ^ (product >> 32)

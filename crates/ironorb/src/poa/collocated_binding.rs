@@ -1,5 +1,5 @@
-//! Objects that there are leases of: the rare side, where something about them changes. And adapters that
-//! threads keep leases of, whose objects count their requests as ever.
+//! Objects and adapters that threads hold leases of. This file has the rare cases, in which something about
+//! an object changes. Under a lease of an adapter, its objects still count their requests.
 
 use std::sync::{Arc, Weak};
 
@@ -11,9 +11,9 @@ use super::{ObjectId, PoaInner, ThreadModel, Upcall};
 use crate::lease::{BindingEpoch, BindingLease, LeasedUpcall, Token};
 use crate::servant::ServantHandle;
 
-/// What there is a lease of.
+/// The object or adapter that a lease is for.
 pub(crate) struct CollocatedBinding {
-    /// A lease keeps no adapter.
+    /// Weak, because a lease must not keep an adapter alive.
     poa: Weak<PoaInner>,
     what: BoundEntity,
     token: Token,
@@ -22,19 +22,19 @@ pub(crate) struct CollocatedBinding {
 #[derive(Clone, Copy)]
 enum BoundEntity {
     Object(Activation),
-    /// Of all its objects, each of which is to be looked for.
+    /// All objects of the adapter. Each request looks for its object.
     Adapter,
 }
 
-/// A thread's lease of an adapter: it is there, and its manager lets requests through. So they need be counted with their
-/// objects alone, which are asked each time.
+/// A thread's lease of an adapter. While it is valid, the adapter exists and its manager admits requests. So
+/// requests are counted only with their objects, which are looked up each time.
 pub(crate) struct AdapterLease {
     hold: BindingLease,
     poa: Weak<PoaInner>,
     names_slots: bool,
 }
 
-/// A request that is in an object by a lease of its adapter, until it is dropped.
+/// A request that was admitted to an object by a lease of its adapter. Dropping it ends the request.
 pub(crate) struct LeasedRequest<'l> {
     entered: AdmittedRequest<'l>,
     in_progress: Option<LeasedUpcall<'l>>,
@@ -42,8 +42,9 @@ pub(crate) struct LeasedRequest<'l> {
 }
 
 impl AdapterLease {
-    /// A lease of the adapter of an upcall, from an [epoch](BindingEpoch::begin) on, for requests that name their objects in the
-    /// same way. `None` when it may not be lent, or the thread is going down.
+    /// Takes a lease of the adapter of an upcall, from an [epoch](BindingEpoch::begin) on, for requests that
+    /// name their objects in the way of `naming`. `None` when the adapter cannot be leased, or the thread is
+    /// ending.
     pub(crate) fn of(
         binding_epoch: &Arc<BindingEpoch>,
         epoch: u64,
@@ -61,19 +62,20 @@ impl AdapterLease {
         Some(AdapterLease { hold, poa, names_slots: matches!(naming, ObjectSelector::Slot(_)) })
     }
 
-    /// Whose adapter it is.
+    /// The binding epoch of the ORB that the adapter belongs to.
     #[inline]
     pub(crate) fn binding_epoch(&self) -> &Arc<BindingEpoch> {
         self.hold.binding_epoch()
     }
 
-    /// The adapter; `None` when it is no more.
+    /// The adapter; `None` when it no longer exists.
     #[inline]
     pub(crate) fn poa(&self) -> Option<Arc<PoaInner>> {
         self.poa.upgrade()
     }
 
-    /// Passes a request to an object of the adapter, as its key names it; `None` where it must go the ordinary way.
+    /// Passes a request to an object of the adapter, as its key names it. `None` where the request must take
+    /// the general path.
     #[inline(always)] // a step of many calls
     pub(crate) fn enter<'l>(&'l self, poa: &'l Arc<PoaInner>, object: &[u8]) -> Option<LeasedRequest<'l>> {
         let naming = match self.names_slots {
@@ -93,8 +95,8 @@ impl LeasedRequest<'_> {
         &self.entered.servant
     }
 
-    /// Its object has been taken out, and this was the last request of it. What is left to do is done outside of the call,
-    /// but while the manager still counts it.
+    /// Finishes the deactivation of the object: this was its last request. That happens outside of the leased
+    /// call, but while the manager still counts the request.
     #[cold]
     fn end(&mut self, ended: DeactivatedObject) {
         let stripe = self.poa.manager.enter_again();
@@ -119,7 +121,7 @@ impl CollocatedBinding {
         self.token
     }
 
-    /// A call by the lease is over, and something had changed meanwhile.
+    /// Called when a call by the lease is over and the epoch has changed meanwhile.
     #[cold]
     pub(crate) fn settle(&self) {
         let Some(poa) = self.poa.upgrade() else { return };
@@ -129,8 +131,8 @@ impl CollocatedBinding {
         poa.manager.tell_waiters();
     }
 
-    /// The call that this thread is in by the lease, counted as others are. If the lease is of an adapter, the thread has
-    /// noted which object it is.
+    /// The call that this thread makes by the lease, as a counted upcall. For a lease of an adapter, `noted`
+    /// says which object the call is to.
     #[cold]
     pub(super) fn upcall(&self, noted: Activation) -> Option<Upcall> {
         let poa = self.poa.upgrade()?;
@@ -146,7 +148,7 @@ impl CollocatedBinding {
 }
 
 impl Upcall {
-    /// Notes that leases of its object are kept, if they may be.
+    /// Records that threads hold leases of the object, if they may.
     #[cold]
     pub(crate) fn bind(&self) -> Option<CollocatedBinding> {
         let poa = self.poa();
@@ -158,7 +160,7 @@ impl Upcall {
         Some(CollocatedBinding { poa: Arc::downgrade(poa), what: BoundEntity::Object(activation), token })
     }
 
-    /// Whether nothing is in the way of requests to its adapter.
+    /// Whether the adapter admits requests at once, on any thread.
     fn may_bind(&self) -> bool {
         let poa = self.poa();
         poa.policies.thread == ThreadModel::OrbControl && poa.manager.is_serving()
@@ -193,7 +195,7 @@ mod tests {
         AdapterLease,
     }
 
-    const WAYS: [By; 3] = [By::Request, By::ObjectLease, By::AdapterLease];
+    const KINDS: [By; 3] = [By::Request, By::ObjectLease, By::AdapterLease];
     const IDS: [&str; 3] = ["first", "second", "third"];
 
     /// An adapter with leases of all its objects and one of itself.
@@ -212,7 +214,7 @@ mod tests {
     impl LeasedAdapter {
         fn new() -> LeasedAdapter {
             let orb = Orb::builder().no_endpoint().build().unwrap();
-            let poa = orb.root_poa().create_poa("lender", None, PoaPolicies::PERSISTENT).unwrap();
+            let poa = orb.root_poa().create_poa("leased", None, PoaPolicies::PERSISTENT).unwrap();
             poa.manager().activate().unwrap();
             let objects = IDS.map(|id| {
                 poa.activate_object_with_id(&id.into(), Arc::new(Nothing)).unwrap();
@@ -237,13 +239,14 @@ mod tests {
                     run();
                 }
                 By::AdapterLease => {
-                    let _visiting = self.adapter.enter(&self.poa, IDS[object].as_bytes()).unwrap();
+                    let _request = self.adapter.enter(&self.poa, IDS[object].as_bytes()).unwrap();
                     run();
                 }
             }
         }
 
-        /// Enters each in turn, and runs something in the last. Before and after, each is what the thread is being.
+        /// Enters the objects one inside the other and calls `run` in the last. Before and after each, checks
+        /// which objects the thread's servants incarnate.
         fn nest(&self, steps: &[(usize, By)], outside: &[(usize, By)], run: &mut dyn FnMut()) {
             let current = || PoaCurrent.object_id();
             let expected = || outside.last().map(|(object, _)| ObjectId::from(IDS[*object]));
@@ -266,27 +269,27 @@ mod tests {
 
     #[test]
     fn the_current_object_is_the_innermost_however_it_was_entered() {
-        let lenders = LeasedAdapter::new();
-        for first in WAYS {
-            for second in WAYS {
-                for third in WAYS {
+        let adapter = LeasedAdapter::new();
+        for first in KINDS {
+            for second in KINDS {
+                for third in KINDS {
                     let steps = [(0, first), (1, second), (2, third), (0, second), (1, first)];
-                    lenders.nest(&steps, &[], &mut || {});
+                    adapter.nest(&steps, &[], &mut || {});
                 }
             }
         }
-        lenders.orb.shutdown(true).unwrap();
+        adapter.orb.shutdown(true).unwrap();
     }
 
     #[test]
-    fn whoever_waits_waits_for_all_of_them() {
-        for inner in WAYS {
-            for outer in WAYS {
-                let lenders = LeasedAdapter::new();
-                let manager = &lenders.poa.manager;
+    fn a_wait_for_completion_waits_for_every_kind_of_call() {
+        for inner in KINDS {
+            for outer in KINDS {
+                let adapter = LeasedAdapter::new();
+                let manager = &adapter.poa.manager;
                 std::thread::scope(|scope| {
                     let mut waiter = None;
-                    lenders.nest(&[(0, outer), (1, inner)], &[], &mut || {
+                    adapter.nest(&[(0, outer), (1, inner)], &[], &mut || {
                         assert!(manager.hold_requests(true).is_err(), "it would wait for itself");
                         waiter = Some(scope.spawn(|| manager.hold_requests(true)));
                         while manager.state() != ManagerState::Holding {
@@ -300,7 +303,7 @@ mod tests {
                     });
                     waiter.unwrap().join().unwrap().unwrap();
                 });
-                lenders.orb.shutdown(true).unwrap();
+                adapter.orb.shutdown(true).unwrap();
             }
         }
     }

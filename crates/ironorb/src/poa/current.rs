@@ -1,5 +1,5 @@
-//! `PortableServer::Current` (CORBA 3.3 part 1, 15.3.10): which object a servant is being; and what else a thread is in
-//! the middle of, so that it never waits for itself.
+//! `PortableServer::Current` (CORBA 3.3 part 1, 15.3.10): which object the servant of this thread incarnates.
+//! The same record of upcalls keeps a thread from waiting for itself.
 
 use std::cell::{Cell, Ref, RefCell};
 use std::rc::Rc;
@@ -12,17 +12,17 @@ use crate::orb::OrbCore;
 use crate::servant::Servant;
 
 thread_local! {
-    /// In how many upcalls the thread is, beside those by a lease.
+    /// The number of upcalls that the thread is in, not counting those by lease.
     static DEPTH: Cell<usize> = const { Cell::new(0) };
-    /// These, the innermost last. Those above the depth are empty and there to be used again, so that an upcall takes no
-    /// memory.
+    /// The frames of these upcalls, the innermost last. Frames above the depth are empty and are reused, so
+    /// that an upcall allocates nothing.
     static FRAMES: RefCell<Vec<Rc<ThreadFrames>>> = const { RefCell::new(Vec::new()) };
 }
 
 #[derive(Default)]
 struct ThreadFrames {
     frame: RefCell<Frame>,
-    /// Upcalls by a lease that are further out than this one.
+    /// How many upcalls by lease enclose this one.
     by_lease: Cell<usize>,
 }
 
@@ -30,9 +30,9 @@ struct ThreadFrames {
 enum Frame {
     #[default]
     Nothing,
-    /// A servant.
+    /// An upcall to a servant.
     Object(Upcall),
-    /// A servant manager or an adapter activator.
+    /// An upcall to a servant manager or an adapter activator.
     Adapter(Arc<PoaInner>),
 }
 
@@ -46,8 +46,9 @@ impl Frame {
     }
 }
 
-/// Tells a servant, during an upcall, which object it is. Answers are `None` outside an upcall, which the standard calls
-/// NoContext, and in one to a servant manager. A thread that a servant starts is outside.
+/// Tells a servant, during an upcall, which object it incarnates. The answers are `None` outside an upcall,
+/// which the standard calls NoContext, and in an upcall to a servant manager. A thread that a servant starts
+/// is outside the upcall.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PoaCurrent;
 
@@ -74,7 +75,7 @@ impl PoaCurrent {
     }
 }
 
-/// The object that this thread's servant is being.
+/// The object that this thread's servant incarnates.
 pub(crate) fn current_object() -> Option<ActiveObject> {
     current_upcall(Upcall::object)
 }
@@ -104,12 +105,13 @@ pub(super) fn is_in_upcall_of_poa(poa: &Arc<PoaInner>) -> bool {
     any(|other, _| Arc::ptr_eq(other, poa))
 }
 
-/// Whether this thread's servant, or one further out, is being an object.
+/// Whether this thread's servant, or that of an enclosing upcall, incarnates an object.
 pub(super) fn is_being(poa: &Arc<PoaInner>, id: &ObjectId) -> bool {
     any(|other, upcall| Arc::ptr_eq(other, poa) && upcall.is_some_and(|upcall| upcall.object_id() == *id))
 }
 
-/// Whether something is so of an adapter, and the upcall if it is a servant's, that this thread is in an upcall of.
+/// Whether `is_so` holds for any upcall that this thread is in. It gets the adapter and, for an upcall to a
+/// servant, the upcall.
 fn any(is_so: impl Fn(&Arc<PoaInner>, Option<&Upcall>) -> bool) -> bool {
     let is_so_of = |upcall: &Upcall| is_so(upcall.poa(), Some(upcall));
     let mut by_lease = all_bindings();
@@ -124,7 +126,7 @@ fn any(is_so: impl Fn(&Arc<PoaInner>, Option<&Upcall>) -> bool) -> bool {
         })
 }
 
-/// The thread's innermost upcall, until it is dropped.
+/// The thread's innermost upcall, until this is dropped.
 #[must_use]
 pub(crate) struct Current {
     place: Rc<ThreadFrames>,
@@ -169,7 +171,8 @@ impl Drop for Current {
     #[inline]
     fn drop(&mut self) {
         DEPTH.with(|current| current.set(self.depth));
-        // Afterwards: it may be the last of an adapter, and servants go with it.
+        // The frame is dropped last: it may hold the last handle of an adapter, and servants are dropped with
+        // it.
         drop(self.place.frame.take());
     }
 }

@@ -1,5 +1,5 @@
-//! How objects and adapters end (CORBA 3.3 part 1, 15.3.9.4 and 15.3.9.17): always after their last request, and never
-//! with a lock held.
+//! How objects and adapters end (CORBA 3.3 part 1, 15.3.9.4 and 15.3.9.17): always after their last request,
+//! and never with a lock held.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
@@ -14,17 +14,18 @@ use super::{ObjectId, Poa, PoaError, PoaInner, ServantActivator, ServantManager,
 use crate::servant::ServantHandle;
 use crate::sync::{lock, read, write};
 
-/// How far an adapter is from its end.
+/// The stages of an adapter's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
 #[repr(u8)]
 pub(super) enum LifecycleState {
-    /// It serves.
+    /// The adapter serves requests.
     Alive,
-    /// No more requests are let in; those that are in are served.
+    /// The adapter refuses new requests and finishes those in progress.
     Destroying,
-    /// To the world it is gone, and its name free; its objects are being etherealised.
+    /// Clients and the parent no longer find the adapter, and its name is free. Its objects are being
+    /// etherealised.
     Etherealizing,
-    /// It is gone.
+    /// The destruction is over.
     Destroyed,
 }
 
@@ -40,12 +41,14 @@ impl LifecycleState {
 }
 
 impl Poa {
-    /// Destroys it and its descendants: no more requests are let in (TRANSIENT); when those being served are answered it
-    /// is gone, its name is free, and its objects get OBJECT_NOT_EXIST; then, with `etherealize_objects`, their servants
-    /// are etherealised. With `wait_for_completion` this blocks until all that is done, which is refused in an upcall of
-    /// the same ORB ([`PoaError::WouldDeadlock`]); without, whoever ends the last request sees to the rest.
+    /// Destroys the adapter and its descendants. New requests are refused with TRANSIENT. When the requests
+    /// in progress are answered, the adapter is gone, its name is free, and its objects get OBJECT_NOT_EXIST.
+    /// With `etherealize_objects`, their servants are then etherealised. With `wait_for_completion` this
+    /// blocks until all of that is done; in an upcall of the same ORB that is refused with
+    /// [`PoaError::WouldDeadlock`]. Without it, the thread that ends the last request completes the
+    /// destruction.
     ///
-    /// Destroying it again changes nothing, but one can wait.
+    /// To destroy the adapter again changes nothing, but `wait_for_completion` still waits.
     pub fn destroy(&self, etherealize_objects: bool, wait_for_completion: bool) -> Result<(), PoaError> {
         if wait_for_completion && is_in_upcall_of(&self.0.orb) {
             return Err(PoaError::WouldDeadlock);
@@ -57,11 +60,11 @@ impl Poa {
         Ok(())
     }
 
-    /// Ends an object (`deactivate_object`): requests being served are finished, and then the servant is etherealised
-    /// and dropped. Requests from now on get OBJECT_NOT_EXIST, or, where the adapter has a servant activator, wait for
-    /// that and incarnate the object anew.
+    /// Deactivates an object (`deactivate_object`). Requests in progress are finished, and then the servant
+    /// is etherealised and dropped. New requests get OBJECT_NOT_EXIST. Where the adapter has a servant
+    /// activator, they wait for the etherealisation and incarnate the object anew.
     ///
-    /// Does not wait for requests. If there are none, it is this call that etherealises.
+    /// Does not wait for requests. If there are none, this call etherealises the object.
     pub fn deactivate(&self, id: &ObjectId) -> Result<(), PoaError> {
         self.check_retains()?;
         let activator = self.0.activator();
@@ -69,7 +72,7 @@ impl Poa {
         let deactivation = deactivation(activator, false, keeper);
         let removed = {
             let mut objects = self.0.objects.open();
-            // Counted before the object is out: a destruction waits for it.
+            // The count comes before the object leaves the map, because a destruction waits for it.
             self.0.leaving.fetch_add(1, Ordering::SeqCst);
             objects.remove(id.as_bytes(), deactivation)
         };
@@ -78,7 +81,7 @@ impl Poa {
                 self.0.finish_deactivation(ended);
                 Ok(())
             }
-            // Its last request will.
+            // The object's last request finishes the deactivation.
             Some(None) => Ok(()),
             None => {
                 self.0.go();
@@ -108,7 +111,7 @@ impl PoaInner {
         self.life.compare_exchange(from as u8, to as u8, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 
-    /// Counts something that the adapter's destruction must wait for; refused once that has begun.
+    /// Counts something that the adapter's destruction must wait for. Refused once the destruction has begun.
     pub(super) fn come(self: &Arc<Self>) -> Result<(), super::Refusal> {
         self.leaving.fetch_add(1, Ordering::SeqCst);
         match self.absence() {
@@ -120,7 +123,7 @@ impl PoaInner {
         }
     }
 
-    /// Counts it out again; the last one completes a destruction.
+    /// Ends a count of [`come`](Self::come). The last one completes a destruction.
     pub(super) fn go(self: &Arc<Self>) {
         if self.leaving.fetch_sub(1, Ordering::SeqCst) == 1 {
             if self.life() != LifecycleState::Alive {
@@ -130,10 +133,11 @@ impl PoaInner {
         }
     }
 
-    /// Blocks until something is so that changes when objects or the adapter have ended.
+    /// Blocks until a condition holds that can change only when objects or the adapter have ended.
     pub(super) fn wait_until(&self, is_so: impl Fn(&Self) -> bool) {
         let mut guard = lock(&self.ended.0);
-        // sync: waiter-or-ended. Either this sees what has ended, or whoever ends it sees that somebody waits.
+        // sync: waiter-or-ended. Either this thread sees what has ended, or the thread that ends it sees that
+        // this one waits.
         self.awaited.fetch_add(1, Ordering::SeqCst);
         while !is_so(self) {
             guard = self.ended.1.wait(guard).unwrap_or_else(PoisonError::into_inner);
@@ -141,7 +145,7 @@ impl PoaInner {
         self.awaited.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// Blocks until no object is on its way out.
+    /// Blocks until no object is being deactivated or incarnated.
     pub(super) fn wait_until_none_leaves(&self) {
         self.wait_until(|poa| poa.leaving.load(Ordering::SeqCst) == 0);
     }
@@ -154,10 +158,12 @@ impl PoaInner {
     }
 
     pub(super) fn begin_destroy(self: &Arc<Self>, etherealize_objects: bool) {
-        // For this function, so that nobody completes the destruction before it is through.
+        // This count is for the function itself, so that no thread completes the destruction before it is
+        // through.
         self.leaving.fetch_add(1, Ordering::SeqCst);
         let children = {
-            // A child that is being made is in the list, or its maker sees that it cannot be.
+            // A child that is being made is in the list already, or its maker will see that it must not be
+            // made.
             let children = lock(&self.children);
             if self.change_life(LifecycleState::Alive, LifecycleState::Destroying) {
                 self.leaving.fetch_add(children.len(), Ordering::SeqCst);
@@ -176,7 +182,7 @@ impl PoaInner {
         self.go();
     }
 
-    /// The last request is done.
+    /// Completes the destruction: the last request is done.
     #[cold]
     fn complete_destroy(self: &Arc<Self>) {
         if !self.change_life(LifecycleState::Destroying, LifecycleState::Etherealizing) {
@@ -184,7 +190,7 @@ impl PoaInner {
         }
         let parent = self.parent.as_ref().map(|parent| parent.0.clone());
         let is_counted = {
-            // Together: whoever makes an adapter of this name finds both free or none.
+            // Both change together: a thread that makes an adapter of this name finds both free, or neither.
             let mut siblings = parent.as_ref().map(|parent| lock(&parent.children));
             self.orb.adapter.unregister(self.slot, &self.path);
             if let Some(siblings) = &mut siblings {
@@ -202,7 +208,7 @@ impl PoaInner {
                     poa.etherealize(&activator, &id, &servant, true);
                 }
             }
-            // They may hold this adapter, directly or not.
+            // These may hold this adapter, directly or indirectly.
             let held = (
                 write(&poa.servant_manager).take(),
                 write(&poa.default_servant).take(),
@@ -218,14 +224,14 @@ impl PoaInner {
     }
 
     fn tell_waiters(&self) {
-        // sync: waiter-or-ended. Mostly nobody waits.
+        // sync: waiter-or-ended. Usually no thread waits.
         if self.awaited.load(Ordering::SeqCst) > 0 {
-            let _guard = lock(&self.ended.0);
+            let _lock = lock(&self.ended.0);
             self.ended.1.notify_all();
         }
     }
 
-    /// What is left to do for an object after its last request.
+    /// Does what is left to do for an object after its last request.
     #[cold]
     pub(super) fn finish_deactivation(self: &Arc<Self>, ended: DeactivatedObject) {
         let DeactivatedObject { id, servant, deactivation } = ended;
@@ -255,9 +261,9 @@ impl PoaInner {
                         let _current = enter_adapter(&poa);
                         let handle = Poa(poa.clone());
                         let servant = servant.whole();
-                        let tell = || locator.postinvoke(&id, &handle, &operation, cookie, servant);
-                        // The request has been answered; nobody is left to hear of a panic.
-                        let _panicked = catch_unwind(AssertUnwindSafe(tell));
+                        let call = || locator.postinvoke(&id, &handle, &operation, cookie, servant);
+                        // The request has been answered, so no client can be told of a panic.
+                        let _panicked = catch_unwind(AssertUnwindSafe(call));
                     }
                     poa.go();
                 });
@@ -277,36 +283,37 @@ impl PoaInner {
         let _current = enter_adapter(self);
         let poa = Poa(self.clone());
         let servant = servant.whole();
-        let tell = || activator.etherealize(id, &poa, servant, cleanup_in_progress, remains);
-        // Nobody waits for an answer that could tell of a panic.
-        let _panicked = catch_unwind(AssertUnwindSafe(tell));
+        let call = || activator.etherealize(id, &poa, servant, cleanup_in_progress, remains);
+        // No client waits for a reply that could report a panic.
+        let _panicked = catch_unwind(AssertUnwindSafe(call));
     }
 
-    /// Calls the servant manager in the way that the thread policy allows: here, in turn, or on the main thread, which
-    /// is not waited for.
-    fn on_its_thread(self: &Arc<Self>, tell: impl FnOnce() + Send + 'static) {
+    /// Calls the servant manager as the thread policy says: on this thread, with the single-thread lock, or
+    /// on the main thread, without waiting for it.
+    fn on_its_thread(self: &Arc<Self>, call: impl FnOnce() + Send + 'static) {
         match self.policies.thread {
             ThreadModel::OrbControl | ThreadModel::SingleThread => {
-                let _turn = SingleThreadGuard::wait(self);
-                tell();
+                let _lock = SingleThreadGuard::wait(self);
+                call();
             }
             // Where there is no main thread, this one stands in.
-            ThreadModel::MainThread => self.orb.adapter.main_thread().carry_out(Box::new(tell)),
+            ThreadModel::MainThread => self.orb.adapter.main_thread().carry_out(Box::new(call)),
         }
     }
 
-    /// Ends all objects and etherealises them, for a manager that is being deactivated.
+    /// Deactivates and etherealises all objects, for a manager that is being deactivated.
     pub(super) fn end_all_objects(self: &Arc<Self>) {
         let Some(activator) = self.activator() else { return };
         self.remove_all(|| deactivation(Some(activator.clone()), true, None), false);
     }
 
-    /// Takes all objects out; those that have no request end here. The doomed are to be etherealised later.
+    /// Deactivates all objects. Those without requests end here. With `are_doomed`, they are etherealised
+    /// later.
     fn remove_all(self: &Arc<Self>, deactivation: impl Fn() -> Deactivation, are_doomed: bool) {
         let idle: Vec<DeactivatedObject> = {
             let mut objects = self.objects.open();
             let ids = objects.ids();
-            // Before any of them may end: that needs the map.
+            // The count comes before any of them can end: that needs the map's lock.
             self.leaving.fetch_add(ids.len(), Ordering::SeqCst);
             if are_doomed {
                 let servant = |id: &ObjectId| Some((id.clone(), self.objects.servant_of(id.as_bytes())?));

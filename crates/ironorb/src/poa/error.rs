@@ -1,4 +1,4 @@
-//! What can be wrong with a call on an adapter.
+//! The errors of calls on adapters and managers.
 
 use std::fmt;
 
@@ -7,8 +7,9 @@ use ironorb_giop::minor::MinorCode;
 
 use super::policies::PoaPolicyType;
 
-/// What can be wrong with a call on an adapter or a manager: the user exceptions of their interfaces (CORBA 3.3 part 1,
-/// 15.3), and what the standard reports by system exceptions. Becomes such an exception with `?` in a servant.
+/// The error of a call on an adapter or a manager. It covers the user exceptions of their interfaces (CORBA
+/// 3.3 part 1, 15.3) and what the standard reports by system exceptions. In a servant, `?` turns it into such
+/// an exception.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PoaError {
@@ -26,18 +27,19 @@ pub enum PoaError {
     Destroyed,
     /// Policies contradict each other.
     InvalidPolicy {
-        /// The policy that cannot be had.
+        /// The policy that contradicts another one.
         policy: PoaPolicyType,
-        /// Its place in the list that was given; in a [`PoaPolicies`](super::PoaPolicies), among its fields.
+        /// The position of the policy in the given list; in a [`PoaPolicies`](super::PoaPolicies), among its
+        /// fields.
         index: u16,
-        /// What it needs.
+        /// What the policy needs.
         why: &'static str,
     },
     /// The adapter's policies do not allow this.
     WrongPolicy(&'static str),
     /// The reference was not made by this adapter.
     WrongAdapter,
-    /// The id was not made by this adapter, which makes its ids itself (BAD_PARAM).
+    /// The adapter assigns ids itself and did not make this one (BAD_PARAM).
     ForeignId,
     /// An object with this id is active, or about to be.
     ObjectAlreadyActive,
@@ -55,7 +57,7 @@ pub enum PoaError {
     WouldDeadlock,
     /// The path of the adapter is too long for an object key.
     NameTooLong,
-    /// The adapter has an object for each number of 32 bits but two (NO_RESOURCES).
+    /// The adapter has as many objects as it can have: one for each 32-bit number but two (NO_RESOURCES).
     TooManyObjects,
 }
 
@@ -89,7 +91,7 @@ impl fmt::Display for PoaError {
     }
 }
 
-/// As a program's `main` shows it: the text.
+/// The text of [`Display`](fmt::Display), which a program's `main` shows for an error that it returns.
 impl fmt::Debug for PoaError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

@@ -1,4 +1,5 @@
-//! Something that one thread does and others wait for: an incarnation, an etherealisation, the making of an adapter.
+//! A gate for work that one thread does and others wait for: an incarnation, an etherealisation, the making
+//! of an adapter.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::ThreadId;
@@ -11,21 +12,21 @@ use crate::sync::lock;
 pub(crate) struct Gate {
     is_open: Mutex<bool>,
     opened: Condvar,
-    /// Who closed it, when that thread also opens it: it must not wait for itself.
+    /// The thread that closed the gate, if that thread also opens it. It must not wait for itself.
     owner: Option<ThreadId>,
 }
 
-/// Opens its gate when dropped, whatever becomes of the thread.
+/// Opens its gate when dropped, even if the thread panics.
 #[derive(Debug)]
 pub(crate) struct GateGuard(Arc<Gate>);
 
 impl Gate {
-    /// A gate that this thread opens again.
+    /// Makes a closed gate that this thread opens again.
     pub(crate) fn of_this_thread() -> GateGuard {
         Gate::closed(Some(std::thread::current().id()))
     }
 
-    /// A gate that any thread may open.
+    /// Makes a closed gate that any thread may open.
     pub(crate) fn of_any_thread() -> GateGuard {
         Gate::closed(None)
     }
@@ -34,7 +35,7 @@ impl Gate {
         GateGuard(Arc::new(Gate { is_open: Mutex::new(false), opened: Condvar::new(), owner }))
     }
 
-    /// Whether this thread is to open it.
+    /// Whether this thread must open the gate.
     pub(crate) fn is_ours(&self) -> bool {
         self.owner == Some(std::thread::current().id())
     }
@@ -43,7 +44,7 @@ impl Gate {
         *lock(&self.is_open)
     }
 
-    /// Blocks until it is open; false when that takes longer than `at_most`.
+    /// Blocks until the gate is open. False when that takes longer than `at_most`.
     pub(crate) fn wait(&self, at_most: Option<Duration>) -> bool {
         let guard = lock(&self.is_open);
         let closed = |is_open: &mut bool| !*is_open;
@@ -61,7 +62,7 @@ impl Gate {
 }
 
 impl GateGuard {
-    /// For those who wait.
+    /// The gate, for threads that wait.
     pub(crate) fn gate(&self) -> &Arc<Gate> {
         &self.0
     }

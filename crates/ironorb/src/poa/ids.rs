@@ -1,8 +1,9 @@
-//! From an object's id to its slot and back, where ids are not made from slots. Each part has a lock of its own, so that
-//! requests for different objects mostly do not meet.
+//! Maps object ids to slots and back, where ids are not made from slots. The table has parts with a lock
+//! each, so that requests for different objects rarely contend.
 //!
-//! An id of up to 16 octets takes 17 bytes, and 6 to 12 in the table that it is found by. Ids come and go, and are told by
-//! their slots, only with the object map open; who looks for one holds the lock of its part instead, as does who changes it.
+//! An id of up to 16 octets takes 17 bytes, and 6 to 12 bytes in the hash table. A thread inserts and removes
+//! ids, and asks for the id of a slot, only while it holds the lock of the object map. A thread that looks up
+//! an id holds the lock of its part instead. A thread that changes the table holds both.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -30,7 +31,7 @@ enum Index {
 /// Slots by their ids' hashes.
 type Part = Mutex<HashTable<u32>>;
 
-/// So many ids can be looked for at once.
+/// The number of parts: this many ids can be looked up at once.
 const PARTS: usize = 16;
 
 impl Ids {
@@ -44,7 +45,7 @@ impl Ids {
         Ids { by_slot: BySlot::default(), index }
     }
 
-    /// Looks at the slot that an id has, which keeps it while it is looked at.
+    /// Calls `look` with the slot of an id. The id keeps its slot during that call.
     #[inline]
     pub(super) fn find<T>(&self, id: &[u8], look: impl FnOnce(u32) -> T) -> Option<T> {
         match &self.index {
@@ -101,35 +102,35 @@ impl Ids {
     }
 }
 
-/// By bits that the part itself does not go by.
+/// The part of a hash, from bits that the hash table of the part does not use.
 #[inline]
 fn part_of(hash: u64) -> usize {
     (hash >> 48) as usize % PARTS
 }
 
-/// The ids of slots. There is no lock for each: see above.
+/// The ids of slots. A slot's id has no lock of its own: the module's comment says which locks protect it.
 #[derive(Default)]
 struct BySlot {
     short: SlotArray<Block>,
-    /// Those that are longer than [`SHORT`].
+    /// The ids that are longer than [`SHORT`].
     long: RwLock<HashMap<u32, Box<[u8]>>>,
 }
 
 /// The ids of neighbouring slots.
 #[derive(Default)]
 struct Block {
-    /// Octets of each and one more; [`LONG`], or [`NO_ID`].
+    /// The number of octets of each id, plus one; or [`LONG`], or [`NO_ID`].
     lengths: [AtomicU8; BLOCK],
     octets: [[AtomicU64; 2]; BLOCK],
 }
 
-/// So many lengths are a word.
+/// Ids in a block: their lengths fill one word.
 const BLOCK: usize = 8;
 
-/// Octets that lie in a block.
+/// The most octets of an id that is stored in a block.
 const SHORT: usize = 16;
 
-/// In place of a length.
+/// A value in place of a length.
 const NO_ID: u8 = 0;
 const LONG: u8 = u8::MAX;
 
@@ -194,9 +195,9 @@ impl BySlot {
     }
 }
 
-/// An id as it is looked for.
+/// An id in the form in which it is looked up.
 enum Id<'i> {
-    /// As it is stored: its length and one more, and its octets with zeros behind them, little-endian.
+    /// The form in which it is stored: its length plus one, and its octets, padded with zeros, little-endian.
     Short {
         length: u8,
         words: [u64; 2],
@@ -208,7 +209,7 @@ impl<'i> Id<'i> {
     #[inline]
     fn of(id: &'i [u8]) -> Id<'i> {
         let words = match id.len() {
-            // What overlaps is the same in both.
+            // The two words overlap in equal octets.
             9..=SHORT => match (id.first_chunk(), id.last_chunk()) {
                 (Some(first), Some(last)) => {
                     [u64::from_le_bytes(*first), u64::from_le_bytes(*last) >> (8 * (SHORT - id.len()))]
@@ -229,11 +230,12 @@ impl<'i> Id<'i> {
     }
 }
 
-/// Hashes ids, in a way that those who choose them cannot foresee: clients may, where servants are made on demand.
+/// Hashes ids in a way that an attacker cannot foresee: clients may choose ids where servants are made on
+/// demand.
 #[derive(Default)]
 struct IdHasher {
-    /// For short ones, by multiplication and shift (Dietzfelbinger): two that differ have the same hash once in 2^64 choices
-    /// of these.
+    /// For short ids, by multiplication and shift (Dietzfelbinger). Two different ids have the same hash for
+    /// one in 2^64 choices of these numbers.
     factors: Factors,
     long: RandomState,
 }
@@ -277,7 +279,7 @@ mod tests {
     use super::*;
 
     fn id(number: u8) -> ObjectId {
-        // Of all lengths around the longest short one, alike but for their ends.
+        // Ids of all lengths around the longest short one, which differ only in their length and number.
         ObjectId::from(vec![number; usize::from(number)])
     }
 

@@ -1,8 +1,8 @@
-//! The object keys that we make. Foreign keys are opaque bytes.
+//! The object keys that IronORB makes. Keys of other ORBs are opaque bytes.
 //!
-//! A transient object with a system id is named by indices, so that a request reaches it in two bounds-checked
-//! steps. Everything else is named by its adapter's path and its id, so that the key is the same after a
-//! restart and peers that compare keys find it so.
+//! Indices name a transient object with a system id, so that a request reaches it in two bounds-checked
+//! steps. All other objects are named by their adapter's path and their id. So the key is the same after a
+//! restart, and peers that compare keys find it equal.
 //!
 //! ```text
 //! slot key        "IO" 1  nonce:8  poa:4 generation:4  slot:4 generation:4      (27 octets, big-endian)
@@ -10,31 +10,33 @@
 //! transient key   "IO" 3  nonce:8  instance:4  path length:2  path  id
 //! ```
 //!
-//! However deep an adapter lies, a request looks for its hint, and then compares the path.
+//! However deep an adapter lies, a request finds it by its hint and then compares the path.
 
-/// Tells one run of a process from all others, so that a reference from an earlier run finds nothing.
+/// Identifies one run of a process, so that a reference from an earlier run finds nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Nonce(pub(crate) u64);
 
 impl Nonce {
-    /// In keys that outlive the process.
+    /// The nonce in keys that outlive the process.
     pub(crate) const PERSISTENT: Nonce = Nonce(0);
 }
 
-/// An index with the number of times it had been used before.
+/// An index and the number of times that it was used before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Slot {
     pub(crate) index: u32,
     pub(crate) generation: u32,
 }
 
-/// A number that few adapters of an ORB have, mostly one. Follows from the path where keys outlive the process, else from
-/// the instance. A client can write anything there, and older keys have 0.
+/// A hash of an adapter that few adapters of an ORB share, mostly none. It follows from the path where keys
+/// outlive the process, else from the instance. It is not trusted: a client can write any hint, and older
+/// keys have 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hint(u64);
 
 impl Hint {
-    /// Of the adapter of persistent objects at a path: by Fowler, Noll and Vo, and never an instance's.
+    /// The hint of an adapter with persistent objects: the FNV-1a hash of its path. Its top bit is set, so
+    /// that it never equals an instance's hint.
     pub(crate) fn of_path(path: &[u8]) -> Hint {
         let fold = |hash: u64, octet: &u8| (hash ^ u64::from(*octet)).wrapping_mul(0x100_0000_01b3);
         Hint(path.iter().fold(0xcbf2_9ce4_8422_2325, fold) | 1 << 63)
@@ -44,7 +46,7 @@ impl Hint {
         Hint(u64::from(instance))
     }
 
-    /// Spread over all bits.
+    /// The hint spread over all bits, for a hash table.
     #[inline]
     pub(crate) fn hash(self) -> u64 {
         let product = self.0.wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -52,7 +54,7 @@ impl Hint {
     }
 }
 
-/// What a key says.
+/// The parts of an object key.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ParsedKey<'k> {
     Slot {
@@ -60,7 +62,7 @@ pub(crate) enum ParsedKey<'k> {
         poa: Slot,
         object: Slot,
     },
-    /// The instance tells adapters from earlier ones of the same path; 0 when persistent.
+    /// The instance tells an adapter from earlier ones of the same path. It is 0 for persistent adapters.
     Path {
         nonce: Nonce,
         hint: Hint,
@@ -71,16 +73,17 @@ pub(crate) enum ParsedKey<'k> {
     Foreign,
 }
 
-/// In which a slot key names the object, at its end.
+/// The length of the part at the end of a slot key that names the object.
 pub(crate) const SLOT_BYTES: usize = 8;
 
 const SLOT_KEY: [u8; 3] = *b"IO\x01";
 const PERSISTENT_KEY: [u8; 3] = *b"IO\x02";
 const TRANSIENT_KEY: [u8; 3] = *b"IO\x03";
 
-/// What an object key says to people, if IronORB made it; `None` for keys of other ORBs and plain keys.
+/// Describes an object key as text for people, if IronORB made it; `None` for keys of other ORBs and plain
+/// keys.
 ///
-/// Servers and clients have no use for it: to them, a key is octets.
+/// Clients and servers need no such text: to them, a key is octets.
 pub fn describe_object_key(key: &[u8]) -> Option<String> {
     let run = |nonce: Nonce| format!("of run {:016x}", nonce.0);
     match parse(key) {
@@ -115,8 +118,8 @@ fn path_text(path: &[u8]) -> String {
     text
 }
 
-/// The name that begins at an offset of a path, and where it ends; `None` at the end. A path has each name after its length
-/// in four octets; one that has been cut ends with the cut.
+/// The name that begins at an offset of a path, and the offset where it ends; `None` at the end. In a path,
+/// each name follows its length in four octets. The last name of a truncated path ends where the path ends.
 pub(crate) fn name_at(path: &[u8], at: usize) -> Option<(&[u8], usize)> {
     let (length, rest) = path.get(at..)?.split_first_chunk::<4>()?;
     let length = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX).min(rest.len());
@@ -218,28 +221,28 @@ mod tests {
             let key = path_key(nonce, hint, instance, b"a/b", b"id");
             assert_eq!(parse(&key), ParsedKey::Path { nonce, hint, instance, path: b"a/b", id: b"id" });
         }
-        // What is in keys that are out there must not change.
+        // Hints are in keys that clients have stored, so they must not change.
         assert_eq!(Hint::of_path(b""), Hint(0xcbf2_9ce4_8422_2325));
         assert_eq!(Hint::of_path(b"a"), Hint(0xaf63_dc4c_8601_ec8c));
         assert_eq!(parse(b"NameService"), ParsedKey::Foreign);
     }
 
     #[test]
-    fn keys_are_told_to_people() {
+    fn keys_are_described_as_text() {
         let object = Slot { index: 3, generation: 0 };
-        let told = describe_object_key(&slot_key(Nonce(7), object, object)).unwrap();
-        assert_eq!(told, "transient, of run 0000000000000007: adapter 3 (use 0), object 3 (use 0)");
-        let told = describe_object_key(&path_key(
+        let text = describe_object_key(&slot_key(Nonce(7), object, object)).unwrap();
+        assert_eq!(text, "transient, of run 0000000000000007: adapter 3 (use 0), object 3 (use 0)");
+        let text = describe_object_key(&path_key(
             Nonce::PERSISTENT,
             Hint(0),
             0,
             b"\0\0\0\x01a\0\0\0\x02bc",
             b"i\xff",
         ));
-        assert_eq!(told.unwrap(), r#"persistent: adapter RootPOA/a/bc, id "i\xff""#);
-        // Whatever stands for a path has an end.
-        let told = describe_object_key(&path_key(Nonce::PERSISTENT, Hint(0), 0, b"\xff\xff\xff\xffa", b""));
-        assert_eq!(told.unwrap(), r#"persistent: adapter RootPOA/a, id """#);
+        assert_eq!(text.unwrap(), r#"persistent: adapter RootPOA/a/bc, id "i\xff""#);
+        // A path whose length is too large ends with the key.
+        let text = describe_object_key(&path_key(Nonce::PERSISTENT, Hint(0), 0, b"\xff\xff\xff\xffa", b""));
+        assert_eq!(text.unwrap(), r#"persistent: adapter RootPOA/a, id """#);
         assert_eq!(describe_object_key(b"NameService"), None);
     }
 }

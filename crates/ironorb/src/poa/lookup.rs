@@ -1,5 +1,5 @@
-//! From an id to a servant: the active object map, then whoever the adapter's policies name (CORBA 3.3 part 1,
-//! 15.2.5 and 15.3.5).
+//! Finds the servant of an id: first in the active object map, then as the adapter's policies say (CORBA 3.3
+//! part 1, 15.2.5 and 15.3.5).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -31,9 +31,8 @@ pub(crate) enum ObjectSelector<'k> {
 }
 
 impl PoaInner {
-    /// Passes a request through the manager to its servant. May wait: for the manager as `on_hold` says, for its turn, for
-    /// an incarnation.
-    /// `operation` is what a servant locator is told.
+    /// Passes a request through the manager to its servant. May block: for the manager as `on_hold` says, for
+    /// the single-thread lock, for an incarnation. A servant locator gets `operation`.
     #[cold]
     pub(crate) fn begin_upcall(
         self: &Arc<Self>,
@@ -51,8 +50,9 @@ impl PoaInner {
         }
     }
 
-    /// The same where nothing is in the way; `None` when the manager does not let it through at once, the object is
-    /// not active, or its thread matters. Never waits, so that the caller may hold a lock.
+    /// Passes a request through the manager to its servant, if that needs no wait. `None` when the manager
+    /// does not admit it at once, the object is not active, or its thread matters. Never waits, so that the
+    /// caller may hold a lock.
     #[inline]
     pub(crate) fn begin_upcall_now(self: &Arc<Self>, naming: ObjectSelector<'_>) -> Option<Upcall> {
         if self.policies.thread != ThreadModel::OrbControl {
@@ -76,7 +76,7 @@ impl PoaInner {
         operation: &[u8],
     ) -> Result<(UpcallTarget, ServantHandle), Refusal> {
         loop {
-            let Some(turn) = SingleThreadGuard::wait(self) else {
+            let Some(guard) = SingleThreadGuard::wait(self) else {
                 return Err(Refusal::NotThisThread(self.clone()));
             };
             let found = match self.find_active(naming) {
@@ -85,13 +85,13 @@ impl PoaInner {
             };
             match found {
                 Ok(found) => {
-                    turn.leave_to_upcall();
+                    guard.leave_to_upcall();
                     return Ok(found);
                 }
                 Err(LookupFailure::Refused(refusal)) => return Err(refusal),
                 Err(LookupFailure::Busy(gate, id)) => {
-                    // Whoever is at it may need the turn.
-                    drop(turn);
+                    // The thread that incarnates or etherealises the object may need the single-thread lock.
+                    drop(guard);
                     self.wait_at(&gate, &id)?;
                 }
             }
@@ -103,7 +103,7 @@ impl PoaInner {
         self.objects.enter(naming).map(|AdmittedRequest { activation, servant, .. }| (activation, servant))
     }
 
-    /// Asks the servant manager or takes the default servant.
+    /// Finds a servant for an inactive object: asks the servant manager or takes the default servant.
     #[cold]
     fn find_inactive(
         self: &Arc<Self>,
@@ -136,11 +136,11 @@ impl PoaInner {
         }
     }
 
-    /// Asks the activator for a servant and keeps it, unless another thread is at that, or the object's last servant has
-    /// not gone yet.
+    /// Asks the servant activator for a servant and keeps it. It does not ask if another thread does so
+    /// already, or if the object's last servant is not etherealised yet.
     fn incarnate(self: &Arc<Self>, id: &ObjectId) -> Result<(UpcallTarget, ServantHandle), LookupFailure> {
-        // Before the id is busy, for a destruction that has begun would wait for it; and before the map is locked, for the
-        // last that goes may complete one.
+        // This count comes before the id is busy, because a destruction that has begun would wait for the id.
+        // It comes before the map is locked, because counting out may complete a destruction.
         self.come()?;
         let begun = self.begin_incarnation(id);
         let (activator, _keeper) = match begun {
@@ -173,11 +173,12 @@ impl PoaInner {
             match (self.absence(), objects.slot_of(id.as_bytes())) {
                 (None, Some(slot)) => {
                     objects.activate(slot, servant);
-                    // While the map is open nobody takes it out again.
+                    // The object cannot be deactivated while this thread holds the map's lock.
                     let entered = self.find_active(ObjectSelector::Slot(slot));
                     entered.ok_or_else(|| not_exist(MinorCode::NO_SUCH_OBJECT))
                 }
-                // Destroyed meanwhile: nobody else knows the servant, so it is etherealised here.
+                // The adapter was destroyed meanwhile. Only this thread knows the servant, so it etherealises
+                // it.
                 (absence, _) => {
                     drop(objects);
                     let _current = enter_adapter(self);
@@ -196,7 +197,7 @@ impl PoaInner {
         Ok((UpcallTarget::Slot(activation), servant))
     }
 
-    /// Says that this thread is at the object, unless it need not be.
+    /// Marks the object as being incarnated by this thread, unless it is active or busy.
     fn begin_incarnation(&self, id: &ObjectId) -> Result<IncarnationNeed, LookupFailure> {
         let mut objects = self.objects.open();
         match objects.find(id.as_bytes()) {
@@ -218,7 +219,7 @@ impl PoaInner {
         Ok(IncarnationNeed::Begun(activator, keeper))
     }
 
-    /// Asks the locator for a servant for this request.
+    /// Asks the servant locator for a servant for this request.
     fn locate(
         self: &Arc<Self>,
         id: ObjectId,
@@ -247,19 +248,20 @@ impl PoaInner {
         Err(refused)
     }
 
-    /// A servant as this adapter keeps it.
+    /// Makes the handle by which this adapter keeps a servant.
     pub(super) fn keep(&self, servant: Arc<dyn Servant>) -> ServantHandle {
         ServantHandle::new(servant, self.orb.config.operation_lookup)
     }
 
-    /// Whether what happens to an object cannot end before this thread's upcalls do.
+    /// Whether the work on an object cannot end before this thread's upcalls end.
     pub(super) fn would_wait_for_itself(self: &Arc<Self>, gate: &Gate, id: &ObjectId) -> bool {
-        // A thread that has the turn of an adapter, or is its main thread, keeps others from ending what it waits for.
+        // A thread that holds an adapter's single-thread lock, or is its main thread, keeps other threads
+        // from ending the work that it waits for.
         let is_needed = self.policies.thread != ThreadModel::OrbControl && is_in_upcall_of_poa(self);
         gate.is_ours() || is_being(self, id) || is_needed
     }
 
-    /// Waits until an object is not busy any more, unless that depends on this very thread.
+    /// Blocks until an object is no longer busy, unless that depends on this very thread.
     fn wait_at(self: &Arc<Self>, gate: &Gate, id: &ObjectId) -> Result<(), Refusal> {
         if self.would_wait_for_itself(gate, id) {
             let deadlock = MinorCode::BAD_INV_ORDER_WOULD_DEADLOCK;
@@ -269,7 +271,7 @@ impl PoaInner {
         let at_most = self.orb.config.call_timeout;
         let came = waiting < self.orb.config.held_requests_max
             && match self.policies.thread {
-                // What opens the gate is done by this very thread.
+                // The work that opens the gate is done by this very thread.
                 ThreadModel::MainThread => self.orb.adapter.main_thread().work_until_open(gate, at_most),
                 ThreadModel::OrbControl | ThreadModel::SingleThread => gate.wait(at_most),
             };
@@ -287,7 +289,7 @@ impl PoaInner {
         })
     }
 
-    /// What is said of an object while its adapter goes: `None` while it does not.
+    /// The answer to requests while the adapter is being destroyed; `None` while it is not.
     #[cold]
     pub(super) fn absence(&self) -> Option<Refusal> {
         match self.life() {
@@ -302,17 +304,17 @@ impl PoaInner {
     }
 }
 
-/// Whether this thread has to ask the activator.
+/// Whether this thread must ask the servant activator.
 enum IncarnationNeed {
     Begun(Arc<dyn ServantActivator>, GateGuard),
-    /// Another thread was quicker.
+    /// Another thread has activated the object meanwhile.
     NotNeeded(Activation, ServantHandle),
 }
 
 /// Why no servant is found.
 enum LookupFailure {
     Refused(Refusal),
-    /// Another thread incarnates or etherealises the object: wait and look again.
+    /// Another thread incarnates or etherealises the object. Wait at the gate and look again.
     Busy(Arc<Gate>, ObjectId),
 }
 

@@ -2,7 +2,7 @@
 //! [`ThreadModel::MainThread`](super::ThreadModel::MainThread) (CORBA 3.3 part 1, 8.5.1.2 and 15.3.8.1).
 //!
 //! Requests that other threads have received wait in a queue until a thread is in [`Orb::run`] or
-//! [`Orb::perform_work`]. That thread is then the main one; there is one at a time.
+//! [`Orb::perform_work`]. That thread is then the main thread. There is one at a time.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,36 +15,37 @@ use super::{Gate, PoaManager};
 use crate::Orb;
 use crate::sync::lock;
 
-/// The queue, and who is the main thread.
+/// The queue of requests, and which thread is the main thread.
 #[derive(Default)]
 pub(crate) struct MainThread {
     state: Mutex<State>,
     changed: Condvar,
-    /// So that nobody who changes a manager's state takes the lock in vain.
+    /// Whether the queue may have requests. Without any, a thread that changes a manager's state does not
+    /// take the lock.
     has_requests: AtomicBool,
-    /// There is, or was, an adapter whose servants want it.
+    /// Whether an adapter with this thread model was ever made.
     is_wanted: AtomicBool,
 }
 
 #[derive(Default)]
 struct State {
-    /// The main thread, and how often it has become it.
+    /// The main thread, and how many nested times it has become the main thread.
     main: Option<(ThreadId, usize)>,
     /// The last thread that ran the ORB or performed work.
     last: Option<ThreadId>,
     requests: VecDeque<Request>,
     /// Calls of servant managers, which are never refused.
     tasks: VecDeque<Task>,
-    /// The ORB is being shut down: requests are taken only while somebody carries them out.
+    /// The ORB is being shut down: the queue takes requests only while a thread carries them out.
     is_closing: bool,
     is_closed: bool,
 }
 
 /// A request that waits for the main thread.
 pub(crate) struct Request {
-    /// While it holds requests, this one waits and others pass it.
+    /// The manager of the request's adapter. While it holds requests, this request waits and others pass it.
     pub(crate) manager: PoaManager,
-    /// Answers with an exception when it is dropped.
+    /// Carries out the request. Dropping it answers with an exception.
     pub(crate) carry_out: Task,
 }
 
@@ -57,16 +58,17 @@ impl Orb {
         self.core().adapter.main_thread().has_work()
     }
 
-    /// Carries out one request for an adapter with [`ThreadModel::MainThread`](super::ThreadModel::MainThread), if there
-    /// is one that no manager holds; true if it did. All other adapters have threads of their own. Never waits for a
-    /// request. While another thread is in [`run`](Self::run) this does nothing.
+    /// Carries out one request for an adapter with
+    /// [`ThreadModel::MainThread`](super::ThreadModel::MainThread), if there is one that no manager holds.
+    /// Returns whether it did. All other adapters use other threads. Never waits for a request. While another
+    /// thread is in [`run`](Self::run) this does nothing.
     pub fn perform_work(&self) -> bool {
         self.core().adapter.main_thread().perform_one()
     }
 }
 
 impl MainThread {
-    /// An adapter has been made whose servants are called on the main thread.
+    /// Records that an adapter needs the main thread for its upcalls.
     pub(super) fn want(&self) {
         self.is_wanted.store(true, Ordering::Relaxed);
     }
@@ -75,8 +77,8 @@ impl MainThread {
         self.is_wanted.load(Ordering::Relaxed)
     }
 
-    /// Makes an upcall this thread's to make, until [`resign`](Self::resign): if it is the main one, or was the last that
-    /// was and nobody is now.
+    /// Lets this thread make an upcall, until [`resign`](Self::resign). It may if it is the main thread, or
+    /// if there is none and it was the last one. Returns whether it may.
     pub(super) fn enter(&self) -> bool {
         let mut state = lock(&self.state);
         let may = match state.main {
@@ -86,7 +88,7 @@ impl MainThread {
         may && state.become_main()
     }
 
-    /// Puts a request into the queue; gives it back when that is full or nobody will look at it.
+    /// Puts a request into the queue. Gives it back when the queue is full or no thread will look at it.
     pub(crate) fn push(&self, request: Request, requests_max: usize) -> Result<(), Request> {
         let mut state = lock(&self.state);
         let is_refused = state.is_closed || (state.is_closing && state.main.is_none());
@@ -99,7 +101,8 @@ impl MainThread {
         Ok(())
     }
 
-    /// Carries a task out on the main thread; here, if this is it, or if there is none, and it is then.
+    /// Carries a task out on the main thread. If this is the main thread, or if there is none, the calling
+    /// thread carries it out as the main thread.
     pub(super) fn carry_out(&self, task: Task) {
         let mut state = lock(&self.state);
         if state.become_main() {
@@ -112,7 +115,7 @@ impl MainThread {
         }
     }
 
-    /// A manager has changed its state.
+    /// Called when a manager has changed its state.
     pub(super) fn on_manager_change(&self) {
         if self.has_requests.load(Ordering::SeqCst) {
             let _state = lock(&self.state);
@@ -141,7 +144,8 @@ impl MainThread {
         did
     }
 
-    /// Is the main thread until [`close`](Self::close), or waits for that if another is.
+    /// Makes this thread the main thread until [`close`](Self::close). If another thread is the main thread,
+    /// blocks until that is over.
     pub(crate) fn run(&self) {
         let mut state = lock(&self.state);
         let mut is_main = false;
@@ -166,14 +170,14 @@ impl MainThread {
         }
     }
 
-    /// Calls servant managers, as the main thread, until a gate is open; false when that takes longer than `at_most`.
-    /// Gates of main-thread adapters are opened by nobody else. Requests wait meanwhile: to serve them here would take stack
-    /// for each.
+    /// Carries out calls of servant managers, as the main thread, until a gate is open. False when that takes
+    /// longer than `at_most`. Only the main thread opens the gates of its adapters. Requests wait meanwhile,
+    /// because serving them here would take stack space for each.
     pub(super) fn work_until_open(&self, gate: &Gate, at_most: Option<Duration>) -> bool {
         let begun = Instant::now();
         let mut state = lock(&self.state);
         if !state.become_main() {
-            return false; // it was the main thread a moment ago, and nobody else becomes that meanwhile
+            return false; // cannot happen: this was the main thread a moment ago, and no other thread can have become it
         }
         let is_open = loop {
             if let Some(task) = state.tasks.pop_front() {
@@ -199,7 +203,7 @@ impl MainThread {
         is_open
     }
 
-    /// Ends the thread's turn as the main one, after what only that may do.
+    /// Ends this thread's time as the main thread, after the tasks that only the main thread may do.
     pub(super) fn resign(&self) {
         let mut state = lock(&self.state);
         while state.is_last_turn() {
@@ -218,7 +222,7 @@ impl MainThread {
         drop(abandoned);
     }
 
-    /// The ORB is being shut down: requests that nobody carries out are turned away.
+    /// Called when the shutdown begins. Refuses the requests if no thread carries them out.
     pub(crate) fn begin_close(&self) {
         let mut state = lock(&self.state);
         state.is_closing = true;
@@ -231,7 +235,7 @@ impl MainThread {
         drop(abandoned);
     }
 
-    /// The ORB has been shut down: [`run`](Self::run) returns.
+    /// Called when the ORB has been shut down. [`run`](Self::run) returns.
     pub(crate) fn close(&self) {
         let mut state = lock(&self.state);
         state.is_closing = true;
@@ -248,7 +252,7 @@ impl MainThread {
 }
 
 impl State {
-    /// Makes this thread the main one, unless another is.
+    /// Makes this thread the main thread, unless another thread is.
     fn become_main(&mut self) -> bool {
         let me = std::thread::current().id();
         match &mut self.main {
@@ -283,7 +287,7 @@ impl State {
     }
 }
 
-/// A task tells those whom it concerns of a panic; the main thread goes on.
+/// Runs a task and catches its panic, which the task itself reports. The main thread goes on.
 fn run(task: Task) {
     let _panicked = catch_unwind(AssertUnwindSafe(task));
 }

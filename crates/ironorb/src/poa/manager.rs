@@ -1,4 +1,5 @@
-//! POA managers: whether requests flow (CORBA 3.3 part 1, 15.3.2). Those that do not are in `held`.
+//! POA managers decide whether requests reach their adapters (CORBA 3.3 part 1, 15.3.2). Held requests are in
+//! `held`.
 
 mod held;
 mod in_flight;
@@ -28,7 +29,7 @@ pub enum ManagerState {
     Holding,
     /// Requests are served.
     Active,
-    /// Requests are refused with TRANSIENT: come again.
+    /// Requests are refused with TRANSIENT: the client may send them again.
     Discarding,
     /// Requests are refused for ever.
     Inactive,
@@ -50,22 +51,24 @@ const ACTIVE: u8 = ManagerState::Active as u8;
 
 static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
 
-/// Active again, but requests from elsewhere must not pass those that were held.
+/// The state of a manager that is active again and still admits held requests. New requests from the network
+/// must not pass those.
 const LETTING_IN: u8 = 4;
 
 /// What becomes of a request while its manager holds requests.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum HoldMode<'m> {
-    /// Its thread waits: it is a caller's in this process.
+    /// Its thread waits, which is a caller's thread in this process.
     Wait,
-    /// It is given back as [`Refusal::Held`].
+    /// The request is given back as [`Refusal::Held`].
     Park,
-    /// The same, but it has waited for this manager, which lets it in before others.
+    /// The request is given back as [`Refusal::Held`], unless this manager holds it. It has waited for this
+    /// manager, which admits it before others.
     Passed(&'m PoaManager),
 }
 
 impl<'m> HoldMode<'m> {
-    /// For a request of this client, who is another process if there is one.
+    /// The mode for a request. `client` is `None` for a caller in this process.
     pub(crate) fn of(client: Option<u64>, passed: Option<&'m PoaManager>) -> Self {
         match (client, passed) {
             (None, _) => HoldMode::Wait,
@@ -75,32 +78,33 @@ impl<'m> HoldMode<'m> {
     }
 }
 
-/// Lets requests through to the adapters that share it, holds them, or turns them away. Cheap to clone; two are equal
-/// when they are the same.
+/// Lets requests through to the adapters that share it, holds them, or refuses them. Cheap to clone. Two
+/// handles are equal when they are of the same manager.
 ///
 /// Made by [`Poa::create_poa`](super::Poa::create_poa) or a [`PoaManagerFactory`](super::PoaManagerFactory).
 ///
-/// Where an operation can wait for completion, it returns when no request is being served by an adapter of this manager,
-/// or when the state has been changed by somebody else. Requests whose servants answer later count until they are
-/// answered. In an upcall of the same ORB such a wait is refused ([`PoaError::WouldDeadlock`]) and nothing is changed.
+/// An operation with `wait_for_completion` blocks until no adapter of this manager serves a request, or until
+/// another thread changes the state. A request whose servant answers later counts until it is answered. In an
+/// upcall of the same ORB such a wait is refused ([`PoaError::WouldDeadlock`]) and nothing is changed.
 #[derive(Debug, Clone)]
 pub struct PoaManager(Arc<ManagerInner>);
 
 pub(super) struct ManagerInner {
     id: String,
-    /// A [`ManagerState`], or [`LETTING_IN`]; written under `held` so that nobody who waits misses a change.
+    /// A [`ManagerState`], or [`LETTING_IN`]. Written under the lock of `held`, so that no waiting thread
+    /// misses a change.
     state: AtomicU8,
-    /// Requests being served. Counted before the state is looked at, so that whoever changes the state and then
-    /// sees 0 knows that nobody is inside.
+    /// Requests being served. A thread counts a request before it reads the state. So a thread that changes
+    /// the state and then sees 0 knows that no request is being served.
     in_flight: InFlight,
-    /// Told by the tokens of its objects.
+    /// The number that the tokens of its objects carry.
     number: u64,
     /// Requests that wait for the state to change.
     held: Mutex<HeldRequests>,
     /// Notified when the state has changed, and when a request is done while it is not active.
     changed: Condvar,
     held_max: usize,
-    /// The ORB is being shut down, which held requests do not outlast.
+    /// The ORB is being shut down, and held requests are refused.
     is_closing: AtomicBool,
     orb: Weak<OrbCore>,
     poas: Mutex<Vec<Weak<PoaInner>>>,
@@ -138,8 +142,8 @@ impl PoaManager {
         weak.upgrade().map(PoaManager)
     }
 
-    /// Its name among the managers of the ORB: what the factory was told, or one made up; `RootPOAManager` for the root
-    /// adapter's.
+    /// The manager's id, unique in the ORB: the one given to the factory, or a generated one. It is
+    /// `RootPOAManager` for the root adapter's.
     pub fn id(&self) -> &str {
         &self.0.id
     }
@@ -149,25 +153,26 @@ impl PoaManager {
         ManagerState::from_u8(self.0.state.load(Ordering::SeqCst))
     }
 
-    /// Serves requests, also those held until now.
+    /// Serves requests, including those held until now. Does not wait for them.
     pub fn activate(&self) -> Result<(), PoaError> {
         self.change(ManagerState::Active).map(drop)
     }
 
-    /// Holds new requests.
+    /// Holds new requests. Waits for requests in progress only with `wait_for_completion`.
     pub fn hold_requests(&self, wait_for_completion: bool) -> Result<(), PoaError> {
         self.change_and_wait(ManagerState::Holding, wait_for_completion)
     }
 
-    /// Turns new and held requests away with TRANSIENT.
+    /// Refuses new and held requests with TRANSIENT. Waits for requests in progress only with `wait_for_completion`.
     pub fn discard_requests(&self, wait_for_completion: bool) -> Result<(), PoaError> {
         self.change_and_wait(ManagerState::Discarding, wait_for_completion)
     }
 
-    /// Turns requests away for ever (OBJ_ADAPTER). With `etherealize_objects`, the objects of all its adapters that have
-    /// a servant activator end: each is etherealised after its last request. A wait for completion includes that.
+    /// Refuses requests for ever, with OBJ_ADAPTER. With `etherealize_objects`, it deactivates the objects of
+    /// all its adapters that have a servant activator: each object is etherealised after its last request.
+    /// `wait_for_completion` includes that.
     ///
-    /// On a manager that is inactive already it changes nothing, but one can wait.
+    /// On an inactive manager this changes nothing, but `wait_for_completion` still waits.
     pub fn deactivate(&self, etherealize_objects: bool, wait_for_completion: bool) -> Result<(), PoaError> {
         self.check_wait(wait_for_completion)?;
         let before = self.change(ManagerState::Inactive)?;
@@ -182,10 +187,11 @@ impl PoaManager {
         Ok(())
     }
 
-    /// An adapter is served through it from now on.
+    /// Makes this the manager of an adapter.
     pub(super) fn adopt(&self, poa: &Arc<PoaInner>) {
         let mut poas = lock(&self.0.poas);
-        // Those that have gone are looked for when there is no room, which costs each adapter little.
+        // Adapters that are gone are removed when the vector is full, so that the cost per adapter stays
+        // small.
         if poas.len() == poas.capacity() {
             poas.retain(|poa| poa.strong_count() > 0);
         }
@@ -196,7 +202,7 @@ impl PoaManager {
         std::ptr::eq(self.0.orb.as_ptr(), Arc::as_ptr(orb))
     }
 
-    /// Held requests are turned away from now on: the ORB is being shut down.
+    /// Refuses held requests from now on, because the ORB is being shut down.
     pub(super) fn begin_close(&self) {
         {
             let _held = lock(&self.0.held);
@@ -222,7 +228,7 @@ impl PoaManager {
         Ok(())
     }
 
-    /// Gives the state before.
+    /// Changes the state and returns the one before.
     fn change(&self, state: ManagerState) -> Result<ManagerState, PoaError> {
         let before = {
             let held = lock(&self.0.held);
@@ -252,19 +258,21 @@ impl PoaManager {
 
     fn wait_while(&self, state: ManagerState) {
         let orb = self.0.orb.upgrade();
-        // Calls by lease that had begun when the state was changed: their end is told as that of others is.
-        let any_lent = || {
+        // Calls by lease that began before the state changed. Their end notifies `changed`, as the end of
+        // other requests does.
+        let any_leased = || {
             let is_ours = |token: Token| token.is_of(self.0.number);
             orb.as_ref().is_some_and(|orb| orb.adapter.binding_epoch().any(is_ours))
         };
         let mut held = lock(&self.0.held);
-        // In this order: what a call by lease leaves behind - a servant that answers later - is counted before its end is seen.
-        while (any_lent() || self.0.in_flight.any()) && self.state() == state {
+        // The order matters. A call by lease may leave a request behind whose servant answers later. That
+        // request is counted before the call's end shows.
+        while (any_leased() || self.0.in_flight.any()) && self.state() == state {
             held = self.0.changed.wait(held).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
-    /// Counts a request in, or waits, or refuses it, as the state says.
+    /// Admits and counts a request, waits, or refuses it, as the state says.
     #[inline]
     pub(crate) fn enter(&self, on_hold: HoldMode<'_>) -> Result<Stripe, Refusal> {
         match self.enter_now() {
@@ -273,7 +281,7 @@ impl PoaManager {
         }
     }
 
-    /// Counts a request in if requests are served. Never waits.
+    /// Admits and counts a request if the manager is active. Never waits.
     #[inline]
     pub(crate) fn enter_now(&self) -> Option<Stripe> {
         let stripe = self.0.in_flight.come();
@@ -284,17 +292,17 @@ impl PoaManager {
         None
     }
 
-    /// Whether requests are served, and none is held any more.
+    /// Whether requests are served and none is held any more.
     pub(super) fn is_serving(&self) -> bool {
         self.0.state.load(Ordering::SeqCst) == ACTIVE
     }
 
-    /// Tells it from other managers.
+    /// The number that tells this manager from others.
     pub(super) fn number(&self) -> u64 {
         self.0.number
     }
 
-    /// Counts another share of a request that is in already.
+    /// Counts a further share of an admitted request.
     pub(crate) fn enter_again(&self) -> Stripe {
         self.0.in_flight.come()
     }
@@ -313,7 +321,7 @@ impl PoaManager {
                     return Err(Refusal::Held(self.clone()));
                 }
                 (ManagerState::Active, _) => {
-                    // Under the lock that a change needs: the state holds until the request is counted.
+                    // A change of state needs this lock, so the state holds until the request is counted.
                     return Ok(self.0.in_flight.come());
                 }
                 (ManagerState::Inactive, _) => {
@@ -345,7 +353,7 @@ impl PoaManager {
         self.tell_waiters();
     }
 
-    /// A request is done.
+    /// Notifies waiting threads that a request is done.
     #[inline]
     pub(super) fn tell_waiters(&self) {
         if self.0.state.load(Ordering::SeqCst) != ACTIVE {

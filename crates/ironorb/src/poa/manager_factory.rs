@@ -10,11 +10,11 @@ use crate::Orb;
 use crate::orb::OrbCore;
 use crate::sync::lock;
 
-/// Makes and finds POA managers; the same for all adapters of an ORB.
+/// Makes and finds the POA managers of an ORB. All adapters of the ORB share one factory.
 #[derive(Clone)]
 pub struct PoaManagerFactory(Arc<OrbCore>);
 
-/// The managers of an ORB. They live as long as somebody has them: an adapter or the application.
+/// The managers of an ORB. A manager lives as long as an adapter or the application holds it.
 #[derive(Default)]
 pub(crate) struct Managers {
     by_id: Mutex<Registry>,
@@ -23,7 +23,7 @@ pub(crate) struct Managers {
 #[derive(Default)]
 struct Registry {
     by_id: BTreeMap<String, Weak<ManagerInner>>,
-    /// For ids that are made up.
+    /// The number in the last generated id.
     made_up: u64,
     /// The ORB is being shut down.
     is_closing: bool,
@@ -41,18 +41,18 @@ impl PoaManagerFactory {
         PoaManagerFactory(orb.clone())
     }
 
-    /// Makes a manager, which holds requests until it is activated (`create_POAManager`). Ids are unique in an ORB:
-    /// [`PoaError::ManagerAlreadyExists`].
+    /// Makes a manager, which holds requests until it is activated (`create_POAManager`). If the ORB has a
+    /// manager with this id, the error is [`PoaError::ManagerAlreadyExists`].
     pub fn create(&self, id: &str) -> Result<PoaManager, PoaError> {
         self.0.adapter.managers().create(&self.0, Some(id), ManagerState::Holding)
     }
 
-    /// All managers.
+    /// All managers of the ORB.
     pub fn list(&self) -> Vec<PoaManager> {
         self.0.adapter.managers().list()
     }
 
-    /// The manager with this id.
+    /// The manager with this id, if there is one.
     pub fn find(&self, id: &str) -> Option<PoaManager> {
         lock(&self.0.adapter.managers().by_id).by_id.get(id).and_then(PoaManager::upgrade)
     }
@@ -65,7 +65,7 @@ impl fmt::Debug for PoaManagerFactory {
 }
 
 impl Managers {
-    /// Makes a manager; without an id, under one made up.
+    /// Makes a manager. Without an `id`, generates one.
     pub(super) fn create(
         &self,
         orb: &Arc<OrbCore>,
@@ -86,7 +86,7 @@ impl Managers {
         if registry.has(&id) {
             return Err(PoaError::ManagerAlreadyExists);
         }
-        // Those that have gone are looked for when their number has doubled.
+        // Managers that are gone are removed when the table has doubled.
         if registry.by_id.len().is_power_of_two() {
             registry.by_id.retain(|_, manager| manager.strong_count() > 0);
         }
@@ -98,16 +98,16 @@ impl Managers {
         Ok(manager)
     }
 
-    /// Held requests are turned away from now on.
+    /// Refuses held requests from now on.
     pub(crate) fn begin_close(&self) {
         lock(&self.by_id).is_closing = true;
         self.list().iter().for_each(PoaManager::begin_close);
     }
 
-    /// The ORB has been shut down: all managers are inactive.
+    /// Deactivates all managers: the ORB has been shut down.
     pub(crate) fn close(&self) {
         for manager in self.list() {
-            // Refused only to those who want to wait.
+            // Only a call that waits can be refused.
             let _ = manager.deactivate(false, false);
         }
     }

@@ -1,11 +1,12 @@
 //! The portable object adapter (CORBA 3.3 part 1, clause 15): from object keys to servants.
 //!
 //! - the tree of adapters: this file, `destroy`, `servant_manager` (what applications implement)
-//! - objects and references: `objects`, `object_map` (over `slots` and `ids`), `object_id`, `key`
-//! - requests: `manager` (may they pass), `lookup` (to which servant), `upcall` (what is counted), `turn` and `main_thread`
-//!   (on which thread), `current` (what the servant is told), `lent` (calls that are not counted)
+//! - objects and references: `objects`, `active_object_map` (over `slots` and `ids`), `object_id`, `key`
+//! - requests: `manager` (whether they may pass), `lookup` (to which servant), `upcall` (what is counted),
+//! `single_thread` and `main_thread` (on which thread), `current` (what the servant may ask),
+//! `collocated_binding` (calls that are not counted)
 //!
-//! No application code is ever called with a lock held.
+//! No application code is called with a lock held.
 
 mod active_object_map;
 mod collocated_binding;
@@ -74,7 +75,8 @@ use destroy::LifecycleState;
 use key::{Hint, Nonce, Slot};
 use single_thread::SingleThreadLock;
 
-/// An object adapter. Cheap to clone.
+/// A portable object adapter: it takes requests to the servants of its objects. Cheap to clone; the clones
+/// are handles of one adapter.
 #[derive(Clone)]
 pub struct Poa(Arc<PoaInner>);
 
@@ -82,25 +84,26 @@ pub(crate) struct PoaInner {
     orb: Arc<OrbCore>,
     name: String,
     parent: Option<Poa>,
-    /// Names from below the root, each with its length before it, so that no two adapters share a path.
+    /// The names below the root, each after its length, so that no two adapters share a path.
     path: Vec<u8>,
     pub(crate) slot: Slot,
-    /// Tells it from earlier adapters of the same path.
+    /// The number that tells this adapter from earlier ones of the same path.
     instance: u32,
-    /// What path keys of its objects say first.
+    /// The hint in the path keys of its objects.
     hint: Hint,
     policies: PoaPolicies,
-    /// What interceptors have added to its references.
+    /// Components that interceptors have added to its references.
     components: Vec<TaggedComponent<'static>>,
     manager: PoaManager,
-    /// Locked before those of an adapter further down, and before the table of all adapters.
+    /// The children. This lock is taken before that of a descendant's children, and before the table of all
+    /// adapters.
     children: Mutex<BTreeMap<String, Poa>>,
     objects: ActiveObjectMap,
-    /// Ids are made from slots, which is shortest.
+    /// Ids are made from slots, which gives the shortest ids.
     ids_are_slots: bool,
-    /// Keys name slots, and not paths and ids.
+    /// Keys name slots instead of paths and ids.
     keys_are_slots: bool,
-    /// The next id of the adapter's own making, where ids are not slots.
+    /// The next id that the adapter assigns, where ids are not slots.
     next_id: AtomicU64,
     servant_manager: RwLock<Option<ServantManager>>,
     default_servant: RwLock<Option<Arc<dyn Servant>>>,
@@ -110,13 +113,13 @@ pub(crate) struct PoaInner {
     waiting: AtomicUsize,
     /// A [`LifecycleState`].
     life: AtomicU8,
-    /// What a destruction waits for: objects on their way out and in, and children.
+    /// What a destruction waits for: the number of objects being incarnated or deactivated, and of children.
     leaving: AtomicUsize,
     /// Objects to be etherealised when the last request is done.
     doomed: Mutex<Vec<(ObjectId, ServantHandle)>>,
     /// Notified when objects or the adapter have ended.
     ended: (Mutex<()>, Condvar),
-    /// Those who wait for that.
+    /// The number of threads that wait for `ended`.
     awaited: AtomicUsize,
 }
 
@@ -128,7 +131,7 @@ impl Poa {
         Poa::register(orb, None, ROOT_NAME, Vec::new(), PoaPolicies::ROOT, components, manager)
     }
 
-    /// What the root adapter is after the ORB has been shut down.
+    /// The root adapter of an ORB that has been shut down.
     pub(crate) fn destroyed_root(orb: &Arc<OrbCore>) -> Poa {
         let manager =
             PoaManager::new(ROOT_MANAGER.to_owned(), ManagerState::Inactive, 0, Arc::downgrade(orb));
@@ -161,10 +164,12 @@ impl Poa {
         Ok(Poa(poa))
     }
 
-    /// Makes a child (`create_POA`). Without a manager it gets one of its own, which is active: unlike the standard's,
-    /// which would have to be activated first.
+    /// Makes a child adapter (`create_POA`). Without a `manager` it gets one of its own, which is active. In
+    /// the standard, such a manager would have to be activated first.
     ///
-    /// A name is taken until the destruction of its last adapter is over but for etherealisation.
+    /// A name is taken until the destruction of its last adapter is over, except for etherealisation. Errors:
+    /// [`PoaError::InvalidPolicy`], [`PoaError::NameTooLong`], [`PoaError::WrongPolicy`] if the manager
+    /// belongs to another ORB, [`PoaError::AdapterAlreadyExists`], and [`PoaError::Destroyed`].
     pub fn create_poa(
         &self,
         name: &str,
@@ -184,10 +189,11 @@ impl Poa {
             Some(manager) => manager,
             None => orb.adapter.managers().create(orb, None, ManagerState::Active)?,
         };
-        // Before the adapter can be found, and while no lock is held: interceptors may do as they like.
+        // The interceptors run before the adapter can be found and while no lock is held, because they may
+        // call anything.
         let components = orb.interceptors.ior.establish(&path::names(&path));
         let mut children = lock(&self.0.children);
-        // Under the lock that a destruction needs to see all children.
+        // A destruction needs this lock to see all children.
         self.check_alive()?;
         let poa = Poa::register(orb, Some(self.clone()), name, path, policies, components, manager)?;
         children.insert(name.to_owned(), poa.clone());
@@ -197,13 +203,14 @@ impl Poa {
         Ok(poa)
     }
 
-    /// The child of this name (`find_POA`). If there is none and `activate_it`, the adapter activator is asked to make it.
+    /// The child of this name (`find_POA`). If there is none and `activate_it`, the adapter activator is
+    /// asked to make it. May then block while the activator runs.
     pub fn find_poa(&self, name: &str, activate_it: bool) -> Result<Poa, PoaError> {
         let known = lock(&self.0.children).get(name).cloned();
         if !activate_it {
             return known.ok_or(PoaError::AdapterNonExistent);
         }
-        // Also when it is known: it may be in the making.
+        // The lookup is needed even if the child is known: it may still be in the making.
         self.check_alive()?;
         match self.0.orb.adapter.find_or_activate(&self.path_of_child(name), AdapterLookup::Direct) {
             Ok(Some(poa)) => Ok(Poa(poa)),
@@ -213,23 +220,23 @@ impl Poa {
         }
     }
 
-    /// Its children (`the_children`).
+    /// The children of the adapter (`the_children`).
     pub fn children(&self) -> Vec<Poa> {
         lock(&self.0.children).values().cloned().collect()
     }
 
-    /// Its parent (`the_parent`); `None` for the root.
+    /// The parent of the adapter (`the_parent`); `None` for the root.
     pub fn parent(&self) -> Option<Poa> {
         self.0.parent.clone()
     }
 
-    /// Its name (`the_name`); `RootPOA` for the root.
+    /// The name of the adapter (`the_name`); `RootPOA` for the root.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// Octets that no other adapter of the ORB has (`id`). Those of an adapter with persistent objects are the same after
-    /// a restart.
+    /// Octets that identify the adapter in the ORB (`id`). Those of an adapter with persistent objects are
+    /// the same after a restart.
     pub fn id(&self) -> Vec<u8> {
         let mut id = self.0.path.clone();
         if self.0.policies.lifespan == Lifespan::Transient {
@@ -239,7 +246,7 @@ impl Poa {
         id
     }
 
-    /// Its manager (`the_POAManager`).
+    /// The manager of the adapter (`the_POAManager`).
     pub fn manager(&self) -> &PoaManager {
         &self.0.manager
     }
@@ -249,29 +256,31 @@ impl Poa {
         PoaManagerFactory::new(&self.0.orb)
     }
 
-    /// Its policies.
+    /// The policies of the adapter.
     pub fn policies(&self) -> &PoaPolicies {
         &self.0.policies
     }
 
-    /// The ORB that it belongs to.
+    /// The ORB of the adapter.
     pub fn orb(&self) -> crate::Orb {
         crate::Orb::from_core(self.0.orb.clone())
     }
 
-    /// Who makes children that are asked for and do not exist (`the_activator`).
+    /// The activator that makes children which are asked for and do not exist (`the_activator`).
     pub fn adapter_activator(&self) -> Option<Arc<dyn AdapterActivator>> {
         read(&self.0.adapter_activator).clone()
     }
 
-    /// Sets who makes children that are asked for and do not exist. The adapter keeps it until it is destroyed.
+    /// Sets the activator that makes children which are asked for and do not exist. The adapter keeps it
+    /// until the adapter is destroyed.
     pub fn set_adapter_activator(&self, activator: Option<Arc<dyn AdapterActivator>>) {
         let before = std::mem::replace(&mut *write(&self.0.adapter_activator), activator);
         drop(before);
     }
 
-    /// Sets who finds servants for objects that are not active, where the policies are `ServantManager` and `Retain`. It
-    /// can be set once. The adapter keeps it until it is destroyed.
+    /// Sets the activator that finds servants for objects that are not active. Needs the policies
+    /// `ServantManager` and `Retain`. It can be set once. The adapter keeps it until the adapter is
+    /// destroyed.
     pub fn set_servant_activator(&self, activator: Arc<dyn ServantActivator>) -> Result<(), PoaError> {
         if !self.0.policies.retains() {
             return Err(PoaError::WrongPolicy("an adapter that keeps no servants needs a servant locator"));
@@ -279,8 +288,8 @@ impl Poa {
         self.set_servant_manager(ServantManager::Activator(activator))
     }
 
-    /// Sets who finds a servant for each request, where the policies are `ServantManager` and `NonRetain`. It can be set
-    /// once. The adapter keeps it until it is destroyed.
+    /// Sets the locator that finds a servant for each request. Needs the policies `ServantManager` and
+    /// `NonRetain`. It can be set once. The adapter keeps it until the adapter is destroyed.
     pub fn set_servant_locator(&self, locator: Arc<dyn ServantLocator>) -> Result<(), PoaError> {
         if self.0.policies.retains() {
             return Err(PoaError::WrongPolicy("an adapter that keeps servants needs a servant activator"));
@@ -294,7 +303,7 @@ impl Poa {
         if current.is_some() {
             return Err(PoaError::ServantManagerAlreadySet);
         }
-        // Under its lock, which a destruction takes to let go of it.
+        // A destruction takes this lock when it drops the servant manager.
         self.check_alive()?;
         *current = Some(manager);
         Ok(())
@@ -306,7 +315,8 @@ impl Poa {
         Ok(read(&self.0.servant_manager).clone())
     }
 
-    /// Sets the servant of all objects that are not active (`set_servant`). The adapter keeps it until it is destroyed.
+    /// Sets the servant of all objects that are not active (`set_servant`). Needs the policy
+    /// `DefaultServant`. The adapter keeps it until the adapter is destroyed.
     pub fn set_default_servant(&self, servant: Arc<dyn Servant>) -> Result<(), PoaError> {
         self.check_processing(RequestProcessing::DefaultServant)?;
         let before = {
@@ -318,9 +328,9 @@ impl Poa {
         Ok(())
     }
 
-    /// Has this adapter take requests whose object keys nobody in this process has made: the whole key is then the object's
-    /// id. For a server that stands for others, such as a bridge; there is one such adapter in an ORB, the one that asked
-    /// last. Not part of the standard.
+    /// Makes this adapter take the requests whose object keys no adapter in this process has made. The whole
+    /// key is then the object's id. For a server that stands for other servers, such as a bridge. An ORB has
+    /// one default adapter: the one set last. Not part of the standard.
     pub fn set_default_adapter(&self) -> Result<(), PoaError> {
         self.check_alive()?;
         self.0.orb.adapter.set_default_adapter(&self.0);
@@ -414,7 +424,7 @@ impl PoaInner {
         }
     }
 
-    /// What path keys of its objects say of the adapter beside its path.
+    /// The instance in the path keys of its objects.
     fn key_instance(&self) -> u32 {
         match self.policies.lifespan {
             Lifespan::Transient => self.instance,
@@ -422,22 +432,22 @@ impl PoaInner {
         }
     }
 
-    /// What path keys of its objects say first.
+    /// The hint in the path keys of its objects.
     pub(crate) fn hint(&self) -> Hint {
         self.hint
     }
 
-    /// Names from below the root.
+    /// The names below the root, each after its length.
     pub(crate) fn path(&self) -> &[u8] {
         &self.path
     }
 
-    /// Whether a path key with this nonce and instance is one of this adapter's.
+    /// Whether a path key with this nonce and instance is of this adapter.
     pub(crate) fn accepts(&self, nonce: Nonce, instance: u32) -> bool {
         nonce == self.nonce() && instance == self.key_instance()
     }
 
-    /// The adapter at a path, one name after the other from this one.
+    /// The adapter at a path below this one, found name by name.
     pub(crate) fn descendant(self: &Arc<Self>, path: &[u8]) -> Option<Arc<PoaInner>> {
         let mut found = self.clone();
         let mut at = 0;
@@ -445,7 +455,7 @@ impl PoaInner {
             let child = lock(&found.children).get(std::str::from_utf8(name).ok()?)?.0.clone();
             (found, at) = (child, end);
         }
-        // A path that is not as we make them may be read as if it were.
+        // A malformed path may be read as if it were a valid one.
         (found.path == path).then_some(found)
     }
 
@@ -453,14 +463,14 @@ impl PoaInner {
         &self.manager
     }
 
-    /// Returns when the manager does not hold requests, at once if it is active, or waits in another way.
+    /// Returns when the manager does not hold requests. Waits as `on_hold` says.
     pub(crate) fn wait_while_holding(&self, on_hold: HoldMode<'_>) -> Result<(), Refusal> {
         let entered = self.manager.enter(on_hold)?;
         self.manager.leave(entered);
         Ok(())
     }
 
-    /// Whether there is somebody to ask for children that do not exist.
+    /// Whether there is an adapter activator to ask for children that do not exist.
     pub(crate) fn has_adapter_activator(&self) -> bool {
         read(&self.adapter_activator).is_some()
     }
@@ -483,7 +493,8 @@ impl PoaInner {
         Ok(Some(AdapterActivation { parent: self.clone(), activator, counted }))
     }
 
-    /// What can be said of an object without asking anybody.
+    /// Whether an object may exist, as far as that is known without asking a servant manager. An error if it
+    /// does not.
     pub(crate) fn may_have(&self, naming: ObjectSelector<'_>) -> Result<(), Refusal> {
         let is_active = match naming {
             ObjectSelector::Slot(slot) => self.objects.has_slot(slot),
@@ -496,7 +507,7 @@ impl PoaInner {
     }
 }
 
-/// A question to an adapter activator; in the manager's count until it is dropped.
+/// A question to an adapter activator. The manager counts it until this is dropped.
 pub(crate) struct AdapterActivation {
     parent: Arc<PoaInner>,
     activator: Arc<dyn AdapterActivator>,
@@ -504,7 +515,7 @@ pub(crate) struct AdapterActivation {
 }
 
 impl AdapterActivation {
-    /// Whether the activator made the child.
+    /// Asks the activator for the child. Returns whether the activator has made it.
     pub(crate) fn ask(&self, name: &str) -> Result<bool, Refusal> {
         let _current = enter_adapter(&self.parent);
         let parent = Poa(self.parent.clone());

@@ -1,4 +1,4 @@
-//! Object ids: octets, mostly few.
+//! Object ids: octets, usually few.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -7,7 +7,7 @@ use std::hash::{Hash, Hasher};
 
 use super::key::Slot;
 
-/// What an adapter calls an object by: any octets, unique in the adapter. Takes memory of its own from 23 octets on.
+/// The id of an object in its adapter: any octets, unique in the adapter. Ids of 23 octets or more allocate.
 #[derive(Clone)]
 pub struct ObjectId(Octets);
 
@@ -17,7 +17,7 @@ enum Octets {
     Many(Box<[u8]>),
 }
 
-/// Fits where a pointer, a length and what tells them from these would be.
+/// The most octets that are stored inline. With the length and the enum's tag they take 24 bytes.
 const FEW: usize = 22;
 
 impl ObjectId {
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn few_or_many_octets_are_the_same_to_everybody() {
+    fn few_or_many_octets_behave_alike() {
         assert_eq!(size_of::<ObjectId>(), 24);
         for length in 0..60 {
             let octets: Vec<u8> = (0..length).collect();

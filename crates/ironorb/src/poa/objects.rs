@@ -1,5 +1,5 @@
-//! Objects of an adapter: activation, references, and the ways between ids, servants and references (CORBA 3.3 part 1,
-//! 15.3.9).
+//! Objects of an adapter: activation, references, and the conversions between ids, servants and references
+//! (CORBA 3.3 part 1, 15.3.9).
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,8 +17,8 @@ use crate::sync::read;
 
 /// Activation and references.
 impl Poa {
-    /// Activates a servant as a new object and gives its reference. Needs system ids. Which interface is
-    /// served follows from the type of reference asked for.
+    /// Activates a servant as a new object and returns its reference. Needs system ids. The type of the
+    /// reference determines which interface is served.
     pub fn activate<R, S>(&self, implementation: S) -> Result<R, PoaError>
     where
         R: TypedRef,
@@ -28,7 +28,7 @@ impl Poa {
         self.activate_shared(Arc::new(implementation))
     }
 
-    /// [`activate`](Self::activate) for a servant that the application keeps as well.
+    /// Activates a servant that the application shares, as [`activate`](Self::activate) does.
     pub fn activate_shared<R, S>(&self, implementation: Arc<S>) -> Result<R, PoaError>
     where
         R: TypedRef,
@@ -39,7 +39,8 @@ impl Poa {
         Ok(R::from_object(self.reference(&id, R::REPOSITORY_ID)?))
     }
 
-    /// Activates a servant under an id given by the application and gives its reference.
+    /// Activates a servant under an id that the application assigns and returns its reference. May block as
+    /// [`activate_object_with_id`](Self::activate_object_with_id) does.
     pub fn activate_with_id<R, S>(&self, id: impl Into<ObjectId>, implementation: S) -> Result<R, PoaError>
     where
         R: TypedRef,
@@ -63,11 +64,11 @@ impl Poa {
         Ok(id)
     }
 
-    /// Activates an untyped servant under an id given by the application. An id given by the adapter may be used again
-    /// where it came from: for a reference made before its servant, or for an object that has ended, unless its place has
-    /// been taken by another meanwhile.
+    /// Activates an untyped servant under an id that the application assigns. An id that the adapter assigned
+    /// may be used again with this adapter: for a reference made before its servant, or for an object that
+    /// has been deactivated. It is refused if another object has taken its slot meanwhile.
     ///
-    /// Waits while the last servant of the id is being etherealised; in an upcall to that object this is
+    /// Blocks while the last servant of the id is being etherealised. In an upcall to that object this is
     /// [`PoaError::WouldDeadlock`].
     pub fn activate_object_with_id(&self, id: &ObjectId, servant: Arc<dyn Servant>) -> Result<(), PoaError> {
         self.check_retains()?;
@@ -94,7 +95,7 @@ impl Poa {
         }
     }
 
-    /// A reference to an object that need not be active, under a new id.
+    /// Makes a reference to an object that need not be active, under a new id.
     pub fn create_reference(&self, repository_id: &str) -> Result<ObjectRef, PoaError> {
         self.check_system_ids("use create_reference_with_id")?;
         self.check_alive()?;
@@ -106,7 +107,7 @@ impl Poa {
         self.reference(&id, repository_id)
     }
 
-    /// A reference to an object that need not be active, under an id given by the application.
+    /// Makes a reference to an object that need not be active, under an id that the application assigns.
     pub fn create_reference_with_id(
         &self,
         id: impl Into<ObjectId>,
@@ -119,9 +120,9 @@ impl Poa {
         self.reference(&id, repository_id)
     }
 
-    /// The id of a servant's object (`servant_to_id`). A servant that is not active, or may be several objects, is
-    /// activated where implicit activation is on. During an upcall to the default servant, that is the object which it
-    /// is being.
+    /// The id of a servant's object (`servant_to_id`). A servant that is not active, or may incarnate several
+    /// objects, is activated where implicit activation is on. During an upcall to the default servant, the id
+    /// is that of the object which it incarnates there.
     pub fn servant_to_id(&self, servant: &Arc<dyn Servant>) -> Result<ObjectId, PoaError> {
         let policies = &self.0.policies;
         let is_implicit = policies.implicit_activation == ImplicitActivation::Yes;
@@ -136,7 +137,7 @@ impl Poa {
         }
         if is_implicit {
             return match self.activate_object(servant.clone()) {
-                // Another thread was quicker.
+                // Another thread has activated it meanwhile.
                 Err(PoaError::ServantAlreadyActive) => {
                     let id = self.0.objects.open().by_servant(servant.address());
                     id.ok_or(PoaError::ServantNotActive)
@@ -150,8 +151,8 @@ impl Poa {
         Err(PoaError::ServantNotActive)
     }
 
-    /// The reference of a servant. A servant that is not active is activated where implicit activation is on. During an
-    /// upcall to this servant it is that of the object which the servant is being.
+    /// The reference of a servant. A servant that is not active is activated where implicit activation is on.
+    /// During an upcall to this servant, the reference is that of the object which it incarnates there.
     pub fn servant_to_reference<R, S>(&self, implementation: &Arc<S>) -> Result<R, PoaError>
     where
         R: TypedRef,
@@ -166,8 +167,8 @@ impl Poa {
         Ok(R::from_object(self.reference(&id, R::REPOSITORY_ID)?))
     }
 
-    /// The id of an object of this adapter, active or not. A persistent reference must also lead to an address of
-    /// this ORB: another server may have an adapter of the same name.
+    /// The id of an object of this adapter, active or not. A persistent reference must also contain an
+    /// address of this ORB, because another server may have an adapter of the same name.
     pub fn reference_to_id(&self, reference: &ObjectRef) -> Result<ObjectId, PoaError> {
         let adapter = &self.0.orb.adapter;
         reference
@@ -190,7 +191,8 @@ impl Poa {
             .ok_or(PoaError::WrongAdapter)
     }
 
-    /// The servant of an object (`reference_to_servant`): of an active one, or else the default servant.
+    /// The servant of an object (`reference_to_servant`): that of the active object, or else the default
+    /// servant.
     pub fn reference_to_servant(&self, reference: &ObjectRef) -> Result<Arc<dyn Servant>, PoaError> {
         self.check_knows_servants()?;
         self.id_to_servant(&self.reference_to_id(reference)?)
@@ -203,7 +205,7 @@ impl Poa {
         self.reference_of(&ActiveObject { poa: self.0.clone(), id: id.clone(), servant })
     }
 
-    /// The servant of an object (`id_to_servant`): of an active one, or else the default servant.
+    /// The servant of an object (`id_to_servant`): that of the active object, or else the default servant.
     pub fn id_to_servant(&self, id: &ObjectId) -> Result<Arc<dyn Servant>, PoaError> {
         self.check_knows_servants()?;
         if let Some(servant) = self.0.objects.servant_of(id.as_bytes()) {
@@ -213,7 +215,7 @@ impl Poa {
         default.ok_or(PoaError::ObjectNotActive)
     }
 
-    /// What implements an object: [`id_to_servant`](Self::id_to_servant), if it is an `S`.
+    /// The implementation of an object, as [`id_to_servant`](Self::id_to_servant) finds it, if it is an `S`.
     pub fn id_to_implementation<S: Send + Sync + 'static>(&self, id: &ObjectId) -> Result<Arc<S>, PoaError> {
         let implementation = self.id_to_servant(id)?.implementation();
         implementation.and_then(|it| it.downcast().ok()).ok_or(PoaError::ObjectNotActive)
@@ -224,7 +226,7 @@ impl Poa {
         self.0.objects.open().ids()
     }
 
-    /// The one place where an adapter makes references.
+    /// Makes a reference. An adapter makes references only here.
     fn reference(&self, id: &ObjectId, repository_id: &str) -> Result<ObjectRef, PoaError> {
         self.check_alive()?;
         let slot = match self.0.ids_are_slots {
@@ -245,7 +247,7 @@ impl Poa {
         self.reference(&object.id, &object.primary_interface())
     }
 
-    /// The object of this adapter that a servant is being in this thread.
+    /// The object of this adapter that a servant incarnates in this thread.
     fn current_object_of(&self, servant: &Arc<dyn Servant>) -> Option<ActiveObject> {
         current_object().filter(|object| {
             Arc::ptr_eq(&object.poa, &self.0) && object.servant.address() == servant.address()
@@ -271,7 +273,8 @@ impl Poa {
         }
     }
 
-    /// Under the map's lock, which a destruction needs to see all objects.
+    /// Checks that a servant can be activated. The caller holds the map's lock, which a destruction needs to
+    /// see all objects.
     fn check_can_activate(
         &self,
         objects: &mut MapGuard<'_>,
@@ -313,8 +316,8 @@ impl Poa {
         }
     }
 
-    /// Whether an id looks like one of the adapter's own making, in this run or, if its objects are persistent, in an
-    /// earlier one.
+    /// Whether an id looks like one that the adapter has assigned, in this run or, if its objects are
+    /// persistent, in an earlier one.
     fn is_own_id(&self, id: &ObjectId) -> bool {
         if self.0.ids_are_slots {
             return self.0.objects.slot_of(id.as_bytes()).is_some();

@@ -1,9 +1,9 @@
-//! Adapters' names as a path.
+//! The path of an adapter as names.
 
 use super::Poa;
 
 impl Poa {
-    /// The names of the adapters from the root's child to this one; empty for the root.
+    /// The names of the adapters, from the root's child to this adapter; empty for the root.
     pub(crate) fn adapter_name(&self) -> Vec<String> {
         names(&self.0.path)
     }

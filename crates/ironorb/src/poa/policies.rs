@@ -5,16 +5,17 @@ use super::PoaError;
 /// Which thread makes the upcalls of an adapter: to its servants and to its servant manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ThreadModel {
-    /// Any, several at once.
+    /// Any thread makes upcalls, several at once.
     #[default]
     OrbControl,
-    /// Any, but one at a time. A thread that is in an upcall of the adapter may call further objects of it: the upcall
-    /// is then within the first. A call that comes back over the network while its caller waits for it cannot be
-    /// told from others, and waits as they do: it ends with the caller's deadline.
+    /// Any thread makes upcalls, but one at a time. A thread in an upcall of the adapter may call further
+    /// objects of it: that upcall is nested in the first. A call that comes back over the network while its
+    /// caller waits for it looks like any other call. It waits until the caller's deadline ends it.
     SingleThread,
-    /// The thread that is in [`Orb::run`](crate::Orb::run) or [`Orb::perform_work`](crate::Orb::perform_work), one at a
-    /// time for all such adapters of the ORB. Until there is one, requests wait. A thread that has performed work calls such
-    /// objects of its own process directly at other times too.
+    /// The thread in [`Orb::run`](crate::Orb::run) or [`Orb::perform_work`](crate::Orb::perform_work) makes
+    /// the upcalls, one at a time for all such adapters of the ORB. Until there is such a thread, requests
+    /// wait. A thread that has performed work calls such objects of its own process directly at other times
+    /// too.
     MainThread,
 }
 
@@ -29,56 +30,58 @@ pub enum Lifespan {
     Persistent,
 }
 
-/// Who gives ids to objects.
+/// Whether the adapter or the application assigns object ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum IdAssignment {
-    /// The adapter.
+    /// The adapter assigns ids.
     #[default]
     System,
-    /// The application.
+    /// The application assigns ids.
     User,
 }
 
-/// Whether one servant may be several objects.
+/// Whether one servant may incarnate several objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum IdUniqueness {
-    /// It may not.
+    /// A servant incarnates at most one object.
     #[default]
     Unique,
-    /// It may.
+    /// A servant may incarnate several objects.
     Multiple,
 }
 
 /// Whether asking for a servant's reference activates it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ImplicitActivation {
-    /// It does not.
+    /// It does not activate the servant.
     #[default]
     No,
-    /// It does; needs [`IdAssignment::System`] and [`ServantRetention::Retain`].
+    /// It activates the servant. Needs [`IdAssignment::System`] and [`ServantRetention::Retain`].
     Yes,
 }
 
-/// Whether the adapter remembers which servant is which object.
+/// Whether the adapter keeps the association of objects and servants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ServantRetention {
-    /// It does, in its active object map.
+    /// The adapter keeps it in its active object map.
     #[default]
     Retain,
-    /// It does not: each request needs a [`ServantLocator`](super::ServantLocator) or the default servant.
+    /// The adapter does not keep it: each request needs a [`ServantLocator`](super::ServantLocator) or the
+    /// default servant.
     NonRetain,
 }
 
-/// What is done with a request for an object that is not active.
+/// What the adapter does with a request for an object that is not active.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RequestProcessing {
-    /// It gets OBJECT_NOT_EXIST; needs [`ServantRetention::Retain`].
+    /// The request gets OBJECT_NOT_EXIST. Needs [`ServantRetention::Retain`].
     #[default]
     ActiveObjectMapOnly,
-    /// One servant serves it; needs [`IdUniqueness::Multiple`].
+    /// The default servant serves it. Needs [`IdUniqueness::Multiple`].
     DefaultServant,
-    /// A [`ServantActivator`](super::ServantActivator) is asked for a servant, which is then kept; or, with
-    /// [`ServantRetention::NonRetain`], a [`ServantLocator`](super::ServantLocator) for this request only.
+    /// The adapter asks a [`ServantActivator`](super::ServantActivator) for a servant and keeps it. With
+    /// [`ServantRetention::NonRetain`] it asks a [`ServantLocator`](super::ServantLocator) for a servant for
+    /// this request only.
     ServantManager,
 }
 
@@ -89,15 +92,15 @@ pub struct PoaPolicies {
     pub thread: ThreadModel,
     /// How long references live.
     pub lifespan: Lifespan,
-    /// Whether a servant may be several objects.
+    /// Whether a servant may incarnate several objects.
     pub id_uniqueness: IdUniqueness,
-    /// Who gives ids.
+    /// Whether the adapter or the application assigns ids.
     pub id_assignment: IdAssignment,
-    /// Whether asking for a reference activates.
+    /// Whether asking for a servant's reference activates it.
     pub implicit_activation: ImplicitActivation,
-    /// Whether servants are remembered.
+    /// Whether the adapter keeps servants.
     pub servant_retention: ServantRetention,
-    /// What is done for objects that are not active.
+    /// What the adapter does with requests for objects that are not active.
     pub request_processing: RequestProcessing,
 }
 
@@ -142,7 +145,7 @@ pub enum PoaPolicyType {
 }
 
 impl PoaPolicy {
-    /// Its kind.
+    /// The kind of this policy.
     pub fn policy_type(&self) -> PoaPolicyType {
         match self {
             PoaPolicy::Thread(_) => PoaPolicyType::Thread,
@@ -157,18 +160,18 @@ impl PoaPolicy {
 }
 
 impl PoaPolicies {
-    /// The root adapter's: transient, system ids, unique, implicit activation.
+    /// The root adapter's policies: transient, system ids, unique ids, implicit activation.
     pub const ROOT: PoaPolicies =
         PoaPolicies { implicit_activation: ImplicitActivation::Yes, ..PoaPolicies::STANDARD };
 
-    /// Persistent references with ids given by the application: what servers that are restarted want.
+    /// Persistent references with ids that the application assigns, for servers that are restarted.
     pub const PERSISTENT: PoaPolicies = PoaPolicies {
         lifespan: Lifespan::Persistent,
         id_assignment: IdAssignment::User,
         ..PoaPolicies::STANDARD
     };
 
-    /// The default, for constants.
+    /// The default policies, as a constant.
     const STANDARD: PoaPolicies = PoaPolicies {
         thread: ThreadModel::OrbControl,
         lifespan: Lifespan::Transient,
@@ -179,8 +182,9 @@ impl PoaPolicies {
         request_processing: RequestProcessing::ActiveObjectMapOnly,
     };
 
-    /// The standard's defaults but for what is listed. A kind that is listed twice with different values contradicts
-    /// itself. The index of an [`InvalidPolicy`](PoaError::InvalidPolicy) is a place in the list.
+    /// Takes the standard's defaults, except for the listed policies. A kind listed twice with different
+    /// values is an error. The `index` of an [`InvalidPolicy`](PoaError::InvalidPolicy) is a position in the
+    /// list.
     pub fn from_list(list: &[PoaPolicy]) -> Result<PoaPolicies, PoaError> {
         let mut policies = PoaPolicies::default();
         for (index, policy) in list.iter().enumerate() {
@@ -202,7 +206,7 @@ impl PoaPolicies {
         match policies.check() {
             Ok(()) => Ok(policies),
             Err(PoaError::InvalidPolicy { policy, why, .. }) => {
-                // A contradiction has a part that was listed: the default alone has none.
+                // At least one part of a contradiction was listed: the defaults have none.
                 let place = list.iter().position(|listed| listed.policy_type() == policy);
                 let index = u16::try_from(place.unwrap_or(0)).unwrap_or(u16::MAX);
                 Err(PoaError::InvalidPolicy { policy, index, why })
@@ -211,7 +215,8 @@ impl PoaPolicies {
         }
     }
 
-    /// Refuses combinations that the standard forbids (15.3.8 and 15.3.9.2).
+    /// Refuses combinations that the standard forbids (15.3.8 and 15.3.9.2), with
+    /// [`PoaError::InvalidPolicy`].
     pub fn check(&self) -> Result<(), PoaError> {
         let refuse = |policy: PoaPolicyType, why| {
             let index = (policy as u32 - PoaPolicyType::Thread as u32) as u16;
@@ -248,8 +253,8 @@ impl PoaPolicies {
         self.retains() && self.id_uniqueness == IdUniqueness::Unique
     }
 
-    /// Whether ids may be made from slots. Not where an object can be had again under its id after it has ended: the slot is
-    /// then another's.
+    /// Whether ids may be made from slots. They may not where an object can be activated again under its id:
+    /// its slot may then belong to another object.
     pub(super) fn may_use_slots(&self) -> bool {
         self.lifespan == Lifespan::Transient
             && self.id_assignment == IdAssignment::System
@@ -288,22 +293,23 @@ mod tests {
     #[test]
     fn the_table_of_the_standard() {
         let legal = all().filter(|policies| policies.check().is_ok()).count();
-        // By hand: thread and lifespan are free (3 * 2). With RETAIN: map only or servant manager take both
-        // uniquenesses (2 * 2), a default servant one: 5; with SYSTEM_ID implicit activation is free, with USER_ID not: 3;
-        // together 15. With NON_RETAIN: servant manager 2, default servant 1: 3; ids 2; no implicit activation: 6.
+        // Counted by hand. Thread and lifespan are free (3 * 2). With RETAIN, map only and servant manager
+        // take both uniquenesses (2 * 2), a default servant takes one: 5. With SYSTEM_ID implicit activation
+        // is free, with USER_ID it is off: 3. Together 15. With NON_RETAIN, servant manager 2, default
+        // servant 1: 3. Ids 2, no implicit activation: 6.
         assert_eq!(legal, 3 * 2 * (15 + 6));
         assert_eq!(all().count(), 288);
     }
 
     #[test]
-    fn a_contradiction_is_told_by_its_place() {
+    fn a_contradiction_names_its_position() {
         let list = [
             PoaPolicy::Lifespan(Lifespan::Persistent),
             PoaPolicy::RequestProcessing(RequestProcessing::DefaultServant),
         ];
-        let told = PoaPolicies::from_list(&list);
+        let refused = PoaPolicies::from_list(&list);
         let policy = PoaPolicyType::RequestProcessing;
-        assert!(matches!(told, Err(PoaError::InvalidPolicy { policy: p, index: 1, .. }) if p == policy));
+        assert!(matches!(refused, Err(PoaError::InvalidPolicy { policy: p, index: 1, .. }) if p == policy));
         let list = [
             PoaPolicy::Lifespan(Lifespan::Persistent),
             PoaPolicy::IdAssignment(IdAssignment::User),

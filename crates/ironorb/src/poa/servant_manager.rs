@@ -1,5 +1,5 @@
-//! Those whom an adapter asks for what it does not have: servant activators, servant locators and adapter activators
-//! (CORBA 3.3 part 1, 15.3.3 to 15.3.6). Implemented by applications.
+//! Traits that applications implement to supply what an adapter does not have: servant activators, servant
+//! locators and adapter activators (CORBA 3.3 part 1, 15.3.3 to 15.3.6).
 
 use std::any::Any;
 use std::fmt;
@@ -14,16 +14,16 @@ use crate::servant::Servant;
 /// Finds or makes the servant of an object that is not active, for adapters that keep it
 /// ([`ServantRetention::Retain`](super::ServantRetention::Retain)).
 ///
-/// Calls for one object never overlap, neither of the same nor of different operations; those for different objects
-/// may run at once. They are made with no lock held, so everything may be done in them except to wait for the object
-/// itself. A panic is caught: the client gets UNKNOWN.
+/// Calls for one object never overlap, neither of one operation nor of both. Calls for different objects may
+/// run at once. The adapter holds no lock during a call, so the activator may do anything except wait for the
+/// object itself. A panic is caught: the client gets UNKNOWN.
 pub trait ServantActivator: Send + Sync + 'static {
-    /// Gives a servant, which the adapter keeps.
+    /// Returns a servant for the object, which the adapter keeps. The client's request waits for it.
     fn incarnate(&self, id: &ObjectId, poa: &Poa) -> Result<Arc<dyn Servant>, Unavailable>;
 
-    /// Takes note that an object's servant is no longer used: it was deactivated and its last request is
-    /// done. `cleanup_in_progress` says that the adapter is being destroyed or its manager deactivated,
-    /// `remaining_activations` that the servant still is another object.
+    /// Called when an object's servant is no longer used: the object was deactivated and its last request is
+    /// done. `cleanup_in_progress` says that the adapter is being destroyed or its manager deactivated.
+    /// `remaining_activations` says that the servant still incarnates another object.
     fn etherealize(
         &self,
         id: &ObjectId,
@@ -39,12 +39,11 @@ pub trait ServantActivator: Send + Sync + 'static {
 /// Finds or makes a servant for one request, for adapters that keep none
 /// ([`ServantRetention::NonRetain`](super::ServantRetention::NonRetain)).
 ///
-/// Both operations are called by the thread that calls the servant, unless the servant answers later: then
-/// [`postinvoke`](Self::postinvoke) is called by the thread that answers. A LocateRequest asks for the operation
-/// `_non_existent`.
+/// The thread that calls the servant also calls both operations. If the servant answers later, the thread
+/// that answers calls [`postinvoke`](Self::postinvoke). For a LocateRequest the operation is `_non_existent`.
 pub trait ServantLocator: Send + Sync + 'static {
-    /// Gives a servant for a request to carry out `operation` (as on the wire: attributes are `_get_…`), and what it
-    /// wants to be given back.
+    /// Returns a servant for one request, and a cookie that [`postinvoke`](Self::postinvoke) gets back.
+    /// `operation` is the name on the wire: attributes are `_get_…`.
     fn preinvoke(
         &self,
         id: &ObjectId,
@@ -52,7 +51,7 @@ pub trait ServantLocator: Send + Sync + 'static {
         operation: &str,
     ) -> Result<(Arc<dyn Servant>, Cookie), Unavailable>;
 
-    /// Takes note that the request has been answered. Called once for each servant given.
+    /// Called when the request has been answered, once for each servant returned.
     fn postinvoke(
         &self,
         id: &ObjectId,
@@ -65,25 +64,25 @@ pub trait ServantLocator: Send + Sync + 'static {
     }
 }
 
-/// What a [`ServantLocator`] remembers of a request while it is served.
+/// What a [`ServantLocator`] keeps about a request while it is served.
 pub type Cookie = Option<Box<dyn Any + Send>>;
 
-/// Makes adapters when they are asked for: for requests to objects of theirs, and in
-/// [`Poa::find_poa`].
+/// Makes adapters on demand: for requests to their objects, and in [`Poa::find_poa`].
 pub trait AdapterActivator: Send + Sync + 'static {
-    /// Makes the child `name` of `parent` by [`Poa::create_poa`] and sets it up; true when it did. Requests to
-    /// the child, and to children of it, wait until this returns; so the child must not be called meanwhile by others
-    /// than this thread. False means that there is no such adapter (OBJECT_NOT_EXIST). An error or a panic
-    /// becomes OBJ_ADAPTER.
+    /// Makes the child `name` of `parent` with [`Poa::create_poa`] and sets it up. True when it did. Requests
+    /// to the child and to its descendants wait until this returns, so only this thread may call the child
+    /// meanwhile. False means that there is no such adapter (OBJECT_NOT_EXIST). An error or a panic becomes
+    /// OBJ_ADAPTER.
     ///
-    /// For a path of several unknown adapters each parent's activator is asked in turn.
+    /// For a path of several unknown adapters, the adapter asks each parent's activator in turn.
     fn unknown_adapter(&self, parent: &Poa, name: &str) -> Result<bool, SystemException>;
 }
 
 /// Why there is no servant.
 #[derive(Debug)]
 pub enum Unavailable {
-    /// The object is elsewhere: the client gets LOCATION_FORWARD (the standard's `ForwardRequest`).
+    /// The object is at another reference: the client gets LOCATION_FORWARD (the standard's
+    /// `ForwardRequest`).
     Forward(ObjectRef),
     /// The client gets this exception.
     Raise(SystemException),
@@ -94,7 +93,7 @@ pub enum Unavailable {
 pub enum ServantManager {
     /// For adapters that keep servants.
     Activator(Arc<dyn ServantActivator>),
-    /// For adapters that do not.
+    /// For adapters that keep no servants.
     Locator(Arc<dyn ServantLocator>),
 }
 

@@ -1,4 +1,4 @@
-//! One upcall at a time: a thread's right to make one in an adapter whose thread policy is not
+//! The lock that admits one upcall at a time, in an adapter whose thread policy is not
 //! [`ThreadModel::OrbControl`](super::ThreadModel::OrbControl).
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -7,16 +7,16 @@ use std::thread::ThreadId;
 use super::{PoaInner, ThreadModel};
 use crate::sync::lock;
 
-/// Whose turn it is.
+/// A reentrant lock: the thread that makes upcalls may make nested ones.
 #[derive(Debug, Default)]
 pub(super) struct SingleThreadLock {
-    /// The thread that has it, and how often it has taken it.
+    /// The thread that holds the lock, and how often it has taken it.
     holder: Mutex<Option<(ThreadId, usize)>>,
     given_back: Condvar,
 }
 
 impl SingleThreadLock {
-    /// Blocks until it is this thread's turn; at once when it is already.
+    /// Takes the lock. Blocks unless this thread holds it already or it is free.
     fn take(&self) {
         let me = std::thread::current().id();
         let mut holder = lock(&self.holder);
@@ -49,12 +49,12 @@ impl SingleThreadLock {
     }
 }
 
-/// A thread's turn, given back when dropped.
+/// The lock held by a thread, released when this is dropped.
 pub(super) struct SingleThreadGuard(Option<Arc<PoaInner>>);
 
 impl SingleThreadGuard {
-    /// Blocks until it is this thread's turn; at once when it is already, and where upcalls need none. `None` when another
-    /// thread must make the upcall.
+    /// Blocks until this thread may make an upcall. Returns at once if it holds the lock already, or if the
+    /// thread policy needs none. `None` when another thread must make the upcall.
     pub(super) fn wait(poa: &Arc<PoaInner>) -> Option<SingleThreadGuard> {
         match poa.policies.thread {
             ThreadModel::OrbControl => return Some(SingleThreadGuard(None)),
@@ -65,7 +65,8 @@ impl SingleThreadGuard {
         Some(SingleThreadGuard(Some(poa.clone())))
     }
 
-    /// From now on an [`Upcall`](super::Upcall) has it, which gives it back by [`PoaInner::release_single_thread`].
+    /// Passes the lock to an [`Upcall`](super::Upcall), which releases it with
+    /// [`PoaInner::release_single_thread`].
     pub(super) fn leave_to_upcall(mut self) {
         self.0 = None;
     }
@@ -80,7 +81,7 @@ impl Drop for SingleThreadGuard {
 }
 
 impl PoaInner {
-    /// An upcall is over.
+    /// Releases the lock after an upcall.
     #[cold]
     pub(super) fn release_single_thread(&self) {
         match self.policies.thread {

@@ -1,5 +1,5 @@
-//! The places of an adapter's objects: what a request touches. A place is found by its number without any lock, and has one
-//! of its own, which is held for as long as it takes to count a request in or out.
+//! The slots of an adapter's objects. A request finds a slot by its index without any lock. Each slot has a
+//! lock of its own, which a thread holds only while it counts a request in or out.
 //!
 //! Knows neither ids nor what happens to objects.
 
@@ -10,45 +10,47 @@ use super::key::Slot;
 use crate::servant::ServantHandle;
 use crate::sync::lock;
 
-/// Objects by the numbers of their places.
+/// Object slots by index.
 #[derive(Default)]
 pub(super) struct ObjectSlots(SlotArray<ObjectSlot>);
 
-/// The place of an object.
+/// The slot of one object.
 #[derive(Default)]
 pub(super) struct ObjectSlot(Mutex<Entry>);
 
-/// Places by their numbers. Memory is taken a sixteenth of what there is at a time, never moved, and kept.
+/// An array of slots that grows by a sixteenth of its size at a time. Its memory is never moved and never
+/// given back.
 pub(super) struct SlotArray<T> {
     groups: [OnceLock<Box<Group<T>>>; GROUPS],
 }
 
-/// Places that double what was there before, in parts.
+/// A group of slots, in parts. Each group doubles the array.
 type Group<T> = [OnceLock<Box<[T]>>; PARTS];
 
 const PARTS: usize = 16;
 
-/// The places of the group before the first, were there one.
+/// The size of the group before the first, if there were one.
 const BASE: u64 = 64;
 
-/// In a part of the first group.
+/// The slots in one part of the first group.
 const PLACES_FIRST: usize = BASE as usize / PARTS;
 
-/// For all numbers of 32 bits.
+/// Enough groups for all 32-bit indices.
 const GROUPS: usize = 27;
 
-/// What is in a place.
+/// The content of a slot.
 #[derive(Default)]
 pub(super) struct Entry {
-    /// Of the object that is active there.
+    /// The servant of the active object.
     servant: Option<ServantHandle>,
     generation: u32,
-    /// Requests in the lowest bits, above them the [`Incarnation`], then [`BOUND`], [`TAKEN`] and [`LISTED`].
+    /// The number of requests in the lowest bits, above them the [`Incarnation`], then [`BOUND`], [`TAKEN`]
+    /// and [`LISTED`].
     state: u32,
 }
 
-/// How often a place has been filled, so that requests of an object which has ended are told from those of one that has
-/// come back under its old key. Among those that have not all left it is unique.
+/// How often a slot has been filled, modulo 256. It tells requests of a deactivated object from those of an
+/// object reactivated under the same key. It is unique among the incarnations that still have requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Incarnation(u8);
 
@@ -58,7 +60,7 @@ impl Incarnation {
     }
 }
 
-/// A request's object: a place, which object of those that have been there, and which of its stays.
+/// Identifies the object of a request: a slot, its generation, and the incarnation of the object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Activation {
     pub(super) index: u32,
@@ -66,7 +68,7 @@ pub(crate) struct Activation {
     pub(super) incarnation: Incarnation,
 }
 
-/// A place for a visit that a thread notes for itself alone.
+/// An activation that a thread records for itself.
 #[derive(Debug, Default)]
 pub(crate) struct AtomicActivation {
     index: AtomicU32,
@@ -92,24 +94,24 @@ impl AtomicActivation {
     }
 }
 
-/// What was in a place.
+/// What a slot held before it was vacated.
 pub(super) struct VacatedSlot {
     pub(super) servant: ServantHandle,
-    /// Those that it still has.
+    /// Requests that the object still has.
     pub(super) requests: u32,
     pub(super) is_bound: bool,
 }
 
-/// Requests of one object at a time, those included that are answered later; more are not let in. Worst case: what these
-/// many outstanding answers hold.
+/// The most requests that one object may have at a time, including those whose replies come later. Further
+/// requests are refused. Worst case: the memory that these outstanding replies hold.
 pub(super) const REQUESTS_MAX: u32 = (1 << INCARNATION_SHIFT) - 1;
 const INCARNATION_SHIFT: u32 = 21;
 const INCARNATION_MASK: u32 = 0xff << INCARNATION_SHIFT;
-/// Threads may have leases of the object.
+/// Threads may hold leases of the object.
 const BOUND: u32 = 1 << 29;
-/// An id has the place, active or not.
+/// An id has the slot, active or not.
 const TAKEN: u32 = 1 << 30;
-/// It stands in the list of free places, taken or not.
+/// The slot is in the list of free slots, taken or not.
 const LISTED: u32 = 1 << 31;
 
 impl<T> Default for SlotArray<T> {
@@ -119,14 +121,14 @@ impl<T> Default for SlotArray<T> {
 }
 
 impl<T: Default> SlotArray<T> {
-    /// The place of this number, if there has ever been one.
+    /// The slot with this index, if it has ever existed.
     #[inline]
     pub(super) fn get(&self, index: u32) -> Option<&T> {
         let (group, part, place) = locate(index);
         self.groups.get(group)?.get()?[part].get()?.get(place)
     }
 
-    /// The place of this number, made if it is not there.
+    /// The slot with this index, made if it does not exist.
     pub(super) fn make(&self, index: u32) -> &T {
         let (group, part, place) = locate(index);
         let parts = self.groups[group].get_or_init(Box::default);
@@ -136,35 +138,35 @@ impl<T: Default> SlotArray<T> {
 }
 
 impl ObjectSlots {
-    /// The place of this number, if there has ever been one.
+    /// The slot with this index, if it has ever existed.
     #[inline]
     pub(super) fn place(&self, index: u32) -> Option<&ObjectSlot> {
         self.0.get(index)
     }
 
-    /// What is in it; locked.
+    /// The content of a slot, locked.
     #[inline]
     pub(super) fn open(&self, index: u32) -> Option<MutexGuard<'_, Entry>> {
         self.place(index).map(ObjectSlot::open)
     }
 
-    /// The same; made if it is not there.
+    /// The content of a slot, locked; the slot is made if it does not exist.
     pub(super) fn make(&self, index: u32) -> MutexGuard<'_, Entry> {
         self.0.make(index).open()
     }
 
-    /// The address of the servant in a place.
+    /// The address of the servant in a slot.
     pub(super) fn servant_at(&self, index: u32) -> Option<usize> {
         self.open(index)?.servant().map(ServantHandle::address)
     }
 
-    /// Counts a request out; false when its object is not there any more.
+    /// Counts a request out; false when its object is no longer active.
     #[inline]
     pub(super) fn leave(&self, activation: Activation) -> bool {
         self.place(activation.index).is_some_and(|place| place.leave(activation))
     }
 
-    /// Counts another share of a request in; false when its object is not there any more.
+    /// Counts a further share of a request; false when its object is no longer active.
     pub(super) fn enter_again(&self, activation: Activation) -> bool {
         let Some(mut entry) = self.open(activation.index) else { return false };
         let is_there = entry.has(activation) && entry.requests() < REQUESTS_MAX;
@@ -176,13 +178,13 @@ impl ObjectSlots {
 }
 
 impl ObjectSlot {
-    /// What is in it; locked.
+    /// The content, locked.
     #[inline]
     pub(super) fn open(&self) -> MutexGuard<'_, Entry> {
         lock(&self.0)
     }
 
-    /// Counts a request in for the object of a slot, whose place this is, if it is active.
+    /// Admits and counts a request for the object of `slot`, if it is active here.
     #[inline]
     pub(super) fn enter(&self, slot: Slot) -> Option<(Activation, ServantHandle)> {
         let mut entry = self.open();
@@ -192,7 +194,7 @@ impl ObjectSlot {
         entry.enter(slot.index)
     }
 
-    /// Counts a request out; false when its object is not there any more.
+    /// Counts a request out; false when its object is no longer active.
     #[inline]
     pub(super) fn leave(&self, activation: Activation) -> bool {
         let mut entry = self.open();
@@ -204,7 +206,8 @@ impl ObjectSlot {
     }
 }
 
-/// The group, the part and the place in it: places 0 to 63 are the first group, 64 to 191 the second, and so on.
+/// The group of an index, the part, and the position in the part: indices 0 to 63 are the first group, 64 to
+/// 191 the second, and so on.
 #[inline]
 fn locate(index: u32) -> (usize, usize, usize) {
     let position = u64::from(index) + BASE;
@@ -226,7 +229,7 @@ impl Entry {
         self.generation
     }
 
-    /// Whether an id has this place.
+    /// Whether an id has this slot.
     pub(super) fn is_taken(&self) -> bool {
         self.state & TAKEN != 0
     }
@@ -239,7 +242,7 @@ impl Entry {
         Activation { index, generation: self.generation, incarnation: self.incarnation() }
     }
 
-    /// Counts a request in, if an object is active here.
+    /// Admits and counts a request, if an object is active here.
     #[inline]
     pub(super) fn enter(&mut self, index: u32) -> Option<(Activation, ServantHandle)> {
         let servant = self.servant.clone()?;
@@ -250,14 +253,15 @@ impl Entry {
         Some((self.activation(index), servant))
     }
 
-    /// Gives the place to an id, without a servant; false when one has it.
+    /// Gives the slot to an id, without a servant; false when an id has it already.
     pub(super) fn take(&mut self) -> bool {
         let is_free = !self.is_taken();
         self.state |= TAKEN;
         is_free
     }
 
-    /// The same in place of the object that has just ended here.
+    /// Gives the slot back to the id whose object has just been deactivated here; false when it has been used
+    /// since.
     pub(super) fn take_again(&mut self, generation: u32) -> bool {
         let is_next = self.generation == generation.wrapping_add(1);
         if is_next && self.take() {
@@ -267,14 +271,14 @@ impl Entry {
         false
     }
 
-    /// Nobody has the place any more.
+    /// Frees the slot: no id has it any more.
     pub(super) fn give_up(&mut self) {
         self.generation = self.generation.wrapping_add(1);
         self.state &= !TAKEN;
     }
 
-    /// An object is active from now on. `is_elsewhere` tells stays whose requests have not all left, of which there are not as
-    /// many as stays.
+    /// Activates an object here. `is_elsewhere` reports incarnations that still have requests; at least one
+    /// incarnation must be free.
     pub(super) fn fill(&mut self, servant: ServantHandle, is_elsewhere: impl Fn(Incarnation) -> bool) {
         let mut incarnation = self.incarnation();
         loop {
@@ -287,7 +291,7 @@ impl Entry {
         self.servant = Some(servant);
     }
 
-    /// The object is not active any more.
+    /// Deactivates the object.
     pub(super) fn empty(&mut self) -> Option<VacatedSlot> {
         let servant = self.servant.take()?;
         let emptied = VacatedSlot { servant, requests: self.requests(), is_bound: self.state & BOUND != 0 };
@@ -295,7 +299,7 @@ impl Entry {
         Some(emptied)
     }
 
-    /// Notes that threads may have leases of the object from now on; false when it is not there any more.
+    /// Records that threads may hold leases of the object from now on; false when it is no longer active.
     pub(super) fn bind(&mut self, activation: Activation) -> bool {
         let is_there = self.has(activation);
         if is_there {
@@ -304,7 +308,7 @@ impl Entry {
         is_there
     }
 
-    /// Notes whether the list of free places has it; gives whether it had.
+    /// Records whether the slot is in the list of free slots. Returns whether it was.
     pub(super) fn set_listed(&mut self, is_listed: bool) -> bool {
         let was_listed = self.state & LISTED != 0;
         self.state = if is_listed { self.state | LISTED } else { self.state & !LISTED };

@@ -1,4 +1,5 @@
-//! Requests that have reached their servants: where they are counted, and what happens after the last one of an object.
+//! Requests that have reached their servants: where they are counted, and what happens after the last request
+//! of an object.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -20,25 +21,25 @@ use crate::invoke::servant_panicked;
 use crate::servant::{Servant, ServantHandle};
 use crate::sync::lock;
 
-/// What is done after the last request of an object that has been taken out of its adapter.
+/// What is done after the last request of a deactivated object.
 pub(super) enum Deactivation {
-    /// Nothing: it is dropped.
+    /// Only drop the servant.
     Drop,
-    /// Its id can be used again after the activator has been told.
+    /// Call the servant activator; only then can the id be used again.
     Etherealize {
         activator: Arc<dyn ServantActivator>,
         cleanup_in_progress: bool,
-        /// Opens when the id can be used again; `None` where it can be already.
+        /// Opens when the id can be used again; `None` where it can be used already.
         keeper: Option<GateGuard>,
     },
-    /// Its adapter is being destroyed and will see to it when its last request is done.
+    /// The adapter is being destroyed. It finishes the deactivation after its own last request.
     LeaveToAdapter,
-    /// It was for one request.
+    /// The servant was for one request. Call the servant locator.
     Postinvoke { locator: Arc<dyn ServantLocator>, operation: String, cookie: Cookie },
 }
 
 impl Deactivation {
-    /// Opens when the id can be used again.
+    /// The gate that opens when the id can be used again.
     pub(super) fn gate(&self) -> Option<&Arc<Gate>> {
         match self {
             Deactivation::Etherealize { keeper: Some(keeper), .. } => Some(keeper.gate()),
@@ -47,16 +48,17 @@ impl Deactivation {
     }
 }
 
-/// Where a request that has been counted in is counted.
+/// Where an admitted request is counted.
 #[derive(Clone)]
 pub(super) enum UpcallTarget {
     /// In the slot of its object.
     Slot(Activation),
-    /// With its object, which is there for it alone.
+    /// With its object, which exists for this request alone.
     Once(Arc<RequestActivation>),
 }
 
-/// An object that its adapter does not keep; and answers that come later are the same request's.
+/// An object that its adapter does not keep: it exists for one request. Replies that come later belong to
+/// that request.
 pub(super) struct RequestActivation {
     id: ObjectId,
     servant: ServantHandle,
@@ -65,7 +67,8 @@ pub(super) struct RequestActivation {
 }
 
 impl UpcallTarget {
-    /// An object for one request, which is counted in. The adapter has counted the object with [`PoaInner::come`].
+    /// Makes an object for one request and counts the request. The adapter has counted the object with
+    /// [`PoaInner::come`].
     pub(super) fn once(id: ObjectId, servant: ServantHandle, deactivation: Deactivation) -> UpcallTarget {
         let deactivation = Mutex::new(deactivation);
         UpcallTarget::Once(Arc::new(RequestActivation {
@@ -107,7 +110,7 @@ impl RequestActivation {
     }
 }
 
-/// An object and its servant, as they are told.
+/// An object and its servant.
 #[derive(Clone)]
 pub(crate) struct ActiveObject {
     pub(crate) poa: Arc<PoaInner>,
@@ -116,12 +119,13 @@ pub(crate) struct ActiveObject {
 }
 
 impl ActiveObject {
-    /// The repository id that references to it carry.
+    /// The repository id in references to the object.
     pub(crate) fn primary_interface(&self) -> Cow<'static, str> {
         self.servant.primary_interface(&self.id, &Poa(self.poa.clone()))
     }
 
-    /// Its interface as the ORB's interface repository describes it; INTF_REPOS where there is none.
+    /// The object's interface, as the ORB's interface repository describes it. INTF_REPOS where there is no
+    /// repository.
     #[cold]
     pub(crate) fn interface_in_repository(
         &self,
@@ -136,8 +140,8 @@ impl fmt::Debug for ActiveObject {
     }
 }
 
-/// A request that has reached its servant; counted in the object and its manager until dropped, and in its turn where the
-/// adapter makes one upcall at a time.
+/// A request that has reached its servant. It counts in its object and its manager until this is dropped.
+/// Where the adapter makes one upcall at a time, this also holds the single-thread lock.
 pub(crate) struct Upcall {
     poa: Arc<PoaInner>,
     servant: ServantHandle,
@@ -145,7 +149,8 @@ pub(crate) struct Upcall {
     stripe: Stripe,
 }
 
-/// Another share of a request, for an answer that comes later: counted as the upcall is, but without its turn.
+/// A further share of a request, for a reply that comes later. It is counted as the upcall is, but does not
+/// hold the single-thread lock.
 pub(crate) struct UpcallShare {
     poa: Arc<PoaInner>,
     target: UpcallTarget,
@@ -158,9 +163,9 @@ pub(crate) enum Refusal {
     Exception(SystemException),
     /// The client gets LOCATION_FORWARD.
     Forward(Ior),
-    /// Nothing is wrong, but only the main thread may make the upcall.
+    /// Not an error: only the main thread may make the upcall.
     NotThisThread(Arc<PoaInner>),
-    /// Nothing is wrong, but the manager holds requests; never where the thread itself waits.
+    /// Not an error: the manager holds requests. Never returned where the thread itself waits.
     Held(PoaManager),
 }
 
@@ -171,7 +176,7 @@ impl From<SystemException> for Refusal {
 }
 
 impl Upcall {
-    /// A request that has been counted in. It is its turn, if that matters.
+    /// Makes the upcall of an admitted request. The thread holds the single-thread lock, if there is one.
     #[inline]
     pub(super) fn new(
         poa: Arc<PoaInner>,
@@ -199,7 +204,7 @@ impl Upcall {
     #[cold]
     pub(crate) fn object_id(&self) -> ObjectId {
         match &self.target {
-            // Its object is there as long as it has this request.
+            // The object exists as long as it has this request.
             UpcallTarget::Slot(activation) => {
                 self.poa.objects.id_of(*activation).unwrap_or_else(|| ObjectId::from(""))
             }
@@ -212,7 +217,7 @@ impl Upcall {
         ActiveObject { poa: self.poa.clone(), id: self.object_id(), servant: self.servant.whole() }
     }
 
-    /// Asks the servant itself, as an upcall: a panic becomes UNKNOWN.
+    /// Asks the servant a question, in an upcall. A panic becomes UNKNOWN.
     pub(crate) fn ask<T>(
         self,
         question: impl FnOnce(&dyn Servant, &ObjectId) -> Result<T, SystemException>,
@@ -223,7 +228,7 @@ impl Upcall {
             .unwrap_or_else(|_| Err(servant_panicked()))
     }
 
-    /// Makes the object the thread's current one, until what this gives is dropped.
+    /// Makes the object the thread's current one, until the result is dropped.
     #[inline]
     pub(crate) fn enter(self) -> Current {
         enter(self)
@@ -245,7 +250,7 @@ impl UpcallShare {
     /// A share of the request that this thread is carrying out; `None` outside an upcall.
     pub(crate) fn of_this_thread() -> Option<UpcallShare> {
         current_upcall(|upcall| {
-            // Both counts are above 0 as long as the upcall lasts, so no state need be looked at.
+            // Both counts are above 0 as long as the upcall lasts, so no state needs to be checked.
             upcall.target.enter_again(&upcall.poa);
             let stripe = upcall.poa.manager.enter_again();
             UpcallShare { poa: upcall.poa.clone(), target: upcall.target.clone(), stripe }

@@ -1,8 +1,8 @@
-//! Requests that a manager holds, and how they are let in afterwards: in the order in which their clients sent them, on
-//! threads of their own - one for each manager, and some that all share - while the manager lets nothing else from the
-//! network pass them.
+//! Requests that a manager holds, and how it admits them afterwards. It admits them in the order in which
+//! each client sent them. They run on threads of their own: one for each manager, and some that all managers
+//! share. Meanwhile the manager lets no other request from the network pass them.
 //!
-//! Held requests take no thread but that of a caller in this process.
+//! A held request occupies no thread, except that of a caller in this process.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -13,27 +13,28 @@ use super::{ACTIVE, HOLDING, LETTING_IN, PoaManager};
 use crate::adapter::ParkedRequest;
 use crate::sync::lock;
 
-/// What waits for a manager.
+/// The requests that wait for a manager.
 #[derive(Default)]
 pub(super) struct HeldRequests {
-    /// Callers in this process.
+    /// Waiting callers in this process.
     pub(super) threads: usize,
-    /// Requests from elsewhere.
+    /// Requests from other processes.
     parked: VecDeque<ParkedRequest>,
     parked_bytes: usize,
-    /// Clients whose requests are being let in, and since when.
+    /// Clients whose requests are being admitted, and since when.
     begun: Vec<(Option<u64>, Instant)>,
-    /// Threads that let them in.
+    /// Threads that admit requests.
     workers: usize,
 }
 
-/// How long a client's next request waits for its last one. A servant that takes longer may be waiting for just that.
+/// How long a client's next request waits for its last one. A servant that takes longer may be waiting for
+/// the next request.
 const IN_ORDER_FOR: Duration = Duration::from_millis(25);
 
-/// What is to be done about requests that have been held.
+/// The next step of a thread that admits requests.
 enum Next {
     Begin(ParkedRequest),
-    /// Those of whom there are any are being served.
+    /// Each client with a parked request also has one in progress.
     Wait(Duration),
     Nothing,
 }
@@ -43,7 +44,7 @@ impl HeldRequests {
         self.threads + self.parked.len()
     }
 
-    /// True when there is none, nor one that must be over before another.
+    /// True when no request is parked and none must end before another begins.
     pub(super) fn is_empty(&self) -> bool {
         self.parked.is_empty() && self.begun.iter().all(|(_, since)| since.elapsed() >= IN_ORDER_FOR)
     }
@@ -87,8 +88,9 @@ impl HeldRequests {
 }
 
 impl PoaManager {
-    /// Keeps a request until it may be let in, before all others if it `is_first`; when there are too many it is
-    /// answered with TRANSIENT (CORBA 3.3 part 1, 15.3.2.1). Given back when it may be let in now, or refused.
+    /// Keeps a request until it may be admitted, ahead of all others if it `is_first`. When there are too
+    /// many, the request is answered with TRANSIENT (CORBA 3.3 part 1, 15.3.2.1). Returns the request if it
+    /// may be admitted or refused now.
     pub(crate) fn park(&self, request: ParkedRequest, is_first: bool) -> Option<ParkedRequest> {
         let mut held = lock(&self.0.held);
         let state = self.0.state.load(Ordering::SeqCst);
@@ -104,7 +106,7 @@ impl PoaManager {
             && held.parked_bytes.saturating_add(request.bytes()) <= request.bytes_max();
         if !has_room && !is_first {
             drop(held);
-            drop(request); // which answers it
+            drop(request); // dropping the request answers it
             return None;
         }
         held.park(request, is_first);
@@ -114,8 +116,8 @@ impl PoaManager {
         None
     }
 
-    /// Takes up what is held for adapters that are gone: nothing that the manager may yet say is for them. They are
-    /// answered, or wait again for those who may make such an adapter.
+    /// Carries out requests that are held for adapters that are gone: no later state of the manager concerns
+    /// them. They are answered, or wait for an adapter activator that may make such an adapter.
     pub(crate) fn take_up_absent(&self) {
         let Some(orb) = self.0.orb.upgrade() else { return };
         let absent = {
@@ -130,19 +132,21 @@ impl PoaManager {
             return;
         }
         let manager = self.clone();
-        // The last first, since each that must wait again stands before the others. Where there is no thread for them they
-        // are dropped, which answers them.
+        // The last request goes first, because each that must wait again is parked ahead of the others.
+        // Without a thread for them they are dropped, which answers them.
         let take_up = move || absent.into_iter().rev().for_each(|request| request.carry_out(Some(&manager)));
-        // The bound of the server's threads does not refuse it, as there is one such thread for each adapter that goes.
+        // The limit of the server's threads does not apply: there is one such thread for each adapter that
+        // goes.
         let _dropped = orb.server_threads.spawn_beyond("ironorb-held", take_up);
     }
 
-    /// Lets in what is held, as the state now says, if there is anything.
+    /// Admits or refuses the held requests, as the state now says.
     pub(super) fn let_in(&self) {
         self.add_worker(lock(&self.0.held));
     }
 
-    /// The first is a thread of the manager's own: those of other managers may all be in servants that wait for it.
+    /// Starts a thread that admits requests. The first is the manager's own, because the threads of other
+    /// managers may all be in servants that wait for it.
     fn add_worker(&self, mut held: MutexGuard<'_, HeldRequests>) {
         let Some(orb) = self.0.orb.upgrade() else { return };
         let threads = orb.adapter.threads_for_held();
@@ -155,14 +159,15 @@ impl PoaManager {
         let manager = self.clone();
         let work = move || manager.work();
         let is_begun = match is_first {
-            // The bound of the server's threads does not refuse it: they may all be in servants that wait for it.
+            // The limit of the server's threads does not apply: they may all be in servants that wait for
+            // this one.
             true => orb.server_threads.spawn_beyond("ironorb-held", work).is_ok(),
             false => threads.run(work).is_ok(),
         };
         match (is_begun, is_first) {
             (true, _) => {}
-            (false, true) => self.work(), // late is worse than slow
-            // The threads that there are come to the rest.
+            (false, true) => self.work(), // the caller's thread does the work: late is worse than slow
+            // The threads that exist admit the remaining requests.
             (false, false) => lock(&self.0.held).workers -= 1,
         }
     }
@@ -178,7 +183,7 @@ impl PoaManager {
                 Next::Begin(request) => {
                     let client = request.client();
                     let since = held.begun.last().map_or_else(Instant::now, |(_, since)| *since);
-                    // Another looks after the rest, for this one may be kept by a servant.
+                    // Another thread admits the remaining requests, because a servant may keep this one.
                     self.add_worker(held);
                     request.carry_out(Some(self));
                     held = lock(&self.0.held);

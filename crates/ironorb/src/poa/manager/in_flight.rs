@@ -1,10 +1,10 @@
-//! How many requests a manager has let in: counted in several places, so that threads which serve at the same time do not
-//! take one cache line from each other.
+//! Counts the requests that a manager has admitted. The count is split, so that threads that serve at the
+//! same time do not contend for one cache line.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A count in parts.
+/// A count in [`STRIPES`] parts.
 #[derive(Debug, Default)]
 pub(super) struct InFlight([Part; STRIPES]);
 
@@ -12,12 +12,12 @@ pub(super) struct InFlight([Part; STRIPES]);
 #[repr(align(64))]
 struct Part(AtomicUsize);
 
-/// The part in which a request has been counted. It is taken from the same one, whatever thread it has gone to, so none is
-/// ever below what is really there.
+/// The part in which a request is counted. The request is counted out of the same part, on whatever thread it
+/// ends, so no part ever falls below the true number.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stripe(u8);
 
-/// Threads that take turns at one are as many as those that serve divided by this. Costs 64 bytes each.
+/// The number of parts. The serving threads are spread over them. Each part costs 64 bytes.
 pub(crate) const STRIPES: usize = 8;
 
 thread_local! {
@@ -25,10 +25,10 @@ thread_local! {
 }
 
 impl Stripe {
-    /// The thread's own.
+    /// The stripe of the calling thread.
     #[inline]
     pub(crate) fn of_this_thread() -> Stripe {
-        // A thread that is going down may take any.
+        // A thread that is ending may take any stripe.
         OWN.try_with(|own| own.get().unwrap_or_else(|| Stripe::assign(own))).unwrap_or(Stripe(0))
     }
 
@@ -40,7 +40,7 @@ impl Stripe {
 
     #[cold]
     fn assign(own: &Cell<Option<Stripe>>) -> Stripe {
-        // No two threads need be apart: what is counted is right anyway.
+        // Threads may share a stripe: the count is right anyway.
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         let stripe = Stripe((NEXT.fetch_add(1, Ordering::Relaxed) % STRIPES) as u8);
         own.set(Some(stripe));
