@@ -1,4 +1,5 @@
-//! From an object key to its servant: all adapters of an ORB. What becomes of the message around it is in `serving`.
+//! All object adapters of an ORB: from an object key to its servant. The messages around that are handled in
+//! `serving`.
 //!
 //! Never runs application code with a lock held.
 
@@ -35,18 +36,18 @@ use replicas::AdapterReplicas;
 pub(crate) struct Adapter {
     nonce: Nonce,
     table: RwLock<Table>,
-    /// What requests need of it.
+    /// Copies of the table for requests.
     replicas: AdapterReplicas,
     binding_epoch: Arc<BindingEpoch>,
     demultiplexing: Demultiplexing,
-    /// Requests may be known by what others have said.
+    /// The request cache is in use.
     caches_requests: bool,
-    /// Paths at which adapters are in the making.
+    /// How many paths have adapters in the making.
     making: AtomicUsize,
     managers: Managers,
     main_thread: MainThread,
     threads_for_held: Arc<BackgroundPool>,
-    /// How long a request waits for what other threads make; `None` for ever.
+    /// How long a request waits for an adapter that another thread makes; `None` for ever.
     startup_timeout: Option<Duration>,
 }
 
@@ -72,7 +73,7 @@ impl Adapter {
         self.nonce
     }
 
-    /// What threads of this process have leases of.
+    /// The epoch of the bindings that threads of this process hold leases of.
     #[inline]
     pub(crate) fn binding_epoch(&self) -> &Arc<BindingEpoch> {
         &self.binding_epoch
@@ -86,12 +87,12 @@ impl Adapter {
         &self.main_thread
     }
 
-    /// Who carries out requests that were held, when they are no longer.
+    /// The threads that carry out requests after a manager has held them.
     pub(crate) fn threads_for_held(&self) -> &Arc<BackgroundPool> {
         &self.threads_for_held
     }
 
-    /// Adds an adapter, made for a slot and an instance number; `None` when its path is taken.
+    /// Adds an adapter, which `make` makes for a slot and an instance number; `None` when its path is taken.
     pub(crate) fn register(
         &self,
         path: Vec<u8>,
@@ -134,12 +135,12 @@ impl Adapter {
             self.replicas.set_path(path, None);
             table.by_path.remove(path);
             table.unfinished.remove(path);
-            table.default_adapter.take_if(|taker| taker.slot == slot);
+            table.default_adapter.take_if(|default| default.slot == slot);
         }
     }
 
-    /// The adapter at a path. Adapter activators are asked for those on the way that do not exist; where another thread is
-    /// at that, this one waits.
+    /// The adapter at a path. Adapter activators are asked for adapters on the path that do not exist. If
+    /// another thread is making one, this blocks until it is done.
     #[cold]
     pub(crate) fn find_or_activate(
         &self,
@@ -163,19 +164,19 @@ impl Adapter {
                 }
                 Step::Ask { parent, name, end } => (parent, name, end),
             };
-            // Before anything is in the making: this may wait for the manager.
-            let Some(inquiry) = parent.inquire(activation)? else { return Ok(None) };
+            // The question is asked before anything is in the making, because it may wait for the manager.
+            let Some(question) = parent.inquire(activation)? else { return Ok(None) };
             let keeper = Gate::of_this_thread();
             {
                 let mut table = write(&self.table);
                 if table.in_the_making.contains_key(&path[..end]) || table.by_path.contains_key(&path[..end])
                 {
-                    continue; // another thread was quicker
+                    continue; // another thread makes it
                 }
                 self.making.fetch_add(1, Ordering::SeqCst);
                 table.in_the_making.insert(path[..end].to_vec(), keeper.gate().clone());
             }
-            let made = inquiry.ask(&name);
+            let made = question.ask(&name);
             let is_there = {
                 let mut table = write(&self.table);
                 let is_there =
@@ -192,21 +193,21 @@ impl Adapter {
         }
     }
 
-    /// From now on a plain key stands for one of ours.
+    /// Makes a plain key, such as `NameService`, stand for one of the ORB's keys.
     pub(crate) fn set_alias(&self, plain: Vec<u8>, key: Vec<u8>) {
         write(&self.table).aliases.insert(plain, key);
     }
 
-    /// From now on keys that nobody here has made are ids of objects of this adapter.
+    /// Makes keys that no adapter here has made ids of objects of this adapter.
     pub(crate) fn set_default_adapter(&self, poa: &Arc<PoaInner>) {
         write(&self.table).default_adapter = Some(poa.clone());
     }
 
-    /// Who takes a key, if nobody here has made it.
+    /// The default adapter for a key, if no adapter here has made the key.
     #[cold]
     fn default_adapter_of(&self, key: &[u8]) -> Option<Arc<PoaInner>> {
         let table = read(&self.table);
-        let taker = table.default_adapter.as_ref()?;
+        let default = table.default_adapter.as_ref()?;
         let is_ours = match key::parse(key) {
             ParsedKey::Slot { nonce, .. } => nonce == self.nonce,
             ParsedKey::Path { nonce, path, .. } => {
@@ -215,7 +216,7 @@ impl Adapter {
             }
             ParsedKey::Foreign => table.aliases.contains_key(key),
         };
-        (!is_ours).then(|| taker.clone())
+        (!is_ours).then(|| default.clone())
     }
 
     /// The key that a plain key stands for; any other key as it is.
@@ -223,8 +224,8 @@ impl Adapter {
         read(&self.table).aliases.get(&key).cloned().unwrap_or(key)
     }
 
-    /// Passes a request of this process for this key through to its servant; waits where a manager holds requests.
-    /// `operation` is what a servant locator is told.
+    /// Passes a request of this process to the servant of a key. Blocks where a manager holds requests. A
+    /// servant locator gets `operation`.
     #[inline]
     pub(crate) fn begin_upcall(&self, key: &[u8], operation: &[u8]) -> Result<Upcall, Refusal> {
         match self.begin_upcall_now(key) {
@@ -233,8 +234,8 @@ impl Adapter {
         }
     }
 
-    /// The same where nothing is in the way, as mostly nothing is. Takes no lock that threads share: what it looks up is
-    /// there once for each of some groups of threads.
+    /// Passes a request to the servant of a key, if that needs no wait; `None` otherwise. Takes no lock that
+    /// all threads share: each group of threads has a copy of what is looked up.
     #[inline]
     pub(crate) fn begin_upcall_now(&self, key: &[u8]) -> Option<Upcall> {
         match key::parse(key) {
@@ -248,7 +249,7 @@ impl Adapter {
                     false => None,
                 };
                 let known = self.replicas.read();
-                // Those in the making are among the children already, for their makers to see.
+                // Adapters in the making are among the children already, where their makers see them.
                 if self.demultiplexing == Demultiplexing::Delayered || self.making.load(Ordering::SeqCst) > 0
                 {
                     return begin(known.at(hint, path)?);
@@ -268,8 +269,8 @@ impl Adapter {
         operation: &[u8],
         on_hold: HoldMode<'_>,
     ) -> Result<Upcall, Refusal> {
-        if let Some(taker) = self.default_adapter_of(key) {
-            return taker.begin_upcall(ObjectSelector::Id(key), operation, on_hold);
+        if let Some(default) = self.default_adapter_of(key) {
+            return default.begin_upcall(ObjectSelector::Id(key), operation, on_hold);
         }
         match key::parse(key) {
             ParsedKey::Slot { nonce, poa, object } => {
@@ -286,7 +287,7 @@ impl Adapter {
             }
             ParsedKey::Foreign => {
                 match self.find_also_later(on_hold, || read(&self.table).aliases.get(key).cloned())? {
-                    // An alias never leads to another alias: it is made from an object of ours.
+                    // An alias never leads to another alias: it stands for the key of an object of this ORB.
                     Some(target) if key::parse(&target) != ParsedKey::Foreign => {
                         self.begin_upcall_slowly(&target, operation, on_hold)
                     }
@@ -333,7 +334,7 @@ impl Adapter {
                 Ok(false) => Err(not_exist(MinorCode::NO_SUCH_OBJECT)),
                 Err(e) => Err(Refusal::Exception(e)),
             },
-            // Its own thread would know more, but nobody waits for that.
+            // The object's thread would know more, but a LocateRequest does not wait for it.
             Err(Refusal::NotThisThread(poa)) => match key::parse(&self.without_alias(key.to_vec())) {
                 ParsedKey::Slot { object, .. } => poa.may_have(ObjectSelector::Slot(object)),
                 ParsedKey::Path { id, .. } => poa.may_have(ObjectSelector::Id(id)),
@@ -343,7 +344,7 @@ impl Adapter {
         }
     }
 
-    /// What a message that names an object can expect, as far as is known without asking anybody.
+    /// What a message that names an object can expect, as far as is known without asking a servant manager.
     #[cold]
     pub(crate) fn adapter_status_of(&self, message: &Message) -> AdapterStatus {
         match object_key_of(message) {
@@ -364,15 +365,15 @@ impl Adapter {
             }
             ParsedKey::Foreign => (None, true),
         };
-        // The server is starting, and what is looked for may come: see `find_also_later`.
+        // The server may be starting, and the adapter may still come: see `find_also_later`.
         let holder = found.or_else(|| table.by_path.get(ROOT_PATH).filter(|_| may_come));
         let is_held = holder.is_some_and(|poa| poa.manager().state() == ManagerState::Holding);
         AdapterStatus { has_adapter: found.is_some(), is_held }
     }
 
-    /// Looks, and when nothing is found while the root adapter's manager holds requests, looks again when it no
-    /// longer does: the server is starting, and clients of its earlier run must not be told that their objects
-    /// are gone.
+    /// Calls `find`. If it finds nothing while the root adapter's manager holds requests, calls it again when
+    /// the manager no longer does. The server is starting, and clients of its earlier run must not learn that
+    /// their objects are gone.
     #[inline]
     fn find_also_later<T>(
         &self,
@@ -397,7 +398,8 @@ impl Adapter {
         }
     }
 
-    /// True when a key was made by this process, or is persistent or plain and known here.
+    /// Whether a key names an object of this process: one that this process made, or a persistent or plain
+    /// key that it knows.
     pub(crate) fn knows(&self, object_key: &[u8]) -> Ownership {
         match key::parse(object_key) {
             ParsedKey::Slot { nonce, .. } | ParsedKey::Path { nonce, .. } if nonce == self.nonce => {
@@ -416,16 +418,16 @@ impl Adapter {
     }
 }
 
-/// What a request can expect.
+/// What a request can expect of its adapter.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AdapterStatus {
-    /// The adapter of its object is there.
+    /// The adapter of its object exists.
     pub(crate) has_adapter: bool,
-    /// It would wait for a manager that holds requests; a driver with a single thread must not.
+    /// The request would wait for a manager that holds requests. A driver with a single thread must not wait.
     pub(crate) is_held: bool,
 }
 
-/// The object that a Request or LocateRequest names.
+/// The object key of a Request or LocateRequest.
 fn object_key_of(message: &Message) -> Option<&[u8]> {
     match message.header().kind {
         MessageType::Request => message.parse_request().ok().map(|request| request.object_key),
@@ -437,22 +439,22 @@ fn object_key_of(message: &Message) -> Option<&[u8]> {
 /// Whether a key names an object of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ownership {
-    /// It does, wherever the reference says it is.
+    /// The key names an object of this process, whatever address the reference has.
     Ours,
-    /// It does if the address is one of ours.
+    /// The key names an object of this process if the address is one of the ORB's.
     IfAtOurAddress,
-    /// It does not.
+    /// The key names no object of this process.
     NotOurs,
 }
 
 /// The path of the root adapter.
 const ROOT_PATH: &[u8] = &[];
 
-/// For whom an adapter that does not exist is looked for.
+/// Why an adapter that may not exist is looked up.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum AdapterLookup<'m> {
-    /// A request: what the parent's manager says holds for it too.
+    /// For a request. The state of the parent's manager applies to it.
     ForRequest(HoldMode<'m>),
-    /// The application asks.
+    /// For the application.
     Direct,
 }

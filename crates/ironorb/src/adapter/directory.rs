@@ -1,4 +1,5 @@
-//! The table of all adapters of an ORB: by slot, by path, and what is in the making. Locks nothing and asks nobody.
+//! The table of all adapters of an ORB: by slot, by path, and those in the making. It takes no lock and calls
+//! no application code.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,37 +11,37 @@ use crate::poa::{Gate, PoaInner};
 #[derive(Default)]
 pub(super) struct Table {
     pub(super) slots: Vec<(u32, Option<Arc<PoaInner>>)>,
-    /// Of these, those that no adapter has.
+    /// Slots without an adapter.
     pub(super) free: Vec<usize>,
     pub(super) next_instance: u32,
     pub(super) by_path: HashMap<Vec<u8>, Arc<PoaInner>>,
-    /// Paths at which adapter activators are making adapters.
+    /// Paths at which adapter activators are making adapters, each with the gate that opens when it is done.
     pub(super) in_the_making: HashMap<Vec<u8>, Arc<Gate>>,
-    /// Adapters at and below these paths, which only their makers may see yet.
+    /// Adapters at and below these paths, which only the threads that make them may see yet.
     pub(super) unfinished: HashMap<Vec<u8>, Arc<PoaInner>>,
     /// Keys of the application's choice, such as `NameService`, and the keys that they stand for.
     pub(super) aliases: HashMap<Vec<u8>, Vec<u8>>,
-    /// Whose objects are meant by keys that nobody here has made.
+    /// The adapter for keys that no adapter here has made.
     pub(super) default_adapter: Option<Arc<PoaInner>>,
 }
 
-/// What is next on the way to a path.
+/// The next step on the way to a path.
 pub(super) enum Step {
     Found(Arc<PoaInner>),
     /// Another thread makes an adapter on the way.
     Wait(Arc<Gate>),
-    /// The parent's adapter activator may make the next one, whose path ends there.
+    /// The parent's adapter activator may make the next adapter, whose path ends at `end`.
     Ask {
         parent: Arc<PoaInner>,
         name: String,
         end: usize,
     },
-    /// There is nobody to ask.
+    /// No adapter exists at the path, and none can be made.
     Nowhere,
 }
 
 impl Table {
-    /// The adapter in a slot, if it is still the one that the slot was given out for.
+    /// The adapter in a slot, if the slot still has this generation.
     #[inline]
     pub(super) fn in_slot(&self, slot: Slot) -> Option<&Arc<PoaInner>> {
         match self.slots.get(slot.index as usize) {
@@ -49,7 +50,7 @@ impl Table {
         }
     }
 
-    /// An adapter, if this thread may see it.
+    /// The adapter at a path, if this thread may see it.
     pub(super) fn visible(&self, path: &[u8]) -> Option<&Arc<PoaInner>> {
         self.by_path.get(path).or_else(|| {
             let found = self.unfinished.get(path)?;
@@ -81,10 +82,11 @@ impl Table {
         Step::Nowhere
     }
 
-    /// What was in the making is there for all, or is not made; which is told.
-    pub(super) fn finish(&mut self, path: &[u8], tell: impl Fn(&[u8], &Arc<PoaInner>)) -> bool {
+    /// Ends the making of the adapters at and below a path and makes them visible, calling `publish` for
+    /// each. Returns whether there is an adapter at the path.
+    pub(super) fn finish(&mut self, path: &[u8], publish: impl Fn(&[u8], &Arc<PoaInner>)) -> bool {
         self.in_the_making.remove(path);
-        // What is below another path that is still in the making stays unseen.
+        // Adapters below another path in the making stay invisible.
         let still: Vec<Vec<u8>> = self.in_the_making.keys().cloned().collect();
         let done: Vec<Vec<u8>> = self
             .unfinished
@@ -94,7 +96,7 @@ impl Table {
             .collect();
         for path in done {
             if let Some(poa) = self.unfinished.remove(&path) {
-                tell(&path, &poa);
+                publish(&path, &poa);
                 self.by_path.insert(path, poa);
             }
         }

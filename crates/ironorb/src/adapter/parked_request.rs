@@ -1,4 +1,5 @@
-//! Requests that wait without a thread: for a manager that holds requests, or for the main thread. Nothing here waits.
+//! Requests that wait without a thread: for a manager that holds requests, or for the main thread. Nothing
+//! here blocks.
 
 use std::sync::Arc;
 
@@ -6,14 +7,14 @@ use ironorb_giop::TransmissionCodeSets;
 use ironorb_giop::message::Message;
 
 use super::ReplySink;
-use super::serving::{WaitCause, answer_locate, nobody_takes_it};
+use super::serving::{WaitCause, answer_locate, cannot_wait};
 use crate::generated::Raised;
 use crate::generated::call::{Later, Responder};
 use crate::interceptor::{FreshSlots, SlotValue};
 use crate::orb::OrbCore;
 use crate::poa::{HoldMode, MainThreadRequest, PoaManager, Refusal};
 
-/// A request that waits. One that is dropped is answered with TRANSIENT.
+/// A request that waits. Dropping it answers it with TRANSIENT.
 pub(crate) struct ParkedRequest {
     message: Message,
     client: Option<u64>,
@@ -22,19 +23,20 @@ pub(crate) struct ParkedRequest {
     orb: Arc<OrbCore>,
 }
 
-/// Where its answer goes.
+/// Where the reply goes.
 enum ReplyDestination {
     Request {
         later: Later,
         code_sets: TransmissionCodeSets,
-        /// What interceptors have put into the slots.
+        /// The values that interceptors have put into the slots.
         slots: Option<Vec<SlotValue>>,
     },
     Locate(Box<dyn ReplySink + Send>),
 }
 
 impl ParkedRequest {
-    /// A Request, with a copy of its message: the connection goes on. `None` when its connection owes too many answers.
+    /// Parks a Request with a copy of its message, so that the connection can go on. `None` when the
+    /// connection owes too many replies.
     pub(super) fn request(
         message: &Message,
         code_sets: TransmissionCodeSets,
@@ -51,7 +53,7 @@ impl ParkedRequest {
         })
     }
 
-    /// A LocateRequest.
+    /// Parks a LocateRequest. `None` when the connection owes too many replies.
     pub(super) fn locate(
         message: &Message,
         sink: &dyn ReplySink,
@@ -65,13 +67,13 @@ impl ParkedRequest {
         })
     }
 
-    /// Who asks: requests of one client keep their order.
+    /// The number of the client. Requests of one client keep their order.
     pub(crate) fn client(&self) -> Option<u64> {
         self.client
     }
 
-    /// Whether its client waits for an answer and has closed the connection: nothing would read it. A oneway is carried
-    /// out all the same.
+    /// Whether the client has closed the connection and so cannot read the reply. A oneway is carried out all
+    /// the same.
     fn is_client_gone(&self) -> bool {
         match &self.place {
             Some(ReplyDestination::Request { later, .. }) => later.is_client_gone(),
@@ -80,37 +82,37 @@ impl ParkedRequest {
         }
     }
 
-    /// Bytes that it holds.
+    /// The size of its message in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.message.bytes().len()
     }
 
-    /// Whether there is an adapter for its object. Never waits, and asks nobody.
+    /// Whether the adapter of its object exists. Never waits, and asks no activator.
     pub(crate) fn has_adapter(&self) -> bool {
         self.place.is_some() && self.orb.adapter.adapter_status_of(&self.message).has_adapter
     }
 
-    /// Bytes that may be held together with it.
+    /// The most bytes of requests that one manager may hold.
     pub(crate) fn bytes_max(&self) -> usize {
         self.orb.config.connection.framer.message_bytes_max
     }
 
-    /// Carries it out, or has it wait for what is in its way. `passed` is the manager that it has waited for.
+    /// Carries out the request, or makes it wait again. `passed` is the manager that it has waited for.
     pub(crate) fn carry_out(mut self, passed: Option<&PoaManager>) {
         if self.is_client_gone() {
             return;
         }
-        while let Err(obstacle) = self.try_carry_out(passed) {
-            match self.wait_for(obstacle, passed) {
-                Some(back) => self = back,
+        while let Err(cause) = self.try_carry_out(passed) {
+            match self.wait_for(cause, passed) {
+                Some(ready) => self = ready,
                 None => return,
             }
         }
     }
 
-    /// Gives it back when what it was to wait for has happened already.
-    pub(super) fn wait_for(self, obstacle: WaitCause, passed: Option<&PoaManager>) -> Option<ParkedRequest> {
-        match obstacle {
+    /// Makes the request wait for a cause. Gives it back when the cause is over already.
+    pub(super) fn wait_for(self, cause: WaitCause, passed: Option<&PoaManager>) -> Option<ParkedRequest> {
+        match cause {
             WaitCause::Held(manager) => {
                 let is_first = passed == Some(&manager);
                 manager.park(self, is_first)
@@ -121,7 +123,7 @@ impl ParkedRequest {
                     manager: poa.manager().clone(),
                     carry_out: Box::new(move || self.carry_out(Some(poa.manager()))),
                 };
-                // One that is given back answers when it is dropped.
+                // A request that is given back is answered when it is dropped.
                 let _refused = orb.adapter.main_thread.push(request, orb.config.held_requests_max);
                 None
             }
@@ -170,11 +172,11 @@ impl Drop for ParkedRequest {
         match self.place.take() {
             None => {}
             Some(ReplyDestination::Request { later, .. }) => later.answer(|responder| {
-                responder.raise(Raised::System(&nobody_takes_it()));
+                responder.raise(Raised::System(&cannot_wait()));
             }),
             Some(ReplyDestination::Locate(sink)) => {
                 if let Ok(request) = self.message.parse_locate_request() {
-                    answer_locate(&*sink, &request, &Err(nobody_takes_it().into()));
+                    answer_locate(&*sink, &request, &Err(cannot_wait().into()));
                 }
             }
         }

@@ -1,6 +1,6 @@
-//! The adapters that requests are for, by slot and by path: copies of what the table of all adapters has, one for each of
-//! some groups of threads, so that threads that serve at the same time write to no common place. Changing them takes all
-//! copies in turn; adapters come and go rarely.
+//! The adapters by slot and by path, for requests. Each group of threads has a copy of the table of all
+//! adapters, so that threads that serve at the same time write to no common cache line. A change takes all
+//! copies in turn, since adapters come and go rarely.
 
 use std::collections::HashMap;
 use std::sync::{Arc, RwLock, RwLockReadGuard};
@@ -11,7 +11,7 @@ use crate::poa::key::{Hint, Slot};
 use crate::poa::{PoaInner, STRIPES, Stripe};
 use crate::sync::{read, write};
 
-/// All copies.
+/// The copies of the table, one for each [`Stripe`].
 #[derive(Default)]
 pub(super) struct AdapterReplicas([AdapterReplica; STRIPES]);
 
@@ -19,12 +19,12 @@ pub(super) struct AdapterReplicas([AdapterReplica; STRIPES]);
 #[repr(align(64))]
 struct AdapterReplica(RwLock<Adapters>);
 
-/// One copy.
+/// The content of one copy.
 #[derive(Default)]
 pub(super) struct Adapters {
     slots: Vec<Option<(u32, Arc<PoaInner>)>>,
     by_path: HashMap<Arc<[u8]>, Arc<PoaInner>>,
-    /// Of these, one for each hint.
+    /// For each hint, one of the adapters that have it.
     by_hint: HashTable<Arc<PoaInner>>,
 }
 
@@ -35,7 +35,7 @@ impl AdapterReplicas {
         read(&self.0[Stripe::of_this_thread().index()].0)
     }
 
-    /// What a slot leads to from now on.
+    /// Sets the adapter of a slot, in all copies.
     pub(super) fn set_slot(&self, slot: Slot, poa: Option<&Arc<PoaInner>>) {
         self.for_each(|adapters| {
             let index = slot.index as usize;
@@ -47,7 +47,7 @@ impl AdapterReplicas {
         });
     }
 
-    /// What a path leads to from now on.
+    /// Sets the adapter of a path, in all copies.
     pub(super) fn set_path(&self, path: &[u8], poa: Option<&Arc<PoaInner>>) {
         let shared: Arc<[u8]> = path.into();
         self.for_each(|adapters| {
@@ -65,7 +65,7 @@ impl AdapterReplicas {
         });
     }
 
-    /// What is replaced is dropped after the lock.
+    /// Changes all copies. A replaced adapter is dropped after the lock is released.
     fn for_each(&self, change: impl Fn(&mut Adapters) -> Option<Arc<PoaInner>>) {
         for copy in &self.0 {
             let before = change(&mut write(&copy.0));
@@ -75,7 +75,7 @@ impl AdapterReplicas {
 }
 
 impl Adapters {
-    /// The adapter in a slot, if it is still the one that the slot was given out for.
+    /// The adapter in a slot, if the slot still has this generation.
     #[inline]
     pub(super) fn in_slot(&self, slot: Slot) -> Option<&Arc<PoaInner>> {
         match self.slots.get(slot.index as usize) {
@@ -84,7 +84,7 @@ impl Adapters {
         }
     }
 
-    /// The adapter at a path that everybody may see, by the hint that keys of its objects have.
+    /// The visible adapter at a path, found by the hint in the keys of its objects.
     #[inline]
     pub(super) fn at(&self, hint: Hint, path: &[u8]) -> Option<&Arc<PoaInner>> {
         match self.by_hint.find(hint.hash(), |poa| poa.hint() == hint) {
@@ -93,13 +93,14 @@ impl Adapters {
         }
     }
 
-    /// The same without a hint.
+    /// The visible adapter at a path.
     #[inline]
     pub(super) fn at_path(&self, path: &[u8]) -> Option<&Arc<PoaInner>> {
         self.by_path.get(path)
     }
 
-    /// Adapters whose paths make the same hint are rare, unless somebody seeks them: they are found by their paths.
+    /// Records an adapter under its hint. Adapters with equal hints are rare, unless a peer seeks them. The
+    /// second one is found by its path.
     fn keep_hint(&mut self, poa: &Arc<PoaInner>) {
         let hint = poa.hint();
         if self.by_hint.find(hint.hash(), |other| other.hint() == hint).is_none() {

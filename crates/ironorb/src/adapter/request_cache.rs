@@ -1,12 +1,13 @@
-//! Requests that say the same as others that this thread has carried out lately: they are known by their bytes. Nothing of
-//! them is parsed or looked up.
+//! The request cache: a serving thread recognises requests that equal earlier ones by their bytes. Such
+//! requests are not parsed, and their targets are not looked up.
 //!
-//! Those that say the same of another object of the same adapter reach it by a lease of the adapter: only the object is
-//! looked for, and counts them. Those of an object that is called again and again reach their servant by a lease of the
-//! object, as calls within a process do ([`lease`](crate::lease)): then nothing is counted that other threads see.
+//! A request that differs from an earlier one only in its object, in the same adapter, reaches that object by
+//! a lease of the adapter: the object is looked up and counts the request. A request to an object that is
+//! called repeatedly reaches its servant by a lease of the object, as calls within a process do
+//! ([`lease`](crate::lease)). Then no count changes that other threads see.
 //!
-//! Decides nothing: what is remembered is where such a request has gone in the ordinary way, and whatever changes that ends
-//! the lease. A request that is not known pays a few instructions.
+//! The cache decides nothing. It records where such a request has gone on the general path, and any change of
+//! that ends the lease. A request that is not in the cache pays a few instructions.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -23,35 +24,35 @@ use crate::probe::{self, Stage};
 use crate::servant::{LeasedServant, Servant};
 
 thread_local! {
-    /// What has come lately: apart from what is known, so that to find nothing is a comparison.
-    static LATELY: [Candidate; CACHE_SLOTS] = const { [const { Candidate::nothing() }; CACHE_SLOTS] };
+    /// The candidates, apart from the cache itself, so that a miss costs one comparison.
+    static CANDIDATES: [Candidate; CACHE_SLOTS] = const { [const { Candidate::nothing() }; CACHE_SLOTS] };
     static CACHE: [CacheSlot; CACHE_SLOTS] = const { [const { RefCell::new(None) }; CACHE_SLOTS] };
 }
 
 type CacheSlot = RefCell<Option<Box<CachedTarget>>>;
 
-/// Requests have their places by their prints: enough for the operations of an interface or two. What is known takes some
-/// 400 bytes, so that a thread which uses all places has 13 KB in them.
+/// The slots of the cache. A request's fingerprint determines its slot. They suffice for the operations of an
+/// interface or two. An entry takes some 400 bytes, so a thread that uses all slots has 13 KB in them.
 const CACHE_SLOTS: usize = 32;
 
-/// Requests in a row that say the same before they are remembered. A lease takes some memory and time, and so does ending
-/// it: objects that are soon gone are not worth it.
+/// How many equal requests must come in a row before they are cached. A lease costs some memory and time, and
+/// so does its end: it does not pay for short-lived objects.
 const ALIKE_MIN: u32 = 64;
 
-/// What requests with the same place have said.
+/// What the recent requests with the same slot were.
 struct Candidate {
-    /// The print of what is known there; 0 where nothing is.
+    /// The shape of the cached request; 0 where none is cached.
     known: Cell<u64>,
-    /// Of the last that was not known.
+    /// Counts equal shapes of requests that were not cached.
     shape: RepeatCounter,
-    /// Of the last one's object.
+    /// Counts equal objects.
     object: RepeatCounter,
 }
 
-/// A number that may come again and again.
+/// Counts how often a number repeats.
 struct RepeatCounter {
     last: Cell<u64>,
-    /// How often in a row it has come after the first time.
+    /// How many times in a row it has come again.
     times: Cell<u32>,
 }
 
@@ -66,7 +67,7 @@ impl RepeatCounter {
         RepeatCounter { last: Cell::new(0), times: Cell::new(0) }
     }
 
-    /// Notes that it has come; true when it has come often enough.
+    /// Records that a number has come; true when it has repeated [`ALIKE_MIN`] times.
     #[inline(always)] // a step of many calls
     fn note(&self, number: u64) -> bool {
         let times = if self.last.replace(number) == number { self.times.get() + 1 } else { 0 };
@@ -79,31 +80,32 @@ impl RepeatCounter {
     }
 }
 
-/// What is known of requests that say the same.
+/// The cache's entry for equal requests.
 struct CachedTarget {
-    /// Of the object that is known, if one is.
+    /// The template of the requests' header, with the object of the entry.
     head: HeaderTemplate,
     operation: Cell<Found>,
     adapter: AdapterLease,
     object: Option<(BindingLease, LeasedServant)>,
 }
 
-/// A request that is known, and in its object.
+/// A cached request that has been admitted to its object.
 #[derive(Clone, Copy)]
 pub(super) struct CachedUpcall<'k> {
     pub(super) head: &'k HeaderTemplate,
-    /// Where its operation has been found.
+    /// Where the skeleton has found its operation.
     pub(super) operation: &'k Cell<Found>,
     pub(super) servant: &'k dyn Servant,
 }
 
 impl Adapter {
-    /// Whether requests may be remembered at all: not where the configuration has them looked up in some way.
+    /// Whether requests may be cached at all. They may not where the configuration asks for a certain kind of
+    /// look-up.
     pub(super) fn may_cache(config: &OrbConfig) -> bool {
         config.demultiplexing == Demultiplexing::Delayered && config.object_lookup == ObjectLookup::Active
     }
 
-    /// Has a request carried out if it is known; false where nothing has been done.
+    /// Carries out a request if it is cached; false where nothing has been done.
     #[inline(always)] // a step of every call
     pub(super) fn if_cached(
         &self,
@@ -113,7 +115,7 @@ impl Adapter {
     ) -> bool {
         let Some(fingerprint) = fingerprint else { return false };
         let place = cache_slot_of(fingerprint);
-        LATELY.with(|lately| lately[place].known.get() == fingerprint.shape)
+        CANDIDATES.with(|candidates| candidates[place].known.get() == fingerprint.shape)
             && CACHE.try_with(|known| self.carry_out_cached(&known[place], fingerprint, message, carry_out))
                 == Ok(Some(()))
     }
@@ -131,8 +133,9 @@ impl Adapter {
         if !Arc::ptr_eq(adapter.binding_epoch(), self.binding_epoch()) {
             return None;
         }
-        // What is held until the request is over; a servant of the caller's own is let go first.
-        let (_in_progress, poa, visiting, mut upgraded);
+        // These live until the request is over. They are dropped in reverse order, so the upgraded servant
+        // goes first.
+        let (_in_progress, poa, leased, mut upgraded);
         let probe = probe::enter(Stage::Frame);
         let servant = match object {
             Some((hold, servant)) if head.is_of(message) => {
@@ -146,12 +149,14 @@ impl Adapter {
                 let object = head.object_of(message)?;
                 drop(probe);
                 let _probe = probe::enter(Stage::ObjectLookup);
-                if LATELY.with(|lately| lately[cache_slot_of(fingerprint)].object.note(fingerprint.object)) {
-                    return None; // it is to be remembered
+                if CANDIDATES
+                    .with(|candidates| candidates[cache_slot_of(fingerprint)].object.note(fingerprint.object))
+                {
+                    return None; // the object should be cached
                 }
                 poa = adapter.poa()?;
-                visiting = adapter.enter(&poa, object)?;
-                visiting.servant().get()
+                leased = adapter.enter(&poa, object)?;
+                leased.servant().get()
             }
         };
         #[cfg(debug_assertions)]
@@ -160,7 +165,7 @@ impl Adapter {
         Some(())
     }
 
-    /// Takes note of a plain request that has reached its servant in the ordinary way.
+    /// Records a plain request that has reached its servant on the general path.
     #[inline(always)] // a step of many calls
     pub(super) fn note(
         &self,
@@ -170,24 +175,24 @@ impl Adapter {
         upcall: &Upcall,
     ) {
         let Some(fingerprint) = fingerprint else { return };
-        let is_enough = LATELY.with(|lately| {
-            let lately = &lately[cache_slot_of(fingerprint)];
-            let has_object_come_often = lately.object.note(fingerprint.object);
-            lately.shape.note(fingerprint.shape)
-                || has_object_come_often && lately.known.get() == fingerprint.shape
+        let is_enough = CANDIDATES.with(|candidates| {
+            let candidate = &candidates[cache_slot_of(fingerprint)];
+            let has_object_come_often = candidate.object.note(fingerprint.object);
+            candidate.shape.note(fingerprint.shape)
+                || has_object_come_often && candidate.known.get() == fingerprint.shape
         });
         if is_enough {
-            self.remember(fingerprint, message, key, upcall);
+            self.store(fingerprint, message, key, upcall);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn remember(&self, fingerprint: RequestFingerprint, message: &Message, key: &[u8], upcall: &Upcall) {
+    fn store(&self, fingerprint: RequestFingerprint, message: &Message, key: &[u8], upcall: &Upcall) {
         let place = cache_slot_of(fingerprint);
-        // Whatever comes of it, it is not tried again for each request.
-        let has_object_come_often = LATELY.with(|lately| {
-            let Candidate { shape, object, .. } = &lately[place];
+        // The counters restart whether caching succeeds or not, so that it is not tried for each request.
+        let has_object_come_often = CANDIDATES.with(|candidates| {
+            let Candidate { shape, object, .. } = &candidates[place];
             let is_often = object.times.get() >= ALIKE_MIN;
             shape.forget();
             object.forget();
@@ -214,15 +219,15 @@ impl Adapter {
             Some(Box::new(CachedTarget { head, operation: Cell::default(), adapter, object }))
         };
         let keep = |places: &[CacheSlot; CACHE_SLOTS]| {
-            // In a request that is known there, it stays.
+            // During an upcall of the cached request the entry is in use and stays.
             let Ok(mut kept) = places[place].try_borrow_mut() else { return };
             let Some(known) = known() else { return };
             let before = kept.replace(known);
             drop(kept);
             drop(before);
-            LATELY.with(|lately| lately[place].known.set(fingerprint.shape));
+            CANDIDATES.with(|candidates| candidates[place].known.set(fingerprint.shape));
         };
-        let _going_down = CACHE.try_with(keep);
+        let _thread_is_ending = CACHE.try_with(keep);
     }
 }
 

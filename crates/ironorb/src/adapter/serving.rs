@@ -1,5 +1,5 @@
-//! Requests and LocateRequests on their way through the adapters, and the answers. Opens no socket: a driver hands in
-//! messages and a place for the replies.
+//! Takes Requests and LocateRequests through the adapters and answers them. Opens no socket: a driver passes
+//! in messages and a sink for the replies.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -32,62 +32,65 @@ use crate::probe::{self, Stage};
 
 /// Where the replies of one connection are written.
 pub(crate) trait ReplySink {
-    /// Lets `write` write to the connection, then sees to it that it is sent.
+    /// Lets `write` write to the connection, then sends what was written.
     fn with(&self, write: &mut dyn FnMut(&mut ServerConnection));
 
-    /// Writes results, as `with` lets one do. One call for those that nearly every request ends with.
+    /// Writes the results of a request, as `with` would. A method of its own, because nearly every request
+    /// ends with results.
     fn reply(&self, results: &Results<'_>) {
         self.with(&mut |connection| results.write(connection));
     }
 
-    /// Sends what it can of what `with` would send next, from where it lies; gives the number of bytes. Only while `with`
-    /// lets something be written, and never waits.
+    /// Sends the part of these pieces that the peer takes now, without copying them, and returns the number
+    /// of bytes. May only be called while `with` runs `write`. Never waits.
     fn send_pieces(&self, pieces: &[&[u8]]) -> usize {
         let _ = pieces;
         0
     }
 
-    /// Ends the connection at once: it can carry nothing more.
+    /// Ends the connection at once, because it can carry no further message.
     fn cut_off(&self) {}
 
-    /// The same place for an answer that is written after the upcall, from any thread. The connection counts the
-    /// request as in progress until it is dropped. `None` when as many answers as it may owe are outstanding.
+    /// A sink for a reply that is written after the upcall, from any thread. The connection counts the
+    /// request as in progress until the sink is dropped. `None` when the connection owes as many replies as
+    /// it may.
     fn later(&self) -> Option<Box<dyn ReplySink + Send>>;
 
-    /// Whether the client no longer waits for the answer to this request, or is gone. Only of places for
-    /// [`later`](Self::later) answers, as the next.
+    /// Whether the client no longer waits for the reply to this request, or is gone. Only sinks from
+    /// [`later`](Self::later) answer it.
     fn is_cancelled(&self, id: RequestId) -> bool {
         let _ = id;
         false
     }
 
-    /// Has `then` called when that is so: now if it is, else on the thread that runs callbacks.
+    /// Calls `then` when the client no longer waits for the reply: now if that is so already, else on the
+    /// thread that runs callbacks. Only sinks from [`later`](Self::later) do so.
     fn on_cancel(&self, id: RequestId, then: OnCancel) {
         let _ = id;
         drop(then);
     }
 
-    /// Whether the client has closed the connection. Only of places for [`later`](Self::later) answers.
+    /// Whether the client has closed the connection. Only sinks from [`later`](Self::later) answer it.
     fn is_client_gone(&self) -> bool {
         false
     }
 
-    /// A number for whoever sends the requests, the same for all from one connection: they keep their order when they
-    /// must wait. `None` for a caller in this process, whose thread waits itself.
+    /// A number for the connection that the request came from. Requests with the same number keep their order
+    /// when they must wait. `None` for a caller in this process, whose thread waits itself.
     fn client(&self) -> Option<u64> {
         None
     }
 
-    /// The client says that it listens there and may be called over this connection (CORBA 3.3 part 2, 9.8). Only
-    /// where the ORB's configuration wants that.
+    /// Records that the client listens at these points and may be called over this connection (CORBA 3.3 part
+    /// 2, 9.8). Called only where the ORB's configuration allows bidirectional connections.
     fn use_bidirectional(&self, listen_points: &[ListenPoint]) {
         let _ = listen_points;
     }
 }
 
-/// What an adapter remembers of one connection: its code sets, which start as ISO 8859-1 and no wide characters and hold
-/// until the client tells its choice (CORBA 3.3 part 2, 7.10.2.5), and how the client writes exceptions in an `any`. Its
-/// requests are read with it, so that it can learn that.
+/// What the server keeps about one connection: its code sets, and how the client writes exceptions in an
+/// `any`. The code sets start as ISO 8859-1 without wide characters, and hold until the client sends its
+/// choice (CORBA 3.3 part 2, 7.10.2.5). Requests are read with the session, so that it can learn both.
 pub(crate) struct Session {
     code_sets: AtomicU8,
     bare_exceptions: AtomicBool,
@@ -122,8 +125,8 @@ impl fmt::Debug for Session {
 }
 
 impl Session {
-    /// Of a connection to this ORB. Clients are taken to write exceptions as the standard has them until one has come, for
-    /// nothing tells what they are.
+    /// Makes the session of a new connection. A client is taken to write exceptions as the standard says
+    /// until one has come, because nothing else tells how it writes them.
     pub(crate) fn new(orb: &OrbCore) -> Session {
         Session {
             code_sets: AtomicU8::new(TransmissionCodeSets::UNNEGOTIATED.to_octet()),
@@ -132,13 +135,14 @@ impl Session {
         }
     }
 
-    /// Whether exceptions in an `any` go to the client without their ids.
+    /// Whether the server sends exceptions in an `any` without their ids.
     #[inline]
     fn bare_exceptions(&self) -> bool {
         self.bare_exceptions.load(Ordering::Relaxed)
     }
 
-    /// The code sets of a request, by what it says or an earlier one said; `None` when they are none that we speak.
+    /// The code sets of a request: its own, or those of an earlier request; `None` when the ORB does not
+    /// support them.
     #[inline]
     fn code_sets(&self, request: &Request<'_>) -> Option<TransmissionCodeSets> {
         match request.contexts.find(CODE_SETS) {
@@ -148,7 +152,7 @@ impl Session {
         }
     }
 
-    /// The code sets of a request that says nothing of them.
+    /// The code sets of a request that names none.
     #[inline]
     fn agreed_before(&self) -> TransmissionCodeSets {
         TransmissionCodeSets::from_octet(self.code_sets.load(Ordering::Relaxed))
@@ -162,7 +166,7 @@ impl Session {
     }
 }
 
-/// Where a request is from.
+/// Where a request comes from.
 #[derive(Clone, Copy)]
 struct RequestOrigin<'p> {
     message: &'p Message,
@@ -204,8 +208,8 @@ impl Adapter {
         self.serve_begun(message, session, sink, orb, None);
     }
 
-    /// The same for one that is large, or where more is to be looked at. In a large one the servant's arguments may have to
-    /// be moved: then it is read again.
+    /// Carries out a large request, or one that interceptors or settings concern. In a large message the
+    /// servant's arguments may have to be moved to align them: then the message is read again.
     #[inline(never)]
     fn serve_large(
         &self,
@@ -218,7 +222,7 @@ impl Adapter {
             return self.serve_begun(message, session, sink, orb, None);
         }
         let shifts = Shifts::default();
-        // Again each time something has been moved, at most as often as there is room for in `Shifts`.
+        // The loop repeats each time something has been moved, at most as often as `Shifts` has room for.
         let fingerprint = message.fingerprint();
         let known = self.if_cached(fingerprint, message, |known, message| {
             while !serve_cached(known, message, session, sink, Some(&shifts)) && shifts.apply(message) {}
@@ -233,7 +237,7 @@ impl Adapter {
         let (code_sets, encoding) = plain_encoding(session);
         let current = upcall.enter();
         loop {
-            let Some(request) = message.plain_request() else { return }; // never: its header is what it was
+            let Some(request) = message.plain_request() else { return }; // cannot happen: the header has not changed
             let wanted = request.response == Response::SyncWithTarget;
             let responder = Responder::new(sink, encoding, request.id, wanted, None);
             let arguments = message.reader_under(code_sets, request.body_at);
@@ -245,7 +249,7 @@ impl Adapter {
         }
     }
 
-    /// A request, and its servant, where nothing else is to be looked at, as mostly nothing is.
+    /// Parses a plain request and finds its servant; `None` if the request needs the general path.
     #[inline(always)] // a step of every call
     fn begin_plainly<'m>(&self, message: &'m Message) -> Option<(PlainRequest<'m>, Upcall)> {
         let probe = probe::enter(Stage::Frame);
@@ -258,7 +262,7 @@ impl Adapter {
         Some((request, self.begin_upcall_now(request.object_key)?))
     }
 
-    /// Hears what a client tells of itself with a request, ahead of serving it.
+    /// Takes note of a request's service contexts that concern the whole connection, ahead of serving it.
     #[cold]
     pub(crate) fn take_note(
         &self,
@@ -273,7 +277,7 @@ impl Adapter {
         }
     }
 
-    /// The same for a request whose servant may have been found already.
+    /// Carries out a request on the general path. Its servant may have been found already, in `begun`.
     #[inline]
     pub(crate) fn serve_begun(
         &self,
@@ -303,7 +307,7 @@ impl Adapter {
         self.serve_before(request, place, begun, Some(&interception), instead);
     }
 
-    /// The same before interceptors, who may have ended it `instead`.
+    /// Carries out a request after the interceptors' first point, at which one may have ended it `instead`.
     #[inline(always)] // a step of every call
     fn serve_before(
         &self,
@@ -339,12 +343,13 @@ impl Adapter {
         if let Some(outcome) = instead {
             return responder.end_instead(&outcome);
         }
-        if let Err(obstacle) = self.carry_out(request, code_sets, &responder, session, begun, None) {
-            park(obstacle, message, code_sets, &responder, orb);
+        if let Err(cause) = self.carry_out(request, code_sets, &responder, session, begun, None) {
+            park(cause, message, code_sets, &responder, orb);
         }
     }
 
-    /// Takes a request to its servant, unless it must wait. `passed` is the manager that it has waited for.
+    /// Calls the servant of a request, unless the request must wait. `passed` is the manager that it has
+    /// waited for.
     #[inline]
     pub(super) fn carry_out(
         &self,
@@ -405,7 +410,7 @@ impl Adapter {
         let found = match self.locate(request.object_key, HoldMode::of(sink.client(), None)) {
             Err(Refusal::Held(manager)) => match ParkedRequest::locate(message, sink, orb) {
                 Some(parked) => return wait_for(parked, WaitCause::Held(manager)),
-                None => Err(nobody_takes_it().into()),
+                None => Err(cannot_wait().into()),
             },
             found => found,
         };
@@ -413,8 +418,8 @@ impl Adapter {
     }
 }
 
-/// Carries out a request that is known by its bytes; false if it has not been answered, which may be since something in it is
-/// to be moved.
+/// Carries out a cached request. False if it has not been answered, which may be because something in it must
+/// be moved.
 #[inline(always)] // a step of every call
 fn serve_cached(
     known: CachedUpcall<'_>,
@@ -441,7 +446,7 @@ fn serve_cached(
     responder.is_answered()
 }
 
-/// The code sets of a request that says nothing but what it must, and what its answer is written in.
+/// The code sets of a plain request, and the encoding of its reply.
 #[inline(always)] // a step of every call
 fn plain_encoding(session: &Session) -> (TransmissionCodeSets, Encoding) {
     let code_sets = session.agreed_before();
@@ -449,7 +454,7 @@ fn plain_encoding(session: &Session) -> (TransmissionCodeSets, Encoding) {
     (code_sets, Encoding { bare_exceptions: session.bare_exceptions(), ..native })
 }
 
-/// Has the servant carry out a request. A panic becomes UNKNOWN.
+/// Calls the servant. A panic becomes UNKNOWN.
 #[inline(always)] // a step of every call
 fn dispatch(current: &Current, call: Call<'_>, responder: &Responder<'_>) {
     let outcome = catch_unwind(AssertUnwindSafe(|| {
@@ -466,7 +471,7 @@ fn encoding_of_locate(request: &LocateRequest<'_>) -> Encoding {
     Encoding::native(request.version, TransmissionCodeSets::UNNEGOTIATED)
 }
 
-/// Writes what was found out for a LocateRequest.
+/// Writes the reply to a LocateRequest.
 pub(super) fn answer_locate(sink: &dyn ReplySink, request: &LocateRequest<'_>, found: &Result<(), Refusal>) {
     let encoding = encoding_of_locate(request);
     sink.with(&mut |connection| {
@@ -483,7 +488,7 @@ pub(super) fn answer_locate(sink: &dyn ReplySink, request: &LocateRequest<'_>, f
             Err(Refusal::Exception(e)) if request.version == Version::V1_2 => {
                 connection.locate_reply(encoding, request.id, LocateStatus::SystemException, |w| w.put(e))
             }
-            // Before 1.2 there is no way to say why; the call itself will be told.
+            // Before GIOP 1.2 a LocateReply cannot carry an exception. The call itself will get it.
             Err(Refusal::Exception(_)) => {
                 connection.locate_reply(encoding, request.id, LocateStatus::ObjectHere, |_| Ok(()))
             }
@@ -492,7 +497,7 @@ pub(super) fn answer_locate(sink: &dyn ReplySink, request: &LocateRequest<'_>, f
     });
 }
 
-/// What a request must wait for, without its thread.
+/// What a request must wait for without a thread.
 pub(super) enum WaitCause {
     /// Only the main thread may make the upcall.
     OtherThread(Arc<PoaInner>),
@@ -500,33 +505,33 @@ pub(super) enum WaitCause {
     Held(PoaManager),
 }
 
-/// Has a request wait, with a copy of its message: the connection goes on.
+/// Parks a request with a copy of its message, so that the connection can go on.
 #[cold]
 fn park(
-    obstacle: WaitCause,
+    cause: WaitCause,
     message: &Message,
     code_sets: TransmissionCodeSets,
     responder: &Responder<'_>,
     orb: &Arc<OrbCore>,
 ) {
     match ParkedRequest::request(message, code_sets, responder, orb) {
-        Some(parked) => wait_for(parked, obstacle),
+        Some(parked) => wait_for(parked, cause),
         None => {
-            responder.raise(Raised::System(&nobody_takes_it()));
+            responder.raise(Raised::System(&cannot_wait()));
         }
     }
 }
 
-fn wait_for(parked: ParkedRequest, obstacle: WaitCause) {
-    if let Some(back) = parked.wait_for(obstacle, None) {
+fn wait_for(parked: ParkedRequest, cause: WaitCause) {
+    if let Some(back) = parked.wait_for(cause, None) {
         back.carry_out(None);
     }
 }
 
-/// Takes note of where the client listens, if it says so.
+/// Takes note of the client's listen points, if it sends any.
 #[cold]
 fn offer_bidirectional(request: &Request<'_>, sink: &dyn ReplySink) {
-    // One that cannot be read is as good as none: the call itself has nothing to do with it.
+    // A malformed context counts as none, because the call itself does not need it.
     if let Some(context) = request.contexts.find(BI_DIR_IIOP)
         && let Ok(points) = ListenPoint::decode_all(context.data)
     {
@@ -534,7 +539,7 @@ fn offer_bidirectional(request: &Request<'_>, sink: &dyn ReplySink) {
     }
 }
 
-/// The client chose a set of strings that we do not list (CORBA 3.3 part 2, 7.10.2.6).
+/// The exception for a client that chose code sets which the ORB does not list (CORBA 3.3 part 2, 7.10.2.6).
 #[cold]
 fn incompatible_code_sets() -> SystemException {
     SystemException::new(
@@ -544,7 +549,7 @@ fn incompatible_code_sets() -> SystemException {
     )
 }
 
-/// What interceptors may know of the servant that this thread is about to call.
+/// What interceptors may learn of the servant that this thread is about to call.
 #[cold]
 fn target_of() -> Target {
     let repository_id =
@@ -571,8 +576,8 @@ fn refuse(responder: &Responder<'_>, refusal: Refusal) -> Result<(), WaitCause> 
     Ok(())
 }
 
-/// Too many requests wait already, or the ORB is being shut down.
+/// The exception for a request that cannot wait: too many wait already, or the ORB is being shut down.
 #[cold]
-pub(super) fn nobody_takes_it() -> SystemException {
+pub(super) fn cannot_wait() -> SystemException {
     SystemException::new(SystemExceptionKind::Transient, MinorCode::TRANSIENT_DISCARDED, CompletionStatus::No)
 }
