@@ -1,17 +1,19 @@
-//! Calls of objects in this process that are made again and again: without a lock, and without a count that other processors
-//! see. Requests from elsewhere have leases as well, of objects and of adapters (`adapter/request_cache.rs`): what is said of
-//! objects here is so of adapters.
+//! Leases: repeated calls to objects in this process, without a lock and without a count that other
+//! processors see. Requests from the network use leases as well, of objects and of adapters
+//! (`adapter/request_cache.rs`). What this text says of objects holds for adapters too.
 //!
-//! A reference keeps a lease of its object: its servant, and the ORB's epoch when it was found that nothing is in the way. A
-//! thread that calls writes into its own [`ActivitySlots`] that it is in the object, and looks whether the epoch is still the same.
-//! Whoever changes something that leases go by - deactivates an object that has been lent, destroys its adapter, changes its
-//! manager, follows a forward - ends the epoch first, has every processor catch up (membarrier(2)), and then reads all marks.
-//! So either he sees the call, and it sees the new epoch when it is over and tells; or the call sees the new epoch, and goes
-//! the ordinary way. Where the system has no such barrier nothing is ever lent.
+//! A reference keeps a lease of its object: its servant, and the ORB's binding epoch at the time when a
+//! thread found that the object may be called directly. A calling thread writes into its own
+//! [`ActivitySlots`] that it is in the object, and then checks that the epoch is still the same. A thread
+//! that changes something on which leases depend - it deactivates a leased object, destroys its adapter,
+//! changes its manager or follows a forward - first ends the epoch, then makes every processor catch up
+//! (membarrier(2)), and then reads all activity slots. So there are two cases. Either this thread sees the
+//! call; when the call is over, it sees the new epoch and notifies the waiting thread. Or the call sees the
+//! new epoch and takes the general path. Where the system has no such barrier, no object is ever leased.
 //!
-//! A lease is never taken out of its reference, for threads may be in it; what it says is made new, or another one put behind
-//! it. A servant that does something when it is dropped must be dropped when its object has ended, so leases keep such ones
-//! weakly.
+//! A lease is never taken out of its reference, because threads may be in it. It is renewed, or a further
+//! lease is put behind it. A servant whose drop has an effect must be dropped when its object ends, so a
+//! lease holds such a servant weakly.
 
 mod activity_slot;
 
@@ -30,59 +32,62 @@ use crate::object::TypedRef;
 use crate::poa::{Activation, CollocatedBinding, Upcall};
 use activity_slot::ActivitySlots;
 
-/// The place in a reference for leases of its object, seen as the interface `I`. References that are cloned from it know what
-/// it knows.
+/// The place in a reference for leases of its object, seen as the interface `I`. A clone of a reference
+/// shares its newest lease.
 pub struct LeasePlace<I: ?Sized>(OnceLock<Arc<Lease<I>>>);
 
 pub(crate) struct Lease<I: ?Sized> {
     hold: BindingLease,
     servant: LeasedServant<I>,
-    /// Which one it is of those behind each other, from 1 on.
+    /// The position of the lease in its chain, from 1 on.
     number: usize,
-    /// For when the object has ended and come back.
+    /// The next lease, for an object that was deactivated and activated again.
     next: LeasePlace<I>,
 }
 
 enum LeasedServant<I: ?Sized> {
     Owned(Arc<I>),
-    /// One that is to be dropped in time.
+    /// A servant that must be dropped as soon as its object ends.
     Weak(Weak<I>),
 }
 
-/// Leases of a reference, one behind the other; an object that has come back more often is called in the ordinary way, but for
-/// clones that are made then. What they cost is their own memory and their servants', which have nothing to drop.
+/// The most leases in a chain. An object that is activated again more often is called on the general path,
+/// except by clones made then. A chain costs its own memory and that of its servants, which have nothing to
+/// drop.
 const LEASES_MAX: usize = 8;
 
-/// What a lease is of: the object is there and nothing is in the way, as long as the epoch is the same.
+/// A lease of an object or an adapter. While the epoch is the same, it exists and may be called directly.
 pub(crate) struct BindingLease {
     epoch: AtomicU64,
-    /// What the mark has while the thread is in the object.
+    /// The token in the thread's activity slot while the thread is in the object.
     token: Token,
     binding_epoch: Arc<BindingEpoch>,
     binding: Arc<CollocatedBinding>,
 }
 
-/// An object or an adapter that has been lent, and its manager: never 0, and never another's.
+/// Identifies a leased object or adapter, and its manager. Never 0, and unique.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Token(u64);
 
-/// Managers with the same number wait for each other's calls, which is all that comes of it.
+/// The bits of a token below the manager's number. Managers with equal number bits wait for each other's
+/// calls, which does no further harm.
 const MANAGER_SHIFT: u32 = 40;
 
-/// For all processors to catch up by themselves.
+/// The time in which all processors catch up without a barrier.
 const WITHOUT_BARRIER: Duration = Duration::from_millis(1);
 
-/// What an ORB has lent.
+/// The epoch of all collocated bindings of an ORB. A change that affects leases ends it, and with it all of
+/// them.
 #[derive(Debug, Default)]
 pub(crate) struct BindingEpoch {
-    /// Ends whenever something changes that leases go by.
+    /// The number of the epoch. Grows whenever something changes on which leases depend.
     epoch: AtomicU64,
-    /// Anything has been lent, ever.
+    /// Whether a lease was ever made.
     is_used: AtomicBool,
 }
 
 impl<I: ?Sized> LeasePlace<I> {
-    /// Without a lease.
+    /// Makes a place without a lease.
     pub const fn new() -> Self {
         LeasePlace(OnceLock::new())
     }
@@ -112,7 +117,7 @@ impl<I: ?Sized> LeasePlace<I> {
 }
 
 impl<I: ?Sized + 'static> LeasePlace<I> {
-    /// Makes a lease new that has been of the same object; false when there is none.
+    /// Renews the lease of the same object for this epoch; false when there is none.
     fn renew(&self, epoch: u64, token: Token) -> bool {
         let lease = self.leases().find(|lease| lease.hold.token == token);
         if let Some(lease) = lease {
@@ -127,14 +132,14 @@ impl<I: ?Sized + 'static> LeasePlace<I> {
             None => (self, 1),
         };
         if number <= LEASES_MAX {
-            // Another thread's is as good.
+            // A lease that another thread has put there meanwhile serves as well.
             let _lost = place.0.set(Arc::new(Lease { hold, servant, number, next: LeasePlace::new() }));
         }
     }
 }
 
 impl<I: ?Sized> Lease<I> {
-    /// Begins an upcall, if nothing about it is unusual.
+    /// Begins an upcall, if the lease is valid and owns its servant.
     #[inline(always)] // a step of every call
     pub(crate) fn enter(&self) -> Option<(&I, LeasedUpcall<'_>)> {
         let LeasedServant::Owned(servant) = &self.servant else { return None };
@@ -144,7 +149,7 @@ impl<I: ?Sized> Lease<I> {
 }
 
 impl<I: ?Sized> Clone for LeasePlace<I> {
-    /// With the newest lease: what the others were of has ended.
+    /// Clones the newest lease only: the objects of earlier leases have ended.
     fn clone(&self) -> Self {
         let newest = self.leases().last().filter(|lease| lease.number < LEASES_MAX);
         LeasePlace(newest.cloned().map_or_else(OnceLock::new, OnceLock::from))
@@ -163,7 +168,8 @@ impl<I: ?Sized> fmt::Debug for LeasePlace<I> {
     }
 }
 
-/// Keeps a lease for the calls that follow, if it is to be expected that they do; nor of a reference that has been forwarded.
+/// Keeps a lease in the reference for later calls, if later calls are likely. A reference that has been
+/// forwarded gets none.
 #[cold]
 pub(crate) fn keep<R: TypedRef>(target: &R, upcall: &Upcall) {
     let (object, place) = (target.object(), target.lease_place());
@@ -192,7 +198,7 @@ pub(crate) fn keep<R: TypedRef>(target: &R, upcall: &Upcall) {
 }
 
 impl BindingLease {
-    /// Whose objects they are.
+    /// The epoch that the lease depends on.
     #[inline]
     pub(crate) fn binding_epoch(&self) -> &Arc<BindingEpoch> {
         &self.binding_epoch
@@ -202,14 +208,16 @@ impl BindingLease {
         self.binding_epoch.is_in(self.epoch.load(Ordering::Acquire))
     }
 
-    /// Begins an upcall; `None` when something has changed, so that it must be begun in the ordinary way.
+    /// Begins an upcall; `None` when the epoch has ended, so that the call must take the general path.
     #[inline(always)] // a step of every call
     pub(crate) fn enter(&self) -> Option<LeasedUpcall<'_>> {
         let place = ActivitySlots::own()?.next()?;
         let epoch = self.epoch.load(Ordering::Acquire);
         place.take(self.token);
         let in_progress = LeasedUpcall { hold: self, place, epoch };
-        // sync: lent-or-ended. Before the mark no processor sees anything of what follows, once others have caught up.
+        // sync: leased-or-ended. The fence keeps the compiler from moving later reads before the mark. Once
+        // another thread has issued the barrier, no processor has read anything of what follows before its
+        // mark is visible.
         compiler_fence(Ordering::SeqCst);
         if self.binding_epoch.is_in(epoch) { Some(in_progress) } else { in_progress.too_late() }
     }
@@ -219,12 +227,13 @@ impl BindingLease {
 pub(crate) struct LeasedUpcall<'l> {
     hold: &'l BindingLease,
     place: &'static activity_slot::ActivitySlot,
-    /// The lease's when it began: that may be made new while it lasts, and who has ended this one waits to be told.
+    /// The lease's epoch when the upcall began. The lease may be renewed during the upcall, but the thread
+    /// that ended this epoch must still be notified.
     epoch: u64,
 }
 
 impl LeasedUpcall<'_> {
-    /// Notes which object it is, where the lease is of many.
+    /// Records the object of the call, where the lease is of an adapter.
     #[inline(always)] // a step of many calls
     pub(crate) fn note(&self, activation: Activation) {
         self.place.activation.set(activation);
@@ -241,7 +250,7 @@ impl Drop for LeasedUpcall<'_> {
     #[inline(always)] // a step of every call
     fn drop(&mut self) {
         self.place.leave();
-        // sync: lent-or-ended
+        // sync: leased-or-ended
         compiler_fence(Ordering::SeqCst);
         if !self.hold.binding_epoch.is_in(self.epoch) {
             self.hold.binding.settle();
@@ -250,8 +259,9 @@ impl Drop for LeasedUpcall<'_> {
 }
 
 impl BindingEpoch {
-    /// The epoch for a new lease, to be asked before anything is looked at that leases go by: whatever changes afterwards
-    /// ends it. `None` the first time: who has ended an epoch until then had nobody catch up.
+    /// The epoch for a new lease. The caller must ask for it before it checks anything on which leases
+    /// depend: any later change ends the epoch. `None` the first time, because no thread that ended an epoch
+    /// before has issued the barrier.
     pub(crate) fn begin(&self) -> Option<u64> {
         if !self.is_used.load(Ordering::SeqCst) {
             self.is_used.store(barrier_is_there(), Ordering::SeqCst);
@@ -260,13 +270,13 @@ impl BindingEpoch {
         Some(self.epoch.load(Ordering::SeqCst))
     }
 
-    /// A lease of the object of an upcall, from an [epoch](Self::begin) on. `None` when it may not be lent, or the thread is
-    /// going down.
+    /// Makes a lease of the object of an upcall, from an [epoch](Self::begin) on. `None` when the object
+    /// cannot be leased, or the thread is ending.
     pub(crate) fn hold(self: &Arc<Self>, epoch: u64, upcall: &Upcall) -> Option<BindingLease> {
         self.hold_of(epoch, upcall.bind()?)
     }
 
-    /// A lease of something that has been lent, from an [epoch](Self::begin) on; `None` when the thread is going down.
+    /// Makes a lease of a binding, from an [epoch](Self::begin) on; `None` when the thread is ending.
     pub(crate) fn hold_of(self: &Arc<Self>, epoch: u64, binding: CollocatedBinding) -> Option<BindingLease> {
         if !ActivitySlots::claim() {
             return None;
@@ -280,48 +290,50 @@ impl BindingEpoch {
         })
     }
 
-    /// Whether a lease of this epoch still holds. To be asked when the thread has marked that it is in the object.
+    /// Whether a lease of this epoch is still valid. The thread must have marked before that it is in the
+    /// object.
     #[inline(always)] // a step of every call
     fn is_in(&self, epoch: u64) -> bool {
         self.epoch.load(Ordering::Acquire) == epoch
     }
 
-    /// Something has changed that leases go by. From now on, calls that others have begun are seen by [`any`](Self::any), and
-    /// new ones see the change.
+    /// Ends the epoch after a change on which leases depend. From now on, [`any`](Self::any) sees calls that
+    /// other threads have begun, and new calls see the change.
     pub(crate) fn end_epoch(&self) {
         self.epoch.fetch_add(1, Ordering::SeqCst);
         if self.is_used.load(Ordering::SeqCst) {
-            // sync: lent-or-ended
+            // sync: leased-or-ended
             if membarrier(MembarrierCommand::PrivateExpedited).is_err() {
-                // Only where somebody has forbidden it since the process was registered. What processors have still to write
-                // is out after microseconds.
+                // This happens only where a filter forbids the call since the process was registered.
+                // Processors write out their pending stores within microseconds.
                 thread::sleep(WITHOUT_BARRIER);
             }
         }
     }
 
-    /// Whether a call by a lease is in progress of whose token something is so. Only what was so when the epoch ended is sure
-    /// to be seen.
+    /// Whether a call by lease is in progress for whose token `is_so` holds. It is sure to see only calls
+    /// that began before the epoch ended.
     pub(crate) fn any(&self, is_so: impl Fn(Token) -> bool) -> bool {
         self.is_used.load(Ordering::SeqCst) && activity_slot::any(is_so)
     }
 }
 
 impl Token {
-    /// For an object of a manager with this number.
+    /// Makes a token for an object or adapter of a manager with this number.
     pub(crate) fn new(manager: u64) -> Token {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let object = NEXT.fetch_add(1, Ordering::Relaxed) & ((1 << MANAGER_SHIFT) - 1);
         Token(manager << MANAGER_SHIFT | object.max(1))
     }
 
-    /// Whether the object has a manager of this number.
+    /// Whether the manager has this number.
     pub(crate) fn is_of(self, manager: u64) -> bool {
         self.0 >> MANAGER_SHIFT == manager << MANAGER_SHIFT >> MANAGER_SHIFT
     }
 }
 
-/// Whether the system can have every processor of the process catch up. Asked once for the process, which is registered then.
+/// Whether the system can issue a barrier on every processor of the process. The first call registers the
+/// process.
 fn barrier_is_there() -> bool {
     static IS_THERE: OnceLock<bool> = OnceLock::new();
     *IS_THERE.get_or_init(|| {

@@ -1,4 +1,4 @@
-//! What the adapter knows of a servant: something that can be asked to carry out an operation.
+//! Servants as an object adapter sees them: values that carry out operations.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -16,11 +16,12 @@ use crate::generated::{Call, InterfaceOf, LocalSlot, Replied};
 use crate::object::{OBJECT_ID, ObjectRef, TypedRef};
 use crate::poa::{ObjectId, Poa};
 
-/// A servant without its types: what generated skeletons look like to an adapter, and what an application implements for
-/// a dynamic servant (the standard's `DynamicImplementation`, CORBA 3.3 part 1, clause 11).
+/// A servant without its types. Generated skeletons implement this trait for the adapter. An application
+/// implements it for a dynamic servant (the standard's `DynamicImplementation`, CORBA 3.3 part 1, clause 11).
 ///
-/// A dynamic servant takes apart what it is asked in [`dispatch`](Self::dispatch); the operations that every object has are
-/// answered by [`Call::standard_operation`] as the other methods say:
+/// A dynamic servant reads the operation and its arguments in [`dispatch`](Self::dispatch).
+/// [`Call::standard_operation`] answers the operations that every object has, with the help of the other
+/// methods:
 ///
 /// ```
 /// use ironorb::{Call, Replied, Servant};
@@ -44,78 +45,80 @@ use crate::poa::{ObjectId, Poa};
 /// }
 /// ```
 pub trait Servant: Send + Sync + 'static {
-    /// Its interfaces, the most derived first.
+    /// The repository ids of the servant's interfaces, the most derived first.
     fn repository_ids(&self) -> &[&'static str];
 
-    /// Carries out one request. The call must be answered, which gives the [`Replied`].
+    /// Carries out one request. The servant must answer the call, which returns the [`Replied`].
     fn dispatch(&self, call: Call<'_>) -> Replied;
 
-    /// Offers itself to a caller in the same process. One that offers nothing gets such calls by
-    /// [`dispatch`](Self::dispatch), as those from elsewhere.
+    /// Offers the servant to a caller in the same process. A servant that offers nothing gets such calls by
+    /// [`dispatch`](Self::dispatch), as it gets those from the network.
     fn provide(self: Arc<Self>, slot: &mut LocalSlot<'_>) {
         let _ = slot;
     }
 
-    /// Tells servants apart: those with the same address are the same. By default, where it is in memory.
+    /// The identity of the servant: two servants with equal addresses are one servant. By default, its
+    /// address in memory.
     fn address(&self) -> usize {
         std::ptr::from_ref(self).addr()
     }
 
-    /// The same with another way to look for its operations, if it is a skeleton.
+    /// The servant with another way to look up its operations, if it is a skeleton.
     #[doc(hidden)]
     fn searched_by(self: Arc<Self>, lookup: OperationLookup) -> Option<Arc<dyn Servant>> {
         let _ = lookup;
         None
     }
 
-    /// Whether anybody could tell when it is dropped.
+    /// Whether its drop has an effect, so that the adapter must drop it as soon as its object ends.
     #[doc(hidden)]
     fn is_dropped_in_time(&self) -> bool {
         true
     }
 
-    /// What implements it, for those who know its type.
+    /// The implementation of the servant, for a caller that knows its type.
     fn implementation(self: Arc<Self>) -> Option<Arc<dyn Any + Send + Sync>> {
         None
     }
 
-    /// Its most derived interface as an object (`_primary_interface`): what references to the object carry. For a servant
-    /// that is several objects of different interfaces.
+    /// The most derived interface of the object (`_primary_interface`), which its references contain. For a
+    /// servant that incarnates several objects with different interfaces.
     fn primary_interface(&self, id: &ObjectId, poa: &Poa) -> Cow<'static, str> {
         let _ = (id, poa);
         self.repository_ids().first().copied().unwrap_or_default().into()
     }
 
-    /// Whether it has an interface (`_is_a`).
+    /// Whether the servant has an interface (`_is_a`).
     fn is_a(&self, repository_id: &str) -> bool {
         repository_id == OBJECT_ID || self.repository_ids().contains(&repository_id)
     }
 
-    /// Whether the object is gone for good (`_non_existent`). By default it is not: it has a servant.
+    /// Whether the object no longer exists (`_non_existent`). By default it exists, because it has a servant.
     fn non_existent(&self) -> Result<bool, SystemException> {
         Ok(false)
     }
 
-    /// Whether the object is there, as a LocateRequest asks. By default it is: it has a servant.
+    /// Whether the object is here, as a LocateRequest asks. By default it is, because it has a servant.
     fn is_here(&self, id: &ObjectId) -> Result<bool, SystemException> {
         let _ = id;
         Ok(true)
     }
 
-    /// The description of its interface in an interface repository (`_get_interface`). By default it has none of its own,
-    /// INTF_REPOS, which is answered by what the ORB's initial reference `InterfaceRepository` has for
-    /// [`primary_interface`](Self::primary_interface), if there is such a reference.
+    /// The description of the servant's interface in an interface repository (`_get_interface`). By default
+    /// the servant has none and returns INTF_REPOS. The ORB then answers with what its initial reference
+    /// `InterfaceRepository` has for [`primary_interface`](Self::primary_interface), if there is such a
+    /// reference.
     fn interface(&self) -> Result<Option<ObjectRef>, SystemException> {
         Err(no_interface_repository())
     }
 
-    /// The component that it is a facet of (`_get_component`). By default it is none's.
+    /// The component that the object is a facet of (`_get_component`). By default there is none.
     fn component(&self) -> Result<Option<ObjectRef>, SystemException> {
         Ok(None)
     }
 }
 
-/// A servant of the interface of `R` as an adapter wants it. Takes no memory.
+/// Turns an implementation of the interface of `R` into a servant for an adapter. Does not allocate.
 pub fn servant<R, S>(servant: Arc<S>) -> Arc<dyn Servant>
 where
     R: TypedRef,
@@ -125,7 +128,7 @@ where
     Skeleton::<R::Interface, S, { OperationLookup::PerfectHash as usize }>::wrap_arc(servant)
 }
 
-/// A servant as an adapter keeps it: its operations are looked for in the ORB's way.
+/// A servant as an adapter keeps it: with the ORB's way to look up operations.
 #[derive(Clone)]
 pub(crate) struct ServantHandle(Arc<dyn Servant>);
 
@@ -137,7 +140,7 @@ impl ServantHandle {
         }
     }
 
-    /// The servant, for whoever asks for it.
+    /// The servant, for the application.
     #[cold]
     pub(crate) fn whole(&self) -> Arc<dyn Servant> {
         self.0.clone()
@@ -161,19 +164,19 @@ impl ServantHandle {
         self.0.clone().provide(slot);
     }
 
-    /// Whether it must be dropped as soon as its object has ended: it does something then.
+    /// Whether its drop has an effect, so that it must be dropped as soon as its object ends.
     pub(crate) fn is_dropped_in_time(&self) -> bool {
         self.0.is_dropped_in_time()
     }
 
-    /// Tells servants apart: see [`Servant::address`].
+    /// The identity of the servant: see [`Servant::address`].
     #[inline]
     pub(crate) fn address(&self) -> usize {
         self.0.address()
     }
 
-    /// Whether nobody else can have it, no other object and not the application: nothing tells it from others but where it
-    /// is, and there is one that holds it.
+    /// Whether this handle is the only one, so that neither another object nor the application has the
+    /// servant. That is so if its identity is its address in memory and it has a single handle.
     pub(crate) fn is_nobody_elses(&self) -> bool {
         Arc::strong_count(&self.0) == 1 && self.address() == Arc::as_ptr(&self.0).addr()
     }
@@ -185,11 +188,11 @@ impl fmt::Debug for ServantHandle {
     }
 }
 
-/// A servant as a thread keeps it that has a lease of its object.
+/// A servant as a thread with a lease of its object keeps it.
 pub(crate) enum LeasedServant {
-    /// Nobody could tell when it is dropped.
+    /// A servant whose drop has no effect.
     Owned(ServantHandle),
-    /// One that is to be dropped in time.
+    /// A servant that must be dropped as soon as its object ends.
     Weak(Weak<dyn Servant>),
 }
 
@@ -201,7 +204,8 @@ impl LeasedServant {
         }
     }
 
-    /// The servant for a request, in `place` if it is to be held until that is over; `None` when it has been dropped.
+    /// The servant for a request; `None` when it has been dropped. A servant that must be held until the
+    /// request is over is put into `place`.
     #[inline(always)] // a step of every call
     pub(crate) fn get<'l>(&'l self, place: &'l mut Option<Arc<dyn Servant>>) -> Option<&'l dyn Servant> {
         match self {
@@ -211,8 +215,8 @@ impl LeasedServant {
     }
 }
 
-/// An implementation as a servant of an interface, whose operations are looked for in one way: a type for the table of its
-/// functions, so that what an application shares is a servant where it lies.
+/// An implementation as a servant of an interface, with one way to look up operations. It is a transparent
+/// wrapper, so that an `Arc` of an implementation becomes an `Arc` of a servant without a copy.
 #[derive(TransparentWrapper)]
 #[repr(transparent)]
 #[transparent(S)]
@@ -269,7 +273,7 @@ where
     }
 }
 
-/// Each by its number.
+/// The ways to look up operations, by their numbers.
 const LOOKUPS: [OperationLookup; 4] = {
     let mut all = [OperationLookup::PerfectHash; 4];
     all[OperationLookup::Hash as usize] = OperationLookup::Hash;

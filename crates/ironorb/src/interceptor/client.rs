@@ -1,4 +1,4 @@
-//! The client's side of a request (CORBA 3.3 part 1, 16.3.5).
+//! Interceptors of the client's side of a request (CORBA 3.3 part 1, 16.3.5).
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,47 +11,49 @@ use super::{ContextList, Interrupt, Outcome, PiCurrent, ReplyStatus, SlotId};
 use crate::invocation::Next;
 use crate::object::ObjectRef;
 
-/// Sees the requests that this process sends. All points have a body that does nothing, so that an interceptor
-/// writes those it is interested in.
+/// Sees the requests that this process sends. All interception points have a default body that does nothing,
+/// so an interceptor implements only those that it needs.
 ///
-/// Interceptors are called in the order of their registration when a request goes out, and in the opposite order,
-/// those that let it pass, when it ends. A request that is sent again, after a forward or a closed connection, ends
-/// for its interceptors and begins anew. Points are called by the thread that sends or receives: they may make calls
-/// of their own, which pass through the interceptors too, and should not block for long.
+/// When a request goes out, interceptors are called in the order of their registration. When it ends, those
+/// that let it pass are called in the opposite order. A request that is sent again, after a forward or a
+/// closed connection, ends for its interceptors and begins anew. The thread that sends or receives calls the
+/// points. An interceptor may make calls of its own, which pass through the interceptors too. It should not
+/// block for long.
 ///
-/// Calls to an object in the same process are not messages, and pass no interceptor.
+/// Calls to an object in the same process send no message and pass no interceptor.
 pub trait ClientInterceptor: Send + Sync + 'static {
     /// A name for messages; empty by default.
     fn name(&self) -> &str {
         ""
     }
 
-    /// A request is about to be sent: contexts may be added.
+    /// Called before a request is sent. The interceptor may add service contexts.
     fn send_request(&self, request: &mut ClientRequestInfo) -> Result<(), Interrupt> {
         let _ = request;
         Ok(())
     }
 
-    /// Results have come.
+    /// Called when results have come.
     fn receive_reply(&self, request: &ClientRequestInfo) -> Result<(), SystemException> {
         let _ = request;
         Ok(())
     }
 
-    /// An exception has come, or the request has failed on its way.
+    /// Called when an exception has come, or the request could not be sent or answered.
     fn receive_exception(&self, request: &ClientRequestInfo) -> Result<(), Interrupt> {
         let _ = request;
         Ok(())
     }
 
-    /// The request ends otherwise: a oneway has been sent, a forward is followed, a request is sent again.
+    /// Called when the request ends in another way: a oneway has been sent, a forward is followed, or the
+    /// request is sent again.
     fn receive_other(&self, request: &ClientRequestInfo) -> Result<(), Interrupt> {
         let _ = request;
         Ok(())
     }
 }
 
-/// What a client's interceptor can learn of a request.
+/// What a client's interceptor can learn about a request.
 #[derive(Debug)]
 pub struct ClientRequestInfo {
     target: ObjectRef,
@@ -63,7 +65,7 @@ pub struct ClientRequestInfo {
 }
 
 impl ClientRequestInfo {
-    /// The operation as on the wire.
+    /// The operation's name as on the wire.
     pub fn operation(&self) -> &str {
         &self.operation
     }
@@ -78,8 +80,8 @@ impl ClientRequestInfo {
         self.response_expected
     }
 
-    /// Adds a service context to the request. False when there is one of that id and `replace` is not set (the
-    /// standard's BAD_INV_ORDER 15).
+    /// Adds a service context to the request. False when there is one with this id and `replace` is not set
+    /// (the standard's BAD_INV_ORDER 15).
     pub fn add_request_service_context(&mut self, id: u32, data: &[u8], replace: bool) -> bool {
         self.sent.add(id, data, replace)
     }
@@ -89,7 +91,7 @@ impl ClientRequestInfo {
         self.sent.find(id)
     }
 
-    /// The bytes of a context of the reply; `None` also before the reply is here.
+    /// The bytes of a context of the reply; `None` if the reply has none, or has not come yet.
     pub fn reply_service_context(&self, id: u32) -> Option<&[u8]> {
         self.received.find(id)
     }
@@ -109,19 +111,19 @@ impl ClientRequestInfo {
         self.outcome.as_ref().and_then(Outcome::exception_id)
     }
 
-    /// Where the request goes on.
+    /// The reference that the request is forwarded to, if it is.
     pub fn forward_reference(&self) -> Option<&ObjectRef> {
         self.outcome.as_ref().and_then(Outcome::forward)
     }
 
-    /// What the calling thread has put into a slot; see [`PiCurrent`]. In a call that does not wait for its reply,
-    /// the ending points see the slots of the thread that received it.
+    /// The value that the calling thread has put into a slot; see [`PiCurrent`]. In an asynchronous call, the
+    /// ending points see the slots of the thread that received the reply.
     pub fn slot(&self, id: SlotId) -> crate::Any {
         PiCurrent.slot(id)
     }
 }
 
-/// All interceptors of an ORB's clients.
+/// All client interceptors of an ORB.
 #[derive(Clone, Default)]
 pub(crate) struct ClientChain(Vec<Arc<dyn ClientInterceptor>>);
 
@@ -140,16 +142,17 @@ impl ClientChain {
     }
 }
 
-/// One attempt of a call as its interceptors see it.
+/// One attempt of a call, as its interceptors see it.
 #[derive(Debug)]
 pub(crate) struct Attempt {
     info: ClientRequestInfo,
-    /// How many interceptors have let it pass, and so are told of its end (the standard's flow stack).
+    /// The number of interceptors that have let the request pass, and so see its end (the standard's flow
+    /// stack).
     passed: usize,
 }
 
 impl Attempt {
-    /// A request is about to be sent, unless an interceptor says something else.
+    /// Calls the interceptors before a request is sent. An error is the way in which one has ended it.
     #[cold]
     pub(crate) fn begin(
         target: &ObjectRef,
@@ -170,12 +173,12 @@ impl Attempt {
         Ok(attempt)
     }
 
-    /// What interceptors have added to the request.
+    /// The contexts that interceptors have added to the request.
     pub(crate) fn contexts(&self) -> ServiceContextList {
         self.info.sent.to_send()
     }
 
-    /// Results or a user exception have come; what an interceptor makes of them.
+    /// Ends the attempt with results or a user exception. Returns what an interceptor does instead.
     #[cold]
     pub(crate) fn answered(
         mut self,
@@ -192,13 +195,14 @@ impl Attempt {
         })
     }
 
-    /// A oneway has been sent; what an interceptor makes of that.
+    /// Ends the attempt of a oneway that has been sent. Returns what an interceptor does instead.
     #[cold]
     pub(crate) fn sent(self) -> Option<Interrupt> {
         self.end(Outcome::Oneway)
     }
 
-    /// The attempt has led to something else, after a reply or without one; what an interceptor makes of that.
+    /// Ends the attempt with another step of the call, after a reply or without one. Returns what an
+    /// interceptor does instead.
     #[cold]
     pub(crate) fn led_to(mut self, next: &Next, reply: Option<&Message>) -> Option<Interrupt> {
         if let Some(reply) = reply {
@@ -220,14 +224,15 @@ impl Attempt {
         }
     }
 
-    /// Tells those that let the request pass how it ended; the last of them to object counts.
+    /// Tells the interceptors that let the request pass how it ended. If several object, the last one
+    /// decides.
     fn end(mut self, outcome: Outcome) -> Option<Interrupt> {
         let orb = self.info.target.core().clone();
         let mut instead = None;
         let mut outcome = outcome;
         for interceptor in orb.interceptors.client.0[..self.passed].iter().rev() {
             self.info.outcome = Some(outcome.clone());
-            let told = match &outcome {
+            let result = match &outcome {
                 Outcome::Results => interceptor.receive_reply(&self.info).map_err(Interrupt::Raise),
                 Outcome::SystemException(_) | Outcome::UserException(_) => {
                     interceptor.receive_exception(&self.info)
@@ -236,7 +241,7 @@ impl Attempt {
                     interceptor.receive_other(&self.info)
                 }
             };
-            if let Err(interrupt) = told {
+            if let Err(interrupt) = result {
                 outcome = interrupt.clone().into();
                 instead = Some(interrupt);
             }

@@ -22,15 +22,16 @@ pub(crate) enum SlotValue {
     Typed(Arc<dyn any::Any + Send + Sync>),
 }
 
-/// A slot, unlike every other of the process (`allocate_slot_id`).
+/// The id of a slot, unique in the process (`allocate_slot_id`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SlotId(u32);
 
 impl SlotId {
-    /// A new slot. Each costs every thread that uses it, or one allocated later, the memory of an empty any, so
-    /// allocate slots once, when the program starts.
+    /// Allocates a new slot. Each slot costs every thread that uses it, or one allocated later, the memory of
+    /// an empty any. So allocate slots once, when the program starts.
     pub fn allocate() -> SlotId {
-        // A mere counter: threads have slots of several ORBs, which must not be confused.
+        // A counter for the whole process: a thread may hold slots of several ORBs, which must not be
+        // confused.
         static NEXT: AtomicU32 = AtomicU32::new(0);
         SlotId(NEXT.fetch_add(1, Ordering::Relaxed))
     }
@@ -38,14 +39,14 @@ impl SlotId {
 
 /// The slots of the calling thread (`PICurrent`).
 ///
-/// What a client's thread puts into a slot, its interceptors see while they handle its calls. What a server's
-/// interceptors put into a slot, the servant sees during the upcall; when the upcall is over the thread's slots are
-/// as they were before.
+/// The interceptors of a client see what its thread puts into a slot while they handle its calls. The servant
+/// sees during the upcall what a server's interceptors put into a slot. After the upcall the thread's slots
+/// are as they were before.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PiCurrent;
 
 impl PiCurrent {
-    /// What a slot holds: an empty any until something is put into it.
+    /// The value of a slot: an empty any until a value is put into it.
     pub fn slot(self, id: SlotId) -> Any {
         SLOTS.with_borrow(|slots| match slots.get(id.0 as usize) {
             Some(SlotValue::Any(any)) => any.clone(),
@@ -53,7 +54,7 @@ impl PiCurrent {
         })
     }
 
-    /// Puts something into a slot.
+    /// Puts a value into a slot.
     pub fn set_slot(self, id: SlotId, value: Any) {
         set(id, SlotValue::Any(value));
     }
@@ -67,14 +68,15 @@ fn set(id: SlotId, value: SlotValue) {
         }
         std::mem::replace(&mut slots[at], value)
     });
-    drop(before); // which may run code of the program
+    drop(before); // its drop may run application code
 }
 
-/// A slot for values of one Rust type, which are neither marshalled nor copied: as cheap as a thread-local variable and
-/// one allocation for each value that is set.
+/// A slot for values of one Rust type. Values are neither marshalled nor copied. A slot costs as much as a
+/// thread-local variable, plus one allocation for each value that is set.
 ///
-/// Behaves as a [`SlotId`] does, in clients and servers alike: what a client's thread sets its interceptors see, what a
-/// server's interceptors set the servant sees, and an upcall begins with empty slots. Bytes go into a `Slot<Vec<u8>>`.
+/// It behaves as a [`SlotId`] does, in clients and servers. A client's interceptors see the value that its
+/// thread sets. The servant sees the value that a server's interceptors set. An upcall begins with empty
+/// slots. Bytes go into a `Slot<Vec<u8>>`.
 ///
 /// ```
 /// use ironorb::interceptor::Slot;
@@ -94,13 +96,15 @@ pub struct Slot<T> {
 }
 
 impl<T: Send + Sync + 'static> Slot<T> {
-    /// A new slot, unlike every other of the process. Each costs every thread that uses it, or one allocated later, a few
-    /// bytes for as long as the thread lives, so allocate slots once, when the program starts.
+    /// Allocates a new slot, unique in the process. Each slot costs every thread that uses it, or one
+    /// allocated later, a few bytes for as long as the thread lives. So allocate slots once, when the program
+    /// starts.
     pub fn allocate() -> Slot<T> {
         Slot { id: SlotId::allocate(), of: PhantomData }
     }
 
-    /// What the calling thread's slot holds; `None` until something is set. Shares it, and so may outlive it.
+    /// The value in the calling thread's slot; `None` until one is set. The `Arc` may outlive the slot's
+    /// value.
     pub fn get(self) -> Option<Arc<T>> {
         SLOTS.with_borrow(|slots| match slots.get(self.id.0 as usize) {
             Some(SlotValue::Typed(value)) => value.clone().downcast().ok(),
@@ -108,17 +112,17 @@ impl<T: Send + Sync + 'static> Slot<T> {
         })
     }
 
-    /// Puts a value into the calling thread's slot, in the place of what was there.
+    /// Puts a value into the calling thread's slot, in place of the one that was there. Allocates once.
     pub fn set(self, value: T) {
         self.set_shared(Arc::new(value));
     }
 
-    /// Puts a value that others hold as well into the calling thread's slot. Allocates nothing.
+    /// Puts a shared value into the calling thread's slot. Does not allocate for the value.
     pub fn set_shared(self, value: Arc<T>) {
         set(self.id, SlotValue::Typed(value));
     }
 
-    /// Empties the calling thread's slot; gives what was in it.
+    /// Empties the calling thread's slot and returns the value that was in it.
     pub fn take(self) -> Option<Arc<T>> {
         let value = self.get();
         if value.is_some() {
@@ -142,7 +146,7 @@ impl<T> fmt::Debug for Slot<T> {
     }
 }
 
-/// Other slots for the time of an upcall; gives the thread's own back at its end.
+/// Fresh slots for the time of an upcall. The thread's own slots come back when this is dropped.
 pub(crate) struct FreshSlots(Vec<SlotValue>);
 
 impl FreshSlots {
@@ -150,12 +154,12 @@ impl FreshSlots {
         FreshSlots(SLOTS.take())
     }
 
-    /// The slots of an upcall that goes on in this thread.
+    /// Enters the slots of an upcall that goes on in this thread.
     pub(crate) fn enter_with(slots: Vec<SlotValue>) -> FreshSlots {
         FreshSlots(SLOTS.replace(slots))
     }
 
-    /// What this thread's slots hold, for an upcall that goes on in another.
+    /// The values in this thread's slots, for an upcall that goes on in another thread.
     pub(crate) fn of_this_thread() -> Vec<SlotValue> {
         SLOTS.with_borrow(Vec::clone)
     }
@@ -197,7 +201,7 @@ mod tests {
         typed.set(7);
         PiCurrent.set_slot(any, Any::new(&7i32).unwrap());
         assert_eq!((*typed.get().unwrap(), PiCurrent.slot(any).extract::<i32>()), (7, Ok(7)));
-        // An id of another kind has been given for this one.
+        // The id is of a slot of another kind.
         assert_eq!(PiCurrent.slot(typed.id), Any::default());
     }
 }

@@ -1,26 +1,26 @@
-//! The making of references (CORBA 3.3 part 1, 16.5).
+//! Interceptors of the making of references (CORBA 3.3 part 1, 16.5).
 
 use std::sync::Arc;
 
 use ironorb_giop::ior::TaggedComponent;
 
-/// Sees adapters being made, and adds to the references that they make.
+/// Sees each adapter being made, and may add components to its references.
 pub trait IorInterceptor: Send + Sync + 'static {
     /// A name for messages; empty by default.
     fn name(&self) -> &str {
         ""
     }
 
-    /// An adapter is being made: components added here stand in all its references.
+    /// Called while an adapter is being made. Components added here are in all its references.
     fn establish_components(&self, adapter: &mut IorInfo<'_>);
 
-    /// The adapter is complete; its components can be looked at.
+    /// Called when the adapter's components are complete.
     fn components_established(&self, adapter: &IorInfo<'_>) {
         let _ = adapter;
     }
 }
 
-/// What an IOR interceptor can learn of an adapter.
+/// What an IOR interceptor can learn about an adapter.
 #[derive(Debug)]
 pub struct IorInfo<'a> {
     adapter_name: &'a [String],
@@ -28,7 +28,7 @@ pub struct IorInfo<'a> {
 }
 
 impl<'a> IorInfo<'a> {
-    /// The names of the adapters from the root's child to this one; empty for the root.
+    /// The names of the adapters, from the root's child to this adapter; empty for the root.
     pub fn adapter_name(&self) -> &'a [String] {
         self.adapter_name
     }
@@ -57,7 +57,7 @@ impl IorChain {
         self.0.len()
     }
 
-    /// What the references of a new adapter carry besides the ORB's own.
+    /// The components that interceptors add to the references of a new adapter.
     pub(crate) fn establish(&self, adapter_name: &[String]) -> Vec<TaggedComponent<'static>> {
         let mut info = IorInfo { adapter_name, components: Vec::new() };
         self.0.iter().for_each(|interceptor| interceptor.establish_components(&mut info));

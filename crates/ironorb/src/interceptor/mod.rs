@@ -1,8 +1,8 @@
-//! Portable interceptors (CORBA 3.3 part 1, clause 16): code of the application that sees each request go out and
-//! come back, and each reference being made.
+//! Portable interceptors (CORBA 3.3 part 1, clause 16): application code that sees each request and reply of
+//! an ORB, and the making of each reference.
 //!
-//! Nothing here knows a connection: the invocation and the adapter call a chain at the points that the standard
-//! names. Where no interceptor is registered that costs one look at an empty list.
+//! Nothing here knows a connection: the invocation and the adapter call a chain of interceptors at the points
+//! that the standard names. An ORB without interceptors pays for one look at an empty list per call.
 //!
 //! | standard | here |
 //! |---|---|
@@ -13,8 +13,8 @@
 //! | raising a system exception, `ForwardRequest` | [`Interrupt`] |
 //! | `PICurrent` | [`PiCurrent`]; [`Slot`] for values of a Rust type |
 //!
-//! `send_poll` does not exist: a call that does not wait for its reply is an ordinary one whose end is seen by the thread
-//! that receives it.
+//! `send_poll` does not exist: an asynchronous call is an ordinary one, and the thread that receives its
+//! reply calls its ending points.
 
 mod client;
 mod current;
@@ -37,7 +37,7 @@ use ironorb_giop::service_context::{ServiceContext, ServiceContextList, ServiceC
 
 use crate::object::ObjectRef;
 
-/// What an interceptor makes of a request instead of letting it go on.
+/// How an interceptor ends a request instead of letting it go on.
 #[derive(Debug, Clone)]
 pub enum Interrupt {
     /// The caller gets this exception.
@@ -52,23 +52,24 @@ impl From<SystemException> for Interrupt {
     }
 }
 
-/// How a request ended, as far as its interceptors are told.
+/// How a request ended, as its interceptors see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReplyStatus {
-    /// With results, or, for a oneway, by having been sent.
+    /// The request ended with results, or it was a oneway and has been sent.
     Successful,
-    /// With a system exception.
+    /// The request ended with a system exception.
     SystemException,
-    /// With a user exception.
+    /// The request ended with a user exception.
     UserException,
-    /// It goes to another object.
+    /// The request goes to another object.
     LocationForward,
-    /// It is sent again to the same object: its connection was closed before it was served.
+    /// The request is sent again to the same object, because its connection was closed before the server
+    /// carried it out.
     TransportRetry,
 }
 
-/// The service contexts of one message, of its own: it may be looked at after the message is gone.
+/// The service contexts of one message, as copies that outlive the message.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ContextList(Vec<(u32, Vec<u8>)>);
 
@@ -79,7 +80,7 @@ impl From<ServiceContexts<'_>> for ContextList {
 }
 
 impl ContextList {
-    /// Adds a context. False when there is one of that id and it is not to be replaced.
+    /// Adds a context. False when there is one with this id and `replace` is not set.
     fn add(&mut self, id: u32, data: &[u8], replace: bool) -> bool {
         match self.0.iter_mut().find(|(known, _)| *known == id) {
             Some((_, old)) if replace => data.clone_into(old),
@@ -89,7 +90,7 @@ impl ContextList {
         true
     }
 
-    /// As they go into a message. Contexts that are too long for one are left out.
+    /// The contexts in the form for a message. Contexts that are too long for one are left out.
     pub(crate) fn to_send(&self) -> ServiceContextList {
         let mut list = ServiceContextList::default();
         for context in self.iter() {
@@ -107,7 +108,7 @@ impl ContextList {
     }
 }
 
-/// Everything that was registered with the builder.
+/// All interceptors that were registered with the builder.
 #[derive(Clone, Default)]
 pub(crate) struct Interceptors {
     pub(crate) client: ClientChain,

@@ -1,4 +1,4 @@
-//! How a request ended, for the interceptors of either side.
+//! How a request ended, for client and server interceptors.
 
 use ironorb_giop::exception::SystemException;
 
@@ -9,13 +9,13 @@ use crate::object::ObjectRef;
 #[derive(Debug, Clone)]
 pub(crate) enum Outcome {
     Results,
-    /// It is on its way, and nobody waits for an answer.
+    /// The oneway has been sent; no reply is expected.
     Oneway,
     SystemException(SystemException),
-    /// Its repository id.
+    /// The user exception's repository id.
     UserException(String),
     Forward(ObjectRef),
-    /// It is sent again. Only clients see that.
+    /// The request is sent again. Only clients see this outcome.
     Retry,
 }
 

@@ -1,4 +1,4 @@
-//! The server's side of a request (CORBA 3.3 part 1, 16.3.8).
+//! Interceptors of the server's side of a request (CORBA 3.3 part 1, 16.3.8).
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -12,50 +12,52 @@ use super::{ContextList, Interrupt, Outcome, PiCurrent, ReplyStatus, SlotId};
 use crate::object::ObjectRef;
 use crate::orb::OrbCore;
 
-/// Sees the requests that come into this process. All points have a body that does nothing.
+/// Sees the requests that this process receives. All interception points have a default body that does
+/// nothing.
 ///
-/// Interceptors are called in the order of their registration when a request comes in, and in the opposite order,
-/// those that let it pass, when its reply goes out. Points are called by the thread that serves the request; those of
-/// a reply that a servant gives later, by the thread that gives it.
+/// When a request comes in, interceptors are called in the order of their registration. When its reply goes
+/// out, those that let it pass are called in the opposite order. The thread that serves the request calls the
+/// points. If the servant answers later, the thread that answers calls those of the reply.
 pub trait ServerInterceptor: Send + Sync + 'static {
     /// A name for messages; empty by default.
     fn name(&self) -> &str {
         ""
     }
 
-    /// A request has come. Its contexts can be read and slots be set; which servant will serve it is not known yet.
+    /// Called when a request has come. The interceptor can read its contexts and set slots. The servant is
+    /// not known yet.
     fn receive_request_service_contexts(&self, request: &mut ServerRequestInfo) -> Result<(), Interrupt> {
         let _ = request;
         Ok(())
     }
 
-    /// The servant has been found and is about to be called.
+    /// Called when the servant has been found, before it is called.
     fn receive_request(&self, request: &mut ServerRequestInfo) -> Result<(), Interrupt> {
         let _ = request;
         Ok(())
     }
 
-    /// Results are about to be sent: contexts may be added. What a servant has done cannot be taken back; an error
-    /// is sent in place of the results.
+    /// Called before results are sent. The interceptor may add contexts. An error is sent in place of the
+    /// results, but what the servant has done cannot be undone.
     fn send_reply(&self, request: &mut ServerRequestInfo) -> Result<(), SystemException> {
         let _ = request;
         Ok(())
     }
 
-    /// An exception is about to be sent.
+    /// Called before an exception is sent.
     fn send_exception(&self, request: &mut ServerRequestInfo) -> Result<(), Interrupt> {
         let _ = request;
         Ok(())
     }
 
-    /// The request ends otherwise: it is forwarded, or was a oneway.
+    /// Called when the request ends in another way: it is forwarded, or it was a oneway.
     fn send_other(&self, request: &mut ServerRequestInfo) -> Result<(), Interrupt> {
         let _ = request;
         Ok(())
     }
 }
 
-/// What a server's interceptor can learn of a request.
+/// What a server's interceptor can learn about a request.
 #[derive(Debug)]
 pub struct ServerRequestInfo {
     operation: Vec<u8>,
@@ -67,7 +69,7 @@ pub struct ServerRequestInfo {
     outcome: Option<Outcome>,
 }
 
-/// The servant's side, once it is known.
+/// The target of a request, once the servant is known.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     pub(crate) object_id: Vec<u8>,
@@ -88,7 +90,7 @@ impl ServerRequestInfo {
         }
     }
 
-    /// The operation as on the wire.
+    /// The operation's name as on the wire.
     pub fn operation(&self) -> &[u8] {
         &self.operation
     }
@@ -113,7 +115,7 @@ impl ServerRequestInfo {
         self.received.iter()
     }
 
-    /// Adds a service context to the reply. False when there is one of that id and `replace` is not set.
+    /// Adds a service context to the reply. False when there is one with this id and `replace` is not set.
     pub fn add_reply_service_context(&mut self, id: u32, data: &[u8], replace: bool) -> bool {
         self.added.add(id, data, replace)
     }
@@ -128,7 +130,8 @@ impl ServerRequestInfo {
         self.target.as_ref().map(|target| target.object_id.as_slice())
     }
 
-    /// The names of the adapters from the root's child to the object's own; `None` before the servant is known.
+    /// The names of the adapters, from the root's child to the object's own; `None` before the servant is
+    /// known.
     pub fn adapter_name(&self) -> Option<&[String]> {
         self.target.as_ref().map(|target| target.adapter_name.as_slice())
     }
@@ -153,17 +156,17 @@ impl ServerRequestInfo {
         self.outcome.as_ref().and_then(Outcome::exception_id)
     }
 
-    /// Where the client is sent.
+    /// The reference that the client is forwarded to, if it is.
     pub fn forward_reference(&self) -> Option<&ObjectRef> {
         self.outcome.as_ref().and_then(Outcome::forward)
     }
 
-    /// What a slot holds; see [`PiCurrent`].
+    /// The value in a slot; see [`PiCurrent`].
     pub fn slot(&self, id: SlotId) -> crate::Any {
         PiCurrent.slot(id)
     }
 
-    /// Puts something into a slot, where the servant finds it.
+    /// Puts a value into a slot, where the servant finds it.
     pub fn set_slot(&self, id: SlotId, value: crate::Any) {
         PiCurrent.set_slot(id, value);
     }
@@ -173,11 +176,11 @@ impl ServerRequestInfo {
     }
 }
 
-/// All interceptors of an ORB's servers.
+/// All server interceptors of an ORB.
 #[derive(Clone, Default)]
 pub(crate) struct ServerChain(Vec<Arc<dyn ServerInterceptor>>);
 
-/// How many interceptors have let a request pass, and so are told of its end.
+/// The number of interceptors that have let a request pass, and so see its end.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Passed(usize);
 
@@ -195,7 +198,8 @@ impl ServerChain {
         self.0.is_empty()
     }
 
-    /// A request has come. An error is how it ends instead of being served.
+    /// Calls the interceptors when a request has come. An error is the way in which the request ends instead
+    /// of being served.
     pub(crate) fn begin(&self, request: &mut ServerRequestInfo) -> Result<Passed, Outcome> {
         for (passed, interceptor) in self.0.iter().enumerate() {
             if let Err(interrupt) = interceptor.receive_request_service_contexts(request) {
@@ -205,8 +209,8 @@ impl ServerChain {
         Ok(Passed(self.0.len()))
     }
 
-    /// The servant is known. An error is how the request ends instead of being served; its interceptors have been
-    /// told.
+    /// Calls the interceptors when the servant is known. An error is the way in which the request ends
+    /// instead of being served. The interceptors have then seen its end.
     pub(crate) fn found(&self, passed: Passed, request: &mut ServerRequestInfo) -> Result<(), Outcome> {
         for interceptor in &self.0[..passed.0] {
             if let Err(interrupt) = interceptor.receive_request(request) {
@@ -216,7 +220,7 @@ impl ServerChain {
         Ok(())
     }
 
-    /// A reply is about to be sent; what the client is told may be changed.
+    /// Calls the interceptors before a reply is sent. Returns the outcome, which they may change.
     pub(crate) fn end(
         &self,
         Passed(passed): Passed,
@@ -226,14 +230,14 @@ impl ServerChain {
         let mut outcome = outcome;
         for interceptor in self.0[..passed].iter().rev() {
             request.outcome = Some(outcome.clone());
-            let told = match &outcome {
+            let result = match &outcome {
                 Outcome::Results => interceptor.send_reply(request).map_err(Interrupt::Raise),
                 Outcome::SystemException(_) | Outcome::UserException(_) => {
                     interceptor.send_exception(request)
                 }
                 Outcome::Oneway | Outcome::Forward(_) | Outcome::Retry => interceptor.send_other(request),
             };
-            if let Err(interrupt) = told {
+            if let Err(interrupt) = result {
                 outcome = interrupt.into();
             }
         }
@@ -244,12 +248,13 @@ impl ServerChain {
 /// One request between its interceptors and its reply.
 pub(crate) struct Interception {
     orb: Arc<OrbCore>,
-    /// Taken out by whoever ends the request.
+    /// Taken out at the end of the request.
     state: Cell<Option<Box<(Passed, ServerRequestInfo)>>>,
 }
 
 impl Interception {
-    /// A request has come; the second is how it ends instead of being served, when an interceptor says so.
+    /// Calls the interceptors when a request has come. The second value is the way in which the request ends
+    /// instead of being served, if an interceptor ends it.
     #[cold]
     pub(crate) fn begin(orb: &Arc<OrbCore>, request: &Request<'_>) -> (Interception, Option<Outcome>) {
         let mut info = ServerRequestInfo::new(request);
@@ -260,20 +265,21 @@ impl Interception {
         (Interception { orb: orb.clone(), state: Cell::new(state) }, instead)
     }
 
-    /// The servant is known; what comes back is how the request ends instead of being served.
+    /// Calls the interceptors when the servant is known. Returns the way in which the request ends instead of
+    /// being served, if an interceptor ends it.
     #[cold]
     pub(crate) fn found(&self, target: Target) -> Option<Outcome> {
         let mut state = self.state.take()?;
         state.1.set_target(target);
         let instead = self.orb.interceptors.server.found(state.0, &mut state.1).err();
         if instead.is_some() {
-            state.0 = Passed(0); // they have been told
+            state.0 = Passed(0); // they have seen the end
         }
         self.state.set(Some(state));
         instead
     }
 
-    /// The reply is about to be written: what it is, and the contexts that it carries.
+    /// Calls the interceptors before the reply is written. Returns the outcome and the contexts of the reply.
     #[cold]
     pub(crate) fn end(&self, outcome: Outcome) -> (Outcome, ServiceContextList) {
         match self.state.take() {
@@ -285,12 +291,12 @@ impl Interception {
         }
     }
 
-    /// A reference that a request is forwarded to.
+    /// Makes the reference that a request is forwarded to.
     pub(crate) fn object(&self, ior: &Ior) -> ObjectRef {
         ObjectRef::new(&self.orb, ior.clone())
     }
 
-    /// The same for a reply that is written later, perhaps by another thread.
+    /// Hands the request over to a reply that is written later, perhaps by another thread.
     pub(crate) fn hand_over(&self) -> Interception {
         Interception { orb: self.orb.clone(), state: Cell::new(self.state.take()) }
     }

@@ -1,7 +1,8 @@
-//! What threads are in by a lease: each thread writes it down for itself, and who ends objects reads what all have
-//! written.
+//! Records which objects threads are in by a lease. Each thread writes its own activity slots. A thread that
+//! ends objects reads those of all threads.
 //!
-//! Kept for the process and not for an ORB, as threads are: so a call finds its thread's mark in one step.
+//! The slots belong to the process and not to an ORB, as threads do. So a call finds its thread's slots in
+//! one step.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -12,61 +13,61 @@ use super::Token;
 use crate::poa::{Activation, AtomicActivation, CollocatedBinding};
 use crate::sync::lock;
 
-/// What a thread is in by a lease, the outermost first: behind the first free place all are free.
+/// The calls by lease that a thread is in, the outermost first. All slots behind the first free one are free.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(super) struct ActivitySlots([ActivitySlot; DEPTH_MAX]);
 
-/// One thing that a thread is in by a lease.
+/// One call by lease that a thread is in.
 #[derive(Debug, Default)]
 pub(super) struct ActivitySlot {
-    /// 0 where the place is free.
+    /// The token of the lease; 0 where the slot is free.
     token: AtomicU64,
-    /// Which object it is, where the lease is of its adapter: with the mark and not the lease, by which the thread may be in
-    /// several.
+    /// The object of the call, where the lease is of its adapter. It is stored here and not in the lease,
+    /// because the thread may be in several objects by one lease.
     pub(super) activation: AtomicActivation,
 }
 
-/// Calls further in go the ordinary way.
+/// The deepest nesting of calls by lease. Deeper calls take the general path.
 const DEPTH_MAX: usize = 16;
 
 thread_local! {
     static OWN: Cell<Option<&'static ActivitySlots>> = const { Cell::new(None) };
-    /// Apart from it: what is dropped with its thread must be asked for its state at each use.
+    /// Apart from `OWN`, because a thread-local value with a destructor must check its state at each use.
     static CLAIM: SlotClaim = const { SlotClaim };
 }
 
-/// Gives the thread's mark to another one when it ends.
+/// Gives the thread's slots back for another thread when it ends.
 struct SlotClaim;
 
 static REGISTRY: Mutex<ActivityRegistry> = Mutex::new(ActivityRegistry { all: Vec::new(), free: Vec::new() });
 
-/// As many as there have been threads at a time that had one.
+/// All slots ever made: as many as the most threads that had slots at one time.
 struct ActivityRegistry {
     all: Vec<&'static ActivitySlots>,
     free: Vec<&'static ActivitySlots>,
 }
 
-/// What tokens stand for, for servants that ask which object they are.
+/// The bindings of tokens, for servants that ask which object they incarnate.
 static BINDINGS: Mutex<BindingTable> =
     Mutex::new(BindingTable { known: BTreeMap::new(), sweep_at: SWEEP_AT_FIRST });
 
 struct BindingTable {
     known: BTreeMap<u64, Weak<CollocatedBinding>>,
-    /// How many there may be until those that nobody has any more are looked for.
+    /// The size at which bindings that no lease holds are removed.
     sweep_at: usize,
 }
 
 const SWEEP_AT_FIRST: usize = 64;
 
 impl ActivitySlots {
-    /// This thread's, if it has one.
+    /// The slots of this thread, if it has any.
     #[inline(always)] // a step of every call
     pub(super) fn own() -> Option<&'static ActivitySlots> {
         OWN.with(Cell::get) // `LocalKey::get` is a call
     }
 
-    /// Where the thread writes down the next object that it enters; `None` in too many.
+    /// The slot for the next object that the thread enters; `None` when it is in too many.
     #[inline(always)] // a step of every call
     pub(super) fn next(&self) -> Option<&ActivitySlot> {
         if self.0[0].is_free() { Some(&self.0[0]) } else { self.further_in() }
@@ -88,15 +89,15 @@ impl ActivitySlots {
         self.0.iter().take_while(|place| !place.is_free())
     }
 
-    /// Sees to it that the thread has one; false where it cannot, because it is going down.
+    /// Ensures that the thread has slots. False where it cannot have any, because it is ending.
     #[cold]
     pub(super) fn claim() -> bool {
         let claim = |_: &SlotClaim| {
             if ActivitySlots::own().is_none() {
-                let mut marks = lock(&REGISTRY);
-                let slots = marks.free.pop().unwrap_or_else(|| {
+                let mut registry = lock(&REGISTRY);
+                let slots = registry.free.pop().unwrap_or_else(|| {
                     let slots: &'static ActivitySlots = Box::leak(Box::default());
-                    marks.all.push(slots);
+                    registry.all.push(slots);
                     slots
                 });
                 OWN.with(|own| own.set(Some(slots)));
@@ -107,7 +108,8 @@ impl ActivitySlots {
 }
 
 impl ActivitySlot {
-    /// For its thread alone, as all that follows but for the token.
+    /// Whether the slot is free. Only its own thread may ask. Of these methods, other threads may call only
+    /// `token` and `binding`.
     #[inline(always)]
     fn is_free(&self) -> bool {
         self.token.load(Ordering::Relaxed) == 0
@@ -130,7 +132,7 @@ impl ActivitySlot {
         }
     }
 
-    /// What it says, and the visit that has been noted.
+    /// The binding of the token, and the recorded activation.
     fn binding(&self) -> Option<(Arc<CollocatedBinding>, Activation)> {
         let binding = lock(&BINDINGS).known.get(&self.token()?.0)?.upgrade()?;
         Some((binding, self.activation.get()))
@@ -145,14 +147,15 @@ impl Drop for SlotClaim {
     }
 }
 
-/// Whether any thread is in an object whose token is such.
+/// Whether any thread is in an object for whose token `is_so` holds.
 pub(super) fn any(is_so: impl Fn(Token) -> bool) -> bool {
-    // All places: a thread goes in and out meanwhile, and one behind a place that was left is not to be missed.
+    // The search covers all slots: a thread enters and leaves objects meanwhile, and an entry behind a slot
+    // that was just freed must not be missed.
     let is_in = |place: &ActivitySlot| place.token().is_some_and(&is_so);
     lock(&REGISTRY).all.iter().any(|slots| slots.0.iter().any(is_in))
 }
 
-/// In how many objects this thread is by a lease.
+/// The number of objects that this thread is in by a lease.
 #[inline(always)] // a step of every upcall
 pub(crate) fn depth_by_lease() -> usize {
     match ActivitySlots::own() {
@@ -161,19 +164,19 @@ pub(crate) fn depth_by_lease() -> usize {
     }
 }
 
-/// What this thread entered last of all that it is in by a lease, and the visit that it has noted.
+/// The innermost binding that this thread is in by a lease, and its recorded activation.
 #[cold]
 pub(crate) fn innermost_binding() -> Option<(Arc<CollocatedBinding>, Activation)> {
     ActivitySlots::own()?.taken().last()?.binding()
 }
 
-/// All that this thread is in by a lease, and the visits that it has noted.
+/// All bindings that this thread is in by a lease, and their recorded activations.
 #[cold]
 pub(crate) fn all_bindings() -> impl Iterator<Item = (Arc<CollocatedBinding>, Activation)> {
     ActivitySlots::own().into_iter().flat_map(ActivitySlots::taken).filter_map(ActivitySlot::binding)
 }
 
-/// All leases of an object share what it is.
+/// The shared binding of all leases of an object.
 #[cold]
 pub(super) fn shared(binding: CollocatedBinding) -> Arc<CollocatedBinding> {
     let mut table = lock(&BINDINGS);
