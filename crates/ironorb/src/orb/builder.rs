@@ -1,4 +1,4 @@
-//! What a program decides about its ORB.
+//! The builder of an ORB.
 
 use std::fmt;
 use std::fs::File;
@@ -20,17 +20,18 @@ use crate::messaging::OnewayBatching;
 
 /// Settings for a new ORB.
 ///
-/// Each comes from the first of these that gives it: the command line ([`arguments`](Self::arguments)), the program
-/// (the other methods here), the environment (`IRONORB_CALL_TIMEOUT=5s`), the file that `IRONORB_CONFIG` names
-/// (`callTimeout = 5s`), the default. A file named on the command line counts as the command line. The names are in
-/// [`settings`](crate::settings). A name that is none of them is an error in each source, in the environment for all
-/// variables that begin with `IRONORB_`.
+/// Each setting comes from the first of these sources that gives it: the command line
+/// ([`arguments`](Self::arguments)), the program (the other methods here), the environment
+/// (`IRONORB_CALL_TIMEOUT=5s`), the file that `IRONORB_CONFIG` names (`callTimeout = 5s`), the default. A
+/// file named on the command line counts as the command line. [`settings`](crate::settings) lists the names.
+/// An unknown name is an error in each source; in the environment that concerns all variables that begin with
+/// `IRONORB_`.
 #[derive(Debug, Clone, Default)]
 #[must_use]
 pub struct OrbBuilder {
     settings: Settings,
     options: Vec<CommandLineOption>,
-    /// What is wrong with the environment; told when the ORB is made.
+    /// The error in the environment, if there is one. [`build`](OrbBuilder::build) returns it.
     environment: Option<SettingError>,
 }
 
@@ -42,11 +43,11 @@ pub enum BuildError {
     Setting(SettingError),
     /// The system refuses a socket or thread.
     Io(io::Error),
-    /// An initial reference cannot be understood.
+    /// The text of an initial reference cannot be understood.
     InitialReference {
-        /// Its name.
+        /// The name of the initial reference.
         name: String,
-        /// Why.
+        /// The reason.
         why: Box<SystemException>,
     },
 }
@@ -64,7 +65,7 @@ impl fmt::Display for BuildError {
     }
 }
 
-/// As a program's `main` shows it: the text.
+/// The text of [`Display`](fmt::Display), which a program's `main` shows for an error that it returns.
 impl fmt::Debug for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
@@ -101,17 +102,18 @@ impl From<io::Error> for BuildError {
 }
 
 impl OrbBuilder {
-    /// Begins with the settings of the environment; [`OrbBuilder::default`] begins without.
+    /// Begins with the settings of the environment. [`OrbBuilder::default`] ignores the environment.
     pub(super) fn from_environment() -> Self {
         let mut builder = OrbBuilder::default();
         builder.environment = builder.settings.take_environment(std::env::vars_os()).err();
         builder
     }
 
-    /// Takes the `-ORB…` options out of a command line and leaves the rest; what they say comes before everything
-    /// else, wherever this stands. `-ORBcallTimeout 5s` and `-ORBcallTimeout=5s` are the same, and `--` ends them.
+    /// Removes the `-ORB…` options from a command line and leaves the rest. These options override all other
+    /// sources, wherever this call stands. `-ORBcallTimeout 5s` and `-ORBcallTimeout=5s` are equal, and `--`
+    /// ends the options.
     ///
-    /// What cannot be understood is told by [`build`](Self::build), with the option that says it.
+    /// If an option cannot be understood, [`build`](Self::build) returns the error, which names the option.
     ///
     /// ```
     /// let mut arguments: Vec<String> = std::env::args().collect();
@@ -123,58 +125,59 @@ impl OrbBuilder {
         self
     }
 
-    /// Listens at an address: `iiop://127.0.0.1:2810`, `iiop://[::1]:0`, `iiop://:2809` for every address of the
-    /// machine; `uiop:///run/bank.sock` for clients on this one. May be given several times. Port 0 lets the system
-    /// choose. [`Endpoint`](crate::Endpoint) has all forms.
+    /// Listens at an address: `iiop://127.0.0.1:2810`, `iiop://[::1]:0`, `iiop://:2809` for every address of
+    /// the machine, `uiop:///run/bank.sock` for clients on this machine. May be called several times. With
+    /// port 0 the system chooses the port. [`Endpoint`](crate::Endpoint) lists all forms.
     pub fn endpoint(mut self, address: &str) -> Result<Self, BadAddress> {
         self.settings.add_endpoint(address.parse()?);
         Ok(self)
     }
 
-    /// Never listens: for programs that only call, and for those that bring their own network to an
-    /// [`engine`](crate::engine). References to its own objects work in this process only, unless
-    /// [`publish`](Self::publish) names the addresses, with their ports, at which others find it, or the ORB is
-    /// bidirectional ([`OrbConfig::bidirectional`]): then servers that it calls can call it back. Until then
-    /// [`Orb::object_to_string`] and, once there are objects, [`Orb::run`] are errors.
+    /// Never listens. For programs that only call, and for those that bring their own network to an
+    /// [`engine`](crate::engine). References to the ORB's own objects work in this process only, with two
+    /// exceptions. [`publish`](Self::publish) may name the addresses, with their ports, at which clients find
+    /// it. And the ORB may be bidirectional ([`OrbConfig::bidirectional`]): then servers that it calls can
+    /// call it back. Otherwise [`Orb::object_to_string`] and, once there are objects, [`Orb::run`] are
+    /// errors.
     pub fn no_endpoint(mut self) -> Self {
         self.settings.set_no_endpoint(true);
         self
     }
 
-    /// Puts another address into references than the one listened at: `host`, `host:port`, `[ipv6]:port`. For
-    /// servers behind a NAT or in a container. The first is the address proper, others are alternates; without
-    /// a port, the port listened at. Unix domain sockets are published in any case.
+    /// Puts this address into references instead of the one listened at: `host`, `host:port`, `[ipv6]:port`.
+    /// For servers behind a NAT or in a container. The first is the primary address, further ones are
+    /// alternates. Without a port, the port listened at is used. Unix sockets are always published.
     pub fn publish(mut self, address: &str) -> Self {
         self.settings.publish.push(address.to_owned());
         self
     }
 
-    /// Which thread runs a servant.
+    /// Sets which thread runs a servant. Default: [`ServerConcurrency::default`].
     pub fn concurrency(mut self, concurrency: ServerConcurrency) -> Self {
         self.settings.config.concurrency = concurrency;
         self
     }
 
-    /// How callers wait for replies. Default: [`Waiting::Block`].
+    /// Sets how callers wait for replies. Default: [`Waiting::Block`].
     pub fn client_waiting(mut self, waiting: Waiting) -> Self {
         self.settings.config.client_waiting = waiting;
         self
     }
 
-    /// How threads that serve wait for requests. Default: [`Waiting::Block`].
+    /// Sets how serving threads wait for requests. Default: [`Waiting::Block`].
     pub fn server_waiting(mut self, waiting: Waiting) -> Self {
         self.settings.config.server_waiting = waiting;
         self
     }
 
-    /// Whether oneways wait for others to leave with. Default: no.
+    /// Sets whether oneways are collected and sent in batches. Default: no.
     pub fn oneway_batching(mut self, batching: Option<OnewayBatching>) -> Self {
         self.settings.config.oneway_batching = batching;
         self
     }
 
-    /// How requests find their operations and objects; see the fields of [`OrbConfig`](crate::OrbConfig). The default is the
-    /// fastest, the others are there to be compared with it.
+    /// Sets how requests find their operations and objects; see the fields of
+    /// [`OrbConfig`](crate::OrbConfig). The default is the fastest; the other choices exist for comparison.
     pub fn demultiplexing(
         mut self,
         operations: OperationLookup,
@@ -188,108 +191,111 @@ impl OrbBuilder {
         self
     }
 
-    /// How long a call may take; `None` for ever. Default 60 s.
+    /// Sets how long a call may take; `None` for ever. Default: 60 s.
     pub fn call_timeout(mut self, timeout: Option<Duration>) -> Self {
         self.settings.config.call_timeout = timeout;
         self
     }
 
-    /// How long one attempt to connect may take. Default 10 s.
+    /// Sets how long one attempt to connect may take. Default: 10 s.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.settings.config.connect_timeout = timeout;
         self
     }
 
-    /// Largest message accepted and sent, in bytes. Default 128 MiB.
+    /// Sets the largest message that is accepted and sent, in bytes. Default: 128 MiB.
     pub fn message_bytes_max(mut self, bytes: usize) -> Self {
         self.settings.config.connection.framer.message_bytes_max = bytes;
         self
     }
 
-    /// Sends longer messages in GIOP 1.2 fragments of this many bytes. Default: never.
+    /// Sends longer messages in GIOP 1.2 fragments of this many bytes. Default: no fragments.
     pub fn fragment_bytes(mut self, bytes: usize) -> Self {
         self.settings.config.connection.fragment_bytes = Some(bytes);
         self
     }
 
-    /// Sends requests and replies of GIOP 1.1 that are longer than [`fragment_bytes`](Self::fragment_bytes) in
-    /// fragments, too: of at most so many bytes and 8 KiB, but where numbers of 8 bytes stand side by side for longer.
-    /// Default: they leave whole, as JacORB knows no fragments of GIOP 1.1.
+    /// Also sends GIOP 1.1 requests and replies that are longer than [`fragment_bytes`](Self::fragment_bytes)
+    /// in fragments. Such a fragment has at most that many bytes plus 8 KiB, except where 8-byte numbers fill
+    /// a longer range. Default: they are sent whole, because JacORB does not read fragments of GIOP 1.1.
     pub fn fragments_in_giop_1_1(mut self, yes: bool) -> Self {
         self.settings.config.connection.fragments_in_giop_1_1 = yes;
         self
     }
 
-    /// GIOP version of references made here, and the highest spoken to others. Default 1.2.
+    /// Sets the GIOP version of references made here, and the highest version spoken to peers. Default: 1.2.
     pub fn giop_version(mut self, version: Version) -> Self {
         self.settings.config.giop_version = version;
         self
     }
 
-    /// The root adapter's manager begins in the holding state, as the standard has it, and not in the active one:
-    /// nothing is served until `root_poa().manager().activate()`.
+    /// Lets the root adapter's manager begin in the holding state, as the standard says, instead of the
+    /// active one. The ORB serves nothing until `root_poa().manager().activate()`.
     pub fn hold_requests(mut self) -> Self {
         self.settings.hold_requests = true;
         self
     }
 
-    /// Where initial references are that nothing else names: `corbaloc::host`, to which `/` and the name are added. Default:
-    /// nowhere, but for the naming service.
+    /// Sets the base URL of initial references that no other source names: `corbaloc::host`, to which `/` and
+    /// the name are added. Default: none, except for the naming service.
     pub fn default_initial_reference(mut self, url: &str) -> Self {
         self.settings.default_initial = Some(url.to_owned());
         self
     }
 
-    /// The ORB's own name, which [`Orb::id`] gives. Default: empty.
+    /// Sets the ORB's name, which [`Orb::id`] returns. Default: empty.
     pub fn id(mut self, name: &str) -> Self {
         name.clone_into(&mut self.settings.orb_id);
         self
     }
 
-    /// The server's name, which [`Orb::server_id`] gives. Default: empty.
+    /// Sets the server's name, which [`Orb::server_id`] returns. Default: empty.
     pub fn server_id(mut self, name: &str) -> Self {
         name.clone_into(&mut self.settings.server_id);
         self
     }
 
-    /// The file to which is written what was marshalled, by code that was generated to record it, when the ORB stops serving;
-    /// see [`marshal_profile`](crate::marshal_profile). Default: none.
+    /// Sets the file to which the ORB writes, when it stops serving, which types were marshalled. Only code
+    /// that was generated to record it is counted; see [`marshal_profile`](crate::marshal_profile). Default:
+    /// none.
     pub fn marshal_profile(mut self, file: impl Into<PathBuf>) -> Self {
         self.settings.marshal_profile = Some(file.into());
         self
     }
 
-    /// What `resolve_initial_references` gives for a name: the text of a reference.
+    /// Sets the reference, as text, that `resolve_initial_references` returns for a name.
     pub fn initial_reference(mut self, name: &str, url: &str) -> Self {
         self.settings.set_initial(name, url);
         self
     }
 
-    /// Shows each request that this ORB sends to an interceptor, after those registered before. Calls to objects in
-    /// the same process are not messages.
+    /// Adds a client interceptor, which sees each request that this ORB sends. It comes after those added
+    /// before. Calls to objects in the same process send no request.
     pub fn client_interceptor(mut self, interceptor: impl ClientInterceptor) -> Self {
         self.settings.interceptors.client.push(Arc::new(interceptor));
         self
     }
 
-    /// Shows each request that comes to this ORB to an interceptor, after those registered before.
+    /// Adds a server interceptor, which sees each request that this ORB receives. It comes after those added
+    /// before.
     pub fn server_interceptor(mut self, interceptor: impl ServerInterceptor) -> Self {
         self.settings.interceptors.server.push(Arc::new(interceptor));
         self
     }
 
-    /// Lets an interceptor add to the references that this ORB makes, after those registered before.
+    /// Adds an IOR interceptor, which may add components to the references that this ORB makes. It comes
+    /// after those added before.
     pub fn ior_interceptor(mut self, interceptor: impl IorInterceptor) -> Self {
         self.settings.interceptors.ior.push(Arc::new(interceptor));
         self
     }
 
-    /// All settings of the configuration at once. Each has a method of its own as well.
+    /// All fields of the configuration. The builder has a method for each of them as well.
     pub fn config(&mut self) -> &mut OrbConfig {
         &mut self.settings.config
     }
 
-    /// Makes the ORB and begins to listen, if an endpoint was given.
+    /// Makes the ORB, and begins to listen if an endpoint was given.
     pub fn build(mut self) -> Result<Orb, BuildError> {
         if let Some(e) = self.environment {
             return Err(e.into());
@@ -297,7 +303,7 @@ impl OrbBuilder {
         self.settings.take_options(&self.options)?;
         let initial = std::mem::take(&mut self.settings.initial);
         if let Some(file) = &self.settings.marshal_profile {
-            // Told now rather than when all has been counted.
+            // An error must show now, and not only when the program ends.
             File::options().append(true).create(true).open(file).map_err(|error| {
                 BuildError::Io(io::Error::new(error.kind(), format!("{}: {error}", file.display())))
             })?;

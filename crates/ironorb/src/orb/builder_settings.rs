@@ -1,4 +1,4 @@
-//! A method of the builder for each field of the configuration that has none beside the others. Decides nothing.
+//! A builder method for each field of the configuration that has none in `builder.rs`. Decides nothing.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What all handles of one ORB share.
+//! The state that all handles of one ORB share.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
@@ -37,43 +37,43 @@ use crate::server::{self, Server};
 use crate::sync::{lock, write};
 
 pub(crate) struct OrbCore {
-    /// Itself, for the references that are made where only `&self` is to hand.
+    /// The ORB itself, for methods that make references from `&self`.
     this: Weak<OrbCore>,
     pub(crate) config: OrbConfig,
     pub(crate) adapter: Adapter,
     pub(crate) connector: Connector,
-    /// What [`Orb::set_policies`](super::Orb::set_policies) has set.
+    /// The policies set by [`Orb::set_policies`](super::Orb::set_policies).
     pub(crate) policies: OrbPolicies,
     pub(crate) interceptors: Interceptors,
-    /// Nothing of what the ORB was built with is to be looked at for each request: no interceptors of servers, no
-    /// connections used both ways, no form of address that is demanded. Then requests of so many bytes are served
-    /// without further ado, and else none.
+    /// The largest message, in bytes, that the server's fast path takes. It is 0 if every request needs a
+    /// check: if there are server interceptors, bidirectional connections are allowed, or a form of
+    /// addressing is demanded.
     pub(crate) plain_bytes_max: usize,
-    /// The requests of all clients, where only so many may be in flight.
+    /// The count of requests in flight, if they are limited.
     pub(crate) requests: Option<Arc<InFlight>>,
-    /// The threads that serve clients, which are bounded.
+    /// The threads that serve clients, and their limit.
     pub(crate) server_threads: Arc<ServerThreads>,
-    /// What clients do not read of their replies.
+    /// The bytes of replies that clients have not read, if they are limited.
     pub(crate) unread_replies: Option<UnreadReplies>,
-    /// What the large messages of all clients may take.
+    /// The memory for large messages of all clients, if it is limited.
     pub(crate) receive_memory: Option<Arc<ReceiveMemory>>,
     pub(super) initial: RwLock<BTreeMap<String, ObjectRef>>,
-    /// Where initial references are that nothing else names.
+    /// The base URL of initial references that no other source names.
     pub(super) default_initial: Option<String>,
     pub(super) orb_id: String,
     pub(super) server_id: String,
-    /// Where to write which types were marshalled.
+    /// The file for the profile of marshalled types.
     marshal_profile: Option<PathBuf>,
     pub(super) value_factories: ValueFactories,
     pub(super) value_types: ValueTypes,
     endpoints: Vec<Endpoint>,
     publish: Vec<String>,
     hold_requests: bool,
-    /// Its threads hold the ORB, so it is taken out when the ORB stops serving.
+    /// The server. Its threads hold the ORB, so it is taken out when the ORB stops serving.
     server: Mutex<Option<Server>>,
-    /// What references carry when the ORB itself does not listen.
+    /// The addresses in references of this ORB.
     published: OnceLock<Vec<Address>>,
-    /// A reference was made while there was nothing to carry.
+    /// Whether a reference was made without an address.
     has_made_nowhere: AtomicBool,
     root: Mutex<Option<Poa>>,
     is_shut_down: Mutex<bool>,
@@ -130,7 +130,8 @@ impl OrbCore {
         })
     }
 
-    /// The ORB beneath what values are read with. `None` where there is none, and while it is going.
+    /// The ORB of the environment with which values are read. `None` where there is none, and while it is
+    /// being dropped.
     pub(crate) fn beneath(environment: &dyn Environment) -> Option<Arc<OrbCore>> {
         match environment.downcast_ref::<OrbCore>() {
             Some(orb) => orb.this(),
@@ -138,17 +139,17 @@ impl OrbCore {
         }
     }
 
-    /// Itself, for what the ORB owns.
+    /// A weak handle, for parts that the ORB owns.
     pub(crate) fn weak(&self) -> Weak<OrbCore> {
         self.this.clone()
     }
 
-    /// Another owner of itself. `None` only while the last is going.
+    /// A further handle. `None` only while the last handle is being dropped.
     pub(crate) fn this(&self) -> Option<Arc<OrbCore>> {
         self.this.upgrade()
     }
 
-    /// The root adapter; begins to listen the first time.
+    /// The root adapter. The first call begins to listen.
     pub(super) fn root_poa(self: &Arc<Self>) -> io::Result<Poa> {
         let mut root = lock(&self.root);
         if let Some(poa) = &*root {
@@ -161,13 +162,14 @@ impl OrbCore {
             self.publish(Vec::new())?;
         }
         let state = if self.hold_requests { ManagerState::Holding } else { ManagerState::Active };
-        // Before the first client can ask: it may find its objects held, but never no adapter at all.
+        // The adapter is made before a client can connect. A client may find its object held, but never no
+        // adapter at all.
         let poa = Poa::root(self, state).map_err(io::Error::other)?;
         if !self.endpoints.is_empty() {
             match Server::start(self, &self.endpoints) {
                 Ok(server) => *lock(&self.server) = Some(server),
                 Err(e) => {
-                    // Refused only to those who want to wait.
+                    // Only a call that waits can be refused.
                     let _ = poa.destroy(false, false);
                     return Err(e);
                 }
@@ -180,7 +182,7 @@ impl OrbCore {
         Ok(poa)
     }
 
-    /// Settles which addresses references carry, for one who listens at these.
+    /// Fixes the addresses in references, for a server that listens at `bound`.
     pub(crate) fn publish(&self, bound: Vec<Address>) -> io::Result<()> {
         let mut published = server::published(&self.publish, bound)?;
         let has_tcp = published.iter().any(|address| address.tcp().is_some());
@@ -197,7 +199,7 @@ impl OrbCore {
         Ok(())
     }
 
-    /// How long a call may take that neither its reference nor its thread says anything about.
+    /// The timeout of a call for which neither the reference nor the thread has one.
     #[inline]
     pub(crate) fn call_timeout(&self) -> Option<Duration> {
         self.policies.get().roundtrip_timeout.unwrap_or(self.config.call_timeout)
@@ -211,7 +213,7 @@ impl OrbCore {
         self.published().iter().filter_map(Address::tcp)
     }
 
-    /// Addresses that count on this machine only.
+    /// The addresses that only clients on this machine can use.
     fn local_addresses(&self) -> impl Iterator<Item = &Address> {
         self.published().iter().filter(|address| address.is_local())
     }
@@ -244,13 +246,14 @@ impl OrbCore {
         Corbaloc { addresses, object_key: plain_key.as_bytes().to_vec() }.to_string()
     }
 
-    /// References to objects were made that only this process can call, and none of them waits for a thread in
+    /// Whether only this process can call the objects of the ORB, and none of them waits for a thread in
     /// [`Orb::run`](super::Orb::run).
-    pub(super) fn serves_nobody(&self) -> bool {
+    pub(super) fn is_unreachable(&self) -> bool {
         self.has_made_nowhere.load(Ordering::Relaxed) && !self.adapter.main_thread().is_wanted()
     }
 
-    /// A reference to one of our objects. Without an address it has port 0, which nobody can connect to.
+    /// Makes a reference to an object of this ORB. Without an address it has port 0, to which no client can
+    /// connect.
     pub(crate) fn reference(
         self: &Arc<Self>,
         repository_id: &str,
@@ -261,7 +264,7 @@ impl OrbCore {
         let machine = self.local_addresses().next().map(|_| unix::machine_name());
         let mut addresses: Vec<(&str, u16)> = self.tcp_addresses().collect();
         if addresses.is_empty() {
-            // A server that listens at sockets alone says so by port 0, as omniORB's do.
+            // A server that listens only at local sockets says so by port 0, as omniORB's servers do.
             addresses.push((machine.as_deref().unwrap_or_default(), 0));
             if machine.is_none() {
                 self.has_made_nowhere.store(true, Ordering::Relaxed);
@@ -281,7 +284,7 @@ impl OrbCore {
         let profiles = first.iter().chain(profiles);
         let ior = Ior {
             type_id: repository_id.to_owned(),
-            // A host name with a NUL in it cannot be written, nor listened at.
+            // A host name that contains a NUL can neither be written nor listened at.
             profiles: profiles
                 .filter_map(|&(host, port)| IiopProfile::new(version, host, port, key, &components).ok())
                 .map(Profile::Iiop)
@@ -290,7 +293,7 @@ impl OrbCore {
         ObjectRef::new(self, ior)
     }
 
-    /// The key, if a profile leads to an object in this process.
+    /// The object key of a profile that leads to an object in this process.
     pub(crate) fn local_key(&self, profile: &IiopProfile) -> Option<Vec<u8>> {
         let key = profile.object_key();
         let is_local = match self.adapter.knows(key) {
@@ -308,7 +311,7 @@ impl OrbCore {
         is_local.then(|| key.to_vec())
     }
 
-    /// Whether we listen at one of the sockets that a profile names.
+    /// Whether the ORB listens at one of the local sockets that a profile names.
     fn has_socket_of(&self, profile: &IiopProfile) -> bool {
         let is_ours = |address: Address| self.local_addresses().any(|ours| *ours == address);
         let all_in = |transport| Address::all_in(profile, transport);
@@ -356,7 +359,7 @@ impl OrbCore {
 
     /// Stops listening, closes the connections of clients and destroys the adapters.
     pub(super) fn stop_serving(&self, wait: bool) {
-        // What nobody would let through any more must not be waited for.
+        // Held requests are refused, because a shutdown must not wait for them.
         self.adapter.managers().begin_close();
         self.adapter.main_thread().begin_close();
         let server = lock(&self.server).take();
@@ -369,7 +372,7 @@ impl OrbCore {
             root.take()
         };
         if let Some(root) = root {
-            // Refused in an upcall, where one cannot wait; it happens nevertheless.
+            // An upcall cannot wait, so this is refused there. The adapter is destroyed without a wait.
             if root.destroy(true, wait).is_err() {
                 let _ = root.destroy(true, false);
             }
@@ -378,12 +381,14 @@ impl OrbCore {
         self.adapter.main_thread().close();
         self.adapter.threads_for_held().stop();
         if let Some(file) = &self.marshal_profile {
-            // It could be written when the ORB was made, and nobody is left to tell that now it cannot.
+            // The builder has checked that the file can be written. If that fails now, no caller is left to
+            // get the error.
             let _ = MarshalProfile::recorded().write(file);
         }
     }
 
-    /// What a local object's absence means: after a shutdown every object is gone, but that is not the reason.
+    /// The exception for a local object that does not exist. After a shutdown, no object exists, and the
+    /// exception names the shutdown as the reason.
     #[cold]
     pub(crate) fn explain_absence(&self, e: SystemException) -> SystemException {
         match e.kind {
@@ -393,7 +398,7 @@ impl OrbCore {
     }
 }
 
-/// What calls raise after the ORB has been shut down.
+/// The exception of calls after the ORB has been shut down.
 #[cold]
 pub(crate) fn shut_down() -> SystemException {
     SystemException::new(
@@ -404,16 +409,16 @@ pub(crate) fn shut_down() -> SystemException {
     .with_detail("the ORB has been shut down")
 }
 
-/// What the references of a bidirectional ORB carry that listens nowhere: a server finds in it the connection over which
-/// it was announced to it, so nobody else may have it. Of the addresses that nobody may have (240.0.0.0/4, RFC 1112),
-/// one of the many by chance, so that whoever tries to connect all the same fails at once.
+/// Makes the address in references of a bidirectional ORB that does not listen. A server uses it to find the
+/// connection over which it was announced, so no other host may have it. It is a random address from the
+/// range that is never assigned (240.0.0.0/4, RFC 1112), so that an attempt to connect fails at once.
 fn made_up_address() -> Address {
     let [a, b, c, d, e, f, ..] = fresh_nonce().to_ne_bytes();
     let host = Ipv4Addr::new(240 | (a & 7), b, c, d).to_string();
     Address::Tcp(HostPort { host, port: u16::from_ne_bytes([e, f]).max(1) })
 }
 
-/// A number that no other run has, as far as chance allows; never 0, which stands for persistent keys.
+/// A random number that practically no other run has. Never 0, which stands for persistent keys.
 fn fresh_nonce() -> u64 {
     RandomState::new().hash_one(std::process::id()).max(1)
 }

@@ -1,4 +1,4 @@
-//! `file:` URLs: references in files, as servers without a naming service leave them.
+//! `file:` URLs: references in files, which servers without a naming service write.
 
 use std::path::Path;
 
@@ -16,11 +16,11 @@ pub(super) fn path(url: &str) -> Option<&str> {
         return None;
     }
     let without_host = path.strip_prefix("//localhost/").or_else(|| path.strip_prefix("///"));
-    // Its slash is the last of the prefix.
+    // The path begins with the last slash of the prefix.
     Some(without_host.map_or(path, |rest| &path[path.len() - rest.len() - 1..]))
 }
 
-/// The text of a file that names an object, but not by another file.
+/// The text of a file that names an object. The file may not name another file.
 pub(super) fn read(file: &str) -> Result<String, SystemException> {
     let bad = |minor, why: &str| {
         about(
@@ -45,7 +45,7 @@ pub(super) fn read(file: &str) -> Result<String, SystemException> {
     Ok(text)
 }
 
-/// The same failure, with the file that it is about.
+/// Adds the file's name to an exception's detail.
 pub(super) fn about(file: &str, e: SystemException) -> SystemException {
     let detail = match e.detail() {
         Some(detail) => format!("{file}: {detail}"),

@@ -9,7 +9,7 @@ use crate::object::ObjectRef;
 use crate::poa::{Poa, PoaCurrent};
 use crate::sync::{read, write};
 
-/// What a name stands for. Adapters and currents are local to the process and so are no references.
+/// The object of a well-known name. Adapters and currents are local to the process and so are no references.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum InitialReference {
@@ -17,17 +17,18 @@ pub enum InitialReference {
     RootPoa(Poa),
     /// `POACurrent`.
     PoaCurrent(PoaCurrent),
-    /// Any other.
+    /// Any other object.
     Object(ObjectRef),
 }
 
-/// Where the naming service is looked for when nothing else is said.
+/// The naming service's default URL.
 const NAME_SERVICE_DEFAULT: &str = "corbaloc::1.2@localhost:2809/NameService";
 const NAME_SERVICE: &str = "NameService";
 
 impl Orb {
-    /// What a well-known name stands for (`resolve_initial_references`): `RootPOA`, `POACurrent`, `NameService`, or
-    /// one given to the builder. `NameService` is by default looked for at port 2809 of this machine.
+    /// The object of a well-known name (`resolve_initial_references`): `RootPOA`, `POACurrent`,
+    /// `NameService`, or a name given to the builder. `NameService` is by default expected at port 2809 of
+    /// this machine. BAD_PARAM for an unknown name.
     pub fn resolve_initial_references(&self, name: &str) -> Result<InitialReference, SystemException> {
         match name {
             "RootPOA" => Ok(InitialReference::RootPoa(self.root_poa())),
@@ -45,7 +46,7 @@ impl Orb {
         names
     }
 
-    /// Sets what a name stands for, also for `corbaloc:rir:` (`register_initial_reference`).
+    /// Sets the object of a name, including for `corbaloc:rir:` (`register_initial_reference`).
     pub fn register_initial_reference(&self, name: &str, object: &ObjectRef) {
         write(&self.core.initial).insert(name.to_owned(), object.clone());
     }

@@ -1,4 +1,4 @@
-//! The ORB: what a program makes first and shuts down last (CORBA 3.3 part 1, clause 8.5).
+//! The ORB, which a program makes first and shuts down last (CORBA 3.3 part 1, clause 8.5).
 
 mod builder;
 mod builder_settings;
@@ -30,15 +30,15 @@ use crate::messaging::InvocationPolicies;
 use crate::object::{ObjectRef, TypedRef};
 use crate::poa::{Poa, PoaCurrent, is_in_upcall_of};
 
-/// An object request broker. Cheap to clone; all clones are the same ORB.
+/// An object request broker. Cheap to clone; all clones are handles of one ORB.
 ///
-/// References and adapters keep working while they are held, but when the last clone of the `Orb` itself is
-/// dropped it stops serving, as if by [`shutdown`](Orb::shutdown) without waiting. Calls through references
-/// remain possible.
+/// When the last clone of the `Orb` is dropped, the ORB stops serving, as if by [`shutdown`](Orb::shutdown)
+/// without waiting, even if the program still holds references and adapters. Calls through references remain
+/// possible.
 #[derive(Clone)]
 pub struct Orb {
     core: Arc<OrbCore>,
-    /// Absent in those that the ORB itself hands out, which must not keep it serving.
+    /// Absent in handles that the ORB itself gives out, which must not keep it serving.
     _owner: Option<Arc<Owner>>,
 }
 
@@ -52,29 +52,30 @@ impl Drop for Owner {
 }
 
 impl Orb {
-    /// Settings for a new ORB, beginning with those of the environment.
+    /// Begins the settings of a new ORB with those of the environment.
     pub fn builder() -> OrbBuilder {
         OrbBuilder::from_environment()
     }
 
-    /// An ORB with default settings (`ORB_init`). Listens when the root adapter is first asked for.
+    /// Makes an ORB with the settings of the environment and defaults (`ORB_init`). It listens when the root
+    /// adapter is first asked for.
     pub fn init() -> Result<Orb, BuildError> {
         Orb::builder().build()
     }
 
-    /// The ORB's own name (`id`), empty unless it was given one; see the setting `id`.
+    /// The ORB's name (`id`); empty unless the setting `id` gives one.
     pub fn id(&self) -> &str {
         &self.core.orb_id
     }
 
-    /// The server's name, empty unless it was given one; see the setting `serverId`.
+    /// The server's name; empty unless the setting `serverId` gives one.
     pub fn server_id(&self) -> &str {
         &self.core.server_id
     }
 
-    /// Writes how many values of each type this process has marshalled to a file that the generator reads. There is
-    /// nothing to tell but of code that was generated to record it; see [`marshal_profile`](crate::marshal_profile).
-    /// The setting `marshalProfile` does so when the ORB stops serving.
+    /// Writes how many values of each type this process has marshalled, to a file that the generator reads.
+    /// Only code that was generated to record it is counted; see [`marshal_profile`](crate::marshal_profile).
+    /// The setting `marshalProfile` writes the file when the ORB stops serving.
     pub fn write_marshal_profile(&self, file: impl AsRef<Path>) -> io::Result<()> {
         MarshalProfile::recorded().write(file)
     }
@@ -103,19 +104,20 @@ impl Orb {
         }
     }
 
-    /// Which object a servant is being, during an upcall.
+    /// The object that a servant incarnates, during an upcall.
     pub fn poa_current(&self) -> PoaCurrent {
         PoaCurrent
     }
 
-    /// Sends all requests that wait for others to leave with, on every connection, as
-    /// [`ObjectRef::flush`](ObjectRef::flush) does on some.
+    /// Sends all batched oneways of every connection, as [`ObjectRef::flush`](ObjectRef::flush) does for one
+    /// reference.
     pub fn flush(&self) -> Result<(), SystemException> {
         crate::batching::flush_all(&self.core)
     }
 
-    /// A typed reference for a text: `IOR:…`, `corbaloc:…` or `corbaname:…`. Asks the naming service and, where
-    /// the reference does not tell its type, the object. Blocks.
+    /// Makes a typed reference from a text: `IOR:…`, `corbaloc:…` or `corbaname:…`. Asks the naming service
+    /// and, if the reference does not tell its type, the object. Blocks. BAD_PARAM if the object has another
+    /// type.
     pub fn resolve<R: TypedRef>(&self, url: &str) -> Result<R, SystemException> {
         let object = self.string_to_object(url)?;
         object.narrow()?.ok_or_else(|| {
@@ -128,9 +130,9 @@ impl Orb {
         })
     }
 
-    /// A reference for a text: `IOR:…`, `corbaloc:…`, `corbaname:…`, or `file:` and the path of a file of at most 1 MiB
-    /// that holds one of the others (`file:relative`, `file:///absolute`; no escapes). Only the last two ask anybody
-    /// and block.
+    /// Makes a reference from a text: `IOR:…`, `corbaloc:…`, `corbaname:…`, or `file:` and the path of a file
+    /// of at most 1 MiB that contains one of the other forms (`file:relative`, `file:///absolute`; no
+    /// escapes). `corbaname:` calls the naming service, and `file:` reads the file; both block.
     pub fn string_to_object(&self, url: &str) -> Result<ObjectRef, SystemException> {
         if let Some(path) = file_url::path(url) {
             let text = file_url::read(path)?;
@@ -139,8 +141,8 @@ impl Orb {
         self.text_to_object(url)
     }
 
-    /// The text of a reference: that in the file which a `file:` URL names, and of any other URL its own. A file that
-    /// cannot be read is BAD_PARAM. Reads at most 1 MiB.
+    /// The text of a reference. For a `file:` URL it is the content of the file, for any other URL the URL
+    /// itself. A file that cannot be read is BAD_PARAM. Reads at most 1 MiB.
     pub fn reference_text(url: &str) -> Result<Cow<'_, str>, SystemException> {
         match file_url::path(url) {
             Some(path) => file_url::read(path).map(Cow::Owned),
@@ -164,13 +166,15 @@ impl Orb {
         Ok(object)
     }
 
-    /// A reference for an IOR that was kept or received outside of a call. Nil is refused with INV_OBJREF.
+    /// Makes a reference from an IOR that was stored, or received outside of a call. Nil is refused with
+    /// INV_OBJREF.
     pub fn ior_to_object(&self, ior: Ior) -> Result<ObjectRef, SystemException> {
         if ior.is_nil() { Err(crate::object::nil_reference()) } else { Ok(ObjectRef::new(&self.core, ior)) }
     }
 
-    /// The text for a reference (`IOR:…`). One that would lead nobody to the object, because the ORB that made it never
-    /// listens and publishes no address, is refused with INV_OBJREF; [`ObjectRef::to_ior_string`] takes any.
+    /// The text of a reference (`IOR:…`). INV_OBJREF if the reference leads no client to the object, because
+    /// the ORB that made it never listens and publishes no address. [`ObjectRef::to_ior_string`] accepts any
+    /// reference.
     pub fn object_to_string(&self, object: &ObjectRef) -> Result<String, SystemException> {
         let mut addresses = object.ior().iiop_profiles().flat_map(|profile| profile.addresses());
         if addresses.any(|address| address.is_nowhere()) {
@@ -179,43 +183,44 @@ impl Orb {
         Ok(object.to_ior_string())
     }
 
-    /// Lets clients reach an object under a plain key, as in `corbaloc::host:port/Bank`. The object must be one of
-    /// this ORB's.
+    /// Lets clients reach an object of this ORB under a plain key, as in `corbaloc::host:port/Bank`.
     pub fn bind_key(&self, plain_key: &str, object: &ObjectRef) -> Result<(), SystemException> {
         self.core.bind_key(plain_key, object)
     }
 
-    /// Where clients find an object under a plain key: `corbaloc::1.2@host:2810/Bank`; empty when
-    /// [`published_addresses`](Self::published_addresses) is. Unix domain sockets are named only where there is nothing else,
-    /// since not every ORB reads a text that has them.
+    /// The `corbaloc` URL of an object under a plain key, such as `corbaloc::1.2@host:2810/Bank`. Empty when
+    /// [`published_addresses`](Self::published_addresses) is. It names Unix sockets only where there is no
+    /// TCP address, because not every ORB reads a URL that has them.
     pub fn corbaloc(&self, plain_key: &str) -> String {
         self.core.corbaloc_for(plain_key)
     }
 
-    /// The addresses that references to objects of this ORB carry: `host:port`, and `uiop:///path` for sockets. Empty when
-    /// it neither listens nor publishes any; when it is bidirectional and has no TCP address, with one that is made up.
+    /// The addresses in references to objects of this ORB: `host:port`, and `uiop:///path` for Unix sockets.
+    /// Empty when the ORB neither listens nor publishes an address. A bidirectional ORB without a TCP address
+    /// has one that is made up.
     pub fn published_addresses(&self) -> Vec<String> {
         self.core.published_addresses()
     }
 
-    /// Sets the policies of all calls that the ORB makes from now on, unless a reference or a thread says otherwise.
-    /// What was set before is forgotten.
+    /// Sets the policies of all calls that the ORB makes from now on, unless a reference or a thread has its
+    /// own. Replaces all earlier policies of the ORB.
     pub fn set_policies(&self, policies: InvocationPolicies) {
         self.core.policies.set(policies);
     }
 
-    /// What [`set_policies`](Self::set_policies) has set.
+    /// The policies that [`set_policies`](Self::set_policies) has set.
     pub fn policies(&self) -> InvocationPolicies {
         self.core.policies.get()
     }
 
-    /// Blocks until the ORB is shut down. Meanwhile this thread is the one on which adapters with
-    /// [`ThreadModel::MainThread`](crate::poa::ThreadModel::MainThread) are called; all others have threads of their own.
+    /// Blocks until the ORB is shut down. Meanwhile this thread makes the upcalls of adapters with
+    /// [`ThreadModel::MainThread`](crate::poa::ThreadModel::MainThread). All other adapters use other
+    /// threads.
     ///
-    /// INITIALIZE when it cannot listen, and when there are objects that nobody could call meanwhile, because the ORB never
-    /// listens ([`OrbBuilder::no_endpoint`]), publishes no address and is not bidirectional.
+    /// INITIALIZE when the ORB cannot listen, and when no client could call its objects: it never listens
+    /// ([`OrbBuilder::no_endpoint`]), publishes no address and is not bidirectional.
     pub fn run(&self) -> Result<(), SystemException> {
-        // An ORB that is run serves, also when it has no objects yet.
+        // An ORB that runs also serves when it has no objects yet.
         self.core.root_poa().map_err(|e| {
             SystemException::new(
                 SystemExceptionKind::Initialize,
@@ -224,7 +229,7 @@ impl Orb {
             )
             .with_detail(e.to_string())
         })?;
-        if self.core.serves_nobody() {
+        if self.core.is_unreachable() {
             return Err(nowhere(SystemExceptionKind::Initialize));
         }
         self.core.run();
@@ -232,8 +237,8 @@ impl Orb {
     }
 
     /// Stops the ORB: closes its listening sockets and connections in order and destroys its adapters. With
-    /// `wait_for_completion`, requests being served are finished first; a servant must not ask for that.
-    /// Calls in flight to other processes end with BAD_INV_ORDER.
+    /// `wait_for_completion`, blocks until requests in progress are finished. A servant cannot wait for that:
+    /// BAD_INV_ORDER. Calls in flight to other processes end with BAD_INV_ORDER.
     pub fn shutdown(&self, wait_for_completion: bool) -> Result<(), SystemException> {
         if wait_for_completion && is_in_upcall_of(&self.core) {
             return Err(SystemException::new(
@@ -248,7 +253,7 @@ impl Orb {
     }
 }
 
-/// Objects are to be called from outside that cannot be.
+/// The exception for objects that no client can call.
 #[cold]
 fn nowhere(kind: SystemExceptionKind) -> SystemException {
     SystemException::new(kind, MinorCode::NO_ENDPOINT, CompletionStatus::No).with_detail(

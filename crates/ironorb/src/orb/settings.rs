@@ -1,6 +1,6 @@
-//! What operators decide: named settings out of a configuration file, the environment and the command line.
+//! Named settings that operators give in a configuration file, the environment and on the command line.
 //!
-//! One table has every setting; the three sources differ only in how they spell a name. Nothing here opens a
+//! One table has every setting. The three sources differ only in how they spell a name. Nothing here opens a
 //! socket.
 
 mod table;
@@ -19,23 +19,24 @@ use crate::net::Endpoint;
 pub use table::{Setting, settings};
 use table::{find, find_variable};
 
-/// Names a configuration file in the environment.
+/// The environment variable that names a configuration file.
 pub const CONFIG_FILE_VARIABLE: &str = "IRONORB_CONFIG";
 
-/// Names an initial reference in the environment: `IRONORB_INIT_REF="NameService=corbaloc::host/NameService"`;
-/// several are separated by spaces.
+/// The environment variable that gives initial references:
+/// `IRONORB_INIT_REF="NameService=corbaloc::host/NameService"`. Several are separated by spaces.
 pub const INIT_REF_VARIABLE: &str = "IRONORB_INIT_REF";
 
-/// What begins each option on the command line (CORBA 3.3 part 1, 8.5.1).
+/// The prefix of each option on the command line (CORBA 3.3 part 1, 8.5.1).
 const OPTION_PREFIX: &str = "-ORB";
-/// What begins each variable of the environment.
+/// The prefix of each environment variable.
 const VARIABLE_PREFIX: &str = "IRONORB_";
-/// What begins those variables with that prefix that are no settings: they belong to our own tests and tools.
+/// The prefixes of variables with [`VARIABLE_PREFIX`] that are no settings: they belong to this project's
+/// tests and tools.
 const OTHER_PREFIXES: [&str; 3] = ["IRONORB_BENCH_", "IRONORB_INTEROP_", "IRONORB_TEST_"];
-/// The one setting that is a source itself; the table has it for its description.
+/// The one setting that is itself a source. The table has it for its description.
 const CONFIG_FILE: &str = "configFile";
 
-/// Everything that decides how an ORB is made.
+/// All settings of a new ORB.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Settings {
     pub(super) config: OrbConfig,
@@ -51,7 +52,8 @@ pub(super) struct Settings {
     pub(super) interceptors: Interceptors,
 }
 
-/// A list that each source of settings begins anew: endpoints on the command line replace those of the program.
+/// A list that each source of settings begins anew: for example, endpoints on the command line replace those
+/// of the program.
 #[derive(Debug, Clone)]
 pub(super) struct Layered<T> {
     items: Vec<T>,
@@ -70,7 +72,7 @@ impl<T> Layered<T> {
         self.items.push(item);
     }
 
-    /// What sources of lower precedence have given no longer counts.
+    /// Drops the items of sources with lower precedence.
     fn begin(&mut self) {
         if std::mem::take(&mut self.is_from_below) {
             self.items.clear();
@@ -83,12 +85,12 @@ impl<T> Layered<T> {
 }
 
 impl Settings {
-    /// Whether to listen at once, and not only when the root adapter is asked for.
+    /// Whether the ORB listens at once, and not only when the root adapter is asked for.
     pub(super) fn listens_now(&self) -> bool {
         !self.endpoints.items.is_empty() && !self.no_endpoint
     }
 
-    /// Where to listen.
+    /// The endpoints at which the ORB listens.
     pub(super) fn listening(&mut self) -> Vec<Endpoint> {
         let endpoints = std::mem::take(&mut self.endpoints.items);
         match (endpoints.is_empty(), self.no_endpoint) {
@@ -98,13 +100,13 @@ impl Settings {
         }
     }
 
-    /// Listens there as well, also where a source of lower precedence would not have it listen at all.
+    /// Adds an endpoint. It overrides a `noEndpoint` of a source with lower precedence.
     pub(super) fn add_endpoint(&mut self, endpoint: Endpoint) {
         self.no_endpoint &= !self.endpoints.is_from_below;
         self.endpoints.push(endpoint);
     }
 
-    /// Whether to listen nowhere, whatever sources of lower precedence have given.
+    /// Sets whether the ORB listens nowhere. That drops the endpoints of sources with lower precedence.
     pub(super) fn set_no_endpoint(&mut self, never: bool) {
         self.no_endpoint = never;
         if never {
@@ -112,20 +114,20 @@ impl Settings {
         }
     }
 
-    /// From now on settings come from a source of higher precedence.
+    /// Begins the next source, which has a higher precedence.
     pub(super) fn next_source(&mut self) {
         self.endpoints.is_from_below = true;
         self.publish.is_from_below = true;
     }
 
-    /// The last one given for a name counts.
+    /// Sets an initial reference. The last one for a name counts.
     pub(super) fn set_initial(&mut self, name: &str, url: &str) {
         self.initial.retain(|(known, _)| known != name);
         self.initial.push((name.to_owned(), url.to_owned()));
     }
 
-    /// Takes the environment's settings, and before them those of the file that it names. Every variable that begins as
-    /// ours do must be one: what is misspelt would have no effect, and nobody would know.
+    /// Takes the environment's settings, and before them those of the file that it names. Every variable with
+    /// the prefix must be a setting: otherwise a misspelt one would silently have no effect.
     pub(super) fn take_environment(
         &mut self,
         variables: impl IntoIterator<Item = (OsString, OsString)>,
@@ -205,15 +207,15 @@ impl Settings {
     }
 }
 
-/// One `-ORB…` option, as it was given.
+/// One `-ORB…` option as given.
 #[derive(Debug, Clone)]
 pub(super) struct CommandLineOption {
     name: String,
     value: Option<String>,
 }
 
-/// Takes the `-ORB…` options out of a command line and leaves the rest; `--` ends them. A value stands after its
-/// option or after `=`.
+/// Removes the `-ORB…` options from a command line and leaves the rest; `--` ends them. A value stands after
+/// its option or after `=`.
 pub(super) fn split_options(arguments: &mut Vec<String>) -> Vec<CommandLineOption> {
     let mut options = Vec::new();
     let mut rest = Vec::new();
@@ -251,7 +253,7 @@ impl fmt::Display for SettingError {
     }
 }
 
-/// As a program's `main` shows it: the text.
+/// The text of [`Display`](fmt::Display), which a program's `main` shows for an error that it returns.
 impl fmt::Debug for SettingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

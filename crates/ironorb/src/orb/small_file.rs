@@ -1,10 +1,10 @@
-//! Files that people or programs have written for an ORB to read. Never reads far into one that has no end.
+//! Reads small files that people or programs write for an ORB. Never reads far into an endless one.
 
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-/// Longer files are none of ours: 1 MiB.
+/// The longest file that is accepted: 1 MiB.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// The text in a file; `None` when it is longer than 1 MiB.

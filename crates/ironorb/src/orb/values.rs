@@ -10,7 +10,7 @@ use ironorb_giop::value::{StateFactory, ValueFactory, ValueType};
 use super::{Orb, OrbCore};
 use crate::sync::write;
 
-/// Factories by repository id.
+/// Value factories by repository id.
 #[derive(Default)]
 pub(super) struct ValueFactories(RwLock<BTreeMap<String, Arc<dyn ValueFactory>>>);
 
@@ -20,15 +20,16 @@ impl ValueFactories {
     }
 }
 
-/// Types of values that the program has no Rust type for, by repository id. What is copied borrows them, so they stay for
-/// good; only programs register them, and each but once.
+/// Types of values for which the program has no Rust type, by repository id. Copies of values borrow the
+/// types, so each is leaked. Only the program registers them, and each only once.
 #[derive(Default)]
 pub(super) struct ValueTypes(RwLock<BTreeMap<String, &'static TypeCode>>);
 
 impl Orb {
-    /// Makes a valuetype or boxed value known that is described at run time: dynamic requests and servants can then take
-    /// its values, and give them, where a base of theirs, an abstract type or `ValueBase` is asked for. Its description
-    /// is kept until the process ends, and is that of the first registration with its id. Does nothing for other types.
+    /// Registers a valuetype or boxed value that is described at run time. Dynamic requests and servants can
+    /// then receive and send its values where a base of theirs, an abstract type or `ValueBase` is expected.
+    /// The description is kept until the process ends. The first registration of an id counts. Does nothing
+    /// for other types.
     pub fn register_value_type(&self, type_code: &TypeCode) {
         let type_code = type_code.resolved();
         let is_value = matches!(type_code.kind(), TcKind::Value | TcKind::ValueBox | TcKind::Event);
@@ -38,19 +39,19 @@ impl Orb {
         }
     }
 
-    /// The type that has been registered so for a repository id.
+    /// The type that [`register_value_type`](Self::register_value_type) has registered for a repository id.
     pub fn lookup_value_type(&self, repository_id: &str) -> Option<&'static TypeCode> {
         self.core.value_type(repository_id)
     }
 
-    /// Makes a valuetype known, so that its values may arrive where a base of theirs, an abstract type or `ValueBase`
-    /// is asked for. The type that a signature names needs no registration.
+    /// Registers a valuetype, so that its values may arrive where a base of theirs, an abstract type or
+    /// `ValueBase` is expected. The type that a signature names needs no registration.
     pub fn register_value<T: ValueType>(&self) {
         self.register_value_factory(T::INFO.id, Arc::new(StateFactory::<T>::new()));
     }
 
-    /// Makes values with this repository id by a factory of the program's (`register_value_factory`). Gives back the
-    /// one that was registered before.
+    /// Registers an application's factory for values with this repository id (`register_value_factory`).
+    /// Returns the one that was registered before.
     pub fn register_value_factory(
         &self,
         repository_id: &str,
@@ -59,7 +60,7 @@ impl Orb {
         write(&self.core.value_factories.0).insert(repository_id.to_owned(), factory)
     }
 
-    /// Forgets a factory, and gives it back if there was one (`unregister_value_factory`).
+    /// Removes a factory and returns it, if there was one (`unregister_value_factory`).
     pub fn unregister_value_factory(&self, repository_id: &str) -> Option<Arc<dyn ValueFactory>> {
         write(&self.core.value_factories.0).remove(repository_id)
     }

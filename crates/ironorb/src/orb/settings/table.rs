@@ -1,4 +1,4 @@
-//! The table of settings: names, what their values look like, what they decide. Nothing here reads a source.
+//! The table of settings: their names, the forms of their values, and what they decide. It reads no source.
 
 use super::values::{
     assign, at_least_one, bare_exceptions, char_set, concurrency, demultiplexing, duration,
@@ -7,17 +7,18 @@ use super::values::{
 };
 use super::{CONFIG_FILE, CONFIG_FILE_VARIABLE, OPTION_PREFIX, Settings, VARIABLE_PREFIX};
 
-/// One setting: `-ORB` and its name on the command line, the name alone in a configuration file, and `IRONORB_` and
-/// the name in capitals in the environment. The case of letters does not count.
+/// One setting. It is spelt as `-ORB` and its name on the command line, as the name alone in a configuration
+/// file, and as `IRONORB_` and the name in capitals in the environment. The command line and files ignore the
+/// case of letters.
 #[derive(Debug)]
 pub struct Setting {
-    /// Its name in camel case: `callTimeout`.
+    /// The name in camel case: `callTimeout`.
     pub name: &'static str,
-    /// What its value looks like.
+    /// The form of the value.
     pub form: &'static str,
-    /// What it decides, and its default.
+    /// What the setting decides, and its default.
     pub help: &'static str,
-    /// True when it may be given several times; in the environment, with spaces between.
+    /// Whether the setting may be given several times. In the environment, spaces separate the values.
     pub repeats: bool,
     pub(super) set: Set,
 }
@@ -25,12 +26,12 @@ pub struct Setting {
 type Set = fn(&mut Settings, &str) -> Result<(), String>;
 
 impl Setting {
-    /// On the command line: `-ORBcallTimeout`.
+    /// The name on the command line: `-ORBcallTimeout`.
     pub fn option(&self) -> String {
         format!("{OPTION_PREFIX}{}", self.name)
     }
 
-    /// In the environment: `IRONORB_CALL_TIMEOUT`.
+    /// The name in the environment: `IRONORB_CALL_TIMEOUT`.
     pub fn variable(&self) -> String {
         let mut name = VARIABLE_PREFIX.to_owned();
         for (at, c) in self.name.chars().enumerate() {
@@ -332,7 +333,7 @@ pub(super) static SETTINGS: &[Setting] = &[
     }),
 ];
 
-/// The setting with a name, in any case of letters; names that other ORBs use for the same thing are taken too.
+/// The setting with a name, in any case of letters. Names that other ORBs use for it are accepted too.
 pub(super) fn find(name: &str) -> Result<&'static Setting, String> {
     let wanted = OTHER_NAMES
         .iter()
@@ -349,7 +350,7 @@ pub(super) fn find(name: &str) -> Result<&'static Setting, String> {
     })
 }
 
-/// The setting of a variable of the environment, whose name must be exact.
+/// The setting of an environment variable, whose name must be exact.
 pub(super) fn find_variable(name: &str) -> Result<&'static Setting, String> {
     SETTINGS.iter().find(|setting| setting.variable() == name).ok_or_else(|| {
         let bare = name.strip_prefix(VARIABLE_PREFIX).unwrap_or(name).replace('_', "");
@@ -360,7 +361,7 @@ pub(super) fn find_variable(name: &str) -> Result<&'static Setting, String> {
     })
 }
 
-/// The setting that is meant by a name with a typing error or two.
+/// The setting that a misspelt name probably means.
 fn nearest(name: &str) -> Option<&'static Setting> {
     let far = |other: &str| distance(&name.to_ascii_lowercase(), &other.to_ascii_lowercase());
     let ours = SETTINGS.iter().map(|setting| (setting, far(setting.name)));
@@ -369,7 +370,7 @@ fn nearest(name: &str) -> Option<&'static Setting> {
     (far <= 3 && far * 3 <= name.len()).then_some(setting)
 }
 
-/// How many letters must be added, removed or changed to make one word another.
+/// The number of letters that must be added, removed or changed to turn one word into the other.
 fn distance(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, left) in a.bytes().enumerate() {
@@ -383,8 +384,8 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
-/// `ORBListenEndpoints`, `ORBSndSock` and `ORBRcvSock` are the names that TAO and others use; `endPointPublish` and
-/// `socketSendBuffer` are omniORB's.
+/// Names of other ORBs. TAO and others use `ORBListenEndpoints`, `ORBSndSock` and `ORBRcvSock`. omniORB uses
+/// `endPointPublish` and `socketSendBuffer`.
 const OTHER_NAMES: &[(&str, &str)] = &[
     ("endPointPublish", "publish"),
     ("listenEndpoints", "endpoint"),

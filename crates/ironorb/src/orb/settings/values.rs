@@ -1,4 +1,4 @@
-//! What the values of settings look like: durations, sizes, numbers and words.
+//! Reads the values of settings: durations, sizes, numbers and words.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ pub(super) fn at_least_one(text: &str) -> Result<usize, String> {
     }
 }
 
-/// The number and the unit behind it.
+/// Splits a text into a number and the unit behind it.
 pub(super) fn with_unit(text: &str) -> Option<(u64, &str)> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
@@ -90,7 +90,7 @@ pub(super) fn size(text: &str) -> Result<usize, String> {
     found.ok_or_else(|| format!("{text:?} is not a size in bytes: write 8192, 64KiB, 16MiB or 1GiB"))
 }
 
-/// Bytes of a ring.
+/// The size of a ring of shared memory, in bytes.
 pub(super) fn ring(text: &str) -> Result<usize, String> {
     match size(text)? {
         bytes if bytes.is_power_of_two() && RING_BYTES.contains(&bytes) => Ok(bytes),
@@ -132,7 +132,8 @@ pub(super) fn waiting(text: &str) -> Result<Waiting, String> {
     }
 }
 
-/// Bounds with a unit are bytes and a time, one without is a number of requests.
+/// Reads `yes`, `no` or limits separated by commas. A limit with a unit is a size or a duration; one without
+/// is a number of requests.
 pub(super) fn oneway_batching(text: &str) -> Result<Option<OnewayBatching>, String> {
     if let Ok(is_wanted) = yes(text) {
         return Ok(is_wanted.then_some(OnewayBatching::DEFAULT));
@@ -154,7 +155,7 @@ pub(super) fn oneway_batching(text: &str) -> Result<Option<OnewayBatching>, Stri
     Ok(Some(batching))
 }
 
-/// The rights of a file, as chmod(1) takes them.
+/// Reads the mode of a file in octal, as chmod(1) does.
 pub(super) fn mode(text: &str) -> Result<u32, String> {
     let is_octal = !text.is_empty() && text.bytes().all(|digit| matches!(digit, b'0'..=b'7'));
     match u32::from_str_radix(text, 8) {
@@ -184,7 +185,7 @@ pub(super) fn transports(text: &str) -> Result<Vec<Transport>, String> {
     Ok(transports)
 }
 
-/// One of some words, whatever their case.
+/// Reads one of some words, in any case of letters.
 fn one_of<T: Copy>(text: &str, words: &[(&str, T)]) -> Result<T, String> {
     match words.iter().find(|(word, _)| word.eq_ignore_ascii_case(text)) {
         Some((_, meant)) => Ok(*meant),
