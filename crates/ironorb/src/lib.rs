@@ -1,8 +1,8 @@
 //! IronORB: a CORBA object request broker.
 //!
-//! A program makes an [`Orb`], activates servants in its [`Poa`] and calls objects through typed references, which a build
-//! script generates from IDL with `ironorb-build`. The calling thread makes its calls itself. Nothing here needs an async
-//! runtime, and there is no global state.
+//! A program makes an [`Orb`], activates servants in its [`Poa`] and calls objects through typed references.
+//! A build script generates these from IDL with `ironorb-build`. A call runs on the thread that makes it. The
+//! crate needs no async runtime and has no global state.
 //!
 //! ```no_run
 //! use ironorb::Orb;
@@ -24,16 +24,16 @@
 //! | make and configure an ORB | [`Orb::builder`], [`OrbBuilder`], [`settings`] |
 //! | serve objects | [`Poa::activate`], [`poa`] |
 //! | find and call objects | [`Orb::resolve`], [`TypedRef`], [`ObjectRef`], [`naming`] |
-//! | call without waiting, answer later | [`Pending`], [`Deferred`], [`Reply`] |
+//! | call asynchronously, reply after the upcall | [`Pending`], [`Deferred`], [`Reply`] |
 //! | set timeouts and other policies of calls | [`with_timeout`], [`InvocationPolicies`] |
 //! | handle errors | [`Error`], [`SystemException`], [`MinorCode`] |
 //! | call and serve without generated code | [`dynamic`], [`Any`], [`dyn_any`], [`ifr`] |
-//! | see every request come and go | [`interceptor`] |
-//! | pass values by graph | [`Value`], [`Link`], [`ValueGraph`] |
-//! | bring another network | [`engine`] |
+//! | see every request and reply | [`interceptor`] |
+//! | pass graphs of valuetypes | [`Value`], [`Link`], [`ValueGraph`] |
+//! | use another network or a virtual clock | [`engine`] |
 //!
-//! Nothing here knows a particular service, and no public type belongs to another crate but those of the protocol core,
-//! [`ironorb_giop`].
+//! The crate knows no particular service but the clients in [`naming`] and [`ifr`]. Its public types are its
+//! own or those of the protocol core, [`ironorb_giop`].
 
 #![forbid(unsafe_code)]
 
@@ -119,7 +119,7 @@ pub use ironorb_giop::typecode::{TcKind, TypeCode, TypeDef, Typed};
 pub use ironorb_giop::value::{Link, Value, ValueBase, ValueGraph, ValueId};
 pub use ironorb_giop::version::Version;
 
-/// Brings in what `ironorb-build` generated from `idl/NAME.idl`: `ironorb::include_idl!("bank");`
+/// Includes the code that `ironorb-build` generated from `idl/NAME.idl`: `ironorb::include_idl!("bank");`
 #[macro_export]
 macro_rules! include_idl {
     ($name:literal) => {

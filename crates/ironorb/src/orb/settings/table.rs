@@ -70,13 +70,13 @@ pub(super) static SETTINGS: &[Setting] = &[
     once(
         "marshalProfile",
         "PATH",
-        "Where to write what was marshalled, by code generated to record it, when serving ends. Default: nowhere.",
+        "The file for counts of marshalled types, from code generated to record them. Default: none.",
         |s, v| {
             s.marshal_profile = Some(v.into());
             Ok(())
         },
     ),
-    several("initRef", "NAME=URL", "What an initial reference stands for.", |s, v| {
+    several("initRef", "NAME=URL", "The URL of an initial reference.", |s, v| {
         let (name, url) =
             v.split_once('=').ok_or("write NAME=URL, as in NameService=corbaloc::host/NameService")?;
         s.set_initial(name.trim(), url.trim());
@@ -85,7 +85,7 @@ pub(super) static SETTINGS: &[Setting] = &[
     once(
         "defaultInitRef",
         "URL",
-        "Where initial references are that nothing else names: `corbaloc::host` and `/NAME`.",
+        "The base URL of all other initial references: `corbaloc::host`, before `/NAME`.",
         |s, v| {
             s.default_initial = Some(v.to_owned());
             Ok(())
@@ -103,25 +103,25 @@ pub(super) static SETTINGS: &[Setting] = &[
     once(
         "unixSocketMode",
         "OCTAL",
-        "Who may connect to Unix sockets, as of chmod. Default: as the umask has it.",
+        "The file mode of Unix sockets, as for chmod. Default: as the umask says.",
         |s, v| assign(&mut s.config.unix_socket_mode, mode(v).map(Some)),
     ),
     once(
         "sharedMemoryBytes",
         "SIZE",
-        "Each ring of a connection by shared memory, a power of two. Default: 256KiB.",
+        "The size of each ring of a shared-memory connection, a power of two. Default: 256KiB.",
         |s, v| assign(&mut s.config.shared_memory_bytes, ring(v)),
     ),
     once(
         "sharedMemoryWaiting",
         "block | adaptive[:MICROSECONDS] | spin",
-        "How both sides wait by shared memory. Default: adaptive:50.",
+        "How both sides wait on shared memory. Default: adaptive:50.",
         |s, v| assign(&mut s.config.shared_memory_waiting, waiting(v)),
     ),
     once(
         "clientTransports",
         "shm,unix,tcp in any order, or some of them",
-        "What references are followed by, the best first. Default: shm,unix,tcp.",
+        "The transports that clients use, the best first. Default: shm,unix,tcp.",
         |s, v| assign(&mut s.config.client_transports, transports(v)),
     ),
     several(
@@ -167,7 +167,7 @@ pub(super) static SETTINGS: &[Setting] = &[
     once(
         "onewayBatching",
         "no | yes | SIZE,NUMBER,DURATION",
-        "Whether oneways wait for others to leave with: at most so many bytes, requests, so long. Default: no.",
+        "Whether oneways are sent in batches: the most bytes, requests, and delay. Default: no.",
         |s, v| assign(&mut s.config.oneway_batching, oneway_batching(v)),
     ),
     once(
@@ -224,15 +224,12 @@ pub(super) static SETTINGS: &[Setting] = &[
     once(
         "bareExceptions",
         "auto | yes | no",
-        "Exceptions in an any lack their id: by peer, always, never. Default: auto.",
+        "Whether exceptions in an any lack their id; auto: as each peer. Default: auto.",
         |s, v| assign(&mut s.config.bare_exceptions, bare_exceptions(v)),
     ),
-    once(
-        "nativeCharSet",
-        "UTF-8 | ISO-8859-1",
-        "The code set of strings to ask for. Default: UTF-8.",
-        |s, v| assign(&mut s.config.native_char_set, char_set(v)),
-    ),
+    once("nativeCharSet", "UTF-8 | ISO-8859-1", "The native code set of strings. Default: UTF-8.", |s, v| {
+        assign(&mut s.config.native_char_set, char_set(v))
+    }),
     once(
         "preferUtf8",
         "yes | no",
@@ -247,13 +244,16 @@ pub(super) static SETTINGS: &[Setting] = &[
         s.config.connection.framer.message_bytes_max = bytes;
         Ok(())
     }),
-    once("fragmentBytes", "SIZE | never", "Longer messages leave in fragments. Default: never.", |s, v| {
-        assign(&mut s.config.connection.fragment_bytes, never_or(v, size))
-    }),
+    once(
+        "fragmentBytes",
+        "SIZE | never",
+        "Longer messages are sent in fragments. Default: never.",
+        |s, v| assign(&mut s.config.connection.fragment_bytes, never_or(v, size)),
+    ),
     once(
         "fragmentsInGiop11",
         "yes | no",
-        "Those of GIOP 1.1, too, which not every ORB reads. Default: no.",
+        "Also sends GIOP 1.1 fragments, which not every ORB reads. Default: no.",
         |s, v| assign(&mut s.config.connection.fragments_in_giop_1_1, yes(v)),
     ),
     once(
@@ -265,31 +265,40 @@ pub(super) static SETTINGS: &[Setting] = &[
     once(
         "transmitMemoryMax",
         "SIZE | never",
-        "Unread replies of all clients; beyond it the largest holder is closed. Default: 1GiB; never for no limit.",
+        "Unread replies of all clients; beyond it, the connection with the most is closed. Default: 1GiB; never for no limit.",
         |s, v| assign(&mut s.config.transmit_memory_max, never_or(v, size)),
     ),
     once(
         "sendQueueBytes",
         "SIZE",
-        "What the system queues of a connection to send. Default: its own choice.",
+        "The system's send queue of each connection. Default: the system chooses.",
         |s, v| assign(&mut s.config.send_queue_bytes, size(v).map(Some)),
     ),
-    once("receiveQueueBytes", "SIZE", "What it queues of what has come. Default: its own choice.", |s, v| {
-        assign(&mut s.config.receive_queue_bytes, size(v).map(Some))
-    }),
+    once(
+        "receiveQueueBytes",
+        "SIZE",
+        "The system's receive queue of each connection. Default: the system chooses.",
+        |s, v| assign(&mut s.config.receive_queue_bytes, size(v).map(Some)),
+    ),
     once("callsInFlightMax", "NUMBER", "Calls that may wait on one connection. Default: 1024.", |s, v| {
         assign(&mut s.config.connection.calls_in_flight_max, at_least_one(v))
     }),
-    once("cancelRequests", "yes | no", "Tells servers of calls that were given up. Default: no.", |s, v| {
-        assign(&mut s.config.connection.cancel_requests, yes(v))
-    }),
-    once("exceptionDetails", "yes | no", "Tells clients in words why a call failed. Default: no.", |s, v| {
-        assign(&mut s.config.connection.exception_details, yes(v))
-    }),
+    once(
+        "cancelRequests",
+        "yes | no",
+        "Sends CancelRequest for calls that were given up. Default: no.",
+        |s, v| assign(&mut s.config.connection.cancel_requests, yes(v)),
+    ),
+    once(
+        "exceptionDetails",
+        "yes | no",
+        "Sends clients a text about why a call failed. Default: no.",
+        |s, v| assign(&mut s.config.connection.exception_details, yes(v)),
+    ),
     once(
         "connectionsPerEndpointMax",
         "NUMBER",
-        "Connections to one server: the threads of a client have one each, as far as this goes. Default: 64.",
+        "The most connections to one server; a client's threads have one each up to this. Default: 64.",
         |s, v| assign(&mut s.config.connections_per_endpoint_max, at_least_one(v)),
     ),
     once("serverConnectionsMax", "NUMBER", "Connections accepted at once. Default: 10000.", |s, v| {
@@ -298,13 +307,13 @@ pub(super) static SETTINGS: &[Setting] = &[
     once(
         "serverRequestsMax",
         "NUMBER | never",
-        "Requests of all clients in flight; more get TRANSIENT. Default: never, no limit.",
+        "The most requests of all clients in flight; more get TRANSIENT. Default: never, no limit.",
         |s, v| assign(&mut s.config.server_requests_max, never_or(v, at_least_one)),
     ),
     once(
         "serverThreadsMax",
         "NUMBER",
-        "Threads that serve clients; at the bound requests wait. Default: 10000.",
+        "The most threads that serve clients; at the limit, requests wait. Default: 10000.",
         |s, v| assign(&mut s.config.server_threads_max, at_least_one(v)),
     ),
     once(
