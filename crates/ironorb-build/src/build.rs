@@ -1,4 +1,5 @@
-//! What a build script calls: reads IDL files, writes Rust files and talks to Cargo.
+//! The functions that a build script calls. They read IDL files, write Rust files and print instructions for
+//! Cargo.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
@@ -11,15 +12,15 @@ use crate::generate_outcome;
 use crate::group::{self, Group};
 
 impl Config {
-    /// Compiles each file: `x.idl` becomes `x.rs` in the output directory. Prints
-    /// `cargo:rerun-if-changed` for every file read, also when there are errors, and warnings as
-    /// `cargo:warning`, each once. Tells the errors of all files in one run. Gives the paths of the Rust files.
+    /// Compiles each file: `x.idl` becomes `x.rs` in the output directory. Prints `cargo:rerun-if-changed`
+    /// for every file read, even when there are errors, and each warning once as `cargo:warning`. Returns the
+    /// paths of the Rust files. The error contains the errors of all files.
     ///
-    /// Files that include a common file become one set of types. The Rust file of the
-    /// first of them holds all of it. The Rust files of the others hold nothing, or names of it where
+    /// Files that include a common file become one set of types. The Rust file of the first of them contains
+    /// all of it. The Rust files of the others are empty, or re-export its names if
     /// [`module`](Config::module) says where the first is included.
     ///
-    /// Where two files have the same name in different directories, the directory is a part of the name:
+    /// If two files in different directories have the same name, the directory becomes a part of the name:
     /// `include_idl!("old/bank")` and `include_idl!("new/bank")`.
     pub fn compile<P: AsRef<Path>>(
         &self,
@@ -66,14 +67,14 @@ impl Config {
         if errors.is_empty() { Ok(written) } else { Err(Errors::joined(&errors)) }
     }
 
-    /// Tells the warnings of a file that are wanted and have not been told for another file.
+    /// Prints the wanted warnings of a file that were not printed for an earlier file.
     fn tell_warnings(&self, unit: &Unit, told: &mut Told) {
         let outcome = &unit.outcome;
         if outcome.model.is_none() || outcome.diagnostics.warning_count() == 0 {
             return;
         }
         let rendered = outcome.render(false);
-        // Each diagnostic is a paragraph, in their order.
+        // Each diagnostic is a paragraph, in order.
         for (diagnostic, text) in outcome.diagnostics.into_iter().zip(rendered.split("\n\n")) {
             if self.wants(diagnostic, outcome) && told.0.insert(text.to_owned()) {
                 text.lines().for_each(|line| println!("cargo:warning={line}"));
@@ -105,7 +106,7 @@ pub(crate) struct Unit {
     pub(crate) outcome: Outcome,
 }
 
-/// The warnings that have been told.
+/// The warnings that have been printed.
 #[derive(Debug, Default)]
 struct Told(HashSet<String>);
 
@@ -118,7 +119,7 @@ fn tell_files(unit: &Unit) {
     }
 }
 
-/// The names of the Rust files: the stem, with as many directories before it as tell it from the others.
+/// The names of the Rust files: the stem, with as many directories before it as make it unique.
 fn output_names(files: &[PathBuf]) -> Result<Vec<PathBuf>, Errors> {
     let mut names = Vec::with_capacity(files.len());
     for file in files {
@@ -146,13 +147,13 @@ fn normal_parts(path: &Path) -> impl DoubleEndedIterator<Item = &std::ffi::OsStr
     })
 }
 
-/// How many parts of their names are the same, from the end.
+/// The number of equal path components, counted from the end.
 fn common_parts(one: &Path, other: &Path) -> usize {
     let (one, other) = (one.with_extension(""), other.with_extension(""));
     normal_parts(&one).rev().zip(normal_parts(&other).rev()).take_while(|(one, other)| one == other).count()
 }
 
-/// Writes a Rust file. An unchanged file keeps its time, so that nothing is built anew for it.
+/// Writes a Rust file. An unchanged file keeps its time stamp, so that Cargo rebuilds nothing for it.
 fn write(out_dir: &Path, name: &Path, rust: &str) -> Result<PathBuf, Errors> {
     // Not `with_extension`: the name may have a dot.
     let mut path = out_dir.join(name).into_os_string();

@@ -1,4 +1,4 @@
-//! What a build decides about generation.
+//! The settings of generation.
 
 use std::path::{Path, PathBuf};
 
@@ -8,8 +8,9 @@ use crate::errors::Errors;
 use crate::marshalling::{Choice, Way};
 use crate::profile;
 
-/// How IDL files are found, mapped and where the Rust goes. Builder methods; then
-/// [`compile`](Config::compile), or [`generate`](crate::generate) for the text alone.
+/// The settings of a build: where IDL files are found, how they are mapped and where the Rust goes. Its
+/// methods are those of a builder. Then [`compile`](Config::compile) writes files, and
+/// [`generate`](crate::generate) makes the text alone.
 #[derive(Debug, Clone)]
 pub struct Config {
     pub(crate) include_dirs: Vec<PathBuf>,
@@ -25,22 +26,23 @@ pub struct Config {
     defaults: Option<Vec<String>>,
 }
 
-/// How the values of generated types are written and read, where the IDL does not say so by `@marshal(compiled)` or
-/// `@marshal(interpreted)` at the type or around it. The bytes are the same.
+/// How generated code writes and reads values, where the IDL does not decide by `@marshal(compiled)` or
+/// `@marshal(interpreted)` at the type or around it. The bytes on the wire do not depend on it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Marshalling {
-    /// By code of each type: the fastest, and the most code.
+    /// Code for each type: the fastest, and the most code.
     #[default]
     Compiled,
-    /// By one interpreter for all types, so that each takes little code: smaller, and slower.
+    /// One interpreter for all types, so that each takes little code: smaller and slower.
     Interpreted,
-    /// By the interpreter, and values are counted: `ironorb::marshal_profile` and the setting `marshalProfile` write
-    /// how many there were of which type.
+    /// The interpreter, with values counted. `ironorb::marshal_profile` and the setting `marshalProfile`
+    /// write how many values of each type there were.
     Record,
-    /// As such a file says: types in use by code of their own, the others by the interpreter. What is in use is what
-    /// makes up [`Config::profile_share`] of all values that were counted. Types that the file does not name were not
-    /// used; what it names and the IDL does not have is no matter.
+    /// As a profile that [`Record`](Self::Record) wrote says: types in use have their own code, all
+    /// others the interpreter. Types are in use if they make up [`Config::profile_share`] of all counted
+    /// values. Types that the profile does not name were not used. Types that it names and the IDL does not
+    /// have are ignored.
     Profile(PathBuf),
 }
 
@@ -68,7 +70,7 @@ impl Config {
         }
     }
 
-    /// Adds a directory in which `#include` looks, after the directory of the including file.
+    /// Adds a directory in which `#include` searches, after the directory of the including file.
     pub fn include_dir(mut self, dir: impl Into<PathBuf>) -> Self {
         self.include_dirs.push(dir.into());
         self
@@ -80,8 +82,8 @@ impl Config {
         self
     }
 
-    /// Says that the Rust for an IDL file or an IDL module exists already, in the module `rust_path`, so
-    /// that nothing is generated for it here and references to it go there.
+    /// Declares that the Rust for an IDL file or an IDL module exists already in the module `rust_path`.
+    /// Nothing is generated for it, and references to it go there.
     ///
     /// `what` is the last part of the path of an included file (`"CosNaming.idl"`, `"COS/CosNaming.idl"`)
     /// or the name of a module at file scope (`"CosNaming"`); `rust_path` the module that holds what was
@@ -91,60 +93,63 @@ impl Config {
         self
     }
 
-    /// Where the Rust files go, instead of `$OUT_DIR`.
+    /// Sets the directory of the Rust files. Default: `$OUT_DIR`.
     pub fn out_dir(mut self, dir: impl Into<PathBuf>) -> Self {
         self.out_dir = Some(dir.into());
         self
     }
 
-    /// The path at which generated code finds the support module; `::ironorb::generated` when not set. For
-    /// crates that rename or re-export `ironorb`.
+    /// Sets the path of the support module in generated code. Default: `::ironorb::generated`. For crates
+    /// that rename or re-export `ironorb`.
     pub fn support(mut self, rust_path: impl Into<String>) -> Self {
         self.support = rust_path.into();
         self
     }
 
-    /// How values are written and read where the IDL does not say; [`Marshalling::Compiled`] when not set.
+    /// Sets how values are written and read where the IDL does not decide. Default:
+    /// [`Marshalling::Compiled`].
     pub fn marshal(mut self, marshalling: Marshalling) -> Self {
         self.marshalling = marshalling;
         self
     }
 
-    /// With [`Marshalling::Profile`]: the share of all values whose types are compiled, the most used first. From 0, no
-    /// type, to 1, each that was used at all; 0.99 when not set.
+    /// Sets, for [`Marshalling::Profile`], the share of all values whose types are compiled, the most used
+    /// first. From 0, no type, to 1, each type that was used at all. Default: 0.99.
     pub fn profile_share(mut self, share: f64) -> Self {
         self.profile_share = share;
         self
     }
 
-    /// The Rust module, e.g. `"crate::idl"`, into which a program includes the first of several files that include
-    /// a common file. The Rust files of the others then name its types, so that they can be included elsewhere.
+    /// Sets the Rust module, e.g. `"crate::idl"`, into which a program includes the first of several files
+    /// that include a common file. The Rust files of the others then name its types, so that they can be
+    /// included elsewhere.
     pub fn module(mut self, rust_path: impl Into<String>) -> Self {
         self.module = Some(rust_path.into());
         self
     }
 
-    /// Keeps warnings of this code, such as `"IDL0502"`, from being told.
+    /// Silences warnings of this code, such as `"IDL0502"`.
     pub fn allow(mut self, code: impl Into<String>) -> Self {
         self.allowed.push(code.into());
         self
     }
 
-    /// Keeps warnings about included files from being told; those about the files themselves are.
+    /// Silences warnings about included files. Warnings about the files themselves remain.
     pub fn quiet_includes(mut self) -> Self {
         self.quiet_includes = true;
         self
     }
 
-    /// Lets servants leave operations out: the methods of all traits of interfaces have bodies that answer
-    /// NO_IMPLEMENT, COMPLETED_NO. Without it the compiler asks for each operation.
+    /// Lets servants leave operations out: the methods of all interface traits get bodies that answer
+    /// NO_IMPLEMENT, COMPLETED_NO. Otherwise the compiler requires each operation.
     pub fn servant_defaults(mut self) -> Self {
         self.defaults = Some(Vec::new());
         self
     }
 
-    /// Lets servants of this interface leave operations out, as [`servant_defaults`](Config::servant_defaults) does for
-    /// all. `interface` is a scoped IDL name, e.g. `"bank::Account"`. Operations of its bases are not meant.
+    /// Lets servants of this interface leave operations out, as
+    /// [`servant_defaults`](Config::servant_defaults) does for all. `interface` is a scoped IDL name, e.g.
+    /// `"bank::Account"`. Operations of its bases are not included.
     pub fn servant_defaults_of(mut self, interface: impl Into<String>) -> Self {
         match &mut self.defaults {
             Some(all) if all.is_empty() => {}
@@ -166,7 +171,7 @@ impl Config {
         self.module.as_deref()
     }
 
-    /// How the values of types are written and read of which the IDL says nothing. Reads the profile, if there is one.
+    /// The marshalling of types for which the IDL decides nothing. Reads the profile, if there is one.
     pub(crate) fn choice(&self) -> Result<Choice, Errors> {
         match &self.marshalling {
             Marshalling::Compiled => Ok(Choice::All(Way::Compiled)),
@@ -202,5 +207,5 @@ impl Config {
     }
 }
 
-/// The rest are the one value in a hundred that may take longer.
+/// The default share of values with compiled types. The remaining one in a hundred may take longer.
 const PROFILE_SHARE: f64 = 0.99;

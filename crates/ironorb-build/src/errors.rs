@@ -1,4 +1,4 @@
-//! Why nothing was generated, in words for people.
+//! The errors of generation, as text for people.
 
 use std::fmt;
 use std::path::Path;
@@ -9,8 +9,8 @@ use ironorb_idl::source::{Sources, Span};
 use crate::marshalling::Mistake;
 use crate::unsupported::NotGenerated;
 
-/// Why [`compile`](crate::compile) or [`generate`](crate::generate) gave nothing: everything that was
-/// found, rendered with file, line and column.
+/// The error of [`compile`](crate::compile) or [`generate`](crate::generate): all mistakes that were found,
+/// rendered with file, line and column.
 #[derive(Clone)]
 pub struct Errors {
     text: String,
@@ -26,7 +26,7 @@ impl Errors {
         Errors::new(format!("error: cannot {what} {}: {error}", path.display()))
     }
 
-    /// All of these, one after the other.
+    /// Several errors, in order.
     pub(crate) fn joined(errors: &[Errors]) -> Self {
         let texts: Vec<&str> = errors.iter().map(|errors| errors.text.as_str()).collect();
         Errors::new(texts.join("\n\n"))
@@ -58,7 +58,7 @@ impl fmt::Display for Errors {
     }
 }
 
-/// The same as `Display`: a build script that returns the error prints it with `Debug`.
+/// The text of `Display`, because a build script that returns the error prints it with `Debug`.
 impl fmt::Debug for Errors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "\n{}", self.text)
@@ -67,13 +67,13 @@ impl fmt::Debug for Errors {
 
 impl std::error::Error for Errors {}
 
-/// In the shape of the front end's diagnostics.
+/// Renders an error in the form of the front end's diagnostics.
 fn render(model: &Model, sources: Option<&Sources>, what: &str, span: Span) -> String {
     let mut text = format!("error: {what}");
     let path = &model.files()[span.file.index()].path;
     let source = match sources {
         Some(sources) => Some(sources.file(span.file).text().to_owned()),
-        // The model keeps no texts, so the line is read again.
+        // The model keeps no source text, so the file is read again.
         None => std::fs::read(path).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
     };
     match source.as_deref().and_then(|source| excerpt(source, span)) {

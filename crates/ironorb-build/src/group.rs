@@ -1,4 +1,4 @@
-//! Files of a build that have definitions in common, and so become one set of types.
+//! Groups the files of a build that share definitions; each group becomes one set of types.
 
 use std::collections::HashSet;
 use std::io;
@@ -11,23 +11,23 @@ use crate::build::Unit;
 use crate::config::Config;
 use crate::names::Names;
 
-/// Files that are generated together; mostly one.
+/// Files that are generated together; usually one.
 #[derive(Debug)]
 pub(crate) struct Group {
-    /// Their places among all, in order.
+    /// Their positions among all files, in order.
     pub(crate) members: Vec<usize>,
-    /// What came of all of them together, where there are several.
+    /// The outcome of compiling all of them together, if there are several.
     pub(crate) outcome: Option<Outcome>,
 }
 
-/// Files that share a file are compiled once more, as if one file included them. Where that finds errors that
-/// none of them has alone, each stays by itself: then they were not meant to be used together.
+/// Compiles files that share an included file once more, as if one file included them. If that finds errors
+/// that none of them has alone, they are not meant to be used together, and each stays by itself.
 pub(crate) fn groups(units: &[Unit], config: &Config) -> Vec<Group> {
     let mut groups: Vec<(Vec<usize>, HashSet<PathBuf>)> = Vec::new();
     for (at, unit) in units.iter().enumerate() {
         let mut members = vec![at];
         let mut shared = shared(unit, config);
-        // All groups that this file joins become one.
+        // All groups that this file connects become one.
         groups.retain_mut(|(others, theirs)| {
             if theirs.is_disjoint(&shared) {
                 return true;

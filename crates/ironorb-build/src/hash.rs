@@ -1,21 +1,23 @@
-//! The search for perfect hashes of the names of operations. The runtime computes the same slots.
+//! Searches for perfect hashes of operation names. The runtime computes the same slots.
 
-/// The shape of a perfect hash table of the names of operations.
+/// The parameters of a perfect hash table of operation names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PerfectHash {
-    /// A power of two.
+    /// The number of slots, a power of two.
     pub slots: usize,
-    /// Goes into the hash.
+    /// The seed of the hash.
     pub seed: u64,
-    /// How much further on the slots of each group of names lie. Empty where names are not grouped, else a power of two.
+    /// The offset of the slots of each group of names. Empty where names are not grouped, else its length is
+    /// a power of two.
     pub moves: Vec<u16>,
 }
 
 impl PerfectHash {
-    /// Finds a table in which no two of the names share a slot: for ordinary interfaces about the smallest that a bounded
-    /// search for a seed gives, for larger ones one with groups. The same names always give the same table.
+    /// Finds a table in which no two names share a slot. For ordinary interfaces it is about the smallest
+    /// that a bounded search for a seed finds; for larger ones it has groups. The same names always give the
+    /// same table.
     ///
-    /// Names differ, and are fewer than 65,535.
+    /// The names must differ, and there must be fewer than 65,535.
     pub fn of(names: &[&str]) -> PerfectHash {
         let folded: Vec<Vec<u64>> = names.iter().map(|name| chunks(name.as_bytes()).collect()).collect();
         without_groups(&folded).unwrap_or_else(|| with_groups(&folded))
@@ -27,7 +29,7 @@ fn without_groups(folded: &[Vec<u64>]) -> Option<PerfectHash> {
     // is hopeless are not tried.
     let mut slots = folded.len().max(folded.len().pow(2) / 8).next_power_of_two();
     while slots <= SLOTS_SOUGHT_MAX {
-        // The seed, plus one, that used a slot last.
+        // For each slot, the seed plus one that used it last.
         let mut used = [0u16; SLOTS_SOUGHT_MAX];
         let separates = |seed: &u64| {
             let multiplier = multiplier(*seed);
@@ -44,8 +46,9 @@ fn without_groups(folded: &[Vec<u64>]) -> Option<PerfectHash> {
     None
 }
 
-/// Names are divided into groups of two on average, and each group in turn, large ones first, is moved to where its slots
-/// are free. A seed for which two names of a group share a slot cannot do; with so few in a group every third or so does.
+/// Finds a table with groups. Names are divided into groups of two on average. Each group in turn, large ones
+/// first, is moved to a place where its slots are free. A seed does not work if two names of a group share a
+/// slot. With groups this small, about every third seed works.
 fn with_groups(folded: &[Vec<u64>]) -> PerfectHash {
     let mut slots = (folded.len() + folded.len() / 4).next_power_of_two();
     let groups = (folded.len() / 2).next_power_of_two();
@@ -55,7 +58,7 @@ fn with_groups(folded: &[Vec<u64>]) -> PerfectHash {
                 return PerfectHash { slots, seed, moves };
             }
         }
-        // One seed or another does for any names that differ; a table with more room is found all the sooner.
+        // Some seed works for any distinct names. A table with more room finds one sooner.
         slots *= 2;
     }
 }
@@ -92,7 +95,7 @@ fn chunks(name: &[u8]) -> impl Iterator<Item = u64> {
     }))
 }
 
-/// With `high` and `low`, what `ironorb::generated::operation_slot` does; a test compares the two.
+/// The hash of `ironorb::generated::operation_slot`, together with `high` and `low`; a test compares the two.
 fn hash(chunks: &[u64], multiplier: u64) -> u64 {
     let [length, chunks @ ..] = chunks else { return 0 };
     chunks.iter().fold(*length, |hash, chunk| {
@@ -101,27 +104,30 @@ fn hash(chunks: &[u64], multiplier: u64) -> u64 {
     })
 }
 
-/// One of so many, by the hash's upper half.
+/// Maps the hash's upper half to a number below `of`.
 fn high(hash: u64, of: usize) -> usize {
     (((hash >> 32) * of as u64) >> 32) as usize
 }
 
-/// One of so many, by the hash's lower half.
+/// Maps the hash's lower half to a number below `of`.
 fn low(hash: u64, of: usize) -> usize {
     (((hash & u64::from(u32::MAX)) * of as u64) >> 32) as usize
 }
 
-/// Must stay what `ironorb::generated::operation_multiplier` is; a test compares the two.
+/// The multiplier for a seed. It must equal that of `ironorb::generated::operation_multiplier`; a test
+/// compares the two.
 fn multiplier(seed: u64) -> u64 {
     let mixed = seed.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let mixed = (mixed ^ (mixed >> 32)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
     (mixed ^ (mixed >> 32)) | 1
 }
 
-/// Enough for tables of up to four slots per name in ordinary interfaces, and quick.
+/// The seeds tried for each size: enough for tables of up to four slots per name in ordinary interfaces, and
+/// quick.
 const SEEDS_PER_SIZE: u64 = 256;
 
-/// Some 90 operations. Of more, without groups, the table would be mostly empty, and long to search for.
+/// The most slots without groups, for some 90 operations. For more operations the table would be mostly
+/// empty, and the search long.
 const SLOTS_SOUGHT_MAX: usize = 1024;
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use ironorb_idl::model::{Basic, DefId, DefKind, InterfaceKind, Model, Type};
 
-/// What holds for the Rust type of an IDL type.
+/// Facts about the Rust type of an IDL type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Facts {
     /// `Copy`.
@@ -12,13 +12,14 @@ pub(crate) struct Facts {
     pub(crate) eq: bool,
     /// `Default`.
     pub(crate) default: bool,
-    /// No way leads from it to a type that contains itself.
+    /// The type does not reach a type that contains itself.
     pub(crate) acyclic: bool,
-    /// No string, sequence or map in it has a bound, and no field of a bitset a width. Values are not looked into.
+    /// No string, sequence or map in the type has a bound, and no field of a bitset a width. Valuetypes are
+    /// not searched.
     pub(crate) unbounded: bool,
-    /// Its values can be sent: no local object is in them, and nothing native.
+    /// Its values can be sent: the type contains neither local interfaces nor native types.
     pub(crate) sent: bool,
-    /// They are numbers, or structs or short arrays of such: all take the same bytes.
+    /// Its values are numbers, or structs or short arrays of such: all values have the same size.
     pub(crate) alike: bool,
 }
 
@@ -30,13 +31,14 @@ pub(crate) struct Layout<'m> {
 }
 
 impl<'m> Layout<'m> {
-    /// Starts from the best and takes away until nothing changes, so that recursive types come out right.
+    /// Assumes all facts and removes wrong ones until nothing changes, so that recursive types come out
+    /// right.
     pub(crate) fn of(model: &'m Model) -> Self {
         let mut layout = Layout { model, definitions: vec![Facts::ALL; model.definitions().len()] };
         let mut changed = true;
         while changed {
             changed = false;
-            // In place: types mostly name earlier ones, so this ends after few rounds.
+            // The facts change in place. Types mostly name earlier ones, so this ends after few rounds.
             for def in model.definitions() {
                 let facts = layout.definition_facts(&def.kind);
                 changed |= facts != layout.definitions[def.id.index()];
@@ -75,7 +77,7 @@ impl<'m> Layout<'m> {
                 alike: false,
                 ..Facts::ALL
             },
-            // The struct of the state; where the type is used, there is a link.
+            // These are the facts of the state's struct; a use of the type is a link.
             DefKind::Value(value) => {
                 let members = value.state.iter().map(|state| self.facts(&state.member.ty));
                 let base = value.bases.first().map(|&base| self.definition(base));
@@ -131,8 +133,8 @@ impl<'m> Layout<'m> {
         }
     }
 
-    /// Whether values of this type travel by a codec of their own, mostly because a bound is to be checked; outside of
-    /// structs and unions, which see to their own.
+    /// Whether values of this type need a codec of their own outside of structs and unions, mostly because a
+    /// bound must be checked. Structs and unions check their own bounds.
     pub(crate) fn has_codec(&self, ty: &Type) -> bool {
         match ty {
             Type::String { bound } | Type::WString { bound } => bound.is_some(),
@@ -143,7 +145,7 @@ impl<'m> Layout<'m> {
             Type::Array { element, .. } => self.has_codec(element),
             Type::Named(id) => match &self.model.get(*id).kind {
                 DefKind::Typedef(typedef) => self.has_codec(&typedef.ty),
-                // Not a matter of bounds, but it cannot be marshalled as it is in Rust either.
+                // This is not about bounds, but the Rust type cannot be marshalled by itself either.
                 DefKind::Interface(interface) => interface.kind == InterfaceKind::Local,
                 _ => false,
             },
@@ -163,7 +165,7 @@ impl Facts {
         alike: true,
     };
 
-    /// Links to values are not hashed, and may lead in circles.
+    /// Links to values cannot be hashed, and may form cycles.
     const LINK: Facts = Facts { copy: false, eq: false, acyclic: false, alike: false, ..Facts::ALL };
 
     fn and(self, other: Facts) -> Facts {
@@ -179,5 +181,5 @@ impl Facts {
     }
 }
 
-/// Members and elements up to which values count as alike: what is larger gains nothing by standing in one block with others.
+/// The most members and elements of a value that may join a block. Larger values gain nothing from it.
 const ALIKE_MAX: usize = 16;

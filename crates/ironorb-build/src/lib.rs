@@ -28,7 +28,7 @@
 //! small tree in the shape of Rust) and printing (no decision at all). What the Rust looks like is told in
 //! `docs/mapping.md`.
 //!
-//! Nothing here parses IDL or runs a program, not even rustfmt: the text comes out as rustfmt wants it. The
+//! The crate parses no IDL and runs no program, not even rustfmt: it prints the text as rustfmt would. The
 //! same input always gives the same output.
 
 #![forbid(unsafe_code)]
@@ -59,19 +59,20 @@ pub use config::{Config, Marshalling};
 pub use errors::Errors;
 pub use hash::PerfectHash;
 
-/// Compiles IDL files from a build script with the default [`Config`]: `x.idl` becomes `$OUT_DIR/x.rs`,
-/// with everything that the unit defines, includes too. Tells Cargo to run the script again when a file
-/// that was read changes. Gives the paths of the Rust files.
+/// Compiles IDL files from a build script with the default [`Config`]: `x.idl` becomes `$OUT_DIR/x.rs`, which
+/// contains everything that the unit defines, includes too. Prints instructions for Cargo to run the script
+/// again when a file that was read changes. Returns the paths of the Rust files.
 pub fn compile<P: AsRef<Path>>(files: impl IntoIterator<Item = P>) -> Result<Vec<PathBuf>, Errors> {
     Config::new().compile(files)
 }
 
-/// The Rust for one IDL file, or everything in it that is not generated yet.
+/// Generates the Rust for one IDL file. The error lists all uses of constructs that cannot be generated yet.
 pub fn generate(model: &Model, config: &Config) -> Result<String, Errors> {
     generate_with(model, None, config)
 }
 
-/// What [`generate`] does, for what the front end gave: its errors count, and no file is read again.
+/// Generates as [`generate`] does, from an outcome of the front end. Errors in the outcome are errors here.
+/// Reads no file again.
 pub fn generate_outcome(outcome: &Outcome, config: &Config) -> Result<String, Errors> {
     match &outcome.model {
         Some(model) => generate_with(model, Some(&outcome.sources), config),
@@ -79,8 +80,8 @@ pub fn generate_outcome(outcome: &Outcome, config: &Config) -> Result<String, Er
     }
 }
 
-/// What only the generator refuses, whatever is to be generated: each `@marshal` that means nothing. What the front end
-/// finds is in the outcome. Reads no file.
+/// Checks for mistakes that only the generator finds: each `@marshal` without a meaning. The outcome has the
+/// mistakes that the front end finds. Reads no file.
 pub fn check_outcome(outcome: &Outcome) -> Result<(), Errors> {
     outcome.model.as_ref().map_or(Ok(()), |model| check(model, Some(&outcome.sources)))
 }

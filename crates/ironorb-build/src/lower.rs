@@ -24,7 +24,7 @@ use crate::tree::{self, Text};
 use crate::wire;
 use types::joined;
 
-/// What lowering reads. It changes nothing, so that several threads may lower parts of a file.
+/// The input of lowering. Lowering changes nothing in it, so several threads may lower parts of a file.
 pub(crate) struct Lowerer<'m> {
     model: &'m Model,
     config: &'m Config,
@@ -37,7 +37,7 @@ pub(crate) struct Lowerer<'m> {
 /// The Rust module whose contents are being lowered.
 #[derive(Debug, Clone, Default)]
 struct Place<'a> {
-    /// What it is in IDL; none at the top of the file.
+    /// The IDL definition of the module; none at the top of the file.
     owner: Option<DefId>,
     /// The names from the top of the file.
     path: Vec<&'a str>,
@@ -73,7 +73,7 @@ impl<'a> Lowerer<'a> {
         tree::File { source, support: self.config.support_path().to_owned(), items: Vec::new() }
     }
 
-    /// Lowers what was selected of one of the model's roots, and tells the valuetypes in it.
+    /// Lowers the selected definitions of one of the model's roots. Also returns the valuetypes in it.
     pub(crate) fn root(&'a self, root: DefId) -> (Vec<tree::Item<'a>>, Registered<'a>) {
         let items = self.items(&[root], &Place::default());
         let registered = Registered::of(&items);
@@ -130,7 +130,7 @@ impl<'a> Lowerer<'a> {
         (!kind.is_empty()).then(|| tree::Item { docs: self.docs(def, "module"), kind })
     }
 
-    /// The module for what is declared inside something that is not a module in IDL.
+    /// The module for the declarations inside a definition that is no module in IDL.
     fn inner_module(
         &'a self,
         def: &'a Definition,
@@ -186,7 +186,8 @@ impl<'a> Lowerer<'a> {
         })
     }
 
-    /// Members between those whose values differ in size make a block. A struct of one such group is a block as a whole.
+    /// Groups members: those between members of variable size form a block. A struct of one such group is a
+    /// block as a whole.
     fn groups(&self, s: &Struct) -> Vec<usize> {
         let is_alike = |member: &Member| self.layout.facts(&member.ty).alike;
         let groups: Vec<usize> =
@@ -194,7 +195,7 @@ impl<'a> Lowerer<'a> {
         if groups.len() > 1 && groups.iter().any(|&fields| fields > 1) { groups } else { Vec::new() }
     }
 
-    /// Whether the values of all members take the same room each time.
+    /// Whether all members have a fixed size.
     fn is_alike(&self, s: &Struct) -> bool {
         s.members.iter().all(|member| self.layout.facts(&member.ty).alike)
     }
@@ -229,7 +230,7 @@ impl<'a> Lowerer<'a> {
     }
 
     fn alias(&'a self, def: &'a Definition, ty: &'a Type, at: &Place<'a>) -> tree::ItemKind<'a> {
-        // Another name for a valuetype, which is held by one handle here and by another there.
+        // The alias of a valuetype: some uses hold a `Value` and others a `Link`.
         let (rust, described) = match self.value_type(ty, at) {
             Some(value) => {
                 let description = self.description(ty, at);
@@ -325,7 +326,7 @@ impl<'a> Lowerer<'a> {
             unlisted.push('_');
         }
         let mut names = names.into_iter();
-        // TypeCodes have no type for `int8` but `octet`, and of that -1 is no value.
+        // In a TypeCode, `int8` is `octet`, which has no value -1.
         let is_small = matches!(self.model.unaliased(&u.discriminator), Type::Basic(Basic::Int8));
         let in_type_code = |label: &'a ConstValue| match self.number(label) {
             number if is_small => number & 0xFF,
@@ -338,7 +339,7 @@ impl<'a> Lowerer<'a> {
             let Member { name: idl, ty: idl_type, docs, .. } = &case.member;
             let (ty, codec) = (self.element(idl_type, at), self.codec(idl_type, at));
             for label in &case.labels {
-                // A label beside `default` means nothing more than it.
+                // A label beside `default` adds nothing to it.
                 if !case.is_default {
                     numbers.push((in_type_code(label), idl.as_str().into(), self.described(idl_type, at)));
                 }
@@ -424,7 +425,7 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    /// Errors are moved, not copied, so that adding a member to one breaks nobody.
+    /// Errors are not `Copy`, so that adding a member to one breaks no user.
     fn derives(&'a self, id: DefId, is_exception: bool) -> Vec<&'static str> {
         let facts = self.layout.definition(id);
         let mut derives = vec!["Debug", "Clone"];
@@ -442,7 +443,7 @@ impl<'a> Lowerer<'a> {
     }
 
     fn add_scoped(&self, def: &Definition, whole: &mut String) {
-        // As deep as the front end lets scopes nest.
+        // The recursion is as deep as the front end lets scopes nest.
         if let Some(parent) = def.parent {
             self.add_scoped(self.model.get(parent), whole);
             whole.push_str("::");
@@ -462,7 +463,7 @@ impl<'a> Lowerer<'a> {
     }
 }
 
-/// The valuetypes among some items, and the functions that make those of inner modules known.
+/// The valuetypes among some items, and the functions that register those of inner modules.
 #[derive(Debug, Default)]
 pub(crate) struct Registered<'a> {
     values: Vec<Text<'a>>,
@@ -494,8 +495,8 @@ impl<'a> Registered<'a> {
         self.others.extend(next.others);
     }
 
-    /// The function that makes all of a file known. Several files may be included in one module, so theirs
-    /// has the file's name.
+    /// The function that registers all valuetypes of a file. Several files may be included in one module, so
+    /// its name contains that of the file.
     pub(crate) fn item_of_file(self, source: &str) -> Option<tree::Item<'a>> {
         let stem = source.split('.').next().unwrap_or_default();
         let stem = stem.replace(|c: char| !c.is_ascii_alphanumeric(), "_");

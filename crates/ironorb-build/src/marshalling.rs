@@ -1,7 +1,7 @@
-//! Which types have marshalling of their own and which leave it to the interpreter: what the IDL says by
-//! `@marshal(compiled)` and `@marshal(interpreted)`, else what the build says.
+//! Decides which types have compiled marshalling and which leave it to the interpreter. The IDL decides with
+//! `@marshal(compiled)` and `@marshal(interpreted)`, else the build.
 //!
-//! Reads no file and decides nothing else; what either looks like is the support module's affair.
+//! Reads no file and decides nothing else. The support module implements both kinds.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,17 +14,18 @@ use crate::select::uses;
 /// How the values of one type are written and read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Way {
-    /// By code of their own.
+    /// By code of the type's own.
     #[default]
     Compiled,
     /// By the interpreter.
     Interpreted,
-    /// The same, counted.
+    /// By the interpreter, which counts the values.
     Recorded,
 }
 
 impl Way {
-    /// The words for the support macros; none for what is usual. An interpreter must be told of bounds.
+    /// The words for the support macros; none for the usual kind. An interpreter must know whether there are
+    /// bounds.
     pub(crate) fn words(self, bounded: bool) -> Option<&'static str> {
         match (self, bounded) {
             (Way::Compiled, _) => None,
@@ -36,18 +37,18 @@ impl Way {
     }
 }
 
-/// The way of every definition.
+/// The marshalling of every definition.
 #[derive(Debug)]
 pub(crate) struct Ways {
     ways: Vec<Way>,
 }
 
-/// What the build says of types of which the IDL says nothing.
+/// What the build decides about types for which the IDL decides nothing.
 #[derive(Debug)]
 pub(crate) enum Choice {
-    /// The same of all.
+    /// One kind for all types.
     All(Way),
-    /// Those in use are compiled.
+    /// Types in use are compiled.
     InUse(HashSet<String>),
 }
 
@@ -68,7 +69,7 @@ impl Ways {
             true => annotated(model, def)
                 .or_else(|| by_use.get(&def.id).copied())
                 .unwrap_or_else(|| choice.way_of(&def.repository_id)),
-            // Nothing to interpret: all that its code does is to refuse.
+            // There is nothing to interpret: its code only refuses.
             false => Way::Compiled,
         };
         Ways { ways: model.definitions().iter().map(way).collect() }
@@ -79,7 +80,7 @@ impl Ways {
     }
 }
 
-/// What the definition's own annotation says, or that of the nearest scope around it.
+/// The decision of the definition's own annotation, or of the nearest scope around it.
 fn annotated(model: &Model, def: &Definition) -> Option<Way> {
     let mut here = Some(def);
     while let Some(def) = here {
@@ -91,8 +92,8 @@ fn annotated(model: &Model, def: &Definition) -> Option<Way> {
     None
 }
 
-/// What is said of types where they are used: by an operation or attribute, by the interface of one, or by a typedef, of
-/// the types that it names. Types that one use wants compiled are.
+/// The decisions about types where they are used. An operation, an attribute, their interface or a typedef
+/// decides about the types that it names. If any use wants a type compiled, it is compiled.
 fn ways_by_use(model: &Model) -> HashMap<DefId, Way> {
     let mut ways = HashMap::new();
     for def in model.definitions() {
@@ -127,12 +128,12 @@ fn ways_by_use(model: &Model) -> HashMap<DefId, Way> {
     ways
 }
 
-/// What the definition's own annotation says; the last one counts.
+/// The decision of the definition's own annotation; the last one counts.
 fn own(def: &Definition) -> Option<Way> {
     def.annotations.iter().rev().find(|annotation| is_ours(annotation)).and_then(|given| value(given).ok())
 }
 
-/// An `@marshal` that is not right.
+/// A wrong use of `@marshal`.
 #[derive(Debug)]
 pub(crate) struct Mistake {
     pub(crate) span: Span,
@@ -190,7 +191,7 @@ fn is_local(def: &Definition) -> bool {
     matches!(&def.kind, DefKind::Interface(interface) if interface.kind == InterfaceKind::Local)
 }
 
-/// True when there are types that take the way of this scope.
+/// Whether there are types that take the decision of this scope.
 fn defines_types(model: &Model, scope: &Definition) -> bool {
     model.definitions().iter().any(|def| {
         def.parent == Some(scope.id)
@@ -213,7 +214,7 @@ fn unsuitable(annotation: &Annotation, what: &str) -> Mistake {
     }
 }
 
-/// What one annotation says.
+/// The decision of one annotation.
 fn value(annotation: &Annotation) -> Result<Way, Mistake> {
     let wrong = |what: String| Mistake {
         span: annotation.span,
@@ -237,12 +238,12 @@ fn value(annotation: &Annotation) -> Result<Way, Mistake> {
     }
 }
 
-/// An annotation of this name that the IDL declares itself is someone else's.
+/// Whether the annotation is the generator's. One of this name that the IDL declares itself is not.
 fn is_ours(annotation: &Annotation) -> bool {
     annotation.name == "marshal" && annotation.of.is_none()
 }
 
-/// The annotations of what a definition holds that is none itself.
+/// The annotations of the parts of a definition that are no definitions themselves.
 fn inner(kind: &DefKind) -> impl Iterator<Item = &Annotation> {
     let mut lists: Vec<&[Annotation]> = Vec::new();
     match kind {

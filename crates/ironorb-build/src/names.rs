@@ -1,4 +1,4 @@
-//! From IDL names to Rust names. Knows nothing of types; `docs/mapping.md` tells the rules to users.
+//! Turns IDL names into Rust names. Knows nothing of types; `docs/mapping.md` describes the rules for users.
 
 mod case;
 
@@ -70,7 +70,7 @@ impl Names {
     /// Names the items of one Rust module and of the modules inside it. `owner` is the definition whose inner
     /// module this is.
     fn scope(&mut self, model: &Model, items: &[DefId], owner: Option<DefId>, mut scope: Scope) {
-        // Names that stand in the IDL come before names that we make up.
+        // Names from the IDL come before generated ones.
         let mut types = Vec::new();
         let mut values = Vec::new();
         for &id in items {
@@ -173,10 +173,10 @@ impl Names {
         }
     }
 
-    /// Gives names to definitions that stand side by side: definition, IDL name, Rust name wished for. What needs
-    /// no change keeps its name, whatever stands before it.
+    /// Names definitions of one scope, from their definition, IDL name and wished Rust name. A name that
+    /// needs no change is kept, whatever comes before it.
     fn take_all(&mut self, taken: &mut Taken, mut wishes: Vec<(DefId, &str, String)>) {
-        // Stable, so that equals stay in the order of the text.
+        // The sort is stable, so that equal names stay in the order of the text.
         wishes.sort_by_key(|(_, idl, wish)| idl != wish);
         for (id, _, wish) in wishes {
             self.definitions[id.index()].own = taken.take(wish);
@@ -260,14 +260,14 @@ fn callable(model: &Model, items: &[DefId]) -> Vec<DefId> {
     items.iter().copied().filter(is_callable).collect()
 }
 
-/// Distinct Rust names for things that stand side by side, e.g. parameters.
+/// Distinct Rust names for the items of one scope, e.g. parameters.
 #[derive(Debug, Default)]
 pub(crate) struct Taken {
-    /// The first ones, which are compared one by one.
+    /// The first names, which are compared one by one.
     few: Vec<String>,
-    /// Those that are too many for that.
+    /// The further names, which are hashed.
     many: HashSet<String>,
-    /// Whether names of the prelude are to be left alone.
+    /// Whether names of the prelude must not be used.
     is_prelude_kept: bool,
 }
 
@@ -304,7 +304,7 @@ impl Taken {
 /// Names compared one by one before they are hashed.
 const FEW: usize = 16;
 
-/// Distinct Rust names for members, parameters or variants, in their order. What needs no change keeps its name.
+/// Distinct Rust names for members, parameters or variants, in order. A name that needs no change is kept.
 pub(crate) fn side_by_side<'n>(
     idl: impl Iterator<Item = &'n str>,
     convert: impl Fn(&str) -> String,

@@ -1,6 +1,6 @@
-//! A file in parts: what stands at the top of a large one is lowered and printed by several threads.
+//! Splits a large file into parts, which several threads lower and print.
 //!
-//! The text is the same however many there are: a part depends on the model alone.
+//! The text does not depend on the number of parts: a part depends on the model alone.
 
 use std::thread;
 
@@ -20,7 +20,7 @@ pub(crate) fn generate(model: &Model, config: &Config, choice: &Choice, selectio
         let mut file = lowerer.file();
         let mut registered = Registered::default();
         let mut text = String::new();
-        // One by one, so that little more than the text is in memory at a time.
+        // The parts are written one by one, so that memory holds little more than the text.
         for &root in roots {
             let (items, values) = lowerer.root(root);
             registered.join(values);
@@ -41,7 +41,7 @@ pub(crate) fn generate(model: &Model, config: &Config, choice: &Choice, selectio
     emit::items(&file, text)
 }
 
-/// The roots in stretches of about equally many definitions: as many as there are threads to be used.
+/// Divides the roots into parts with about equally many definitions, one for each thread.
 fn divided(model: &Model) -> Vec<&[DefId]> {
     let definitions = model.definitions().len();
     let threads = match definitions / DEFINITIONS_PER_THREAD_MIN {
@@ -51,7 +51,7 @@ fn divided(model: &Model) -> Vec<&[DefId]> {
     let mut parts = Vec::with_capacity(threads);
     let mut rest = model.roots();
     for part in 1..threads {
-        // What a root holds mostly follows it.
+        // The definitions inside a root usually follow it.
         let end = definitions * part / threads;
         let (now, later) = rest.split_at(rest.partition_point(|root| root.index() < end));
         parts.push(now);
@@ -61,7 +61,8 @@ fn divided(model: &Model) -> Vec<&[DefId]> {
     parts
 }
 
-/// Does the work for each part, in their order, all but the last in threads of their own.
+/// Does the work for each part and returns the results in order. All parts but the last run in threads of
+/// their own.
 fn in_threads<P: Sync + ?Sized, T: Send>(parts: &[&P], work: &(impl Fn(&P) -> T + Sync)) -> Vec<T> {
     let Some((&last, others)) = parts.split_last() else { return Vec::new() };
     thread::scope(|scope| {
@@ -77,7 +78,7 @@ fn in_threads<P: Sync + ?Sized, T: Send>(parts: &[&P], work: &(impl Fn(&P) -> T 
             others.into_iter().map(|(part, thread)| match thread.map(thread::ScopedJoinHandle::join) {
                 Ok(Ok(done)) => done,
                 Ok(Err(panic)) => std::panic::resume_unwind(panic),
-                // No thread is to be had, so it is done here.
+                // No thread could be started, so this thread does the work.
                 Err(_) => work(part),
             });
         let mut done: Vec<T> = done.collect();
@@ -86,13 +87,14 @@ fn in_threads<P: Sync + ?Sized, T: Send>(parts: &[&P], work: &(impl Fn(&P) -> T 
     })
 }
 
-/// Fewer are done before a thread has started.
+/// The fewest definitions per part: fewer take less time than the start of a thread.
 const DEFINITIONS_PER_THREAD_MIN: usize = 1_000;
 
-/// Build scripts run beside each other, so one does not take all processors.
+/// The most threads. Build scripts run side by side, so one must not take all processors.
 const THREADS_MAX: usize = 4;
 
-/// What the main thread has on most systems; scopes nest as deep as the front end lets them.
+/// The stack size of a thread: that of the main thread on most systems. Scopes nest as deep as the front end
+/// lets them.
 const STACK_BYTES: usize = 8 << 20;
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Reads which types a program has used: what `ironorb::marshal_profile` wrote.
+//! Reads the file that `ironorb::marshal_profile` writes: which types a program has marshalled, and how
+//! often.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -19,7 +20,7 @@ pub(crate) fn in_use(file: &Path, share: f64) -> Result<HashSet<String>, Errors>
     Ok(most_used(counts, share))
 }
 
-/// Repository ids and how many values there were; or which line is wrong, and how.
+/// The repository ids and their numbers of values; or the number of a malformed line and the reason.
 fn parse(text: &str) -> Result<Vec<(&str, u64)>, (usize, String)> {
     let mut lines = (1..).zip(text.lines());
     match lines.next() {
@@ -44,7 +45,7 @@ fn count(line: &str) -> Option<(&str, u64)> {
 }
 
 fn most_used(mut counts: Vec<(&str, u64)>, share: f64) -> HashSet<String> {
-    // By the id where they are even, so that the same file always gives the same code.
+    // Equal numbers are ordered by id, so that one file always gives the same code.
     counts.sort_by(|(one, a), (other, b)| b.cmp(a).then(one.cmp(other)));
     let all: f64 = counts.iter().map(|&(_, count)| count as f64).sum();
     let mut before = 0.0;
@@ -56,7 +57,7 @@ fn most_used(mut counts: Vec<(&str, u64)>, share: f64) -> HashSet<String> {
     hot.map(|&(id, _)| id.to_owned()).collect()
 }
 
-/// What a profile begins with; `ironorb::marshal_profile` writes it.
+/// The first line of a profile, which `ironorb::marshal_profile` writes.
 const FIRST_WORDS: &str = "ironorb marshalling profile 1";
 
 #[cfg(test)]

@@ -45,7 +45,7 @@ pub(crate) fn is_builtin(model: &Model, id: DefId) -> bool {
     model.is_standard(id)
 }
 
-/// The definitions that one names directly, with what stands inside it and what it stands in.
+/// The definitions that a definition names directly, including the parts inside it and the scopes around it.
 pub(crate) fn uses(model: &Model, id: DefId) -> Vec<DefId> {
     let def = model.get(id);
     let mut types: Vec<&Type> = Vec::new();

@@ -1,4 +1,4 @@
-//! A small tree in the shape of Rust. Every name and type in it is final text; what prints it decides
+//! A small tree in the shape of Rust. Every name and type in it is final text, so the printer decides
 //! nothing.
 
 use std::borrow::Cow;
@@ -6,13 +6,13 @@ use std::ops::Range;
 
 use crate::hash::PerfectHash;
 
-/// A piece of Rust: most names and many types are those of the model, or always the same.
+/// A piece of Rust. Most names and many types borrow from the model or are constants.
 pub(crate) type Text<'t> = Cow<'t, str>;
 
 /// One generated file.
 #[derive(Debug)]
 pub(crate) struct File<'t> {
-    /// What it was generated from, for its first line.
+    /// The name of the source, for the file's first line.
     pub(crate) source: String,
     /// The path of the support module.
     pub(crate) support: String,
@@ -58,7 +58,7 @@ pub(crate) struct Module<'t> {
     pub(crate) items: Vec<Item<'t>>,
 }
 
-/// What is said of a type besides its shape.
+/// The properties of a type besides its shape.
 #[derive(Debug)]
 pub(crate) struct TypeCode<'t> {
     /// The static that describes it.
@@ -79,14 +79,14 @@ pub(crate) struct Alias<'t> {
 /// What an alias stands for.
 #[derive(Debug)]
 pub(crate) enum Original<'t> {
-    /// What its Rust type says.
+    /// The Rust type.
     Rust,
-    /// A codec, where bounds are to be checked, or an expression.
+    /// A codec, if bounds must be checked, or an expression.
     Described(Described<'t>),
     Native,
 }
 
-/// A codec, and the expression of its description where the codec cannot tell.
+/// A codec, and the expression of its description if the codec does not imply it.
 #[derive(Debug)]
 pub(crate) struct Described<'t> {
     pub(crate) codec: Text<'t>,
@@ -101,12 +101,13 @@ pub(crate) struct Struct<'t> {
     pub(crate) fields: Vec<Field<'t>>,
     /// The default value of each field, where the IDL gives some.
     pub(crate) defaults: Option<Vec<Text<'t>>>,
-    /// How many fields stand together, one group behind the other; empty where no two do, or all of them.
+    /// The sizes of the groups of fields that form blocks, in order; empty where no two fields or all of them
+    /// form one.
     pub(crate) groups: Vec<usize>,
     /// The scoped IDL name, when it is an exception.
     pub(crate) exception: Option<Text<'t>>,
-    /// What says that it leaves its marshalling to the interpreter, that it lies in memory as on the wire, or that its
-    /// values differ in size.
+    /// The words that say that the interpreter marshals the type, that its memory layout equals the wire's,
+    /// or that its values differ in size.
     pub(crate) way: Option<&'static str>,
 }
 
@@ -151,7 +152,7 @@ pub(crate) struct Union<'t> {
     pub(crate) has_default: bool,
     /// For the description: each label as a number with name and type of its member, in the order of the IDL.
     pub(crate) labels: Vec<(i64, Text<'t>, Described<'t>)>,
-    /// The place of the default case among them.
+    /// The position of the default case among them.
     pub(crate) default_label: Option<usize>,
     /// What says that it leaves its marshalling to the interpreter.
     pub(crate) way: Option<&'static str>,
@@ -238,9 +239,9 @@ pub(crate) struct Method<'t> {
     pub(crate) joined_codec: Text<'t>,
     pub(crate) error: Text<'t>,
     pub(crate) oneway: bool,
-    /// Whether a bound is to be checked in what goes in or comes out.
+    /// Whether a bound must be checked in a parameter or result.
     pub(crate) bounded: bool,
-    /// What the context that follows the arguments may hold, if one does.
+    /// The names that the context after the arguments may contain, if there is one.
     pub(crate) context: Option<&'t [String]>,
     /// The operation name in the request.
     pub(crate) wire_name: Text<'t>,
@@ -250,11 +251,11 @@ pub(crate) struct Method<'t> {
 pub(crate) struct Parameter<'t> {
     pub(crate) name: Text<'t>,
     pub(crate) ty: Text<'t>,
-    /// How it travels: a type of the support module.
+    /// How the parameter is passed: a type of the support module.
     pub(crate) way: Text<'t>,
 }
 
-/// What an interface has besides its trait when it can be called remotely.
+/// The additional items of an interface that can be called remotely.
 #[derive(Debug)]
 pub(crate) struct Remote<'t> {
     pub(crate) docs: Vec<Text<'t>>,
@@ -263,7 +264,7 @@ pub(crate) struct Remote<'t> {
     /// The traits of asynchronous calls and of servants that answer later.
     pub(crate) asynchronous: Text<'t>,
     pub(crate) deferred: Text<'t>,
-    /// Whether values may stand where its references do.
+    /// Whether valuetypes may be passed in place of its references.
     pub(crate) is_abstract: bool,
     /// Every direct and indirect base.
     pub(crate) bases: Vec<Base<'t>>,
@@ -297,15 +298,15 @@ pub(crate) struct Value<'t> {
     pub(crate) base: Option<(Text<'t>, Text<'t>, Text<'t>)>,
     /// The concrete bases, nearest first.
     pub(crate) bases: Vec<Text<'t>>,
-    /// To how many of them a receiver may cut a value down.
+    /// The number of them to which a receiver may truncate a value.
     pub(crate) truncatable: usize,
     /// The traits of the abstract bases; true for those without operations.
     pub(crate) abstract_bases: Vec<(Text<'t>, bool)>,
-    /// The other traits by which a value may be seen: of operations and of supported interfaces.
+    /// The other traits of the value: those of operations and of supported interfaces.
     pub(crate) views: Vec<Text<'t>>,
     /// State members; true for the public ones.
     pub(crate) fields: Vec<(Field<'t>, bool)>,
-    /// The default value of each field, that of the base before them, where the IDL gives some.
+    /// The default value of each field, beginning with that of the base, where the IDL gives some.
     pub(crate) defaults: Option<Vec<Text<'t>>>,
     pub(crate) operations: Option<Operations<'t>>,
 }
@@ -319,7 +320,7 @@ pub(crate) struct Operations<'t> {
     pub(crate) methods: Vec<Method<'t>>,
 }
 
-/// An abstract valuetype: a trait that values are seen by.
+/// An abstract valuetype: a trait of values.
 #[derive(Debug)]
 pub(crate) struct AbstractValue<'t> {
     pub(crate) operations: Operations<'t>,
@@ -345,7 +346,7 @@ pub(crate) struct ValueFactory<'t> {
     pub(crate) methods: Vec<Method<'t>>,
 }
 
-/// A function that makes valuetypes known to an ORB.
+/// A function that registers valuetypes with an ORB.
 #[derive(Debug)]
 pub(crate) struct RegisterValues<'t> {
     pub(crate) name: Text<'t>,

@@ -1,5 +1,5 @@
-//! Finds what the generator cannot express yet, so that lowering need not look again. Finds all of it in
-//! one run and tells where each use stands.
+//! Finds all constructs that the generator cannot express yet, with the place of each use. So lowering need
+//! not check again.
 
 use ironorb_idl::model::{DefId, DefKind, Definition, Direction, Model, Type};
 use ironorb_idl::source::Span;
@@ -22,7 +22,7 @@ pub(crate) fn check(model: &Model, selection: &Selection) -> Vec<NotGenerated> {
     }
     let mut checker = Checker { model, in_builtin: false, found };
     for def in model.definitions() {
-        // What is wrong with a definition that nobody wrote is told where it is used.
+        // A mistake in a definition without source text is reported where the definition is used.
         if selection.contains(def.id) && !is_builtin(model, def.id) {
             checker.definition(def);
         }
@@ -32,7 +32,7 @@ pub(crate) fn check(model: &Model, selection: &Selection) -> Vec<NotGenerated> {
     checker.found
 }
 
-/// Aliases that stand for more levels of sequences, arrays and aliases than we follow.
+/// Aliases with more levels of sequences, arrays and aliases than the generator follows.
 fn too_deep(model: &Model) -> Vec<NotGenerated> {
     let mut levels = vec![0u32; model.definitions().len()];
     let mut found = Vec::new();
@@ -53,7 +53,7 @@ fn too_deep(model: &Model) -> Vec<NotGenerated> {
             deep += levels[id.index()];
         }
         levels[def.id.index()] = deep;
-        // The first that is too deep is told, not all that build on it.
+        // Only the first alias that is too deep is reported, not all that use it.
         if deep > TYPE_LEVELS_MAX && deep <= 2 * TYPE_LEVELS_MAX {
             let what =
                 format!("a type of more than {TYPE_LEVELS_MAX} levels of sequences, arrays and aliases");
@@ -65,7 +65,7 @@ fn too_deep(model: &Model) -> Vec<NotGenerated> {
 
 struct Checker<'m> {
     model: &'m Model,
-    /// True while the needs of a definition that nobody wrote are looked at, all of them one by one.
+    /// True while the parts of a definition without source text are checked one by one.
     in_builtin: bool,
     found: Vec<NotGenerated>,
 }
@@ -154,14 +154,14 @@ impl Checker<'_> {
         }
     }
 
-    /// What is wrong with a definition that nobody wrote is told where it is used.
+    /// Reports a mistake in a definition without source text where the definition is used.
     fn named(&mut self, id: DefId, span: Span) {
         if self.is_offending(id) {
             self.push(span, format!("the type `{}`", self.model.scoped_name(id).join("::")));
         }
     }
 
-    /// Whether a definition of the front end's own, or what it needs, is not generated yet.
+    /// Whether a built-in definition, or one that it needs, is not generated yet.
     fn is_offending(&self, id: DefId) -> bool {
         if self.in_builtin || !is_builtin(self.model, id) {
             return false;
@@ -191,16 +191,16 @@ impl Checker<'_> {
 /// Results are a tuple, and the support module has codecs for tuples of up to this many.
 const RESULTS_MAX: usize = 32;
 
-/// What the support module has lists for.
+/// The most entries of the support module's lists.
 const ARGUMENTS_MAX: usize = 32;
 
-/// Direct and indirect bases of an interface. Each interface lists all of its bases and their operations, so that a
-/// chain of n would take n² lines.
+/// The most direct and indirect bases of an interface. Each interface lists all of its bases and their
+/// operations, so a chain of n would take n² lines.
 const BASES_MAX: usize = 256;
 
-/// Direct and indirect bases of a valuetype. Each lists all of them and their operations, as interfaces do, and rustc
-/// has far more to do for it: a chain of 64 with an operation each takes it some 15 s.
+/// The most direct and indirect bases of a valuetype. Each lists all of them and their operations, as
+/// interfaces do, and rustc takes far longer for it: a chain of 64 with an operation each takes some 15 s.
 const VALUE_BASES_MAX: usize = 64;
 
-/// Levels of sequences, arrays and aliases in a type; far beyond real IDL, and what rustc takes with ease.
+/// The most levels of sequences, arrays and aliases in a type: far beyond real IDL, and easy for rustc.
 const TYPE_LEVELS_MAX: u32 = 100;

@@ -1,14 +1,14 @@
-//! Which structs lie in memory as they do on the wire, once Rust is told to keep their members in order.
+//! Finds structs whose memory layout equals their layout on the wire, if Rust keeps their members in order.
 //!
-//! Says no where it does not know. What it says need not be believed: the support module compares it with what the
-//! compiler makes of the struct.
+//! The answer is no in case of doubt. A wrong yes does no harm: the support module compares it with the
+//! compiler's layout.
 
 use ironorb_idl::model::{Basic, DefId, DefKind, Model, Struct, Type};
 
 use crate::config::Config;
 use crate::marshalling::{Way, Ways};
 
-/// Whether a struct is to be laid out in memory as on the wire, which serves sequences of it.
+/// Whether a struct should be laid out in memory as on the wire, which speeds up sequences of it.
 pub(crate) fn is_as_on_the_wire(model: &Model, config: &Config, ways: &Ways, id: DefId) -> bool {
     let wire = Wire { model, config, ways };
     wire.of_definition(id, 0).is_some_and(|image| image.is_as_on_the_wire())
@@ -20,7 +20,7 @@ struct Wire<'m> {
     ways: &'m Ways,
 }
 
-/// Where the numbers of a value are, as C lays them out.
+/// The positions of the numbers in a value, in C's layout.
 #[derive(Debug, Default)]
 struct Image {
     numbers: Vec<Numbers>,
@@ -28,7 +28,7 @@ struct Image {
     alignment: usize,
 }
 
-/// So many numbers of one size, one behind the other.
+/// A number of values of one size, one behind the other.
 #[derive(Debug, Clone, Copy)]
 struct Numbers {
     at: usize,
@@ -36,11 +36,11 @@ struct Numbers {
     count: usize,
 }
 
-/// What the support module looks at.
+/// The most runs of numbers and the most bytes of a struct that the support module checks.
 const RUNS_MAX: usize = 32;
 const BYTES_MAX: usize = 512;
 
-/// Structs in structs are mostly few; this only has an end.
+/// The deepest nesting of structs that is followed, as a bound.
 const DEPTH_MAX: usize = 16;
 
 impl Wire<'_> {
@@ -115,7 +115,7 @@ impl Image {
         Some(all)
     }
 
-    /// Whether CDR puts the numbers of one value behind the other at the same places.
+    /// Whether CDR puts the numbers of consecutive values at the same positions.
     fn is_as_on_the_wire(&self) -> bool {
         let mut end = 0usize;
         for run in &self.numbers {

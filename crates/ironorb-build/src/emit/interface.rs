@@ -47,7 +47,7 @@ impl Printer {
         }
     }
 
-    /// A trait whose methods a servant may leave out.
+    /// Prints a trait whose methods a servant may leave out.
     fn trait_with_defaults(&mut self, interface: &Interface<'_>, support: &str) {
         self.line("#[allow(unused_variables)]");
         self.trait_head(&interface.name, &interface.supertraits, false);
@@ -78,7 +78,7 @@ impl Printer {
         });
     }
 
-    /// Up to and with the opening brace; all of it when there are no methods.
+    /// Prints a trait up to the opening brace, or all of it when it has no methods.
     fn trait_head(&mut self, name: &str, supertraits: &[Text<'_>], is_empty: bool) {
         let bounds = match supertraits {
             [] => vec!["Send", "Sync", "'static"],
@@ -115,7 +115,7 @@ impl Printer {
         self.function(&method.name, &parameters(method), &[], Some(&Outcome::of("Result", method)), ";");
     }
 
-    /// A function of a trait up to `end`. `reply` is one parameter more.
+    /// Prints a trait's function up to `end`. `reply` is an additional parameter.
     fn function(
         &mut self,
         name: &str,
@@ -134,7 +134,7 @@ impl Printer {
             if outcome.is_none() || end != ";" || self.fits_with(&whole, 1) {
                 self.line(&whole);
             } else {
-                // rustfmt asks for one column more than it uses.
+                // rustfmt requires one column more than it uses.
                 self.line(&head);
                 self.put(&[&result, ";"]);
             }
@@ -146,7 +146,7 @@ impl Printer {
             reply.iter().for_each(|reply| out.outcome("reply: ", reply, ","));
         });
         match outcome {
-            // rustfmt measures the result as if it stood alone.
+            // rustfmt measures the result type on its own.
             Some(_) if !is_wide && self.fits(&result) => self.put(&[") ", &result, end]),
             Some(outcome) => self.broken_outcome(") -> ", outcome, end),
             None => self.put(&[")", end]),
@@ -175,8 +175,8 @@ impl Printer {
         self.put(&[">", after]);
     }
 
-    /// What stands in the file besides the trait: the reference, and the traits of asynchronous calls and of servants that
-    /// answer later. Their bodies come from a macro.
+    /// Prints the items besides the trait: the reference, and the traits of asynchronous calls and of
+    /// servants that answer later. A macro makes their bodies.
     fn remote(&mut self, interface: &Interface<'_>, remote: &Remote<'_>, support: &str) {
         self.docs(&remote.docs);
         self.allowed();
@@ -198,7 +198,7 @@ impl Printer {
         self.bodies(interface, remote, support);
     }
 
-    /// What an item at the top of a file may do.
+    /// Prints the allowed lints of an item at the top of a file.
     fn allowed(&mut self) {
         if self.depth == 0 {
             self.line(ROOT_ALLOW);

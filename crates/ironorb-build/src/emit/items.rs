@@ -54,7 +54,7 @@ impl Printer {
         }
     }
 
-    /// What fields begin with where the IDL says so.
+    /// Prints the default values of fields, where the IDL gives them.
     pub(super) fn defaults<'n>(
         &mut self,
         name: &str,
@@ -272,7 +272,7 @@ impl Printer {
 
 /// A text in quotes.
 pub(super) fn quoted(text: &str) -> String {
-    // Only a pragma can ask for an id that needs escapes.
+    // Only a pragma can set an id that needs escapes.
     match text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\') {
         true => ["\"", text, "\""].concat(),
         false => format!("{text:?}"),
@@ -292,12 +292,12 @@ pub(super) fn typed(name: &str, type_code: &TypeCode<'_>) -> String {
     [&named(name, type_code.idl.as_deref()), ": ", &type_code.name, " ="].concat()
 }
 
-/// What stands before a type that does not marshal itself.
+/// The words before a type that does not marshal itself.
 fn way(words: Option<&str>) -> String {
     words.map_or_else(String::new, |words| ["[", words, "] "].concat())
 }
 
-/// A codec, followed by its description where the codec does not tell.
+/// A codec, followed by its description if the codec does not imply it.
 pub(super) fn described<'d>(it: &'d Described<'_>) -> Cow<'d, str> {
     match &it.description {
         Some(description) => Cow::Owned([&it.codec, " = ", description].concat()),

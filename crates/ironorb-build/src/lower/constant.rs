@@ -33,7 +33,7 @@ impl<'a> Lowerer<'a> {
         tree::ItemKind::Const { name: self.names.of(def.id).own.as_str().into(), ty, value }
     }
 
-    /// The value that `@default` gives a member, which the front end has made one of its type.
+    /// The value that `@default` gives a member. The front end has converted it to the member's type.
     pub(super) fn default_value(&'a self, ty: &'a Type, value: &'a ConstValue, at: &Place<'a>) -> Text<'a> {
         match (self.model.unaliased(ty), value) {
             (spec, ConstValue::Fixed(text)) => {
@@ -49,10 +49,10 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    /// A label as a TypeCode has it: a number.
+    /// A label as a number, which is its form in a TypeCode.
     pub(super) fn number(&'a self, label: &'a ConstValue) -> i64 {
         match label {
-            // Those of `unsigned long long` bit for bit.
+            // Labels of `unsigned long long` are converted bit for bit.
             ConstValue::Integer(n) => *n as i64,
             ConstValue::Char(c) => i64::from(*c),
             ConstValue::WChar(c) => i64::from(u32::from(*c)),

@@ -201,7 +201,7 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    /// The error enums of one interface or valuetype, to stand in its inner module.
+    /// The error enums of one interface or valuetype, for its inner module.
     pub(super) fn operation_errors(
         &'a self,
         items: &[DefId],
@@ -259,7 +259,8 @@ impl<'a> Lowerer<'a> {
     }
 }
 
-/// The names in requests of what an interface itself declares, in the order of its methods.
+/// The operation names in requests of the interface's own operations and attributes, in the order of its
+/// methods.
 fn wire_names<'a>(lowerer: &'a Lowerer<'a>, items: &[DefId]) -> Vec<Text<'a>> {
     let mut names = Vec::new();
     for &id in items {

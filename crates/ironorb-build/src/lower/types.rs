@@ -48,7 +48,7 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    /// What stands between the brackets of `Value` and `Link`, if the type is a valuetype or an alias of one.
+    /// The type argument of `Value` and `Link`, if the type is a valuetype or an alias of one.
     pub(super) fn value_type(&'a self, ty: &'a Type, at: &Place<'a>) -> Option<Text<'a>> {
         match self.model.unaliased(ty) {
             Type::Basic(Basic::ValueBase) => Some(format!("dyn {}", self.support("ValueBase", at)).into()),
@@ -103,15 +103,15 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    /// The codec of a type, and an expression for its description where the codec cannot tell.
+    /// The codec of a type, and an expression for its description if the codec does not imply it.
     pub(super) fn described(&'a self, ty: &'a Type, at: &Place<'a>) -> tree::Described<'a> {
         let description = (!self.tells(ty)).then(|| self.description(ty, at));
         tree::Described { codec: self.codec(ty, at), description }
     }
 
-    /// Whether the codec of a type tells what it is in IDL. An alias has no Rust type of its own, and `char` and
-    /// `octet` share one. To check a constant that refers to a static, rustc works out all that the static reaches,
-    /// so that cycles have to go from static to static.
+    /// Whether the codec of a type implies the IDL type. It does not for an alias, which has no Rust type of
+    /// its own, nor for `char` and `octet`, which share one. When rustc checks a constant that refers to a
+    /// static, it evaluates everything that the static reaches, so cycles must go from static to static.
     fn tells(&'a self, ty: &'a Type) -> bool {
         match ty {
             Type::Basic(Basic::Char) => false,
@@ -153,7 +153,7 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    /// The Rust type of an `in` or `inout` parameter, and the support type that says how it travels.
+    /// The Rust type of an `in` or `inout` parameter, and the support type that says how it is passed.
     pub(super) fn parameter(&'a self, ty: &'a Type, at: &Place<'a>) -> (Text<'a>, Text<'a>) {
         let of = |way: &str, ty: &str| joined(&[&self.support(way, at), "<", ty, ">"]);
         let plain = |way: Text<'a>| {
@@ -235,8 +235,8 @@ impl<'a> Lowerer<'a> {
         name.into()
     }
 
-    /// What stands inside the `Option` for an interface: its reference; a local interface has none, so the
-    /// object itself.
+    /// The type inside the `Option` for an interface: its reference, or for a local interface, which has
+    /// none, the object itself.
     fn reference(&'a self, id: DefId, at: &Place<'a>) -> Text<'a> {
         match &self.model.get(id).kind {
             DefKind::Interface(interface) if interface.kind == InterfaceKind::Local => {
@@ -258,7 +258,7 @@ impl<'a> Lowerer<'a> {
         self.path_to(id, &self.names.of(id).own, at)
     }
 
-    /// The path to something called `name` that stands beside the definition.
+    /// The path to the item `name` in the module of the definition.
     pub(super) fn path_to(&'a self, id: DefId, name: &'a str, at: &Place<'a>) -> Text<'a> {
         let external = self.config.external_of(self.model, id);
         if external.is_none() && self.model.get(id).parent == at.owner {
@@ -308,7 +308,7 @@ pub(super) fn joined<'a>(pieces: &[&str]) -> Text<'a> {
     Text::Owned(pieces.concat())
 }
 
-/// For types that `unsupported` has refused before lowering.
+/// The panic for types that `unsupported` refuses before lowering.
 fn unreachable_type() -> Text<'static> {
     "()".into()
 }

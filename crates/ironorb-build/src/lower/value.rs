@@ -1,4 +1,4 @@
-//! Valuetypes: the struct of the state, the trait of the operations, and what is known of the bases.
+//! Lowers valuetypes: the struct of the state, the trait of the operations, and the facts about the bases.
 
 use ironorb_idl::model::{DefId, DefKind, Definition, Factory, StateMember, Value, ValueBox};
 
@@ -160,7 +160,7 @@ impl<'a> Lowerer<'a> {
         self.model.all_bases(id).into_iter().filter(is_abstract).collect()
     }
 
-    /// Whether a trait of an abstract valuetype asks for nothing, so that every valuetype can have it.
+    /// Whether the trait of an abstract valuetype has no methods, so that every valuetype can implement it.
     fn has_no_operations(&'a self, id: DefId) -> bool {
         let is_plain = |id: DefId| match &self.model.get(id).kind {
             DefKind::Value(value) => !value.items.iter().any(|&item| self.is_callable(item)),
