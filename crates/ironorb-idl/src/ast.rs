@@ -1,4 +1,4 @@
-//! The tree as written: names unresolved, constants unevaluated, every part with its place.
+//! The syntax tree: names are unresolved, constants unevaluated, and every part has its place.
 
 use crate::intern::Name;
 use crate::lex::{LiteralId, Punct};
@@ -22,7 +22,7 @@ pub(crate) struct ScopedName {
 #[derive(Debug, Default)]
 pub(crate) struct Ast {
     pub(crate) items: Vec<Item>,
-    /// The items of the built-in file that fill in what another ORB's lacks.
+    /// The items of the built-in file, which supply what another ORB's file lacks.
     pub(crate) supplement: Vec<Item>,
     /// Folded names in text that was skipped after an error: whether they are defined is unknown.
     pub(crate) lost: Vec<Name>,
@@ -34,7 +34,7 @@ pub(crate) struct Item {
     pub(crate) kind: ItemKind,
 }
 
-/// What stands before a definition, member or parameter.
+/// The comments and annotations before a definition, member or parameter.
 #[derive(Debug)]
 pub(crate) struct Lead {
     /// Index of the first token; comments are found by it.
@@ -43,7 +43,7 @@ pub(crate) struct Lead {
 }
 
 impl Lead {
-    /// Of a definition inside a type, which nothing stands before.
+    /// The empty lead of a definition inside a type.
     pub(crate) const NONE: Lead = Lead { token: Self::NO_TOKEN, annotations: Vec::new() };
     pub(crate) const NO_TOKEN: u32 = u32::MAX;
 }

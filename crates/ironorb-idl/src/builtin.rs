@@ -8,7 +8,7 @@ pub(crate) fn find(name: &str) -> Option<(&'static str, &'static str)> {
             Some((ORB_PATH, ORB_TEXT))
         }
         "IOP.idl" => Some((IOP_PATH, IOP_TEXT)),
-        // TAO's own files, of which each has a part of module CORBA.
+        // These are TAO's own files. Each has a part of module CORBA.
         _ if name.starts_with("tao/") && is_part_of_corba(file) => Some((ORB_PATH, ORB_TEXT)),
         _ => None,
     }

@@ -1,5 +1,5 @@
-//! What is wrong with a text, as values: one constructor for each kind, next to each other, so that
-//! wording and help stay of one piece. Nothing here prints; see `render`.
+//! Diagnostics as values. One constructor for each kind, side by side, keeps wording and help consistent.
+//! Nothing here prints; see `render`.
 
 mod codes;
 mod core;

@@ -1,4 +1,5 @@
-//! Identifiers as numbers: one comparison instead of a string compare, with and without regard to case.
+//! Turns identifiers into numbers, so that a comparison with or without regard to case is one comparison of
+//! numbers.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, BuildHasherDefault, Hasher, RandomState};
@@ -15,7 +16,7 @@ impl Name {
     }
 }
 
-/// What a spelling is to the language.
+/// The class of a spelling in the language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
     Plain,
@@ -24,23 +25,24 @@ pub(crate) enum Class {
     NearKeyword(Kw),
     /// `_name`: the identifier `name`, whatever it spells.
     Escaped(Name),
-    /// A keyword of IDL 4 only, which older files use as a name: what it is depends on what stands around.
+    /// A keyword of IDL 4 only, which older files use as a name. The context decides which it is.
     Word(Word),
-    /// Starts with an underscore but was not written so far: what it is without it is not known.
+    /// Starts with an underscore and has not been written so far. Its class without the underscore is
+    /// unknown.
     Unseen,
 }
 
-/// All texts stand in one string; a table of their places is probed by hash.
+/// The table of names. All texts are in one string; a hash table has their positions.
 pub(crate) struct Interner {
     text: String,
     names: Vec<Entry>,
     /// A power of two in length, at most three quarters full.
     table: Vec<Slot>,
-    /// Different in each run, so that no text is made to collide.
+    /// The seed, random in each run, so that no text can be made to collide.
     seed: u64,
 }
 
-/// What is known of a name.
+/// The facts about a name.
 #[derive(Clone, Copy)]
 struct Entry {
     start: u32,
@@ -88,7 +90,7 @@ impl Interner {
         name
     }
 
-    /// Enters a text that may stand for another one only, and so need not have a class yet.
+    /// Enters a text that is only another form of a name, and so needs no class yet.
     fn enter(&mut self, text: &str) -> Name {
         let hash = hash(self.seed, text.as_bytes());
         let slot = match self.probe(text, hash) {

@@ -1,4 +1,4 @@
-//! Text to lexemes: one file at a time, without macros and without meaning.
+//! Splits text into lexemes: one file at a time, without macros and without meaning.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use crate::source::Span;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Token {
     pub(crate) tok: Tok,
-    /// Where to point when something is wrong with it; the use for what a macro gave.
+    /// The place for diagnostics; for a token from a macro, the place of the macro's use.
     pub(crate) span: Span,
     /// White space stands before it (matters to `#` and to function-like macros).
     pub(crate) space: bool,
@@ -21,7 +21,7 @@ pub(crate) struct Token {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tok {
-    /// Before the preprocessor is done with it: as spelled. After: without the escaping underscore.
+    /// Before preprocessing, the name as spelled. Afterwards, without the escaping underscore.
     Ident(Name),
     /// An identifier that was escaped, so it is no keyword.
     Escaped(Name),
@@ -54,7 +54,7 @@ pub(crate) enum LiteralValue {
     WChar(char),
     String(String),
     WString(String),
-    /// Never closed, which is reported; it fits everywhere.
+    /// A literal that is never closed, which is reported. It is accepted everywhere.
     Broken,
 }
 
@@ -88,7 +88,7 @@ pub(crate) struct Lexeme {
     /// First on its line.
     pub(crate) line_start: bool,
     pub(crate) space: bool,
-    /// It goes on over a backslash at the end of a line.
+    /// The lexeme continues over a backslash at the end of a line.
     pub(crate) continued: bool,
 }
 
@@ -183,7 +183,7 @@ impl<'t> Lexer<'t> {
         self.at += end.unwrap_or(rest.len());
     }
 
-    /// Passes a backslash and the line end behind it, inside a token; false when that is not what stands here.
+    /// Skips a backslash and the line end after it, inside a token. False when there is none.
     fn go_on_behind_line_end(&mut self) -> bool {
         let Some(next) = self.continuation(self.at) else { return false };
         self.at = next;
@@ -360,8 +360,8 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// In excluded text an apostrophe may be just an apostrophe: a quote that is not closed on its line
-    /// means nothing.
+    /// Handles a quote in excluded text, where it may be an apostrophe: a quote that is not closed on its
+    /// line means nothing.
     fn skip_quoted_loosely(&mut self, quote: u8) {
         self.at += 1;
         let mut at = self.at;
@@ -452,7 +452,7 @@ impl<'t> Lexer<'t> {
     }
 }
 
-/// Whether a byte goes on with an identifier: a table, as this is asked for most bytes of a text.
+/// Whether a byte continues an identifier. A table, because this is asked for most bytes of a text.
 const IN_IDENT: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;

@@ -22,10 +22,10 @@
 //! | compile | [`compile_file`], [`compile_with`], [`Options`] |
 //! | give files that are on no disk | [`Loader`], [`MapLoader`] |
 //! | read the result | [`model`], [`dump()`] |
-//! | show what is wrong, and where | [`Outcome::render`], [`Diagnostic`], [`source`] |
+//! | show mistakes and their places | [`Outcome::render`], [`Diagnostic`], [`source`] |
 //! | know what a code means | [`Code::explanation`] |
 //! | silence warnings or make them errors | [`Options::allow_warning`], [`Options::deny_warnings`] |
-//! | tell warnings once a build | [`Outcome::drop_reported`] |
+//! | report warnings once per build | [`Outcome::drop_reported`] |
 //!
 //! The crate knows no target language and opens no socket. No input makes it panic; the limits in [`Options`]
 //! bound what an input can cost. A text goes through three steps: `preprocess` (with `lex` below it) makes
@@ -103,9 +103,9 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Takes out the warnings and notes that `reported` has already, by file, place and code, and adds the others to it.
-    /// A build of several files calls it for each before it renders, so that the warnings of a file that several
-    /// include are told once. Errors stay.
+    /// Removes the warnings and notes that `reported` has already, by file, place and code, and adds the
+    /// remaining ones to it. A build of several files calls it for each file before it renders, so that
+    /// warnings about a shared included file are reported once. Errors stay.
     pub fn drop_reported(&mut self, reported: &mut ReportedWarnings) {
         self.diagnostics.drop_reported(reported, &self.sources);
     }

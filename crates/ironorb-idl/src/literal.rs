@@ -4,7 +4,7 @@ use crate::diagnostics::Diagnostics;
 use crate::lex::LiteralValue;
 use crate::source::Span;
 
-/// The value of a number as written; a faulty one is reported and gives zero.
+/// The value of a number. A faulty one is reported and is zero.
 pub(crate) fn number(text: &str, span: Span, diags: &mut Diagnostics) -> LiteralValue {
     if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         return integer(text, digits, 16, span, diags);
@@ -15,7 +15,8 @@ pub(crate) fn number(text: &str, span: Span, diags: &mut Diagnostics) -> Literal
     if text.contains(['.', 'e', 'E']) {
         let well_formed = text.bytes().all(|byte| byte.is_ascii_digit() || b".eE+-".contains(&byte));
         return match text.parse::<f64>() {
-            // Beyond the range of double it is infinite, which its use as anything but a long double reports.
+            // A number beyond the range of double is infinite. Its use as anything but a long double is
+            // reported.
             Ok(value) if well_formed => LiteralValue::Float(value),
             _ => {
                 diags.malformed_number(span, text, "it is no floating-point number");
@@ -182,5 +183,5 @@ fn hex(
     code
 }
 
-/// Intermediate results have so many; more in a literal would be cut, so they are no use.
+/// The most digits of intermediate results. More digits in a literal would be cut.
 const FIXED_DIGITS_MAX: usize = 62;

@@ -1,17 +1,17 @@
-//! Where the texts of files come from.
+//! Loaders of source files.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-/// Gives the text of a file. The front end reads through this only, so tests and fuzzers need no disk.
+/// Loads source files. The front end reads files only through this trait, so tests and fuzzers need no disk.
 pub trait Loader {
-    /// The text of the file at `path`, or why there is none ([`io::ErrorKind::NotFound`] sends the
-    /// search for an include on to the next directory).
+    /// Returns the text of the file at `path`, or why there is none. With [`io::ErrorKind::NotFound`] the
+    /// search for an include goes on to the next directory.
     fn load(&self, path: &Path) -> io::Result<String>;
 
-    /// The text of a file that another text includes. The user did not name it, so a loader refuses what could
-    /// block, such as a pipe. Calls [`load`](Self::load) when not implemented.
+    /// Returns the text of a file that another file includes. The user did not name it, so a loader refuses
+    /// files that could block, such as a pipe. Calls [`load`](Self::load) by default.
     fn load_included(&self, path: &Path) -> io::Result<String> {
         self.load(path)
     }
@@ -19,7 +19,7 @@ pub trait Loader {
 
 /// Reads from the file system.
 ///
-/// Text that is not UTF-8 is taken as ISO 8859-1, as comments of old IDL are often written in it.
+/// Text that is not UTF-8 is read as ISO 8859-1, in which comments of old IDL are often written.
 #[derive(Debug, Clone)]
 pub struct DiskLoader {
     file_bytes_max: u64,
@@ -32,7 +32,7 @@ pub struct MapLoader {
 }
 
 impl DiskLoader {
-    /// A loader that refuses files of more than `bytes`; default 64 MiB, which is also the most memory
+    /// Makes a loader that refuses files of more than `bytes`; default 64 MiB. That is also the most memory
     /// that one file takes while it is read.
     pub fn with_file_bytes_max(bytes: u64) -> Self {
         Self { file_bytes_max: bytes }
@@ -53,7 +53,7 @@ impl Loader for DiskLoader {
             return Err(io::Error::new(io::ErrorKind::NotFound, "it is a directory"));
         }
         let mut bytes = Vec::new();
-        // The length is taken from what is read: a device or pipe tells no size.
+        // The length is counted while reading, because a device or pipe reports no size.
         file.take(self.file_bytes_max.saturating_add(1)).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > self.file_bytes_max {
             let why = format!("it is larger than the limit of {} bytes", self.file_bytes_max);

@@ -1,4 +1,4 @@
-//! The resolved model: what a generator, a repository or a dynamic client needs to know of IDL files.
+//! The resolved model: what a generator, a repository or a dynamic client needs to know about IDL files.
 //!
 //! Every name is resolved to a [`DefId`], every constant is evaluated, every type is legal and every
 //! definition knows its repository id. A model exists only for input without errors, so its users
@@ -86,7 +86,7 @@ impl Model {
         matches!(top.name.as_str(), "CORBA" | "IOP")
     }
 
-    /// The names from file scope down to `id`, e.g. `["CosNaming", "NamingContext", "NotFound"]`.
+    /// The scoped name of `id` from file scope down, e.g. `["CosNaming", "NamingContext", "NotFound"]`.
     pub fn scoped_name(&self, id: DefId) -> Vec<&str> {
         let mut names = Vec::new();
         let mut at = Some(id);
@@ -99,7 +99,7 @@ impl Model {
         names
     }
 
-    /// The type with every typedef taken off its outside. Elements of sequences and arrays keep theirs.
+    /// The type with all outer typedefs resolved. Elements of sequences and arrays keep theirs.
     pub fn unaliased<'m>(&'m self, ty: &'m Type) -> &'m Type {
         let mut ty = ty;
         while let Type::Named(id) = ty {
@@ -139,16 +139,17 @@ impl Model {
 /// One named thing of an IDL file.
 #[derive(Debug, Clone)]
 pub struct Definition {
-    /// Its own index.
+    /// The index of the definition.
     pub id: DefId,
     /// The name as written, without the escaping underscore.
     pub name: String,
-    /// The scope it stands in: a module, interface, value, struct, union, exception or bitmask; `None` at
-    /// file scope.
+    /// The enclosing scope: a module, interface, value, struct, union, exception or bitmask; `None` at file
+    /// scope.
     pub parent: Option<DefId>,
-    /// E.g. `IDL:omg.org/CosNaming/NamingContext:1.0`, after prefix, version, ID pragmas, typeid and typeprefix.
+    /// The repository id, e.g. `IDL:omg.org/CosNaming/NamingContext:1.0`, after prefix, version and ID
+    /// pragmas, typeid and typeprefix.
     pub repository_id: String,
-    /// Where its name stands (for a module: the first opening).
+    /// The place of its name; for a module, in its first opening.
     pub span: Span,
     /// The file that holds it.
     pub file: FileId,
@@ -156,16 +157,16 @@ pub struct Definition {
     pub annotations: Vec<Annotation>,
     /// The lines of the `//` or `/* */` comment directly above it, without comment marks.
     pub docs: Vec<String>,
-    /// What it is.
+    /// The kind of definition, with its contents.
     pub kind: DefKind,
 }
 
-/// What a definition is.
+/// The kind of a definition, with its contents.
 #[derive(Debug, Clone)]
 pub enum DefKind {
     /// `module`: all its openings together.
     Module(Module),
-    /// `interface`, also abstract and local.
+    /// `interface`, plain, abstract or local.
     Interface(Interface),
     /// An operation of an interface or value.
     Operation(Operation),
@@ -181,7 +182,7 @@ pub enum DefKind {
     Enumerator {
         /// The enum.
         of: DefId,
-        /// Its place, from 0.
+        /// Its ordinal, from 0.
         ordinal: u32,
     },
     /// `typedef`, one declarator each.
@@ -297,8 +298,8 @@ pub struct Attribute {
 /// A struct or exception body.
 #[derive(Debug, Clone)]
 pub struct Struct {
-    /// Members in order; there may be none. Those of the base come first, so that what
-    /// travels and what is generated needs no look at the base.
+    /// Members in order; there may be none. Those of the base come first, so that a user need not look at the
+    /// base.
     pub members: Vec<Member>,
     /// The struct that this one inherits from (IDL 4.2, 7.4.13.4.1); its members are among `members`.
     pub base: Option<DefId>,
@@ -369,7 +370,7 @@ pub struct Bitset {
     pub fields: Vec<Bitfield>,
     /// Bits in all, with padding: 1 to 64.
     pub bits: u8,
-    /// How it travels: the smallest of [`Basic::UInt8`], [`Basic::UShort`], [`Basic::ULong`] and
+    /// The type on the wire: the smallest of [`Basic::UInt8`], [`Basic::UShort`], [`Basic::ULong`] and
     /// [`Basic::ULongLong`] that holds all bits.
     pub storage: Basic,
 }
@@ -383,7 +384,7 @@ pub struct Bitfield {
     /// `unsigned short` up to 16, `unsigned long` up to 32 and `unsigned long long` up to 64 bits. A
     /// signed type means a two's complement number of `bits` bits.
     pub ty: Basic,
-    /// The place of its least significant bit.
+    /// The position of its least significant bit.
     pub offset: u8,
     /// Its width: 1 to 64.
     pub bits: u8,
@@ -402,7 +403,7 @@ pub struct Bitmask {
     pub flags: Vec<DefId>,
     /// `@bit_bound`, 1 to 64; 32 without it.
     pub bits: u8,
-    /// How it travels, by `bits`: as for a [`Bitset`].
+    /// The type on the wire, which depends on `bits` as for a [`Bitset`].
     pub storage: Basic,
 }
 
@@ -525,7 +526,7 @@ pub enum Type {
         /// The bound in elements.
         bound: Option<u32>,
     },
-    /// `map<K, V>` or `map<K, V, N>`: travels as a sequence of pairs.
+    /// `map<K, V>` or `map<K, V, N>`. On the wire it is a sequence of pairs.
     Map {
         /// Key type.
         key: Box<Type>,
@@ -610,7 +611,7 @@ impl Basic {
 /// An evaluated constant.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ConstValue {
-    /// Any integer type or octet, or the bits of a bitmask; the declared type says which.
+    /// A value of any integer type or octet, or the bits of a bitmask. The declared type says which.
     Integer(i128),
     /// `float` or `double`; rounded to the declared type.
     Float(f64),

@@ -1,44 +1,44 @@
-//! What the caller decides: directories, macros, limits.
+//! The caller's options: directories, macros, limits.
 
 use std::path::PathBuf;
 
 use crate::diagnostics::{Code, WarningLevels};
 
-/// Options of a compilation. The limits keep hostile texts from costing memory or stack; the defaults are
+/// Options of a compilation. The limits keep hostile texts from using much memory or stack. The defaults are
 /// far beyond any real IDL.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Where included files are looked for, in order.
+    /// The directories in which included files are searched, in order.
     pub include_dirs: Vec<PathBuf>,
     /// Macros defined before the first line: `(name, value)`; a value of `None` means 1.
     pub defines: Vec<(String, Option<String>)>,
-    /// What becomes of warnings; by default all are told.
+    /// The levels of warnings. Default: all are reported.
     pub warnings: WarningLevels,
-    /// How deep files include each other; default 64.
+    /// The deepest nesting of includes; default 64.
     pub include_depth_max: usize,
-    /// How many `#include` lines are obeyed in all; default 10,000.
+    /// The most `#include` lines that are followed in all; default 10,000.
     pub includes_max: usize,
-    /// Bytes in one file; default 64 MiB, which is also what reading it takes.
+    /// The most bytes in one file; default 64 MiB, which is also the memory for reading it.
     pub file_bytes_max: u64,
-    /// Bytes of all files, each as often as it is included; default 1 GiB.
+    /// The most bytes of all files, each counted as often as it is included; default 1 GiB.
     pub read_bytes_max: u64,
-    /// Tokens of the unit after expansion, with comments and what directives hold; default 16 million. A
-    /// token costs some 24 bytes, what the model keeps of it up to 100 more.
+    /// The most tokens of the unit after expansion, including comments and directives; default 16 million. A
+    /// token takes some 24 bytes, and its part of the model up to 100 bytes more.
     pub tokens_max: usize,
-    /// Tokens that macros make in all; default 1 million.
+    /// The most tokens that macros make in all; default 1 million.
     pub macro_tokens_max: usize,
-    /// How deep modules, types and expressions nest; default 128. A level costs about 2 KB of stack.
+    /// The deepest nesting of modules, types and expressions; default 128. A level costs about 2 KB of stack.
     pub nesting_max: usize,
-    /// Direct and indirect bases of an interface or valuetype; default 1,000.
+    /// The most direct and indirect bases of an interface or valuetype; default 1,000.
     pub bases_max: usize,
-    /// Members that structs get from their base structs, in the whole unit; default 100,000. A chain of
-    /// structs costs the square of its length.
+    /// The most members that structs get from their base structs, in the whole unit; default 100,000. A chain
+    /// of structs costs the square of its length.
     pub inherited_max: usize,
-    /// Bytes of repository ids, constant strings and annotations, which a short text can multiply; default
-    /// 256 MiB.
+    /// The most bytes of repository ids, constant strings and annotations, which a short text can multiply;
+    /// default 256 MiB.
     pub copied_bytes_max: usize,
-    /// Looks at bases on behalf of what inherits from them, in the whole unit; default 30 million, which take
-    /// about a second. An interface of 100 bases and 300 names of its own takes 30,000.
+    /// The most visits to bases for interfaces that inherit from them, in the whole unit; default 30 million,
+    /// which take about a second. An interface of 100 bases and 300 names of its own takes 30,000.
     pub inheritance_max: usize,
 }
 
@@ -48,7 +48,7 @@ impl Options {
         Self::default()
     }
 
-    /// Looks for included files in one more directory, after those given before.
+    /// Adds a directory in which included files are searched, after those given before.
     pub fn include_dir(mut self, dir: impl Into<PathBuf>) -> Self {
         self.include_dirs.push(dir.into());
         self
@@ -74,7 +74,7 @@ impl Options {
         self
     }
 
-    /// Makes all warnings errors, but for those that are allowed one by one.
+    /// Makes all warnings errors, except for codes that are allowed individually.
     pub fn deny_warnings(mut self) -> Self {
         self.warnings.deny_all();
         self

@@ -1,6 +1,6 @@
-//! Tokens to a tree, with recovery: a mistake costs the statement that holds it, not the file.
+//! Parses tokens into a tree, with recovery: a mistake costs the statement that contains it, not the file.
 //!
-//! Resolves nothing; a tree is given for any input.
+//! It resolves nothing, and returns a tree for any input.
 
 mod annotations;
 mod bits;
@@ -42,7 +42,7 @@ fn parse_tokens(
         unit,
         tokens,
         at: first,
-        // Events are those of the unit itself.
+        // Only the unit itself has events.
         next_event: if first == 0 { 0 } else { unit.events.len() },
         half_greater: false,
         in_angles: false,
@@ -67,12 +67,12 @@ fn parse_tokens(
     (items, parser.lost)
 }
 
-/// The mistake is in the diagnostics; what remains is to find the next statement.
+/// An error that is in the diagnostics already. The parser only has to find the next statement.
 struct Reported;
 
 type Parsed<T> = Result<T, Reported>;
 
-/// What may stand here.
+/// The kind of scope, which decides what definitions are allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     /// A module or the file.
@@ -255,7 +255,8 @@ impl<'u> Parser<'u> {
         self.semicolon()
     }
 
-    /// Complains when a definition that only modules hold was found elsewhere; it is kept out of the tree.
+    /// Reports a definition that is allowed only in modules and was found elsewhere. It is kept out of the
+    /// tree.
     fn check_place(&mut self, place: Place, span: Span, what: &str, items: &mut Vec<Item>) -> Parsed<()> {
         if place != Place::Module {
             self.diags.not_in_interface(span, what);
@@ -334,7 +335,7 @@ impl<'u> Parser<'u> {
         self.tokens.get(self.at + ahead).map_or(Tok::End, |token| token.tok)
     }
 
-    /// The word of IDL 4 that stands here; whether it is meant as one is for the caller to see.
+    /// The IDL 4 keyword at this position. The caller decides whether it is meant as one.
     fn word_here(&self) -> Option<Word> {
         match self.tok() {
             Tok::Ident(name) => match self.unit.interner.class(name) {
@@ -361,8 +362,8 @@ impl<'u> Parser<'u> {
         found
     }
 
-    /// The current token; an identifier that is a keyword in wrong case is reported and taken as it, when
-    /// what follows shows that the keyword is meant.
+    /// The current token. An identifier that is a keyword in the wrong case is reported, and taken as the
+    /// keyword when the next token shows that it is meant.
     fn keyword_here(&mut self) -> Tok {
         let tok = self.tok();
         let Tok::Ident(name) = tok else { return tok };
@@ -448,7 +449,7 @@ impl<'u> Parser<'u> {
             }
             Tok::Keyword(kw) => {
                 self.diags.keyword_as_name(span, kw.text(), what);
-                // With what follows it a name was meant; go on as if it were one.
+                // The next token shows that a name was meant; the parser goes on as if it were one.
                 let next = self.tokens.get(self.at + 1).map_or(Tok::End, |token| token.tok);
                 if matches!(next, Tok::Punct(_)) && next != Tok::Punct(Punct::ColonColon) {
                     self.bump();
@@ -486,8 +487,8 @@ impl<'u> Parser<'u> {
 
     // Statements.
 
-    /// The semicolon at the end of a statement. When it is missing and a new statement starts, that is
-    /// said and the statement stands.
+    /// Parses the semicolon at the end of a statement. When it is missing and a new statement starts, that is
+    /// reported and the statement is kept.
     fn semicolon(&mut self) -> Parsed<()> {
         if self.eat(Punct::Semi) {
             return Ok(());
@@ -495,7 +496,7 @@ impl<'u> Parser<'u> {
         if self.halted {
             return Err(Reported);
         }
-        // A literal that is never closed has swallowed the semicolon.
+        // A literal that is never closed has consumed the semicolon.
         if let Tok::Literal(id) = self.tokens[self.at.saturating_sub(1)].tok
             && self.unit.literals[id.0 as usize].value == LiteralValue::Broken
         {
@@ -580,12 +581,12 @@ impl<'u> Parser<'u> {
         }
     }
 
-    /// Runs `inner` one level deeper; too many levels are an error, so the stack is bounded.
+    /// Runs `inner` one level deeper. Too many levels are an error, so that the stack is bounded.
     fn nested<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.depth >= self.nesting_max {
             let span = self.span();
             self.diags.nested_too_deeply(span, self.nesting_max);
-            // All levels above would find errors that are none.
+            // The enclosing levels would report errors that are none.
             self.halted = true;
             self.at = self.tokens.len() - 1;
             return Err(Reported);

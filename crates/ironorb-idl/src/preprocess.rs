@@ -1,7 +1,7 @@
-//! Files to one stream of tokens: includes, macros, conditions.
+//! Turns files into one stream of tokens: includes, macros, conditions.
 //!
-//! Knows no grammar beyond that of lines starting with `#`. Pragmas and the borders of files are kept
-//! beside the tokens as [`Event`]s, so that the parser sees only IDL.
+//! Knows only the grammar of lines that start with `#`. Pragmas and the borders of files are kept beside the
+//! tokens as [`Event`]s, so that the parser sees only IDL.
 
 mod condition;
 mod directive;
@@ -23,7 +23,7 @@ use crate::source::{Sources, Span};
 
 use macros::Macro;
 
-/// What the preprocessor makes of a translation unit.
+/// The result of preprocessing a translation unit.
 pub(crate) struct Unit {
     pub(crate) tokens: Vec<Token>,
     pub(crate) literals: Vec<Literal>,
@@ -31,8 +31,8 @@ pub(crate) struct Unit {
     pub(crate) comments: Vec<Comment>,
     pub(crate) interner: Interner,
     pub(crate) sources: Sources,
-    /// The first token behind the end of the unit: of the built-in `orb.idl`, where another ORB's file is read
-    /// in its place. What that file lacks is taken from here.
+    /// The first token after the end of the unit. Where another ORB's file is read in place of the built-in
+    /// `orb.idl`, the tokens of the built-in one follow and supply what that file lacks.
     pub(crate) supplement: Option<u32>,
 }
 
@@ -129,19 +129,19 @@ struct Preprocessor<'a> {
     diags: &'a mut Diagnostics,
     unit: Unit,
     macros: CounterMap<u32, Rc<Macro>>,
-    /// By name: is there a macro? Asked once for each identifier.
+    /// Whether each name has a macro. Asked once for each identifier.
     is_macro: Vec<bool>,
     by_path: HashMap<PathBuf, FileId>,
-    /// Those being read, each included by the one before it.
+    /// The files being read, each included by the one before it.
     open_files: Vec<FileId>,
     /// Files with `#pragma once`.
     once: Vec<FileId>,
     /// The statement being read is an `import`.
     importing: bool,
-    /// Modules that the text so far has or imports, as far as that was asked.
+    /// Modules that the text so far has or imports, if that was asked.
     modules: HashSet<Name>,
     outline: include::Outline,
-    /// Where a file is included that is read in place of the built-in `orb.idl`.
+    /// The place where a file is included that is read in place of the built-in `orb.idl`.
     replaced_orb: Option<Span>,
     includes: usize,
     /// Bytes of files read so far.
@@ -197,7 +197,7 @@ impl Preprocessor<'_> {
                 }
             }
         }
-        // Where the text was left, nothing has its end.
+        // Where reading stopped early, no condition or statement has its end.
         if !self.halted {
             conditions.report_open(self.diags);
         }
@@ -242,7 +242,7 @@ impl Preprocessor<'_> {
         Tok::Literal(LiteralId(self.unit.literals.len() as u32 - 1))
     }
 
-    /// Hands a token on to the parser.
+    /// Passes a token on to the parser.
     fn emit(&mut self, mut token: Token) {
         match token.tok {
             Tok::Ident(name) => match self.unit.interner.class(name) {
@@ -266,7 +266,7 @@ impl Preprocessor<'_> {
         self.unit.tokens.push(token);
     }
 
-    /// What is kept beside the tokens has the same limit.
+    /// Counts an event or comment, which have the same limit as tokens.
     fn check_side_tokens(&mut self, span: Span) {
         let kept = self.unit.comments.len() + self.unit.events.len() + self.unit.literals.len();
         if kept >= self.options.tokens_max {
@@ -306,8 +306,9 @@ impl Preprocessor<'_> {
     }
 }
 
-/// Of an identifier. Names are put together to repository ids, so long ones would multiply.
+/// The most bytes of an identifier. Repository ids are composed of names, so long names would multiply.
 const NAME_BYTES_MAX: usize = 1_024;
 
-/// Fewer than most texts have, with their comments and blanks: what is reserved is then used.
+/// The bytes of text per token, fewer than most texts have with their comments and blanks, so that the
+/// reserved memory is used.
 const BYTES_PER_TOKEN: usize = 8;

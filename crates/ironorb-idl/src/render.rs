@@ -39,7 +39,7 @@ fn one(out: &mut String, diagnostic: &Diagnostic, sources: &Sources, paint: &Pai
     let _ = writeln!(out, "{}: {}", paint.on(style, &head), paint.on(BOLD, &diagnostic.message));
 
     if sources.file(diagnostic.primary.span.file).text().is_empty() {
-        // The file itself could not be read: there is no place to show.
+        // The file could not be read, so there is no place to show.
         if let Some(help) = &diagnostic.help {
             let _ = writeln!(out, "  {} {}: {help}", paint.on(BLUE, "="), paint.on(GREEN, "help"));
         }
@@ -118,7 +118,7 @@ struct Mark {
     primary: bool,
     /// Physical, from 0.
     line: u32,
-    /// As people count, after `#line`.
+    /// The line number shown, after `#line`.
     shown_line: u32,
     /// Bytes in the line.
     from: usize,
@@ -131,7 +131,7 @@ impl Mark {
         let (line, start) = file.physical_line(span.start);
         let length = file.line_text(line).len();
         let from = (span.start - start) as usize;
-        // What goes on over lines is marked on its first.
+        // A span of several lines is marked on its first line.
         let to = (span.end.saturating_sub(start) as usize).min(length.max(from));
         let shown_line = sources.position(span).line;
         Self { span, text: text.to_owned(), primary, line, shown_line, from, to }

@@ -1,7 +1,7 @@
-//! The tree to the model: names are looked up, constants evaluated, rules checked.
+//! Turns the tree into the model: looks up names, evaluates constants and checks the rules.
 //!
-//! One pass in the order of the text, as IDL declares before it uses. What fails is reported and left
-//! out; what depends on something left out stays silent.
+//! It makes one pass in the order of the text, because IDL declares names before their use. A faulty part is
+//! reported and left out. A part that depends on one left out is not reported.
 
 mod annotations;
 mod bits;
@@ -36,7 +36,7 @@ use crate::source::Span;
 use ids::{IdState, Prefix};
 use scope::{Entry, Scope, ScopeId, ScopeKind, What};
 
-/// Resolves the whole unit. The model is only to be used when no error was reported.
+/// Resolves the whole unit. The caller may use the model only when no error was reported.
 pub(crate) fn resolve<'a>(
     unit: &'a Unit,
     ast: &'a ast::Ast,
@@ -50,7 +50,7 @@ pub(crate) fn resolve<'a>(
         is_builtin: file.is_builtin(),
         replaces_builtin: file.replaces_builtin(),
     });
-    // About what real texts have, so that large ones are not moved about while they grow.
+    // These capacities suit real texts, so that large tables need not grow often.
     let expected = unit.tokens.len() / TOKENS_PER_DEFINITION;
     let definitions = Vec::with_capacity(expected);
     let model = Model { files: files.collect(), definitions, roots: Vec::new() };
@@ -84,7 +84,7 @@ struct Resolver<'a> {
     options: &'a Options,
     diags: &'a mut Diagnostics,
     model: Model,
-    /// What is known of each definition beyond the model, by its index.
+    /// The facts about each definition beyond the model, by its index.
     states: Vec<DefinitionState>,
     scopes: Vec<Scope>,
     /// What a scope has under a folded name.
@@ -108,11 +108,12 @@ struct Resolver<'a> {
     seen_features: Vec<(ScopeId, DefId)>,
     /// The annotations of the last lead that had some: names of one declaration share them.
     last_annotations: (u32, Vec<Annotation>),
-    /// By folded name: what module `CORBA` has in the built-in file, where another file is read in its place.
+    /// The items of module `CORBA` in the built-in file, by folded name, where another file is read in its
+    /// place.
     supplement: HashMap<Name, &'a ast::Item>,
 }
 
-/// What the resolver remembers of a definition.
+/// What the resolver records about a definition.
 struct DefinitionState {
     name: Name,
     scope: Option<ScopeId>,
@@ -338,7 +339,7 @@ impl Resolver<'_> {
         id
     }
 
-    /// Enters a name whose definition failed, so that its uses are not reported as well.
+    /// Enters the name of a faulty definition, so that its uses are not reported as well.
     fn define_broken(&mut self, name: ast::Ident, scope: ScopeId) {
         self.declare(scope, name, What::Broken);
     }
@@ -404,12 +405,12 @@ impl Resolver<'_> {
         result
     }
 
-    /// A definition's scoped name for people.
+    /// A definition's scoped name for messages.
     fn shown(&self, id: DefId) -> String {
         self.model.scoped_name(id).join("::")
     }
 
-    /// Fills in what is only known at the end.
+    /// Fills in the facts that are known only at the end.
     fn finish(mut self) -> Model {
         self.report_undefined();
         self.report_costly_inheritance();
@@ -465,7 +466,7 @@ impl Resolver<'_> {
     }
 }
 
-/// In texts of many short definitions; others have more.
+/// The bytes of text per definition in texts of many short definitions; other texts have more.
 const TOKENS_PER_DEFINITION: usize = 12;
 
 /// Comments looked at one by one before they are searched for.

@@ -1,4 +1,4 @@
-//! Places in source text, and the texts themselves.
+//! Places in source text, and the source texts.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// From the start of `self` to the end of `other`; `self` when they lie in different files.
+    /// The span from the start of `self` to the end of `other`; `self` when they are in different files.
     pub(crate) fn to(self, other: Span) -> Span {
         if self.file == other.file && other.end >= self.start {
             Span { file: self.file, start: self.start, end: other.end }
@@ -27,7 +27,7 @@ impl Span {
         }
     }
 
-    /// The empty span just behind `self`, where something is missing.
+    /// The empty span directly after `self`, where something is missing.
     pub(crate) fn after(self) -> Span {
         Span { file: self.file, start: self.end, end: self.end }
     }
@@ -52,7 +52,7 @@ pub struct SourceFile {
     replaces_builtin: bool,
 }
 
-/// A place as people read it.
+/// A place as shown to people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Position<'a> {
     /// The file's path, or the name that a `#line` gave.
@@ -63,7 +63,7 @@ pub struct Position<'a> {
     pub column: u32,
 }
 
-/// From `start` on, lines count from `line`; left behind by `#line`.
+/// A mark that `#line` makes: from `start` on, lines count from `line`.
 #[derive(Debug, Clone)]
 struct LineMark {
     start: u32,
@@ -147,7 +147,7 @@ impl Sources {
     /// Records a `#line` whose effect starts at `start`.
     pub(crate) fn mark_line(&mut self, id: FileId, start: u32, line: u32, path: Option<String>) {
         let marks = &mut self.files[id.index()].marks;
-        // A file that is read again has the same marks again.
+        // A file that is read twice makes the same marks twice.
         if marks.last().is_none_or(|last| last.start < start) {
             marks.push(LineMark { start, line, path });
         }

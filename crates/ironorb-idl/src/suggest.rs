@@ -1,7 +1,7 @@
-//! "Do you mean ...?": how far two words are apart.
+//! Suggestions ("Do you mean ...?"), by the distance between words.
 
-/// The number of letters to insert, delete, change or swap; capped at 3, as farther words are no typing
-/// errors of each other. Case does not count.
+/// The number of letters to insert, delete, change or swap, capped at 3: words that are farther apart are no
+/// typing errors of each other. Ignores case.
 pub(crate) fn distance(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.chars().map(|char| char.to_ascii_lowercase()).collect();
     let b: Vec<char> = b.chars().map(|char| char.to_ascii_lowercase()).collect();
@@ -25,7 +25,8 @@ pub(crate) fn distance(a: &str, b: &str) -> usize {
     previous[b.len()].min(3)
 }
 
-/// The basic type that an unknown type name is meant to be: one of another language, or a typing error.
+/// The basic type that an unknown type name probably means: the name of it in another language, or a typing
+/// error.
 pub(crate) fn type_word(text: &str) -> Option<&'static str> {
     let lower = text.to_ascii_lowercase();
     let known = OTHER_WORDS.iter().find(|(other, _)| *other == lower);
@@ -73,5 +74,5 @@ const TYPE_WORDS: &[&str] = &[
     "uint64",
 ];
 
-/// Longer words are not compared; keeps the cost of a suggestion small.
+/// The longest word that is compared, to bound the cost of a suggestion.
 const WORD_MAX: usize = 64;

@@ -7,12 +7,12 @@ use super::{Code, Severity};
 pub struct Explanation {
     /// The code.
     pub code: Code,
-    /// How bad it is. A [`Severity::Warning`] can be silenced or made an error; what a declaration that nothing
-    /// completes is depends on its use (IDL0412).
+    /// The severity. A [`Severity::Warning`] can be silenced or made an error. That of an incomplete
+    /// declaration depends on its use (IDL0412).
     pub severity: Severity,
-    /// What is wrong and why, in sentences.
+    /// The mistake and the reason, in sentences.
     pub text: &'static str,
-    /// IDL that has the mistake; empty where none is short, such as for the limits.
+    /// An example of IDL with the mistake; empty where no short one exists, such as for the limits.
     pub wrong: &'static str,
     /// The example without the mistake.
     pub mended: &'static str,

@@ -4,14 +4,14 @@ use super::codes::{self, Explanation};
 use super::{ReportedWarnings, WarningLevels};
 use crate::source::{Sources, Span};
 
-/// How bad the matter of a diagnostic is.
+/// The severity of a diagnostic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Severity {
-    /// There is no model.
+    /// An error: there is no model.
     Error,
-    /// There is a model; the text is likely not what its author meant.
+    /// A warning: there is a model, but the text is probably not what its author meant.
     Warning,
-    /// Nothing is wrong; the reader may want to know, such as which file was found.
+    /// A note, for example which file was found.
     Note,
 }
 
@@ -27,7 +27,7 @@ impl Code {
 
     /// What the code means, with an example.
     pub fn explanation(self) -> &'static Explanation {
-        // Every code comes from the list; the first stands in for none.
+        // Every code comes from the list, so the fallback is never used.
         codes::ALL.iter().find(|explanation| explanation.code == self).unwrap_or(&codes::ALL[0])
     }
 }
@@ -65,23 +65,23 @@ impl std::fmt::Display for Code {
     }
 }
 
-/// A place with a word on it.
+/// A place with a label.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Label {
     /// The place.
     pub span: Span,
-    /// What it has to do with the matter; may be empty.
+    /// The text of the label; may be empty.
     pub text: String,
 }
 
-/// One thing that is wrong, where, and how to mend it.
+/// One mistake, with its place and help.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
     /// Error or warning.
     pub severity: Severity,
     /// The kind.
     pub code: Code,
-    /// What is wrong, in one sentence without a full stop.
+    /// The mistake, in one sentence without a full stop.
     pub message: String,
     /// Where.
     pub primary: Label,
@@ -91,13 +91,13 @@ pub struct Diagnostic {
     pub help: Option<String>,
 }
 
-/// Everything found wrong with one translation unit, in the order of the text.
+/// All diagnostics of one translation unit, in the order of the text.
 #[derive(Debug, Clone, Default)]
 pub struct Diagnostics {
     list: Vec<Diagnostic>,
     levels: WarningLevels,
     errors: usize,
-    /// Errors, with those that were found quietly.
+    /// The number of errors, including unreported ones.
     found: usize,
     suppressed: usize,
     quiet: u32,
@@ -130,8 +130,7 @@ impl Diagnostics {
         self.suppressed
     }
 
-    /// How many diagnostics are kept. A text with so many errors is not worth reading on: the rest is not looked
-    /// at.
+    /// The most diagnostics that are kept. Beyond them the rest of the text is not checked.
     pub const DIAGNOSTICS_MAX: usize = 1_000;
 
     /// An empty list whose warnings are treated as given.
@@ -145,7 +144,8 @@ impl Diagnostics {
         });
     }
 
-    /// Puts them into the order in which a reader of the unit meets their places, each once.
+    /// Sorts the diagnostics in the order in which a reader of the unit meets their places, and removes
+    /// duplicates.
     pub(crate) fn sort(&mut self, sources: &Sources) {
         self.list.sort_by_cached_key(|diagnostic| sources.unit_order(diagnostic.primary.span));
         self.list.dedup();
@@ -165,7 +165,7 @@ impl Diagnostics {
         self.found
     }
 
-    /// A file that is included was not found, so names of modules may be unknown for that reason.
+    /// An included file was not found, so names of modules may be unknown for that reason.
     pub(crate) fn lacks_include(&self) -> bool {
         self.lacks_include
     }
@@ -174,13 +174,12 @@ impl Diagnostics {
         self.lacks_include = lacks;
     }
 
-    /// So many errors were found that no more are looked for. Warnings do not count, as what they are about is
-    /// read to its end.
+    /// Whether so many errors were found that no more are searched. Warnings do not count.
     pub(crate) fn is_full(&self) -> bool {
         self.errors >= Self::DIAGNOSTICS_MAX
     }
 
-    /// False when a report would not be kept, so that no work is put into it.
+    /// Whether a report would be kept. If not, no work is put into it.
     pub(crate) fn is_listening(&self) -> bool {
         self.quiet == 0 && self.list.len() < Self::DIAGNOSTICS_MAX
     }
@@ -249,12 +248,12 @@ pub(super) struct Draft<'d> {
 }
 
 impl Draft<'_> {
-    /// A word at the primary place.
+    /// Sets the label at the primary place.
     pub(super) fn label(self, text: impl Into<String>) -> Self {
         self.with(|diagnostic| diagnostic.primary.text = clipped(text.into()))
     }
 
-    /// A second place.
+    /// Adds a further place.
     pub(super) fn also(self, span: Span, text: impl Into<String>) -> Self {
         self.with(|diagnostic| diagnostic.secondary.push(Label { span, text: clipped(text.into()) }))
     }
@@ -279,7 +278,7 @@ impl Drop for Draft<'_> {
     }
 }
 
-/// A text of a size that a person reads; the middle of a longer one is left out.
+/// Shortens a text to a readable size by leaving out its middle.
 fn clipped(text: String) -> String {
     if text.len() <= TEXT_BYTES_MAX {
         return text;
@@ -289,5 +288,5 @@ fn clipped(text: String) -> String {
     format!("{}...{}", &text[..start], &text[end..])
 }
 
-/// Of a message or help.
+/// The most bytes of a message or help.
 const TEXT_BYTES_MAX: usize = 1_000;

@@ -1,4 +1,4 @@
-//! What becomes of warnings: told, silenced or taken for errors.
+//! The levels of warnings: reported, silenced, or treated as errors.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use super::{Code, Diagnostic, Severity};
 use crate::source::Sources;
 
-/// What becomes of warnings and notes. By default all are told; errors always are.
+/// The levels of warnings and notes. By default all are reported. Errors are always reported.
 ///
-/// What is said of one code counts before what is said of all.
+/// The level of one code takes precedence over the level for all.
 #[derive(Debug, Clone, Default)]
 pub struct WarningLevels {
     /// True for a code that is an error, false for one that is silent.
@@ -33,7 +33,7 @@ impl WarningLevels {
         self.all_are_errors = true;
     }
 
-    /// Silences the warnings and notes of included files, which their own compilation tells.
+    /// Silences the warnings and notes of included files; compiling those files reports them.
     pub fn allow_included(&mut self) {
         self.included_are_silent = true;
     }
@@ -54,15 +54,15 @@ impl WarningLevels {
     }
 }
 
-/// The warnings that a build of several files has told already, so that it tells those of a file that several
-/// include once; see [`Outcome::drop_reported`](crate::Outcome::drop_reported).
+/// The warnings that a build of several files has reported already, so that it reports those of a shared
+/// included file once; see [`Outcome::drop_reported`](crate::Outcome::drop_reported).
 #[derive(Debug, Clone, Default)]
 pub struct ReportedWarnings {
     places: HashSet<(PathBuf, u32, Code)>,
 }
 
 impl ReportedWarnings {
-    /// True for a warning or note that was not seen before at its place; it is remembered.
+    /// Records a warning or note; true if it is new at its place.
     pub(crate) fn is_new(&mut self, diagnostic: &Diagnostic, sources: &Sources) -> bool {
         let span = diagnostic.primary.span;
         let path = sources.file(span.file).path().to_path_buf();

@@ -1,4 +1,4 @@
-//! Bitsets and bitmasks of IDL 4, whose keywords are names in older texts: what follows decides.
+//! Bitsets and bitmasks of IDL 4. Their keywords are names in older texts, so the following tokens decide.
 
 use super::{Parsed, Parser, Reported};
 use crate::ast::{Bitfield, Bitmask, Bitset};

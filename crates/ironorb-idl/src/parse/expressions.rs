@@ -97,7 +97,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// `true` and `False` are meant as the keywords in capitals.
+    /// Takes `true` and `False` as the keywords in capitals.
     fn near_boolean(&self, name: Name) -> Option<Kw> {
         match self.unit.interner.class(name) {
             Class::NearKeyword(kw @ (Kw::True | Kw::False)) => Some(kw),

@@ -91,8 +91,8 @@ impl Parser<'_> {
         Ok(TypeSpec { kind, span: start.to(self.previous_span()) })
     }
 
-    /// A type as a parameter, result or attribute has it: it defines nothing. Anonymous sequences and the
-    /// like are legal since IDL 4 (7.4.14).
+    /// Parses the type of a parameter, result or attribute, which defines nothing. Anonymous sequences and
+    /// similar types are legal since IDL 4 (7.4.14).
     pub(super) fn simple_type(&mut self, what: &str) -> Parsed<TypeSpec> {
         let ty = self.type_spec()?;
         let anonymous = match &ty.kind {
@@ -265,7 +265,7 @@ impl Parser<'_> {
                 if enumerators.is_empty() {
                     self.diags.empty_enum(span);
                 } else {
-                    // A comma before the brace: IDL wants none, every reader understands it.
+                    // A comma before the brace is not in the grammar, but its meaning is clear.
                     self.diags.trailing_comma(self.previous_span());
                 }
                 break;

@@ -5,7 +5,7 @@ use crate::lex::{LiteralValue, Punct, Tok, Token};
 use crate::source::Span;
 
 impl Preprocessor<'_> {
-    /// The truth of a condition; a faulty one is reported and false.
+    /// The value of a condition. A faulty one is reported and false.
     pub(super) fn condition(&mut self, tokens: Vec<Token>, span: Span) -> bool {
         let resolved = self.resolve_defined(tokens);
         let expanded = self.expand_list(resolved, 0);
@@ -214,5 +214,5 @@ fn apply(punct: Punct, left: i128, right: i128) -> Evaluated {
     })
 }
 
-/// Bounds the stack.
+/// The deepest nesting of a condition, which bounds the stack.
 const DEPTH_MAX: usize = 64;

@@ -42,7 +42,7 @@ impl Conditions {
 }
 
 impl Preprocessor<'_> {
-    /// Obeys one directive; the lexer stands behind the `#` and is left at the end of the line.
+    /// Handles one directive. The lexer is after the `#` and is left at the end of the line.
     pub(super) fn directive(
         &mut self,
         lexer: &mut Lexer<'_>,
@@ -296,7 +296,7 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// The text of the string literals that are all there is.
+    /// The text of the tokens, if they are only string literals.
     fn only_string(&self, tokens: &[Token]) -> Option<String> {
         let text = |token: &Token| match token.tok {
             Tok::Literal(id) => match &self.unit.literals[id.0 as usize].value {

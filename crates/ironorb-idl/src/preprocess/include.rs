@@ -1,4 +1,4 @@
-//! `#include`: where a file is looked for, and how often it may come.
+//! `#include`: where a file is searched, and how often it may be included.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -42,9 +42,9 @@ impl Preprocessor<'_> {
         self.event(EventKind::LeaveFile);
     }
 
-    /// `import ::CORBA;`, which was just read, brings in what `#include <orb.idl>` does, and the import of another
-    /// module the file of its name, when no text so far has the module (CORBA 3.3 part 1, 7.6). It comes before
-    /// the definition at file scope that holds the import.
+    /// Handles an import that was just read. `import ::CORBA;` includes what `#include <orb.idl>` does. The
+    /// import of another module includes the file of its name, if no text so far has the module (CORBA 3.3
+    /// part 1, 7.6). The text comes before the definition at file scope that contains the import.
     pub(super) fn read_imported(&mut self, depth: usize) {
         let Some((module, import, first)) = self.imported_module() else { return };
         self.outline_up_to(first);
@@ -72,7 +72,7 @@ impl Preprocessor<'_> {
         self.outline = outline;
     }
 
-    /// Puts what an import brought in before the token `at`.
+    /// Puts the tokens of an import before the token `at`.
     fn insert(&mut self, imported: Imported, at: usize) {
         let (place, count) = (at as u32, imported.tokens.len() as u32);
         self.unit.tokens.splice(at..at, imported.tokens);
@@ -93,8 +93,8 @@ impl Preprocessor<'_> {
         self.unit.comments.splice(comments..comments, moved);
     }
 
-    /// The module that the statement at the end of the text so far imports as a whole, where, and the first token of
-    /// the statement.
+    /// The module that the last statement so far imports as a whole, its place, and the first token of the
+    /// statement.
     fn imported_module(&self) -> Option<(Name, Span, usize)> {
         let end = self.unit.tokens.len();
         let (module, import, first) = match self.unit.tokens.as_slice() {
@@ -110,7 +110,7 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// Looks through the tokens up to `end` for modules and for the last statement at file scope.
+    /// Searches the tokens up to `end` for modules and for the last statement at file scope.
     fn outline_up_to(&mut self, end: usize) {
         let outline = &mut self.outline;
         let from = std::mem::replace(&mut outline.read, end);
@@ -146,8 +146,8 @@ impl Preprocessor<'_> {
         file
     }
 
-    /// Files are open as deep as they may be: mostly because they include each other in a circle. A file may be open
-    /// more than once by itself, as conditions can end it, so that is no error before.
+    /// Reports that files include each other too deep, usually in a circle. A file may be open more than
+    /// once, because conditions can end the recursion, so that is no error before.
     #[cold]
     fn report_depth(&mut self, directive: Span, name: &str, angled: bool, shown: Span) {
         self.diags.begin_quiet();
@@ -202,8 +202,8 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// Reads the file; a quoted name is looked for beside the including file first, one in angle
-    /// brackets there last. A built-in file is read only where no folder has one of the name.
+    /// Reads the file. A quoted name is searched beside the including file first, one in angle brackets last
+    /// there. A built-in file is read only if no directory has one of its name.
     fn find(&mut self, name: &str, angled: bool, span: Span) -> Option<FileId> {
         let including = self.unit.sources.file(span.file);
         let beside = including.path().parent().map(Path::to_path_buf).unwrap_or_default();
@@ -231,7 +231,7 @@ impl Preprocessor<'_> {
         None
     }
 
-    /// Reads the built-in `orb.idl` behind the end of the unit.
+    /// Reads the built-in `orb.idl` after the end of the unit.
     pub(super) fn read_supplement(&mut self, end: Token) {
         let (Some(include), Some((path, text))) = (self.replaced_orb, builtin::find(builtin::ORB)) else {
             return;
@@ -239,7 +239,7 @@ impl Preprocessor<'_> {
         if self.halted {
             return;
         }
-        // No text follows that could use them, and the guards among them would hide the file.
+        // No further text could use the macros, and the guards among them would hide the file.
         self.macros.clear();
         self.is_macro.clear();
         let (tokens, events) = (self.unit.tokens.len(), self.unit.events.len());
@@ -250,7 +250,7 @@ impl Preprocessor<'_> {
         self.unit.supplement = Some(tokens as u32);
     }
 
-    /// Remembers that a file from a disk is read where a built-in one could be, and tells it once.
+    /// Records that a file from a disk is read where a built-in one could be, and reports it once.
     fn replace_builtin(&mut self, file: FileId, name: &str, span: Span) {
         if file.index() != 0 && builtin::find(name) == builtin::find(builtin::ORB) {
             self.replaced_orb.get_or_insert(span);
@@ -275,7 +275,7 @@ impl Preprocessor<'_> {
         match self.loader.load_included(&key) {
             Ok(text) if text.len() < u32::MAX as usize => {
                 let file = self.unit.sources.add(key.clone(), text, Some(span));
-                // What such a file includes belongs to it.
+                // Files that such a file includes count as parts of it.
                 if self.unit.sources.file(span.file).replaces_builtin() {
                     self.unit.sources.mark_replacing(file);
                 }
@@ -313,14 +313,14 @@ impl Preprocessor<'_> {
     }
 }
 
-/// What the file of an imported module gave.
+/// The result of reading the file of an imported module.
 struct Imported {
     tokens: Vec<Token>,
     events: Vec<Event>,
     comments: Vec<Comment>,
 }
 
-/// Where the statements at file scope end, as far as imports made it needed to know.
+/// Where the statements at file scope end, as far as imports had to know.
 #[derive(Default)]
 pub(super) struct Outline {
     /// Tokens looked at.
@@ -334,7 +334,7 @@ pub(super) struct Outline {
 enum Found {
     File(FileId),
     No,
-    /// There but not readable; reported.
+    /// The file exists but cannot be read, which is reported.
     Failed,
 }
 

@@ -8,7 +8,7 @@ use crate::lex::{LexemeKind, Lexer, LiteralValue, Punct, Tok, Token};
 use crate::model::FileId;
 use crate::source::Span;
 
-/// What a name stands for.
+/// The definition of a macro.
 pub(super) struct Macro {
     pub(super) name: Name,
     /// `None` for an object-like macro.
@@ -16,20 +16,20 @@ pub(super) struct Macro {
     /// The last parameter takes all further arguments.
     pub(super) variadic: bool,
     pub(super) body: Vec<Token>,
-    /// What stands for it is made anew at each use.
+    /// The macro's body is made anew at each use.
     pub(super) place: Option<PlaceOf>,
     /// `None` for one given in the options.
     pub(super) span: Option<Span>,
 }
 
-/// What a use asks of its own place.
+/// A built-in macro that depends on the place of its use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PlaceOf {
     Line,
     File,
 }
 
-/// Tokens that wait to be read again, last first.
+/// Tokens that wait to be read again, in reverse order.
 type Pending = Vec<Work>;
 
 enum Work {
@@ -63,7 +63,7 @@ impl Active {
     }
 }
 
-/// Where expansion gets further tokens from when its own run out.
+/// The source of further tokens when an expansion runs out of its own.
 enum Source<'s, 't> {
     File(&'s mut Lexer<'t>),
     Nothing,
@@ -94,13 +94,13 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// Defines what the options ask for, and the name by which a text knows this compiler.
+    /// Defines the macros of the options, and the name by which a text recognises this compiler.
     pub(super) fn define_from_options(&mut self, main: FileId) {
         let own = ("__IRONORB_IDL__".to_owned(), None);
         let options = self.options;
         for (name, value) in std::iter::once(&own).chain(&options.defines) {
             let text = value.as_deref().unwrap_or("1").to_owned();
-            // Numbers and words are all that command lines ask for; their places are the file's start.
+            // Command lines only define numbers and words. Their places are the file's start.
             let mut lexer = Lexer::new(&text, main);
             let mut body = Vec::new();
             loop {
@@ -126,7 +126,7 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// Expands a macro used in running text and hands on what comes of it.
+    /// Expands a macro used in running text and passes the result on.
     pub(super) fn expand_in_file(&mut self, first: Token, lexer: &mut Lexer<'_>) {
         let mut out = Vec::new();
         self.expand_from(vec![Work::Token(first)], &mut Source::File(lexer), &mut out, 0);
@@ -402,7 +402,7 @@ impl Preprocessor<'_> {
         Token { tok, span: call.span, space, painted: false }
     }
 
-    /// Text that macros make counts as well, or a few tokens could make all the text that memory holds.
+    /// Counts the bytes of text that macros make: otherwise a few tokens could make text without bound.
     fn charge_text(&mut self, text: &str, span: Span) {
         self.expanded += text.len() / TEXT_PER_TOKEN;
         if self.expanded > self.options.macro_tokens_max {
@@ -426,9 +426,9 @@ impl Preprocessor<'_> {
     }
 }
 
-/// Bytes of text that cost as much as a token.
+/// The number of bytes of text that count as one token.
 const TEXT_PER_TOKEN: usize = 64;
 
-/// How deep the arguments of macros may hold calls of macros; deeper names are left unexpanded. Bounds
-/// the stack, as each level is a call of this module.
+/// The deepest nesting of macro calls in macro arguments. Deeper names are left unexpanded. That bounds the
+/// stack, because each level is a call of this module.
 const MACRO_DEPTH_MAX: usize = 64;

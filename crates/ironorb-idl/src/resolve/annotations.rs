@@ -1,5 +1,5 @@
-//! Annotations: those of a definition, the declarations of annotations, and the values of those that have a
-//! meaning here, which are checked as constants are.
+//! Annotations: those of definitions, their declarations, and the values of annotations that have a meaning
+//! here. Values are checked as constants are.
 
 use super::Resolver;
 use super::constants::Target;
@@ -17,7 +17,7 @@ impl Resolver<'_> {
         if lead.annotations.is_empty() {
             return Vec::new();
         }
-        // Evaluated once, however many names the declaration has.
+        // The annotations are evaluated once for all names of a declaration.
         if lead.token == self.last_annotations.0 {
             let (token, shared) = std::mem::take(&mut self.last_annotations);
             let copy = self.copied_annotations(&shared, lead.annotations[0].span);
@@ -98,7 +98,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Makes the value of `@default` one of the members' type; what cannot be one is reported.
+    /// Converts the value of `@default` to the members' type. A value that cannot be converted is reported.
     pub(super) fn type_default(&mut self, lead: &ast::Lead, members: &mut [Member], scope: ScopeId) {
         let Some(at) = lead.annotations.iter().position(|annotation| self.is_named(annotation, "default"))
         else {
@@ -109,7 +109,8 @@ impl Resolver<'_> {
         for member in members {
             // None where there was too much to copy.
             let Some(own) = member.annotations.iter_mut().find(|own| own.span == given.span) else { return };
-            // Only the first can differ: names of one declaration share their type, but for the dimensions.
+            // Names of one declaration share their type, except for dimensions, so only the first needs a
+            // check.
             if found.is_none() || matches!(member.ty, Type::Array { .. }) {
                 let ty = &member.ty;
                 let Some(target) = self.quietly(|resolver| resolver.constant_target(ty, given.span)) else {
@@ -123,8 +124,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// The whole number that a standard annotation gives, and where; `None` when the annotation is not there
-    /// or what it gives is no number, which is reported.
+    /// The whole number of a standard annotation, and its place. `None` when there is no annotation, or when
+    /// its value is no number, which is reported.
     pub(super) fn whole_number(
         &mut self,
         lead: &ast::Lead,
@@ -167,7 +168,7 @@ impl Resolver<'_> {
         !given.absolute && given.rest.is_empty() && self.text(given.first.name) == name
     }
 
-    /// What an annotation means by a name is its own affair: what is no constant stays text.
+    /// Keeps a name that is no constant as text: its meaning is up to the annotation.
     fn free_value(&mut self, value: &ast::Expr, scope: ScopeId) -> ConstValue {
         let evaluated = self.quietly(|resolver| resolver.evaluate(value, &Target::Anything, scope));
         let text = || self.unit.sources.text(value.span).trim().to_owned();
@@ -193,7 +194,7 @@ impl Resolver<'_> {
                     let text = self.text(name.name);
                     declared.iter().position(|member| member.name.eq_ignore_ascii_case(text))
                 }
-                // The grammar has one value without a name; several are taken in order.
+                // The grammar allows one value without a name. Several are taken in order.
                 None => (index < declared.len()).then_some(index),
             };
             let Some(at) = at else {
@@ -223,7 +224,7 @@ impl Resolver<'_> {
         list
     }
 
-    /// Names are looked up where the annotation is used, or else in its declaration.
+    /// Looks up names where the annotation is used, or else in its declaration.
     fn evaluate_within(
         &mut self,
         value: &ast::Expr,
@@ -308,7 +309,7 @@ impl Resolver<'_> {
         scope: ScopeId,
     ) -> Option<AnnotationMember> {
         let name = member.name;
-        // They clash with each other only: `@value` has a parameter `value`, `Kind kind` is usual.
+        // Parameters clash only with each other: `@value` has a parameter `value`, and `Kind kind` is usual.
         let fold = self.unit.interner.fold(name.name);
         let entry = Entry { name: name.name, span: name.span, what: What::Member };
         match self.entries.get(&(scope, fold)).map(|old| old.what) {
@@ -337,7 +338,7 @@ impl Resolver<'_> {
     }
 }
 
-/// Parameters that an annotation declares; each use of it has them all.
+/// The most parameters of a declared annotation; each use of it has them all.
 const PARAMETERS_MAX: usize = 100;
 
 /// The annotations of IDL 4.2, those that DDS adds, and our own.

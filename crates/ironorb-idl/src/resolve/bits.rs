@@ -57,7 +57,7 @@ impl Resolver<'_> {
         Some(id)
     }
 
-    /// One declaration, whose names each get that many bits; without a name it is padding.
+    /// Adds one declaration. Each of its names gets this many bits; without a name it is padding.
     fn bitfield(
         &mut self,
         field: &ast::Bitfield,
@@ -168,7 +168,7 @@ impl Resolver<'_> {
 }
 
 impl Resolver<'_> {
-    /// What `@bit_bound` says of a definition; a number beyond the limit is reported and taken for it.
+    /// The `@bit_bound` of a definition. A number beyond the limit is reported and replaced by the limit.
     pub(super) fn bit_bound(&mut self, lead: &ast::Lead, id: DefId, limit: u8, scope: ScopeId) -> Option<u8> {
         let annotations = std::mem::take(&mut self.model.definitions[id.index()].annotations);
         let given = self.whole_number(lead, &annotations, "bit_bound", scope);
@@ -184,7 +184,7 @@ impl Resolver<'_> {
     }
 }
 
-/// The smallest type that holds so many bits, of 1 to 64.
+/// The smallest type that holds this many bits, from 1 to 64.
 fn storage(bits: u8) -> Basic {
     match bits {
         ..=8 => Basic::UInt8,

@@ -9,7 +9,7 @@ use crate::lex::{LiteralValue, Punct};
 use crate::model::{Basic, ConstValue, DefId, DefKind, Type};
 use crate::source::Span;
 
-/// What a value is wanted for.
+/// The use of a value, which decides its type and range.
 #[derive(Debug, Clone)]
 pub(super) enum Target {
     Integer(IntegerKind),
@@ -25,7 +25,7 @@ pub(super) enum Target {
     Enum(DefId),
     /// Its flags are known without their scope.
     Bitmask(DefId, IntegerKind),
-    /// Whatever it is, as in annotations.
+    /// Any value, as in annotations.
     Anything,
 }
 
@@ -51,7 +51,7 @@ enum Value {
 }
 
 impl Resolver<'_> {
-    /// What a constant of this type takes; a type that no constant has is reported.
+    /// The target for a constant of this type. A type that no constant can have is reported.
     pub(super) fn constant_target(&mut self, ty: &Type, span: Span) -> Option<Target> {
         Some(match self.unaliased(ty) {
             Type::Basic(basic) => match basic {
@@ -125,7 +125,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The value as a count, or as it is when it is none.
+    /// The value as a count, or unchanged if it is none.
     fn count(&mut self, expr: &Expr, scope: ScopeId) -> Option<Result<u32, i128>> {
         match self.evaluate(expr, &Target::whole_number(), scope)? {
             ConstValue::Integer(value) => Some(u32::try_from(value).map_err(|_| value)),
@@ -283,7 +283,7 @@ impl Resolver<'_> {
         at: Places,
         target: &Target,
     ) -> Option<Value> {
-        // Whole numbers take part in floating-point expressions when those are wanted, and doubles in those
+        // Whole numbers are allowed in floating-point expressions if those are wanted, and doubles in those
         // of long doubles.
         let (left, right) = match (left, right) {
             (Value::Quad(left), right @ (Value::Float(_) | Value::Integer(_))) => {
@@ -433,7 +433,7 @@ impl Resolver<'_> {
         None
     }
 
-    /// A value found before, as another target takes it.
+    /// Converts a value found before to another target.
     pub(super) fn fit_constant(
         &mut self,
         value: &ConstValue,
@@ -443,7 +443,7 @@ impl Resolver<'_> {
         self.fit(Value::from(value), span, target)
     }
 
-    /// The value as its target takes it.
+    /// Converts a value to its target.
     fn fit(&mut self, value: Value, span: Span, target: &Target) -> Option<ConstValue> {
         Some(match (target, value) {
             (Target::Integer(kind) | Target::Bitmask(_, kind), Value::Integer(value)) => {
@@ -556,7 +556,7 @@ impl Resolver<'_> {
         Some(())
     }
 
-    /// A value for people.
+    /// A value as text for messages.
     pub(super) fn shown_value(&self, value: &ConstValue) -> String {
         crate::dump::value_text(&self.model, value)
     }
@@ -569,7 +569,7 @@ struct Places {
 }
 
 impl Target {
-    /// A whole number whose range its user looks at.
+    /// A whole number; the caller checks its range.
     pub(super) fn whole_number() -> Self {
         Target::Integer(IntegerKind { name: "unsigned long", min: i128::MIN, max: i128::MAX })
     }
@@ -593,7 +593,7 @@ impl From<&ConstValue> for Value {
 }
 
 impl Value {
-    /// As a long double, if it is a number that becomes one by itself.
+    /// The value as a long double, if its type converts implicitly.
     fn widened(self) -> Self {
         match self {
             Value::Integer(value) => Value::Quad(Quad::from_integer(value)),

@@ -12,7 +12,7 @@ pub(super) struct Fixed {
 }
 
 impl Fixed {
-    /// From decimal text with at most one point and an optional sign, of which the lexer made sure.
+    /// Reads decimal text with at most one point and an optional sign, whose form the lexer has checked.
     pub(super) fn parse(text: &str) -> Self {
         let (negative, text) = match text.strip_prefix('-') {
             Some(rest) => (true, rest),
@@ -65,7 +65,7 @@ impl Fixed {
         let divisor = trimmed(&other.digits);
         let mut rest: Vec<u8> = Vec::new();
         let mut digits = Vec::new();
-        // 62 digits behind those of the dividend are more than the result keeps.
+        // 62 digits after those of the dividend are more than the result keeps.
         let scale = self.scale + INTERMEDIATE_DIGITS;
         for digit in self.digits.iter().copied().chain(std::iter::repeat_n(0, INTERMEDIATE_DIGITS)) {
             rest.push(digit);
@@ -117,12 +117,12 @@ impl Fixed {
         (whole - leading <= usize::from(digits) - scale).then(|| value.normal())
     }
 
-    /// Of the smallest type that holds the value.
+    /// The digits and scale of the smallest type that holds the value.
     pub(super) fn digits_and_scale(&self) -> (u16, i16) {
         (self.digits.len().max(self.scale).max(1) as u16, self.scale as i16)
     }
 
-    /// Without zeros in front, nor behind the point at the end.
+    /// Removes leading zeros, and trailing ones after the point.
     fn normal(mut self) -> Self {
         while self.scale > 0 && self.digits.last() == Some(&0) {
             self.digits.pop();

@@ -57,14 +57,14 @@ impl IdState {
 }
 
 impl Resolver<'_> {
-    /// Obeys a pragma or the border of a file.
+    /// Handles a pragma or the border of a file.
     pub(super) fn event(&mut self, index: usize, scope: ScopeId) {
         match self.unit.events[index].kind.clone() {
             EventKind::EnterFile => {
                 // 14.7.5.2: a file starts without prefix, and its prefix ends with it.
                 self.file_prefixes.push(self.prefix);
                 let base = self.scopes[scope.index()].def;
-                // What `typeprefix` says of a module holds for all files that make it up.
+                // The `typeprefix` of a module applies to all files that make it up.
                 self.prefix = match base.and_then(|def| self.states[def.index()].ids.inner_prefix) {
                     Some(prefix) => prefix,
                     None => self.prefix_index(Prefix { text: Rc::from(""), base }),
@@ -94,7 +94,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The prefix in effect inside a definition; gives the one outside, to be restored.
+    /// Sets the prefix in effect inside a definition and returns the one outside, to be restored.
     pub(super) fn enter_prefix(&mut self, id: DefId) -> u32 {
         let outer = self.prefix;
         if let Some(inner) = self.states[id.index()].ids.inner_prefix {
@@ -126,7 +126,7 @@ impl Resolver<'_> {
             self.diags.holds_no_names(name.span, &shown, kind, span);
             return;
         };
-        // All that it holds already gets the prefix, and what comes later.
+        // The prefix applies to the definitions that the scope has already, and to later ones.
         let mut queue = vec![(def, target)];
         while let Some((def, inner)) = queue.pop() {
             let ids = &mut self.states[def.index()].ids;
@@ -148,8 +148,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// The module that `typeprefix` names before it begins, as the OMG's own files of CORBA 3 do; it is
-    /// declared by that.
+    /// The module that `typeprefix` names before the module begins, as the OMG's own files of CORBA 3 do.
+    /// That declares it.
     fn undeclared_module(&mut self, name: &ast::ScopedName, scope: ScopeId) -> Option<DefId> {
         let scope = if name.absolute { ScopeId::FILE } else { scope };
         let may_begin = matches!(self.scopes[scope.index()].kind, ScopeKind::File | ScopeKind::Module);
@@ -168,8 +168,8 @@ impl Resolver<'_> {
 
     /// Gives every definition its id.
     pub(super) fn assign_ids(&mut self) {
-        // The name from file scope down, with `/` between, of the scope that the last definition stood in:
-        // the next one mostly stands there too.
+        // The name of the last definition's scope, from file scope down, with `/` between. The next
+        // definition usually has the same scope.
         let mut scope: Option<DefId> = None;
         let mut path = String::new();
         let mut chain = Vec::new();
@@ -238,7 +238,7 @@ impl Resolver<'_> {
         Some(self.prefix_index(Prefix { text: Rc::from(prefix), base }))
     }
 
-    /// The index of a prefix; the same few come again and again, so only the latest are compared.
+    /// The index of a prefix. Few prefixes repeat often, so only the latest are compared.
     pub(super) fn prefix_index(&mut self, prefix: Prefix) -> u32 {
         if self.prefixes[0] == prefix {
             return 0;

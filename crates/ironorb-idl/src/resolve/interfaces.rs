@@ -97,7 +97,7 @@ impl Resolver<'_> {
         bases
     }
 
-    /// What a name in a list of bases means: a typedef stands for the interface or valuetype that it names.
+    /// Resolves a name in a list of bases: a typedef stands for the interface or valuetype that it names.
     pub(super) fn lookup_base(&mut self, name: &ast::ScopedName, scope: ScopeId) -> Option<DefId> {
         let named = self.lookup(name, scope)?;
         let root = self.states[named.index()].root;
@@ -127,7 +127,7 @@ impl Resolver<'_> {
         true
     }
 
-    /// Makes the names of the bases those of the scope.
+    /// Makes the names of the bases visible in the scope.
     pub(super) fn inherit(&mut self, inner: ScopeId, id: DefId, bases: &[(DefId, Span)]) {
         let direct = bases.iter().filter_map(|&(base, _)| self.states[base.index()].scope);
         let direct: Vec<ScopeId> = direct.collect();
@@ -156,12 +156,12 @@ impl Resolver<'_> {
         scope.ancestors = Rc::from(all);
     }
 
-    /// Two bases must not bring operations or attributes of one name (CORBA 3.3 part 1, 7.8.5).
+    /// Checks that no two bases have operations or attributes of one name (CORBA 3.3 part 1, 7.8.5).
     pub(super) fn check_inherited_clash(&mut self, inner: ScopeId, name: ast::Ident) {
         if self.scopes[inner.index()].bases.len() < 2 {
             return;
         }
-        // By name: which feature has it, and for which interface that was found out.
+        // For each name, the feature that has it and the interface for which it was found.
         let mut seen = std::mem::take(&mut self.seen_features);
         seen.resize(self.unit.interner.len(), (ScopeId::FILE, DefId(0)));
         for &base in self.scopes[inner.index()].ancestors.clone().iter() {
@@ -194,7 +194,7 @@ impl Resolver<'_> {
         matches!(self.model.get(id).kind, DefKind::Operation(_) | DefKind::Attribute(_))
     }
 
-    /// A derived interface cannot define an operation or attribute again.
+    /// Checks that a derived interface does not redefine an operation or attribute.
     pub(super) fn check_redefines_inherited(&mut self, name: ast::Ident, scope: ScopeId) {
         let fold = self.unit.interner.fold(name.name);
         if !self.may_inherit(self.scopes[scope.index()].ancestors.len()) {
@@ -352,8 +352,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// Local things never leave the process, so only local interfaces and values speak of them. Nothing can
-    /// be said of the bytes of native types.
+    /// Checks that only local interfaces and values use local types, which never leave the process, and
+    /// native types, which have no bytes on the wire.
     fn check_local_use(&mut self, ty: &Type, span: Span, scope: ScopeId) {
         let native = self.native_in(ty);
         if native.is_none() && !self.is_local(ty) {

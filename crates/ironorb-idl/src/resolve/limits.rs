@@ -1,22 +1,23 @@
-//! Budgets: what a short text could multiply is counted, and beyond its budget left out and reported.
+//! Budgets for everything that a short text could multiply. Parts beyond their budget are left out and
+//! reported.
 
 use super::Resolver;
 use crate::model::{Annotation, ConstValue, DefKind, Type};
 use crate::source::Span;
 
-/// What was spent so far.
+/// The amounts spent so far.
 #[derive(Default)]
 pub(super) struct Spent {
-    /// Bytes of texts that stand for each of several names, or are made of several names.
+    /// Bytes of texts that are copied for several names, or made of several names.
     copied: usize,
     /// Bytes of comments.
     docs: usize,
-    /// Interfaces looked at on behalf of those that inherit from them.
+    /// Interfaces visited for interfaces that inherit from them.
     pub(super) inherited: std::cell::Cell<usize>,
 }
 
 impl Resolver<'_> {
-    /// Counts text that is about to be copied; false when that is too much, which is reported once.
+    /// Counts text that is about to be copied. False beyond the budget, which is reported once.
     pub(super) fn may_copy(&mut self, bytes: usize, span: Span) -> bool {
         let before = self.spent.copied;
         self.spent.copied = before.saturating_add(bytes);
@@ -30,7 +31,7 @@ impl Resolver<'_> {
         false
     }
 
-    /// A further copy of a declaration's annotations, for its next name.
+    /// Copies a declaration's annotations for its next name.
     pub(super) fn copied_annotations(&mut self, annotations: &[Annotation], span: Span) -> Vec<Annotation> {
         if annotations.is_empty() {
             return Vec::new();
@@ -43,7 +44,7 @@ impl Resolver<'_> {
         if self.may_copy(bytes.sum(), span) { annotations.to_vec() } else { Vec::new() }
     }
 
-    /// Counts comments; those beyond the budget are left out, as nothing depends on them.
+    /// Counts comments. Those beyond the budget are left out, because nothing depends on them.
     pub(super) fn kept_docs(&mut self, docs: Vec<String>) -> Vec<String> {
         if docs.is_empty() {
             return docs;
@@ -52,7 +53,7 @@ impl Resolver<'_> {
         if self.spent.docs <= DOCS_BYTES_MAX { docs } else { Vec::new() }
     }
 
-    /// Counts a look at so many bases; false when there were too many in all.
+    /// Counts visits to bases; false beyond the budget.
     pub(super) fn may_inherit(&self, bases: usize) -> bool {
         let spent = self.spent.inherited.get().saturating_add(bases);
         self.spent.inherited.set(spent);
@@ -70,7 +71,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// What a type stands for, found at once however long the chain of typedefs is.
+    /// The type behind typedefs, found in one step for chains of any length.
     pub(super) fn unaliased<'t>(&'t self, ty: &'t Type) -> &'t Type {
         let Type::Named(id) = ty else { return ty };
         let root = self.states[id.index()].root;
@@ -89,5 +90,5 @@ pub(super) fn value_bytes(value: &ConstValue) -> usize {
     }
 }
 
-/// Comments of definitions; real ones are far smaller than this together.
+/// The most bytes of comments, far more than real texts have.
 const DOCS_BYTES_MAX: usize = 64 << 20;

@@ -1,4 +1,5 @@
-//! Finding what a scoped name means: own names, inherited ones, then the scopes around.
+//! Finds the definition of a scoped name: first in the scope itself, then in its bases, then in the enclosing
+//! scopes.
 
 use super::Resolver;
 use super::scope::{Entry, ScopeId, ScopeKind, What};
@@ -72,15 +73,15 @@ impl Resolver<'_> {
             self.check_spelling(id, name);
             return Some(id);
         }
-        // What a missing file would have defined is no further mistake.
+        // A name that a missing file would have defined is no further mistake.
         if whole.rest.is_empty() || !self.diags.lacks_include() {
             self.report_unknown(name, scope);
         }
         None
     }
 
-    /// Binds a used name in the scope of its use and those around it, up to where it was found or to the
-    /// next module: in these it cannot get another meaning (CORBA 3.3 part 1, 7.20.3).
+    /// Binds a used name in the scope of its use and the enclosing ones, up to where it was found or to the
+    /// next module. In these scopes it cannot get another meaning (CORBA 3.3 part 1, 7.20.3).
     fn introduce(&mut self, name: Ident, fold: Name, id: DefId, scope: ScopeId, found_in: ScopeId) {
         let mut at = Some(scope);
         while let Some(here) = at {
@@ -147,7 +148,7 @@ impl Resolver<'_> {
                 _ => {}
             }
         }
-        // A name that a base redefines hides the one that it inherits by another way as well.
+        // A name that a base redefines also hides the one that the base's own base has.
         if candidates.len() > 1 {
             let hidden: Vec<bool> = candidates.iter().map(|&id| self.is_hidden(id, &candidates)).collect();
             let mut hidden = hidden.into_iter();
@@ -173,12 +174,13 @@ impl Resolver<'_> {
         match self.entries.get(&(scope, fold)).map(|entry| entry.what) {
             Some(What::Definition(id)) => Found::One(id),
             Some(What::Broken) => Found::Broken,
-            // The others mean what the scopes around say.
+            // Other names mean what the enclosing scopes say.
             _ => Found::Nothing,
         }
     }
 
-    /// `import` makes the names of a scope known where it stands (CORBA 3.3 part 1, 7.6).
+    /// Handles `import`, which makes the names of a scope visible in the importing scope (CORBA 3.3 part 1,
+    /// 7.6).
     pub(super) fn import(&mut self, name: &ScopedName, scope: ScopeId) {
         let Some(id) = self.lookup(name, scope) else { return };
         match self.states[id.index()].scope {
@@ -195,7 +197,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// A name in the scopes imported here or around.
+    /// Finds a name in the scopes imported here or in an enclosing scope.
     fn find_imported(&self, fold: Name, scope: ScopeId) -> Found {
         let mut at = Some(scope);
         while let Some(here) = at {
@@ -320,8 +322,8 @@ impl Resolver<'_> {
     }
 }
 
-/// Scopes that one scope imports; each may be looked through for each name that is not found otherwise.
+/// The most scopes that one scope imports. A look-up may search each of them.
 const IMPORTS_MAX: usize = 100;
 
-/// How many names are compared for one suggestion; keeps a file full of errors linear.
+/// The most names compared for one suggestion, so that a file full of errors takes linear time.
 const SIMILAR_MAX: usize = 500;

@@ -1,7 +1,7 @@
 //! Numbers of 113 binary digits for `long double` constants: IEEE 754 binary128 with rounding to the
 //! nearest, ties to even, of decimal text and of the four operations.
 //!
-//! Knows neither infinity nor NaN: what overflows is no value.
+//! It has neither infinity nor NaN: an overflow gives no value.
 
 use std::cmp::Ordering;
 
@@ -9,14 +9,14 @@ use std::cmp::Ordering;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Quad {
     negative: bool,
-    /// Of the last bit of `mantissa`: the value is `mantissa * 2^exponent`.
+    /// The exponent of the last bit of `mantissa`: the value is `mantissa * 2^exponent`.
     exponent: i32,
     mantissa: u128,
 }
 
 impl Quad {
-    /// From text such as `1.5`, `.5e-3` or `12e4000`, of whose form the lexer made sure; `None` when it is
-    /// larger than any.
+    /// Reads text such as `1.5`, `.5e-3` or `12e4000`, whose form the lexer has checked. `None` when it is
+    /// too large.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (number, exponent) = match text.find(['e', 'E']) {
             // More digits than an i32 has are far out of range either way.
@@ -37,7 +37,7 @@ impl Quad {
         if digits.is_empty() {
             return Some(Self::ZERO);
         }
-        // Digits beyond these only say on which side of a tie the number lies.
+        // Further digits only decide on which side of a tie the number lies.
         if digits.len() > DIGITS_MAX {
             exponent += (digits.len() - DIGITS_MAX) as i64;
             let inexact = digits[DIGITS_MAX..].iter().any(|&digit| digit != 0);
@@ -202,7 +202,7 @@ impl Quad {
         left.exponent.cmp(&right.exponent).then(left.mantissa.cmp(&right.mantissa))
     }
 
-    /// With the top bit at bit 112 even when it is subnormal; not for zero.
+    /// The number with its top bit at bit 112 even if it is subnormal. It must not be zero.
     fn spread(self) -> Self {
         let shift = self.mantissa.leading_zeros().saturating_sub(15);
         Self { mantissa: self.mantissa << shift, exponent: self.exponent - shift as i32, ..self }
@@ -232,7 +232,7 @@ impl Quad {
     pub(super) const ZERO: Self = Self { negative: false, exponent: EXPONENT_MIN, mantissa: 0 };
 }
 
-/// A natural number of any size, in 32 bits each from the least significant on.
+/// A natural number of any size, in words of 32 bits from the least significant on.
 struct Big {
     limbs: Vec<u32>,
 }
@@ -294,7 +294,7 @@ impl Big {
         self.limbs.splice(0..0, std::iter::repeat_n(0, count as usize / 32));
     }
 
-    /// The top 127 bits, with the last set when anything below is, and the power of two they count in.
+    /// The top 127 bits, with the last one set if any lower bit is, and their exponent.
     fn top_bits(&self) -> Option<(u128, i32)> {
         let shift = self.bits().saturating_sub(126);
         let (words, bits) = (shift as usize / 32, shift % 32);
@@ -388,11 +388,11 @@ fn wide_product(a: u128, b: u128) -> (u128, u128) {
 }
 
 const HIDDEN: u128 = 1 << 112;
-/// Of the last bit, for the smallest and the largest numbers.
+/// The exponents of the last bit, for the smallest and the largest numbers.
 const EXPONENT_MIN: i32 = -16494;
 const EXPONENT_MAX: i32 = 16383 - 112;
-/// A number half way between two of ours has at most about 11,600 digits, which no text has; a text cut
-/// here is off by less than one part in 10^1000.
+/// The most digits read. A number half way between two representable ones has at most about 11,600 digits,
+/// which no text has. A text cut here is off by less than one part in 10^1000.
 const DIGITS_MAX: usize = 1_000;
 
 #[cfg(test)]

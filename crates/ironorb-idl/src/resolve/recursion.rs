@@ -1,9 +1,9 @@
-//! Which structs and unions contain themselves through sequences.
+//! Finds structs and unions that contain themselves through sequences.
 
 use crate::model::{DefId, DefKind, Model, Type};
 
-/// Sets `recursive`: one pass over the graph of types, in Tarjan's way but without recursion, as chains
-/// of typedefs are as long as a file.
+/// Sets `recursive`. One pass of Tarjan's algorithm over the graph of types, without recursion in the code,
+/// because chains of typedefs are as long as a file.
 pub(crate) fn mark(model: &mut Model) {
     let edges: Vec<Vec<u32>> = model.definitions().iter().map(|definition| edges(&definition.kind)).collect();
     let mut order = vec![UNSEEN; edges.len()];

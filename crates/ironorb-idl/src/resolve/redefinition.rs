@@ -1,5 +1,5 @@
-//! Redefinitions of what a built-in file defines: other ORBs' files bring parts of module `CORBA` along,
-//! and what they say twice in one way is no mistake.
+//! Handles redefinitions of built-in definitions. Other ORBs' files contain parts of module `CORBA`, and an
+//! equal second definition is no mistake.
 
 use std::collections::HashMap;
 
@@ -13,8 +13,8 @@ use crate::model::{DefId, DefKind, FileId, InterfaceKind, Member, Type};
 use crate::preprocess::Unit;
 
 impl Resolver<'_> {
-    /// True for an item that defines again, in the same way, what the scope has from another file, or from
-    /// the place itself, where a file of the two is built in or read in place of a built-in one. Such an item changes nothing.
+    /// True for an item that repeats an equal definition of the scope, from another file or the same place,
+    /// if one of the two files is built in or read in place of a built-in one. Such an item changes nothing.
     pub(super) fn is_repetition(&mut self, item: &ast::Item, scope: ScopeId) -> bool {
         if !self.is_builtin_module(scope) {
             return false;
@@ -29,14 +29,14 @@ impl Resolver<'_> {
         if let ([only], [name]) = (known.as_slice(), names.as_slice())
             && self.is_type_code(*only)
         {
-            // Each ORB declares it in another way, and all mean one type.
+            // Each ORB declares it in its own way, and all mean one type.
             return self.states[only.index()].name == name.name
                 && !matches!(item.kind, ast::ItemKind::Typedef { .. });
         }
         self.says_the_same(item, scope, &names, &known)
     }
 
-    /// What the built-in file has under a name that module `CORBA` of another file lacks.
+    /// The built-in file's definition of a name that module `CORBA` of another file lacks.
     pub(super) fn supplied(&mut self, scope: ScopeId, fold: Name) -> Option<DefId> {
         if self.supplement.is_empty() || !self.is_builtin_module(scope) {
             return None;
@@ -52,7 +52,7 @@ impl Resolver<'_> {
         self.own_definition(scope, fold)
     }
 
-    /// Looks outwards from a scope that may stand in module `CORBA`.
+    /// Searches outwards from a scope that may be in module `CORBA`.
     pub(super) fn supplied_around(&mut self, scope: ScopeId, fold: Name) -> Option<DefId> {
         let mut at = Some(scope).filter(|_| !self.supplement.is_empty());
         while let Some(here) = at {
@@ -64,7 +64,7 @@ impl Resolver<'_> {
         None
     }
 
-    /// The kind that an interface is taken to have: `CORBA::Current` is not local, as services derive
+    /// The kind that an interface counts as. `CORBA::Current` is not local, because services derive
     /// interfaces of both kinds from it.
     pub(super) fn interface_kind(&self, interface: &ast::Interface, scope: ScopeId) -> InterfaceKind {
         let is_current = interface.kind == InterfaceKind::Local
@@ -86,7 +86,7 @@ impl Resolver<'_> {
         definition.parent.is_none() && builtin::is_module(&definition.name)
     }
 
-    /// What the scope has under a name from another file.
+    /// The scope's definition of a name from another file.
     fn first_definition(&self, scope: ScopeId, name: Ident) -> Option<DefId> {
         let known = self.own_definition(scope, name.name)?;
         let is_standard = |file: FileId| {
@@ -100,7 +100,7 @@ impl Resolver<'_> {
         (may_repeat && self.states[known.index()].name == name.name).then_some(known)
     }
 
-    /// Resolves the item in a scope of its own, compares, and forgets it again.
+    /// Resolves the item in a scope of its own, compares the two, and removes it again.
     fn says_the_same(&mut self, item: &ast::Item, scope: ScopeId, names: &[Ident], known: &[DefId]) -> bool {
         let (definitions, scopes, prefix) = (self.model.definitions.len(), self.scopes.len(), self.prefix);
         let errors = self.diags.errors_found();
@@ -115,7 +115,7 @@ impl Resolver<'_> {
         self.prefix = prefix;
         self.model.definitions.truncate(definitions);
         self.states.truncate(definitions);
-        // The scopes stay, as their numbers are keys, but belong to nothing.
+        // The scopes stay, because their numbers are keys, but belong to no definition.
         for scope in &mut self.scopes[scopes..] {
             *scope = Scope::new(ScopeKind::Module, None, None);
         }
@@ -124,7 +124,7 @@ impl Resolver<'_> {
 }
 
 impl Resolver<'_> {
-    /// What stands in a definition.
+    /// The items inside a definition.
     fn items_of(&self, id: DefId) -> &[DefId] {
         self.states[id.index()].scope.map_or(&[], |scope| self.scopes[scope.index()].items.as_slice())
     }
@@ -160,12 +160,12 @@ fn defined_names(item: &ast::ItemKind) -> Vec<Ident> {
     }
 }
 
-/// Compares definitions that were resolved, with what they refer to.
+/// Compares resolved definitions, including those that they refer to.
 struct Comparison<'r, 'a> {
     resolver: &'r Resolver<'a>,
-    /// Definitions taken for one, so that what refers to itself compares in finite time.
+    /// Pairs of definitions taken as equal, so that recursive definitions compare in finite time.
     paired: HashMap<DefId, DefId>,
-    /// How many types and definitions were compared; a text cannot make it more than a small number.
+    /// The number of types and definitions compared so far. It is bounded.
     steps: usize,
     depth: usize,
 }
@@ -183,7 +183,7 @@ impl<'r, 'a> Comparison<'r, 'a> {
         self.one_level(|comparison| comparison.bodies(new, old))
     }
 
-    /// Compares parts; what is too large to be compared differs.
+    /// Compares parts. Parts that are too large to be compared count as different.
     fn one_level(&mut self, compare: impl FnOnce(&mut Self) -> bool) -> bool {
         self.steps += 1;
         if self.steps > STEPS_MAX || self.depth >= DEPTH_MAX {
@@ -245,7 +245,7 @@ impl<'r, 'a> Comparison<'r, 'a> {
         else {
             return false;
         };
-        // A declaration without a body says nothing more.
+        // A declaration without a body has nothing more to compare.
         if !new_body.defined {
             return true;
         }
@@ -265,7 +265,7 @@ impl<'r, 'a> Comparison<'r, 'a> {
             && new.iter().zip(old).all(|(new, old)| new.name == old.name && self.types(&new.ty, &old.ty))
     }
 
-    /// Types are the same when they are without their typedefs.
+    /// Compares types without their typedefs.
     fn types(&mut self, new: &Type, old: &Type) -> bool {
         new == old || self.one_level(|comparison| comparison.roots(new, old))
     }
@@ -287,8 +287,9 @@ impl<'r, 'a> Comparison<'r, 'a> {
     }
 }
 
-/// Types and definitions compared for one redefinition; the largest interface of CORBA has some hundred.
+/// The most types and definitions compared for one redefinition. The largest interface of CORBA has some
+/// hundred.
 const STEPS_MAX: usize = 10_000;
 
-/// How deep types and definitions of a redefinition hold each other.
+/// The deepest nesting of types and definitions in a redefinition.
 const DEPTH_MAX: usize = 64;

@@ -43,7 +43,7 @@ pub(super) struct Scope {
     pub(super) bases: Vec<ScopeId>,
     /// All scopes inherited from, each once, near ones first.
     pub(super) ancestors: Rc<[ScopeId]>,
-    /// Scopes whose names are seen here when nothing else has them.
+    /// Imported scopes, whose names are visible here if no other scope has them.
     pub(super) imports: Vec<ScopeId>,
     pub(super) items: Vec<DefId>,
 }
@@ -73,9 +73,9 @@ pub(super) struct Entry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum What {
     Definition(DefId),
-    /// A member, parameter or factory: a name that is nothing to others.
+    /// A member, parameter or factory, which other names cannot refer to.
     Member,
-    /// A name of an outer or base scope that was used here, and so keeps its meaning here.
+    /// A name of an enclosing or base scope that was used here, and so keeps its meaning here.
     Introduced(DefId),
     /// The name of the scope itself.
     ScopeName(DefId),
@@ -149,7 +149,7 @@ impl Resolver<'_> {
         false
     }
 
-    /// True for a member, parameter, operation or attribute: a name that no type or constant is found by.
+    /// True for a member, parameter, operation or attribute, which names no type or constant.
     fn is_no_scope_or_type(&self, what: What) -> bool {
         match what {
             What::Member => true,
@@ -158,8 +158,9 @@ impl Resolver<'_> {
         }
     }
 
-    /// Enters a member, parameter, operation or attribute named like a type that was used in its scope. The standard
-    /// forbids it, other compilers accept it: the type keeps its name, and a second name of the kind is a clash.
+    /// Enters a member, parameter, operation or attribute with the name of a type that was used in its scope.
+    /// The standard forbids that, but other compilers accept it. The type keeps its name, and a second such
+    /// name is a clash.
     fn declare_like_type(
         &mut self,
         scope: ScopeId,
@@ -195,7 +196,7 @@ impl Resolver<'_> {
         true
     }
 
-    /// The definition that a scope itself has under a name, in any case.
+    /// The scope's own definition of a name, in any case of letters.
     pub(super) fn own_definition(&self, scope: ScopeId, name: Name) -> Option<DefId> {
         match self.entries.get(&(scope, self.unit.interner.fold(name)))?.what {
             What::Definition(id) => Some(id),

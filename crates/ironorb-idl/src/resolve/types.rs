@@ -8,7 +8,7 @@ use crate::model::{Basic, DefId, DefKind, Enum, Member, Struct, Type};
 use crate::source::Span;
 
 impl Resolver<'_> {
-    /// The type meant, or nothing after a report.
+    /// Resolves a type; `None` after a report.
     pub(super) fn ty(&mut self, spec: &ast::TypeSpec, scope: ScopeId) -> Option<Type> {
         match &spec.kind {
             ast::TypeKind::Void => {
@@ -85,8 +85,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// Types without a definition: those of IDL 4 that have a counterpart, and `TypeCode` of `CORBA`, which
-    /// many files use without including `orb.idl`.
+    /// Finds types without a definition: those of IDL 4 that have a counterpart, and `TypeCode` of `CORBA`,
+    /// which many files use without including `orb.idl`.
     fn implied_type(&mut self, name: &ast::ScopedName, scope: ScopeId) -> Option<Basic> {
         let basic = match (name.rest.as_slice(), self.unit.interner.class(name.first.name)) {
             ([], Class::Word(Word::Integer(basic))) if !name.absolute => basic,
@@ -227,7 +227,7 @@ impl Resolver<'_> {
         Some(id)
     }
 
-    /// The struct that another one inherits from.
+    /// Resolves the base of a struct.
     fn struct_base(&mut self, own: DefId, name: &ast::ScopedName, scope: ScopeId) -> Option<DefId> {
         let named = self.lookup(name, scope)?;
         let id = self.states[named.index()].root;
@@ -253,7 +253,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// A map's keys are compared, in every language: whole numbers, characters, text, enumerators.
+    /// Checks the key type of a map. Every language must be able to compare keys: whole numbers, characters,
+    /// text, enumerators.
     fn check_key(&mut self, ty: &Type, span: Span) -> Option<()> {
         let legal = match self.unaliased(ty) {
             Type::Basic(basic) => {
@@ -269,7 +270,7 @@ impl Resolver<'_> {
         legal.then_some(())
     }
 
-    /// What was declared forward is now defined: the definition gives place, comment and annotations.
+    /// Completes a forward declaration. The definition gives place, comment and annotations.
     pub(super) fn complete_forward(&mut self, id: DefId, lead: &ast::Lead, name: ast::Ident, scope: ScopeId) {
         self.check_spelling(id, name);
         let annotations = self.annotations(lead, scope);
@@ -349,7 +350,7 @@ impl Resolver<'_> {
         id
     }
 
-    /// A type whose size must be known here: no struct or union that is not complete, except in a sequence.
+    /// Checks a type whose size must be known here: no incomplete struct or union, except in a sequence.
     pub(super) fn require_complete(&mut self, ty: &Type, span: Span) {
         let Some(id) = self.held(ty) else { return };
         let side = &self.states[id.index()];
@@ -379,7 +380,7 @@ impl Resolver<'_> {
                 Type::Array { element, .. } => ty = element,
                 Type::Named(id) => {
                     let root = self.states[id.index()].root;
-                    // What a typedef holds was complete when it was made.
+                    // The type of a typedef was complete when the typedef was made.
                     let typedef = matches!(self.model.get(root).kind, DefKind::Typedef(_));
                     return (!typedef).then_some(root);
                 }
@@ -388,7 +389,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// True for a local interface and what holds one.
+    /// True for a local interface and a type that contains one.
     pub(super) fn is_local(&self, ty: &Type) -> bool {
         match ty {
             Type::Named(id) => self.states[id.index()].local,
