@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_of_one_name_are_told_apart_by_their_directories() {
+    fn files_of_one_name_are_distinguished_by_their_directories() {
         let names = |files: &[&str]| {
             let files: Vec<PathBuf> = files.iter().map(PathBuf::from).collect();
             output_names(&files).map(|names| names.iter().map(|name| name.display().to_string()).collect())

@@ -39,10 +39,10 @@ pub enum Marshalling {
     /// The interpreter, with values counted. `ironorb::marshal_profile` and the setting `marshalProfile`
     /// write how many values of each type there were.
     Record,
-    /// As a profile that [`Record`](Self::Record) wrote says: types in use have their own code, all
-    /// others the interpreter. Types are in use if they make up [`Config::profile_share`] of all counted
-    /// values. Types that the profile does not name were not used. Types that it names and the IDL does not
-    /// have are ignored.
+    /// The kinds that follow from a profile that [`Record`](Marshalling::Record) wrote: types in use have their own
+    /// code, all others the interpreter. Types are in use if they make up [`Config::profile_share`] of all
+    /// counted values. Types that the profile does not name were not used. Types that it names and the IDL
+    /// does not have are ignored.
     Profile(PathBuf),
 }
 

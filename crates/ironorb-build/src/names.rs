@@ -174,7 +174,7 @@ impl Names {
     }
 
     /// Names definitions of one scope, from their definition, IDL name and wished Rust name. A name that
-    /// needs no change is kept, whatever comes before it.
+    /// needs no change is kept, independent of the names before it.
     fn take_all(&mut self, taken: &mut Taken, mut wishes: Vec<(DefId, &str, String)>) {
         // The sort is stable, so that equal names stay in the order of the text.
         wishes.sort_by_key(|(_, idl, wish)| idl != wish);

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_no_count_is_told_by_its_number() {
+    fn an_error_names_the_line_that_is_no_count() {
         let text = "ironorb marshalling profile 1: what follows\n1 2 IDL:A:1.0\n\n0 3 an id with spaces\n";
         assert_eq!(parse(text), Ok(vec![("IDL:A:1.0", 3), ("an id with spaces", 3)]));
         assert_eq!(parse("").unwrap_err().0, 1);

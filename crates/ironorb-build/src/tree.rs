@@ -302,7 +302,7 @@ pub(crate) struct Value<'t> {
     pub(crate) truncatable: usize,
     /// The traits of the abstract bases; true for those without operations.
     pub(crate) abstract_bases: Vec<(Text<'t>, bool)>,
-    /// The other traits of the value: those of operations and of supported interfaces.
+    /// The further traits of the value: those of operations and of supported interfaces.
     pub(crate) views: Vec<Text<'t>>,
     /// State members; true for the public ones.
     pub(crate) fields: Vec<(Field<'t>, bool)>,
@@ -351,6 +351,6 @@ pub(crate) struct ValueFactory<'t> {
 pub(crate) struct RegisterValues<'t> {
     pub(crate) name: Text<'t>,
     pub(crate) values: Vec<Text<'t>>,
-    /// The same functions of modules inside.
+    /// The registering functions of inner modules.
     pub(crate) others: Vec<Text<'t>>,
 }

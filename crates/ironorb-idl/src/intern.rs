@@ -23,7 +23,7 @@ pub(crate) enum Class {
     Keyword(Kw),
     /// Differs from a keyword only in case, which makes it no legal identifier.
     NearKeyword(Kw),
-    /// `_name`: the identifier `name`, whatever it spells.
+    /// `_name`: the identifier `name`, even if that is a keyword.
     Escaped(Name),
     /// A keyword of IDL 4 only, which older files use as a name. The context decides which it is.
     Word(Word),

@@ -40,7 +40,7 @@ pub(crate) struct LiteralId(pub(crate) u32);
 #[derive(Debug, Clone)]
 pub(crate) struct Literal {
     pub(crate) value: LiteralValue,
-    /// As written, for `#` and `##`.
+    /// The spelling, for `#` and `##`.
     pub(crate) spelling: Name,
 }
 

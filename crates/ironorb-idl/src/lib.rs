@@ -30,7 +30,7 @@
 //! The crate knows no target language and opens no socket. No input makes it panic; the limits in [`Options`]
 //! bound what an input can cost. A text goes through three steps: `preprocess` (with `lex` below it) makes
 //! tokens, `parse` makes a tree, `resolve` looks up names, evaluates constants and checks the rules. Each step
-//! goes on after a mistake, so one run tells all mistakes.
+//! goes on after a mistake, so one run reports all mistakes.
 
 mod ast;
 mod builtin;

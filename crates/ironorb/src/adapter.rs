@@ -439,7 +439,7 @@ fn object_key_of(message: &Message) -> Option<&[u8]> {
 /// Whether a key names an object of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ownership {
-    /// The key names an object of this process, whatever address the reference has.
+    /// The key names an object of this process. The address in the reference does not matter.
     Ours,
     /// The key names an object of this process if the address is one of the ORB's.
     IfAtOurAddress,

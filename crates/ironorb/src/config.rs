@@ -352,10 +352,10 @@ impl Waiting {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BareExceptions {
-    /// As each peer sends them itself. A server's form is learnt from the first exception in an `any` that it
-    /// sends. It holds for the called reference, and for references to the same address that have not been
-    /// called yet. A client's form holds for its connection. Before that, the ids are left out for a server
-    /// whose references have omniORB's ORB type, and are sent to a client.
+    /// The ORB sends exceptions as each peer sends them itself. A server's form is learnt from the first
+    /// exception in an `any` that it sends. It holds for the called reference, and for references to the same
+    /// address that have not been called yet. A client's form holds for its connection. Before that, the ids
+    /// are left out for a server whose references have omniORB's ORB type, and are sent to a client.
     Auto,
     /// The ids are always left out.
     Yes,

@@ -177,7 +177,7 @@ impl ServantHandle {
 
     /// Whether this handle is the only one, so that neither another object nor the application has the
     /// servant. That is so if its identity is its address in memory and it has a single handle.
-    pub(crate) fn is_nobody_elses(&self) -> bool {
+    pub(crate) fn has_single_owner(&self) -> bool {
         Arc::strong_count(&self.0) == 1 && self.address() == Arc::as_ptr(&self.0).addr()
     }
 }

@@ -64,7 +64,7 @@ impl Scope {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entry {
-    /// As spelled where it was declared.
+    /// The spelling of the declaration.
     pub(super) name: Name,
     pub(super) span: Span,
     pub(super) what: What,

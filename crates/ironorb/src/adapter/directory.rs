@@ -28,7 +28,7 @@ pub(super) struct Table {
 /// The next step on the way to a path.
 pub(super) enum Step {
     Found(Arc<PoaInner>),
-    /// Another thread makes an adapter on the way.
+    /// A different thread makes an adapter on the way.
     Wait(Arc<Gate>),
     /// The parent's adapter activator may make the next adapter, whose path ends at `end`.
     Ask {

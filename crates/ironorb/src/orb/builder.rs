@@ -215,9 +215,10 @@ impl OrbBuilder {
         self
     }
 
-    /// Also sends GIOP 1.1 requests and replies that are longer than [`fragment_bytes`](Self::fragment_bytes)
-    /// in fragments. Such a fragment has at most that many bytes plus 8 KiB, except where 8-byte numbers fill
-    /// a longer range. Default: they are sent whole, because JacORB does not read fragments of GIOP 1.1.
+    /// Sends GIOP 1.1 requests and replies in fragments too, if they are longer than
+    /// [`fragment_bytes`](Self::fragment_bytes). Such a fragment has at most that many bytes plus 8 KiB,
+    /// except where 8-byte numbers fill a longer range. Default: they are sent whole, because JacORB does not
+    /// read fragments of GIOP 1.1.
     pub fn fragments_in_giop_1_1(mut self, yes: bool) -> Self {
         self.settings.config.connection.fragments_in_giop_1_1 = yes;
         self

@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_understood_is_told_with_its_place() {
+    fn an_error_names_its_place() {
         for (arguments, message) in [
             (
                 &["-ORBcallTimeout", "5"][..],
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_file_is_told_with_its_line() {
+    fn an_error_in_a_file_names_its_line() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("orb.conf");
         for (text, at, why) in [

@@ -90,7 +90,7 @@ pub(super) struct MapGuard<'m> {
 /// What the map knows about an id.
 pub(super) enum IdState {
     Active,
-    /// Another thread incarnates or etherealises the object. Wait at the gate, then look again.
+    /// A thread incarnates or etherealises the object. Wait at the gate, then look again.
     Busy(Arc<Gate>),
     Nothing,
 }
@@ -297,7 +297,7 @@ impl MapGuard<'_> {
 
     /// Whether a servant that may incarnate only one object incarnates one already.
     pub(super) fn is_object(&mut self, servant: &ServantHandle) -> bool {
-        !servant.is_nobody_elses() && self.by_servant(servant.address()).is_some()
+        !servant.has_single_owner() && self.by_servant(servant.address()).is_some()
     }
 
     /// The object of a servant that may incarnate only one object.

@@ -1,5 +1,5 @@
 //! `PortableServer::Current` (CORBA 3.3 part 1, 15.3.10): which object the servant of this thread incarnates.
-//! The same record of upcalls keeps a thread from waiting for itself.
+//! Its record of upcalls also keeps a thread from waiting for itself.
 
 use std::cell::{Cell, Ref, RefCell};
 use std::rc::Rc;

@@ -307,14 +307,14 @@ impl PoaInner {
 /// Whether this thread must ask the servant activator.
 enum IncarnationNeed {
     Begun(Arc<dyn ServantActivator>, GateGuard),
-    /// Another thread has activated the object meanwhile.
+    /// The object is active by now: a different thread has activated it.
     NotNeeded(Activation, ServantHandle),
 }
 
 /// Why no servant is found.
 enum LookupFailure {
     Refused(Refusal),
-    /// Another thread incarnates or etherealises the object. Wait at the gate and look again.
+    /// A thread incarnates or etherealises the object. Wait at the gate and look again.
     Busy(Arc<Gate>, ObjectId),
 }
 

@@ -3,8 +3,8 @@
 //! - the tree of adapters: this file, `destroy`, `servant_manager` (what applications implement)
 //! - objects and references: `objects`, `active_object_map` (over `slots` and `ids`), `object_id`, `key`
 //! - requests: `manager` (whether they may pass), `lookup` (to which servant), `upcall` (what is counted),
-//! `single_thread` and `main_thread` (on which thread), `current` (what the servant may ask),
-//! `collocated_binding` (calls that are not counted)
+//!   `single_thread` and `main_thread` (on which thread), `current` (what the servant may ask),
+//!   `collocated_binding` (calls that are not counted)
 //!
 //! No application code is called with a lock held.
 

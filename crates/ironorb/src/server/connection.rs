@@ -128,7 +128,7 @@ struct SlowPathFlags;
 impl SlowPathFlags {
     /// The connection takes no more requests.
     const STOPPING: u8 = 1;
-    /// Another thread receives, and puts requests into the inbox. Never cleared.
+    /// The bidirectional receiver receives, and puts requests into the inbox. Never cleared.
     const BIDIRECTIONAL: u8 = 2;
     /// The peer does not read, and more than `transmit_bytes_max` bytes wait for it. Changes only under the
     /// lock of `sender`, and only where threads wait for peers themselves.

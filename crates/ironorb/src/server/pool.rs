@@ -32,7 +32,7 @@ pub(super) struct Pool {
 pub(super) enum Delivery {
     /// Once, to one thread, until it is armed again.
     Once,
-    /// As long as there are bytes. For one thread that takes all events.
+    /// The `epoll` reports it as long as there are bytes. For one thread that takes all events.
     Always,
 }
 

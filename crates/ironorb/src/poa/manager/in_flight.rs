@@ -12,8 +12,8 @@ pub(super) struct InFlight([Part; STRIPES]);
 #[repr(align(64))]
 struct Part(AtomicUsize);
 
-/// The part in which a request is counted. The request is counted out of the same part, on whatever thread it
-/// ends, so no part ever falls below the true number.
+/// The part in which a request is counted. The request is counted out of the same part, even on a different
+/// thread, so no part ever falls below the true number.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stripe(u8);
 
@@ -32,7 +32,7 @@ impl Stripe {
         OWN.try_with(|own| own.get().unwrap_or_else(|| Stripe::assign(own))).unwrap_or(Stripe(0))
     }
 
-    /// As an index below [`STRIPES`].
+    /// The index of the stripe, below [`STRIPES`].
     #[inline]
     pub(crate) fn index(self) -> usize {
         usize::from(self.0) % STRIPES

@@ -37,7 +37,7 @@ pub(super) struct Coalescing {
 struct State;
 
 impl State {
-    /// Another whole request has come.
+    /// A further whole request has come.
     const MORE: u8 = 1;
     /// The next request is taken directly after the last reply.
     const IN_A_ROW: u8 = 2;
