@@ -8,8 +8,8 @@
 //! that changes something on which leases depend - it deactivates a leased object, destroys its adapter,
 //! changes its manager or follows a forward - first ends the epoch, then makes every processor catch up
 //! (membarrier(2)), and then reads all activity slots. So there are two cases. Either this thread sees the
-//! call; when the call is over, it sees the new epoch and notifies the waiting thread. Or the call sees the
-//! new epoch and takes the general path. Where the system has no such barrier, no object is ever leased.
+//! call in its slot; then the call finds the new epoch when it is over, and notifies the waiting thread. Or the
+//! call finds the new epoch before it begins, and takes the general path. Where the system has no such barrier, no object is ever leased.
 //!
 //! A lease is never taken out of its reference, because threads may be in it. It is renewed, or a further
 //! lease is put behind it. A servant whose drop has an effect must be dropped when its object ends, so a

@@ -237,7 +237,7 @@ impl Adapter {
         let (code_sets, encoding) = plain_encoding(session);
         let current = upcall.enter();
         loop {
-            let Some(request) = message.plain_request() else { return }; // cannot happen: the header has not changed
+            let Some(request) = message.plain_request() else { return }; // never: the header is unchanged
             let wanted = request.response == Response::SyncWithTarget;
             let responder = Responder::new(sink, encoding, request.id, wanted, None);
             let arguments = message.reader_under(code_sets, request.body_at);

@@ -345,7 +345,7 @@ impl OrbCore {
         }
     }
 
-    /// Is the main thread of the adapters that want one, until the ORB has been shut down.
+    /// Makes the calling thread the main thread. Blocks until the ORB has been shut down.
     pub(super) fn run(&self) {
         self.adapter.main_thread().run();
     }

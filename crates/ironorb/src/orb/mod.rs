@@ -96,7 +96,7 @@ impl Orb {
     /// machine, so that its objects can be reached; see [`OrbBuilder::no_endpoint`].
     ///
     /// # Panics
-    /// If that listening fails: give the endpoint to the builder to have the error instead.
+    /// Panics if the ORB cannot listen. An endpoint given to the builder makes that an error instead.
     pub fn root_poa(&self) -> Poa {
         match self.core.root_poa() {
             Ok(poa) => poa,

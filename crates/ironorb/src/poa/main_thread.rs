@@ -177,7 +177,7 @@ impl MainThread {
         let begun = Instant::now();
         let mut state = lock(&self.state);
         if !state.become_main() {
-            return false; // cannot happen: this was the main thread a moment ago, and no other thread can have become it
+            return false; // cannot happen: no other thread became the main thread meanwhile
         }
         let is_open = loop {
             if let Some(task) = state.tasks.pop_front() {

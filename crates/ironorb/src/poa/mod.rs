@@ -486,7 +486,7 @@ impl PoaInner {
         }
         let Some(activator) = read(&self.adapter_activator).clone() else { return Ok(None) };
         let counted = match activation {
-            // 15.3.2.1: what the manager says of requests holds for this as well.
+            // 15.3.2.1: the manager's state applies to this question as it does to requests.
             AdapterLookup::ForRequest(on_hold) => Some(self.manager.enter(on_hold)?),
             AdapterLookup::Direct => None,
         };

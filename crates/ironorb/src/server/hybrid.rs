@@ -36,6 +36,7 @@ pub(super) fn dedicated_max(threads_max: usize) -> usize {
     threads_max / DEDICATED_ONE_IN
 }
 
+/// One in this many threads may be dedicated to a connection.
 const DEDICATED_ONE_IN: usize = 32;
 
 /// What the threads of a hybrid server share that serve any connection.

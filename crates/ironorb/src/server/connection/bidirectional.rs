@@ -73,7 +73,7 @@ impl Inbox {
         lock(&self.state).is_announced
     }
 
-    /// Takes a request out that its client no longer waits for; false when it is not there.
+    /// Removes a request that its client no longer waits for; false when it is not in the inbox.
     pub(super) fn forget(&self, id: RequestId) -> bool {
         lock(&self.state).forget(id)
     }
@@ -96,7 +96,7 @@ impl Waiting {
         resumes
     }
 
-    /// Takes a request out that its client no longer waits for; false when it is not there.
+    /// Removes a request that its client no longer waits for; false when it is not in the inbox.
     fn forget(&mut self, id: RequestId) -> bool {
         let Waiting { requests, backlog, .. } = self;
         match requests.iter().position(|work| work.id() == Some(id) && work.wants_answer()) {
