@@ -5,11 +5,13 @@
 //! A reference keeps a lease of its object: its servant, and the ORB's binding epoch at the time when a
 //! thread found that the object may be called directly. A calling thread writes into its own
 //! [`ActivitySlots`] that it is in the object, and then checks that the epoch is still the same. A thread
-//! that changes something on which leases depend - it deactivates a leased object, destroys its adapter,
-//! changes its manager or follows a forward - first ends the epoch, then makes every processor catch up
-//! (membarrier(2)), and then reads all activity slots. So there are two cases. Either this thread sees the
-//! call in its slot; then the call finds the new epoch when it is over, and notifies the waiting thread. Or the
-//! call finds the new epoch before it begins, and takes the general path. Where the system has no such barrier, no object is ever leased.
+//! that changes something on which leases depend first ends the epoch, then makes every processor catch up
+//! (membarrier(2)), and then reads all activity slots. Such a change is to deactivate a leased object,
+//! destroy its adapter, change its manager or follow a forward.
+//!
+//! So there are two cases. Either the changing thread sees the call in its slot. Then the call finds the new
+//! epoch when it is over, and notifies the waiting thread. Or the call finds the new epoch before it begins,
+//! and takes the general path. Where the system has no such barrier, no object is ever leased.
 //!
 //! A lease is never taken out of its reference, because threads may be in it. It is renewed, or a further
 //! lease is put behind it. A servant whose drop has an effect must be dropped when its object ends, so a
