@@ -148,7 +148,7 @@ fn types_come_from_a_repository_that_starts_later() {
         let mut trace = BufReader::new(bridge.stderr.take().unwrap()).lines().map(Result::unwrap);
         let first = trace.find(|line| line.contains("add(")).unwrap();
         assert!(first.contains("add(…) -> …"), "{first}");
-        let calling = scope.spawn(move || told.find(|line| line.contains("add(30, 3) -> 33")));
+        let calling = scope.spawn(move || trace.find(|line| line.contains("add(30, 3) -> 33")));
         eventually("the bridge knows the operation", || {
             assert_eq!(through.add(30, 3).unwrap(), 33);
             calling.is_finished()
