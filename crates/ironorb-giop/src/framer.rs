@@ -1,4 +1,4 @@
-//! Bytes in, whole messages out: finds message boundaries and joins fragments.
+//! Receives bytes and gives whole messages: finds the boundaries of messages and joins fragments.
 
 mod assembly;
 mod memory;
@@ -19,16 +19,16 @@ use crate::version::TransmissionCodeSets;
 use assembly::Assembly;
 use memory::{Account, Whether};
 
-/// Bounds on what a peer can make us hold for one connection.
+/// Limits on the memory that a peer can make one connection hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FramerLimits {
-    /// Largest message accepted, header and all fragments included, in bytes. Default 128 MiB. A larger request is
-    /// answered with IMP_LIMIT, a larger reply ends its call with it, and their bytes are dropped as they come; one in
-    /// fragments ends the connection. Memory follows
-    /// what has arrived, so an announced size alone costs nothing; worst case about twice this per connection, and
-    /// 16 MiB for a moment after the last large message.
+    /// Largest message accepted, header and all fragments included, in bytes. Default 128 MiB. A larger
+    /// request is answered with IMP_LIMIT, and a larger reply ends its call with IMP_LIMIT. Their bytes are
+    /// dropped as they come. A larger message in fragments ends the connection. Memory grows with the bytes
+    /// that have arrived, so an announced size alone costs nothing. The worst case is about twice this limit
+    /// for each connection, and 16 MiB for a moment after the last large message.
     pub message_bytes_max: usize,
-    /// Messages whose fragments may be interleaved. Default 16. All of them together hold at most
+    /// Number of fragmented messages that may be interleaved. Default 16. All of them together hold at most
     /// `message_bytes_max` bytes, and as much again while their buffers grow.
     pub assemblies_max: usize,
 }
@@ -39,44 +39,46 @@ impl Default for FramerLimits {
     }
 }
 
-/// Bytes of a fresh receive buffer: holds a hundred small requests.
+/// Size of a fresh receive buffer in bytes: it holds a hundred small requests.
 pub const BUFFER_BYTES: usize = 16 << 10;
-/// Bytes of the receive buffer once as many have come of a message in fragments, each of which may be as small as it
-/// likes.
+/// Size of the receive buffer in bytes once this many bytes of a fragmented message have come. Fragments may
+/// be arbitrarily small.
 const ASSEMBLY_BUFFER_BYTES: usize = 128 << 10;
-/// Buffers larger than this are not kept for the next message, but one; see [`Framer::release`].
+/// Only one buffer larger than this is kept for the next message; see [`Framer::release`].
 const KEEP_BYTES_MAX: usize = 256 << 10;
-/// No buffer is kept that is larger than this.
+/// A buffer larger than this is not kept.
 const KEEP_LARGE_BYTES_MAX: usize = 16 << 20;
-/// Small messages behind a large one for which its buffer is kept.
+/// Number of small messages behind a large one for which the large one's buffer is kept.
 const WAITS_MAX: usize = 32;
-/// How often a message may be searched for a request id that has not come, each time in its length.
+/// How often an incomplete message may be searched for its request id. Each search may take time in
+/// proportion to its length.
 const SEARCHES_MAX: usize = 16;
-/// Buffers kept for the next messages.
+/// Number of buffers kept for the next messages.
 const SPARES_MAX: usize = 4;
 
 /// Splits a byte stream into messages.
 ///
-/// The driver asks for [`space`](Framer::space), receives into it, says how much came with
+/// The driver asks for [`space`](Framer::space), receives into it, reports the number of bytes by
 /// [`received`](Framer::received) and takes messages with [`next`](Framer::next) until there is none.
-/// Takes no memory in the steady state: a message leaves with its buffer, which comes back by
-/// [`recycle`](Framer::recycle).
+/// Allocates nothing in the steady state: a message leaves with its buffer, and the driver gives the buffer
+/// back by [`recycle`](Framer::recycle).
 #[derive(Debug)]
 pub struct Framer {
     /// All bytes are initialised; `taken <= filled <= buf.len()`.
     buf: Buffer,
-    /// Bytes before have left in messages.
+    /// The bytes before this index have left in messages.
     taken: usize,
     filled: usize,
     spares: Vec<Buffer>,
-    /// One of more than `KEEP_BYTES_MAX` bytes.
+    /// A buffer of more than `KEEP_BYTES_MAX` bytes.
     large: Option<Buffer>,
-    /// Length of the last message that did not fit a small buffer: the next is likely as long.
+    /// Length in bytes of the last message that did not fit a small buffer. The next message is likely to be
+    /// as long.
     expected: usize,
-    /// How often more has been waited for since.
+    /// How often the driver has waited for more bytes since that message.
     waits: usize,
     assemblies: Vec<Assembly>,
-    /// What of a refused message has been dropped, and what of it is still to come.
+    /// Bytes of a refused message that have been dropped, and bytes of it that are still to come.
     dropped: usize,
     to_drop: usize,
     refused: Option<Refused>,
@@ -85,13 +87,13 @@ pub struct Framer {
 }
 
 impl Framer {
-    /// An empty framer. It takes a buffer when the first bytes are to come.
+    /// An empty framer. It allocates a buffer when the driver asks for space.
     pub fn new(limits: FramerLimits) -> Self {
         Framer::sharing(limits, None)
     }
 
-    /// The same where the memory for large messages is shared with others. A message for which there is none left is
-    /// [refused](Self::take_refused) as one that is too large.
+    /// A framer that shares the memory for large messages with others. A message for which no memory is left
+    /// is [refused](Self::take_refused), as a too large one is.
     pub fn sharing(limits: FramerLimits, memory: Option<Arc<ReceiveMemory>>) -> Self {
         Framer {
             buf: Buffer::default(),
@@ -110,19 +112,19 @@ impl Framer {
         }
     }
 
-    /// Where the next bytes go; never empty. Grows with what has arrived of a large message, not with what
-    /// it announces.
+    /// Where the driver puts the next bytes; never empty. The space for a large message grows with the bytes
+    /// that have arrived, not with the size that the message announces.
     #[inline]
     pub fn space(&mut self) -> &mut [u8] {
-        // One look at whether there is some room but not much.
+        // One comparison tells whether there is some room but not much.
         if (self.buf.len() - self.filled).wrapping_sub(1) >= BUFFER_BYTES {
             return self.space_of_large();
         }
         &mut self.buf[self.filled..]
     }
 
-    /// The same in a buffer that is full, or large. What comes behind a large message is left to the next receive: here
-    /// it would have to be copied out of the message's buffer.
+    /// The space for the next bytes in a buffer that is full, or large. Bytes behind a large message are left
+    /// to the next receive: here they would have to be copied out of the message's buffer.
     #[cold]
     fn space_of_large(&mut self) -> &mut [u8] {
         let end = match self.unfinished_length() {
@@ -139,7 +141,7 @@ impl Framer {
         &mut self.buf[self.filled..end]
     }
 
-    /// The length of a message of which a part has arrived, if that is known and it comes whole.
+    /// The length in bytes of a partly arrived message, if that is known and the message is not fragmented.
     fn unfinished_length(&self) -> Option<usize> {
         let arrived = &self.buf[self.taken..self.filled];
         let header = MessageHeader::parse(arrived.first_chunk()?).ok()?;
@@ -148,8 +150,8 @@ impl Framer {
         (comes_whole && length > arrived.len() && length <= self.limits.message_bytes_max).then_some(length)
     }
 
-    /// Has a large message lie at the start of a buffer, with which it can leave. Goes over to one that is kept and
-    /// holds the whole message, if there is one.
+    /// Moves a large message to the start of a buffer, so that it can leave with that buffer. Changes to a
+    /// kept buffer if there is one that holds the whole message.
     fn make_room(&mut self, length: usize) {
         if self.taken > 0 && length > BUFFER_BYTES && self.filled - self.taken <= BUFFER_BYTES {
             self.move_to_front();
@@ -178,7 +180,7 @@ impl Framer {
         self.taken = 0;
     }
 
-    /// Makes room in a full buffer; false when there is no memory for it.
+    /// Enlarges a full buffer; false when there is no memory for it.
     fn grow(&mut self, whether: Whether) -> bool {
         if self.taken > 0 {
             self.move_to_front();
@@ -191,14 +193,14 @@ impl Framer {
             self.buf = spare;
             return true;
         }
-        // No more than the message needs: the next that is as long fits exactly.
+        // No more than the message needs, so that the buffer exactly fits the next message of this length.
         let needed =
             self.unfinished_length().map_or(usize::MAX, |length| length.next_multiple_of(BUFFER_BYTES));
         let length = (2 * self.buf.len()).min(needed).max(BUFFER_BYTES);
         self.buf.grow(length, &self.memory, whether)
     }
 
-    /// Says that the first `length` bytes are done with.
+    /// Drops the first `length` bytes, which have been used.
     #[inline]
     fn take(&mut self, length: usize) {
         self.taken += length;
@@ -207,13 +209,13 @@ impl Framer {
         }
     }
 
-    /// Says that `count` bytes have been put into [`space`](Framer::space).
+    /// Notes that the driver has put `count` bytes into [`space`](Framer::space).
     #[inline]
     pub fn received(&mut self, count: usize) {
         self.filled = (self.filled + count).min(self.buf.len());
     }
 
-    /// Takes bytes from elsewhere, for drivers that cannot receive in place.
+    /// Appends a copy of `bytes`, for drivers that cannot receive in place.
     pub fn push(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let space = self.space();
@@ -224,19 +226,19 @@ impl Framer {
         }
     }
 
-    /// True when all that has arrived has been taken.
+    /// True when all bytes that have arrived have been taken.
     #[inline]
     pub fn is_drained(&self) -> bool {
         self.filled == 0 && self.to_drop == 0
     }
 
-    /// True when nothing is held, of messages or for them, but the buffers that there always are.
+    /// True when the framer holds no part of a message and no memory beyond its usual buffers.
     #[inline]
     pub fn is_at_rest(&self) -> bool {
         self.is_drained() && self.assemblies.is_empty() && self.expected <= KEEP_BYTES_MAX
     }
 
-    /// True when bytes of an unfinished message are held.
+    /// True when the framer holds bytes of an unfinished message.
     #[inline]
     pub fn is_mid_message(&self) -> bool {
         self.filled > self.taken || self.to_drop > 0 || !self.assemblies.is_empty() && self.has_assembly()
@@ -247,13 +249,15 @@ impl Framer {
         self.assemblies.iter().any(|assembly| !assembly.cancelled)
     }
 
-    /// True when bytes have arrived that have not left in messages, but for those of unfinished fragments.
+    /// True when the framer holds bytes that have not left in messages. Bytes of unfinished fragmented
+    /// messages do not count.
     #[inline]
     pub fn holds_bytes(&self) -> bool {
         self.filled > self.taken
     }
 
-    /// The protocol of a peer of which nothing is held but bytes of it; `None` where they may be a broken ORB's.
+    /// The foreign protocol of the bytes held, if they are all that is held of the peer. `None` where a
+    /// broken ORB may have sent them.
     #[cold]
     pub(crate) fn foreign_protocol(&self) -> Option<ForeignProtocol> {
         let is_alone = self.to_drop == 0 && self.assemblies.is_empty();
@@ -261,19 +265,20 @@ impl Framer {
             .filter(|protocol| is_alone && protocol.is_certain())
     }
 
-    /// Bytes held of messages that are not complete.
+    /// Number of bytes held of incomplete messages.
     pub fn held_bytes(&self) -> usize {
         let assembled: usize = self.assemblies.iter().map(Assembly::held_bytes).sum();
         self.filled - self.taken + assembled
     }
 
-    /// Bytes that have come of messages that are not complete: those held, and those dropped of one that is refused.
+    /// Number of bytes that have come of incomplete messages: those held, and those dropped of a refused
+    /// message.
     pub fn unfinished_bytes(&self) -> usize {
         self.held_bytes() + if self.to_drop > 0 { self.dropped } else { 0 }
     }
 
-    /// The next whole message, if it has arrived. After an error the stream is lost and the connection is to
-    /// be closed, unless [`take_refused`](Self::take_refused) gives something.
+    /// The next whole message, if it has arrived. After an error the driver must close the connection, unless
+    /// [`take_refused`](Self::take_refused) gives a message.
     #[inline(always)] // a step of every call
     #[allow(clippy::should_implement_trait)] // fallible, and the driver feeds it between calls
     pub fn next(&mut self) -> Result<Option<Message>, Malformed> {
@@ -303,7 +308,7 @@ impl Framer {
         }
     }
 
-    /// More of a message is to come: takes the memory for it, as long as it can be refused.
+    /// Takes memory for the rest of a message, while the message can still be refused.
     #[cold]
     fn await_rest(&mut self, header: MessageHeader, length: usize) -> Result<Option<Message>, Malformed> {
         if self.memory.is_none() || self.filled < self.buf.len() {
@@ -315,7 +320,7 @@ impl Framer {
         if self.filled < self.buf.len() || self.grow(Whether::IfThereIs) {
             return Ok(None);
         }
-        // What is kept for later goes first.
+        // Memory kept for later messages is freed first.
         self.large = None;
         self.spares.retain(|spare| spare.len() <= BUFFER_BYTES);
         if self.grow(Whether::IfThereIs) {
@@ -327,7 +332,7 @@ impl Framer {
         self.refuse(header, length, RefusalReason::NoMemory)
     }
 
-    /// True when a whole message, or the error that a malformed one is, waits to be taken.
+    /// True when a whole message, or the error of a malformed one, waits to be taken.
     pub fn has_message(&self) -> bool {
         if self.to_drop > 0 {
             return self.filled - self.taken > self.to_drop;
@@ -346,7 +351,7 @@ impl Framer {
         }
     }
 
-    /// Gives a message's buffer back.
+    /// Takes a message's buffer back.
     #[inline]
     pub fn recycle(&mut self, buffer: Buffer) {
         if buffer.len() > BUFFER_BYTES {
@@ -361,7 +366,8 @@ impl Framer {
         }
     }
 
-    /// The same for one that a large message has come in. If the next is likely as large it goes there at once.
+    /// Takes a large message's buffer back. It becomes the receive buffer at once if the next message is
+    /// likely to be as large.
     #[cold]
     fn recycle_large(&mut self, mut buffer: Buffer) {
         if buffer.len() > KEEP_LARGE_BYTES_MAX || self.is_memory_tight() {
@@ -376,13 +382,14 @@ impl Framer {
                 self.spares.push(buffer);
             }
         } else if self.large.as_ref().is_none_or(|large| large.len() < buffer.len()) {
-            self.expected = self.expected.max(buffer.len()); // so that it is looked at
+            self.expected = self.expected.max(buffer.len()); // so that its release is considered
             self.large = Some(buffer);
         }
     }
 
-    /// Whether more memory is kept for large messages than others need, and none is coming. To be asked before waiting;
-    /// after some times without a large message it is given back.
+    /// Whether the framer keeps more memory for large messages than the usual buffers, and no large message
+    /// is coming. The driver asks this before it waits. After several waits without a large message the
+    /// framer frees that memory.
     #[inline]
     pub fn holds_spare_memory(&mut self) -> bool {
         self.expected > KEEP_BYTES_MAX && self.still_holds_spare_memory()
@@ -397,7 +404,7 @@ impl Framer {
         self.expected > 0 && self.filled == 0
     }
 
-    /// Gives back what is kept for large messages: for a driver that has waited for the next one, in vain.
+    /// Frees the memory kept for large messages. For a driver that has waited for the next message in vain.
     #[cold]
     pub fn release(&mut self) {
         self.expected = 0;
@@ -407,20 +414,20 @@ impl Framer {
         }
     }
 
-    /// Whether others need the memory that buffers for large messages take.
+    /// Whether other connections need the memory that buffers for large messages take.
     fn is_memory_tight(&self) -> bool {
         self.memory.as_ref().is_some_and(|memory| memory.is_tight())
     }
 
-    /// Gives a small buffer up in which nothing is; another is taken when bytes come.
+    /// Gives up a small buffer that holds no bytes. The framer allocates another when it needs one.
     #[inline]
     pub fn take_idle_buffer(&mut self) -> Option<Buffer> {
         let is_idle = self.filled == 0 && self.buf.len() == BUFFER_BYTES;
         is_idle.then(|| std::mem::take(&mut self.buf))
     }
 
-    /// Gives up all buffers of a connection at rest, unless something has arrived that is incomplete; one of them is given
-    /// to the caller, for another framer's [`recycle`](Framer::recycle). New ones are taken when bytes come.
+    /// Gives up all buffers of an idle connection, unless part of a message has arrived. Returns one of them
+    /// for another framer's [`recycle`](Framer::recycle). The framer allocates new ones when it needs them.
     pub fn rest(&mut self) -> Option<Buffer> {
         if self.filled > self.taken || self.to_drop > 0 || !self.assemblies.is_empty() {
             return None;
@@ -435,13 +442,13 @@ impl Framer {
         kept.or((buf.len() == BUFFER_BYTES).then_some(buf))
     }
 
-    /// Takes the next `length` bytes as a message: with their buffer when what follows them is less, else by
-    /// copying them out, so that a stream of small messages costs no more than its bytes.
+    /// Takes the next `length` bytes as a message. The message takes the buffer when fewer bytes than its own
+    /// follow it; else the message is copied out. So a stream of small messages costs no more than its bytes.
     #[inline(always)] // a step of every call
     fn detach(&mut self, header: MessageHeader, length: usize) -> Message {
         let rest = self.filled - self.taken - length;
         let buf = if self.taken == 0 && rest <= length {
-            // Without a spare one, and nothing to put into it, another is taken when bytes are to come.
+            // Without a spare buffer and without bytes to put into it, one is allocated when it is needed.
             let mut spare = self.spares.pop().unwrap_or_default();
             if rest > 0 || !spare.is_empty() {
                 spare.grow(rest.max(BUFFER_BYTES), &self.memory, Whether::InAnyCase);
@@ -462,7 +469,7 @@ impl Framer {
                     spare[..length].copy_from_slice(bytes);
                     spare
                 }
-                // Many are held at once: each takes its own bytes and no more.
+                // Many messages are held at once, so each takes memory for its own bytes only.
                 None => Buffer::copied(bytes, &self.memory),
             };
             self.take(length);

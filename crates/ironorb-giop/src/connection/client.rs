@@ -1,4 +1,4 @@
-//! The client's side of a connection: calls in flight, replies matched to them.
+//! The client's side of a connection: the calls in flight, and the replies matched to them.
 
 mod plain;
 
@@ -31,7 +31,7 @@ impl CallId {
         CallId(RequestId(u32::from(generation) << 16 | u32::from(index)))
     }
 
-    /// What the request carries, and the reply repeats.
+    /// The request id: the request carries it, and the reply repeats it.
     #[inline]
     pub fn request_id(self) -> RequestId {
         self.0
@@ -49,24 +49,25 @@ impl CallId {
 /// Why a connection carries no more calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConnectionEnd {
-    /// The peer sent CloseConnection: what it has not answered it has not carried out (9.4.7).
+    /// The peer sent CloseConnection. It has not carried out the requests that it has not answered (9.4.7).
     Closed,
-    /// The stream ended or failed; what was in flight may have been carried out.
+    /// The stream ended or failed. The peer may have carried out the calls in flight.
     Lost,
-    /// The stream ended or failed before the peer had sent a single byte; what was in flight may have been carried out.
+    /// The stream ended or failed before the peer had sent a single byte. The peer may have carried out the
+    /// calls in flight.
     LostUnheard,
-    /// The first bytes of the peer were of another protocol. It has never spoken GIOP on this connection, so it has carried
-    /// nothing out.
+    /// The first bytes of the peer were of another protocol. The peer has sent no GIOP message on this
+    /// connection, so it has carried nothing out.
     NotGiop(ForeignProtocol),
-    /// The peer did not understand us.
+    /// The peer sent MessageError: it did not understand a message of this side.
     MessageError,
-    /// We did not understand the peer.
+    /// This side did not understand a message of the peer.
     Malformed(Malformed),
-    /// We closed it.
+    /// This side closed the connection.
     Local,
 }
 
-/// How a call stands.
+/// The state of a call.
 #[derive(Debug)]
 pub enum CallState {
     /// No answer yet.
@@ -75,14 +76,14 @@ pub enum CallState {
     Answered(Message),
     /// There will be no answer.
     Ended {
-        /// Why.
+        /// Why the connection ended.
         end: ConnectionEnd,
         /// Whether any byte of the request has left. If not, the peer cannot have carried it out.
         sent: bool,
     },
 }
 
-/// A connection has ended by an error of the protocol; the driver sends what is left and closes.
+/// A protocol error has ended the connection. The driver sends what is left and closes the socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProtocolError(pub Malformed);
 
@@ -91,32 +92,33 @@ pub struct ProtocolError(pub Malformed);
 pub struct ClientConnection<W> {
     config: ConnectionConfig,
     transmit: Transmit,
-    /// Absent while a driver waits with it for bytes: it changes hands twice in every call.
+    /// `None` while a driver waits for bytes with it. It is taken and put back once in every call.
     framer: Option<Box<Framer>>,
     slots: Vec<Slot<W>>,
     free: Vec<u16>,
     end: Option<ConnectionEnd>,
-    /// The code sets, once a request has told the server.
+    /// The code sets, once a request has announced them to the server.
     code_sets: Option<TransmissionCodeSets>,
-    /// What replies of GIOP 1.2 are read with under them.
+    /// The code sets of replies of GIOP 1.1 and 1.2.
     reply_code_sets: TransmissionCodeSets,
-    /// Which request ids are ours, on a connection that may be used both ways.
+    /// Which request ids belong to this side. Only of a bidirectional connection.
     side: Option<Side>,
-    /// Slots whose ids are the peer's; they are never free.
+    /// Slots whose ids belong to the peer; they are never free.
     foreign_slots: usize,
-    /// Contexts for the next request of GIOP 1.2.
+    /// Service contexts that the next request of GIOP 1.2 carries.
     announcement: Option<ServiceContextList>,
-    /// The peer may ask as well; what it has asked and nobody has taken.
+    /// Requests of the peer that the driver has not taken. `None` until this side has allowed the peer to
+    /// send requests.
     incoming: Option<VecDeque<Incoming>>,
 }
 
-/// The side of a connection that may be used both ways (CORBA 3.3 part 2, 9.8): the ids of requests of one side
-/// are even, those of the other odd.
+/// The side of a bidirectional connection (CORBA 3.3 part 2, 9.8). The originator's request ids are even, the
+/// acceptor's are odd.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// The one that has connected.
+    /// The side that has connected.
     Originator,
-    /// The one that has accepted.
+    /// The side that has accepted.
     Acceptor,
 }
 
@@ -124,7 +126,7 @@ pub enum Side {
 struct Slot<W> {
     generation: u16,
     state: SlotState,
-    /// There when it is answered.
+    /// `Some` once the call is answered.
     answer: Option<Message>,
     waker: Option<W>,
     /// Where in the stream the request begins.
@@ -139,7 +141,7 @@ enum SlotState {
 }
 
 impl<W> ClientConnection<W> {
-    /// A connection just made.
+    /// A connection that has just been made.
     pub fn new(config: ConnectionConfig) -> Self {
         ClientConnection {
             config,
@@ -157,37 +159,38 @@ impl<W> ClientConnection<W> {
         }
     }
 
-    /// A connection that may be used both ways. The acceptor has no receiving part of its own: what comes is handed
-    /// to it by [`handle_reply`](Self::handle_reply).
+    /// A bidirectional connection. The acceptor has no receiving part of its own: the connection's server
+    /// side hands replies to it by [`handle_reply`](Self::handle_reply).
     pub fn bidirectional(config: ConnectionConfig, side: Side) -> Self {
         let framer = (side == Side::Originator).then(|| Box::new(Framer::new(config.framer)));
         ClientConnection { framer, side: Some(side), ..ClientConnection::new(config) }
     }
 
-    /// True when it may be used both ways.
+    /// True when the connection is bidirectional.
     pub fn is_bidirectional(&self) -> bool {
         self.side.is_some()
     }
 
-    /// Tells the peer with the next request of GIOP 1.2 where we listen. From then on it may ask over this
-    /// connection: see [`poll_incoming`](Self::poll_incoming).
+    /// Sends these listen points to the peer with the next request of GIOP 1.2. From then on the peer may
+    /// send requests over this connection: see [`poll_incoming`](Self::poll_incoming).
     pub fn announce(&mut self, listen_points: ServiceContextList) {
         self.announcement = Some(listen_points);
     }
 
-    /// What the peer has asked; to be served. Never gives [`Incoming::Reply`] or [`Incoming::CloseConnection`].
+    /// Takes the next request of the peer, for the driver to serve. Never gives [`Incoming::Reply`] or
+    /// [`Incoming::CloseConnection`].
     #[inline]
     pub fn poll_incoming(&mut self) -> Option<Incoming> {
         self.incoming.as_mut()?.pop_front()
     }
 
-    /// Why it carries no more calls, if so.
+    /// Why the connection has ended, if it has.
     #[inline]
     pub fn end(&self) -> Option<ConnectionEnd> {
         self.end
     }
 
-    /// Calls that wait for a reply.
+    /// The number of calls that wait for a reply.
     #[inline]
     pub fn calls_in_flight(&self) -> usize {
         self.slots.len() - self.free.len() - self.foreign_slots
@@ -224,7 +227,8 @@ impl<W> ClientConnection<W> {
         }
     }
 
-    /// The same for arguments that can be written more than once: long runs of bytes in them may stay where they are.
+    /// Writes a request that wants a reply. `arguments` may be called more than once: long runs of bytes in
+    /// them are not copied but sent from where they lie, if that is worth it.
     #[inline]
     pub fn begin_gather<'o>(
         &mut self,
@@ -255,7 +259,7 @@ impl<W> ClientConnection<W> {
         self.begin_oneway_with(target, operation, EncodedContexts::EMPTY, arguments)
     }
 
-    /// The same with service contexts.
+    /// Writes a request that wants no reply, with service contexts.
     #[inline]
     pub fn begin_oneway_with<'o>(
         &mut self,
@@ -264,7 +268,7 @@ impl<W> ClientConnection<W> {
         contexts: EncodedContexts<'_>,
         arguments: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
     ) -> Result<(), BeginError> {
-        // The id must be unlike those of calls in flight: a slot lends its next one.
+        // The id must differ from those of calls in flight: it is the next one of a free slot.
         let call = self.take_slot()?;
         let options = RequestOptions { response: Response::None, contexts };
         let result = self.write_request(target, call.0, options, operation.into(), Whole(arguments));
@@ -272,7 +276,8 @@ impl<W> ClientConnection<W> {
         result.map_err(|NotWritten::Misuse(misuse)| BeginError::Misuse(misuse))
     }
 
-    /// The same for arguments that can be written more than once: long runs of bytes in them may stay where they are.
+    /// Writes a request that wants no reply. `arguments` may be called more than once: long runs of bytes in
+    /// them are not copied but sent from where they lie, if that is worth it.
     #[inline]
     pub fn begin_gather_oneway<'o>(
         &mut self,
@@ -291,10 +296,11 @@ impl<W> ClientConnection<W> {
         })
     }
 
-    /// Writes a request whose body is another's, as it came. `None` when nobody is to answer.
+    /// Writes a request with a body that has been marshalled before and is sent unchanged. Returns `None`
+    /// when the request wants no reply.
     ///
-    /// A long body need not be copied: `send` is given what waits and the body, and tells how many bytes of both have left.
-    /// What it does not take waits like everything else, so it may take nothing.
+    /// A long body need not be copied. `send` is given the bytes that wait and the body, and returns how many
+    /// bytes of both it has sent. It may send none: the connection keeps the rest.
     #[allow(clippy::too_many_arguments)] // the parts of a request
     pub fn begin_raw(
         &mut self,
@@ -307,9 +313,10 @@ impl<W> ClientConnection<W> {
     ) -> Result<Option<CallId>, BeginError> {
         let call = self.take_slot()?;
         let (_, chosen) = self.code_sets_for(target);
-        let told = chosen.map(|sets| CodeSetContext::from(sets).encode());
-        let told = told.as_ref().map(|data| ServiceContext { id: CODE_SETS, data });
-        let contexts: Vec<ServiceContext<'_>> = told.into_iter().chain(contexts.iter().copied()).collect();
+        let introduced = chosen.map(|sets| CodeSetContext::from(sets).encode());
+        let introduced = introduced.as_ref().map(|data| ServiceContext { id: CODE_SETS, data });
+        let contexts: Vec<ServiceContext<'_>> =
+            introduced.into_iter().chain(contexts.iter().copied()).collect();
         let bytes_max = self.config.framer.message_bytes_max;
         let buf = self.transmit.buffer();
         let origin = buf.len();
@@ -328,7 +335,7 @@ impl<W> ClientConnection<W> {
             }
         }
         if response == Response::None {
-            self.release(call); // its slot lent its next id
+            self.release(call); // it only used the slot's next id
             return Ok(None);
         }
         Ok(Some(call))
@@ -349,15 +356,16 @@ impl<W> ClientConnection<W> {
         Ok(call)
     }
 
-    /// What the arguments of the next request to this target would be written in.
+    /// The encoding that the arguments of the next request to this target would have.
     pub fn encoding_for(&self, target: &RequestTarget) -> Encoding {
         target.encoding(self.code_sets_for(target).0)
     }
 
-    /// The code sets of the next request to this target, and those that the request is to tell.
+    /// The code sets of the next request to this target, and the code sets that this request must announce,
+    /// if any.
     #[inline]
     fn code_sets_for(&self, target: &RequestTarget) -> (TransmissionCodeSets, Option<TransmissionCodeSets>) {
-        // 7.10.2.5: the code sets are told once, with the first request whose target lists its own, and then
+        // 7.10.2.5: the first request whose target lists its code sets announces the chosen ones. They then
         // hold for everything on the connection. GIOP 1.0 knows no code sets.
         let telling = self.code_sets.is_none() && target.version() > Version::V1_0;
         let chosen = if telling { target.code_sets() } else { None };
@@ -385,7 +393,7 @@ impl<W> ClientConnection<W> {
         self.write_with(target, id, code_sets, options.response, operation, &contexts, arguments)
     }
 
-    /// A request that also tells the server the code sets, or where we listen.
+    /// Writes a request that also announces the code sets, the listen points or both to the server.
     #[cold]
     fn write_introduction<B: Body>(
         &mut self,
@@ -397,7 +405,7 @@ impl<W> ClientConnection<W> {
     ) -> Result<(), NotWritten<B::Gather>> {
         let (code_sets, chosen) = self.code_sets_for(target);
         let encoded = chosen.map(code_sets_context);
-        let told = match &encoded {
+        let code_set_context = match &encoded {
             Some(bytes) => EncodedContexts::new(1, bytes),
             None => EncodedContexts::EMPTY,
         };
@@ -406,7 +414,7 @@ impl<W> ClientConnection<W> {
             _ => None,
         };
         let announced = listen_points.as_ref().map_or(EncodedContexts::EMPTY, ServiceContextList::encoded);
-        let contexts = [told, announced, options.contexts];
+        let contexts = [code_set_context, announced, options.contexts];
         let written =
             self.write_with(target, id, code_sets, options.response, operation, &contexts, arguments);
         if let Err(NotWritten::Misuse(_)) = written {
@@ -443,30 +451,30 @@ impl<W> ClientConnection<W> {
                 self.transmit.buffer().truncate(origin);
                 NotWritten::Misuse(wide_misuse(misuse, target))
             }
-            lent => lent,
+            gather => gather,
         })
     }
 
-    /// Bytes to send.
+    /// The queue of bytes to send.
     #[inline]
     pub fn transmit(&mut self) -> &mut Transmit {
         &mut self.transmit
     }
 
-    /// Takes the receiving part, for a driver about to wait for bytes; `None` while another has it.
+    /// Takes the receiving part, for a driver about to wait for bytes. Returns `None` while a driver has it.
     #[inline]
     pub fn take_framer(&mut self) -> Option<Box<Framer>> {
         self.framer.take()
     }
 
-    /// True when nobody has taken the receiving part.
+    /// True while no driver has taken the receiving part.
     #[inline]
     pub fn has_framer(&self) -> bool {
         self.framer.is_some()
     }
 
     /// Puts the receiving part back with what it has received, and completes the calls that are answered.
-    /// `wake` is called for each with what its waiter left by [`set_waker`](Self::set_waker).
+    /// Calls `wake` for each of them that has a waker (see [`set_waker`](Self::set_waker)).
     ///
     /// After an error the connection has ended and every call with it.
     #[inline(always)] // a step of every call
@@ -496,8 +504,8 @@ impl<W> ClientConnection<W> {
         drop(probe);
         self.framer = Some(framer);
         result.map_err(|malformed| {
-            // What waits is not sent after all, for its callers will be told so. If some of it has left, a
-            // MessageError might complete a message that the peer has half of.
+            // The messages that wait are not sent: their callers learn that they were not. If part of one has
+            // left, a MessageError might complete that message at the peer.
             let at_boundary = self.transmit.pending_bytes() == 0;
             self.transmit.clear();
             if at_boundary {
@@ -508,7 +516,7 @@ impl<W> ClientConnection<W> {
         })
     }
 
-    /// What replies are read with.
+    /// The code sets of replies of this version.
     #[inline]
     fn code_sets_of_replies(&self, version: Version) -> TransmissionCodeSets {
         match version {
@@ -517,7 +525,7 @@ impl<W> ClientConnection<W> {
         }
     }
 
-    /// The server has been told these, if any.
+    /// Notes the code sets that a request has just announced to the server, if any.
     #[cold]
     fn agree_on(&mut self, chosen: Option<TransmissionCodeSets>) {
         self.code_sets = self.code_sets.or(chosen);
@@ -548,7 +556,8 @@ impl<W> ClientConnection<W> {
             }
             MessageType::CloseConnection => self.handle_end(ConnectionEnd::Closed, wake),
             MessageType::MessageError => self.handle_end(ConnectionEnd::MessageError, wake),
-            // 9.4.1: only a server may be asked, or who has offered to be.
+            // 9.4.1: only the server receives requests, or a client that has offered to serve on the
+            // connection.
             MessageType::Request
             | MessageType::LocateRequest
             | MessageType::CancelRequest
@@ -557,7 +566,8 @@ impl<W> ClientConnection<W> {
         Ok(())
     }
 
-    /// A message is larger than we accept: whoever waits for it hears of that, and the connection goes on.
+    /// Handles a message larger than the limit. A reply ends its call with an error, and the connection goes
+    /// on.
     #[cold]
     fn handle_refused(
         &mut self,
@@ -594,12 +604,12 @@ impl<W> ClientConnection<W> {
         Ok(())
     }
 
-    /// Completes a call by a Reply or LocateReply that another receiving part has received.
+    /// Completes a call by a Reply or LocateReply that the connection's server side has received.
     #[cold]
     pub fn handle_reply(&mut self, mut message: Message, mut wake: impl FnMut(W)) -> Result<(), Malformed> {
         message.set_code_sets(self.code_sets_of_replies(message.header().version));
         let id = CallId(message.request_id()?);
-        // Late when there is none: the caller has given up.
+        // Without such a slot the reply is late: the caller has given up.
         if let Some(slot) = self.slot_mut(id)
             && slot.state == SlotState::Waiting
         {
@@ -612,8 +622,8 @@ impl<W> ClientConnection<W> {
         Ok(())
     }
 
-    /// The stream has ended, failed or was given up; calls without an answer end for this reason. The first
-    /// reason stays.
+    /// Ends the connection, because the stream has ended, has failed or is given up. Calls without an answer
+    /// end for this reason. Later reasons change nothing.
     #[cold]
     pub fn handle_end(&mut self, end: ConnectionEnd, mut wake: impl FnMut(W)) {
         if self.end.is_none() {
@@ -626,7 +636,7 @@ impl<W> ClientConnection<W> {
         }
     }
 
-    /// What the end is that bytes mean which are not as GIOP has them.
+    /// The end of a connection whose peer has sent malformed bytes.
     #[cold]
     fn end_by(&self, malformed: Malformed) -> ConnectionEnd {
         let is_foreign = malformed.kind == MalformedKind::BadMagic && !self.may_have_heard();
@@ -636,11 +646,12 @@ impl<W> ClientConnection<W> {
         }
     }
 
-    /// What the end is that the end of the stream means. A peer of another protocol may send less than a header.
+    /// The end of a connection whose stream has ended. A peer of another protocol may send less than a
+    /// header.
     #[cold]
     fn end_by_loss(&self) -> ConnectionEnd {
         let Some(framer) = self.framer.as_ref().filter(|_| !self.may_have_heard()) else {
-            return ConnectionEnd::Lost; // another thread has what has come
+            return ConnectionEnd::Lost; // another thread has the received bytes
         };
         match framer.foreign_protocol() {
             Some(protocol) => ConnectionEnd::NotGiop(protocol),
@@ -649,10 +660,11 @@ impl<W> ClientConnection<W> {
         }
     }
 
-    /// False where no message can have come yet: no slot has been used twice, and none has an answer. Nothing else counts
-    /// answers, which would cost every call.
+    /// False where no message can have come yet: no slot has been used twice, and none has an answer. There
+    /// is no counter of answers, because it would cost every call.
     fn may_have_heard(&self) -> bool {
-        // A slot's generation begins anew after so many requests, of which none is shorter than a header.
+        // A slot's generation returns to 0 after this many bytes of requests, none of which is shorter than a
+        // header.
         const GENERATION_BYTES: u64 = (1 << 16) * HEADER_BYTES as u64;
         let is_fresh = |slot: &Slot<W>| {
             slot.generation == 0 && slot.state != SlotState::Answered && slot.begins_at < GENERATION_BYTES
@@ -660,7 +672,7 @@ impl<W> ClientConnection<W> {
         self.incoming.is_some() || !self.slots.iter().all(is_fresh)
     }
 
-    /// Says goodbye: writes CloseConnection where the version lets a client do so, and ends every call.
+    /// Writes CloseConnection and ends every call.
     pub fn close(&mut self, wake: impl FnMut(W)) {
         if self.end.is_none() {
             write_close_connection(self.transmit.buffer(), Version::V1_2);
@@ -668,7 +680,7 @@ impl<W> ClientConnection<W> {
         }
     }
 
-    /// How a call stands. An answer or an end is given once and frees the call.
+    /// The state of a call. An answer or an end is given once and frees the call.
     #[inline(always)] // a step of every call
     pub fn poll_call(&mut self, call: CallId) -> CallState {
         let end = self.end;
@@ -692,7 +704,7 @@ impl<W> ClientConnection<W> {
         }
     }
 
-    /// Keeps something to wake the waiter of a call.
+    /// Stores the waker of a call's waiter.
     #[inline]
     pub fn set_waker(&mut self, call: CallId, waker: W) {
         if let Some(slot) = self.slot_mut(call) {
@@ -700,7 +712,7 @@ impl<W> ClientConnection<W> {
         }
     }
 
-    /// Takes back what was kept to wake the waiter of a call, so that the waiter can take over the receiving.
+    /// Takes back the waker of a call's waiter, so that the waiter can take over the receiving.
     #[inline]
     pub fn take_waker(&mut self, call: CallId) -> Option<W> {
         self.slot_mut(call)?.waker.take()
@@ -715,8 +727,9 @@ impl<W> ClientConnection<W> {
                 .is_some_and(|slot| slot.generation == call.generation() && slot.state == SlotState::Waiting)
     }
 
-    /// Gives up a call; tells the server that nobody waits where [`ConnectionConfig::cancel_requests`] says so. A
-    /// reply that comes later is dropped. False when the call had been answered or ended and taken already.
+    /// Gives up a call. Sends a CancelRequest where [`ConnectionConfig::cancel_requests`] says so. A reply
+    /// that comes later is dropped. False when the call is unknown: its answer or its end has been taken
+    /// already.
     pub fn abandon(&mut self, call: CallId, version: Version) -> bool {
         let is_known = self.slot_mut(call).is_some();
         if is_known {
@@ -728,7 +741,7 @@ impl<W> ClientConnection<W> {
         is_known
     }
 
-    /// Gives a reply's buffer back for the next message.
+    /// Takes a reply's buffer back, for the next message.
     #[inline]
     pub fn recycle(&mut self, buffer: Buffer) {
         if let Some(framer) = &mut self.framer {
@@ -736,7 +749,7 @@ impl<W> ClientConnection<W> {
         }
     }
 
-    /// Gives back what is kept for large replies, unless somebody receives.
+    /// Frees the memory kept for large replies, unless a driver has the receiving part.
     pub fn release_spare_memory(&mut self) {
         if let Some(framer) = &mut self.framer
             && framer.holds_spare_memory()
@@ -777,7 +790,7 @@ impl<W> ClientConnection<W> {
         Ok(CallId::new(index, slot.generation))
     }
 
-    /// Leaves out an id that is the peer's.
+    /// Skips a request id that belongs to the peer.
     #[cold]
     fn skip_slot(&mut self) {
         self.foreign_slots += 1;
@@ -796,13 +809,13 @@ impl<W> ClientConnection<W> {
     }
 }
 
-/// Where nothing was agreed on, a server that sends wide characters nevertheless is taken to mean UTF-16, as everybody
-/// does.
+/// The code sets to read replies with. A server that sends wide characters without an agreed code set is
+/// taken to mean UTF-16, as other ORBs take it.
 fn readable(sets: TransmissionCodeSets) -> TransmissionCodeSets {
     TransmissionCodeSets { wide_set: sets.wide_set.or(Some(WideCharSet::Utf16)), ..sets }
 }
 
-/// 7.10.2.4 tells a reference without the component from one whose component does not help.
+/// 7.10.2.4 distinguishes a reference without the code-set component from one whose component does not help.
 #[cold]
 fn wide_misuse(misuse: Misuse, target: &RequestTarget) -> Misuse {
     match misuse {
@@ -819,7 +832,7 @@ impl<W> Slot<W> {
 
 /// The body of a request.
 trait Body {
-    /// What is left to be done where it was not written as a whole.
+    /// What is left to send of a body that was not written as a whole.
     type Gather;
 
     fn complete(
@@ -830,7 +843,7 @@ trait Body {
     ) -> Result<(), NotWritten<Self::Gather>>;
 }
 
-/// One that is written.
+/// A body that is written as a whole.
 struct Whole<F>(F);
 
 impl<F: FnOnce(&mut Writer<'_>) -> Result<(), Misuse>> Body for Whole<F> {
@@ -847,7 +860,7 @@ impl<F: FnOnce(&mut Writer<'_>) -> Result<(), Misuse>> Body for Whole<F> {
     }
 }
 
-/// One of which parts may stay where they are.
+/// A body of which long runs of bytes may stay where they are.
 struct GatherBody<F>(F);
 
 impl<F: Fn(&mut Writer<'_>) -> Result<(), Misuse>> Body for GatherBody<F> {
@@ -864,12 +877,13 @@ impl<F: Fn(&mut Writer<'_>) -> Result<(), Misuse>> Body for GatherBody<F> {
     }
 }
 
-/// What a request says beside its operation and arguments.
+/// What a request carries besides its target, operation and arguments.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestOptions<'a> {
-    /// When the server is to answer.
+    /// When the server replies.
     pub response: Response,
-    /// Service contexts of the caller. That of the code sets is added where it is due.
+    /// Service contexts of the caller. The connection adds its own, such as that of the code sets, where they
+    /// are due.
     pub contexts: EncodedContexts<'a>,
 }
 
@@ -879,16 +893,18 @@ impl RequestOptions<'static> {
         RequestOptions { response: Response::SyncWithTarget, contexts: EncodedContexts::EMPTY };
 }
 
-/// A request has not been written as a whole. `C` is what it would have given.
+/// A request has not been written as a whole. `C` is the result that it would have given.
 #[derive(Debug)]
 pub enum NotWhole<C> {
-    /// It was not begun.
+    /// The request was not begun.
     Failed(BeginError),
-    /// It is to be sent from where it lies. Until the driver has done so and said it with [`Transmit::end_gather`],
-    /// nothing else leaves the connection; the lock around it need not be kept meanwhile.
+    /// The request is to be sent from where its body lies. Nothing else leaves the connection until the
+    /// driver has sent it and called [`Transmit::end_gather`]. The driver need not hold the connection's lock
+    /// meanwhile.
     Gather(C, GatherMessage),
-    /// The same, but it is still in the connection's buffer, the lock around which must be kept until it has been given to
-    /// [`Transmit::send_sparse`], or [`Transmit::gather_sparse`]. Only of [`begin_plain`](ClientConnection::begin_plain).
+    /// The request is still in the connection's buffer and lacks one run of bytes. The driver must hold the
+    /// connection's lock until it has given the message to [`Transmit::send_sparse`] or
+    /// [`Transmit::gather_sparse`]. Only [`begin_plain`](ClientConnection::begin_plain) gives it.
     Sparse(C, SparseMessage),
 }
 
@@ -904,8 +920,8 @@ impl<C> From<BeginError> for NotWhole<C> {
 pub enum BeginError {
     /// An argument cannot be sent.
     Misuse(Misuse),
-    /// The connection had ended already; nothing was sent on it.
+    /// The connection had ended already. Nothing was sent on it.
     Ended(ConnectionEnd),
-    /// [`ConnectionConfig::calls_in_flight_max`] calls wait already.
+    /// [`ConnectionConfig::calls_in_flight_max`] calls are in flight already.
     TooManyCalls,
 }

@@ -1,4 +1,4 @@
-//! What a peer speaks that does not speak GIOP, as far as the first bytes that it sends tell.
+//! Detects the protocol of a peer that does not speak GIOP, from the first bytes that it sends.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ pub enum ForeignProtocol {
     Ssh,
     /// TLS, or SSL before it.
     Tls,
-    /// A line that begins with a number of three digits: SMTP, FTP, NNTP and their kin.
+    /// A protocol whose lines begin with a number of three digits, such as SMTP, FTP and NNTP.
     MailOrFtp,
     /// Other text.
     Text,
@@ -21,8 +21,8 @@ pub enum ForeignProtocol {
 }
 
 impl ForeignProtocol {
-    /// Judges the first bytes that a peer sends. `None` for bytes that may begin a message of GIOP, or of ZIOP, which is
-    /// GIOP compressed, and where there are none.
+    /// Judges the first bytes that a peer sends. `None` for no bytes, and for bytes that may begin a message
+    /// of GIOP or of ZIOP, which is compressed GIOP.
     #[cold]
     pub fn of(first: &[u8]) -> Option<ForeignProtocol> {
         let magic = &first[..first.len().min(4)];
@@ -32,7 +32,7 @@ impl ForeignProtocol {
         Some(match first {
             [b'H', b'T', b'T', b'P', ..] | [0, 0, _, 4, _, 0, 0, 0, 0, ..] => ForeignProtocol::Http,
             [b'S', b'S', b'H', b'-', ..] => ForeignProtocol::Ssh,
-            // Alert, handshake and the others are 20 to 24; the version is 3.x.
+            // Record types such as alert and handshake are 20 to 24; the version is 3.x.
             [20..=24, 3, 0..=4, ..] => ForeignProtocol::Tls,
             [b'1'..=b'5', b'0'..=b'9', b'0'..=b'9', b' ' | b'-', ..] => ForeignProtocol::MailOrFtp,
             text if text.iter().all(|&octet| matches!(octet, b'\t' | b'\n' | b'\r' | b' '..=b'~')) => {
@@ -42,12 +42,13 @@ impl ForeignProtocol {
         })
     }
 
-    /// False for bytes that tell no protocol: an ORB that is broken may have sent them, after it has carried a request out.
+    /// False for bytes that identify no protocol: a broken ORB may have sent them after it has carried a
+    /// request out.
     pub fn is_certain(self) -> bool {
         !matches!(self, ForeignProtocol::Text | ForeignProtocol::Binary)
     }
 
-    /// What a person may try, as a clause without a full stop.
+    /// What the user may try, as a clause without a full stop.
     pub fn advice(self) -> &'static str {
         match self {
             ForeignProtocol::Http => {
@@ -88,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn protocols_are_told_by_their_first_bytes() {
+    fn first_bytes_identify_the_protocol() {
         use ForeignProtocol::*;
         let cases: [(&[u8], Option<ForeignProtocol>); 17] = [
             (b"", None),

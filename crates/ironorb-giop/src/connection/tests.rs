@@ -144,7 +144,8 @@ fn after_a_protocol_error_no_request_that_waits_is_sent() {
     assert!(matches!(client.poll_call(call), CallState::Ended { sent: true, .. }));
 }
 
-/// 9.8: who has connected numbers its requests evenly, who has accepted oddly, so that both may ask at once.
+/// 9.8: the side that has connected uses even request ids and the side that has accepted odd ones, so that
+/// both may send requests at once.
 #[test]
 fn both_sides_of_one_connection_ask() {
     let config = ConnectionConfig::default();
@@ -196,13 +197,13 @@ fn both_sides_of_one_connection_ask() {
 }
 
 #[test]
-fn who_has_not_said_where_it_listens_is_not_asked() {
+fn a_client_without_listen_points_gets_no_requests() {
     let target = RequestTarget::new(Version::V1_2, None, b"k");
     let old = RequestTarget::new(Version::V1_1, None, b"k");
     let config = ConnectionConfig::default();
     let mut client = ClientConnection::<()>::bidirectional(config, Side::Originator);
     client.announce(ServiceContextList::default());
-    // GIOP 1.1 does not know it, so nothing has been offered yet.
+    // GIOP 1.1 has no bidirectional connections, so the client has offered nothing yet.
     client.begin_call(&old, "to", |_| Ok(())).unwrap();
     let mut back = ClientConnection::<()>::bidirectional(config, Side::Acceptor);
     back.begin_call(&target, "back", |_| Ok(())).unwrap();
@@ -212,7 +213,7 @@ fn who_has_not_said_where_it_listens_is_not_asked() {
 }
 
 #[test]
-fn half_of_the_ids_are_enough_for_as_many_calls() {
+fn half_of_the_ids_suffice_for_all_calls() {
     let config = ConnectionConfig { calls_in_flight_max: 4, ..ConnectionConfig::default() };
     let target = RequestTarget::new(Version::V1_2, None, b"k");
     for side in [Side::Originator, Side::Acceptor] {
@@ -225,13 +226,13 @@ fn half_of_the_ids_are_enough_for_as_many_calls() {
     }
 }
 
-/// What is lent and what is written make the same stream, whatever the socket takes, in every version, with something
-/// that waits before the message, and something that is written while it is on its way.
+/// A gathered body and a copied one make the same stream in every version, however few bytes the socket
+/// takes. Some bytes wait before the message, and others are written while it is being sent.
 #[test]
-fn lent_bodies_make_the_same_streams() {
+fn gathered_bodies_make_the_same_streams() {
     let octets: Vec<u8> = (0..20_000).map(|i| i as u8).collect();
     let doubles: Vec<f64> = (0..2_000).map(f64::from).collect();
-    let longs: Vec<i32> = (0..2_047).collect(); // just too short to be lent
+    let longs: Vec<i32> = (0..2_047).collect(); // just too short to be gathered
     let body = |w: &mut Writer<'_>| {
         w.write_u8(7);
         w.write_octets(&octets[..8192 + 3])?;
@@ -252,27 +253,27 @@ fn lent_bodies_make_the_same_streams() {
         let end = whole.transmit().end_position();
         let expected = whole.transmit().take_all();
         for taken in [0, 1, 100, 9_000, 40_000, usize::MAX] {
-            let mut lent = client();
+            let mut gathering = client();
             let mut stream = Vec::new();
-            lent.begin_locate(&target).unwrap();
-            let begun = lent.begin_gather(&target, "of", RequestOptions::TWOWAY, body);
+            gathering.begin_locate(&target).unwrap();
+            let begun = gathering.begin_gather(&target, "of", RequestOptions::TWOWAY, body);
             let Err(NotWhole::Gather(call, message)) = begun else { panic!("{version:?}: {begun:?}") };
             assert_eq!(call, expected_call);
-            lent.begin_oneway(&target, "behind", |_| Ok(())).unwrap();
-            send(&mut lent, message, body, taken, &mut stream);
-            let begun = lent.begin_gather_oneway(&target, "of", EncodedContexts::EMPTY, body);
+            gathering.begin_oneway(&target, "behind", |_| Ok(())).unwrap();
+            send(&mut gathering, message, body, taken, &mut stream);
+            let begun = gathering.begin_gather_oneway(&target, "of", EncodedContexts::EMPTY, body);
             let Err(NotWhole::Gather((), message)) = begun else { panic!("{version:?}: {begun:?}") };
-            assert_eq!(lent.transmit().end_position(), end);
-            send(&mut lent, message, body, taken, &mut stream);
-            assert_eq!(lent.transmit().sent_position(), stream.len() as u64);
-            assert_eq!(lent.transmit().end_position(), end);
-            stream.extend(lent.transmit().take_all());
+            assert_eq!(gathering.transmit().end_position(), end);
+            send(&mut gathering, message, body, taken, &mut stream);
+            assert_eq!(gathering.transmit().sent_position(), stream.len() as u64);
+            assert_eq!(gathering.transmit().end_position(), end);
+            stream.extend(gathering.transmit().take_all());
             assert!(stream == expected, "{version:?}, {taken} bytes taken");
         }
     }
 }
 
-/// Sends of a lent message only so many bytes; the rest waits.
+/// Sends only `taken` bytes of a gathered message; the rest waits.
 fn send(
     client: &mut ClientConnection<()>,
     mut message: GatherMessage,
@@ -305,7 +306,7 @@ fn client() -> ClientConnection<()> {
 }
 
 #[test]
-fn what_is_too_large_or_in_fragments_is_not_lent() {
+fn large_and_fragmented_messages_are_not_gathered() {
     let octets = vec![5; 100_000];
     let body = |w: &mut Writer<'_>| w.write_octets(&octets);
     let target = RequestTarget::new(Version::V1_2, None, b"key");
@@ -324,13 +325,13 @@ fn what_is_too_large_or_in_fragments_is_not_lent() {
     assert!(matches!(begun, Err(NotWhole::Failed(BeginError::Misuse(Misuse::WrongType)))), "{begun:?}");
 }
 
-/// A body that lacks the second time what it had the first is never taken for the same.
+/// A body that differs when it is written the second time is always detected.
 #[test]
 fn bodies_that_change_are_found_out() {
     let octets = vec![5; 100_000];
     type Bytes<'a> = &'a [u8];
     let (long, short): (Bytes<'_>, Bytes<'_>) = (&octets, &octets[..10]);
-    // The runs of the first time, and of the second.
+    // The runs of the first pass and of the second.
     for (first, second) in [
         (vec![long], vec![]),
         (vec![long], vec![&long[1..]]),
@@ -355,9 +356,10 @@ fn bodies_that_change_are_found_out() {
     }
 }
 
-/// One of which a part has left is sent from there on; and one that is not shown its run again has not left at all.
+/// A partly sent message is sent on from the place reached. A message whose body does not give its run again
+/// has not left at all.
 #[test]
-fn a_message_with_one_run_is_sent_at_once_or_lent() {
+fn a_message_with_one_run_is_sent_at_once_or_gathered() {
     let octets = vec![5; 100_000];
     let target = RequestTarget::new(Version::V1_2, None, b"key");
     for (taken, changes) in
@@ -389,7 +391,8 @@ fn a_message_with_one_run_is_sent_at_once_or_lent() {
     }
 }
 
-/// Values are patched and taken back while they are written, so with the first of them nothing more is left out.
+/// Values are patched and taken back while they are written, so from the first value on nothing is left out
+/// of the buffer.
 #[test]
 fn runs_before_values_do_not_move_them() {
     let octets = vec![5; 10_000];
@@ -404,15 +407,15 @@ fn runs_before_values_do_not_move_them() {
         w.put(&octets)
     };
     let target = RequestTarget::new(Version::V1_2, None, b"key");
-    let (mut whole, mut lent, mut stream) = (client(), client(), Vec::new());
+    let (mut whole, mut gathering, mut stream) = (client(), client(), Vec::new());
     whole.begin_call(&target, "of", body).unwrap();
-    let begun = lent.begin_gather(&target, "of", RequestOptions::TWOWAY, body);
+    let begun = gathering.begin_gather(&target, "of", RequestOptions::TWOWAY, body);
     let Err(NotWhole::Gather(_, message)) = begun else { panic!("{begun:?}") };
-    send(&mut lent, message, body, usize::MAX, &mut stream);
+    send(&mut gathering, message, body, usize::MAX, &mut stream);
     assert!(stream == whole.transmit().take_all());
 }
 
-/// A reply whose body changes, or panics, the second time ends the connection.
+/// A reply whose body changes or panics the second time ends the connection.
 #[test]
 fn replies_that_change_end_the_connection() {
     let octets = vec![5; 100_000];
@@ -426,14 +429,14 @@ fn replies_that_change_end_the_connection() {
         let (mut server, _) = ServerConnection::new(ConnectionConfig::default());
         let (id, status) = (crate::message::RequestId(7), ReplyStatus::NoException);
         let written = server.reply_gather(Encoding::NATIVE, id, status, EncodedContexts::EMPTY, body, |_| 0);
-        // One that changes is offered again as a lent one.
+        // A reply that changes is tried again as a gathered one.
         assert_eq!((written, times.get()), (Err(Misuse::Unsteady), if panics { 2 } else { 3 }));
         assert!(server.is_ended() && server.transmit().take_all().is_empty());
     }
 }
 
-/// A request whose contexts fill several fragments, and that has no arguments: the last fragment ends with the last octet
-/// of the last context.
+/// In a fragmented request without arguments, whose contexts fill several fragments, the last fragment ends
+/// with the last octet of the last context.
 #[test]
 fn a_request_without_arguments_in_fragments_has_no_padding() {
     let config = ConnectionConfig { fragment_bytes: Some(64), ..ConnectionConfig::default() };

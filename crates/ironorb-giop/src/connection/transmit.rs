@@ -1,4 +1,4 @@
-//! Bytes waiting to leave a connection.
+//! The bytes that wait to leave a connection.
 
 use std::collections::VecDeque;
 
@@ -11,8 +11,8 @@ use crate::version::{ByteOrder, Version};
 
 /// A queue of bytes: messages are written at its end, the driver sends from its front.
 ///
-/// A message that leaves in fragments stays where it was written. The header of each fragment is put over the last
-/// bytes of the one before it once these have been sent, so fragmenting moves and copies nothing.
+/// A message that leaves in fragments stays where it was written. The header of each fragment overwrites the
+/// last bytes of the fragment before it, once these have been sent. So fragmenting moves and copies nothing.
 #[derive(Debug, Default)]
 pub struct Transmit {
     buf: Vec<u8>,
@@ -20,9 +20,9 @@ pub struct Transmit {
     sent: usize,
     /// Bytes sent since the connection was made.
     sent_total: u64,
-    /// Messages that leave in fragments, in their order; mostly none.
+    /// Messages that leave in fragments, in their order; empty in nearly all cases.
     cuts: VecDeque<Cut>,
-    /// Bytes that are to be sent before or between those in the buffer: headers of fragments, and what is lent.
+    /// Bytes to be sent before or between those in the buffer: headers of fragments, and a gathered message.
     due: usize,
 }
 
@@ -30,15 +30,15 @@ pub struct Transmit {
 #[derive(Debug)]
 pub(super) enum NotWritten<L> {
     Misuse(Misuse),
-    /// It is to be sent from where it lies.
+    /// The message is to be sent from where its body lies.
     Gather(L),
 }
 
-/// What is left of a message that leaves in fragments.
+/// The unsent rest of a message that leaves in fragments.
 #[derive(Debug)]
 struct Cut {
-    /// Where in the buffer the next fragment's data begins; nothing from here on may be sent before it has its
-    /// header.
+    /// Where in the buffer the data of the next fragment begins. Nothing from here on may be sent before the
+    /// fragment has its header.
     at: usize,
     /// Where the message ends.
     end: usize,
@@ -52,21 +52,21 @@ enum CutForm {
     Regular { data_bytes: usize, id: [u8; 4] },
     /// GIOP 1.1: where in the buffer the data of the fragments after the next one begins.
     Places(std::vec::IntoIter<usize>),
-    /// Not a fragment: a lent message is on its way, and nothing in the buffer may be sent before it.
+    /// Not a fragment: a gathered message is being sent, and nothing in the buffer may be sent before it.
     Gather,
 }
 
-/// A buffer larger than this is given back when everything has left.
+/// A buffer larger than this is freed when everything has left.
 const KEEP_BYTES_MAX: usize = 256 << 10;
-/// Memory that is not worth a copy of what waits.
+/// Spare memory of up to this many bytes is not worth a copy of what waits.
 const SPARE_BYTES_MAX: usize = 16 << 10;
 /// Bytes before the data of a fragment of GIOP 1.2: the header and the request id (9.4.9).
 const FRAGMENT_HEADER_BYTES: usize = HEADER_BYTES + 4;
-/// The smallest fragments that we make.
+/// The smallest fragments that this ORB writes.
 const FRAGMENT_BYTES_MIN: usize = 64;
 
 impl Transmit {
-    /// Where messages are appended.
+    /// The buffer, at whose end messages are appended.
     #[inline]
     pub fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.buf
@@ -93,8 +93,8 @@ impl Transmit {
         }
     }
 
-    /// The same for a body that can be written more than once; gives back the message to be sent from where it lies if
-    /// that is worth it.
+    /// Writes the body of a message that has been begun at the end of the buffer. `body` may be called more
+    /// than once. Returns the message, to be sent from where its body lies, if that is worth it.
     #[inline(always)] // a step of every call
     pub(super) fn complete_lending(
         &mut self,
@@ -124,7 +124,8 @@ impl Transmit {
         }
     }
 
-    /// A message at the end of the buffer lacks some runs.
+    /// Gathers a message at the end of the buffer that lacks some runs, or writes all of it where that is not
+    /// possible.
     #[cold]
     pub(super) fn gather_or_complete(
         &mut self,
@@ -136,13 +137,13 @@ impl Transmit {
         if !self.is_lending() {
             return Err(self.gather(message, runs, config));
         }
-        // Behind another that is on its way all is kept, and so all is written.
+        // A message that waits behind a gathered one is kept in the buffer, so all of it is written.
         message.forget_body(&mut self.buf);
         self.complete(message, config, body).map_err(NotWritten::Misuse)
     }
 
-    /// Gives away a message at the end of the buffer that lacks some runs, with all that waits before it. Until
-    /// [`end_gather`](Self::end_gather) nothing else is sent.
+    /// Gives away a message at the end of the buffer that lacks some runs, with all that waits before it.
+    /// Nothing else is sent until [`end_gather`](Self::end_gather).
     #[cold]
     fn gather(
         &mut self,
@@ -151,24 +152,25 @@ impl Transmit {
         config: &ConnectionConfig,
     ) -> NotWritten<GatherMessage> {
         debug_assert!(!self.is_lending(), "one message at a time is sent from where it lies");
-        let lent_bytes = runs.iter().map(|run| run.length).sum();
-        if let Err(misuse) = message.finish_sparse(&mut self.buf, lent_bytes, config.framer.message_bytes_max)
+        let gathered_bytes = runs.iter().map(|run| run.length).sum();
+        if let Err(misuse) =
+            message.finish_sparse(&mut self.buf, gathered_bytes, config.framer.message_bytes_max)
         {
             return NotWritten::Misuse(misuse);
         }
         NotWritten::Gather(self.give_away(message, runs, 0))
     }
 
-    /// Gives away what waits, of which so many bytes have left already.
+    /// Gives away the bytes that wait. `left` of them have been sent already.
     #[cold]
     fn give_away(&mut self, message: MessageStart, runs: Vec<Run>, left: usize) -> GatherMessage {
-        let lent = GatherMessage::new(std::mem::take(&mut self.buf), self.sent, message, runs, left);
+        let gathered = GatherMessage::new(std::mem::take(&mut self.buf), self.sent, message, runs, left);
         self.sent = 0;
         self.sent_total += left as u64;
-        self.due += lent.length();
-        // Nothing else is cut: with lending there are no fragments.
+        self.due += gathered.length();
+        // The queue has no other cuts: no message is both gathered and fragmented.
         self.cuts.push_front(Cut { at: 0, end: 0, order: ByteOrder::NATIVE, form: CutForm::Gather });
-        lent
+        gathered
     }
 
     /// Leaves a message with one run at the end of the buffer as it is, for [`send_sparse`](Self::send_sparse).
@@ -182,9 +184,10 @@ impl Transmit {
         Ok(SparseMessage { message, run })
     }
 
-    /// Sends a message that lacks one run, with all that waits before it: `send` is given it in three pieces and tells how many
-    /// bytes have left. If that is not all it is to be sent as others that have been lent, which is up to the caller. `body` is
-    /// what has written the message; if it panics the connection is to be ended.
+    /// Sends a message that lacks one run, with all that waits before it. `send` is given the bytes in three
+    /// pieces and returns how many it has sent. If it has not sent all, the caller must send the returned
+    /// [`GatherMessage`]. `body` is the function that has written the message. If it panics, the caller must
+    /// end the connection.
     pub fn send_sparse(
         &mut self,
         message: SparseMessage,
@@ -201,13 +204,13 @@ impl Transmit {
         Ok(())
     }
 
-    /// Gives it away instead.
+    /// Gives away a message that lacks one run, with all that waits before it, instead of sending it at once.
     pub fn gather_sparse(&mut self, message: SparseMessage) -> GatherMessage {
         self.give_away(message.message, vec![message.run], 0)
     }
 
-    /// Appends the rest of a message. A long one is shown to `send` before, behind what waits, if nothing is in the way; it
-    /// tells how many bytes of both have left.
+    /// Appends the rest of a message. If the rest is long and no message in the queue has to be cut, `send`
+    /// is given the bytes that wait and the rest first. It returns how many bytes of both it has sent.
     pub(super) fn append_lending(&mut self, rest: &[u8], send: impl FnOnce(&[&[u8]; 2]) -> usize) {
         let mut taken = 0;
         if rest.len() >= RUN_BYTES_MIN && self.cuts.is_empty() {
@@ -253,8 +256,8 @@ impl Transmit {
     }
 
     /// Lets the message that has just been finished at `origin` of the buffer leave in fragments of at most
-    /// `fragment_bytes` bytes each, headers included. Does nothing when it is not longer, and before GIOP 1.2: in
-    /// 1.1 a joint may not be anywhere.
+    /// `fragment_bytes` bytes each, headers included. Does nothing to a shorter message, or to one older than
+    /// GIOP 1.2: in GIOP 1.1 a message cannot be cut at every place.
     pub fn fragment(&mut self, origin: usize, fragment_bytes: usize) {
         // 9.4.9: every fragment but the last is a multiple of 8 bytes long.
         let fragment_bytes = (fragment_bytes & !7).max(FRAGMENT_BYTES_MIN);
@@ -273,8 +276,9 @@ impl Transmit {
         self.push_cut(header, origin, fragment_bytes, CutForm::Regular { data_bytes, id });
     }
 
-    /// Lets the message of GIOP 1.1 that has just been finished at `origin` of the buffer leave in fragments. The data
-    /// of each but the first begins at one of these places of the message, which ascend.
+    /// Lets the message of GIOP 1.1 that has just been finished at `origin` of the buffer leave in fragments.
+    /// The data of each fragment but the first begins at one of `places`, which ascend and count from
+    /// `origin`.
     fn fragment_at(&mut self, origin: usize, places: &[u32]) {
         let Some((first, rest)) = places.split_first() else { return };
         let Some(Ok(header)) = self.buf[origin..].first_chunk::<HEADER_BYTES>().map(MessageHeader::parse)
@@ -286,7 +290,7 @@ impl Transmit {
         self.push_cut(header, origin, *first as usize, CutForm::Places(rest.into_iter()));
     }
 
-    /// The message at `origin`, the last one, is to be cut; its first fragment is so long.
+    /// Notes that the last message, at `origin`, is cut and that its first fragment has `first_bytes` bytes.
     fn push_cut(&mut self, header: MessageHeader, origin: usize, first_bytes: usize, form: CutForm) {
         let body_bytes = (first_bytes - HEADER_BYTES) as u32;
         let first = MessageHeader { more_fragments: true, body_bytes, ..header };
@@ -295,13 +299,15 @@ impl Transmit {
         self.cuts.push_back(Cut { at, end, order: header.order, form });
     }
 
-    /// What should be sent next; empty when there is nothing. More may follow once this has been sent.
+    /// The bytes to send next; empty when there is nothing to send. More may follow once these have been
+    /// sent.
     #[inline]
     pub fn poll_transmit(&self) -> &[u8] {
         self.poll_unlent().unwrap_or_default()
     }
 
-    /// The same; `None` while a lent message is on its way, which everything else has to wait for.
+    /// The bytes to send next. `None` while a gathered message is being sent, for which everything else
+    /// waits.
     #[inline]
     pub fn poll_unlent(&self) -> Option<&[u8]> {
         if self.cuts.is_empty() { Some(&self.buf[self.sent..]) } else { self.poll_before_cut() }
@@ -316,18 +322,18 @@ impl Transmit {
         }
     }
 
-    /// Whether a lent message is on its way.
+    /// Whether a gathered message is being sent.
     pub fn is_lending(&self) -> bool {
         self.poll_unlent().is_none()
     }
 
-    /// Says that the first `count` bytes have been sent.
+    /// Notes that the driver has sent the first `count` bytes.
     #[inline(always)] // a step of every call
     pub fn transmitted(&mut self, count: usize) {
         self.sent += count;
         self.sent_total += count as u64;
         if self.sent >= self.buf.len() {
-            self.rewind(); // nothing is cut any more: what is not cut yet cannot have been sent
+            self.rewind(); // no cuts are left: bytes behind a cut cannot have been sent
         } else {
             self.go_on_sending();
         }
@@ -338,13 +344,13 @@ impl Transmit {
         if !self.cuts.is_empty() {
             self.begin_fragment();
         } else if self.sent > KEEP_BYTES_MAX && self.sent > self.buf.len() / 2 {
-            // A peer that never quite catches up must not make the buffer grow for ever.
+            // The buffer must not grow for ever when a peer never quite catches up.
             self.buf.drain(..self.sent);
             self.sent = 0;
         }
     }
 
-    /// Puts in the header of the next fragment when everything before it has left.
+    /// Writes the header of the next fragment when everything before it has left.
     #[cold]
     fn begin_fragment(&mut self) {
         let Some(cut) = self.cuts.front_mut() else { return };
@@ -363,7 +369,8 @@ impl Transmit {
             }
             CutForm::Gather => return,
         };
-        // A fragment is at least as long as its header and 8 bytes, so those before it are its message's own.
+        // A fragment has at least as many bytes as its header and 8 more, so the overwritten bytes belong to
+        // the same message.
         self.sent = begin - header_bytes;
         self.due -= header_bytes;
         let header = MessageHeader {
@@ -381,16 +388,17 @@ impl Transmit {
         }
     }
 
-    /// Says that so many bytes of the lent message have been sent.
+    /// Notes that the driver has sent `count` bytes of the gathered message.
     pub fn sent_of_lent(&mut self, count: usize) {
         self.due = self.due.saturating_sub(count);
         self.sent_total += count as u64;
     }
 
-    /// A lent message has been sent but for these bytes, which wait from now on like everything else.
+    /// Notes that a gathered message has been sent, except for the bytes `unsent`. From now on these wait as
+    /// all others do.
     pub fn end_gather(&mut self, message: GatherMessage, mut unsent: Vec<u8>) {
         if !self.is_lending() {
-            return; // what waited has been forgotten
+            return; // the queue has been cleared
         }
         self.cuts.pop_front();
         self.due = 0;
@@ -403,7 +411,7 @@ impl Transmit {
         }
     }
 
-    /// Takes everything that waits, for drivers that keep what they could not send.
+    /// Takes everything that waits, for drivers that store unsent bytes themselves.
     pub fn take_all(&mut self) -> Vec<u8> {
         let mut all = Vec::with_capacity(self.pending_bytes());
         while self.pending_bytes() > 0
@@ -416,15 +424,16 @@ impl Transmit {
         all
     }
 
-    /// Bytes waiting.
+    /// The number of bytes that wait.
     #[inline]
     pub fn pending_bytes(&self) -> usize {
         self.buf.len() - self.sent + self.due
     }
 
-    /// Gives memory back that holds nothing that waits: of what has been sent, and what the buffer has grown by beforehand. For
-    /// a peer that takes nothing more for now. Tells how many bytes the buffer takes from then on. What waits is copied
-    /// where a quarter as much would be gained; messages that leave in fragments are left alone.
+    /// Frees memory that holds no waiting bytes: that of sent bytes, and spare capacity of the buffer. For a
+    /// peer that takes no more bytes for now. Returns the capacity of the buffer in bytes afterwards. Copies
+    /// the waiting bytes only where that frees more than a quarter of their size. Does nothing while messages
+    /// leave in fragments.
     #[cold]
     pub fn release_sent(&mut self) -> usize {
         let waiting = self.buf.len() - self.sent;
@@ -437,20 +446,20 @@ impl Transmit {
         self.buf.capacity()
     }
 
-    /// Bytes sent since the connection was made: whether a message has left does not depend on what others
-    /// have written behind it.
+    /// Bytes sent since the connection was made. With this position, whether a message has left does not
+    /// depend on the messages behind it.
     #[inline]
     pub fn sent_position(&self) -> u64 {
         self.sent_total
     }
 
-    /// Where in the stream the next message will begin.
+    /// The position in the stream at which the next message will begin.
     #[inline]
     pub fn end_position(&self) -> u64 {
         self.sent_total + self.pending_bytes() as u64
     }
 
-    /// Gives up the buffer, unless something waits.
+    /// Frees the buffer, unless bytes wait.
     pub fn rest(&mut self) {
         if self.pending_bytes() == 0 && self.cuts.is_empty() {
             self.buf = Vec::new();
@@ -458,14 +467,14 @@ impl Transmit {
         }
     }
 
-    /// Forgets what waits.
+    /// Drops the bytes that wait.
     pub(crate) fn clear(&mut self) {
         self.due = 0;
         self.cuts.clear();
         self.rewind();
     }
 
-    /// Begins anew at the start of the buffer.
+    /// Starts again at the beginning of the buffer.
     #[inline]
     fn rewind(&mut self) {
         self.sent = 0;
@@ -495,7 +504,8 @@ mod tests {
         whole
     }
 
-    /// Whatever the socket takes at a time, the same messages arrive, and the positions are true.
+    /// Checks that the fragments arrive and that the positions are right, however few bytes the socket takes
+    /// at a time.
     #[test]
     fn fragments_leave_in_pieces_of_any_size() {
         for step in [1, 7, 16, 64, 71, 72, 73, 1000] {
@@ -525,7 +535,7 @@ mod tests {
     }
 
     #[test]
-    fn every_fragment_is_as_the_standard_wants_it() {
+    fn every_fragment_has_the_form_of_the_standard() {
         let mut transmit = Transmit::default();
         let whole = reply(&mut transmit, 9, &[5; 300]);
         let stream = transmit.take_all();
@@ -578,7 +588,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_of_older_versions_leave_whole() {
+    fn messages_before_giop_1_2_leave_in_one_piece() {
         for version in [Version::V1_0, Version::V1_1] {
             let mut transmit = Transmit::default();
             let buf = transmit.buffer();
