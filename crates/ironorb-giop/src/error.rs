@@ -1,14 +1,14 @@
-//! Errors by fault: [`Malformed`] is the peer's, [`Misuse`] is the caller's. What CORBA reports is in
-//! [`exception`](crate::exception), which holds the one table from these to it.
+//! Errors by fault: [`Malformed`] is the peer's, [`Misuse`] is the caller's. [`exception`](crate::exception)
+//! holds the one table that maps these to the exceptions of CORBA.
 
 use std::fmt;
 use std::num::NonZeroU16;
 
 use crate::version::CodeSetId;
 
-/// A peer sent bytes that are not what the protocol allows.
+/// A peer sent bytes that the protocol does not allow.
 ///
-/// Small and `Copy`, so that the paths that can fail stay cheap.
+/// Small and `Copy`, so that functions that can fail stay cheap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Malformed {
     /// What is wrong.
@@ -27,7 +27,7 @@ impl Malformed {
         Malformed { kind, at: u32::try_from(at).unwrap_or(u32::MAX), unit: None }
     }
 
-    /// An error in a text, whose first octet or UTF-16 unit that is no part of a character is this one.
+    /// An error in a text. `unit` is the first octet or UTF-16 unit that is not part of a character.
     #[cold]
     pub(crate) fn in_text(kind: MalformedKind, at: usize, unit: u16) -> Self {
         Malformed { unit: NonZeroU16::new(unit), ..Malformed::new(kind, at) }
@@ -97,7 +97,7 @@ kinds! {
         BadChunk "a chunk of a value splits what may not be split, or the value ends before its type does",
         BadIndirection "an indirection does not lead to something before it",
         WrongValueType "a value is not of the type that the signature asks for",
-        NoValueFactory "a value is of a type that nobody has registered a factory for",
+        NoValueFactory "no value factory is registered for the type of a value",
         ValueNotWhole "a value is asked for before its graph has been read; members are links",
         BadException "an exception body is not well-formed",
         BadFixed "a fixed has too many digits, a half octet that is no digit, or no sign",
@@ -120,7 +120,7 @@ pub enum Misuse {
     },
     /// A string or sequence has more than `u32::MAX` elements.
     TooLong,
-    /// A string holds a NUL, which CDR strings cannot.
+    /// A string holds a NUL, which CDR strings cannot hold.
     StringHoldsNul,
     /// A character is outside the code set agreed on with this peer.
     NotInCharSet {
@@ -131,9 +131,9 @@ pub enum Misuse {
     },
     /// GIOP 1.0 has no wide characters.
     WideInGiop10,
-    /// The peer takes no code set for wide characters that we speak in this GIOP version.
+    /// The peer takes no code set for wide characters that this ORB supports in this GIOP version.
     WideNotNegotiated,
-    /// The peer's reference has no code sets component, without which there are no wide characters.
+    /// The peer's reference has no code-set component, without which wide characters cannot be sent.
     WideWithoutComponent,
     /// A wide character needs two UTF-16 units, which GIOP 1.1 cannot carry.
     WideNeedsSurrogates {
@@ -146,26 +146,26 @@ pub enum Misuse {
     TooLarge,
     /// The struct of a `custom` valuetype does not say how it is marshalled.
     NoCustomMarshal,
-    /// A local object or a native value, which mean nothing outside of this process.
+    /// A local object or a native value, which has no meaning outside of this process.
     LocalObject,
-    /// A reference of another kind stands where the signature asks for this one.
+    /// An object reference is not of the kind that the signature asks for.
     NotAReference,
-    /// A value is not one of the type that it is said to be.
+    /// A value is not of the type that the caller names.
     WrongType,
-    /// A TypeCode that is still to be built, or a type that is never sent.
+    /// A TypeCode that is incomplete, or a type whose values are never sent.
     BadTypeCode,
-    /// A link in a value leads into a graph that is not finished, or gone.
+    /// A link in a value leads into a graph that is incomplete or has been dropped.
     DanglingLink,
-    /// A value graph was finished, or filled, with a place that is not right for it.
+    /// A value graph was finished or filled with an unsuitable place.
     UnfinishedGraph,
     /// A type or value is nested deeper than the limit.
     TooDeep,
-    /// What writes a body that is written twice wrote something else the second time.
+    /// The function that writes a body was called twice and wrote different bytes the second time.
     Unsteady,
-    /// A body that is to be passed on as it came would have to be aligned otherwise, or was in fragments each aligned
-    /// by itself.
+    /// A body that is to be passed on unchanged would need another alignment, or has come in fragments that
+    /// are each aligned by themselves.
     MovedBody,
-    /// A value that is to be passed on whole is of a type that is not known, or has more members than is known of it.
+    /// A value that is to be passed on whole is of an unknown type, or has more members than its known type.
     UnknownValueType,
 }
 
@@ -231,7 +231,7 @@ impl fmt::Display for Misuse {
 
 impl std::error::Error for Misuse {}
 
-/// A character for people: `U+20AC '€'`; its number alone where nothing is to be seen.
+/// A character for people, such as `U+20AC '€'`; its number alone where the character is invisible.
 struct Shown(char);
 
 impl fmt::Display for Shown {

@@ -1,5 +1,5 @@
-//! System exceptions (CORBA 3.3 part 1, annex A; on the wire part 2, 9.4.3.2), and the one table that
-//! picks them for local errors.
+//! System exceptions (CORBA 3.3 part 1, annex A; on the wire part 2, 9.4.3.2), and the one table that maps
+//! local errors to them.
 
 use std::fmt;
 
@@ -11,11 +11,11 @@ use crate::minor::MinorCode;
 /// Whether the operation had been carried out when the exception arose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CompletionStatus {
-    /// It was carried out.
+    /// The operation was carried out.
     Yes,
-    /// It was not, so it is safe to call again.
+    /// The operation was not carried out, so it is safe to call again.
     No,
-    /// Nobody here can tell.
+    /// This side cannot know whether it was carried out.
     Maybe,
 }
 
@@ -98,14 +98,14 @@ system_exceptions! {
     ThreadCancelled "THREAD_CANCELLED" "the thread was cancelled",
 }
 
-/// What CORBA reports when something other than the application failed.
+/// The failure of something other than the application, as CORBA reports it.
 ///
-/// Two are equal when kind, minor code and completion are; the detail is for people.
+/// Two exceptions are equal when kind, minor code and completion status are. The detail does not count.
 #[derive(Clone)]
 pub struct SystemException {
-    /// Which one.
+    /// Which exception it is.
     pub kind: SystemExceptionKind,
-    /// Why, in numbers.
+    /// The cause, as a number.
     pub minor: MinorCode,
     /// Whether the operation was carried out.
     pub completed: CompletionStatus,
@@ -120,46 +120,47 @@ impl SystemException {
         SystemException { kind, minor, completed, was_received: false, detail: None }
     }
 
-    /// The same with words for people: what failed, where, and what to do. Not sent to peers.
+    /// Returns the exception with a detail text for people: what failed, where, and what to do. The text is
+    /// not sent to peers.
     #[cold]
     pub fn with_detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = Some(detail.into().into_boxed_str());
         self
     }
 
-    /// The same with another completion status.
+    /// Returns the exception with its completion status changed.
     #[cold]
     pub fn with_completed(mut self, completed: CompletionStatus) -> Self {
         self.completed = completed;
         self
     }
 
-    /// The same with another minor code.
+    /// Returns the exception with its minor code changed.
     #[cold]
     pub fn with_minor(mut self, minor: MinorCode) -> Self {
         self.minor = minor;
         self
     }
 
-    /// True when it was read from a message: somebody answered, whatever the exception says of what cannot be reached.
-    /// False when it was raised in this process.
+    /// True when the exception was read from a message: then a peer has answered, even if the exception says
+    /// that something cannot be reached. False when it was raised in this process.
     pub fn was_received(&self) -> bool {
         self.was_received
     }
 
-    /// The words for people, if any.
+    /// The detail text for people, if any.
     pub fn detail(&self) -> Option<&str> {
         self.detail.as_deref()
     }
 
-    /// Reads the body of a SYSTEM_EXCEPTION reply, after its repository id (9.4.3.2). An id that we do not
-    /// know becomes UNKNOWN, as the standard asks.
+    /// Reads the body of a SYSTEM_EXCEPTION reply, after its repository id (9.4.3.2). An unknown id becomes
+    /// UNKNOWN, as the standard demands.
     pub fn unmarshal_body(id: &str, r: &mut Reader<'_>) -> Result<Self, Malformed> {
         let minor = MinorCode(r.read_u32()?);
         let completed = match r.read_u32()? {
             0 => CompletionStatus::Yes,
             1 => CompletionStatus::No,
-            // A status that does not exist tells nothing, but the exception itself does.
+            // An invalid status has no meaning, but the exception itself has one.
             _ => CompletionStatus::Maybe,
         };
         let e = match SystemExceptionKind::from_repository_id(id) {
@@ -200,7 +201,7 @@ impl fmt::Display for SystemException {
     }
 }
 
-/// As a program's `main` shows it, and `unwrap`: the text.
+/// Shows the text for people, since a program's `main` and `unwrap` print this form.
 impl fmt::Debug for SystemException {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
@@ -209,7 +210,7 @@ impl fmt::Debug for SystemException {
 
 impl std::error::Error for SystemException {}
 
-/// With its repository id in front, as a reply carries it.
+/// Writes the repository id and then the body, as a reply carries them.
 impl Marshal for SystemException {
     fn marshal(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
         w.write_str(self.kind.repository_id())?;
@@ -231,8 +232,8 @@ impl Unmarshal for SystemException {
     }
 }
 
-/// The peer's bytes could not be read. The completion status is the worst case; a side that knows better
-/// says so with [`SystemException::with_completed`].
+/// The exception for bytes of a peer that could not be read. Its completion status is the worst case. A side
+/// that knows better changes it with [`SystemException::with_completed`].
 impl From<Malformed> for SystemException {
     #[cold]
     fn from(error: Malformed) -> Self {
@@ -252,8 +253,8 @@ impl From<Malformed> for SystemException {
     }
 }
 
-/// For servants that look into an `any`: the caller has put something else into it than they need (BAD_PARAM), or
-/// something that is not of the type that it says (MARSHAL and the like).
+/// The exception for a servant that extracts from an `any`. BAD_PARAM where the caller has put in a value of
+/// another type than the servant needs; MARSHAL and similar ones where the value does not match its own type.
 impl From<ExtractError> for SystemException {
     #[cold]
     fn from(error: ExtractError) -> Self {
@@ -268,7 +269,7 @@ impl From<ExtractError> for SystemException {
     }
 }
 
-/// The caller's value could not be sent, so nothing was.
+/// The exception for a value of the caller that could not be sent. Nothing has been sent.
 impl From<Misuse> for SystemException {
     #[cold]
     fn from(error: Misuse) -> Self {

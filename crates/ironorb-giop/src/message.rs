@@ -1,7 +1,7 @@
 //! GIOP messages (CORBA 3.3 part 2, 9.4): headers parsed in place, headers written into a buffer.
 //!
-//! Versions 1.0, 1.1 and 1.2 differ in the order of the header fields; the differences live here and
-//! nowhere else.
+//! Versions 1.0, 1.1 and 1.2 differ in the order of the header fields. Only this module knows the
+//! differences.
 
 mod address;
 mod header_template;
@@ -41,19 +41,19 @@ pub struct RequestId(pub u32);
 pub enum MessageType {
     /// A call.
     Request,
-    /// Its answer.
+    /// The server's reply to a Request.
     Reply,
-    /// The caller no longer waits.
+    /// The client no longer waits for a reply.
     CancelRequest,
-    /// Where is this object?
+    /// A question for the location of an object.
     LocateRequest,
-    /// Its answer.
+    /// The server's reply to a LocateRequest.
     LocateReply,
     /// The server will handle nothing more on this connection.
     CloseConnection,
-    /// The other side could not understand us.
+    /// The sender has received a message that it could not understand.
     MessageError,
-    /// More of a message begun before.
+    /// The next part of a message begun before.
     Fragment,
 }
 
@@ -107,7 +107,7 @@ impl MessageHeader {
             MessageType::from_octet(kind).ok_or_else(|| Malformed::new(MalformedKind::BadMessageType, 7))?;
         let order = if flags & FLAG_LITTLE_ENDIAN != 0 { ByteOrder::Little } else { ByteOrder::Big };
         let more_fragments = flags & FLAG_MORE_FRAGMENTS != 0;
-        // In 1.0 the octet is a boolean byte order and nothing else.
+        // In GIOP 1.0 the octet is the boolean byte order and nothing else.
         if version == Version::V1_0 && flags > 1 {
             return Err(Malformed::new(MalformedKind::BadFlags, 6));
         }
@@ -117,7 +117,7 @@ impl MessageHeader {
         Ok(MessageHeader { version, order, more_fragments, kind, body_bytes: order.number(size) })
     }
 
-    /// A reader for the bytes of the message, after this header, for what does not depend on code sets.
+    /// A reader for the bytes of the message after this header, for data that does not depend on code sets.
     pub(crate) fn reader(self, message: &[u8]) -> Reader<'_> {
         let encoding = Encoding { order: self.order, version: self.version, ..Encoding::NATIVE };
         Reader::at(message, HEADER_BYTES, encoding)
@@ -147,20 +147,20 @@ impl MessageHeader {
 pub struct Message {
     pub(crate) header: MessageHeader,
     pub(crate) code_sets: TransmissionCodeSets,
-    /// Where fragments of GIOP 1.1 begin that are aligned afresh; empty but for few messages.
+    /// Positions of GIOP 1.1 fragments that are aligned afresh; empty for nearly all messages.
     pub(crate) joints: Box<[u32]>,
     pub(crate) buf: Buffer,
     pub(crate) len: usize,
 }
 
-/// A place for a message, which says nothing yet.
+/// A placeholder without contents.
 impl Default for Message {
     fn default() -> Self {
         Message::spent(Buffer::default())
     }
 }
 
-/// Without the space that is kept for the next message.
+/// The clone has no spare space behind the message.
 impl Clone for Message {
     fn clone(&self) -> Self {
         Message { buf: self.bytes().to_vec().into(), joints: self.joints.clone(), ..*self }
@@ -168,7 +168,7 @@ impl Clone for Message {
 }
 
 impl Message {
-    /// A place for a message, with a buffer to be used again.
+    /// A placeholder without contents that holds a buffer for reuse.
     pub fn spent(buffer: Buffer) -> Message {
         Message {
             header: MessageHeader {
@@ -185,8 +185,8 @@ impl Message {
         }
     }
 
-    /// A copy of the message that a reader reads, under the code sets that it reads it with. An error when it reads
-    /// something else.
+    /// Copies the message that a reader reads, with the reader's code sets. An error when the reader does not
+    /// read a message.
     pub fn copied_from(r: &Reader<'_>) -> Result<Message, Malformed> {
         let (bytes, joints) = r.place().whole();
         let truncated = || Malformed::new(MalformedKind::Truncated, bytes.len());
@@ -202,7 +202,7 @@ impl Message {
         self.header
     }
 
-    /// Says which code sets hold on the connection; [`TransmissionCodeSets::UNNEGOTIATED`] until this is called.
+    /// Sets the code sets of the connection; [`TransmissionCodeSets::UNNEGOTIATED`] until this is called.
     #[inline]
     pub fn set_code_sets(&mut self, code_sets: TransmissionCodeSets) {
         self.code_sets = code_sets;
@@ -214,7 +214,7 @@ impl Message {
         &self.buf[..self.len]
     }
 
-    /// The same, for those who change what is behind the header.
+    /// The whole message, header included, for changes behind the header.
     #[inline]
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.buf[..self.len]
@@ -226,7 +226,8 @@ impl Message {
         Reader::of_joined(self.bytes(), &self.joints, at, self.encoding())
     }
 
-    /// The same under other code sets.
+    /// A reader at an offset that decodes characters with these code sets; aligned as the message is, see
+    /// [`Reader::position`].
     #[inline]
     pub fn reader_under(&self, code_sets: TransmissionCodeSets, at: usize) -> Reader<'_> {
         Reader::of_joined(self.bytes(), &self.joints, at, self.encoding().with_code_sets(code_sets))
@@ -239,20 +240,21 @@ impl Message {
         Encoding { order, version, char_set, wide_set, bare_exceptions: false }
     }
 
-    /// The buffer, to be given back to the framer it came from.
+    /// The buffer, which the caller gives back to the framer that it came from.
     #[inline]
     pub fn into_buffer(self) -> Buffer {
         self.buf
     }
 
-    /// The same of a message that is done with, whose place is kept; `None` when there is none to give.
+    /// Takes the buffer of a message that has been processed and leaves a placeholder. `None` when there is
+    /// no buffer.
     #[inline]
     pub fn take_buffer(&mut self) -> Option<Buffer> {
         self.len = 0;
         (!self.buf.is_empty()).then(|| std::mem::take(&mut self.buf))
     }
 
-    /// The buffer of a message that is done with.
+    /// The buffer of a message that has been processed.
     #[inline]
     pub fn buffer(&self) -> &Buffer {
         &self.buf

@@ -1,4 +1,4 @@
-//! The conventions under which bytes are read and written.
+//! The conventions that decide how values are encoded.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ pub enum ByteOrder {
 }
 
 impl ByteOrder {
-    /// The order of this processor, in which we always send.
+    /// The byte order of this processor, in which this ORB always sends.
     pub const NATIVE: ByteOrder =
         if cfg!(target_endian = "big") { ByteOrder::Big } else { ByteOrder::Little };
 
@@ -22,7 +22,7 @@ impl ByteOrder {
         self == Self::NATIVE
     }
 
-    /// The number that these bytes are in this order.
+    /// The number that these bytes encode in this order.
     #[inline]
     pub(crate) fn number(self, bytes: [u8; 4]) -> u32 {
         match self {
@@ -35,7 +35,7 @@ impl ByteOrder {
 /// A GIOP version; the major number is always 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Version {
-    /// GIOP 1.0: what a `corbaloc:` without a version means.
+    /// GIOP 1.0: the version of a `corbaloc:` that names none.
     V1_0,
     /// GIOP 1.1.
     V1_1,
@@ -49,9 +49,9 @@ impl Version {
         self as u8
     }
 
-    /// The version to speak with a peer whose reference or URL names this version: its own, or the highest below it, since
-    /// a server understands all minor versions up to the one that it names (CORBA 3.3 part 2, 9.7.2). `None` for a major
-    /// version other than 1.
+    /// The version to speak with a peer whose reference or URL names this version: its own, or the highest
+    /// below it. A server understands all minor versions up to the one that it names (CORBA 3.3 part 2,
+    /// 9.7.2). `None` for a major version other than 1.
     pub fn from_numbers(major: u8, minor: u8) -> Option<Version> {
         match (major, minor) {
             (1, 0) => Some(Version::V1_0),
@@ -61,8 +61,8 @@ impl Version {
         }
     }
 
-    /// The version of a message. `None` for a version that is none of these: its sender is answered with MessageError in
-    /// the highest version there is here (CORBA 3.3 part 2, 9.4.1 and 9.4.8).
+    /// The version of a message. `None` for an unsupported version: the receiver answers it with MessageError
+    /// in its highest version (CORBA 3.3 part 2, 9.4.1 and 9.4.8).
     #[inline]
     pub fn of_message(major: u8, minor: u8) -> Option<Version> {
         match (major, minor) {
@@ -77,7 +77,7 @@ impl Version {
 /// The transmission code set of `char` and `string` (CORBA 3.3 part 2, 7.10).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CharSet {
-    /// ISO 8859-1, which holds until something else is negotiated.
+    /// ISO 8859-1, which holds until client and server agree on a set.
     Latin1,
     /// UTF-8.
     Utf8,
@@ -92,7 +92,7 @@ impl CharSet {
         }
     }
 
-    /// The set for a number of the OSF registry, if it is one we speak.
+    /// The set for a number of the OSF registry, if this ORB supports it.
     pub fn from_registry_id(id: u32) -> Option<CharSet> {
         match id {
             0x0001_0001 => Some(CharSet::Latin1),
@@ -107,7 +107,7 @@ impl CharSet {
 pub enum WideCharSet {
     /// UTF-16: big-endian unless a byte order mark says otherwise.
     Utf16,
-    /// UCS-2: as UTF-16, but without the characters that need two units.
+    /// UCS-2: UTF-16 without the characters that need two units.
     Ucs2,
     /// UTF-8, in GIOP 1.2 only: some ORBs offer it for wide characters as well.
     Utf8,
@@ -123,8 +123,8 @@ impl WideCharSet {
         }
     }
 
-    /// The set for a number of the OSF registry, if it is one we speak. The three levels of UCS-2 are one: they
-    /// differ in which combinations of characters are allowed.
+    /// The set for a number of the OSF registry, if this ORB supports it. The three levels of UCS-2 count as
+    /// one, because they differ only in the combinations of characters that they allow.
     pub fn from_registry_id(id: u32) -> Option<WideCharSet> {
         match id {
             0x0001_0109 => Some(WideCharSet::Utf16),
@@ -135,7 +135,7 @@ impl WideCharSet {
     }
 }
 
-/// A code set by its number in the OSF registry; shows as its name where it is one that we speak.
+/// A code set by its number in the OSF registry. Displays as its name where this ORB supports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CodeSetId(pub u32);
 
@@ -151,35 +151,35 @@ impl fmt::Display for CodeSetId {
     }
 }
 
-/// What a client and a server have agreed to send characters as.
+/// The code sets in which a client and a server have agreed to send characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TransmissionCodeSets {
-    /// What `char` and `string` are sent as.
+    /// The code set of `char` and `string`.
     pub char_set: CharSet,
-    /// What `wchar` and `wstring` are sent as; `None` when there is no agreement, without which there are no
-    /// wide characters.
+    /// The code set of `wchar` and `wstring`. `None` when there is no agreement: then wide characters cannot
+    /// be sent.
     pub wide_set: Option<WideCharSet>,
 }
 
 impl TransmissionCodeSets {
-    /// What holds until something is agreed on: ISO 8859-1, and no wide characters.
+    /// The code sets before an agreement: ISO 8859-1, and no wide characters.
     pub const UNNEGOTIATED: TransmissionCodeSets =
         TransmissionCodeSets { char_set: CharSet::Latin1, wide_set: None };
 
-    /// What IronORB works in: UTF-8 and UTF-16.
+    /// The code sets that IronORB works in: UTF-8 and UTF-16.
     pub const NATIVE: TransmissionCodeSets =
         TransmissionCodeSets { char_set: CharSet::Utf8, wide_set: Some(WideCharSet::Utf16) };
 
-    /// The sets as one octet, for those that keep them in an atomic.
+    /// The sets as one octet, so that an atomic can hold them.
     #[inline]
     pub fn to_octet(self) -> u8 {
         self.wide_set.map_or(0, |set| 2 * (set as u8 + 1)) | u8::from(self.char_set == CharSet::Utf8)
     }
 
-    /// The sets of an octet made by [`to_octet`](Self::to_octet); of any other octet, some.
+    /// The sets of an octet made by [`to_octet`](Self::to_octet). Any other octet gives some valid sets.
     #[inline]
     pub fn from_octet(octet: u8) -> TransmissionCodeSets {
-        // A table, for each request asks.
+        // A table, because each request needs this.
         const SETS: [TransmissionCodeSets; 8] = {
             let mut sets = [TransmissionCodeSets::UNNEGOTIATED; 8];
             let mut octet = 0;
@@ -204,14 +204,15 @@ impl TransmissionCodeSets {
 pub struct Encoding {
     /// Byte order of numbers.
     pub order: ByteOrder,
-    /// GIOP version, which decides how wide characters look.
+    /// GIOP version, which decides the form of wide characters.
     pub version: Version,
     /// Code set of strings.
     pub char_set: CharSet,
     /// Code set of wide strings; `None` when none was agreed on with the peer.
     pub wide_set: Option<WideCharSet>,
-    /// Exceptions in an `any` are written without their repository id: what omniORB 4.2 writes, and all that it
-    /// reads. The standard, and every other peer, has the id (CORBA 3.3 part 2, 9.3.5.2). Read are both.
+    /// Whether exceptions in an `any` are written without their repository id. omniORB 4.2 writes this form
+    /// and reads no other. The standard and every other peer have the id (CORBA 3.3 part 2, 9.3.5.2). A
+    /// reader accepts both forms.
     pub bare_exceptions: bool,
 }
 
@@ -231,7 +232,7 @@ impl Encoding {
         Encoding { version, ..Encoding::NATIVE }.with_code_sets(sets)
     }
 
-    /// The same under other code sets.
+    /// Returns the encoding with other code sets.
     #[inline]
     #[must_use]
     pub fn with_code_sets(self, sets: TransmissionCodeSets) -> Encoding {

@@ -1,4 +1,4 @@
-//! Reading CDR from bytes that have arrived.
+//! Reads CDR from received bytes.
 
 use std::borrow::Cow;
 
@@ -14,8 +14,8 @@ use crate::version::{ByteOrder, CharSet, Encoding, TransmissionCodeSets};
 /// data and far below what exhausts a thread's stack.
 pub const NESTING_MAX: u16 = 128;
 
-/// Elements without bytes, such as structs without members, that a message may have in its sequences whatever its
-/// size, and for each of its bytes.
+/// Number of elements without bytes, such as structs without members, that the sequences of a message may
+/// have: a fixed number, and a number for each of the message's bytes.
 const EMPTY_FREE: usize = 256;
 const EMPTY_PER_BYTE: usize = 8;
 
@@ -33,9 +33,9 @@ pub struct Reader<'a> {
     pub(super) encoding: Encoding,
     pub(super) depth: u16,
     pub(super) environment: Option<&'a dyn Environment>,
-    /// What may be moved in the message.
+    /// State that bytes of the message may shift.
     pub(super) shifts: Option<&'a Shifts>,
-    /// For data that does not lie in one piece, and for values.
+    /// State for data that does not lie in one piece, and for values.
     pub(super) beyond: Option<Box<Beyond<'a>>>,
 }
 
@@ -49,7 +49,7 @@ macro_rules! read_number {
                 let value = <$ty>::from_ne_bytes(bytes);
                 if order.is_native() { value } else { value.unswapped() }
             };
-            // What either path gives is a number, not bytes: they meet in a register.
+            // Both paths give a number and not bytes, so their results meet in a register.
             match self.take_visible() {
                 Some(bytes) => Ok(ordered(bytes, self.encoding.order)),
                 None => self.go_beyond(MalformedKind::Truncated, |p, order| {
@@ -81,20 +81,21 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The same reader with what object references and valuetypes need besides bytes.
+    /// Returns this reader with `environment`, which object references and valuetypes need besides bytes.
     #[inline]
     pub fn with_environment(mut self, environment: &'a dyn Environment) -> Self {
         self.environment = Some(environment);
         self
     }
 
-    /// The same for a reader where it is.
+    /// Sets the environment that object references and valuetypes need besides bytes.
     #[inline]
     pub fn set_environment(&mut self, environment: &'a dyn Environment) {
         self.environment = Some(environment);
     }
 
-    /// The end of a reader: nothing, mostly, which the compiler is told here.
+    /// Drops the reader. In nearly all cases there is nothing to free, and the check for that is inlined
+    /// here.
     #[inline(always)] // a step of every call
     pub fn finish(self) {
         if self.beyond.is_none() {
@@ -102,7 +103,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What [`Reader::with_environment`] was given.
+    /// The environment set with [`Reader::with_environment`].
     #[inline]
     pub fn environment(&self) -> Option<&'a dyn Environment> {
         self.environment
@@ -114,7 +115,7 @@ impl<'a> Reader<'a> {
         self.encoding
     }
 
-    /// Changes the code sets, known only after the service contexts have been read.
+    /// Changes the code sets, which are known only after the service contexts have been read.
     #[inline]
     pub fn set_code_sets(&mut self, sets: TransmissionCodeSets) {
         self.encoding = self.encoding.with_code_sets(sets);
@@ -129,7 +130,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Bytes not read yet.
+    /// Number of bytes not read yet.
     #[inline]
     pub fn remaining(&self) -> usize {
         match &self.beyond {
@@ -138,31 +139,31 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Bytes that [`Reader::read_bytes`] can give in one piece.
+    /// Number of bytes that [`Reader::read_bytes`] can give in one piece.
     #[inline]
     pub(crate) fn run_length(&self) -> usize {
         self.bytes.len() - self.at
     }
 
-    /// The next bytes, if they lie together.
+    /// The next bytes, if they lie in one piece.
     #[inline]
     pub(crate) fn ahead(&self, count: usize) -> Option<&'a [u8]> {
         self.bytes[self.at..].get(..count)
     }
 
-    /// How far the next byte is from where alignment to 8 begins.
+    /// Distance of the next byte from the last multiple of 8, in bytes.
     #[inline]
     pub(crate) fn phase(&self) -> usize {
         self.at % 8
     }
 
-    /// An error at the current place.
+    /// An error at the current position.
     #[cold]
     pub fn malformed(&self, kind: MalformedKind) -> Malformed {
         Malformed::new(kind, self.position())
     }
 
-    /// Skips to a multiple of `alignment`, a power of two. Moves past the end only to the end.
+    /// Skips to a multiple of `alignment`, a power of two. Stops at the end of the data.
     #[inline]
     pub fn align(&mut self, alignment: usize) {
         match &mut self.beyond {
@@ -173,7 +174,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The next `N` bytes aligned to `N`, if they are visible.
+    /// The next `N` bytes aligned to `N`, if they lie in the current piece.
     #[inline]
     fn take_visible<const N: usize>(&mut self) -> Option<[u8; N]> {
         let start = self.at + (self.at.wrapping_neg() & (N - 1));
@@ -196,14 +197,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a boolean; any octet but 0 counts as true, as other ORBs have it.
+    /// Reads a boolean. Any octet but 0 counts as true, as in other ORBs.
     #[inline]
     pub fn read_bool(&mut self) -> Result<bool, Malformed> {
         Ok(self.read_u8()? != 0)
     }
 
-    /// Borrows the next `count` bytes. Inside the state of a value a peer may have split them over chunks, which is
-    /// an error here; see [`Reader::read_bytes_split`].
+    /// Borrows the next `count` bytes. In the state of a value a peer may have split them over chunks, which
+    /// is an error here; see [`Reader::read_bytes_split`].
     #[inline]
     pub fn read_bytes(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
         match self.bytes[self.at..].get(..count) {
@@ -215,9 +216,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads the length of a sequence whose elements take at least `bytes_min` bytes each, and refuses one
-    /// that the rest of the data could not hold. Of elements that take none there may be 256, and 8 for each byte of
-    /// the message.
+    /// Reads the length of a sequence whose elements take at least `bytes_min` bytes each. Refuses a length
+    /// that the rest of the data cannot hold. Of elements without bytes a message may have 256, and 8 more
+    /// for each of its bytes.
     #[inline]
     pub fn read_length(&mut self, bytes_min: usize) -> Result<usize, Malformed> {
         let length = self.read_u32()? as usize;
@@ -242,8 +243,8 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Elements without bytes can be announced in any number; all of them together are held in proportion to the
-    /// message, and not to where in it they stand.
+    /// Counts elements without bytes, of which a peer can announce any number. The limit for all of them
+    /// together grows with the size of the message and does not depend on their position.
     #[cold]
     fn count_empty(&mut self, count: usize) -> Result<(), Malformed> {
         let empty_max = EMPTY_FREE + EMPTY_PER_BYTE * (self.position() + self.remaining());
@@ -262,7 +263,7 @@ impl<'a> Reader<'a> {
         self.read_bytes(length)
     }
 
-    /// Reads any value; the same as `T::unmarshal(self)`.
+    /// Reads any value; short for `T::unmarshal(self)`.
     #[inline]
     pub fn get<T: Unmarshal>(&mut self) -> Result<T, Malformed> {
         T::unmarshal(self)
@@ -271,7 +272,8 @@ impl<'a> Reader<'a> {
     /// Reads elements one by one; see [`Unmarshal::unmarshal_elements`].
     #[inline]
     pub fn get_elements<T: Unmarshal>(&mut self, count: usize) -> Result<Vec<T>, Malformed> {
-        // A small element on the wire may be a large one in memory: memory follows what has really been read.
+        // A small element on the wire may be a large one in memory, so memory grows with the elements that
+        // have been read.
         let first = (PREALLOCATE_BYTES_MAX / size_of::<T>().max(1)).max(1);
         let probe = probe::enter(Stage::Allocate);
         let mut items = Vec::with_capacity(count.min(first));
@@ -285,14 +287,16 @@ impl<'a> Reader<'a> {
         Ok(items)
     }
 
-    /// Reads a sequence of numbers, borrowed when order and alignment allow it, else copied.
+    /// Reads a sequence of numbers. Borrows them when byte order and alignment allow it, and copies them
+    /// otherwise.
     #[inline]
     pub fn read_numbers<T: Number>(&mut self) -> Result<Cow<'a, [T]>, Malformed> {
         let length = self.read_length(size_of::<T>())?;
         self.number_run(length)
     }
 
-    /// Reads so many numbers without a length, borrowed when order and alignment allow it, else copied.
+    /// Reads `count` numbers without a length. Borrows them when byte order and alignment allow it, and
+    /// copies them otherwise.
     #[inline]
     pub(crate) fn number_run<T: Number>(&mut self, count: usize) -> Result<Cow<'a, [T]>, Malformed> {
         let Some(bytes) = self.number_bytes::<T>(count) else {
@@ -315,7 +319,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The bytes of `count` numbers, if they lie together.
+    /// The bytes of `count` numbers, if they lie in one piece.
     #[inline]
     pub(super) fn number_bytes<T>(&mut self, count: usize) -> Option<&'a [u8]> {
         if count == 0 {
@@ -327,9 +331,9 @@ impl<'a> Reader<'a> {
         Some(bytes)
     }
 
-    /// Reads a string in the negotiated code set (9.3.2.7), borrowed when it needs no conversion.
+    /// Reads a string in the negotiated code set (9.3.2.7). Borrows it when it needs no conversion.
     ///
-    /// A length of 0, which some ORBs send for an empty string, is taken as one.
+    /// Some ORBs send a length of 0 for an empty string; this is accepted.
     #[inline]
     pub fn read_str(&mut self) -> Result<Cow<'a, str>, Malformed> {
         let length = self.read_u32()? as usize;
@@ -358,8 +362,8 @@ impl<'a> Reader<'a> {
         bad_text(bytes, kind, self.position())
     }
 
-    /// Reads the frame of an encapsulation (9.3.3) and gives a reader for what is in it. Values inside are strangers to
-    /// those outside; see [`Reader::within_encapsulation`].
+    /// Reads the frame of an encapsulation (9.3.3) and gives a reader for its contents. Values inside cannot
+    /// be shared with values outside; see [`Reader::within_encapsulation`].
     pub fn read_encapsulation(&mut self) -> Result<Reader<'a>, Malformed> {
         let at = self.position();
         let bytes = self.read_octets()?;
@@ -377,7 +381,7 @@ impl<'a> Reader<'a> {
         Ok(Reader::at(bytes, 1, Encoding { order, ..encoding }))
     }
 
-    /// Runs `body` one level deeper, unless that is deeper than [`NESTING_MAX`].
+    /// Runs `body` one nesting level deeper. An error if that is deeper than [`NESTING_MAX`].
     #[inline]
     pub fn nested<T>(
         &mut self,
@@ -393,16 +397,16 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The clone is at the same place, but knows nothing of the values before it.
+/// The clone is at the same position, but does not know the values before it.
 impl Clone for Reader<'_> {
     fn clone(&self) -> Self {
         let beyond = self.beyond.as_ref().map(|beyond| Box::new(beyond.without_values()));
-        // Who looks ahead asks for nothing.
+        // A reader that only looks ahead needs no environment.
         Reader { beyond, shifts: None, ..*self }
     }
 }
 
-/// What is wrong with a string with its final NUL, which ends at a place.
+/// The error of a string, with its final NUL, that ends at offset `end`.
 #[cold]
 fn bad_text(bytes: &[u8], kind: MalformedKind, end: usize) -> Malformed {
     let text = bytes.strip_suffix(&[0]).unwrap_or(bytes);
@@ -434,7 +438,7 @@ fn text(bytes: &[u8], char_set: CharSet) -> Result<Cow<'_, str>, MalformedKind> 
 #[inline]
 pub(super) fn to_numbers<T: Number>(bytes: &[u8], order: ByteOrder) -> Vec<T> {
     let _probe = probe::copying(bytes.len());
-    // Collecting clears the vector before it copies, so it is left to bytes that are not aligned.
+    // Collecting clears the vector before it copies, so it serves only bytes that are not aligned.
     let mut items: Vec<T> = match bytemuck::try_cast_slice(bytes) {
         Ok(items) => items.to_vec(),
         Err(_) => bytemuck::allocation::pod_collect_to_vec(bytes),

@@ -1,5 +1,5 @@
-//! Wide characters on the wire (CORBA 3.3 part 2, 9.3.1.6 and 9.3.2.7): GIOP 1.1 and 1.2 differ, and so do
-//! the code sets. GIOP 1.0 has none.
+//! Wide characters on the wire (CORBA 3.3 part 2, 9.3.1.6 and 9.3.2.7). Their form depends on the GIOP
+//! version, 1.1 or 1.2, and on the code set. GIOP 1.0 has no wide characters.
 
 use std::str::Utf8Error;
 
@@ -8,8 +8,8 @@ use crate::error::{Malformed, MalformedKind, Misuse};
 use crate::version::{CodeSetId, Version, WideCharSet};
 
 impl Reader<'_> {
-    /// Reads a `wchar` in the negotiated code set: a length in octets and these octets in GIOP 1.2, one 16-bit
-    /// unit in 1.1.
+    /// Reads a `wchar` in the negotiated code set. GIOP 1.2 sends a length in octets and these octets, GIOP
+    /// 1.1 one 16-bit unit.
     pub fn read_wchar(&mut self) -> Result<char, Malformed> {
         let only = |mut chars: std::str::Chars<'_>| chars.next().filter(|_| chars.next().is_none());
         let not_one = |r: &Self| r.malformed(MalformedKind::NotUtf16);
@@ -28,8 +28,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a `wstring` in the negotiated code set: a length in octets and these octets in GIOP 1.2; in 1.1 a
-    /// length in 16-bit units, these units and a zero.
+    /// Reads a `wstring` in the negotiated code set. GIOP 1.2 sends a length in octets and these octets. GIOP
+    /// 1.1 sends a length in 16-bit units, these units and a zero.
     pub fn read_wstr(&mut self) -> Result<String, Malformed> {
         match self.wide_form()? {
             (Version::V1_2, set) => {
@@ -55,13 +55,13 @@ impl Reader<'_> {
         match (self.encoding().version, self.encoding().wide_set) {
             (Version::V1_0, _) => Err(self.malformed(MalformedKind::WideInGiop10)),
             (_, None) => Err(self.malformed(MalformedKind::WideNotNegotiated)),
-            // Its characters have no 16-bit units.
+            // The characters of this set have no 16-bit units.
             (Version::V1_1, Some(WideCharSet::Utf8)) => Err(self.malformed(MalformedKind::WideNotNegotiated)),
             (version, Some(set)) => Ok((version, set)),
         }
     }
 
-    /// The characters that octets of GIOP 1.2 stand for.
+    /// Decodes the octets of wide characters of GIOP 1.2.
     fn wide_text(&self, bytes: &[u8], set: WideCharSet) -> Result<String, Malformed> {
         if set == WideCharSet::Utf8 {
             return match std::str::from_utf8(bytes) {
@@ -72,7 +72,8 @@ impl Reader<'_> {
                 }),
             };
         }
-        // 9.3.1.6: big-endian unless a byte order mark says otherwise. ORBs that send UCS-2 do the same.
+        // 9.3.1.6: big-endian unless a byte order mark says otherwise. ORBs that send UCS-2 follow this rule
+        // too.
         let (pairs, []) = bytes.as_chunks::<2>() else { return Err(self.malformed(MalformedKind::NotUtf16)) };
         let (pairs, unit): (_, fn([u8; 2]) -> u16) = match pairs {
             [[0xFE, 0xFF], rest @ ..] => (rest, u16::from_be_bytes),
@@ -83,7 +84,7 @@ impl Reader<'_> {
     }
 }
 
-/// The text of UTF-16 units, which stand at a place.
+/// Decodes UTF-16 units that begin at offset `at`.
 fn decoded(units: impl Iterator<Item = u16>, at: usize) -> Result<String, Malformed> {
     let mut text = String::new();
     for c in char::decode_utf16(units) {
@@ -98,7 +99,7 @@ fn decoded(units: impl Iterator<Item = u16>, at: usize) -> Result<String, Malfor
     Ok(text)
 }
 
-/// What is wrong with octets at a place that should be UTF-8.
+/// The error of octets at offset `at` that are not UTF-8.
 #[cold]
 pub(super) fn not_utf8(bytes: &[u8], error: &Utf8Error, at: usize) -> Malformed {
     let valid = error.valid_up_to();
@@ -107,8 +108,8 @@ pub(super) fn not_utf8(bytes: &[u8], error: &Utf8Error, at: usize) -> Malformed 
 }
 
 impl Writer<'_> {
-    /// Appends a `wchar` in the negotiated code set: a length in octets and these octets in GIOP 1.2, one 16-bit
-    /// unit in 1.1.
+    /// Appends a `wchar` in the negotiated code set. GIOP 1.2 sends a length in octets and these octets, GIOP
+    /// 1.1 one 16-bit unit.
     pub fn write_wchar(&mut self, value: char) -> Result<(), Misuse> {
         match self.wide_form()? {
             (Version::V1_2, WideCharSet::Utf8) => {
@@ -133,8 +134,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Appends a `wstring` in the negotiated code set: a length in octets and these octets, without a terminator,
-    /// in GIOP 1.2; in 1.1 a length in 16-bit units, these units and a zero.
+    /// Appends a `wstring` in the negotiated code set. GIOP 1.2 sends a length in octets and these octets,
+    /// without a terminator. GIOP 1.1 sends a length in 16-bit units, these units and a zero.
     pub fn write_wstr(&mut self, text: &str) -> Result<(), Misuse> {
         let (version, set) = self.wide_form()?;
         if (version, set) == (Version::V1_2, WideCharSet::Utf8) {
@@ -175,13 +176,14 @@ fn representable(c: char, set: WideCharSet) -> Result<char, Misuse> {
     if set == WideCharSet::Ucs2 && c.len_utf16() > 1 { Err(not_in(set, c)) } else { Ok(c) }
 }
 
-/// What goes before big-endian UTF-16 whose first character would be taken for a byte order mark (9.3.1.6).
+/// The mark that precedes big-endian UTF-16 whose first character would be taken for a byte order mark
+/// (9.3.1.6).
 fn byte_order_mark(first: char) -> &'static [u8] {
     if matches!(first, '\u{FEFF}' | '\u{FFFE}') { &[0xFE, 0xFF] } else { &[] }
 }
 
-/// UTF-8 as ORBs write it whose strings are UTF-16 and who encode each unit by itself: a character beyond the
-/// first 65,536 comes as two surrogates of three octets each.
+/// Decodes the UTF-8 of ORBs that hold strings in UTF-16 and encode each unit by itself: a character beyond
+/// the first 65,536 comes as two surrogates of three octets each.
 fn from_cesu8(bytes: &[u8]) -> Option<String> {
     let mut units = Vec::with_capacity(bytes.len());
     let mut rest = bytes;
@@ -221,7 +223,7 @@ mod tests {
         Ok(bytes)
     }
 
-    /// Both ways.
+    /// Checks both writing and reading.
     fn check(version: Version, set: WideCharSet, text: &str, bytes: &[u8]) {
         let encoding = encoding(version, set);
         assert_eq!(written(encoding, text).unwrap(), bytes);
@@ -254,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn every_wchar_comes_back_from_what_can_carry_it() {
+    fn every_wchar_comes_back_in_each_set_that_has_it() {
         for set in ALL {
             for c in ['a', '\0', '\u{FEFF}', '\u{FFFE}', '\u{20AC}', '\u{1F600}'] {
                 let encoding = encoding(Version::V1_2, set);
@@ -271,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn utf8_of_surrogates_is_taken_for_what_it_means() {
+    fn utf8_of_surrogates_is_decoded() {
         let read = |bytes: &[u8]| {
             let mut all = vec![0, 0, 0, bytes.len() as u8];
             all.extend_from_slice(bytes);

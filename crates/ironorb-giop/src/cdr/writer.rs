@@ -1,4 +1,4 @@
-//! Appending CDR to a buffer.
+//! Appends CDR to a buffer.
 
 use std::mem;
 use std::sync::Arc;
@@ -17,22 +17,23 @@ use crate::version::{ByteOrder, CharSet, CodeSetId, Encoding};
 #[derive(Debug)]
 pub struct Writer<'b> {
     buf: &'b mut Vec<u8>,
-    /// Where position 0 is; before the start of the buffer while what is written is thrown away.
+    /// The position 0 of the stream in the buffer. Before the start of the buffer while the output is thrown
+    /// away.
     origin: usize,
     encoding: Encoding,
     form: Form<'b>,
-    /// What is known of the values written so far, from the first value on.
+    /// State of the values written so far, from the first value on.
     values: Values,
 }
 
-/// In a box of its own, so that writers of what holds no values carry no more of it than a null.
+/// A box, so that a writer of data without values carries only a null pointer.
 #[derive(Debug, Default)]
 struct Values(Option<Box<WriteState>>);
 
 impl Drop for Values {
     #[inline]
     fn drop(&mut self) {
-        /// Freeing it is a call that is not made where there is nothing to free.
+        /// Frees the state out of line, so that a writer without state makes no call.
         #[inline(never)]
         fn free(_state: Box<WriteState>) {}
 
@@ -42,20 +43,23 @@ impl Drop for Values {
     }
 }
 
-/// What is to be done with what is written. One look at it tells what is nearly always so: nothing.
+/// How the output is processed. One comparison finds the usual form, which needs no processing.
 #[derive(Debug)]
 enum Form<'b> {
-    /// It is written as it is.
+    /// The output is in this processor's byte order.
     Native,
-    /// The same, but runs of bytes that are worth it are left out, and their places noted.
+    /// Long runs of bytes are left out of the output, and their positions are noted. None has been left out
+    /// so far.
     Sparse,
-    /// The same after the first of them. Others are noted with the values, which mostly are not there.
+    /// One long run of bytes has been left out. Later runs are noted in the state of values, which is
+    /// allocated only for them.
     SparseBut(Run),
-    /// The same a second time: what was left out is handed over. The rest goes to a buffer that is thrown away.
+    /// The data is written a second time. The runs left out before are given to a taker, and the rest of the
+    /// output goes to a buffer that is thrown away.
     Replayed(&'b mut dyn TakeRun),
     /// The octets of numbers are reversed.
     Swapped,
-    /// The places of numbers are noted, in either order.
+    /// The positions of numbers are noted, in either byte order.
     Noted,
 }
 
@@ -65,7 +69,7 @@ impl Form<'_> {
         if order.is_native() { Form::Native } else { Form::Swapped }
     }
 
-    /// Whether numbers are written as they are.
+    /// Whether numbers are written in this processor's byte order.
     #[inline]
     fn is_plain(&self) -> bool {
         matches!(self, Form::Native | Form::Sparse | Form::SparseBut(_) | Form::Replayed(_))
@@ -112,8 +116,8 @@ impl<'b> Writer<'b> {
         Writer { form: Form::Sparse, ..Writer::continuing(buf, origin, encoding) }
     }
 
-    /// A writer at a position of what a sparse one has written before, for the same once more: `taker` is given what
-    /// was left out. The rest is appended and of no use.
+    /// A writer that repeats what a sparse writer has written from `position` on. It gives the runs that were
+    /// left out to `taker`. The rest of its output has no use.
     pub(crate) fn replayed(
         buf: &'b mut Vec<u8>,
         position: usize,
@@ -124,7 +128,7 @@ impl<'b> Writer<'b> {
         Writer { buf, origin, encoding, form: Form::Replayed(taker), values: Values::default() }
     }
 
-    /// The end of a sparse writer: what it has left out.
+    /// Ends a sparse writer and returns the runs that it has left out.
     #[inline]
     pub(crate) fn into_runs(mut self) -> Runs {
         #[cold]
@@ -143,7 +147,8 @@ impl<'b> Writer<'b> {
         }
     }
 
-    /// Another writer at the same place, for what holds no values: this one need not be in memory for it.
+    /// A short-lived writer at this position, for data without values. With it the compiler can keep the
+    /// fields of this writer in registers.
     #[inline]
     pub(crate) fn reborrowed(&mut self) -> Writer<'_> {
         let form = Form::of(self.encoding.order);
@@ -162,9 +167,9 @@ impl<'b> Writer<'b> {
         self.encoding
     }
 
-    /// What is known of the values written so far.
+    /// The state of the values written so far.
     pub(crate) fn values(&mut self) -> &mut WriteState {
-        // Chunks and lengths of values are patched, and values are taken back: from here on nothing is left out.
+        // Values patch their chunks and lengths, and can be taken back. From here on no run is left out.
         let form = match &self.form {
             Form::Sparse | Form::SparseBut(_) | Form::Replayed(_) => {
                 mem::replace(&mut self.form, Form::Native)
@@ -185,26 +190,27 @@ impl<'b> Writer<'b> {
         self.values.0.as_ref().is_some_and(|values| values.is_in_chunks())
     }
 
-    /// From here on what a reader of these bytes will need is kept: the types of values, and what
-    /// [`Writer::note_environment`] is given.
+    /// Starts to collect what a reader of these bytes will need: the types of values, and the environments
+    /// given to [`Writer::note_environment`].
     pub(crate) fn collect_environment(&mut self) {
         self.values().needs = Some(Needs::default());
     }
 
-    /// What a reader of these bytes needs.
+    /// Takes the environment that a reader of these bytes needs.
     pub(crate) fn take_environment(&mut self) -> Option<Arc<dyn Environment>> {
         self.values.0.as_mut()?.needs.take()?.into_environment()
     }
 
-    /// The same as [`Writer::note_environment`], for bytes that come from where they were kept.
+    /// Notes the environment of stored bytes, such as those of an `any`, where they are copied into this
+    /// output; see [`Writer::note_environment`].
     pub(crate) fn note_kept_environment(&mut self, environment: &Arc<dyn Environment>) {
         if let Some(needs) = self.values.0.as_mut().and_then(|values| values.needs.as_mut()) {
             needs.note(environment);
         }
     }
 
-    /// Tells what a reader of these bytes will need, for one who keeps them: an `any` made of references gives
-    /// them back without having been sent.
+    /// Notes the environment that a reader of these bytes will need, if the bytes are going to be stored. An
+    /// `any` made from object references needs it to give them back in the same process.
     #[inline]
     pub fn note_environment(&mut self, environment: impl FnOnce() -> Option<Arc<dyn Environment>>) {
         if let Some(values) = &mut self.values.0
@@ -219,14 +225,14 @@ impl<'b> Writer<'b> {
     /// Bytes since the origin.
     #[inline]
     pub fn position(&self) -> usize {
-        self.buf.len().wrapping_sub(self.origin) // the origin may be before the buffer; see `exchange`
+        self.buf.len().wrapping_sub(self.origin) // the origin may lie before the buffer; see `exchange`
     }
 
     /// Pads with zeros to a multiple of `alignment`, a power of two.
     #[inline]
     pub fn align(&mut self, alignment: usize) {
         let pad = self.position().wrapping_neg() & (alignment - 1);
-        // All eight, and then the surplus off: lengths that are constant need no call.
+        // Appends eight zeros and takes the surplus off: a copy of constant length needs no call.
         let aligned = self.buf.len() + pad;
         self.buf.extend_from_slice(&[0u8; 8]);
         self.buf.truncate(aligned);
@@ -236,7 +242,7 @@ impl<'b> Writer<'b> {
     fn put_aligned<const N: usize>(&mut self, bytes: [u8; N]) {
         const { assert!(N <= 8) };
         let at = self.buf.len() + (self.position().wrapping_neg() & (N - 1));
-        // Padding and number need 15 bytes at most: one look at the capacity does for both.
+        // Padding and number need 15 bytes at most, so one check of the capacity covers both.
         self.buf.extend_from_slice(&[0u8; 16]);
         self.buf[at..at + N].copy_from_slice(&bytes);
         self.buf.truncate(at + N);
@@ -266,7 +272,7 @@ impl<'b> Writer<'b> {
         self.buf.extend_from_slice(bytes);
     }
 
-    /// Appends bytes without a length or alignment, and gives them for changes.
+    /// Appends bytes without a length or alignment, and returns them for changes.
     #[inline]
     pub(crate) fn append(&mut self, bytes: &[u8]) -> &mut [u8] {
         let at = self.buf.len();
@@ -274,7 +280,7 @@ impl<'b> Writer<'b> {
         &mut self.buf[at..]
     }
 
-    /// Appends zeros, and gives them to be filled.
+    /// Appends zeros, and returns them to be filled.
     #[inline]
     pub(super) fn append_zeros(&mut self, count: usize) -> &mut [u8] {
         let at = self.buf.len();
@@ -282,25 +288,25 @@ impl<'b> Writer<'b> {
         &mut self.buf[at..]
     }
 
-    /// The bytes written so far, and what was there before: to append to.
+    /// The whole buffer with the bytes written so far, for appending.
     #[inline]
     pub(super) fn buffer(&mut self) -> &mut Vec<u8> {
         self.buf
     }
 
-    /// Takes the last bytes back, which are the padding of something.
+    /// Removes the last bytes, which are padding.
     #[inline]
     pub(super) fn take_back(&mut self, bytes: usize) {
         self.buf.truncate(self.buf.len().saturating_sub(bytes));
     }
 
-    /// Makes room for so many bytes.
+    /// Reserves capacity for `bytes` more bytes.
     #[inline]
     pub(super) fn reserve(&mut self, bytes: usize) {
         self.buf.reserve(bytes);
     }
 
-    /// Whether numbers are written as they are, and nothing is noted.
+    /// Whether numbers are written in this processor's byte order and no positions are noted.
     #[inline]
     pub(super) fn is_plain(&self) -> bool {
         self.form.is_plain()
@@ -321,8 +327,8 @@ impl<'b> Writer<'b> {
         Ok(())
     }
 
-    /// Appends bytes that may be many, and that stay where they are until all has been written: if so, they need not
-    /// be copied to be sent.
+    /// Appends bytes that stay where they are until all has been written. If they are many, they need not be
+    /// copied to be sent.
     #[inline]
     pub(crate) fn write_run(&mut self, bytes: &[u8]) {
         if bytes.len() >= RUN_BYTES_MIN && !matches!(self.form, Form::Native) {
@@ -347,10 +353,10 @@ impl<'b> Writer<'b> {
             Form::Replayed(taker) => taker.take_run(self.buf, run.position, bytes),
             Form::Native | Form::Swapped | Form::Noted => return self.write_bytes(bytes),
         }
-        self.origin = self.origin.wrapping_sub(bytes.len()); // positions go on as if they were there
+        self.origin = self.origin.wrapping_sub(bytes.len()); // positions continue as if the run were in the buffer
     }
 
-    /// Appends any value; the same as `value.marshal(self)`.
+    /// Appends any value; short for `value.marshal(self)`.
     #[inline]
     pub fn put<T: Marshal + ?Sized>(&mut self, value: &T) -> Result<(), Misuse> {
         value.marshal(self)
@@ -390,9 +396,9 @@ impl<'b> Writer<'b> {
     ) -> Result<(), Misuse> {
         self.align(4);
         let length_at = self.position();
-        self.write_u32(u32::MAX); // holds the place; an interrupted encode is never valid
+        self.write_u32(u32::MAX); // placeholder; an interrupted encapsulation is never valid
         let start = self.buf.len();
-        // To those who cut the message these are octets.
+        // For the cuts of GIOP 1.1 the contents are octets.
         let mut inner = Writer::continuing(self.buf, start, self.encoding);
         inner.write_bool(self.encoding.order == ByteOrder::Little);
         body(&mut inner)?;
@@ -401,8 +407,8 @@ impl<'b> Writer<'b> {
         Ok(())
     }
 
-    /// Overwrites the four bytes at a position. Does nothing when they are not in the buffer, which only happens
-    /// when what is written is thrown away.
+    /// Overwrites the four bytes at a position. Does nothing when they are not in the buffer, which happens
+    /// only while the output is thrown away.
     #[inline]
     pub(crate) fn patch_u32(&mut self, position: usize, value: u32) {
         let bytes = if self.encoding.order.is_native() { value.to_ne_bytes() } else { value.swapped() };
@@ -412,7 +418,7 @@ impl<'b> Writer<'b> {
         }
     }
 
-    /// Takes back what was written from a position on.
+    /// Removes what was written from a position on.
     pub(crate) fn truncate(&mut self, position: usize) {
         self.buf.truncate(self.origin.wrapping_add(position));
         if let Some(cuts) = self.cuts() {
@@ -420,29 +426,30 @@ impl<'b> Writer<'b> {
         }
     }
 
-    /// From here on it is noted where the message may be cut into fragments of GIOP 1.1.
+    /// Starts to note where the message may be cut into fragments of GIOP 1.1.
     pub(crate) fn note_cuts(&mut self, fragment_bytes: usize) {
         let body_at = self.position();
         self.form = Form::Noted;
         self.values().cuts = Some(Cuts::new(fragment_bytes, body_at));
     }
 
-    /// Where fragments of what has been written begin, from the second on; nowhere unless that was to be noted.
+    /// The positions at which the fragments of the output begin, from the second fragment on. Empty unless
+    /// [`Writer::note_cuts`] was called.
     pub(crate) fn take_cuts(&mut self) -> Vec<u32> {
         let end = self.position();
         let cuts = self.values.0.as_mut().and_then(|values| values.cuts.take());
         cuts.map_or(Vec::new(), |cuts| cuts.finish(end))
     }
 
-    /// True when numbers must be written one by one, so that it is known where they are: the message may be cut into
-    /// fragments of GIOP 1.1. Bytes that hold numbers of 8 bytes are not to be written as bytes then.
+    /// True when numbers must be written one by one, so that their positions are known: the message may be
+    /// cut into fragments of GIOP 1.1. Then a caller must not write numbers of 8 bytes as bytes.
     #[inline]
     pub fn notes_cuts(&self) -> bool {
         matches!(self.form, Form::Noted)
     }
 
-    /// Appends data that was written before, for a place of the same alignment: it is not known where numbers lie in it,
-    /// so no fragment of GIOP 1.1 ends within.
+    /// Appends data that was written before, for a position of the same alignment. The positions of its
+    /// numbers are unknown, so no fragment of GIOP 1.1 ends inside it.
     #[inline]
     pub fn write_kept(&mut self, bytes: &[u8]) {
         if matches!(self.form, Form::Noted) {
@@ -451,12 +458,12 @@ impl<'b> Writer<'b> {
         self.write_run(bytes);
     }
 
-    /// What knows where the message may be cut, unless what is written is thrown away.
+    /// The noted cuts, unless the output is thrown away.
     fn cuts(&mut self) -> Option<&mut Cuts> {
         self.values.0.as_mut().filter(|values| !values.is_rehearsing())?.cuts.as_mut()
     }
 
-    /// Notes a number that comes next, or another `size` bytes that lie together on the wire.
+    /// Notes the number that comes next, or `size` bytes that must lie together on the wire.
     #[inline]
     pub(super) fn note_number(&mut self, alignment: usize, size: usize) {
         if matches!(self.form, Form::Noted) {
@@ -475,12 +482,12 @@ impl<'b> Writer<'b> {
         }
     }
 
-    /// Puts other contents into the buffer, and says where position 0 is in them; gives back what was there.
+    /// Replaces the buffer's contents and sets the position 0 in them. Returns the old contents and origin.
     pub(crate) fn exchange(&mut self, contents: Vec<u8>, origin: usize) -> (Vec<u8>, usize) {
         (mem::replace(self.buf, contents), mem::replace(&mut self.origin, origin))
     }
 
-    /// Appends numbers in bulk: one copy when the order is the processor's.
+    /// Appends numbers in bulk: in one copy when the byte order is this processor's.
     #[inline]
     pub(super) fn write_numbers<T: Swap + bytemuck::Pod>(&mut self, items: &[T]) {
         if items.is_empty() {
@@ -503,7 +510,7 @@ impl<'b> Writer<'b> {
             self.buf.extend_from_slice(bytemuck::cast_slice(items));
         } else {
             self.buf.reserve(size_of_val(items));
-            // By blocks, which are swapped many numbers at a time and copied as they are.
+            // Numbers are swapped in blocks, each of which is copied at once.
             let mut swapped = [T::zeroed(); SWAPPED_AT_ONCE];
             for block in items.chunks(SWAPPED_AT_ONCE) {
                 let swapped = &mut swapped[..block.len()];
@@ -514,29 +521,29 @@ impl<'b> Writer<'b> {
     }
 }
 
-/// Bytes that a sparse writer leaves out.
+/// A run of bytes that a sparse writer has left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Run {
-    /// Before which byte of the buffer they are missing.
+    /// Index of the buffer's byte before which the run is missing.
     pub(crate) at: usize,
-    /// Their place in the message, in which those before them count.
+    /// Position of the run in the message. Runs before it count.
     pub(crate) position: usize,
     pub(crate) length: usize,
 }
 
-/// What a sparse writer has left out.
+/// The runs that a sparse writer has left out.
 #[derive(Debug)]
 pub(crate) enum Runs {
-    /// Nothing.
+    /// No run was left out.
     None,
-    /// As of most messages that are long.
+    /// One run was left out, as in most long messages.
     One(Run),
-    /// More of them.
+    /// Several runs were left out.
     Some(Vec<Run>),
 }
 
 impl Runs {
-    /// All of them, in order.
+    /// All runs, in order.
     pub(crate) fn into_vec(self) -> Vec<Run> {
         match self {
             Runs::None => Vec::new(),
@@ -546,25 +553,25 @@ impl Runs {
     }
 }
 
-/// Takes what was left out, in order.
+/// Receives the runs that were left out, in order.
 pub(crate) trait TakeRun: std::fmt::Debug {
-    /// Of `buf` only that is of interest which a sparse writer has written.
+    /// Takes one run. Only the bytes of `buf` that a sparse writer has written have a meaning.
     fn take_run(&mut self, buf: &[u8], position: usize, bytes: &[u8]);
 }
 
-/// Fewer bytes are copied in less time than it takes to write everything else twice, and to send them in pieces.
+/// A shorter run is copied faster than everything is written twice and sent in pieces.
 pub(crate) const RUN_BYTES_MIN: usize = 8 << 10;
 
-/// Numbers of a block; enough for its loop to be long, and at most half a KiB on the stack.
+/// Numbers in a block: enough for a long loop, and at most half a KiB on the stack.
 const SWAPPED_AT_ONCE: usize = 64;
 
-/// Numbers in the order that is not the processor's.
+/// Numbers in the byte order that is not the processor's.
 pub(super) trait Swap: Copy {
     type Bytes;
     fn to_bytes(self) -> Self::Bytes;
     fn of_bytes(bytes: Self::Bytes) -> Self;
     fn swapped(self) -> Self::Bytes;
-    /// There and back is the same.
+    /// Reads a swapped number; swapping is its own inverse.
     fn unswapped(self) -> Self;
 }
 

@@ -1,4 +1,4 @@
-//! Headers of outgoing messages. We send in the order of this processor.
+//! Headers of outgoing messages. This ORB sends in the byte order of this processor.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,14 +11,14 @@ use crate::error::Misuse;
 use crate::service_context::EncodedContexts;
 use crate::version::{ByteOrder, Encoding, TransmissionCodeSets, Version};
 
-/// Everything of a request header that stays the same for all calls on one reference, encoded once. Nearly every one is a
-/// key that fits into the head, and takes no memory elsewhere.
+/// The parts of a request header that are equal for all calls on one reference, encoded once. Nearly every
+/// target is a key that fits into `head`, and takes no memory elsewhere.
 #[derive(Debug, Clone)]
 pub struct RequestTarget {
-    /// GIOP 1.2: the message up to the target with its padding; id, flags and size are patched. Of one size, which the
-    /// compiler knows when it is copied.
+    /// GIOP 1.2: the message up to the target with its padding. Request id, flags and size are patched. The
+    /// size is fixed so that the compiler knows it when `head` is copied.
     head: [u8; PIECE_BYTES],
-    /// Bytes of `head`; 0 where it does not fit.
+    /// Number of bytes used in `head`; 0 where the template does not fit.
     head_length: u8,
     /// Where in `head` the key ends and the padding begins.
     key_end: u8,
@@ -26,11 +26,12 @@ pub struct RequestTarget {
     code_sets: Option<TransmissionCodeSets>,
     bare_exceptions: Flag,
     disposition: AddressingDisposition,
-    /// `None` where `head` has all of it.
+    /// `None` where `head` has the whole target.
     rest: Option<Box<Rest>>,
 }
 
-/// May change while requests are written: each is written by what it was when the request began.
+/// May change while requests are written. Each request uses the state in which it found the flag when it
+/// began.
 #[derive(Debug, Default)]
 struct Flag(AtomicBool);
 
@@ -40,15 +41,16 @@ impl Clone for Flag {
     }
 }
 
-/// What a target has that does not fit, is more than a key, or is addressed before GIOP 1.2.
+/// The rest of a target that does not fit into `head`, is more than a key, or is of a version before GIOP
+/// 1.2.
 #[derive(Debug, Clone)]
 struct Rest {
     object_key: Vec<u8>,
-    /// All of what `head` would have.
+    /// The whole template, with the bytes that `head` would have.
     template: Vec<u8>,
     /// Where in the template the target ends and the padding begins.
     target_end: usize,
-    /// The target in the order that is not this processor's, where it is more than the key.
+    /// The target in the byte order that is not this processor's, where it is more than the key.
     swapped_address: Vec<u8>,
 }
 
@@ -58,12 +60,13 @@ const TARGET_AT: usize = HEADER_BYTES + 8;
 /// Where the key begins: after the disposition, its padding and the length.
 const KEY_AT: usize = TARGET_AT + 8;
 
-/// Halves of headers up to this size are copied as so many bytes: less than finding out how many there are.
+/// Halves of headers up to this size are copied with this constant length, which is cheaper than their true
+/// length.
 pub(super) const PIECE_BYTES: usize = 64;
 
 impl RequestTarget {
-    /// A template for requests to one object, named by its key. `code_sets` is what was chosen from the sets that
-    /// the server lists in its reference; `None` when it lists none.
+    /// A template for requests to one object, named by its key. `code_sets` are the sets chosen from those
+    /// that the server lists in its reference; `None` when it lists none.
     pub fn new(version: Version, code_sets: Option<TransmissionCodeSets>, object_key: &[u8]) -> Self {
         let mut template = Vec::with_capacity(PIECE_BYTES);
         let mut w = begin_template(&mut template, version);
@@ -73,8 +76,9 @@ impl RequestTarget {
         RequestTarget::of(version, code_sets, AddressingDisposition::Key, object_key, template, Vec::new())
     }
 
-    /// A template for requests that name the object as a server has asked for by NEEDS_ADDRESSING_MODE. Before GIOP
-    /// 1.2, which knows nothing else, it is named by its key all the same.
+    /// A template for requests that name the object in the way that a server has asked for with
+    /// NEEDS_ADDRESSING_MODE. Requests before GIOP 1.2 always name it by its key, because those versions know
+    /// nothing else.
     ///
     /// Refuses a profile that is not one of IIOP ([`Misuse::NotAReference`]).
     pub fn addressed(
@@ -93,7 +97,7 @@ impl RequestTarget {
         Ok(RequestTarget::of(version, code_sets, disposition, key, template, swapped_address))
     }
 
-    /// Of a template that ends with the target.
+    /// The target of a template that ends with it.
     fn of(
         version: Version,
         code_sets: Option<TransmissionCodeSets>,
@@ -124,20 +128,20 @@ impl RequestTarget {
         }
     }
 
-    /// The target with exceptions in an `any` going to it as [`Encoding::bare_exceptions`] says.
+    /// Returns the target with the form of exceptions in an `any` changed; see [`Encoding::bare_exceptions`].
     #[must_use]
     pub fn with_bare_exceptions(self, bare_exceptions: bool) -> Self {
         self.set_bare_exceptions(bare_exceptions);
         self
     }
 
-    /// Has exceptions in an `any` go to the target as [`Encoding::bare_exceptions`] says, from the next request on. Not in
-    /// clones of it.
+    /// Sets the form of exceptions in an `any` from the next request on; see [`Encoding::bare_exceptions`].
+    /// Does not affect clones.
     pub fn set_bare_exceptions(&self, bare_exceptions: bool) {
         self.bare_exceptions.0.store(bare_exceptions, Ordering::Relaxed);
     }
 
-    /// What arguments are written in under code sets that have been agreed on.
+    /// The encoding of arguments under code sets that have been agreed on.
     #[inline]
     pub fn encoding(&self, code_sets: TransmissionCodeSets) -> Encoding {
         Encoding {
@@ -146,7 +150,8 @@ impl RequestTarget {
         }
     }
 
-    /// Whether requests to it for this operation are two constants, but for service contexts.
+    /// Whether the header of a request for this operation consists of two constants, apart from service
+    /// contexts.
     #[inline]
     pub(crate) fn is_plain(&self, operation: OperationName<'_>) -> bool {
         self.head_length > 0 && operation.tail.length > 0
@@ -178,7 +183,7 @@ impl RequestTarget {
         }
     }
 
-    /// The same in this processor's order, whatever it is.
+    /// The target as it stands in requests of this processor's byte order.
     fn address(&self) -> &[u8] {
         match &self.rest {
             None => &self.head[TARGET_AT..usize::from(self.key_end)],
@@ -200,7 +205,7 @@ impl RequestTarget {
     }
 }
 
-/// Appends what comes before the target.
+/// Appends the bytes before the target.
 fn begin_template(template: &mut Vec<u8>, version: Version) -> Writer<'_> {
     let mut w = Writer::new(template, Encoding { version, ..Encoding::NATIVE });
     w.write_bytes(&header(version, MessageType::Request));
@@ -250,8 +255,9 @@ impl MessageStart {
         MessageStart::any_request(buf, target, encoding, id, response, operation.text, contexts)
     }
 
-    /// Appends nearly every request header: two constants, the reference's and the operation's. It lacks what
-    /// [`identify`](Self::identify) adds. Only where [`RequestTarget::is_plain`] says so.
+    /// Appends the header of a plain request, as nearly every request is: two constants, the reference's and
+    /// the operation's. [`identify`](Self::identify) adds the rest. Only where [`RequestTarget::is_plain`] is
+    /// true.
     #[inline(always)] // a step of every call
     pub(crate) fn plain_request(
         buf: &mut Vec<u8>,
@@ -260,7 +266,8 @@ impl MessageStart {
         encoding: Encoding,
     ) -> MessageStart {
         let origin = buf.len();
-        // Both whole, and then the surplus off: for so many bytes as the compiler knows a copy is no call.
+        // Both constants are copied as a whole and the surplus is taken off: a copy of constant length is no
+        // call.
         buf.extend_from_slice(&target.head);
         let head_length = usize::from(target.head_length);
         buf.truncate(origin + head_length);
@@ -277,8 +284,8 @@ impl MessageStart {
         buf[self.origin + FLAGS_AT] = response.flags();
     }
 
-    /// Does both, [`identify`](Self::identify) and [`finish`](Self::finish); the bytes of the message, whose bound is the
-    /// caller's to look at.
+    /// Does the work of [`identify`](Self::identify) and of [`finish`](Self::finish). Returns the bytes of
+    /// the message; the caller checks their limit.
     #[inline(always)] // a step of every call
     pub(crate) fn finish_plain_request(
         &self,
@@ -350,7 +357,7 @@ impl MessageStart {
         contexts: EncodedContexts<'_>,
     ) -> MessageStart {
         if encoding.version == Version::V1_2 && contexts.is_empty() {
-            // Nearly every reply: known as a whole, and the body begins where it ends.
+            // Nearly every reply: the whole header is a constant, and the body begins at its end.
             let origin = buf.len();
             let mut bytes = [0; PLAIN_REPLY_BYTES];
             bytes[..HEADER_BYTES].copy_from_slice(&header(Version::V1_2, MessageType::Reply));
@@ -398,7 +405,8 @@ impl MessageStart {
         let mut w = Writer::continuing(buf, origin, encoding);
         w.write_u32(id.0);
         if encoding.version == Version::V1_2 {
-            // The same distance from a multiple of 4 as in the template, and the target needs no more.
+            // The distance from a multiple of 4 is that of the template, and the target needs no other
+            // alignment.
             w.write_bytes(target.address());
         } else {
             w.write_octets(target.object_key())?;
@@ -438,7 +446,7 @@ impl MessageStart {
         self.origin
     }
 
-    /// Whether GIOP 1.1 has fragments for it: for a Request or a Reply (9.4.9).
+    /// Whether GIOP 1.1 has fragments for the message: true for a Request or a Reply (9.4.9).
     pub(crate) fn may_be_cut_in_giop_1_1(&self, buf: &[u8]) -> bool {
         let kinds = [MessageType::Request as u8, MessageType::Reply as u8];
         self.encoding.version == Version::V1_1 && kinds.contains(&buf[self.origin + KIND_AT])
@@ -449,12 +457,12 @@ impl MessageStart {
         self.body_at - self.origin
     }
 
-    /// What the message is written in.
+    /// The encoding of the message.
     pub(crate) fn encoding(&self) -> Encoding {
         self.encoding
     }
 
-    /// Takes off what has been written of the body, to be written anew.
+    /// Removes the written part of the body, so that it can be written again.
     pub(crate) fn forget_body(&self, buf: &mut Vec<u8>) {
         buf.truncate(self.body_at);
     }
@@ -471,7 +479,8 @@ impl MessageStart {
         Writer::continuing(buf, self.origin, self.encoding)
     }
 
-    /// Writes the true size. `message_bytes_max` bounds the whole message; a larger one is taken off again.
+    /// Writes the true size. Removes a message that is larger than `message_bytes_max` bytes, header
+    /// included, with an error.
     #[inline]
     pub fn finish(self, buf: &mut Vec<u8>, message_bytes_max: usize) -> Result<(), Misuse> {
         if buf.len() == self.body_at {
@@ -481,7 +490,8 @@ impl MessageStart {
         self.write_size(buf, length, message_bytes_max)
     }
 
-    /// The same for a body that is not empty and has so many bytes more than are there; stays as it is.
+    /// Writes the true size of a message that lacks `more_bytes` bytes of its body, which must not be empty.
+    /// Removes a message that is larger than `message_bytes_max` bytes, header included, with an error.
     pub(crate) fn finish_sparse(
         &self,
         buf: &mut Vec<u8>,
@@ -503,7 +513,7 @@ impl MessageStart {
         Ok(())
     }
 
-    /// Takes the message off the buffer again.
+    /// Removes the message from the buffer.
     #[cold]
     pub fn abandon(self, buf: &mut Vec<u8>) {
         buf.truncate(self.origin);
