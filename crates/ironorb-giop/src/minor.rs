@@ -1,4 +1,4 @@
-//! The one list of minor codes: number, name and text on one line, everything else derived.
+//! The one list of minor codes. Each line has number, name and text; everything else is derived.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use crate::exception::SystemExceptionKind;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct MinorCode(pub u32);
 
-/// Vendor id of the codes that the OMG gives out.
+/// Vendor id of the codes that the OMG assigns.
 pub const OMG_VMCID: u32 = 0x4F4D_0000;
 /// Vendor id of IronORB's own codes: `IO`, shifted into the upper 20 bits.
 pub const IRONORB_VMCID: u32 = 0x494F_0000;
@@ -23,7 +23,8 @@ macro_rules! codes {
                 pub const $name: MinorCode = MinorCode($vmcid | $number);
             )*)*
 
-            /// What one of IronORB's own codes means; `None` for others, whose meaning depends on the exception.
+            /// The meaning of one of IronORB's own codes. `None` for others, whose meaning depends on the
+            /// exception.
             pub fn text(self) -> Option<&'static str> {
                 match self {
                     $($(MinorCode::$name if $vmcid == IRONORB_VMCID => Some($text),)*)*
@@ -31,7 +32,7 @@ macro_rules! codes {
                 }
             }
 
-            /// What the code means in an exception of this kind; `None` where we do not know.
+            /// The meaning of the code in an exception of this kind. `None` for unknown codes.
             pub fn text_for(self, kind: SystemExceptionKind) -> Option<&'static str> {
                 let omg: &[(u32, &str, &str)] = &[
                     $($(($vmcid | $number, stringify!($name), $text),)*)*
@@ -46,7 +47,7 @@ macro_rules! codes {
     };
 }
 
-// OMG codes are numbered per exception, so their names carry it.
+// OMG codes are numbered for each exception, so their names contain it.
 codes! {
     OMG_VMCID {
         1 => NO_IMPLEMENT_VALUE "a local valuetype lacks its implementation"
@@ -126,7 +127,7 @@ codes! {
     }
 }
 
-/// The number as vendors write it, and what it means where we know.
+/// Displays the number as vendors write it, and its meaning if it is known.
 impl fmt::Debug for MinorCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "MinorCode({:#010x}", self.0)?;

@@ -1,7 +1,7 @@
-//! Service contexts: what ORBs tell each other beside a call (CORBA 3.3 part 2, 7.7).
+//! Service contexts: data that ORBs send each other besides a call (CORBA 3.3 part 2, 7.7).
 //!
-//! Nothing here interprets a context that it was not asked for: those of a message that has arrived are a view of
-//! its bytes, in which unknown ones are kept as they came.
+//! Nothing here interprets a context that the caller has not asked for. The contexts of a received message
+//! are a view of its bytes, in which unknown contexts stay unchanged.
 
 use crate::cdr::{Marshal, Place, Reader, Unmarshal, Writer};
 use crate::error::{Malformed, Misuse};
@@ -13,11 +13,11 @@ pub const TRANSACTION_SERVICE: u32 = 0;
 pub const CODE_SETS: u32 = 1;
 /// The host of the server, for chains of bypassed calls.
 pub const CHAIN_BYPASS_CHECK: u32 = 2;
-/// Answer to the above.
+/// The answer to [`CHAIN_BYPASS_CHECK`].
 pub const CHAIN_BYPASS_INFO: u32 = 3;
 /// Identity of the calling thread across processes.
 pub const LOGICAL_THREAD_ID: u32 = 4;
-/// Where the client's connection may be used for calls back: the addresses that it listens on.
+/// The addresses on which the client listens, for requests of the server over the client's connection.
 pub const BI_DIR_IIOP: u32 = 5;
 /// The sending side's CodeBase, for values.
 pub const SENDING_CONTEXT_RUN_TIME: u32 = 6;
@@ -25,14 +25,14 @@ pub const SENDING_CONTEXT_RUN_TIME: u32 = 6;
 pub const INVOCATION_POLICIES: u32 = 7;
 /// The client's identity, passed on.
 pub const FORWARDED_IDENTITY: u32 = 8;
-/// An exception of the server's own language that IDL does not know, as that language marshals it: the standard has a
-/// `java.lang.Throwable` there (CORBA 3.3 part 2, 7.7.1), and nothing else. So servers of IronORB send none; a user
-/// exception that the client does not expect goes to it as what it is, with its id, and words about a system exception
-/// by [`EXCEPTION_DETAIL_MESSAGE`].
+/// An exception of the server's programming language that IDL cannot describe, in that language's own
+/// marshalling. The standard defines only `java.lang.Throwable` (CORBA 3.3 part 2, 7.7.1). So servers of
+/// IronORB send none. A user exception that the client does not expect is sent unchanged, with its id.
+/// [`EXCEPTION_DETAIL_MESSAGE`] carries the detail text of a system exception.
 pub const UNKNOWN_EXCEPTION_INFO: u32 = 9;
 /// Priority of the call (RTCORBA 1.2, 5.4).
 pub const RT_CORBA_PRIORITY: u32 = 10;
-/// Range of priorities that a connection is for (RTCORBA 1.2, 5.6).
+/// Range of priorities that a connection serves (RTCORBA 1.2, 5.6).
 pub const RT_CORBA_PRIORITY_RANGE: u32 = 11;
 /// Fault tolerance: version of the object group.
 pub const FT_GROUP_VERSION: u32 = 12;
@@ -45,7 +45,7 @@ pub const SECURITY_ATTRIBUTE_SERVICE: u32 = 15;
 /// The activity of a call.
 pub const ACTIVITY_SERVICE: u32 = 16;
 
-/// The name that the standard gives to an id, for people; `None` for ids of vendors and those given out later.
+/// The standard's name of a context id, for people. `None` for ids of vendors and for later ones.
 pub fn context_name(id: u32) -> Option<&'static str> {
     Some(match id {
         TRANSACTION_SERVICE => "TransactionService",
@@ -69,7 +69,7 @@ pub fn context_name(id: u32) -> Option<&'static str> {
     })
 }
 
-/// One context, borrowing its bytes: an encapsulation in those of the standard.
+/// One service context, which borrows its data. In the contexts of the standard the data is an encapsulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ServiceContext<'a> {
     /// What kind of context it is.
@@ -91,16 +91,16 @@ impl Marshal for ServiceContext<'_> {
     }
 }
 
-/// The contexts of a message: an iterator that borrows and takes no memory.
+/// The service contexts of a message: an iterator that borrows and does not allocate.
 #[derive(Debug, Clone)]
 pub struct ServiceContexts<'a> {
-    /// Before the next context. All that are left are known to be there.
+    /// The position before the next context. All remaining contexts have been checked to be complete.
     place: Place<'a>,
     left: usize,
 }
 
 impl<'a> ServiceContexts<'a> {
-    /// Reads a `ServiceContextList` and checks that all of it is there.
+    /// Reads a `ServiceContextList` and checks that it is complete.
     #[inline]
     pub fn read(r: &mut Reader<'a>) -> Result<ServiceContexts<'a>, Malformed> {
         let left = r.read_length(CONTEXT_BYTES_MIN)?;
@@ -111,7 +111,7 @@ impl<'a> ServiceContexts<'a> {
         Ok(contexts)
     }
 
-    #[inline(never)] // most messages have none, and need not make room for this
+    #[inline(never)] // most messages have no contexts and need no stack space for this
     fn pass_over(count: usize, r: &mut Reader<'a>) -> Result<(), Malformed> {
         for _ in 0..count {
             ServiceContext::read(r)?;
@@ -119,7 +119,7 @@ impl<'a> ServiceContexts<'a> {
         Ok(())
     }
 
-    /// Of a message that has none.
+    /// The contexts of a message that has none.
     pub fn none() -> ServiceContexts<'a> {
         ServiceContexts { place: Reader::new(&[], Encoding::NATIVE).place(), left: 0 }
     }
@@ -135,12 +135,12 @@ impl<'a> ServiceContexts<'a> {
         Iterator::find(&mut self.clone(), |context| context.id == id)
     }
 
-    /// The code sets that the client has chosen; `None` when it has not said.
+    /// The code sets that the client has chosen; `None` when it has not announced any.
     pub fn code_sets(&self) -> Option<Result<CodeSetContext, Malformed>> {
         Some(CodeSetContext::decode(self.find(CODE_SETS)?.data))
     }
 
-    /// The words for people in ExceptionDetailMessage, if the peer sent some that can be read.
+    /// The detail text of ExceptionDetailMessage, if the peer has sent one that can be read.
     #[cold]
     pub fn exception_detail(&self) -> Option<String> {
         let context = self.find(EXCEPTION_DETAIL_MESSAGE)?;
@@ -171,9 +171,9 @@ impl ExactSizeIterator for ServiceContexts<'_> {}
 /// OSF registry; 0 for none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CodeSetContext {
-    /// Of `char` and `string`.
+    /// The code set of `char` and `string`.
     pub char_data: u32,
-    /// Of `wchar` and `wstring`.
+    /// The code set of `wchar` and `wstring`.
     pub wchar_data: u32,
 }
 
@@ -194,8 +194,9 @@ impl CodeSetContext {
         bytes
     }
 
-    /// The sets, as far as we speak them; `None` when strings are in one that we do not: CODESET_INCOMPATIBLE. A
-    /// set of wide characters that we do not speak is none: it matters only when there are some.
+    /// The sets, as far as this ORB supports them. `None` when it does not support that of strings:
+    /// CODESET_INCOMPATIBLE. An unsupported set of wide characters counts as none, because it matters only
+    /// when wide characters are used.
     pub fn transmission(&self) -> Option<TransmissionCodeSets> {
         let char_set = match self.char_data {
             0 => CharSet::Latin1, // none was chosen
@@ -214,7 +215,7 @@ impl From<TransmissionCodeSets> for CodeSetContext {
     }
 }
 
-/// A CodeSets context as it stands in a list, in native order: id, length and data.
+/// A CodeSets context as an element of a context list, in native order: id, length and data.
 pub fn code_sets_context(sets: impl Into<CodeSetContext>) -> [u8; CONTEXT_BYTES_MIN + CODE_SETS_BYTES] {
     let mut bytes = [0; CONTEXT_BYTES_MIN + CODE_SETS_BYTES];
     bytes[..4].copy_from_slice(&CODE_SETS.to_ne_bytes());
@@ -223,11 +224,11 @@ pub fn code_sets_context(sets: impl Into<CodeSetContext>) -> [u8; CONTEXT_BYTES_
     bytes
 }
 
-/// An address at which the sender of a request listens: requests to references with this address may come over the
-/// connection that the request came over (9.8).
+/// An address at which the sender of a request listens. Requests to references with this address may use the
+/// connection on which that request came (9.8).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ListenPoint {
-    /// Host name or IP address, as references have it.
+    /// Host name or IP address, in the form that references have.
     pub host: String,
     /// TCP port.
     pub port: u16,
@@ -263,14 +264,14 @@ pub struct ServiceContextList {
 }
 
 impl ServiceContextList {
-    /// Adds a context at the end. The standard wants no two of one id; nobody checks that here.
+    /// Adds a context at the end. The standard forbids two contexts with one id; this is not checked.
     pub fn push(&mut self, context: ServiceContext<'_>) -> Result<(), Misuse> {
         Writer::continuing(&mut self.bytes, 0, Encoding::NATIVE).put(&context)?;
         self.count += 1;
         Ok(())
     }
 
-    /// Adds a context whose data is an encapsulation, as that of the standard's contexts is.
+    /// Adds a context whose data is an encapsulation, as in all contexts of the standard.
     pub fn push_encapsulation(
         &mut self,
         id: u32,
@@ -283,12 +284,12 @@ impl ServiceContextList {
         Ok(())
     }
 
-    /// Adds the addresses at which we listen: BI_DIR_IIOP.
+    /// Adds the addresses at which this ORB listens: BI_DIR_IIOP.
     pub fn push_listen_points(&mut self, points: &[ListenPoint]) -> Result<(), Misuse> {
         self.push_encapsulation(BI_DIR_IIOP, |w| w.put(points))
     }
 
-    /// Adds words for people about an exception: ExceptionDetailMessage.
+    /// Adds the detail text of an exception: ExceptionDetailMessage.
     pub fn push_exception_detail(&mut self, detail: &str) -> Result<(), Misuse> {
         self.push_encapsulation(EXCEPTION_DETAIL_MESSAGE, |w| w.write_wstr(detail))
     }
@@ -301,18 +302,18 @@ impl ServiceContextList {
         w.write_bytes(others.bytes);
     }
 
-    /// True when there is none.
+    /// True when the list has no contexts.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// As it goes into a message.
+    /// The contexts in the form in which they go into a message.
     pub fn encoded(&self) -> EncodedContexts<'_> {
         EncodedContexts { count: self.count, bytes: &self.bytes }
     }
 }
 
-/// Service contexts as they stand on the wire after their count.
+/// Service contexts in their encoded form, without their count.
 #[derive(Debug, Clone, Copy)]
 pub struct EncodedContexts<'a> {
     count: u32,
@@ -320,21 +321,21 @@ pub struct EncodedContexts<'a> {
 }
 
 impl<'a> EncodedContexts<'a> {
-    /// None.
+    /// No contexts.
     pub const EMPTY: EncodedContexts<'static> = EncodedContexts { count: 0, bytes: &[] };
 
-    /// `count` contexts encoded in native order from a multiple of 4.
+    /// `count` contexts that were encoded in native order from a multiple of 4.
     pub fn new(count: u32, bytes: &'a [u8]) -> Self {
         EncodedContexts { count, bytes }
     }
 
-    /// True when there is none.
+    /// True when there are no contexts.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Each of them.
+    /// An iterator over the contexts.
     pub fn iter(&self) -> ServiceContexts<'a> {
         ServiceContexts {
             place: Reader::new(self.bytes, Encoding::NATIVE).place(),
@@ -342,8 +343,8 @@ impl<'a> EncodedContexts<'a> {
         }
     }
 
-    /// Writes several lists as one. Nothing is padded behind the last context: what comes next aligns itself, and a
-    /// message that ends here ends with its last octet.
+    /// Writes several lists as one. Adds no padding behind the last context: the data that follows aligns
+    /// itself, and a message that ends here ends with the last octet of the context.
     #[inline]
     pub(crate) fn write_all(lists: &[EncodedContexts<'_>], w: &mut Writer<'_>) {
         let count = lists.iter().map(|list| list.count).sum();
@@ -420,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn listen_points_are_as_the_standard_has_them() {
+    fn listen_points_have_the_form_of_the_standard() {
         // Big-endian: one point, its host with a terminator, its port.
         let golden = b"\0\0\0\0\0\0\0\x01\0\0\0\x03ab\0\0\x1f\x90";
         let point = ListenPoint { host: "ab".to_owned(), port: 8080 };
@@ -438,11 +439,12 @@ mod tests {
     }
 
     #[test]
-    fn unknown_sets_are_not_taken_for_known_ones() {
+    fn unknown_code_sets_are_not_confused_with_known_ones() {
         let sets = CodeSetContext { char_data: 0x0001_0002, wchar_data: 0 };
         assert_eq!(sets.transmission(), None);
         assert_eq!(CodeSetContext::decode(&sets.encode()).unwrap(), sets);
-        // No set of wide characters is no fault before there are some, and no set of strings is ISO 8859-1.
+        // A missing set of wide characters is no error before they are used. A missing set of strings means
+        // ISO 8859-1.
         for wchar_data in [0, 0x0001_0104] {
             let sets = CodeSetContext { char_data: 0, wchar_data };
             assert_eq!(sets.transmission(), Some(TransmissionCodeSets::UNNEGOTIATED));
@@ -450,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_added_is_read_again() {
+    fn added_contexts_are_read_again() {
         let mut list = ServiceContextList::default();
         list.push(ServiceContext { id: 0x494F_0001, data: &[1, 2, 3] }).unwrap();
         list.push_exception_detail("d\u{e9}tail").unwrap();

@@ -36,7 +36,7 @@ pub(super) fn read_value(type_code: TypeCode, r: &mut Reader<'_>) -> Result<Any,
     copy.value(r, &mut w, type_code.as_type_ref()).map_err(|error| match error {
         CopyError::Malformed(error) => error,
         CopyError::Misuse(Misuse::TooDeep) => r.malformed(MalformedKind::TooDeep),
-        // Whatever cannot be written to memory is of a type that has no values on the wire.
+        // Values that cannot be written to memory are of a type that has no values on the wire.
         CopyError::Misuse(_) => r.malformed(MalformedKind::BadTypeCode),
     })?;
     let environment = if copy.environment_needed {
@@ -47,7 +47,7 @@ pub(super) fn read_value(type_code: TypeCode, r: &mut Reader<'_>) -> Result<Any,
     Ok(Any { type_code, content: Content::new(bytes, environment) })
 }
 
-/// A number, which is what most properties are, without the machinery.
+/// Reads a number by a short path, because most properties are numbers.
 fn read_number(type_code: &TypeCode, r: &mut Reader<'_>) -> Result<Option<Content>, Malformed> {
     let Shape::Basic(kind) = type_code.as_type_ref().resolved().shape() else { return Ok(None) };
     Ok(Some(match kind {
@@ -64,12 +64,12 @@ pub(super) fn write_value(any: &Any, w: &mut Writer<'_>) -> Result<(), Misuse> {
     if let Some(environment) = any.content.environment() {
         w.note_kept_environment(environment);
     }
-    // Values in chunked ones must be chunked too; nothing else depends on what is around it.
+    // Values inside chunked values must be chunked too. Nothing else depends on the surrounding data.
     if w.encoding() == CANONICAL && w.position().is_multiple_of(8) && !w.is_in_chunked_value() {
         w.write_kept(&any.content);
         return Ok(());
     }
-    // The budget is for what peers send; this has been paid for.
+    // The budget limits the work for values of peers. This value has been checked already.
     let mut copy = Copy::trusted();
     copy.value(&mut any.raw_reader(), w, any.type_code.as_type_ref()).map_err(|error| match error {
         CopyError::Misuse(error) => error,

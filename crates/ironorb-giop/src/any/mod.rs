@@ -1,8 +1,9 @@
 //! `any`: a value together with its type (CORBA 3.3 part 1, 7.11.1.9 and 8.2; on the wire part 2, 9.3.4).
 //!
-//! The value is kept as CDR in one form whatever encoding it came in: this processor's byte order, UTF-8 and
-//! UTF-16 as in GIOP 1.2, aligned from its own start, padding zero. So an `any` outlives its message, can be
-//! passed on without knowing the type at compile time, and costs a copy rather than a tree of objects.
+//! The value is stored as CDR in one form, independent of the encoding that it came in: this processor's byte
+//! order, UTF-8 and UTF-16 as in GIOP 1.2, aligned from its own start, with zeros for padding. So an `any`
+//! outlives its message, can be passed on without knowing the type at compile time, and costs a copy rather
+//! than a tree of objects.
 
 mod codec;
 mod content;
@@ -28,12 +29,12 @@ use copy::Copy;
 
 /// An IDL `any`: a value of any type, with its [`TypeCode`].
 ///
-/// Cheap to clone: the value is shared. Two are equal when their types are `equal` and their values are the
-/// same, numbers compared by their bits and references by their bytes.
+/// Cheap to clone, because clones share the value. Two are equal when their types are `equal` and their
+/// values are the same. Numbers are compared by their bits and references by their bytes.
 #[derive(Clone, Default)]
 pub struct Any {
     type_code: TypeCode,
-    /// The value in [`CANONICAL`] form from offset 0; of an exception with its repository id in front.
+    /// The value in [`CANONICAL`] form from offset 0. An exception includes its repository id.
     content: Content,
 }
 
@@ -41,15 +42,15 @@ pub struct Any {
 pub const CANONICAL: Encoding = Encoding::NATIVE;
 
 impl Any {
-    /// An `any` of a value whose Rust type says which IDL type it is.
+    /// An `any` of a value with the IDL type that belongs to its Rust type.
     pub fn new<T: Typed + Marshal + ?Sized>(value: &T) -> Result<Any, Misuse> {
         let type_code = TypeCode::for_type::<T>();
         let (bytes, environment) = write_value(&type_code, value)?;
         Ok(Any { type_code, content: Content::new(bytes, environment) })
     }
 
-    /// An `any` of a value under a type that its Rust type does not tell: a `typedef`, `char` for a `u8`, a
-    /// bounded string. [`Misuse::WrongType`] if the value is not one of the type.
+    /// An `any` of a value under a type that its Rust type does not determine: a `typedef`, `char` for a
+    /// `u8`, a bounded string. [`Misuse::WrongType`] if the value is not of that type.
     pub fn with_type<T: Marshal + ?Sized>(type_code: impl Into<TypeCode>, value: &T) -> Result<Any, Misuse> {
         let type_code = type_code.into();
         let (written, environment) = write_value(&type_code, value)?;
@@ -66,7 +67,7 @@ impl Any {
         }
     }
 
-    /// The value that a reader is at, when its type is known from elsewhere: what dynamic invocation reads.
+    /// Reads a value whose type is known from elsewhere, as dynamic invocation does.
     pub fn read_value(type_code: impl Into<TypeCode>, r: &mut Reader<'_>) -> Result<Any, Malformed> {
         codec::read_value(type_code.into(), r)
     }
@@ -76,8 +77,8 @@ impl Any {
         codec::write_value(self, w)
     }
 
-    /// What [`write_value`](Self::write_value) would write as it lies in memory, in this encoding at a position of
-    /// this distance from a multiple of 8; `None` where something would have to be converted.
+    /// The bytes that [`write_value`](Self::write_value) would write in this encoding, `phase` bytes behind a
+    /// multiple of 8. Borrowed from the value; `None` where they would have to be converted.
     pub fn encoded_as(&self, encoding: Encoding, phase: usize) -> Option<&[u8]> {
         (encoding == CANONICAL && phase.is_multiple_of(8)).then_some(&*self.content)
     }
@@ -87,8 +88,9 @@ impl Any {
         &self.type_code
     }
 
-    /// The same value under another type that is equivalent: a `typedef` put on or taken off.
-    /// [`Misuse::WrongType`] if it is not. The standard's `type` attribute set.
+    /// Returns the value under an equivalent type, for example with a `typedef` added or removed.
+    /// [`Misuse::WrongType`] if the type is not equivalent. This is how the standard's `type` attribute is
+    /// set.
     pub fn retyped(&self, type_code: impl Into<TypeCode>) -> Result<Any, Misuse> {
         let type_code = type_code.into();
         if !self.type_code.equivalent(&type_code) {
@@ -107,8 +109,8 @@ impl Any {
         self.extract_as(T::TYPE)
     }
 
-    /// The value, if its type is equivalent to the one given, which `T` reads: what [`Any::with_type`] is for
-    /// writing.
+    /// The value, if its type is equivalent to `type_code`, which `T` must be able to read. The counterpart
+    /// of [`Any::with_type`].
     pub fn extract_as<T: Unmarshal>(&self, type_code: impl Into<TypeCode>) -> Result<T, ExtractError> {
         self.extract_with(&type_code.into(), |r| r.get())
     }
@@ -124,8 +126,8 @@ impl Any {
         }
     }
 
-    /// The elements of a sequence of numbers, borrowed unless the value begins at an odd address. A
-    /// `sequence<octet>` has [`Any::extract_octets`].
+    /// The elements of a sequence of numbers, borrowed unless their bytes are not aligned in memory. For a
+    /// `sequence<octet>` use [`Any::extract_octets`].
     pub fn extract_numbers<T: Typed + Number>(&self) -> Result<Cow<'_, [T]>, ExtractError> {
         self.extract_with(&TypeCode::for_type::<[T]>(), Reader::read_numbers)
     }
@@ -152,12 +154,12 @@ impl Any {
         Ok(value)
     }
 
-    /// A reader at the value; for an exception at its members, after the repository id. It is never larger than
-    /// the value.
+    /// A reader at the value; for an exception at its members, behind the repository id. It is never larger
+    /// than the value.
     pub fn reader(&self) -> Reader<'_> {
         let mut r = self.raw_reader();
         if is_exception(&self.type_code) {
-            // It was written by us, so it is there.
+            // This ORB has written the id, so it is present.
             let _ = r.read_str();
         }
         r
@@ -167,18 +169,18 @@ impl Any {
         kept_reader(&self.content, self.content.environment())
     }
 
-    /// What is kept of the value.
+    /// The stored form of the value.
     pub(crate) fn content(&self) -> &Content {
         &self.content
     }
 
-    /// An `any` of what has been kept of a value of this very type.
+    /// An `any` of the stored form of a value of exactly this type.
     pub(crate) fn from_content(type_code: TypeCode, content: Content) -> Any {
         Any { type_code, content }
     }
 
-    /// What references and values inside are extracted with; see [`Reader::environment`]. An `any` that was received or
-    /// made from references has it already.
+    /// Sets the environment with which references and values inside are extracted; see
+    /// [`Reader::environment`]. An `any` that was received or made from references has one already.
     #[must_use]
     pub fn with_environment(self, environment: Arc<dyn Environment>) -> Any {
         let mut needs = Needs::default();
@@ -191,8 +193,8 @@ impl Any {
     }
 }
 
-/// Types equal, values the same. Values that are written differently may be the same: TypeCodes inside may or may not
-/// use indirections.
+/// Two are equal if their types are equal and their values are the same. Values may be the same with
+/// different bytes: TypeCodes inside may or may not use indirections.
 impl PartialEq for Any {
     fn eq(&self, other: &Self) -> bool {
         if self.type_code != other.type_code {
@@ -216,12 +218,13 @@ impl PartialEq for Any {
     }
 }
 
-/// A value cannot be had from an [`Any`].
+/// Why a value cannot be extracted from an [`Any`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExtractError {
-    /// The `any` holds a value of a type that is not equivalent.
+    /// The `any` holds a value of a type that is not equivalent to the requested one.
     WrongType,
-    /// The types are equivalent by their repository ids, but the sender's value is not one of the receiver's.
+    /// The types are equivalent by their repository ids, but the sender's value is not a value of the
+    /// receiver's type.
     Malformed(Malformed),
 }
 
@@ -242,7 +245,7 @@ impl fmt::Display for ExtractError {
 
 impl std::error::Error for ExtractError {}
 
-/// A value in [`CANONICAL`] form, and the environment of references inside.
+/// A value in [`CANONICAL`] form, and the environment of the references inside.
 type Written = (Vec<u8>, Option<Arc<dyn Environment>>);
 
 fn write_value<T: Marshal + ?Sized>(type_code: &TypeCode, value: &T) -> Result<Written, Misuse> {

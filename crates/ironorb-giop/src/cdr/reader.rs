@@ -33,7 +33,7 @@ pub struct Reader<'a> {
     pub(super) encoding: Encoding,
     pub(super) depth: u16,
     pub(super) environment: Option<&'a dyn Environment>,
-    /// State that bytes of the message may shift.
+    /// Records where bytes of the message have been moved, if its owner allows such moves.
     pub(super) shifts: Option<&'a Shifts>,
     /// State for data that does not lie in one piece, and for values.
     pub(super) beyond: Option<Box<Beyond<'a>>>,

@@ -1,4 +1,4 @@
-//! Which bytes stand for characters between two ORBs (CORBA 3.3 part 2, 7.10.2).
+//! Negotiates the code sets of characters between two ORBs (CORBA 3.3 part 2, 7.10.2).
 
 use std::fmt;
 
@@ -6,12 +6,12 @@ use crate::cdr::{Marshal, Reader, Unmarshal, Writer};
 use crate::error::{Malformed, Misuse};
 use crate::version::{CharSet, TransmissionCodeSets, WideCharSet};
 
-/// The code sets of one kind of character that a server takes, by their numbers in the OSF registry.
+/// The code sets that a server accepts for one kind of character, by their numbers in the OSF registry.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CodeSetComponent {
     /// The set that the server itself works in; 0 for none.
     pub native_code_set: u32,
-    /// Sets that it converts from and to, the preferred first.
+    /// Sets that the server converts from and to, the preferred first.
     pub conversion_code_sets: Vec<u32>,
 }
 
@@ -21,7 +21,7 @@ impl CodeSetComponent {
     }
 }
 
-/// The code sets that a server takes: what TAG_CODE_SETS holds.
+/// The code sets that a server accepts: the contents of TAG_CODE_SETS.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CodeSetComponentInfo {
     /// For `char` and `string`.
@@ -31,14 +31,14 @@ pub struct CodeSetComponentInfo {
 }
 
 impl CodeSetComponentInfo {
-    /// What IronORB offers and uses: UTF-8, with conversion to ISO 8859-1; wide characters as UTF-16, with conversion
-    /// to UCS-2 and UTF-8.
+    /// The code sets of IronORB: UTF-8 with conversion to ISO 8859-1 for strings, UTF-16 with conversion to
+    /// UCS-2 and UTF-8 for wide strings.
     pub fn ironorb() -> CodeSetComponentInfo {
         CodeSetComponentInfo::with_native(CharSet::Utf8)
     }
 
-    /// The same with this native set of strings, and conversion to the other. Which of the two is native decides
-    /// what others choose who speak both.
+    /// The code sets of IronORB with `native` as the native set of strings, and conversion to the other of
+    /// UTF-8 and ISO 8859-1. A client that supports both chooses the native one.
     pub fn with_native(native: CharSet) -> CodeSetComponentInfo {
         let other = match native {
             CharSet::Utf8 => CharSet::Latin1,
@@ -55,11 +55,11 @@ impl CodeSetComponentInfo {
 }
 
 impl TransmissionCodeSets {
-    /// Chooses as 7.10.2.6 has it, with `client` as ours: the server's native set if we speak it, else ours if the
-    /// server converts it, else a set that both convert, else UTF-8 or UTF-16, which every ORB converts, if the
-    /// native sets have characters in common.
+    /// Chooses the code sets as 7.10.2.6 demands. The first of these that is possible holds: the server's
+    /// native set, if the client supports it; the client's native set, if the server converts it; a set that
+    /// both convert; UTF-8 or UTF-16, which every ORB converts, if the native sets have characters in common.
     ///
-    /// Wide characters that cannot be agreed on are no error before they are used.
+    /// A missing agreement on wide characters is an error only when they are used.
     pub fn negotiate(
         client: &CodeSetComponentInfo,
         server: &CodeSetComponentInfo,
@@ -83,8 +83,9 @@ impl TransmissionCodeSets {
         }
     }
 
-    /// The sets with strings in this one instead, if the server works in it or converts it. The client may choose so, for
-    /// any set that the server names is understood; 7.10.2.6 would have the native set of both first.
+    /// Returns the sets with `char_set` for strings, if the server works in it or converts it. The client may
+    /// choose so, because a server understands every set that it names. 7.10.2.6 would choose a common native
+    /// set first.
     #[must_use]
     pub fn preferring(self, char_set: CharSet, server: &CodeSetComponentInfo) -> TransmissionCodeSets {
         let CodeSetComponent { native_code_set, conversion_code_sets } = &server.for_char_data;
@@ -105,17 +106,17 @@ fn choose(client: &CodeSetComponent, server: &CodeSetComponent) -> Option<u32> {
     server.conversion_code_sets.iter().copied().find(|set| client.conversion_code_sets.contains(set))
 }
 
-/// True for the code sets of the OSF registry whose characters all have a place in Unicode, by the organisations
-/// that registered them: ISO, the standards of Japan, Korea, Taiwan and Thailand, X/Open, and the tables of IBM
-/// and HP. What others have numbered for themselves may hold anything.
+/// True for the code sets of the OSF registry whose characters all exist in Unicode. These were registered by
+/// ISO, by the standards bodies of Japan, Korea, Taiwan and Thailand, by X/Open, and by IBM and HP for their
+/// tables. Vendors' own numbers may stand for any characters.
 fn is_part_of_unicode(code_set: u32) -> bool {
     matches!(code_set >> 16, 0x0001..=0x0005 | 0x000B | 0x000D | 0x0501 | 0x1002 | 0x1004)
 }
 
-/// Client and server have no code set in common: CODESET_INCOMPATIBLE.
+/// The error that client and server have no code set in common: CODESET_INCOMPATIBLE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CodeSetIncompatible {
-    /// What the server works in.
+    /// The set that the server works in.
     pub native_code_set: u32,
 }
 

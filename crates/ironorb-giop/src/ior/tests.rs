@@ -67,7 +67,7 @@ fn iiop_1_0_has_no_components() {
 
 #[test]
 fn profiles_keep_their_bytes() {
-    // A big-endian 1.3 profile with dirty padding before the key and an unknown tail.
+    // A big-endian 1.3 profile with non-zero padding before the key and an unknown tail.
     let data = vec![
         0, 1, 3, 0xAA, 0, 0, 0, 2, b'h', 0, 0x0A, 0xFA, 0, 0, 0, 1, b'k', 0xBB, 0xBB, 0xBB, 0, 0, 0, 0, 7, 7,
     ];
@@ -168,7 +168,7 @@ fn equivalence_follows_key_and_address() {
     assert!(!a.is_equivalent(&make("Host", 2, b"k")));
     assert!(!a.is_equivalent(&make("Host", 1, b"l")));
     assert!(!a.is_equivalent(&Ior::nil()));
-    // The alternate address of one is the first address of the other.
+    // The alternate address of the first is the main address of the second.
     let b = Ior::with_profile("", profile(Version::V1_2));
     assert!(b.is_equivalent(&make("::1", 2811, b"key")));
     // The standard's published value for FNV-1a of "foobar".
@@ -176,7 +176,7 @@ fn equivalence_follows_key_and_address() {
 }
 
 #[test]
-fn servers_that_listen_at_sockets_alone_are_told_apart_by_them() {
+fn servers_with_unix_sockets_only_differ_by_their_sockets() {
     let make = |port, sockets: &[(&str, &str)]| {
         let components: Vec<_> = sockets
             .iter()
@@ -194,7 +194,7 @@ fn servers_that_listen_at_sockets_alone_are_told_apart_by_them() {
     assert!(make(0, &[]).is_equivalent(&make(0, &[])));
 }
 
-/// As omniORB 4.2 writes it, and with every byte of it cut off or changed.
+/// The socket component that omniORB 4.2 writes, then with every byte of it cut off or changed.
 #[test]
 fn a_unix_socket_is_a_machine_and_a_path() {
     let data = b"\x01\0\0\0\x03\0\0\0h1\0\0\x07\0\0\0/tmp/s\0";
@@ -217,7 +217,7 @@ fn a_unix_socket_is_a_machine_and_a_path() {
         let mut altered = data.to_vec();
         altered[at] ^= 0xFF;
         let altered = TaggedComponent { tag: TAG_OMNIORB_UNIX_TRANS, data: altered.into() };
-        // It is skipped, or stands for another socket; the profile is as good as without.
+        // A changed component is skipped or names another socket. The profile works as if it had none.
         let profile = IiopProfile::new(Version::V1_2, "h", 1, b"k", &[altered.clone(), component.clone()]);
         let ior = reread(&Ior::with_profile("", profile.unwrap()));
         let profile = ior.iiop_profiles().next().unwrap();
@@ -241,22 +241,22 @@ fn code_sets_are_chosen_as_the_standard_says() {
     };
     check(UTF8, &[], Some(CharSet::Utf8));
     check(LATIN1, &[UTF8], Some(CharSet::Latin1)); // the server's native set goes first
-    check(LATIN2, &[LATIN1, UTF8], Some(CharSet::Utf8)); // then ours
+    check(LATIN2, &[LATIN1, UTF8], Some(CharSet::Utf8)); // then the client's
     check(LATIN2, &[LATIN1], Some(CharSet::Latin1));
-    check(LATIN2, &[], Some(CharSet::Utf8)); // every ORB converts UTF-8, and we know all of the server's characters
-    check(0, &[], Some(CharSet::Latin1)); // nothing said
+    check(LATIN2, &[], Some(CharSet::Utf8)); // every ORB converts UTF-8, and Unicode has all of the server's characters
+    check(0, &[], Some(CharSet::Latin1)); // the server names no set
     check(0x7700_0001, &[LATIN1], Some(CharSet::Latin1));
-    check(0x7700_0001, &[], None); // whatever it is, we do not know its characters
+    check(0x7700_0001, &[], None); // the characters of an unregistered set are unknown
     check(0, &[0x7700_0001], None);
 
-    // Who works in ISO 8859-1 asks for it where both sides convert.
+    // A client that works in ISO 8859-1 chooses it where both sides convert.
     let latin1 = CodeSetComponentInfo::with_native(CharSet::Latin1);
     let char_set = |client, server| TransmissionCodeSets::negotiate(client, server).unwrap().char_set;
     assert_eq!(char_set(&latin1, &latin1), CharSet::Latin1);
     assert_eq!(char_set(&latin1, &ours), CharSet::Utf8);
     assert_eq!(char_set(&ours, &latin1), CharSet::Latin1);
 
-    // A client that prefers UTF-8 has it wherever the server takes it, and only there.
+    // A client that prefers UTF-8 gets it exactly where the server accepts it.
     let preferring = |native: u32, conversions: &[u32]| {
         let mut server = CodeSetComponentInfo::ironorb();
         server.for_char_data =

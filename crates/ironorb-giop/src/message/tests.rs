@@ -50,9 +50,9 @@ fn requests_of_every_version() {
     }
 }
 
-/// The shortcuts for what nearly every reply is give what the whole parser gives.
+/// The fast paths for plain replies give the results of the general parser.
 #[test]
-fn plain_replies_are_parsed_as_all_are() {
+fn plain_replies_are_parsed_like_all_others() {
     for (status, flags) in (0..7).flat_map(|status| [(status, 0), (status, FLAG_LITTLE_ENDIAN)]) {
         let number = |value: u32| match flags {
             FLAG_LITTLE_ENDIAN => value.to_le_bytes(),
@@ -112,7 +112,7 @@ fn an_empty_body_has_no_padding() {
 }
 
 #[test]
-fn a_message_above_the_limit_is_taken_off() {
+fn a_message_above_the_limit_is_removed() {
     let mut buf = vec![1, 2, 3, 4, 5, 6, 7, 8];
     let start = MessageStart::reply(&mut buf, Encoding::NATIVE, RequestId(1), ReplyStatus::NoException);
     start.body(&mut buf).write_bytes(&[0; 100]);
@@ -175,9 +175,9 @@ fn a_message_is_not_parsed_as_another_kind() {
     assert_eq!(request.parse_locate_reply().unwrap_err(), wrong);
 }
 
-/// Little-endian bytes of a target as they stand in a request after the response flags.
+/// The little-endian bytes of a target in a request, behind the response flags.
 #[test]
-fn every_addressing_disposition_both_ways() {
+fn every_addressing_disposition_is_written_and_read() {
     let profile = IiopProfile::new(Version::V1_2, "h", 9, b"key", &[]).unwrap();
     let ior = Ior {
         type_id: "IDL:x:1.0".to_owned(),
@@ -211,7 +211,7 @@ fn every_addressing_disposition_both_ways() {
         let locate = locate.parse_locate_request().unwrap();
         assert_eq!((locate.addressing, locate.object_key), (address.disposition(), &b"key"[..]));
 
-        // Before 1.2 there is the key and nothing else.
+        // Before GIOP 1.2 a target is always the key.
         let old = RequestTarget::addressed(Version::V1_1, None, address).unwrap();
         assert_eq!(old.disposition(), AddressingDisposition::Key);
     };
@@ -246,7 +246,7 @@ fn a_server_may_ask_for_another_disposition() {
 }
 
 #[test]
-fn contexts_of_requests_and_replies_go_both_ways() {
+fn contexts_of_requests_and_replies_are_written_and_read() {
     let mut list = ServiceContextList::default();
     list.push(ServiceContext { id: 0x494F_0007, data: b"seven" }).unwrap();
     for version in [Version::V1_0, Version::V1_1, Version::V1_2] {
@@ -283,7 +283,7 @@ fn contexts_of_requests_and_replies_go_both_ways() {
     }
 }
 
-/// A context list of one context as it stands in a message, without padding behind its last octet.
+/// A context list of one context in a message, without padding behind its last octet.
 fn one_context(order: ByteOrder, data: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut w = crate::Writer::new(&mut bytes, Encoding { order, ..Encoding::NATIVE });
@@ -291,10 +291,10 @@ fn one_context(order: ByteOrder, data: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// CORBA 3.3 part 2, 9.4.2: the body is aligned to 8, and so there is padding where there is a body, and nowhere else. omniORB
-/// answers a request of GIOP 1.2 that ends with 1 to 6 octets of padding with MessageError.
+/// CORBA 3.3 part 2, 9.4.2: the body is aligned to 8, so padding stands before a body and nowhere else.
+/// omniORB answers a request of GIOP 1.2 that ends with 1 to 6 octets of padding with MessageError.
 #[test]
-fn padding_stands_before_a_body_that_is_there() {
+fn padding_stands_only_before_a_body() {
     let sets = TransmissionCodeSets::UNNEGOTIATED;
     let id = RequestId(3);
     for length in 0..20 {
@@ -303,7 +303,7 @@ fn padding_stands_before_a_body_that_is_there() {
         list.push(ServiceContext { id: 0x494F_0007, data }).unwrap();
         let native = one_context(ByteOrder::NATIVE, data);
         for body in [&[][..], &[7; 3]] {
-            // What comes before the contexts is a multiple of 4 in each of these messages.
+            // The part before the contexts is a multiple of 4 bytes long in each of these messages.
             let check = |buf: &[u8], order: ByteOrder| {
                 let contexts = one_context(order, data);
                 let at = buf.windows(contexts.len()).position(|bytes| bytes == contexts).unwrap();
@@ -313,7 +313,7 @@ fn padding_stands_before_a_body_that_is_there() {
                 let header = MessageHeader::parse(buf.first_chunk().unwrap()).unwrap();
                 assert_eq!(buf.len(), HEADER_BYTES + header.body_bytes as usize);
             };
-            // The shortest key is in the template, the longest is not, and `ping` has no constant for its tail.
+            // The shortest key is in the template, the longest is not. `ping` has no constant for its tail.
             for key in [&b"key"[..], &[b'k'; 100]] {
                 let target = RequestTarget::new(Version::V1_2, None, key);
                 for contexts in [&[list.encoded()][..], &[EncodedContexts::EMPTY, list.encoded()]] {
@@ -355,7 +355,7 @@ fn padding_stands_before_a_body_that_is_there() {
                 check(&buf, order);
             }
         }
-        // Of several contexts each but the last is padded, for the next begins at a multiple of 4.
+        // Each context but the last is padded, because the next one begins at a multiple of 4.
         let mut bytes = Vec::new();
         let lists = [list.encoded(), list.encoded()];
         EncodedContexts::write_all(&lists, &mut crate::Writer::new(&mut bytes, Encoding::NATIVE));
@@ -363,9 +363,9 @@ fn padding_stands_before_a_body_that_is_there() {
     }
 }
 
-/// A peer that pads a message without a body is understood, and so is a peer that does not.
+/// A message without a body is accepted with and without padding.
 #[test]
-fn padding_behind_a_header_without_a_body_is_read_over() {
+fn padding_behind_a_header_without_a_body_is_skipped() {
     for length in 0..20 {
         let data = &[0xAB; 20][..length];
         for padding in 0..8 {
@@ -400,7 +400,7 @@ fn padding_behind_a_header_without_a_body_is_read_over() {
     }
 }
 
-/// Questions for an object, and answers that say nothing more, end with their header.
+/// Locate requests, and locate replies without a body, end with their header.
 #[test]
 fn locate_messages_have_no_padding() {
     for length in 0..9 {
@@ -420,9 +420,10 @@ fn locate_messages_have_no_padding() {
     assert_eq!(buf.len(), HEADER_BYTES + 8);
 }
 
-/// The reference of a forward begins at a multiple of 8 of a Reply, and right behind the header of a LocateReply (9.4.6).
+/// The reference of a forward begins at a multiple of 8 in a Reply, and directly behind the header in a
+/// LocateReply (9.4.6).
 #[test]
-fn forwards_begin_where_the_standard_has_them() {
+fn forwards_begin_where_the_standard_demands() {
     let profile = IiopProfile::new(Version::V1_2, "host", 1, b"key", &[]).unwrap();
     let ior = Ior::with_profile("IDL:X:1.0", profile);
     for length in 0..9 {
@@ -448,7 +449,8 @@ fn forwards_begin_where_the_standard_has_them() {
     assert_eq!((reply.body.position(), reply.body.reader().get()), (HEADER_BYTES + 8, Ok(ior)));
 }
 
-/// Whatever order a body is in and however the object is named, the header is in the same order, and the body where it was.
+/// For every byte order of the body and every addressing disposition, the header has the order of the body,
+/// and the body keeps its alignment.
 #[test]
 fn bodies_are_passed_on_in_their_own_order() {
     let profile = IiopProfile::new(Version::V1_2, "host", 1, b"key", &[]).unwrap();
@@ -492,7 +494,7 @@ fn bodies_are_passed_on_in_their_own_order() {
     }
 }
 
-/// Without a number of 8 bytes a body may move by 4.
+/// A body without numbers of 8 bytes may move by 4.
 #[test]
 fn short_bodies_may_move_by_four() {
     let body = |phase: usize, length: usize| RawBody { phase, bytes: &[0; 32][..length], ..RawBody::EMPTY };

@@ -1,8 +1,8 @@
-//! The repository ids of a value that is read: none, one, or a list, in place or by indirection (CORBA 3.3 part 2,
+//! Reads the repository ids of a value: none, one, or a list, in place or by indirection (CORBA 3.3 part 2,
 //! 9.3.4.3 and 9.3.4.4).
 //!
-//! Nothing that stands at one place is read twice, however many values point at it: eight bytes can point at a list of
-//! 64 KiB.
+//! Ids at one position are read only once, even if many values point at them: eight bytes can point at a list
+//! of 64 KiB.
 
 use std::borrow::Cow;
 use std::ops::Deref;
@@ -13,16 +13,18 @@ use super::tag;
 use crate::cdr::Reader;
 use crate::error::{Malformed, MalformedKind};
 
-/// Repository ids that one value may list: its bases, so far above real data. A default and only value.
+/// Number of repository ids that one value may list. They are its bases, so this is far above real data.
+/// Default and only value.
 pub const VALUE_IDS_MAX: usize = 64;
-/// Bytes that a repository id of a value may have.
+/// Size in bytes that a repository id of a value may have.
 pub const VALUE_ID_BYTES_MAX: usize = 1024;
 
-/// The repository ids of a value, the most derived first: a slice. Those that stand at one place in a message are shared.
+/// The repository ids of a value as a slice, the most derived first. Values that point at the same ids in a
+/// message share them.
 #[derive(Debug, Clone, Default)]
 pub struct ValueIds {
     ids: Ids,
-    /// Where they stand, if that is not with their value.
+    /// The position of the ids, if they do not stand with their value.
     elsewhere: Option<usize>,
 }
 
@@ -47,7 +49,8 @@ impl Deref for ValueIds {
 }
 
 impl ValueIds {
-    /// Where they stand in the octet stream, if they were found by an indirection: then others may have the same.
+    /// The position of the ids in the octet stream, if they were found by an indirection. Then other values
+    /// may have the same ids.
     pub(crate) fn elsewhere(&self) -> Option<usize> {
         self.elsewhere
     }
@@ -114,7 +117,7 @@ impl<'a> Reader<'a> {
         ids.collect()
     }
 
-    /// The list of repository ids that stands elsewhere.
+    /// The list of repository ids at another position.
     pub(super) fn id_list_at(&mut self, place: usize) -> Result<Arc<[Arc<str>]>, Malformed> {
         if let Some(ids) = self.values().id_lists.get(&place) {
             return Ok(ids.clone());
@@ -122,12 +125,12 @@ impl<'a> Reader<'a> {
         let mut there = self.look_back(place)?;
         let count = there.read_u32()?;
         there.checked_count(count)?;
-        // Each id takes eight bytes at least, so lists that are kept can hold so many only if they lie in one another.
-        let kept = self.values().ids_listed + count as usize;
-        if kept > (self.position() + self.remaining()) / 4 {
+        // Each id takes at least eight bytes. Only overlapping lists can exceed this limit.
+        let ids_listed = self.values().ids_listed + count as usize;
+        if ids_listed > (self.position() + self.remaining()) / 4 {
             return Err(self.malformed(MalformedKind::OutOfProportion));
         }
-        self.values().ids_listed = kept;
+        self.values().ids_listed = ids_listed;
         let ids = (0..count).map(|_| match there.read_u32()? {
             tag::INDIRECTION => {
                 let target = there.indirection()?;
@@ -147,7 +150,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The repository id that stands elsewhere, which is no indirection.
+    /// The repository id at another position, where no second indirection may stand.
     fn id_at(&mut self, place: usize) -> Result<Arc<str>, Malformed> {
         if let Some(id) = self.values().ids.get(&place) {
             return Ok(id.clone());
@@ -157,7 +160,7 @@ impl<'a> Reader<'a> {
         Ok(id)
     }
 
-    /// Reads a repository id that is no indirection.
+    /// Reads a repository id in place, without indirections.
     pub(super) fn direct_id(&mut self) -> Result<Cow<'a, str>, Malformed> {
         let length = self.read_u32()?;
         self.rest_of_id(length)
@@ -165,8 +168,8 @@ impl<'a> Reader<'a> {
 
     /// Reads a repository id after its length.
     ///
-    /// It holds no NUL, so it holds no length of another: ids at different places do not lie in one another, and keeping
-    /// them takes no more than the message.
+    /// An id holds no NUL, so it cannot contain the length of another id. So ids at different positions do
+    /// not overlap, and storing them takes no more memory than the message.
     pub(super) fn rest_of_id(&mut self, length: u32) -> Result<Cow<'a, str>, Malformed> {
         let length = length as usize;
         if length > VALUE_ID_BYTES_MAX {

@@ -1,11 +1,11 @@
-//! Values from one encoding to another, directed by their TypeCode: the interpreter beneath [`Any`](super::Any), and what
-//! programs use that handle values of types unknown at compile time.
+//! Copies values from one encoding to another, directed by their TypeCode. This is the interpreter beneath
+//! [`Any`](super::Any). Programs use it for values of types unknown at compile time.
 //!
-//! Nothing here builds a value in memory. What comes from a peer is checked as it is copied: lengths by reaching the
-//! end of the data, bounds, enumerators and labels against the type, nesting by the reader, and work by a budget,
-//! because a type can have values without bytes and as many of them as it likes. The budget grows with the data of the
-//! value: padding, byte order, code sets and how types are written do not count, so a value that is accepted is accepted
-//! again wherever it stands and however it is written.
+//! Nothing here builds a value in memory. Data of a peer is checked while it is copied. Lengths are checked
+//! against the end of the data; bounds, enumerators and labels against the type; nesting by the reader. A
+//! budget limits the work, because a type can have any number of values without bytes. The budget grows with
+//! the data of the value. Padding, byte order, code sets and the form of TypeCodes do not count. So an
+//! accepted value is accepted again at every position and in every encoding.
 
 mod numbers;
 mod plan;
@@ -27,16 +27,17 @@ pub(crate) use values::shown_type;
 use values::{OpenCopy, Places, TypeInfo, end_copied};
 pub use values::{READ_AGAIN_FREE, READ_AGAIN_MAX};
 
-/// Copies one value of this type, converting whatever differs between the encodings of reader and writer: byte
-/// order, alignment, the GIOP version's wide characters, the code set of strings. Padding is written as zeros.
+/// Copies one value of the type `type_code`. Converts all that differs between the encodings of reader and
+/// writer: byte order, alignment, the GIOP version's wide characters, the code set of strings. Padding is
+/// written as zeros.
 ///
-/// After an error both are at no particular place.
+/// After an error the positions of reader and writer are undefined.
 pub fn copy_value(r: &mut Reader<'_>, w: &mut Writer<'_>, type_code: &TypeCode) -> Result<(), CopyError> {
     Copy::new().value(r, w, type_code.as_type_ref())
 }
 
-/// Copies values that have been copied before, whose size their sender has paid for. Types that it is given must outlive
-/// it.
+/// Copies values that have been copied before and so have passed the check of their size. The types given to
+/// it must outlive it.
 pub(crate) struct CopyAgain(Copy<'static>);
 
 impl CopyAgain {
@@ -54,7 +55,8 @@ impl CopyAgain {
     }
 }
 
-/// Copies one such value. True if an environment is needed to extract what is inside: references and values.
+/// Copies one value that has been copied before. Returns true if references or values inside need an
+/// environment to be extracted.
 pub(crate) fn copy_again(r: &mut Reader<'_>, w: &mut Writer<'_>, ty: TypeRef<'_>) -> Result<bool, CopyError> {
     let mut copy = Copy::trusted();
     copy.value(r, w, ty)?;
@@ -66,7 +68,7 @@ pub(crate) fn copy_again(r: &mut Reader<'_>, w: &mut Writer<'_>, ty: TypeRef<'_>
 pub enum CopyError {
     /// The bytes are not a value of the type.
     Malformed(Malformed),
-    /// The value cannot be written in the writer's encoding, or the type has no values that are sent.
+    /// The value cannot be written in the writer's encoding, or the type has no values on the wire.
     Misuse(Misuse),
 }
 
@@ -93,69 +95,72 @@ impl From<Misuse> for CopyError {
     }
 }
 
-/// The state of one copying.
+/// The state while one value is copied.
 pub(super) struct Copy<'t> {
-    /// Where the reader went on after it had been elsewhere.
+    /// The reader's position after its last jump.
     start: usize,
-    /// Types looked at so far.
+    /// Number of types visited so far.
     steps: usize,
-    /// Types that may be looked at before anything is read.
+    /// Number of types that may be visited before anything is read.
     steps_free: usize,
-    /// Octets of data copied so far, which pay for more steps. A number counts its size, a string its length in UTF-8,
-    /// lengths, tags and labels count as numbers; padding, repository ids and TypeCodes count nothing.
+    /// Octets of data copied so far, each of which allows more steps. A number counts with its size, a string
+    /// with its length in UTF-8; lengths, tags and labels count as numbers. Padding, repository ids and
+    /// TypeCodes do not count.
     paid: usize,
-    /// Whether what was copied needs an environment to be extracted.
+    /// Whether the copied value needs an environment to be extracted.
     pub(super) environment_needed: bool,
-    /// Where values start: in what is read, and in what has been written.
+    /// Start positions of values, in the input and in the output.
     values: Places,
-    /// How many values that are being copied stand before all that is.
+    /// Number of open values that stand in the message before the copied value.
     outside: usize,
-    /// What was found out about type information that stands for many values, by place.
+    /// Results for type information that several values share, by its position.
     type_infos: BTreeMap<usize, TypeInfo>,
-    /// A type that had no type information, and where its id was written.
+    /// The id of a type whose value had no type information, and where the id was written.
     assumed: Option<(String, WrittenIds)>,
     /// Flat forms of element types; `None` for a type that has none.
     plans: BTreeMap<TypeKey, Option<Rc<Plan>>>,
-    /// To compare two copies: TypeCodes become their numbers in this table, in which equal ones are one.
+    /// For comparing two copies: TypeCodes are written as their numbers in this table, in which equal ones
+    /// have one entry.
     pub(super) types: Option<&'t mut Vec<TypeCode>>,
 }
 
-/// What is still to be copied.
+/// Work that is still to be done.
 enum Frame<'a> {
     Members {
         members: Members<'a>,
         next: usize,
     },
-    /// Of a sequence or array; also the one case of a union, or what is in a value box.
+    /// The elements of a sequence or array, the selected case of a union, or the content of a value box.
     Elements {
         element: TypeRef<'a>,
         left: usize,
     },
     /// The end of a value, after its state.
     Value(OpenCopy),
-    /// The end of a value that stands before all that is copied.
+    /// The end of a value that stands in the message before the copied value.
     Outside(Box<Bookmark>),
 }
 
-/// Steps that a value may take whatever its size, and for each octet of its data. Honest values take about one for each
-/// member, and few members have less than four bytes.
+/// Number of steps that a value of any size may take, and number of further steps for each octet of its data.
+/// Honest values take about one step for each member, and few members have less than four bytes.
 const STEPS_FREE: usize = 256;
 const STEPS_PER_BYTE: usize = 8;
 
-/// What lengths, enumerators and the tags of values count.
+/// Bytes for which a length, an enumerator or the tag of a value counts.
 const LENGTH_BYTES: usize = 4;
 
-/// What an object reference counts, whatever is in it: the bytes of one that is nil.
+/// Bytes for which an object reference of any contents counts: the size of a nil reference.
 const REFERENCE_BYTES: usize = 12;
 
-/// Typedefs over one another that are looked through in a step: more than real data has, so they cost it none.
+/// Number of nested typedefs resolved in one step. Real data has fewer, so typedefs cost it no step.
 const ALIASES_PER_STEP: usize = 8;
 
-/// Steps after which a value is so large that plans are made for single structs too: the next is likely of the same type.
+/// Number of steps after which a value counts as large. Then single structs get plans too, because the next
+/// struct is likely to be of the same type.
 const STEPS_PLANLESS: usize = 64;
 
 impl<'t> Copy<'t> {
-    /// A copying of one value.
+    /// The state for one value of a peer.
     pub(super) fn new() -> Self {
         Copy {
             start: 0,
@@ -172,13 +177,13 @@ impl<'t> Copy<'t> {
         }
     }
 
-    /// A copying of what has been copied before.
+    /// The state for values that have been copied before; it has no limit on steps.
     pub(super) fn trusted() -> Self {
         Copy { steps_free: usize::MAX / 2, ..Copy::new() }
     }
 
-    /// Copies one value. What it is made of waits on a list rather than on the stack: a list of values is as deep as it
-    /// is long.
+    /// Copies one value. Nested work goes to a list and not on the stack, because a linked list of values is
+    /// as deep as it is long.
     pub(super) fn value<'r>(
         &mut self,
         r: &mut Reader<'r>,
@@ -215,7 +220,7 @@ impl<'t> Copy<'t> {
         Ok(())
     }
 
-    /// Copies a value, or begins to: what it is made of goes to the list of work.
+    /// Copies a value or begins to: its members or elements go to the list of work.
     fn one<'a, 'r>(
         &mut self,
         r: &mut Reader<'r>,
@@ -228,7 +233,8 @@ impl<'t> Copy<'t> {
         self.shape(r, w, ty, shape, work)
     }
 
-    /// The same for a type that has been taken apart, and is none that is named by a typedef.
+    /// Copies a value of a resolved type, which is not an alias, or begins to: its members or elements go to
+    /// the list of work.
     #[inline]
     fn shape<'a, 'r>(
         &mut self,
@@ -304,7 +310,7 @@ impl<'t> Copy<'t> {
                 }
             }
             Shape::Value { .. } | Shape::ValueBox { .. } => self.begin_value(r, w, Some(ty), work)?,
-            // Local interfaces, native types, types still to be built.
+            // Local interfaces, native types, incomplete types.
             Shape::Named { .. } | Shape::Placeholder { .. } | Shape::Alias { .. } => {
                 return Err(Misuse::BadTypeCode.into());
             }
@@ -312,7 +318,7 @@ impl<'t> Copy<'t> {
         Ok(())
     }
 
-    /// Counts the types looked at, and ends a value that is out of proportion to its data.
+    /// Counts a visited type. An error when the value takes too many steps for its data.
     fn step(&mut self, r: &Reader<'_>) -> Result<(), Malformed> {
         self.steps += 1;
         if self.steps > self.steps_free + STEPS_PER_BYTE * self.paid {
@@ -344,15 +350,17 @@ impl<'t> Copy<'t> {
             TcKind::Any => {
                 let type_code = r.get::<TypeCode>()?;
                 self.type_code(w, &type_code)?;
-                // Types are known by where they lie in memory, and another may lie there when this one is gone.
+                // Plans are found by the address of a type. Another type may have that address after this one
+                // is dropped.
                 let plans = std::mem::take(&mut self.plans);
-                // An `any` has a budget of its own, as it has when it is taken out and sent by itself.
+                // An `any` has a budget of its own, so that it is also accepted when it is extracted and sent
+                // by itself.
                 let budget = (std::mem::take(&mut self.steps), std::mem::take(&mut self.paid));
                 nested(r, |r| self.value(r, w, type_code.as_type_ref()))?;
                 (self.steps, self.paid) = budget;
                 self.plans = plans;
             }
-            // The others have parameters and so another shape.
+            // All other kinds have parameters and so another shape.
             _ => return Err(Misuse::BadTypeCode.into()),
         }
         Ok(())
@@ -390,7 +398,7 @@ impl<'t> Copy<'t> {
         work: &mut Vec<Frame<'a>>,
     ) -> Result<(), CopyError> {
         if count == 0 {
-            return Ok(()); // a plan costs more than what has been sent for it
+            return Ok(()); // a plan would cost more than the data allows
         }
         let (element, shape) = element.resolved_shape();
         if let Shape::Basic(kind) = shape
@@ -407,7 +415,7 @@ impl<'t> Copy<'t> {
             return Ok(());
         }
         match shape {
-            // What has no parts need not wait on the list.
+            // Values without parts need not go to the list.
             Shape::Basic(_) | Shape::String { .. } | Shape::WString { .. } | Shape::Fixed { .. } => {
                 (0..count).try_for_each(|_| self.shape(r, w, element, shape, work))
             }
@@ -427,7 +435,7 @@ fn nested<T>(
     r: &mut Reader<'_>,
     body: impl FnOnce(&mut Reader<'_>) -> Result<T, CopyError>,
 ) -> Result<T, CopyError> {
-    // The reader's own errors are the peer's only; ours go around them.
+    // The reader's nesting passes on only the peer's errors, so errors of the caller bypass it.
     let mut failed = None;
     let done = r.nested(|r| Ok(body(r).map_err(|error| failed = Some(error)).ok()))?;
     done.ok_or_else(|| failed.unwrap_or(CopyError::Misuse(Misuse::WrongType)))
@@ -438,21 +446,21 @@ fn copy<T: Unmarshal + Marshal>(r: &mut Reader<'_>, w: &mut Writer<'_>) -> Resul
 }
 
 fn in_bound(r: &Reader<'_>, text: &str, bound: u32) -> Result<(), Malformed> {
-    // Counted in characters: octets differ between code sets.
+    // The bound counts characters: the number of octets depends on the code set.
     if bound > 0 && text.len() > bound as usize && text.chars().count() > bound as usize {
         return Err(r.malformed(MalformedKind::BoundExceeded));
     }
     Ok(())
 }
 
-/// Copies an enumerator or a discriminator and gives it as a label. The type is none that is named by a typedef.
+/// Copies an enumerator or a discriminator and returns it as a label. The type must not be an alias.
 fn copy_label(r: &mut Reader<'_>, w: &mut Writer<'_>, ty: TypeRef<'_>) -> Result<i64, CopyError> {
     let label = read_label(r, ty)?;
     write_label(w, ty, label)?;
     Ok(label)
 }
 
-/// Writes a label as the type that was read as one, which is none that is named by a typedef.
+/// Writes a label as a value of the type that it was read as. The type must not be an alias.
 pub(crate) fn write_label(w: &mut Writer<'_>, ty: TypeRef<'_>, label: i64) -> Result<(), Misuse> {
     match ty.kind() {
         TcKind::Boolean | TcKind::Char | TcKind::Octet => w.write_u8(label as u8),
@@ -489,8 +497,9 @@ pub(crate) fn read_label(r: &mut Reader<'_>, ty: TypeRef<'_>) -> Result<i64, Cop
     })
 }
 
-/// An exception begins with its repository id. One peer leaves it out, so what stands there is taken for the id only
-/// if it is the id, with its length and its end; else it is the first member's. It is written but for that peer.
+/// Copies the repository id with which an exception begins. One peer leaves it out. So the data counts as the
+/// id only if it equals the id, with its length and its end; else it is the first member's. The id is written
+/// except for that peer.
 fn exception_id(r: &mut Reader<'_>, w: &mut Writer<'_>, id: &str) -> Result<(), CopyError> {
     let bare = match r.clone().read_str() {
         Ok(text) if text == id || id.is_empty() => {
@@ -503,7 +512,7 @@ fn exception_id(r: &mut Reader<'_>, w: &mut Writer<'_>, id: &str) -> Result<(), 
             true
         }
     };
-    // Without an id in its type an exception does not tell.
+    // An exception whose type has no id cannot be checked for it.
     if let Some(environment) = r.environment().filter(|_| !id.is_empty()) {
         environment.note_exception_form(bare);
     }

@@ -1,11 +1,12 @@
-//! Runs of numbers, in bulk.
+//! Copies runs of numbers in bulk.
 
 use super::CopyError;
 use crate::cdr::{Marshal, Number, Reader, Writer};
 use crate::error::MalformedKind;
 use crate::typecode::TcKind;
 
-/// Copies `count` values of a kind that has only one size; false for other kinds, of which nothing is copied.
+/// Copies `count` values of a kind whose values have one size. Returns false for other kinds and copies
+/// nothing of them.
 pub(super) fn copy(
     r: &mut Reader<'_>,
     w: &mut Writer<'_>,
@@ -30,7 +31,7 @@ pub(super) fn copy(
     Ok(true)
 }
 
-/// Octets of data that a value of a kind without parameters has at least.
+/// The smallest number of data octets of a value of a kind without parameters.
 pub(super) fn size(kind: TcKind) -> usize {
     match kind {
         TcKind::Null | TcKind::Void => 0,
@@ -38,7 +39,7 @@ pub(super) fn size(kind: TcKind) -> usize {
         TcKind::Short | TcKind::UShort | TcKind::WChar => 2,
         TcKind::LongLong | TcKind::ULongLong | TcKind::Double => 8,
         TcKind::LongDouble => 16,
-        // Numbers of four octets; the length of a Principal; the kind in a TypeCode.
+        // Numbers of four octets, the length of a Principal, and the kind of a TypeCode.
         _ => 4,
     }
 }

@@ -1,22 +1,22 @@
-//! Flat forms of types whose values have one size: a struct of numbers is a list of numbers, whatever structs and
-//! arrays it is nested from. Sequences of these are the bulk of large messages.
+//! Flat forms of types whose values have one size. A struct of numbers is a list of numbers, even with nested
+//! structs and arrays. Sequences of such structs are the bulk of large messages.
 
 use super::CopyError;
 use crate::cdr::{Reader, Writer};
 use crate::error::MalformedKind;
 use crate::typecode::{Shape, TcKind, TypeRef};
 
-/// The fewest elements for which looking for a plan pays.
+/// The smallest number of elements for which a plan pays.
 pub(super) const COUNT_MIN: usize = 4;
 
-/// The numbers that make up a type, in order.
+/// The numbers of which a type consists, in order.
 pub(super) struct Plan {
     fields: Vec<Field>,
-    /// Whether each run of bits of the right size is a value.
+    /// Whether every pattern of bits of the right size is a value.
     any_bits: bool,
-    /// Octets of its numbers, without padding.
+    /// Octets of the numbers, without padding.
     data_bytes: usize,
-    /// What a value looks like that begins at each offset from a multiple of 8.
+    /// The layout of a value for each offset from a multiple of 8 at which it can begin.
     layouts: [Layout; 8],
 }
 
@@ -27,25 +27,25 @@ enum Field {
     Two,
     Four,
     Eight,
-    /// So many enumerators.
+    /// An enumerator, of which the type has this many.
     Enum(u32),
 }
 
 #[derive(Default)]
 struct Layout {
-    /// Bytes with the padding before its fields.
+    /// Bytes of a value with the padding before its fields.
     size: usize,
-    /// Ones where there are fields and zeros where there is padding, when there is any.
+    /// Ones for the bytes of fields and zeros for padding. Empty when there is no padding.
     mask: Vec<u8>,
 }
 
-/// More numbers than this, or more types on the way to them, are not worth a plan; and a type whose flat form is out of
-/// proportion to its description must not get one.
+/// Types with more numbers, or with more types on the way to them, get no plan. This also excludes a type
+/// whose flat form is out of proportion to its description.
 const FIELDS_MAX: usize = 256;
 const STEPS_MAX: usize = 320;
 
 impl Plan {
-    /// The plan of a type; `None` if its values differ in size, or are empty, or have too many fields.
+    /// The plan of a type. `None` if its values differ in size, have no fields or have too many.
     pub(super) fn of(ty: TypeRef<'_>) -> Option<Plan> {
         if !matches!(ty.resolved().shape(), Shape::Struct { .. } | Shape::Array { .. } | Shape::Enum { .. }) {
             return None;
@@ -62,7 +62,7 @@ impl Plan {
         Some(Plan { fields, any_bits, data_bytes, layouts })
     }
 
-    /// Octets of a value, without padding.
+    /// Octets of data of a value, without padding.
     pub(super) fn data_bytes(&self) -> usize {
         self.data_bytes
     }
@@ -74,8 +74,8 @@ impl Plan {
         mut count: usize,
     ) -> Result<(), CopyError> {
         if self.any_bits && r.encoding().order == w.encoding().order && !w.notes_cuts() {
-            // As long as both sides are at the same offset from a multiple of 8 they pad alike, and elements go as
-            // they lie.
+            // While both sides are at the same offset from a multiple of 8 their padding is equal, and
+            // elements are copied without change.
             while count > 0 && r.phase() == w.position() % 8 {
                 let layout = &self.layouts[r.phase()];
                 // The next element begins at the same phase if the size is a multiple of 8.
@@ -85,7 +85,7 @@ impl Plan {
                     usize::from(r.run_length() >= layout.size)
                 };
                 if run == 0 {
-                    break; // the end of the data, or of a part of it: field by field finds out
+                    break; // the end of the data or of a piece of it: copying field by field tells which
                 }
                 let bytes = r.read_bytes(run * layout.size)?;
                 layout.copy(bytes, w);
@@ -142,14 +142,14 @@ impl Layout {
         layout
     }
 
-    /// Appends elements as they lie, but with zeros for padding, which is whatever the sender had in memory.
+    /// Appends elements with zeros for padding, because the sender's padding may hold any bytes.
     fn copy(&self, bytes: &[u8], w: &mut Writer<'_>) {
         let tail = w.append(bytes);
         if self.mask.is_empty() {
             return;
         }
         for element in tail.chunks_exact_mut(self.size) {
-            // Eight at a time; what is over is the end of an element whose size is no multiple of 8.
+            // Eight bytes at a time. A remainder is the end of an element whose size is not a multiple of 8.
             let (words, rest) = element.as_chunks_mut::<8>();
             let (mask_words, mask_rest) = self.mask.as_chunks::<8>();
             for (word, mask) in words.iter_mut().zip(mask_words) {

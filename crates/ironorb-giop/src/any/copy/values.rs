@@ -1,8 +1,8 @@
-//! Valuetypes, copied with their graphs: nulls, sharing and cycles stay what they are; ids, chunks and the lists of
-//! what a value may be truncated to are written as the value needs them.
+//! Copies valuetypes with their graphs. Nulls, sharing and cycles are kept. Ids, chunks and the lists of
+//! bases to which a value may be truncated are written as the value needs them.
 //!
-//! A value that is of a derived type is copied as that type if the environment knows it, else as the first base in its
-//! list that is known, if its sender and the environment allow that.
+//! A value of a derived type is copied as that type if the environment knows it. Else it is copied as the
+//! first known base in its list, if its sender and the environment allow that.
 
 use std::collections::BTreeMap;
 
@@ -12,30 +12,30 @@ use crate::error::{Malformed, MalformedKind};
 use crate::typecode::{Shape, TypeCode, TypeRef, ValueModifier};
 use crate::value::{Bookmark, OpenValue, VALUE_ID_BYTES_MAX, ValueHeader, ValueIds, ValueStart, WrittenIds};
 
-/// Bytes of a message that may be read again because an `any` in it refers to values before it: so many times its length,
-/// and [`READ_AGAIN_FREE`] whatever its length. Each `any` holds a copy of its own of what it refers to, in at most
-/// three bytes for each byte read. Default and only value.
+/// Limit on the bytes of a message that are read again because an `any` in it refers to values before it:
+/// this factor times the length of the message, plus [`READ_AGAIN_FREE`] bytes. Each `any` holds its own copy
+/// of the values that it refers to, in at most three bytes for each byte read. Default and only value.
 pub const READ_AGAIN_MAX: usize = 8;
-/// Bytes; see [`READ_AGAIN_MAX`].
+/// The fixed part of the limit in bytes; see [`READ_AGAIN_MAX`].
 pub const READ_AGAIN_FREE: usize = 64 << 10;
 
-/// A value whose state is being copied: what ends it on both sides.
+/// A value whose state is being copied: the data needed to end it in the reader and in the writer.
 pub(super) type OpenCopy = (ValueHeader, OpenValue);
 
-/// Type information that stands for many values.
+/// Type information that several values share.
 pub(super) struct TypeInfo {
     /// The types of the ids that the environment knows.
     known: Vec<Option<TypeRef<'static>>>,
-    /// Where the ids were written, from which on.
+    /// Where the ids were written, by the index of the first id.
     written: BTreeMap<usize, WrittenIds>,
 }
 
-/// Where values start that were copied: in what is read, and in what has been written.
+/// Start positions of copied values, in the input and in the output.
 #[derive(Default)]
 pub(super) struct Places {
-    /// In ascending order.
+    /// Positions in ascending order.
     in_order: Vec<(usize, usize)>,
-    /// Those that came when later ones had.
+    /// Positions that were added after greater ones.
     late: BTreeMap<usize, usize>,
 }
 
@@ -59,12 +59,12 @@ impl Places {
 /// The type as which a value is copied.
 struct Actual<'a> {
     ty: TypeRef<'a>,
-    /// Which of the value's ids is the first that is written.
+    /// Index of the first of the value's ids that is written.
     index: usize,
 }
 
 impl Copy<'_> {
-    /// Begins to copy a value whose formal type is this one, if it is known.
+    /// Begins to copy a value of this formal type, if the type is known.
     pub(super) fn begin_value<'a>(
         &mut self,
         r: &mut Reader<'_>,
@@ -87,20 +87,20 @@ impl Copy<'_> {
         if self.outside > 0
             && let Some(written) = self.values.get(header.position)
         {
-            // Something in it led to what it is in.
+            // A member of the value has led to the value itself.
             self.start += r.pass_value(header)?;
             return Ok(w.write_value_indirection(written)?);
         }
         self.environment_needed = true;
-        // Not for as long as the value is open: lists of values are long.
+        // The ids are dropped while the value is open, because linked lists of values are long.
         let ids = std::mem::take(&mut header.ids);
         let Actual { ty, index } = self.actual(r, &ids, &header, formal)?;
         let mut shape = ty.resolved_shape().1;
         if let (0, Shape::Value { modifier: ValueModifier::Custom, .. }) = (index, &shape) {
             if self.outside > 0 && r.values().is_in_graph() {
-                return Err(r.malformed(MalformedKind::TooDeep).into()); // it would be read for each who refers to it
+                return Err(r.malformed(MalformedKind::TooDeep).into()); // each reference to it would read it again
             }
-            // Only the program knows what is in its state, so it becomes a value for the moment.
+            // Only the program can read its state, so it becomes a value in memory for the moment.
             let value = r.value_again(header)?;
             return Ok(w.put(&Some(value))?);
         }
@@ -114,7 +114,7 @@ impl Copy<'_> {
                     return Err(r.malformed(MalformedKind::NoValueFactory).into());
                 }
                 Shape::Value { base, members, .. } => {
-                    // The list of work is worked off from its end: the state of bases comes first.
+                    // The list of work is processed from its end, so that the state of bases comes first.
                     work.push(Frame::Members { members, next: 0 });
                     let Some(base) = base else { return Ok(()) };
                     self.step(r)?;
@@ -138,7 +138,8 @@ impl Copy<'_> {
         formal: Option<TypeRef<'a>>,
     ) -> Result<Actual<'a>, CopyError> {
         if ids.is_empty() && self.outside > 0 {
-            // What it was taken for where it stands need not be what is expected of who refers to it.
+            // The formal type at the value's own position may differ from the formal type at the reference to
+            // it.
             let known = r.values().type_at(header.position);
             let ty = known.map(|info| TypeRef::Static(info.type_def)).or(formal);
             return ty.map(|ty| Actual { ty, index: 0 }).ok_or_else(|| not_known(r));
@@ -155,8 +156,8 @@ impl Copy<'_> {
             .ok_or_else(|| not_known(r))
     }
 
-    /// Writes what comes before the state of a value. Ids that were written before are not looked at again: short values
-    /// can have long ones.
+    /// Writes the header before the state of a value. Refers to ids that were written before without reading
+    /// them again, because short values can have long ids.
     fn write_header(
         &mut self,
         r: &Reader<'_>,
@@ -167,7 +168,8 @@ impl Copy<'_> {
     ) -> Result<OpenValue, CopyError> {
         let ids_from: Vec<&str>;
         match ids.get(index..) {
-            // Where the sender left the id out it is that of the formal type; without one it stays out.
+            // An id that the sender has left out is that of the formal type. If that type has no id, none is
+            // written.
             None | Some([]) if own_id.is_empty() => Ok(w.begin_value(&[], false)?),
             None | Some([]) => {
                 if let Some((id, written)) = &self.assumed
@@ -197,8 +199,8 @@ impl Copy<'_> {
         }
     }
 
-    /// Begins to copy a value that stands in the same message before what is being copied. Some ORBs have one table of
-    /// values for a message, and what is in an `any` is no exception.
+    /// Begins to copy a value that stands in the same message before the copied value. Some ORBs have one
+    /// table of values for a message, and it includes the values in an `any`.
     fn begin_outside<'a>(
         &mut self,
         r: &mut Reader<'_>,
@@ -207,7 +209,8 @@ impl Copy<'_> {
         formal: Option<TypeRef<'a>>,
         work: &mut Vec<Frame<'a>>,
     ) -> Result<(), CopyError> {
-        // Never from within what is itself read apart: it could lead to what is around it, time and again.
+        // Not from within a custom value, which is read apart: it could lead to an enclosing value again and
+        // again.
         if r.values().custom_depth > 0 {
             return Err(r.malformed(MalformedKind::TooDeep).into());
         }
@@ -227,7 +230,7 @@ impl Copy<'_> {
         Ok(())
     }
 
-    /// Counts what was read since the reader was last elsewhere.
+    /// Counts the bytes read since the reader's last jump.
     fn end_stretch(&mut self, r: &mut Reader<'_>) -> Result<(), Malformed> {
         let read = r.position().saturating_sub(self.start);
         if self.outside > 0 {
@@ -241,18 +244,19 @@ impl Copy<'_> {
     }
 }
 
-/// Ends a value that has been copied. What is left of its state is cut off, or is an error where nothing may be lost.
+/// Ends a value that has been copied. The rest of its state is cut off, or is an error where nothing may be
+/// lost.
 pub(super) fn end_copied(r: &mut Reader<'_>, header: ValueHeader) -> Result<(), CopyError> {
     if truncates(r) {
         return Ok(r.end_value(header)?);
     }
     if !r.end_whole_value(header)? {
-        return Err(not_known(r)); // of a type that has more members than is known here
+        return Err(not_known(r)); // its type has more members than the known type
     }
     Ok(())
 }
 
-/// The type to show a value as.
+/// The type with which a value is displayed.
 pub(crate) fn shown_type<'a>(
     r: &Reader<'_>,
     header: &ValueHeader,
@@ -281,7 +285,7 @@ fn find_actual<'a>(
         return Some(Actual { ty: formal?, index: 0 });
     }
     let formal = formal.and_then(|ty| Some((ty.shape().id_and_name()?.0, ty)));
-    // What is left of a state that is cut short must be skipped, which only chunks allow.
+    // The rest of a truncated state must be skipped, which is possible only with chunks.
     let candidates = if may_be_cut { ids.len() } else { 1 };
     ids.iter().take(candidates).enumerate().find_map(|(index, id)| {
         let ty = match formal {
@@ -294,9 +298,9 @@ fn find_actual<'a>(
     })
 }
 
-/// The type that is known by the same id, where it has a base and this one, which has arrived, has none: JacORB 3.9
-/// leaves bases out of TypeCodes, and not out of states. `None` where the value has bases (it says what it may be cut
-/// to) and nobody knows them.
+/// The type known by the same id, where that type has a base and the received type `ty` has none: JacORB 3.9
+/// leaves bases out of TypeCodes, but not out of states. `None` where the value has bases (its ids list them)
+/// and no known type has them.
 fn with_base<'a>(
     ty: TypeRef<'a>,
     has_bases: bool,

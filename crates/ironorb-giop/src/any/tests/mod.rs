@@ -18,7 +18,7 @@ fn bytes_of(any: &Any, encoding: Encoding) -> Vec<u8> {
     bytes
 }
 
-/// Through every encoding that can carry it, at every alignment.
+/// Passes an `any` through every encoding that can carry it, at every alignment.
 #[track_caller]
 fn check(any: &Any) {
     for order in [ByteOrder::Big, ByteOrder::Little] {
@@ -35,7 +35,7 @@ fn check(any: &Any) {
                     assert_eq!(&read, any);
                     assert_eq!(r.remaining(), 0);
                     for cut in lead..bytes.len() {
-                        // A type without a value is whole before its last padding.
+                        // A value without bytes is complete before its last padding.
                         let _ = Reader::at(&bytes[..cut], lead, encoding).get::<Any>();
                     }
                 }
@@ -103,7 +103,7 @@ impl Typed for Tree {
     const TYPE: &'static TypeDef = &TC_TREE;
 }
 
-/// A value goes in, through every encoding, and comes out.
+/// Puts a value into an `any`, passes it through every encoding and extracts it.
 #[track_caller]
 fn check_value<T: Typed + Marshal + Unmarshal + PartialEq + fmt::Debug>(value: T) {
     let any = Any::new(&value).unwrap();
@@ -209,7 +209,7 @@ fn exceptions_carry_their_id_but_may_lack_it() {
     w.put(&TypeCode::of(&TC)).unwrap();
     w.put(&Oops).unwrap();
     assert_eq!(Reader::new(&short, BIG).get::<Any>().unwrap(), any);
-    // For the one peer that reads nothing else.
+    // The form for the one peer that reads no other.
     let mut bare = Vec::new();
     Writer::new(&mut bare, Encoding { bare_exceptions: true, ..BIG }).put(&any).unwrap();
     assert_eq!(bare, short);
@@ -217,7 +217,7 @@ fn exceptions_carry_their_id_but_may_lack_it() {
 
 #[test]
 fn equal_values_may_differ_in_their_bytes() {
-    // One and the same type twice, written with an indirection or in full.
+    // One type twice, written with an indirection or in full.
     let shared = TypeCode::create_struct(
         "IDL:Pair:1.0",
         "Pair",
@@ -258,15 +258,15 @@ fn values_without_bytes_have_an_end() {
     }
     let result = Any::read_value(octets, &mut Reader::new(&[0; 8], BIG));
     assert_eq!(result.unwrap_err().kind, MalformedKind::LengthBeyondData);
-    // A few are fine.
+    // A few are accepted.
     let few = TypeCode::create_array(&empty, 100).unwrap();
     assert!(Any::read_value(few, &mut Reader::new(&[], BIG)).is_ok());
 }
 
-/// What was prepared for the type of one inner `any` is not taken for the type of the next, which may come to lie where
-/// that one lay.
+/// A plan made for the type of one inner `any` is not used for the type of the next one, which may get the
+/// same address in memory.
 #[test]
-fn inner_types_are_told_apart() {
+fn plans_of_inner_types_are_not_confused() {
     let types: Vec<TypeCode> = [TypeDef::Long, TypeDef::Double, TypeDef::Octet, TypeDef::Short]
         .iter()
         .map(|member| {

@@ -1,14 +1,14 @@
-//! Values without bytes: how many of them are accepted depends on the value, and not on where it stands, in which order and
-//! code set it is written, and whether it has been passed on before.
+//! Values without bytes. How many of them are accepted depends on the value alone. It does not depend on its
+//! position, its byte order, its code set, or whether it has been passed on before.
 
 use super::*;
 
-/// What is counted without bytes: a struct without members.
+/// A type without bytes: a struct without members.
 fn empty() -> TypeCode {
     TypeCode::create_struct("IDL:E:1.0", "E", &[]).unwrap()
 }
 
-/// Numbers, text and elements without bytes, padded in every way that there is.
+/// Numbers, text and elements without bytes, with every kind of padding.
 fn mixed() -> TypeCode {
     let of = |type_def: &'static TypeDef| TypeCode::of(type_def);
     let pair = [("a", of(&TypeDef::Octet)), ("b", of(&TypeDef::LongLong))];
@@ -26,7 +26,7 @@ fn mixed() -> TypeCode {
     TypeCode::create_struct("IDL:Mixed:1.0", "Mixed", &members).unwrap()
 }
 
-/// The value of [`mixed`] with so many elements without bytes.
+/// Writes the value of [`mixed`] with `count` elements without bytes.
 fn write_mixed(w: &mut Writer<'_>, count: u32) {
     w.write_u8(1);
     w.write_u32(3);
@@ -42,8 +42,8 @@ fn write_mixed(w: &mut Writer<'_>, count: u32) {
     w.write_f64(0.5);
 }
 
-/// The `any` of this type at each place, in each order and code set; where it is accepted, it is accepted again when it is
-/// written anew, and where it is copied without being kept.
+/// Whether an `any` of this type is accepted. Checks every position, byte order and code set. Where it is
+/// accepted it must be accepted again when it is written anew, and where it is copied without being stored.
 #[track_caller]
 fn is_accepted(type_code: &TypeCode, write: &dyn Fn(&mut Writer<'_>)) -> bool {
     let mut verdicts = Vec::new();
@@ -88,13 +88,13 @@ fn what_is_accepted_does_not_depend_on_its_place() {
         accepted[0] += u32::from(is_accepted(&sequence, &|w| w.write_u32(count)));
         accepted[1] += u32::from(is_accepted(&mixed, &|w| write_mixed(w, count)));
     }
-    // The bound itself is no part of the promise, but there is one, and the mixed value pays for more.
+    // The exact bound is not promised, but there is one, and the mixed value allows more elements.
     assert!(accepted[0] > 20 && accepted[1] > accepted[0] && accepted[1] < 47, "{accepted:?}");
 }
 
-/// The type pays for nothing: a peer may write it long or short.
+/// The form of a type adds nothing to the budget: a peer may write a type long or short.
 #[test]
-fn how_a_type_is_written_does_not_count() {
+fn the_form_of_a_type_does_not_count() {
     let long = TypeCode::create_struct(&format!("IDL:{}:1.0", "E".repeat(5000)), "E", &[]).unwrap();
     let verdict = |count: u32, element: &TypeCode| {
         let sequence = TypeCode::create_sequence(element, 0).unwrap();
@@ -105,9 +105,9 @@ fn how_a_type_is_written_does_not_count() {
     }
 }
 
-/// Sequences of a type known when the program is compiled are bound by their message, wherever in it they stand.
+/// Sequences of a type known at compile time are limited by their message, at every position in it.
 #[test]
-fn typed_sequences_without_bytes_are_bound_by_their_message() {
+fn typed_sequences_without_bytes_are_limited_by_their_message() {
     let verdict = |lead: usize, count: u32| {
         let mut bytes = vec![0; 64];
         bytes[lead..lead + 4].copy_from_slice(&count.to_be_bytes());
