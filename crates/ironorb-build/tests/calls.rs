@@ -1,5 +1,4 @@
-//! Stubs and skeletons over the real ORB: every way for an argument to travel, over a connection and in
-//! the same process.
+//! Stubs and skeletons over the real ORB: every kind of argument, over a connection and in the same process.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -22,7 +21,7 @@ use operations::bank::{
     Account, AccountAsync, AccountRef, DeferredAccount, Entry, Frozen, Insufficient, Kind,
 };
 
-/// A server's ORB and a client's, so that calls go over a connection.
+/// An ORB for the server and one for the client, so that calls use a connection.
 struct World {
     server: Orb,
     client: Orb,
@@ -35,7 +34,7 @@ impl World {
         World { server, client }
     }
 
-    /// The reference as the server has it, which is in the same process, and as the client gets it.
+    /// The server's reference, which calls in the same process, and the client's.
     fn both<R: TypedRef + Clone>(&self, local: &R) -> [R; 2] {
         let url = self.server.object_to_string(local.object()).unwrap();
         [local.clone(), self.client.resolve(&url).unwrap()]
@@ -200,9 +199,9 @@ impl Checker for Echo {
     }
 }
 
-/// Also in the same process, where nothing is sent.
+/// Checks the bounds over a connection and in the same process, where nothing is sent.
 #[test]
-fn bounds_hold_on_the_way_out_and_back() {
+fn bounds_hold_for_arguments_and_results() {
     let world = World::new();
     let local: CheckerRef = world.server.root_poa().activate(Echo).unwrap();
     world.both(&local).iter().for_each(check_bounds);
@@ -223,7 +222,7 @@ fn check_bounds(checker: &CheckerRef) {
     assert_eq!(kind(checker.check("", &[], "four").map(drop)), bad);
     assert_eq!(kind(checker.all(&Holder::default(), &pages, &Choice::Tag(code("sixsix")))), bad);
     assert_eq!(kind(checker.set_current(&vec![code(""); 4])), bad);
-    // Here the server breaks the bound, and says so.
+    // Here the server breaks the bound, and the reply reports that.
     assert!(checker.current().is_err());
     let exceeded = checker.check("abc", &[code("12345")], "").unwrap_err();
     assert_eq!(exceeded.completed, CompletionStatus::Yes, "{exceeded}");
@@ -307,7 +306,7 @@ fn calls_begin_without_waiting_for_their_replies() {
         assert_eq!(first.wait().unwrap(), before + 100);
         assert_eq!(second.wait(), Err(DepositError::Insufficient(Insufficient { missing: 1 })));
 
-        // What is lent for the arguments is free as soon as the method returns.
+        // The borrows of the arguments end as soon as the method returns.
         let sent = {
             let words = vec!["a".to_owned()];
             account.lend_async(&words, &[1], &[0.5; 3], Kind::Plain, "wide")
@@ -319,10 +318,10 @@ fn calls_begin_without_waiting_for_their_replies() {
         let swapped = account.swap_async(&entry, &[1, 2]).wait().unwrap();
         assert_eq!((swapped.1.text.as_str(), swapped.2), ("TEXT", vec![2, 1]));
 
-        let (tell, told) = channel();
-        account.set_owner_async("somebody").on_reply(move |result| tell.send(result).unwrap());
+        let (sender, receiver) = channel();
+        account.set_owner_async("somebody").on_reply(move |result| sender.send(result).unwrap());
         assert_eq!(notes.recv().unwrap(), "somebody");
-        told.recv().unwrap().unwrap();
+        receiver.recv().unwrap().unwrap();
     }
 }
 
@@ -340,7 +339,7 @@ fn inherited_operations_are_called_asynchronously_too() {
     }
 }
 
-/// Answers from another thread, when it is told to.
+/// A servant that replies from another thread, when the test makes it do so.
 struct Slow(Mutex<Sender<Box<dyn FnOnce() + Send>>>);
 
 impl Slow {
@@ -438,7 +437,7 @@ impl many_results::Many for Generous {
 }
 
 #[test]
-fn more_results_than_a_tuple_has_traits_for() {
+fn operations_have_more_results_than_tuples_have_traits() {
     let world = World::new();
     let local: many_results::ManyRef = world.server.root_poa().activate(Generous).unwrap();
     for many in world.both(&local) {
@@ -505,7 +504,7 @@ fn values_of_any_type_travel_with_their_types() {
         assert!(word.extract::<[u8; 4]>().is_err(), "it is not an array of octets");
         assert_eq!(word.extract_as::<[u8; 4]>(&TC_WORD).unwrap(), *b"word");
 
-        // A reference finds the way back to its object, an exception and an enum are what they were.
+        // A reference still leads to its object; an exception and an enum are unchanged.
         let object = store.echo(&Any::new(&Some(account.clone())).unwrap()).unwrap();
         let found: Option<AccountRef> = object.extract().unwrap();
         assert_eq!(found.unwrap().owner().unwrap(), "nobody");
@@ -531,9 +530,9 @@ fn values_of_any_type_travel_with_their_types() {
     }
 }
 
-/// Operations with exceptions of their own take the same errors by `?` as those without.
+/// Operations with exceptions of their own convert errors by `?` as operations without them do.
 #[test]
-fn errors_on_the_way_become_system_exceptions() {
+fn local_errors_become_system_exceptions() {
     fn kind(made: impl FnOnce() -> Result<(), TypeOfError>) -> SystemExceptionKind {
         let Err(TypeOfError::System(exception)) = made() else { panic!("not a system exception") };
         exception.kind
@@ -582,9 +581,9 @@ fn empty_bag() -> Bag {
     Bag { who: None, all: vec![], mark: Native(Arc::new(())) }
 }
 
-/// In this process a local object is a value like any other; beyond it, it means nothing.
+/// In one process a local object is a value like any other. It cannot be sent to another process.
 #[test]
-fn local_objects_stay_where_they_are() {
+fn local_objects_stay_in_their_process() {
     let guide: Arc<dyn Visitor> = Arc::new(Guide);
     let bag = Bag { who: Some(guide.clone()), all: vec![Some(guide.clone())], ..empty_bag() };
     let post: Arc<dyn Post> = Arc::new(Office(Mutex::default()));
@@ -616,7 +615,7 @@ impl Depot for Keeper {
 }
 
 #[test]
-fn a_context_goes_with_the_operations_that_ask_for_it() {
+fn a_context_is_sent_with_operations_that_declare_it() {
     let world = World::new();
     let (vault, notes) = Vault::new();
     let local: AccountRef = world.server.root_poa().activate(vault).unwrap();

@@ -1,5 +1,5 @@
-//! Generated code compiles without a warning, its values survive CDR in both byte orders and from every
-//! alignment, and values that break the IDL are refused.
+//! Generated code compiles without warnings. Its values survive CDR in both byte orders and from every
+//! alignment. Values that violate the IDL are refused.
 
 #![deny(warnings)]
 
@@ -40,7 +40,7 @@ fn read<T: Unmarshal>(bytes: &[u8]) -> Result<T, Malformed> {
     Reader::new(bytes, Encoding::NATIVE).get()
 }
 
-/// Round trips from every alignment in both orders; each prefix is an error and not a panic.
+/// Checks round trips from every alignment in both byte orders. Each prefix is an error and not a panic.
 fn check<T: Marshal + Unmarshal + PartialEq + std::fmt::Debug>(value: &T) {
     for order in [ByteOrder::Big, ByteOrder::Little] {
         let encoding = Encoding { order, ..Encoding::NATIVE };
@@ -62,7 +62,7 @@ fn text() -> impl Strategy<Value = String> {
     "[^\u{0}]{0,12}"
 }
 
-/// UTF-16 text that starts with a byte order mark is its own matter, of the CDR code.
+/// UTF-16 text without a byte order mark at its start, which the tests of the CDR code cover.
 fn wide() -> impl Strategy<Value = String> {
     "[^\u{0}\u{feff}]{0,12}"
 }
@@ -214,7 +214,7 @@ proptest! {
 }
 
 #[test]
-fn the_wire_is_as_cdr_has_it() {
+fn the_bytes_are_those_of_cdr() {
     let encoding = Encoding { order: ByteOrder::Big, ..Encoding::NATIVE };
     let value = ByLong::Both(by_long::Pair { first: 1, second: -1 });
     assert_eq!(written(&value, 0, encoding).unwrap(), [0, 0, 0, 5, 0, 0, 0, 1, 255, 255, 255, 255]);
@@ -226,7 +226,7 @@ fn the_wire_is_as_cdr_has_it() {
 }
 
 #[test]
-fn what_breaks_a_bound_is_not_sent() {
+fn values_beyond_a_bound_are_not_sent() {
     let refused = |change: fn(&mut Holder)| {
         let mut holder = Holder::default();
         change(&mut holder);
@@ -246,7 +246,7 @@ fn what_breaks_a_bound_is_not_sent() {
 }
 
 #[test]
-fn what_breaks_a_bound_is_not_accepted() {
+fn values_beyond_a_bound_are_not_accepted() {
     let mut bytes = Vec::new();
     let mut w = Writer::new(&mut bytes, Encoding::NATIVE);
     w.put("sixsix").unwrap();
@@ -302,7 +302,7 @@ fn exceptions_are_errors() {
     assert_eq!(unknown, Ok(None));
 }
 
-/// Code that is written against the trait needs no ORB.
+/// A servant compiles and runs without an ORB.
 #[test]
 fn servants_are_plain_rust() {
     use inheritance::base::{Shape, shape};
@@ -344,7 +344,7 @@ fn servants_are_plain_rust() {
     assert_eq!(sprite.area(), Err(shape::AreaError::Flat(shape::Flat {})));
 }
 
-/// A reference to a derived interface is one to its bases, also across modules.
+/// A reference to a derived interface converts to references to its bases, across modules too.
 #[test]
 fn references_know_their_bases() {
     use inheritance::base::{Shape, ShapeRef};
@@ -389,7 +389,7 @@ fn the_building_blocks_of_idl_4_survive() {
     check(&ByWide::Other { label: '𝄞', value: 2 });
     check(&ByUint8::All { label: 200, value: 2 });
 
-    // The fields of a bitset stand from the lowest bit on: 7 | last << 3 | offset << 8.
+    // The fields of a bitset begin at the lowest bit: 7 | last << 3 | offset << 8.
     assert_eq!(written(&header, 0, Encoding::NATIVE).unwrap(), 0x0008_000Fu32.to_ne_bytes());
     let refused = |header: Header| written(&header, 0, Encoding::NATIVE).unwrap_err();
     let wide = Header { version: 8, ..Header::default() };
@@ -420,7 +420,7 @@ fn bitmasks_are_sets_of_flags() {
         "Rights(MAY_WRITE | ALL_OF_IT) Rights(MAY_READ | 0x10)"
     );
     assert_eq!(written(&rights, 0, Encoding::NATIVE).unwrap(), 0x8002u16.to_ne_bytes());
-    // Without a bound, 32 bits; a bit without a name is kept.
+    // A bitmask without a bound has 32 bits. A bit without a name is kept.
     assert_eq!(read::<Marks>(&4u32.to_ne_bytes()), Ok(Marks(4)));
 }
 
@@ -434,12 +434,12 @@ fn default_values_are_those_of_the_idl() {
     assert!(settings.third.to_string().starts_with(&format!("0.{}", "3".repeat(32))), "{}", settings.third);
     assert_eq!(settings.least, i32::MIN);
     assert_eq!(One::default().n, 3);
-    // Those of valuetypes and exceptions too.
+    // Valuetypes and exceptions have the defaults of the IDL too.
     let weighed = blocks::Weighed::default();
     assert_eq!((weighed.base.size, weighed.base.unit.as_str(), weighed.weight), (7, "m", 2.0));
     assert_eq!(blocks::Late::default().seconds, 60);
 
-    // A union's is its first member's.
+    // The default of a union is that of its first member.
     assert_eq!(ByBoolean::default(), ByBoolean::Yes(String::new()));
     assert_eq!(ByLong::default(), ByLong::Number { label: 1, value: 0 });
     assert_eq!(ByChar::default(), ByChar::Edge { label: b'a', value: 0 });
@@ -448,7 +448,7 @@ fn default_values_are_those_of_the_idl() {
     assert_eq!(Choice::default(), Choice::Tag(String::new()));
 }
 
-/// IDL 4.2, 7.4.13.4.1: a struct may have no members. It has no bytes either, however many there are.
+/// IDL 4.2, 7.4.13.4.1: a struct may have no members. Such structs have no bytes, in any number.
 #[test]
 fn empty_structs_take_no_bytes() {
     let nothing = || vec![Nothing {}; 3];
@@ -471,15 +471,15 @@ fn empty_structs_take_no_bytes() {
     let too_many = Sparse { few: vec![Nothing {}; 4], ..sparse(Vec::new()) };
     assert_eq!(written(&too_many, 0, Encoding::NATIVE), Err(Misuse::BoundExceeded { bound: 3, length: 4 }));
 
-    // An any of it is the same, and so is what its TypeCode says.
+    // An `any` keeps the value, and its TypeCode has no members.
     let any = g::Any::new(&value).unwrap();
     assert_eq!(any.extract::<Sparse>().unwrap(), value);
     assert_eq!(g::TypeCode::from(&structs::shapes::TC_NOTHING).member_count(), Ok(0));
 }
 
-/// Four bytes announce what would keep a processor busy for seconds, or for ever when nested.
+/// Four bytes can announce elements that would occupy a processor for seconds, or without end when nested.
 #[test]
-fn elements_without_bytes_are_held_in_proportion() {
+fn elements_without_bytes_are_limited() {
     let kind = |result: Result<Vec<Vec<Nothing>>, Malformed>| result.unwrap_err().kind;
     let lists = |lists: usize, each: u32| {
         let mut bytes = (lists as u32).to_ne_bytes().to_vec();
@@ -492,12 +492,12 @@ fn elements_without_bytes_are_held_in_proportion() {
     assert_eq!(kind(read(&lists(1000, 250))), MalformedKind::OutOfProportion);
 }
 
-/// The name of a type that has one, else its text.
+/// The name of a type, or its text if it has none.
 fn named(code: &g::TypeCode) -> String {
     code.name().map_or_else(|_| code.to_string(), str::to_owned)
 }
 
-/// What is said of a type at run time is what the IDL says of it, not what Rust makes of it.
+/// The description of a type at run time is that of the IDL, not of the Rust type.
 #[test]
 fn types_are_described_as_in_idl() {
     let text = |def: &'static g::TypeDef| named(&g::TypeCode::from(def));
@@ -532,7 +532,7 @@ fn types_are_described_as_in_idl() {
     assert_eq!(named(&by_color.discriminator_type().unwrap()), "Paint");
     assert_eq!(g::TypeCode::from(&unions::unions::TC_COLOR).member_name(2).unwrap(), "blue");
 
-    // Recursive types end in themselves.
+    // Recursive types refer to themselves.
     let tree = g::TypeCode::from(&recursion::recursion::TC_TREE);
     let children = tree.member_type(1).unwrap().content_type().unwrap().content_type().unwrap();
     assert_eq!(children, tree);

@@ -1,4 +1,4 @@
-//! Generated types as dynamic values and back: what one says of a value the other reads.
+//! Generated types and dynamic values convert into each other without change.
 
 #![deny(warnings)]
 
@@ -18,14 +18,14 @@ use fixed::money::{Cost, Line};
 use unions::unions::{ByBoolean, ByColor, ByLong, by_long::Pair};
 use values::graphs::{Apart, Deep, Edge, Maybe, Named, Node};
 
-/// Visits everything, which makes a node of it.
+/// Visits all components, each of which becomes a node of the dynamic value.
 fn visit(value: &mut DynAny<'_>) {
     for index in 0..value.component_count().unwrap() {
         visit(&mut value.component(index).unwrap());
     }
 }
 
-/// Looked at, put together from its components, and assigned, it is what it was.
+/// Checks that a value is unchanged after a visit, after assembly from its components and after assignment.
 #[track_caller]
 fn check<T: Typed + Marshal + Unmarshal + PartialEq + Debug>(value: T) {
     let any = Any::new(&value).unwrap();
@@ -69,7 +69,7 @@ fn structs_unions_and_exceptions() {
 }
 
 #[test]
-fn what_is_put_together_by_names_is_read_as_the_type() {
+fn values_assembled_by_name_are_read_as_their_type() {
     let mut value = DynAny::new(&TypeCode::for_type::<Derived>()).unwrap();
     value.member("small").unwrap().insert_octet(0xFE).unwrap();
     value.member("bytes").unwrap().insert_numbers(&[1u8, 2, 3]).unwrap();
@@ -101,7 +101,7 @@ fn what_is_put_together_by_names_is_read_as_the_type() {
     assert_eq!(long.active_member().unwrap().insert(&7i64), Err(DynAnyError::TypeMismatch));
 }
 
-/// first -> second, of a derived type -> first, and both in an edge.
+/// A cycle: first -> second, which is of a derived type, -> first. An edge holds both.
 fn graph() -> Value<Node> {
     let mut graph = ValueGraph::new();
     let first = graph.reserve::<Node>();
@@ -138,7 +138,8 @@ fn graphs_keep_their_shape() {
         .unwrap();
     second.member("extra").unwrap().set_to_value_of(&TypeCode::for_type::<Option<Value<Apart>>>()).unwrap();
     second.member("extra").unwrap().member("anything").unwrap().insert_any(&any).unwrap();
-    // Made from its TypeCode alone, nobody knows how to make a Rust value of it; one that was a Rust value brings that along.
+    // A value made from its TypeCode alone cannot become a Rust value, because no factory is known. One that
+    // was a Rust value brings its factory along.
     let made = second.member("extra").unwrap().copy().unwrap();
     let apart = Apart { anything: any.clone(), ..Apart::default() };
     second.member("extra").unwrap().insert_val(&Some(Value::new(apart))).unwrap();
@@ -175,7 +176,7 @@ fn boxed_values() {
     let any = Any::new(&labels).unwrap();
     let mut value = DynAny::from_any(&any).unwrap();
     assert_eq!(value.to_any().unwrap(), any);
-    // Two places, one value.
+    // Two links to one value.
     value.member("first").unwrap().boxed_value().unwrap().insert_string("new").unwrap();
     let mut more = value.member("more").unwrap();
     assert_eq!(more.component(0).unwrap().get_boxed_value().unwrap(), Any::new("new").unwrap());

@@ -1,6 +1,6 @@
-//! Generated text against reviewed files: `testdata/emit/<case>/{in.idl,out.rs}`.
+//! Compares generated text with reviewed files: `testdata/emit/<case>/{in.idl,out.rs}`.
 //!
-//! `UPDATE_EXPECT=1 cargo test -p ironorb-build` writes the files anew; review what changed.
+//! `UPDATE_EXPECT=1 cargo test -p ironorb-build` writes the files anew. Review the changes.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use ironorb_build::{Config, generate_outcome};
 use ironorb_idl::{Options, compile_file};
 
 #[test]
-fn text_is_as_reviewed() {
+fn text_equals_the_reviewed_files() {
     let mut wrong = Vec::new();
     for case in cases() {
         let text = generated(&case);
@@ -28,7 +28,7 @@ fn text_is_as_reviewed() {
 }
 
 #[test]
-fn text_is_as_rustfmt_wants_it() {
+fn text_is_formatted_as_by_rustfmt() {
     for case in cases() {
         let text = generated(&case);
         assert_eq!(rustfmt(&text), text, "{}", case.display());
@@ -40,10 +40,10 @@ fn text_is_as_rustfmt_wants_it() {
     }
 }
 
-/// The bodies of macros are not rustfmt's business, so their width is checked here. Only what cannot be
-/// broken, such as a long repository id, may stick out.
+/// rustfmt does not format the bodies of macros, so this checks their width. Only unbreakable text, such as a
+/// long repository id, may be wider.
 #[test]
-fn no_line_that_could_be_broken_is_long() {
+fn breakable_lines_are_short() {
     for case in cases() {
         for line in generated(&case).lines().filter(|line| !line.trim_start().starts_with("//")) {
             assert!(line.chars().count() <= 100 || line.contains('"'), "{}: {line}", case.display());
@@ -91,7 +91,7 @@ fn generated(case: &Path) -> String {
     generate_outcome(&outcome, &config).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
-/// The text as rustfmt prints it with its default settings, whatever this workspace has set.
+/// The text as rustfmt formats it with its default settings, independent of this workspace's settings.
 fn rustfmt(text: &str) -> String {
     let settings = "max_width=100,use_small_heuristics=Default";
     let mut child = Command::new("rustfmt")

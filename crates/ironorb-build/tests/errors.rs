@@ -1,4 +1,4 @@
-//! What is refused, and how the build API reports it.
+//! Which IDL is refused, and how the build API reports it.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ fn generated(idl: &str) -> Result<String, Errors> {
     generate_outcome(&outcome, &Config::new())
 }
 
-/// The first lines of the refusals: what is refused, and where.
+/// Checks the first line of each error: the refused construct and its place.
 fn check(idl: &str, expected: &[&str]) {
     let text = generated(idl).unwrap_err().to_string();
     let found: Vec<String> = text
@@ -22,7 +22,7 @@ fn check(idl: &str, expected: &[&str]) {
 }
 
 #[test]
-fn everything_that_is_not_generated_yet_is_told_in_one_run() {
+fn all_constructs_not_generated_yet_are_reported_in_one_run() {
     check(
         "interface Service {};\nstruct Later;\nunion Never;\nvaluetype Unknown;\n",
         &[
@@ -33,7 +33,7 @@ fn everything_that_is_not_generated_yet_is_told_in_one_run() {
     );
 }
 
-/// A long chain of aliases is no real IDL, but it must not cost the stack.
+/// A long chain of aliases is not realistic IDL, but it must not overflow the stack.
 #[test]
 fn endless_aliases_are_refused() {
     let mut idl = "typedef string<2> T0;\n".to_owned();
@@ -45,7 +45,7 @@ fn endless_aliases_are_refused() {
     assert!(text.starts_with("error: a type of more than 100 levels"), "{text:.200}");
 }
 
-/// What would take text or time out of proportion is refused, be it legal IDL.
+/// IDL whose code would be out of proportion in size or compile time is refused, even if it is legal.
 #[test]
 fn endless_inheritance_and_results_are_refused() {
     let mut idl = "interface I0 {};\n".to_owned();
@@ -56,15 +56,15 @@ fn endless_inheritance_and_results_are_refused() {
     let outs: Vec<String> = (0..33).map(|n| format!("out long o{n}")).collect();
     idl.push_str(&format!("{}); }};", outs.join(", ")));
     let text = generated(&idl).unwrap_err().to_string();
-    let told: Vec<&str> = text.lines().filter(|line| line.starts_with("error")).collect();
+    let reported: Vec<&str> = text.lines().filter(|line| line.starts_with("error")).collect();
     let deep = "error: an interface with more than 256 bases is not generated yet";
     assert_eq!(
-        told,
+        reported,
         [deep, deep, deep, "error: an operation with more than 32 results is not generated yet"]
     );
 }
 
-/// The same of valuetypes; and what is not refused grows no faster than what it names.
+/// Valuetypes with too many bases are refused. Code for accepted ones grows no faster than the names in it.
 #[test]
 fn endless_inheritance_of_values_is_refused() {
     let chain = |length: usize| {
@@ -97,7 +97,7 @@ fn the_line_is_shown_with_a_caret() {
 }
 
 #[test]
-fn what_is_mapped_to_an_existing_module_is_not_refused() {
+fn types_mapped_to_an_existing_module_are_not_refused() {
     let idl = "module old { struct Held; };\nmodule fresh { struct Use { sequence<old::Held> it; }; };\n\
                module old { struct Held { long x; }; struct Later; };";
     let files = MapLoader::new().with("test.idl", idl);
@@ -110,9 +110,9 @@ fn what_is_mapped_to_an_existing_module_is_not_refused() {
     );
 }
 
-/// `orb.idl` declares much; a file that includes it gets only what it uses.
+/// `orb.idl` has many declarations. A file that includes it gets code only for those that it uses.
 #[test]
-fn of_orb_idl_only_what_is_used() {
+fn only_used_parts_of_orb_idl_are_generated() {
     let text = generated("#include <orb.idl>\nmodule m { struct S { CORBA::StringSeq words; }; };").unwrap();
     assert!(text.contains("pub type StringSeq"), "{text}");
     assert!(!text.contains("OctetSeq"), "{text}");
@@ -161,9 +161,9 @@ fn compile_writes_one_rust_file_per_idl_file() {
     }
 }
 
-/// `@marshal` is ours, so that a slip in it is told, and what to write instead.
+/// `@marshal` is an annotation of IronORB. A wrong use is reported, with the correct form.
 #[test]
-fn an_annotation_that_says_nothing_is_refused() {
+fn an_annotation_without_a_meaning_is_refused() {
     let idl = "@marshal(interpretted) struct A { long x; };\n\
                @marshal struct B { long x; };\n\
                @marshal(3) module M { @marshal(compiled) const long ONE = 1; };\n\
@@ -192,18 +192,18 @@ fn an_annotation_that_says_nothing_is_refused() {
     assert!(!text.contains("test.idl:9:"), "{text}");
     assert!(text.contains("  = help: write `@marshal(compiled)` or `@marshal(interpreted)`"), "{text}");
     assert!(text.contains("  = help: put it on a type, an operation, an interface or a module"), "{text}");
-    // One that the text declares means what its author says.
+    // An annotation that the text itself declares has the meaning of its declaration.
     let own = "@annotation marshal { string value; };\n@marshal(\"by hand\") struct A { long x; };\n";
     assert!(!generated(own).unwrap().contains("interpreted"));
 }
 
 #[test]
-fn what_the_idl_says_goes_before_what_the_build_says() {
+fn annotations_override_the_build_configuration() {
     let idl = "@marshal(compiled) struct A { long x; };\n@marshal(interpreted) struct B { long x; };\nstruct C { long x; };";
     let files = MapLoader::new().with("test.idl", idl);
     let outcome = compile_with(Path::new("test.idl"), &Options::new(), &files);
     for (marshalling, c) in [
-        // A number lies in memory as on the wire.
+        // A number has the same form in memory as on the wire.
         (Marshalling::Compiled, "[wire] "),
         (Marshalling::Interpreted, "[interpreted] "),
         (Marshalling::Record, "[recorded] "),
@@ -215,7 +215,8 @@ fn what_the_idl_says_goes_before_what_the_build_says() {
     }
 }
 
-/// On an operation, an interface or a typedef it is about the types that these name, but not about what is in them.
+/// On an operation, an interface or a typedef the annotation applies to the types named there, but not to
+/// their members.
 #[test]
 fn types_are_marshalled_as_their_uses_say() {
     let idl = "struct Inner { long x; };\nstruct A { Inner x; };\nstruct B { long x; };\nstruct C { long x; };\n\
@@ -227,7 +228,7 @@ fn types_are_marshalled_as_their_uses_say() {
                    D g(in long x);\n\
                };\n";
     let rust = generated(idl).unwrap();
-    let ways = ["Inner", "A", "B", "C", "D", "U", "Bad"].map(|name| {
+    let forms = ["Inner", "A", "B", "C", "D", "U", "Bad"].map(|name| {
         let is = |word: &str| {
             rust.contains(&format!("! {{ {word}{name}: ")) || rust.contains(&format!("\n    {word}{name}: "))
         };
@@ -238,7 +239,7 @@ fn types_are_marshalled_as_their_uses_say() {
         }
     });
     let (c, i) = ("compiled", "interpreted");
-    assert_eq!(ways, [c, i, c, i, c, i, i], "{rust}");
+    assert_eq!(forms, [c, i, c, i, c, i, i], "{rust}");
     let all = generated(&idl.replace("interface I", "@marshal(interpreted) interface I")).unwrap();
     assert!(all.contains("[interpreted] D:"), "{all}");
 }

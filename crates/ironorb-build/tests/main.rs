@@ -1,4 +1,4 @@
-//! One program of all tests that can share a process: it is linked once, and its tests run side by side.
+//! One program for all tests that can share a process: it is linked once, and its tests run in parallel.
 
 mod calls;
 mod compiled;
@@ -8,5 +8,5 @@ mod errors;
 mod rustc;
 mod values;
 
-// Generated code names its neighbours from the root of its crate.
+// Generated code names its neighbours by paths from the root of its crate.
 use compiled::external_base;

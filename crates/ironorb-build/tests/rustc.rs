@@ -1,4 +1,4 @@
-//! Generated code and the compiler itself: what it says of typical mistakes, and of several IDL files in one program.
+//! Generated code and the compiler: its messages for typical mistakes, and several IDL files in one program.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,29 +6,29 @@ use std::time::SystemTime;
 
 use ironorb_build::Config;
 
-/// Messages differ from one rustc to the next, so only the lines that stand in the reviewed file are looked for, in the
-/// messages about the mistake's module.
+/// Messages differ between versions of rustc. So the test looks only for the lines of the reviewed file, in
+/// the messages about the mistake's module.
 #[test]
-fn mistakes_are_told_with_their_mend() {
+fn mistakes_are_reported_with_their_mend() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/mistakes");
     let source = std::fs::read_to_string(dir.join("mistakes.rs")).unwrap();
     let expected = std::fs::read_to_string(dir.join("mistakes.stderr")).unwrap();
-    let (succeeded, told) = checked(&dir.join("mistakes.rs"), &[]);
+    let (succeeded, reported) = checked(&dir.join("mistakes.rs"), &[]);
     assert!(!succeeded);
     let mut mistakes = 0;
     for paragraph in expected.split("\n\n").filter(|paragraph| !paragraph.starts_with('#')) {
         let (module, lines) = paragraph.split_once(":\n").unwrap();
-        let told = about(module, &source, &told);
+        let reported = about(module, &source, &reported);
         for line in lines.lines() {
-            assert!(told.contains(line), "{module}: no line has `{line}`:\n{told}");
+            assert!(reported.contains(line), "{module}: no line has `{line}`:\n{reported}");
         }
         mistakes += 1;
     }
     assert_eq!(mistakes, source.lines().filter(|line| line.starts_with("mod ")).count());
 }
 
-/// The messages whose first place is in a module of the source.
-fn about(module: &str, source: &str, told: &str) -> String {
+/// The messages whose first location is in a module of the source.
+fn about(module: &str, source: &str, reported: &str) -> String {
     let head = format!("mod {module} {{");
     let first = source.lines().position(|line| line == head).unwrap() + 1;
     let last = first + source.lines().skip(first).position(|line| line == "}").unwrap() + 1;
@@ -37,7 +37,7 @@ fn about(module: &str, source: &str, told: &str) -> String {
         let line = place.and_then(|place| place.split(':').next()?.parse::<usize>().ok());
         line.is_some_and(|line| (first..=last).contains(&line))
     };
-    told.split("\n\n").filter(is_inside).collect::<Vec<_>>().join("\n\n")
+    reported.split("\n\n").filter(is_inside).collect::<Vec<_>>().join("\n\n")
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn files_that_include_a_common_one_are_one_set_of_types() {
     let files = idl.compile(Config::new(), &["a.idl", "b.idl"]).unwrap();
     assert_eq!(files.len(), 2);
     idl.check(&[&*beside("a"), &beside("b"), both].concat()).unwrap();
-    // In modules of their own the second cannot know where the first is, and says what to do.
+    // In separate modules the code of `b` does not find that of `a`. The error names the remedy.
     let apart = format!("mod x {{ {} }}\nmod y {{ {} }}\n", beside("a"), beside("b"));
     assert!(idl.check(&apart).unwrap_err().contains("Config::module tells where it is"));
 
@@ -75,7 +75,7 @@ fn files_that_include_a_common_one_are_one_set_of_types() {
 }
 
 #[test]
-fn a_servant_leaves_operations_out_where_the_build_lets_it() {
+fn a_servant_may_leave_out_operations_with_servant_defaults() {
     let idl = Idl::new(&[(
         "bank.idl",
         "interface Bank { long count(in string name); void close(); };\n\
@@ -116,19 +116,19 @@ impl Idl {
             .compile(files.iter().map(|file| self.dir.path().join(file)))
     }
 
-    /// What the compiler says of a program that uses the Rust files.
+    /// The errors of the compiler for a program that uses the Rust files.
     fn check(&self, source: &str) -> Result<(), String> {
         let path = self.dir.path().join("source.rs");
         std::fs::write(&path, source).unwrap();
         let out = self.dir.path().join("out");
         match checked(&path, &[("OUT_DIR", &out)]) {
             (true, _) => Ok(()),
-            (false, told) => Err(told),
+            (false, reported) => Err(reported),
         }
     }
 }
 
-/// Has the compiler check a library that uses `ironorb`, as it was built for this test.
+/// Runs the compiler on a library that uses the `ironorb` built for this test.
 fn checked(source: &Path, variables: &[(&str, &Path)]) -> (bool, String) {
     let deps = std::env::current_exe().unwrap().parent().unwrap().to_owned();
     let built = |path: &PathBuf| {

@@ -1,5 +1,5 @@
-//! Valuetypes over the real ORB: graphs keep their shape, a value's own type carries out its operations, and a
-//! value is seen as each of its bases.
+//! Valuetypes over the real ORB. Graphs keep their shape, a value's own type implements its operations, and a
+//! value can be viewed as each of its bases.
 
 #![deny(warnings)]
 
@@ -26,7 +26,7 @@ use value_operations::drawing::{
 };
 use values::graphs::{Apart, Cycle, Deep, Edge, Empty, Maybe, Named, Node, Walker, WalkerRef, walker};
 
-/// A server's ORB and a client's, so that calls go over a connection.
+/// An ORB for the server and one for the client, so that calls use a connection.
 struct World {
     server: Orb,
     client: Orb,
@@ -44,7 +44,7 @@ impl World {
         World { server, client }
     }
 
-    /// The reference as the server has it, which is in the same process, and as the client gets it.
+    /// The server's reference, which calls in the same process, and the client's.
     fn both<R: TypedRef + Clone>(&self, local: &R) -> [R; 2] {
         let url = self.server.object_to_string(local.object()).unwrap();
         [local.clone(), self.client.resolve(&url).unwrap()]
@@ -111,7 +111,7 @@ fn graphs_keep_their_shape() {
         let (nothing, none, last) = walker.echo(None, &[]).unwrap();
         assert_eq!((nothing, none, last), (None, vec![], Maybe::Unlisted { label: false }));
 
-        // first -> second -> first, and both named by the sequence beside them.
+        // first -> second -> first, and a sequence beside them refers to both.
         let mut graph = ironorb::generated::value::ValueGraph::new();
         let first = graph.reserve::<Node>();
         let second = graph.add(Named {
@@ -197,7 +197,7 @@ impl Printable for Shape {
     }
 }
 
-// What a circle leaves out, its base does for it.
+// Operations that a circle does not implement are implemented by its base.
 impl Drawable for Circle {
     fn area(&self, scale: f64) -> Result<f64, drawable::AreaError> {
         Ok(scale * self.radius * self.radius)
@@ -230,7 +230,7 @@ impl Board for Wall {
 }
 
 #[test]
-fn a_values_own_type_carries_out_its_operations() {
+fn a_values_own_type_implements_its_operations() {
     let shape = Value::new(Shape { id: "square".to_owned() });
     let circle = Value::new(Circle { base: Shape { id: "round".to_owned() }, radius: 2.0 });
     let as_shape: Value<Shape> = circle.upcast();
@@ -248,7 +248,7 @@ fn a_values_own_type_carries_out_its_operations() {
 }
 
 #[test]
-fn what_a_base_leaves_out_its_own_base_does() {
+fn operations_missing_in_a_base_are_those_of_its_own_base() {
     let round = Circle { base: Shape { id: "round".to_owned() }, radius: 2.0 };
     let dot = Value::new(Dot { base: round });
     let as_shape: Value<Shape> = dot.upcast();
@@ -262,7 +262,7 @@ fn exception(kind: SystemExceptionKind) -> SystemException {
     SystemException::new(kind, MinorCode(1), CompletionStatus::No)
 }
 
-/// What the attributes of gauges were set to, by number: a value does not change, so its struct keeps nothing.
+/// The attributes set on gauges, by number. A value is immutable, so the struct cannot store them.
 static SET: Mutex<BTreeMap<i32, (i32, String)>> = Mutex::new(BTreeMap::new());
 
 impl GaugeOperations for Gauge {
@@ -314,7 +314,7 @@ fn attributes_of_values_are_read_and_written() {
     gauge.set_needle(Some(&Shape { id: "at 8".to_owned() }.into())).unwrap();
     assert_eq!((gauge.level().unwrap(), gauge.needle().unwrap().unwrap().id.as_str()), (8, "at 8"));
     assert_eq!(gauge.set_needle(None).unwrap_err().kind, SystemExceptionKind::BadParam);
-    // Those of an interface that it supports, and as what a base does.
+    // Attributes of a supported interface, and attributes that a base implements.
     let scale = Value::new(Scale { base: Gauge { number: 2 } });
     scale.view::<dyn Titled>().unwrap().set_title("two").unwrap();
     scale.upcast::<Gauge>().set_level(3).unwrap();
@@ -392,7 +392,7 @@ fn boxes_travel_and_may_be_null() {
     assert_eq!(keeper.echo(None, None, Some(&long), None).unwrap_err().kind, SystemExceptionKind::BadParam);
 }
 
-/// A type that nobody has registered is told, not guessed.
+/// A value of an unregistered type is refused with an error.
 #[test]
 fn unknown_types_are_refused() {
     let server = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
@@ -470,7 +470,7 @@ impl Shop for Market {
     }
 }
 
-/// An object or a value stands where an abstract interface is asked for; who calls it need not know which.
+/// An abstract interface accepts an object or a value. Calls work without knowing which it is.
 #[test]
 fn abstract_interfaces_are_objects_or_values() {
     let world = World::new();
@@ -487,7 +487,7 @@ fn abstract_interfaces_are_objects_or_values() {
             bid.what.describe("").unwrap_err().to_string(),
             "catalogue::Unknown (what: \"the language\")"
         );
-        // A ticket leaves describing to what it derives from, and nobody tells its price.
+        // A ticket leaves `describe` to its base, and no type implements `price`.
         assert_eq!(best.describe("Greek").unwrap(), "ticket in Greek");
         assert_eq!(best.price().unwrap_err().kind, SystemExceptionKind::NoImplement);
         assert_eq!(best.value().unwrap().downcast::<Ticket>().unwrap().price_paid, 3);
@@ -498,8 +498,8 @@ fn abstract_interfaces_are_objects_or_values() {
 
         let things = [leaflet, Abstract::Object(wares.clone().into()), Abstract::Nil];
         let back = shop.echo(&things, &Bid::default()).unwrap();
-        let told: Vec<Option<String>> = back.iter().map(|thing| thing.describe("C").ok()).collect();
-        assert_eq!(told, [Some("leaflet in C".to_owned()), Some("shelf in C".to_owned()), None, None]);
+        let described: Vec<Option<String>> = back.iter().map(|thing| thing.describe("C").ok()).collect();
+        assert_eq!(described, [Some("leaflet in C".to_owned()), Some("shelf in C".to_owned()), None, None]);
         assert_eq!(back[2].describe("C").unwrap_err(), {
             let describable::DescribeError::System(nil) = back[3].describe("C").unwrap_err() else {
                 panic!()
@@ -513,9 +513,9 @@ fn abstract_interfaces_are_objects_or_values() {
     }
 }
 
-/// What one does not know of a ticket is cut off, as its declaration allows.
+/// A receiver that knows only the base of a ticket gets the ticket truncated, as its declaration allows.
 #[test]
-fn a_truncatable_value_arrives_as_what_is_known() {
+fn a_truncatable_value_arrives_as_its_known_base() {
     let world = World::new();
     let server = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
     server.register_value::<Leaflet>();
@@ -564,7 +564,7 @@ impl Carrier for Truck {
 }
 
 #[test]
-fn a_custom_value_travels_as_its_program_says() {
+fn a_custom_value_travels_in_the_form_of_its_program() {
     let world = World::new();
     custom_values::packing::register_values(&world.client);
     custom_values::packing::register_values(&world.server);
@@ -582,15 +582,15 @@ fn a_custom_value_travels_as_its_program_says() {
     assert_eq!(refused.kind, SystemExceptionKind::NoImplement, "{refused}");
 }
 
-/// What no TypeCode describes is sent in an `any` that was made of it, wherever in the message it comes to lie: by a
+/// An `any` made from a value that no TypeCode describes can be sent at every position in a message, by a
 /// client whose ORB knows none of the types.
 #[test]
-fn an_any_holds_custom_values_and_what_abstract_interfaces_hold() {
+fn an_any_holds_custom_values_and_abstract_interfaces() {
     let world = World::new();
     custom_values::packing::register_values(&world.server);
     abstract_interfaces::catalogue::register_values(&world.server);
     let client = Orb::builder().no_endpoint().build().unwrap();
-    client.register_value::<Node>(); // which the answer is
+    client.register_value::<Node>(); // the type of the result
     let local: WalkerRef = world.server.root_poa().activate(Inspector).unwrap();
     let wares: ShelfRef = world.server.root_poa().activate(Wares(7)).unwrap();
     let walker: WalkerRef = client.resolve(&world.server.object_to_string(local.object()).unwrap()).unwrap();
@@ -602,7 +602,7 @@ fn an_any_holds_custom_values_and_what_abstract_interfaces_hold() {
     let described = Any::new(&ticket).unwrap();
     let bid = Bid { what: ticket, paid: Abstract::Object(wares.into()) };
     let bid = Any::new(&bid).unwrap();
-    assert_eq!(told_of(&bid), "ticket in C for 7");
+    assert_eq!(contents_of(&bid), "ticket in C for 7");
     let nested = Any::new(&vec![packed.clone(), described.clone(), bid.clone()]).unwrap();
     for walker in [local, walker] {
         for label in ["", "a", "label", "long label", "longer yet, label"] {
@@ -625,10 +625,10 @@ fn an_any_holds_custom_values_and_what_abstract_interfaces_hold() {
     client.shutdown(true).unwrap();
 }
 
-/// Answers with what is in the `any` of a value.
+/// A servant that returns a description of the `any` in a value.
 struct Inspector;
 
-fn told_of(any: &Any) -> String {
+fn contents_of(any: &Any) -> String {
     if let Ok(packed) = any.extract::<Option<Value<Packed>>>() {
         let packed = packed.unwrap();
         return format!("{} {}", packed.first, packed.second);
@@ -639,7 +639,7 @@ fn told_of(any: &Any) -> String {
     if let Ok(bid) = any.extract::<Bid>() {
         return format!("{} for {}", bid.what.describe("C").unwrap(), bid.paid.price().unwrap());
     }
-    any.extract::<Vec<Any>>().unwrap().iter().map(told_of).collect::<Vec<_>>().join(", ")
+    any.extract::<Vec<Any>>().unwrap().iter().map(contents_of).collect::<Vec<_>>().join(", ")
 }
 
 impl Walker for Inspector {
@@ -657,7 +657,7 @@ impl Walker for Inspector {
         _: &Edge,
     ) -> Result<Option<Value<dyn ValueBase>>, SystemException> {
         let apart = value.unwrap().downcast::<Apart>().unwrap();
-        Ok(Some(Value::new(node(&told_of(&apart.anything), vec![])).upcast()))
+        Ok(Some(Value::new(node(&contents_of(&apart.anything), vec![])).upcast()))
     }
 
     fn current(&self) -> Result<Option<Value<Node>>, SystemException> {

@@ -1,4 +1,4 @@
-//! Data tests: texts in `testdata` with what is expected of them beside them.
+//! Tests with data: texts in `testdata`, and files with the expected results beside them.
 //!
 //! `testdata/ok/NAME.idl` compiles, without or with warnings, to the dump in `NAME.dump`;
 //! `testdata/errors/NAME.idl` fails with the diagnostics in `NAME.txt`. With `UPDATE_EXPECT=1` in the
@@ -45,7 +45,7 @@ fn wrong_texts_give_the_expected_diagnostics() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// A diagnostic without an example is one that nobody has read.
+/// Every diagnostic needs an example, so that its text has been reviewed.
 #[test]
 fn every_kind_of_diagnostic_has_an_example() {
     let defined: BTreeSet<String> = Code::all().map(|code| code.to_string()).collect();
@@ -62,9 +62,9 @@ fn every_kind_of_diagnostic_has_an_example() {
     assert!(without.is_empty(), "no example in testdata/errors or testdata/ok for {without:?}");
 }
 
-/// What `--explain` shows is right: the example has the mistake, and the mended one compiles without it.
+/// Checks what `--explain` shows: the example has the mistake, and the mended example compiles without it.
 #[test]
-fn the_examples_of_all_explanations_are_true() {
+fn the_examples_of_all_explanations_are_right() {
     let mut failures = Vec::new();
     for explanation in Code::all().map(Code::explanation).filter(|explanation| !explanation.wrong.is_empty())
     {
@@ -100,7 +100,7 @@ fn compile_text(text: &str) -> Outcome {
 }
 
 #[test]
-fn a_missing_main_file_is_told_without_a_place() {
+fn a_missing_main_file_is_reported_without_a_place() {
     let outcome = compile_with(Path::new("missing.idl"), &Options::default(), &MapLoader::new());
     assert_eq!(
         outcome.render(false),
@@ -124,7 +124,7 @@ fn colors_change_nothing_but_colors() {
     assert_eq!(plain, outcome.render(false));
 }
 
-/// Reads below `testdata`, so that the expected texts hold no path of a machine.
+/// Reads files below `testdata`, so that the expected texts hold no path of a machine.
 struct Rooted(&'static str);
 
 impl Loader for Rooted {

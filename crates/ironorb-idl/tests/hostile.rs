@@ -3,7 +3,7 @@
 use ironorb_idl::{MapLoader, Options, Outcome, compile_with, dump};
 use proptest::prelude::*;
 
-/// Compiles and renders; gives what came out.
+/// Compiles a text, renders the diagnostics and returns the outcome.
 fn compile(text: &str) -> Outcome {
     let files = MapLoader::new().with("main.idl", text).with("again.idl", "#include \"main.idl\"\n");
     let outcome = compile_with("main.idl".as_ref(), &Options::default(), &files);
@@ -243,7 +243,7 @@ fn the_text_that_is_mutated_is_valid() {
     assert!(outcome.model.is_some(), "{}", outcome.render(false));
 }
 
-/// Each of these costs stack or time in a front end that recurses or scans.
+/// Each of these texts costs stack or time in a front end that recurses or scans.
 #[test]
 fn deep_and_long_texts_end() {
     let n = 10_000;
@@ -303,16 +303,16 @@ fn a_file_that_includes_itself_twice_stops_at_the_limit() {
     assert_eq!(outcome.diagnostics.error_count(), 1);
 }
 
-/// Each of these is short and asks for much: work or memory that does not follow from its length.
+/// Each of these texts is short and asks for work or memory out of proportion to its length.
 #[test]
-fn short_texts_that_ask_for_much_are_told_so() {
+fn short_texts_that_ask_for_much_are_refused() {
     let numbered = |n: usize, line: &dyn Fn(usize) -> String| (0..n).map(line).collect::<String>();
     let cases: &[(&str, String)] = &[
         ("IDL0213", format!("typedef long {};", "_".repeat(200_000))),
         ("IDL0203", format!("const fixed F = {0}d * {0}d;", "7".repeat(1_000_000))),
         ("IDL0204", format!("const long long L = {};", "7".repeat(1_000_000))),
         ("IDL0205", format!("const long double L = 1e{};", "7".repeat(1_000_000))),
-        // A long text that each of many names has.
+        // A long text that many names share.
         (
             "IDL0419",
             format!(
@@ -338,7 +338,7 @@ fn short_texts_that_ask_for_much_are_told_so() {
                 "};".repeat(100)
             ),
         ),
-        // Bases that are looked through again and again.
+        // Bases that are searched again and again.
         (
             "IDL0718",
             format!(
@@ -354,7 +354,7 @@ fn short_texts_that_ask_for_much_are_told_so() {
                 numbered(2_000, &|i| format!("struct S{} : S{i} {{ long x{i}; }};\n", i + 1))
             ),
         ),
-        // Macros: text, and chains that are long.
+        // Macros with long text, and with long chains.
         (
             "IDL0107",
             format!(
@@ -371,13 +371,14 @@ fn short_texts_that_ask_for_much_are_told_so() {
     for (code, text) in cases {
         let shown = compile(text).render(false);
         assert!(shown.contains(code), "no {code}, but\n{}", &shown[..shown.len().min(2_000)]);
-        assert!(shown.len() < 10_000_000, "{} bytes are told for {code}", shown.len());
+        assert!(shown.len() < 10_000_000, "{} bytes are shown for {code}", shown.len());
     }
 }
 
-/// Each of these is correct, and would take its square if something were looked for from its start.
+/// Each of these texts is correct. A front end that searches from the start each time would need quadratic
+/// time.
 #[test]
-fn long_texts_take_time_like_their_length() {
+fn long_texts_take_time_in_proportion_to_their_length() {
     let n = 50_000;
     let numbered = |line: &dyn Fn(usize) -> String| (0..n).map(line).collect::<String>();
     let texts = [
@@ -419,14 +420,14 @@ fn a_text_full_of_errors_is_not_read_to_its_end() {
 }
 
 #[test]
-fn what_repeats_the_built_in_module_is_compared_to_a_limit() {
+fn repeated_built_in_declarations_are_compared_to_a_limit() {
     let deep: String = (1..20_000).map(|i| format!("typedef sequence<B{}> B{i};\n", i - 1)).collect();
     let text = format!(
         "#include <orb.idl>\nmodule CORBA {{ typedef octet B0;\n{deep}typedef sequence<B19999> OctetSeq; }};\n"
     );
     let outcome = compile(&text);
     assert_eq!(outcome.diagnostics.error_count(), 1, "{}", outcome.render(false));
-    // Many that repeat it take time like their number.
+    // Many repetitions take time in proportion to their number.
     let many: String = (0..5_000).map(|_| "typedef sequence<octet> OctetSeq; interface Policy;\n").collect();
     let outcome =
         compile(&format!("#include <orb.idl>\n#include \"again.idl\"\nmodule CORBA {{ {many} }};\n"));
@@ -438,7 +439,7 @@ fn imports_end() {
     let many: String = (0..20_000).map(|i| format!("import ::M{i};\n")).collect();
     let outcome = compile(&many);
     assert!(outcome.render(false).contains("error"));
-    // In a circle, and in a module.
+    // Imports in a circle, and in a module.
     let files = MapLoader::new()
         .with("main.idl", "module Main { import ::A; import ::B; typedef B::L L; };")
         .with("A.idl", "module A { typedef long K; };\nimport ::B;")

@@ -1,4 +1,4 @@
-//! One program of all tests that can share a process: it is linked once, and its tests run side by side.
+//! One program for all tests that can share a process: it is linked once, and its tests run in parallel.
 
 mod data;
 mod hostile;
