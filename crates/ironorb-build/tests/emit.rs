@@ -77,7 +77,7 @@ fn cases() -> Vec<PathBuf> {
     cases
 }
 
-/// The Rust for a case. A line `// test: external WHAT PATH` in the IDL configures the generator.
+/// The Rust code generated for a case. A line `// test: external WHAT PATH` in the IDL configures the generator.
 fn generated(case: &Path) -> String {
     let path = case.join("in.idl");
     let mut config = Config::new();

@@ -242,7 +242,7 @@ fn a_values_own_type_implements_its_operations() {
     assert!(parts[0].get().unwrap().ptr_eq(&first.unwrap()));
     assert_eq!(circle.view::<dyn Printable>().unwrap().print("a ").unwrap(), "a round");
     assert!(circle.view::<dyn Marked>().is_some());
-    // The struct does not implement them.
+    // The struct does not implement these operations.
     assert!(circle.view::<dyn CircleOperations>().is_none());
     assert_eq!(circle.grow(1.0).unwrap_err().kind, SystemExceptionKind::NoImplement);
 }

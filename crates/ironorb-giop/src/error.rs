@@ -115,7 +115,7 @@ pub enum Misuse {
     BoundExceeded {
         /// The bound in elements or characters.
         bound: u32,
-        /// What was given.
+        /// The length of the value.
         length: usize,
     },
     /// A string or sequence has more than `u32::MAX` elements.
@@ -144,7 +144,7 @@ pub enum Misuse {
     WrongLabel,
     /// The message would be larger than the configured limit.
     TooLarge,
-    /// The struct of a `custom` valuetype does not say how it is marshalled.
+    /// The struct of a `custom` valuetype does not implement `CustomMarshal`.
     NoCustomMarshal,
     /// A local object or a native value, which has no meaning outside of this process.
     LocalObject,

@@ -27,7 +27,7 @@ macro_rules! system_exceptions {
         pub enum SystemExceptionKind { $(#[doc = $text] $variant,)* }
 
         impl SystemExceptionKind {
-            /// All of them.
+            /// All kinds of system exceptions.
             pub const ALL: &[SystemExceptionKind] = &[$(SystemExceptionKind::$variant,)*];
 
             /// The name in IDL, e.g. `COMM_FAILURE`.
@@ -47,7 +47,7 @@ macro_rules! system_exceptions {
                 Self::ALL.iter().copied().find(|kind| kind.repository_id() == id)
             }
 
-            /// What it means, in a few words.
+            /// The meaning of the exception in a few words.
             pub fn text(self) -> &'static str {
                 match self { $(SystemExceptionKind::$variant => $text,)* }
             }

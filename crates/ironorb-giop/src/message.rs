@@ -83,7 +83,7 @@ pub struct MessageHeader {
     pub order: ByteOrder,
     /// A Fragment message follows.
     pub more_fragments: bool,
-    /// Kind.
+    /// Kind of message.
     pub kind: MessageType,
     /// Bytes after the header.
     pub body_bytes: u32,

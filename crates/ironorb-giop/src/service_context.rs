@@ -72,7 +72,7 @@ pub fn context_name(id: u32) -> Option<&'static str> {
 /// One service context, which borrows its data. In the contexts of the standard the data is an encapsulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ServiceContext<'a> {
-    /// What kind of context it is.
+    /// Id of the kind of context.
     pub id: u32,
     /// Its bytes.
     pub data: &'a [u8],

@@ -21,8 +21,8 @@ pub trait Environment: Any + Send + Sync {
         None
     }
 
-    /// A shared handle to this environment that can outlive the message. `None` when the ORB is shutting
-    /// down.
+    /// A shared handle to this environment that can outlive the message. `None` when the ORB is being
+    /// dropped.
     fn share(&self) -> Option<Arc<dyn Environment>>;
 
     /// The reference to write where a value is copied from one message into another. A bridge replaces

@@ -43,7 +43,7 @@ impl Reader<'_> {
                 if !matches!(units.pop(), None | Some(0)) {
                     return Err(self.malformed(MalformedKind::StringNotTerminated));
                 }
-                // Behind what has been read, the final zero included.
+                // The reader is behind the units and the final zero; this is where the units begin.
                 let at = self.position().saturating_sub(2 * (units.len() + 1));
                 decoded(units.iter().copied(), at)
             }

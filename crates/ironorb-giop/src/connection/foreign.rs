@@ -14,9 +14,9 @@ pub enum ForeignProtocol {
     Tls,
     /// A protocol whose lines begin with a number of three digits, such as SMTP, FTP and NNTP.
     MailOrFtp,
-    /// Other text.
+    /// Text of another protocol.
     Text,
-    /// Anything else.
+    /// Bytes of an unknown protocol that are not text.
     Binary,
 }
 

@@ -37,7 +37,7 @@ pub struct ConnectionConfig {
     /// Messages of GIOP 1.2 that are longer than this leave in fragments of this many bytes. Default: never, as
     /// every peer reads whole messages and each fragment costs.
     pub fragment_bytes: Option<usize>,
-    /// Messages of GIOP 1.1 that are longer than [`fragment_bytes`](Self::fragment_bytes) leave in fragments,
+    /// Requests and replies of GIOP 1.1 that are longer than [`fragment_bytes`](Self::fragment_bytes) leave in fragments,
     /// too. A fragment has at most `fragment_bytes` bytes and at most 8 KiB. It is longer where numbers of 8
     /// bytes stand side by side for longer than that. Default: no, because JacORB and others read no
     /// fragments of GIOP 1.1 (CORBA 3.3 part 2, 9.4.9).

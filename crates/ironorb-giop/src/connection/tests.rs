@@ -184,7 +184,7 @@ fn both_sides_of_one_connection_ask() {
     let id = message.parse_request().unwrap().id;
     assert_eq!(id.0 % 2, 1);
 
-    // Its answer goes back among those of the client's own connection.
+    // The client's reply goes back in the stream of its own requests.
     let mut answers = ServerConnection::sending(config);
     answers.reply(Encoding::NATIVE, id, ReplyStatus::NoException, |_| Ok(())).unwrap();
     pass(answers.transmit(), &mut framer);

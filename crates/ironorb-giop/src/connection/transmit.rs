@@ -48,7 +48,7 @@ struct Cut {
 
 #[derive(Debug)]
 enum CutForm {
-    /// GIOP 1.2: each fragment but the last has as many bytes of data, behind the request id.
+    /// GIOP 1.2: each fragment but the last has `data_bytes` bytes of data behind the request id.
     Regular { data_bytes: usize, id: [u8; 4] },
     /// GIOP 1.1: where in the buffer the data of the fragments after the next one begins.
     Places(std::vec::IntoIter<usize>),
@@ -173,7 +173,7 @@ impl Transmit {
         gathered
     }
 
-    /// Leaves a message with one run at the end of the buffer as it is, for [`send_sparse`](Self::send_sparse).
+    /// Leaves a message that lacks one run at the end of the buffer, for [`send_sparse`](Self::send_sparse).
     pub(super) fn finish_sparse(
         &mut self,
         message: MessageStart,

@@ -398,7 +398,7 @@ impl<'t> Copy<'t> {
         work: &mut Vec<Frame<'a>>,
     ) -> Result<(), CopyError> {
         if count == 0 {
-            return Ok(()); // a plan would cost more than the data allows
+            return Ok(()); // an empty sequence does not pay for a plan
         }
         let (element, shape) = element.resolved_shape();
         if let Shape::Basic(kind) = shape

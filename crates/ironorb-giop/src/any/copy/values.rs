@@ -129,7 +129,7 @@ impl Copy<'_> {
         }
     }
 
-    /// The type to copy a value as.
+    /// The type as which a value is copied.
     fn actual<'a>(
         &mut self,
         r: &mut Reader<'_>,
