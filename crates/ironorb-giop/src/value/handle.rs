@@ -182,7 +182,7 @@ impl<T: ?Sized> Link<T> {
         }
     }
 
-    /// The target, whoever owns it. An error if the link is not null but its graph is not complete.
+    /// The target, owned or not. An error if the link is not null but its graph is not complete.
     pub(super) fn target(&self) -> Result<Option<Node>, Misuse> {
         match &self.0 {
             Target::Null => Ok(None),

@@ -9,7 +9,7 @@
 //! while let Some(action) = engine.poll_action() { carry it out }
 //! ```
 //!
-//! The same events at the same times give the same actions: an engine holds no random number and no table
+//! Equal events at equal times give equal actions: an engine holds no random number and no table
 //! with a random order. The decisions are made by the parts that the ORB's own threads use: by
 //! [`RemoteCallState`](crate::invocation::RemoteCallState) for calls, by [`ironorb_giop::connection`] for
 //! connections, and by the routes and adapters of the [`Orb`](crate::Orb).
