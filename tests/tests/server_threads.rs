@@ -107,6 +107,29 @@ fn a_hybrid_server_has_no_more_threads_than_threads_max() {
     }
 }
 
+/// Idle connections must not keep the threads that others need, however low the limit.
+#[test]
+fn idle_connections_leave_threads_to_others() {
+    const THREADS: usize = 8;
+    let _alone = alone();
+    let (orb, probe, barrier) =
+        server(ServerConcurrency::default(), |config| config.server_threads_max = THREADS);
+    let mut streams: Vec<TcpStream> = (0..3 * THREADS).map(|_| connect(&probe)).collect();
+    for stream in &mut streams {
+        raw::write(stream, &raw::request(probe.object(), "blocked", &[]));
+        assert_eq!(raw::read_message(stream)[7], 1, "a Reply");
+    }
+    let ping = raw::request(probe.object(), "ping", &[]);
+    let late = &mut streams[2 * THREADS..];
+    late.iter_mut().for_each(|stream| raw::write(stream, &ping));
+    eventually("all threads serve the busy connections", || barrier.entered() == THREADS);
+    barrier.open();
+    late.iter_mut().for_each(|stream| assert_eq!(raw::read_message(stream)[7], 1, "a Reply"));
+    drop(streams);
+    orb.shutdown(true).unwrap();
+    eventually("all threads end", || serving_threads() == 0);
+}
+
 #[test]
 fn every_concurrency_model_respects_server_threads_max() {
     const THREADS: usize = 5;
@@ -175,7 +198,6 @@ fn requests_of_lost_clients_are_not_executed() {
 
 /// Nested calls back and forth over one connection need more threads than there are. The call without a
 /// thread fails, and so do the calls around it, without a timeout.
-/// timeout to end them.
 #[test]
 fn circular_calls_fail_when_the_threads_are_used_up() {
     let _alone = alone();

@@ -59,7 +59,7 @@ pub(crate) fn measure(options: &CollocatedOptions) -> Result<Report, BenchError>
     let mut rows = Vec::new();
     for value in VALUES {
         let name = value.name();
-        eprintln!("measuring {name}");
+        crate::note(format_args!("measuring {name}"));
         let is_long = matches!(value, Value::Longs(count) if count > 100);
         let samples = options.run.choose(2, if is_long { 20 } else { 200 });
         let repetitions = options.run.repetitions(15);

@@ -61,7 +61,7 @@ pub(crate) fn measure(options: &ConcurrencyOptions) -> Result<Report, BenchError
     let kind = if options.processes { "processes" } else { "threads" };
     let mut rows = Vec::new();
     for clients in options.clients.iter().map(|clients| (*clients).max(1)) {
-        eprintln!("measuring {clients} {kind}");
+        crate::note(format_args!("measuring {clients} {kind}"));
         let calls = options.calls.unwrap_or(options.run.choose(200, 20_000));
         let calls_of_each = (calls / clients).max(1);
         let baseline = if options.processes {

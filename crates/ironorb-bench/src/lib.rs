@@ -62,6 +62,8 @@ pub use ttcp::TtcpOptions;
 pub use types::TypesOptions;
 pub use variant::{Bytes, CallType, DataType, Invocation, Mode, Peer, ServantKind, Transport};
 
+use std::io::Write as _;
+
 use clap::Parser as _;
 use role::Role;
 
@@ -97,6 +99,16 @@ pub enum BenchCommand {
     /// Run one process of a benchmark.
     #[command(hide = true)]
     Role(RoleArgs),
+}
+
+/// Prints a line about progress on standard error. A closed standard error is ignored, where `eprintln!` would panic.
+fn note(text: std::fmt::Arguments<'_>) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// Prints a line on standard output. A closed standard output is ignored, where `println!` would panic.
+fn say(text: std::fmt::Arguments<'_>) {
+    let _ = writeln!(std::io::stdout(), "{text}");
 }
 
 /// The roles of all suites for child processes.

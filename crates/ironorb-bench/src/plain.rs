@@ -65,7 +65,7 @@ pub(crate) fn serve_until_end(
 ) -> Result<(), BenchError> {
     std::thread::spawn(move || match serve() {
         Ok(()) => {}
-        Err(e) => eprintln!("the plain server stops: {e}"),
+        Err(e) => crate::note(format_args!("the plain server stops: {e}")),
     });
     wait_for_end()
 }

@@ -79,7 +79,7 @@ pub(crate) fn measure(options: &ConnectionsOptions) -> Result<Report, BenchError
         let bytes = exchange(CubitRow::VOID)?;
         let contenders = contender::start("cubit", &sides_of(options), venue(Some(layout)))?;
         for &idle in options.run.choose(&[20][..], &options.idle) {
-            eprintln!("measuring beside {idle} idle connections ({})", layout.name);
+            crate::note(format_args!("measuring beside {idle} idle connections ({})", layout.name));
             for contender in &contenders {
                 let row = beside_idle(layout, idle, Box::new(plain.sample(bytes)?), contender, &options.run)?;
                 if let Some(bytes_each) = row.median("bytes_each")
@@ -94,7 +94,7 @@ pub(crate) fn measure(options: &ConnectionsOptions) -> Result<Report, BenchError
             }
         }
         for &active in options.run.choose(&[20][..], &options.active) {
-            eprintln!("measuring {active} active connections ({})", layout.name);
+            crate::note(format_args!("measuring {active} active connections ({})", layout.name));
             rows.extend(over_active(layout, active, &plain, bytes, &contenders, &options.run)?);
         }
     }

@@ -63,7 +63,7 @@ pub(crate) fn measure(options: &CubitOptions) -> Result<Report, BenchError> {
         let plain = Plain::start(plain::TCP)?;
         let contenders = contender::start("cubit", &options.sides, venue(Some(layout)))?;
         for row in CubitRow::all(&values, &options.modes) {
-            eprintln!("measuring {} {} ({})", row.value.name(), name(row.mode), layout.name);
+            crate::note(format_args!("measuring {} {} ({})", row.value.name(), name(row.mode), layout.name));
             rows.extend(one(row, layout, &plain, &contenders, &options.run)?);
         }
     }

@@ -83,7 +83,7 @@ impl Subject<'_> {
         };
         let mut rows = Vec::new();
         for side in sides {
-            eprintln!("counting {} of {:?}, {side:?}", self.row.name, self.peer);
+            crate::note(format_args!("counting {} of {:?}, {side:?}", self.row.name, self.peer));
             let mut few = Totals::default();
             let mut many = Totals::default();
             for tool in [Tool::Strace, Tool::Memcheck, Tool::Callgrind] {

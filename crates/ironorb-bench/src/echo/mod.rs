@@ -76,7 +76,7 @@ pub(crate) fn measure(options: &EchoOptions) -> Result<Report, BenchError> {
     for layout in Layout::possible() {
         let bench = Bench::start(layout)?;
         for row in &rows {
-            eprintln!("measuring {} ({})", row.name, layout.name);
+            crate::note(format_args!("measuring {} ({})", row.name, layout.name));
             measured.extend(bench.measure(*row, options)?);
         }
     }
@@ -265,7 +265,7 @@ fn watched(options: &EchoOptions, rows: &[EchoRow]) -> Result<Vec<Row>, BenchErr
         let watch = Watch::new(orb.string_to_object(&server.teller)?)?;
         let echo: EchoRef = orb.string_to_object(&server.reference)?.narrow_unchecked();
         for row in rows.iter().filter(|row| row.server == Server::Tcp) {
-            eprintln!("watching {} ({})", row.name, layout.name);
+            crate::note(format_args!("watching {} ({})", row.name, layout.name));
             let parameters = parameters![layout = layout.name, row = row.name];
             let (samples, repetitions) = (row.samples(options.calls()), options.run.repetitions(11));
             let sample = row.sample(echo.clone());

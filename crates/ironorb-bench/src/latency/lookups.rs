@@ -83,7 +83,10 @@ const NOTES: &str = "ns: of a look-up; for an object with the counting of its re
 pub(super) fn measure(quick: bool) -> Result<Table, BenchError> {
     let mut rows = Vec::new();
     for table in &TABLES {
-        eprintln!("measuring how long it takes to find an {} among {}", table.sought, table.among);
+        crate::note(format_args!(
+            "measuring how long it takes to find an {} among {}",
+            table.sought, table.among
+        ));
         rows.extend(table.measure(quick)?);
     }
     let count = |scale| Axis { name: "count", scale, text: |count| format!("{count:.0}") };

@@ -71,7 +71,11 @@ pub(crate) fn measure(options: &LatencyOptions) -> Result<Report, BenchError> {
             let mut bench = Bench::start(layout, venue, options)?;
             for group in &groups {
                 number += 1;
-                eprintln!("measuring {} on {} ({number} of {of})", group.title(), layout.name);
+                crate::note(format_args!(
+                    "measuring {} on {} ({number} of {of})",
+                    group.title(),
+                    layout.name
+                ));
                 rows.extend(bench.measure(*group, options, &mut activations)?);
             }
         }
@@ -453,7 +457,7 @@ fn watched(options: &LatencyOptions, folder: &tempfile::TempDir) -> Result<Vec<R
             populate(&contender, &mut served, group.objects)?.ok();
             for &invocation in &options.invocations {
                 let row = format!("{}, {}", group.title(), name(invocation));
-                eprintln!("watching {row} ({})", layout.name);
+                crate::note(format_args!("watching {row} ({})", layout.name));
                 let cell = group.cell(invocation, options.iterations);
                 let data = cell.data();
                 let mut client = Client::new(&served.objects, &cell, &data)?;

@@ -163,7 +163,7 @@ impl Place {
     /// Creates a temporary folder beside the place, with the texts in it.
     fn scratch(&self, texts: &[Text]) -> Result<tempfile::TempDir, String> {
         let parent = self.0.parent().ok_or("it has no place")?;
-        eprintln!("making {}", self.0.display());
+        crate::note(format_args!("making {}", self.0.display()));
         std::fs::create_dir_all(parent).map_err(|e| format!("{} cannot be made: {e}", parent.display()))?;
         let scratch = tempfile::tempdir_in(parent).map_err(|e| format!("no folder can be made: {e}"))?;
         for (file, text) in texts {

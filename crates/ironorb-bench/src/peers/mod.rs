@@ -33,9 +33,9 @@ pub(crate) fn peers() -> Result<(), BenchError> {
         ("JacORB, calls", build::jacorb().map(drop)),
     ] {
         match built {
-            Ok(()) => println!("{name}: built"),
+            Ok(()) => crate::say(format_args!("{name}: built")),
             Err(why) => {
-                println!("{name}: {why}");
+                crate::say(format_args!("{name}: {why}"));
                 missing.push(name);
             }
         }

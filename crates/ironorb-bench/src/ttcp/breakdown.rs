@@ -85,7 +85,7 @@ fn watched(
     servant: ServantKind,
 ) -> Result<Vec<Row>, BenchError> {
     let bytes = checked_bytes(ty, buffer.0)?;
-    eprintln!("watching {}s of {buffer}, {}", name(ty), name(mode));
+    crate::note(format_args!("watching {}s of {buffer}, {}", name(ty), name(mode)));
     let sequences = (options.total_bytes() / bytes).max(1);
     let data = Data::filling(ty, bytes);
     let payload = data.len() * ty.element_bytes();

@@ -76,11 +76,15 @@ pub(crate) fn measure(options: &TtcpOptions) -> Result<Report, BenchError> {
             let over = name(transport);
             for &(mode, ty, buffer) in &flows {
                 number += 1;
-                eprintln!("measuring {}s, {buffer}, {} over {over} ({number} of {of})", name(ty), name(mode));
+                crate::note(format_args!(
+                    "measuring {}s, {buffer}, {} over {over} ({number} of {of})",
+                    name(ty),
+                    name(mode)
+                ));
                 rates.extend(servers.throughput(mode, ty, buffer, options)?);
             }
             for call in CALLS {
-                eprintln!("measuring single calls, {} over {over}", call.0);
+                crate::note(format_args!("measuring single calls, {} over {over}", call.0));
                 calls.extend(servers.calls(call, options)?);
             }
         }

@@ -63,6 +63,9 @@ impl Monitor {
     }
 
     fn look(&mut self, shared: &Arc<Shared>) {
+        if let Some(hybrid_pool) = &shared.hybrid_pool {
+            hybrid_pool.refill(shared);
+        }
         let is_at_bound = shared.orb.server_threads.is_at_bound();
         let served = self.connections.iter().map(|it| it.served.load(Ordering::Relaxed));
         let is_standstill = self.standstill.look(is_at_bound, served);

@@ -109,10 +109,15 @@ impl HybridPool {
 
     /// Counts this thread out of the waiting ones and starts another if it was the last.
     fn leave_waiting(self: &Arc<Self>, shared: &Arc<Shared>) {
-        if self.waiting.fetch_sub(1, Ordering::SeqCst) > 1 {
-            return;
+        if self.waiting.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.refill(shared);
         }
-        if shared.orb.server_threads.is_at_bound() {
+    }
+
+    /// Starts a waiting thread if none waits and the limit leaves room. The blocked-servant monitor calls it at each
+    /// look, because threads of other kinds make room when they end, and do not know of the pool.
+    pub(super) fn refill(self: &Arc<Self>, shared: &Arc<Shared>) {
+        if !self.is_needed() || shared.orb.server_threads.is_at_bound() {
             return;
         }
         self.waiting.fetch_add(1, Ordering::SeqCst);

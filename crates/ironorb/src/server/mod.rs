@@ -206,7 +206,8 @@ impl Shared {
     fn own_thread_to_give(&self) -> Option<ThreadPlace> {
         let is_for_each = match self.orb.config.concurrency {
             ServerConcurrency::ThreadPerConnection => true,
-            ServerConcurrency::Hybrid { threads_max } => {
+            ServerConcurrency::Hybrid { .. } => {
+                let threads_max = self.orb.server_threads.threads_max();
                 lock(&self.dedicated).len() < hybrid::dedicated_max(threads_max)
             }
             ServerConcurrency::LeaderFollowers { .. } | ServerConcurrency::Reactor => false,

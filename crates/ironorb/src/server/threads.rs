@@ -57,6 +57,11 @@ impl ServerThreads {
         Some(ThreadPlace(self.clone()))
     }
 
+    /// The limit that applies, from the concurrency model or for all models together.
+    pub(super) fn threads_max(&self) -> usize {
+        self.threads_max
+    }
+
     /// Whether there is no room for another thread.
     pub(super) fn is_at_bound(&self) -> bool {
         self.threads.load(Ordering::SeqCst) >= self.threads_max

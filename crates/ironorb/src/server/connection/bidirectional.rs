@@ -435,6 +435,8 @@ impl Acceptor for Connection {
             let waits = move || connection.iter().for_each(|connection| connection.flush_stalled());
             // A pool's callback has been tried already.
             if self.on_stall.is_some() || self.orb.server_threads.spawn("ironorb-stalled", waits).is_err() {
+                // No thread waits for the peer, so the threads that serve must find the end.
+                self.stalled.store(false, Ordering::SeqCst);
                 self.give_up(&mut sender);
             }
         }
