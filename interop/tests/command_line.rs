@@ -193,25 +193,10 @@ const LINES: [&str; 4] = [
 #[test]
 fn types_come_from_jacorbs_repository() {
     case(Peer::JacOrb, Side::Client, "call/repository", || {
-        let (repository, ior) = jacorb_repository();
         let mock = Mock::start(&[SHOP, "--ior"]);
         let till = mock.ior("Shop::Till");
+        let (repository, ior) = whole_repository(till);
         let ifr = ["--ifr", ior.as_str()];
-        // JacORB finds definitions before it can describe them, and describes them before it has all of
-        // their types.
-        let begun = std::time::Instant::now();
-        loop {
-            let listed = call(&[&[till, "--list"], &ifr[..]].concat());
-            let is_whole = |listed: &String| {
-                listed.starts_with("interface Till : Counter {\n")
-                    && LINES.iter().all(|line| listed.contains(line))
-            };
-            if listed.as_ref().is_ok_and(is_whole) {
-                break;
-            }
-            assert!(begun.elapsed() < ironorb_interop::process::PATIENCE, "{LINES:?} are not in\n{listed:?}");
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
         let node = json!({"name": "x", "children": [{"name": "y", "children": []}]});
         let paid = called(&[&[till, "pay", "3", &node.to_string()], &ifr[..]].concat());
         let receipt = json!({"discriminator": "CASH", "change": 0});
@@ -223,8 +208,37 @@ fn types_come_from_jacorbs_repository() {
     });
 }
 
-/// JacORB reads definitions from classes that its compiler has generated for that purpose.
-fn jacorb_repository() -> (Process, String) {
+/// Starts JacORB's repository, and gives it with its reference when it tells the whole interface of `till`.
+///
+/// JacORB finds definitions before it can describe them, and describes them before it has all of their types. A
+/// definition that is asked for at such a moment keeps the type that it has then, so another repository is started.
+fn whole_repository(till: &str) -> (Process, String) {
+    // Before a repository is given up; more each time, for a machine that is slow or busy.
+    let mut listings = 20;
+    let home = repository_classes();
+    let begun = std::time::Instant::now();
+    let mut listed = Err(String::new());
+    while begun.elapsed() < ironorb_interop::process::PATIENCE {
+        let (repository, ior) = start_repository(home.path());
+        for _ in 0..listings {
+            listed = call(&[till, "--list", "--ifr", &ior]);
+            let is_whole = |listed: &String| {
+                listed.starts_with("interface Till : Counter {\n")
+                    && LINES.iter().all(|line| listed.contains(line))
+            };
+            if listed.as_ref().is_ok_and(is_whole) {
+                return (repository, ior);
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        repository.kill();
+        listings *= 2;
+    }
+    panic!("{LINES:?} are not in\n{listed:?}");
+}
+
+/// Makes the classes from which JacORB reads the definitions of `SHOP`. Its compiler generates them for that purpose.
+fn repository_classes() -> tempfile::TempDir {
     let peers = Peer::JacOrb.build();
     let path = std::fs::read_to_string(peers.join("classpath")).expect("the peers are built");
     let home = tempfile::tempdir().expect("the temporary folder can be written");
@@ -250,7 +264,13 @@ fn jacorb_repository() -> (Process, String) {
         vec!["-J-XX:TieredStopAtLevel=1", "-nowarn", "-Xlint:none", "-cp", path.trim(), "-d", "classes"];
     javac.extend(sources.iter().map(String::as_str));
     run("javac", &javac);
-    let (classes, file) = (home.path().join("classes"), home.path().join("ior"));
+    home
+}
+
+/// Starts JacORB's repository with the classes in a folder, and gives it with its reference when it finds them.
+fn start_repository(home: &Path) -> (Process, String) {
+    let (classes, file) = (home.join("classes"), home.join("ior"));
+    let _no_earlier_one = std::fs::remove_file(&file);
     let text = |path: &Path| path.to_str().expect("temporary folders have plain names").to_owned();
     let repository = java("org.jacorb.ir.IRServer", &[&text(&classes), &text(&file)]);
     // JacORB prints nothing when it is ready, and writes its file before it serves.
