@@ -427,18 +427,12 @@ impl Acceptor for Connection {
         }
         sender.transmit().buffer().extend_from_slice(&messages);
         self.send_what_goes(&mut sender);
+        // A pool's own way has failed if it is not left to another thread: no other thread may be started then.
         if sender.transmit().pending_bytes() > 0
             && !self.leave_to_another(&sender)
-            && !self.stalled.swap(true, Ordering::SeqCst)
+            && (self.on_stall.is_some() || !self.leave_to_a_thread_of_its_own())
         {
-            let connection = self.itself.upgrade();
-            let waits = move || connection.iter().for_each(|connection| connection.flush_stalled());
-            // A pool's callback has been tried already.
-            if self.on_stall.is_some() || self.orb.server_threads.spawn("ironorb-stalled", waits).is_err() {
-                // No thread waits for the peer, so the threads that serve must find the end.
-                self.stalled.store(false, Ordering::SeqCst);
-                self.give_up(&mut sender);
-            }
+            self.give_up(&mut sender);
         }
         is_received
     }

@@ -93,7 +93,8 @@ impl Connection {
         self.orb.connector.receiver().is_current_thread()
     }
 
-    fn leave_to_a_thread_of_its_own(&self) -> bool {
+    /// Starts a thread that waits for the peer, unless one does. False when none can be started.
+    pub(super) fn leave_to_a_thread_of_its_own(&self) -> bool {
         let Some(connection) = self.itself.upgrade() else { return false };
         if self.stalled.swap(true, Ordering::SeqCst) {
             return true; // it sends ours as well
