@@ -22,7 +22,7 @@ impl PeerNames {
     ///
     /// # Panics
     ///
-    /// If it does not answer within [`PATIENCE`](crate::process::PATIENCE).
+    /// If it does not answer within [`PEER_TIMEOUT`](crate::process::PEER_TIMEOUT).
     pub fn start(peer: Peer, orb: &Orb) -> PeerNames {
         peer.assert_installed();
         let data = TempDir::new().expect("the machine has a folder for temporary files");

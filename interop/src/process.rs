@@ -17,7 +17,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 /// The time limit of a child for any step, after which the test fails. It is long, because it only bounds a
 /// hang.
-pub const PATIENCE: Duration = Duration::from_secs(180);
+pub const PEER_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// The time between two polls of a condition that gives no notice of changes.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -88,7 +88,7 @@ impl Process {
     ///
     /// If there is none.
     pub fn line(&self) -> String {
-        match self.lines.recv_timeout(PATIENCE) {
+        match self.lines.recv_timeout(PEER_TIMEOUT) {
             Ok(line) => line,
             Err(RecvTimeoutError::Timeout) => panic!("{} says nothing. {}", self.name, self.errors()),
             Err(RecvTimeoutError::Disconnected) => panic!("{} ended early. {}", self.name, self.errors()),
@@ -104,7 +104,7 @@ impl Process {
     ///
     /// # Panics
     ///
-    /// If it does not end within [`PATIENCE`].
+    /// If it does not end within [`PEER_TIMEOUT`].
     pub fn finish(mut self) -> Finished {
         let status = self.wait();
         self.readers.drain(..).for_each(|reader| drop(reader.join()));
@@ -115,7 +115,7 @@ impl Process {
     ///
     /// # Panics
     ///
-    /// If it does not end within [`PATIENCE`].
+    /// If it does not end within [`PEER_TIMEOUT`].
     pub fn terminate(self) -> Finished {
         let pid = Pid::from_child(&self.child);
         // The child may have ended already, which its status shows.
@@ -154,9 +154,9 @@ impl Drop for Process {
 ///
 /// # Panics
 ///
-/// With `problem`, after [`PATIENCE`].
+/// With `problem`, after [`PEER_TIMEOUT`].
 pub fn wait_until(problem: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + PEER_TIMEOUT;
     while !is_so() {
         assert!(Instant::now() < deadline, "{problem}");
         std::thread::sleep(PAUSE);

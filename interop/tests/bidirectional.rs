@@ -9,7 +9,7 @@ use ironorb::{ObjectRef, Orb, SystemException, SystemExceptionKind};
 use ironorb_interop::interop::{self, *};
 use ironorb_interop::ours::{Relay, address, passes, serve};
 use ironorb_interop::peer::Peer;
-use ironorb_interop::process::{PATIENCE, Process, free_port};
+use ironorb_interop::process::{PEER_TIMEOUT, Process, free_port};
 use ironorb_interop::results::{Side, case};
 
 /// The cases of callbacks in the peers' clients: many in one call, nested calls, oneways, and after the
@@ -132,7 +132,8 @@ fn peers_call_back_over_our_connection() {
             assert_eq!(suite.call_back(Some(&listener), 41, 1), Ok(42));
             assert_eq!(suite.call_back(Some(&listener), 1, 50), Ok(100));
             suite.hint_back(Some(&listener), 20).unwrap();
-            let mut received: Vec<i32> = (0..20).map(|_| hinted.recv_timeout(PATIENCE).unwrap()).collect();
+            let mut received: Vec<i32> =
+                (0..20).map(|_| hinted.recv_timeout(PEER_TIMEOUT).unwrap()).collect();
             received.sort_unstable();
             assert_eq!(received, (1..=20).collect::<Vec<i32>>());
             let large =
@@ -149,7 +150,7 @@ fn peers_call_back_over_our_connection() {
                 orb.root_poa().activate(Called { suite: OnceLock::new(), hints }).unwrap();
             let later: LaterRef = through(&relay, &suite.part("later").unwrap().unwrap()).narrow_unchecked();
             later.remind(Some(&listener), 41).unwrap();
-            assert_eq!(hinted.recv_timeout(PATIENCE).unwrap(), 42);
+            assert_eq!(hinted.recv_timeout(PEER_TIMEOUT).unwrap(), 42);
             assert_eq!(relay.connections(), 1);
         });
         // The server has no other path to the client.

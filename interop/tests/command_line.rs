@@ -218,7 +218,7 @@ fn whole_repository(till: &str) -> (Process, String) {
     let home = repository_classes();
     let begun = std::time::Instant::now();
     let mut listed = Err(String::new());
-    while begun.elapsed() < ironorb_interop::process::PATIENCE {
+    while begun.elapsed() < ironorb_interop::process::PEER_TIMEOUT {
         let (repository, ior) = start_repository(home.path());
         for _ in 0..listings {
             listed = call(&[till, "--list", "--ifr", &ior]);
@@ -276,7 +276,7 @@ fn start_repository(home: &Path) -> (Process, String) {
     // JacORB prints nothing when it is ready, and writes its file before it serves.
     let begun = std::time::Instant::now();
     let ior = loop {
-        assert!(begun.elapsed() < ironorb_interop::process::PATIENCE, "{}", repository.errors());
+        assert!(begun.elapsed() < ironorb_interop::process::PEER_TIMEOUT, "{}", repository.errors());
         match std::fs::read_to_string(&file) {
             Ok(ior)
                 if call(&[ior.trim(), "lookup_id", "IDL:Shop/Till:1.0", "--idl", IR])

@@ -437,7 +437,7 @@ fn a_servant_without_an_interface_gets_every_operation() {
 
 #[test]
 fn dynamic_servants_reply_later_from_any_thread() {
-    let (obligations, answers) = std::sync::mpsc::channel::<(String, dynamic::LaterReply)>();
+    let (obligations, answers) = std::sync::mpsc::channel::<(String, dynamic::DynamicReply)>();
     let obligations = Mutex::new(obligations);
     let worker = std::thread::spawn(move || {
         for (operation, reply) in answers {
@@ -455,7 +455,7 @@ fn dynamic_servants_reply_later_from_any_thread() {
     });
     let serve = move |request: ServerRequest<'_>| {
         let operation = request.operation().to_owned();
-        request.later(|reply| obligations.lock().unwrap().send((operation, reply)).unwrap())
+        request.defer(|reply| obligations.lock().unwrap().send((operation, reply)).unwrap())
     };
     on_untyped_servant(serve, |object| {
         assert_eq!(object.label().unwrap(), "later");

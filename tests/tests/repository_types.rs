@@ -138,9 +138,9 @@ fn an_object_is_called_with_types_from_its_server() {
         refuse.set(0, "no").unwrap();
         let Err(DynamicError::User(refused)) = refuse.invoke() else { panic!("it raises Refused") };
         assert_eq!(json::to_json(&refused).unwrap(), json!({"why": "no"}));
-        // `as_told_by` includes the types of the object's operations, and the JSON of an `any` can name
+        // `with_definitions_of` includes the types of the object's operations, and the JSON of an `any` can name
         // them.
-        let by_it = known.as_told_by(&object);
+        let by_it = known.with_definitions_of(&object);
         let refused = by_it.type_code("IDL:testing/Refused:1.0").unwrap();
         assert_eq!(refused.kind(), TcKind::Except);
         assert_eq!(known.type_code("IDL:testing/Refused:1.0"), None);

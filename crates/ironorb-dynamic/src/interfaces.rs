@@ -24,7 +24,7 @@ use crate::lower;
 ///
 /// Answers of a repository are cached and not asked again, so later changes in the repository do not show.
 /// Copies share the cache and are cheap. What an object reports of itself ([`of`](Self::of)) counts for that
-/// object alone: only the copy that [`as_told_by`](Self::as_told_by) returns has it. [`of`](Self::of) and the
+/// object alone: only the copy that [`with_definitions_of`](Self::with_definitions_of) returns has it. [`of`](Self::of) and the
 /// `fetch_…` methods call servers and block; no other method blocks.
 #[derive(Debug, Clone, Default)]
 pub struct Interfaces {
@@ -274,7 +274,7 @@ impl Interfaces {
     /// its interface, the types of its operations, and other definitions of its repository. They do not count
     /// for other objects. Calls no server; cheap.
     #[must_use]
-    pub fn as_told_by(&self, object: &ObjectRef) -> Interfaces {
+    pub fn with_definitions_of(&self, object: &ObjectRef) -> Interfaces {
         Interfaces { object: self.cache.by_object(object), ..self.clone() }
     }
 

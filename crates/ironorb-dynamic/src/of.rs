@@ -24,7 +24,7 @@ impl Interfaces {
     /// 5. the object for its description (`_interface`);
     /// 6. the repository of the ORB's initial reference `InterfaceRepository`, by the id.
     ///
-    /// The answer of source 5 counts for this object alone ([`as_told_by`](Self::as_told_by)), independently
+    /// The answer of source 5 counts for this object alone ([`with_definitions_of`](Self::with_definitions_of)), independently
     /// of the id that it claims. The repository of source 6 is asked from then on too, after the added ones.
     /// Blocks: each call until its own deadline, and all calls about one definition for
     /// [`LOOK_UP_TIME_MAX`](crate::limits::LOOK_UP_TIME_MAX). Failures are not kept.
@@ -54,7 +54,7 @@ pub struct UnknownInterface {
 impl UnknownInterface {
     /// Whether a later attempt may succeed without further definitions: a source that could not be asked,
     /// such as a repository, may be available again. Keep a failure only if this is false.
-    pub fn may_be_known_later(&self) -> bool {
+    pub fn may_succeed_later(&self) -> bool {
         let failures = self.attempts.iter().filter_map(|attempt| attempt.failure.as_ref());
         failures.chain(&self.unanswered).any(may_pass)
     }

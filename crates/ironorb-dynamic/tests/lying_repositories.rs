@@ -154,7 +154,7 @@ fn what_an_object_claims_counts_for_nobody_else() {
     assert_eq!(honest.operations[0].name, "balance");
 
     // Each object keeps its own definition, though both are known, and neither object is asked again.
-    let (by_liar, by_account) = (known.as_told_by(&liar), known.as_told_by(&account));
+    let (by_liar, by_account) = (known.with_definitions_of(&liar), known.with_definitions_of(&account));
     for (by, member) in [(&by_liar, "x"), (&by_account, "y")] {
         let any = json!({"type": "IDL:Point:1.0", "value": {member: 5}});
         let made = json::from_json(&(&ironorb::TypeDef::Any).into(), &any, by, None).unwrap();
@@ -273,20 +273,20 @@ fn an_error_says_whether_an_interface_may_be_known_later() {
     let failure = unknown.attempts[1].failure.as_ref().map(|e| e.kind);
     assert_eq!(failure, Some(SystemExceptionKind::IntfRepos));
     // The object's server may have no repository, or one that cannot be reached.
-    assert!(unknown.may_be_known_later());
+    assert!(unknown.may_succeed_later());
     // A repository that cannot be reached.
     let unreachable = client.string_to_object("corbaloc::127.0.0.1:1/InterfaceRepository").unwrap();
     known.add_repository(&unreachable.narrow_unchecked());
     let unknown = known.of(&account).unwrap_err();
     assert_eq!(unknown.attempts[0].source, Source::Repository);
     assert_eq!(unknown.attempts[0].failure.as_ref().map(|e| e.kind), Some(SystemExceptionKind::Transient));
-    assert!(unknown.may_be_known_later());
+    assert!(unknown.may_succeed_later());
     // All sources have answered that they do not know it.
     let empty = Served::repository(&[], Map::new());
     let with = Served::objects(idl, &["IDL:Account:1.0"], Some(&empty));
     let account = seen_by(&client, &with.object("Account"));
     let unknown = Interfaces::new().of(&account).unwrap_err();
-    assert!(!unknown.may_be_known_later(), "{unknown}");
+    assert!(!unknown.may_succeed_later(), "{unknown}");
     client.shutdown(true).unwrap();
     [without, with, empty].into_iter().for_each(Served::stop);
 }

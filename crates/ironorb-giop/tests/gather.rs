@@ -115,7 +115,7 @@ fn a_body_that_is_passed_on_is_gathered_as_far_as_the_socket_takes_it() {
 }
 
 /// Hands over a gather message as far as the peer takes it; the rest waits.
-fn hand_over(
+fn send_unsent(
     client: &mut ClientConnection<()>,
     mut message: GatherMessage,
     body: WriteBody<'_>,
@@ -123,12 +123,12 @@ fn hand_over(
     stream: &mut Vec<u8>,
 ) {
     let mut unsent = Vec::new();
-    let handed_over = message.hand_over(body, &mut |pieces| {
+    let sent = message.write_unsent(body, &mut |pieces| {
         let count = take(pieces, left, stream);
-        client.transmit().sent_of_lent(count);
+        client.transmit().gather_transmitted(count);
         unsent.extend(&pieces.concat()[count..]);
     });
-    assert_eq!(handed_over, Ok(()));
+    assert_eq!(sent, Ok(()));
     client.transmit().end_gather(message, unsent);
 }
 
@@ -151,7 +151,7 @@ proptest! {
         let (mut sender, mut stream, mut left) = (ClientConnection::<()>::new(config), Vec::new(), taken);
         match sender.begin_gather(&target, "operation", RequestOptions::TWOWAY, body) {
             Ok(_) => {}
-            Err(NotWhole::Gather(_, message)) => hand_over(&mut sender, message, &body, &mut left, &mut stream),
+            Err(NotWhole::Gather(_, message)) => send_unsent(&mut sender, message, &body, &mut left, &mut stream),
             Err(e) => panic!("{e:?}"),
         }
         prop_assert!(rest(sender.transmit(), stream) == expected);
@@ -172,13 +172,13 @@ proptest! {
         let operation = OperationName::with_tail("operation", &tail);
         match sender.begin_plain(&target, operation, Response::SyncWithTarget, &body) {
             Ok(_) => {}
-            Err(NotWhole::Gather(_, message)) => hand_over(&mut sender, message, &body, &mut left, &mut stream),
+            Err(NotWhole::Gather(_, message)) => send_unsent(&mut sender, message, &body, &mut left, &mut stream),
             Err(NotWhole::Sparse(_, message)) => {
                 let ends_at = expected.len() as u64;
                 let mut send = |pieces: &[&[u8]; 3]| take(pieces, &mut left, &mut stream);
                 if let Err(message) = sender.transmit().send_sparse(message, &body, &mut send) {
                     prop_assert_eq!(sender.transmit().end_position(), ends_at);
-                    hand_over(&mut sender, message, &body, &mut left, &mut stream);
+                    send_unsent(&mut sender, message, &body, &mut left, &mut stream);
                 }
                 prop_assert_eq!(sender.transmit().end_position(), ends_at);
             }

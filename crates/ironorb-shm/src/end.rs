@@ -185,7 +185,7 @@ impl<A: Area> End<A> {
     /// ring the peer's bell.
     #[inline]
     #[must_use]
-    pub fn tell(&self) -> bool {
+    pub fn publish_taken_now(&self) -> bool {
         self.publish_taken(self.taken.load(Ordering::Relaxed))
     }
 

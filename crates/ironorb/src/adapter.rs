@@ -286,7 +286,9 @@ impl Adapter {
                 found.begin_upcall(ObjectSelector::Id(id), operation, on_hold)
             }
             ParsedKey::Foreign => {
-                match self.find_also_later(on_hold, || read(&self.table).aliases.get(key).cloned())? {
+                match self
+                    .find_or_wait_for_startup(on_hold, || read(&self.table).aliases.get(key).cloned())?
+                {
                     // An alias never leads to another alias: it stands for the key of an object of this ORB.
                     Some(target) if key::parse(&target) != ParsedKey::Foreign => {
                         self.begin_upcall_slowly(&target, operation, on_hold)
@@ -313,7 +315,7 @@ impl Adapter {
             let table = read(&self.table);
             table.visible(path).filter(|found| found.accepts(nonce, instance)).cloned()
         };
-        if let Some(found) = self.find_also_later(on_hold, find)? {
+        if let Some(found) = self.find_or_wait_for_startup(on_hold, find)? {
             return Ok(found);
         }
         if nonce == Nonce::PERSISTENT
@@ -365,7 +367,7 @@ impl Adapter {
             }
             ParsedKey::Foreign => (None, true),
         };
-        // The server may be starting, and the adapter may still come: see `find_also_later`.
+        // The server may be starting, and the adapter may still come: see `find_or_wait_for_startup`.
         let holder = found.or_else(|| table.by_path.get(ROOT_PATH).filter(|_| may_come));
         let is_held = holder.is_some_and(|poa| poa.manager().state() == ManagerState::Holding);
         AdapterStatus { has_adapter: found.is_some(), is_held }
@@ -375,7 +377,7 @@ impl Adapter {
     /// the manager no longer does. The server is starting, and clients of its earlier run must not learn that
     /// their objects are gone.
     #[inline]
-    fn find_also_later<T>(
+    fn find_or_wait_for_startup<T>(
         &self,
         on_hold: HoldMode<'_>,
         find: impl Fn() -> Option<T>,

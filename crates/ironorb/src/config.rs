@@ -30,7 +30,7 @@ pub struct OrbConfig {
     pub failed_address_pause: Duration,
     /// The most threads that connect for asynchronous calls. Default: 8, at least 1. Each waits for one
     /// server at a time, at most for `connect_timeout`. None is started before the first such call.
-    pub errand_threads_max: usize,
+    pub background_threads_max: usize,
     /// The most connections to one endpoint. The threads of this process are spread over them, so that
     /// unrelated threads do not wait for each other. A thread keeps to one connection, so its requests stay
     /// in order. A connection is made when a thread first calls the endpoint. At the limit, threads share the
@@ -76,7 +76,7 @@ pub struct OrbConfig {
     /// connections. Two kinds of threads are started beyond the limit. One is for each POA manager that
     /// admits held requests, and for each adapter that is destroyed while its requests are held. The other is
     /// for a bidirectional connection until its next message comes. Calls that this ORB makes use other
-    /// threads (`errand_threads_max`, `callback_threads_max`).
+    /// threads (`background_threads_max`, `callback_threads_max`).
     pub server_threads_max: usize,
     /// The file mode of Unix sockets that this ORB listens at, as for chmod(1). It decides which users may
     /// connect: a client needs the right to write. Default: `None`, all rights that the umask leaves, which
@@ -230,7 +230,7 @@ impl Default for OrbConfig {
             call_timeout: Some(Duration::from_secs(60)),
             connect_timeout: Duration::from_secs(10),
             failed_address_pause: Duration::from_secs(30),
-            errand_threads_max: 8,
+            background_threads_max: 8,
             connections_per_endpoint_max: 64,
             client_connections_max: 1000,
             server_connections_max: 10_000,

@@ -45,7 +45,7 @@ where
     R: RefTo<I>,
     E: OperationError,
 {
-    let Some(lease) = target.lease_place().first() else {
+    let Some(lease) = target.lease_cell().first() else {
         return without_lease(target, operation, local, arguments, results);
     };
     let Some((servant, in_progress)) = lease.enter() else {
@@ -95,7 +95,7 @@ where
     E: OperationError,
 {
     let object = target.object();
-    if let Some((_in_progress, servant)) = target.lease_place().enter_any() {
+    if let Some((_in_progress, servant)) = target.lease_cell().enter_any() {
         return call_out_of_line(object, operation, R::widen(&servant), local);
     }
     match object.local(operation) {
@@ -123,14 +123,14 @@ where
     let object = target.object();
     // As over the wire, the caller of a oneway learns nothing of what the servant raises.
     let unheard = |_: Result<(), SystemException>| Ok(());
-    let lease = target.lease_place().first();
+    let lease = target.lease_cell().first();
     if let Some((servant, _in_progress)) = lease.and_then(Lease::enter) {
         let mut raised = ManuallyDrop::new(None);
         let _value = call_servant(R::widen(servant), local, &mut raised);
         drop(ManuallyDrop::into_inner(raised));
         return Ok(());
     }
-    if let Some((_in_progress, servant)) = target.lease_place().enter_any() {
+    if let Some((_in_progress, servant)) = target.lease_cell().enter_any() {
         return unheard(call_out_of_line(object, operation, R::widen(&servant), local));
     }
     let by_message = || oneway(object, operation, &arguments).map_err(|e| about(object, operation, e));

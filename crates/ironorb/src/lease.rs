@@ -36,7 +36,7 @@ use activity_slot::ActivitySlots;
 
 /// The place in a reference for leases of its object, seen as the interface `I`. A clone of a reference
 /// shares its newest lease.
-pub struct LeasePlace<I: ?Sized>(OnceLock<Arc<Lease<I>>>);
+pub struct LeaseCell<I: ?Sized>(OnceLock<Arc<Lease<I>>>);
 
 pub(crate) struct Lease<I: ?Sized> {
     hold: BindingLease,
@@ -44,7 +44,7 @@ pub(crate) struct Lease<I: ?Sized> {
     /// The position of the lease in its chain, from 1 on.
     number: usize,
     /// The next lease, for an object that was deactivated and activated again.
-    next: LeasePlace<I>,
+    next: LeaseCell<I>,
 }
 
 enum LeasedServant<I: ?Sized> {
@@ -88,10 +88,10 @@ pub(crate) struct BindingEpoch {
     is_used: AtomicBool,
 }
 
-impl<I: ?Sized> LeasePlace<I> {
+impl<I: ?Sized> LeaseCell<I> {
     /// Makes a place without a lease.
     pub const fn new() -> Self {
-        LeasePlace(OnceLock::new())
+        LeaseCell(OnceLock::new())
     }
 
     /// The first lease.
@@ -118,7 +118,7 @@ impl<I: ?Sized> LeasePlace<I> {
     }
 }
 
-impl<I: ?Sized + 'static> LeasePlace<I> {
+impl<I: ?Sized + 'static> LeaseCell<I> {
     /// Renews the lease of the same object for this epoch; false when there is none.
     fn renew(&self, epoch: u64, token: Token) -> bool {
         let lease = self.leases().find(|lease| lease.hold.token == token);
@@ -135,7 +135,7 @@ impl<I: ?Sized + 'static> LeasePlace<I> {
         };
         if number <= LEASES_MAX {
             // A lease that another thread has put there meanwhile serves as well.
-            let _lost = place.0.set(Arc::new(Lease { hold, servant, number, next: LeasePlace::new() }));
+            let _lost = place.0.set(Arc::new(Lease { hold, servant, number, next: LeaseCell::new() }));
         }
     }
 }
@@ -150,23 +150,23 @@ impl<I: ?Sized> Lease<I> {
     }
 }
 
-impl<I: ?Sized> Clone for LeasePlace<I> {
+impl<I: ?Sized> Clone for LeaseCell<I> {
     /// Clones the newest lease only: the objects of earlier leases have ended.
     fn clone(&self) -> Self {
         let newest = self.leases().last().filter(|lease| lease.number < LEASES_MAX);
-        LeasePlace(newest.cloned().map_or_else(OnceLock::new, OnceLock::from))
+        LeaseCell(newest.cloned().map_or_else(OnceLock::new, OnceLock::from))
     }
 }
 
-impl<I: ?Sized> Default for LeasePlace<I> {
+impl<I: ?Sized> Default for LeaseCell<I> {
     fn default() -> Self {
-        LeasePlace::new()
+        LeaseCell::new()
     }
 }
 
-impl<I: ?Sized> fmt::Debug for LeasePlace<I> {
+impl<I: ?Sized> fmt::Debug for LeaseCell<I> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LeasePlace").finish_non_exhaustive()
+        f.debug_struct("LeaseCell").finish_non_exhaustive()
     }
 }
 
@@ -174,8 +174,8 @@ impl<I: ?Sized> fmt::Debug for LeasePlace<I> {
 /// forwarded gets none.
 #[cold]
 pub(crate) fn keep<R: TypedRef>(target: &R, upcall: &Upcall) {
-    let (object, place) = (target.object(), target.lease_place());
-    let is_wanted = object.is_called_again();
+    let (object, place) = (target.object(), target.lease_cell());
+    let is_wanted = object.is_repeated_call();
     if !is_wanted && place.0.get().is_none() {
         return;
     }
@@ -266,7 +266,7 @@ impl BindingEpoch {
     /// before has issued the barrier.
     pub(crate) fn begin(&self) -> Option<u64> {
         if !self.is_used.load(Ordering::SeqCst) {
-            self.is_used.store(barrier_is_there(), Ordering::SeqCst);
+            self.is_used.store(has_barrier(), Ordering::SeqCst);
             return None;
         }
         Some(self.epoch.load(Ordering::SeqCst))
@@ -275,11 +275,11 @@ impl BindingEpoch {
     /// Makes a lease of the object of an upcall, from an [epoch](Self::begin) on. `None` when the object
     /// cannot be leased, or the thread is ending.
     pub(crate) fn hold(self: &Arc<Self>, epoch: u64, upcall: &Upcall) -> Option<BindingLease> {
-        self.hold_of(epoch, upcall.bind()?)
+        self.lease_of(epoch, upcall.bind()?)
     }
 
     /// Makes a lease of a binding, from an [epoch](Self::begin) on; `None` when the thread is ending.
-    pub(crate) fn hold_of(self: &Arc<Self>, epoch: u64, binding: CollocatedBinding) -> Option<BindingLease> {
+    pub(crate) fn lease_of(self: &Arc<Self>, epoch: u64, binding: CollocatedBinding) -> Option<BindingLease> {
         if !ActivitySlots::claim() {
             return None;
         }
@@ -336,9 +336,9 @@ impl Token {
 
 /// Whether the system can issue a barrier on every processor of the process. The first call registers the
 /// process.
-fn barrier_is_there() -> bool {
-    static IS_THERE: OnceLock<bool> = OnceLock::new();
-    *IS_THERE.get_or_init(|| {
+fn has_barrier() -> bool {
+    static HAS_BARRIER: OnceLock<bool> = OnceLock::new();
+    *HAS_BARRIER.get_or_init(|| {
         membarrier_query().contains_command(MembarrierCommand::PrivateExpedited)
             && membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok()
     })

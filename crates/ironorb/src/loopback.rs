@@ -112,7 +112,7 @@ pub(crate) fn loopback_later(
     };
     let mut replies = lock(&place.replies);
     replies.on_reply = Some(Box::new(move |reply| on_reply(read_reply(client, call, &reply))));
-    let notify = replies.tell();
+    let notify = replies.take_notification();
     drop(replies);
     notify();
 }
@@ -191,7 +191,7 @@ struct Replies {
 impl Replies {
     /// Returns the notification of the listener, if the answer is there or none will come. The caller runs it
     /// without the lock.
-    fn tell(&mut self) -> impl FnOnce() + use<> {
+    fn take_notification(&mut self) -> impl FnOnce() + use<> {
         let is_over = self.outstanding == 0 || !self.connection.transmit().poll_transmit().is_empty();
         let listener = if is_over { self.on_reply.take() } else { None };
         let reply = if listener.is_some() { self.connection.transmit().take_all() } else { Vec::new() };
@@ -234,7 +234,7 @@ impl Drop for DeferredLocalSink {
         let notify = {
             let mut replies = lock(&self.0.replies);
             replies.outstanding -= 1;
-            replies.tell()
+            replies.take_notification()
         };
         self.0.written.notify_all();
         notify();

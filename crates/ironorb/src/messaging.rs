@@ -119,18 +119,18 @@ thread_local! {
     static THREAD: Cell<InvocationPolicies> = const { Cell::new(InvocationPolicies::NONE) };
     /// Whether the thread has ever set anything about its calls. Nearly no thread has, so calls read only
     /// this.
-    static HAS_SPOKEN: Cell<bool> = const { Cell::new(false) };
+    static HAS_POLICIES: Cell<bool> = const { Cell::new(false) };
 }
 
 /// False when neither the thread's policies nor its timeout says anything about its calls.
 #[inline(always)] // a step of every call
 pub(crate) fn thread_has_policies() -> bool {
-    HAS_SPOKEN.get()
+    HAS_POLICIES.get()
 }
 
 /// Makes calls read this thread's policies from now on.
 pub(crate) fn note_thread_policies() {
-    HAS_SPOKEN.set(true);
+    HAS_POLICIES.set(true);
 }
 
 /// Sets the policies of this thread's calls, all at once. They replace earlier ones.

@@ -23,7 +23,7 @@ use crate::deadline::TimeoutSetting;
 use crate::generated::Operation;
 use crate::invocation::RemoteCallState;
 use crate::invoke;
-use crate::lease::LeasePlace;
+use crate::lease::LeaseCell;
 use crate::messaging::{InvocationPolicies, OnewayBatching, Rebind, SyncScope, thread_policies};
 use crate::orb::OrbCore;
 use crate::poa::{Refusal, Upcall};
@@ -312,13 +312,13 @@ impl ObjectRef {
         {
             return Some(socket);
         }
-        (!address.is_nowhere()).then(|| address.to_string())
+        (!address.is_unspecified()).then(|| address.to_string())
     }
 
     /// Whether a lease is worth its making. Not at the first call, because most references are never called
     /// again. Later only at 2 of 8 calls, because some programs make the typed reference anew for each call.
     #[cold]
-    pub(crate) fn is_called_again(&self) -> bool {
+    pub(crate) fn is_repeated_call(&self) -> bool {
         let calls = self.0.calls.load(Ordering::Relaxed);
         self.0.calls.store(calls.wrapping_add(1), Ordering::Relaxed);
         matches!(calls % 8, 1 | 2)
@@ -447,7 +447,7 @@ pub trait TypedRef: Clone + Send + Sync + Sized + 'static {
 
     /// The reference's lease on a servant of this process.
     #[doc(hidden)]
-    fn lease_place(&self) -> &LeasePlace<Self::Interface>;
+    fn lease_cell(&self) -> &LeaseCell<Self::Interface>;
 
     /// Returns the typed reference without a check.
     fn from_object(object: ObjectRef) -> Self;

@@ -111,7 +111,7 @@ impl<'c> RemoteCall<'c> {
         let mut remote_call = RemoteCall::begun(object, operation, arguments, time)?;
         let next = remote_call.failed(failure);
         remote_call.follow(next)?;
-        remote_call.tell()
+        remote_call.complete_oneway()
     }
 
     /// Makes the state of a call that the fast path has begun.
@@ -226,9 +226,9 @@ impl<'c> RemoteCall<'c> {
             // A forward has led into this very process, which the typed caller could not know.
             let orb = self.object.core();
             let encoding = loopback::encoding();
-            let patience = WaitPolicy::Until(self.deadline);
+            let wait_policy = WaitPolicy::Until(self.deadline);
             let operation = self.operation.name();
-            return loopback(orb, key, operation, encoding, self.arguments, patience)
+            return loopback(orb, key, operation, encoding, self.arguments, wait_policy)
                 .map(|message| (message, None));
         }
         let options = RequestOptions { response, contexts };
@@ -242,8 +242,8 @@ impl<'c> RemoteCall<'c> {
     /// Runs a call without results. It waits for what the caller's `SyncScope` says.
     pub(crate) fn oneway(&mut self) -> Result<(), SystemException> {
         let response = match self.object.sync_scope() {
-            SyncScope::None => return AsyncCall::tell(self.object, self.operation, self.arguments),
-            SyncScope::WithTransport => return self.tell(),
+            SyncScope::None => return AsyncCall::send_oneway(self.object, self.operation, self.arguments),
+            SyncScope::WithTransport => return self.complete_oneway(),
             SyncScope::WithServer => Response::SyncWithServer,
             SyncScope::WithTarget => Response::SyncWithTarget,
         };
@@ -255,9 +255,9 @@ impl<'c> RemoteCall<'c> {
         Ok(())
     }
 
-    fn tell(&mut self) -> Result<(), SystemException> {
+    fn complete_oneway(&mut self) -> Result<(), SystemException> {
         if !self.object.core().interceptors.client.is_empty() {
-            return self.tell_before_interceptors();
+            return self.complete_oneway_intercepted();
         }
         loop {
             match self.send_oneway(EncodedContexts::EMPTY) {
@@ -269,7 +269,7 @@ impl<'c> RemoteCall<'c> {
 
     /// Sends a oneway until that succeeds, and shows each attempt to the interceptors.
     #[cold]
-    fn tell_before_interceptors(&mut self) -> Result<(), SystemException> {
+    fn complete_oneway_intercepted(&mut self) -> Result<(), SystemException> {
         loop {
             let next = match Attempt::begin(self.object, self.operation.lasting_name(), false) {
                 Err(interrupt) => self.invocation.on_interrupt(interrupt),

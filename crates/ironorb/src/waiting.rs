@@ -45,7 +45,7 @@ pub(crate) struct Waits {
 pub(crate) struct Spinners {
     /// How many threads may poll at once: one less than there are processors, because a processor must be
     /// free for the answer.
-    seats: usize,
+    pollers_max: usize,
     spinning: AtomicUsize,
     /// Waits that have begun without polling while a thread was polling.
     arrivals: AtomicUsize,
@@ -99,7 +99,7 @@ const LOOKS_PER_YIELD: u32 = 4;
 /// A poll of memory takes 5 to 20 ns, a check some 30 ns.
 const MEMORY_POLLS_PER_LOOK: u32 = 64;
 /// After this time a thread with the policy `Spin` gives way to threads that have come.
-const TURN: Duration = Duration::from_millis(1);
+const SPIN_SLICE: Duration = Duration::from_millis(1);
 
 impl Spinners {
     pub(crate) fn new() -> Arc<Spinners> {
@@ -108,7 +108,7 @@ impl Spinners {
 
     fn of(processors: usize) -> Arc<Spinners> {
         let (spinning, arrivals) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        Arc::new(Spinners { seats: processors.saturating_sub(1), spinning, arrivals })
+        Arc::new(Spinners { pollers_max: processors.saturating_sub(1), spinning, arrivals })
     }
 
     /// Notes a thread that waits without polling. Threads that poll then stop.
@@ -119,16 +119,16 @@ impl Spinners {
         }
     }
 
-    fn take_seat(&self) -> bool {
-        let is_free = self.spinning.fetch_add(1, Ordering::Relaxed) < self.seats;
+    fn try_begin_polling(&self) -> bool {
+        let is_free = self.spinning.fetch_add(1, Ordering::Relaxed) < self.pollers_max;
         if !is_free {
-            self.leave_seat();
+            self.end_polling();
             self.arrivals.fetch_add(1, Ordering::Relaxed);
         }
         is_free
     }
 
-    fn leave_seat(&self) {
+    fn end_polling(&self) {
         self.spinning.fetch_sub(1, Ordering::Relaxed);
     }
 }
@@ -177,7 +177,7 @@ impl Waits {
     }
 
     fn try_to_spin(&self, pace: Pace, left: Option<Duration>) -> Option<Spin<'_>> {
-        if !self.spinners.take_seat() {
+        if !self.spinners.try_begin_polling() {
             self.note(End::Needed);
             return None;
         }
@@ -256,7 +256,7 @@ impl Spin<'_> {
         let is_needed = match self.waits.policy {
             // An adaptive thread does not yield: while it may poll, that would only cost it its turn.
             Waiting::Adaptive { .. } => others_wait || gap > GAP,
-            Waiting::Spin | Waiting::Block => others_wait && now - self.begun > TURN,
+            Waiting::Spin | Waiting::Block => others_wait && now - self.begun > SPIN_SLICE,
         };
         if now - self.begun >= self.limit {
             self.ends(End::Vain)
@@ -298,7 +298,7 @@ impl Spin<'_> {
 /// The drop ends the wait.
 impl Drop for Spin<'_> {
     fn drop(&mut self) {
-        self.waits.spinners.leave_seat();
+        self.waits.spinners.end_polling();
         self.waits.note(self.end);
     }
 }
@@ -364,13 +364,13 @@ mod tests {
 
     #[test]
     fn fewer_threads_poll_than_there_are_processors() {
-        for (processors, seats) in [(0, 0), (1, 0), (2, 1), (4, 3)] {
+        for (processors, pollers_max) in [(0, 0), (1, 0), (2, 1), (4, 3)] {
             for policy in [LONG, Waiting::Spin] {
                 let spinners = Spinners::of(processors);
                 let all: Vec<Waits> = (0..8).map(|_| Waits::new(policy, &spinners)).collect();
                 let looking: Vec<_> =
                     all.iter().filter_map(|waits| waits.begin(Pace::Memory, None)).collect();
-                assert_eq!(looking.len(), seats);
+                assert_eq!(looking.len(), pollers_max);
                 drop(looking);
                 assert_eq!(spinners.spinning.load(Ordering::Relaxed), 0);
             }

@@ -146,7 +146,7 @@ fn again(target: &str, seed: u64, iteration: u64) -> String {
 /// Ends the process when one input takes longer than 120 s. Otherwise an endless loop would hang without a
 /// report.
 fn watch(seed: u64) {
-    const PATIENCE: Duration = Duration::from_secs(120);
+    const STALL_LIMIT: Duration = Duration::from_secs(120);
     let mut last = None;
     loop {
         let now = *RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -155,6 +155,6 @@ fn watch(seed: u64) {
             std::process::exit(1);
         }
         last = now;
-        thread::sleep(PATIENCE);
+        thread::sleep(STALL_LIMIT);
     }
 }

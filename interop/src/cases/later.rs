@@ -14,7 +14,7 @@ use super::parts::part;
 use super::runner::Cases;
 use super::values::*;
 use crate::interop::*;
-use crate::process::{PATIENCE, wait_until};
+use crate::process::{PEER_TIMEOUT, wait_until};
 
 /// The number of calls that wait in the server at a time. Servers of other ORBs have a thread for each, and
 /// some have only a few.
@@ -65,7 +65,7 @@ pub(super) fn later(cases: &mut Cases<'_>) {
             // The receiver is gone when the case has failed.
             suite.raise_one_of_async(i % 5).on_reply(move |answer| drop(sender.send((i, answer))));
         }
-        let mut received: Vec<_> = (0..FLYING).map(|_| answers.recv_timeout(PATIENCE).unwrap()).collect();
+        let mut received: Vec<_> = (0..FLYING).map(|_| answers.recv_timeout(PEER_TIMEOUT).unwrap()).collect();
         received.sort_unstable_by_key(|(i, _)| *i);
         for (expected, (i, answer)) in (0..).zip(received) {
             use faults::RaiseOneOfError as Raised;

@@ -7,7 +7,7 @@ use ironorb::{CompletionStatus, MinorCode, ObjectRef, SystemException, SystemExc
 use super::runner::{Cases, expect_exception};
 use super::values::*;
 use crate::interop::{self, *};
-use crate::process::PATIENCE;
+use crate::process::PEER_TIMEOUT;
 
 const OBJECT_ID: &str = "IDL:omg.org/CORBA/Object:1.0";
 
@@ -372,7 +372,7 @@ pub(super) fn callbacks(cases: &mut Cases<'_>) {
         let received = servant.received.lock().unwrap();
         let (mut received, timeout) = servant
             .changed
-            .wait_timeout_while(received, PATIENCE, |received| received.hints.len() < 20)
+            .wait_timeout_while(received, PEER_TIMEOUT, |received| received.hints.len() < 20)
             .unwrap();
         assert!(!timeout.timed_out(), "{:?}", received.hints);
         received.hints.sort_unstable();
@@ -385,7 +385,7 @@ pub(super) fn callbacks(cases: &mut Cases<'_>) {
         let received = servant.received.lock().unwrap();
         let (received, _) = servant
             .changed
-            .wait_timeout_while(received, PATIENCE, |received| received.hints.is_empty())
+            .wait_timeout_while(received, PEER_TIMEOUT, |received| received.hints.is_empty())
             .unwrap();
         assert_eq!(received.hints, [42]);
     });

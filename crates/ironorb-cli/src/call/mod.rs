@@ -123,7 +123,7 @@ pub(crate) fn run(arguments: &Arguments, orb: OrbBuilder) -> Result<(), Failure>
     let interface = || arguments.sources.interface_of(&object, &known);
     let Some(typed) = &arguments.operation else {
         return output::text(match &arguments.describe {
-            Some(name) => describe::describe(name, &known.as_told_by(&object), interface)?,
+            Some(name) => describe::describe(name, &known.with_definitions_of(&object), interface)?,
             None => declaration(&*interface()?),
         });
     };
@@ -134,7 +134,7 @@ pub(crate) fn run(arguments: &Arguments, orb: OrbBuilder) -> Result<(), Failure>
     if arguments.template {
         return output::line(format_args!("{:#}", arguments::template(&operation)?));
     }
-    let known = known.as_told_by(&object);
+    let known = known.with_definitions_of(&object);
     let mut texts: Vec<&str> = value.iter().map(String::as_str).collect();
     texts.extend(arguments.arguments.iter().map(String::as_str));
     let values = arguments::read(&operation, &texts, &known, &orb, arguments.fill)?;

@@ -136,7 +136,7 @@ impl Stage {
             measure::compare(row, sensor, &mut baseline, calls)?.print(row.name)?;
         }
         drop(pinned);
-        self.server.tell("spread")?;
+        self.server.send_line("spread")?;
         self.server.ready_line().map(drop)
     }
 

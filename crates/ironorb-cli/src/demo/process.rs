@@ -41,7 +41,7 @@ impl Process {
     }
 
     /// Writes a line to the child's standard input.
-    pub(super) fn tell(&mut self, line: &str) -> Result<(), Failure> {
+    pub(super) fn send_line(&mut self, line: &str) -> Result<(), Failure> {
         let written = self.stdin.as_mut().map(|stdin| writeln!(stdin, "{line}").and_then(|()| stdin.flush()));
         written.unwrap_or(Ok(())).map_err(|e| Failure::new(format!("cannot speak to {}: {e}", self.what)))
     }

@@ -26,9 +26,9 @@
 //! ```
 
 mod contents;
-mod held;
 mod pass;
 mod passed;
+mod request_memory;
 mod rewrite;
 mod target;
 mod through;
@@ -47,8 +47,8 @@ use ironorb::poa::{IdAssignment, IdUniqueness, PoaError, PoaPolicies, RequestPro
 use ironorb::{ObjectRef, Orb, SystemException, Version};
 
 use crate::Interfaces;
-use held::Held;
 use pass::Forwarder;
+use request_memory::RequestMemory;
 use target::Target;
 use through::Through;
 
@@ -123,7 +123,7 @@ struct Inner {
     /// The server to which all other keys lead.
     others: RwLock<Option<target::Others>>,
     through: Through,
-    held: Arc<Held>,
+    memory: Arc<RequestMemory>,
 }
 
 /// The published objects.
@@ -157,7 +157,7 @@ impl Bridge {
         let poa = orb.root_poa().create_poa("bridge", Some(orb.root_poa().manager().clone()), policies)?;
         let here = poa.create_reference_with_id("here", "")?;
         let addresses = here.ior().iiop_profiles().flat_map(IiopProfile::addresses);
-        let addresses = addresses.filter(|address| !address.is_nowhere());
+        let addresses = addresses.filter(|address| !address.is_unspecified());
         let addresses = addresses.map(|address| (address.host.into_owned(), address.port)).collect();
         if let Some(types) = &options.types {
             types.register_value_types(orb);
@@ -168,7 +168,7 @@ impl Bridge {
             published: RwLock::default(),
             others: RwLock::default(),
             through: Through::new(options.through_max),
-            held: Held::new(options.held_bytes_max),
+            memory: RequestMemory::new(options.held_bytes_max),
             options,
         });
         poa.set_default_servant(dynamic::servant(Arc::new(Forwarder(inner.clone()))))?;
@@ -199,7 +199,7 @@ impl Bridge {
     /// The number of calls in progress: their requests have arrived, and they are neither answered nor
     /// abandoned.
     pub fn calls_in_progress(&self) -> usize {
-        self.0.held.calls()
+        self.0.memory.calls()
     }
 
     /// Passes requests for all keys under which nothing is published on to the server at this address, with

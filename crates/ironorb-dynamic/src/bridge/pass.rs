@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ironorb::dynamic::{
-    DynamicServant, InterfaceDescription, LaterReply, Passing, RawReply, ReceivedRequest, ServerRequest,
+    DynamicReply, DynamicServant, InterfaceDescription, Passing, RawReply, ReceivedRequest, ServerRequest,
 };
 use ironorb::giop::message::Response;
 use ironorb::giop::version::CharSet;
@@ -12,10 +12,10 @@ use ironorb::poa::ObjectId;
 use ironorb::{CompletionStatus, MinorCode, Replied, SystemException, SystemExceptionKind, Version};
 
 use super::Inner;
-use super::held::Share;
 use super::passed::{Outcome, Passed};
+use super::request_memory::Share;
 use super::rewrite::{self, InBridge};
-use super::target::{Known, Target};
+use super::target::{Target, TypedOperation};
 
 /// The servant of all objects behind a bridge.
 pub(super) struct Forwarder(pub(super) Arc<Inner>);
@@ -50,7 +50,7 @@ impl DynamicServant for Forwarder {
         };
         let options = &self.0.options;
         let bytes = received.message_bytes();
-        let Some(share) = self.0.held.take(bytes, options.call_timeout) else {
+        let Some(share) = self.0.memory.take(bytes, options.call_timeout) else {
             return request.raise_system(no_room());
         };
         let (pass, unreachable) = Pass::new(&self.0, request.object_id(), received, &target, begun, share);
@@ -59,10 +59,10 @@ impl DynamicServant for Forwarder {
             return request.raise_system(e);
         }
         if pass.received.response() == Response::None {
-            pass.tell();
+            pass.pass_oneway();
             return request.reply(None, &[]);
         }
-        request.later(|reply| pass.call(reply))
+        request.defer(|reply| pass.call(reply))
     }
 }
 
@@ -74,7 +74,7 @@ struct Pass {
     object: ironorb::ObjectRef,
     /// The GIOP version of the request to the object.
     version: Version,
-    known: Option<Arc<Known>>,
+    typed: Option<Arc<TypedOperation>>,
     rewrites: bool,
     begun: Instant,
     _share: Share,
@@ -96,11 +96,11 @@ impl Pass {
         let asked_in = options.giop.unwrap_or(received.version());
         let (object, version) = target.with_wire_profile(asked_in, received.code_sets());
         let asked = match received.version() != version || options.through || options.show_values {
-            true => target.known(received.operation(), options.types.as_deref()),
+            true => target.typed_operation(received.operation(), options.types.as_deref()),
             false => Ok(None),
         };
-        let (known, unreachable) = match asked {
-            Ok(known) => (known, None),
+        let (typed, unreachable) = match asked {
+            Ok(typed) => (typed, None),
             Err(e) => (None, Some(e)),
         };
         let mut pass = Pass {
@@ -109,7 +109,7 @@ impl Pass {
             received,
             object,
             version,
-            known,
+            typed,
             rewrites: false,
             begun,
             _share: share,
@@ -120,9 +120,9 @@ impl Pass {
 
     /// Whether the types are known and the arguments' bytes would mean something else to the object.
     fn must_rewrite_request(&self) -> bool {
-        let Some(known) = &self.known else { return false };
+        let Some(typed) = &self.typed else { return false };
         let fits = self.received.body().is_some_and(|body| self.version < Version::V1_2 || body.fits_at(0));
-        let contents = known.arguments;
+        let contents = typed.arguments;
         !fits
             || (contents.references && self.inner.options.through)
             || (contents.wide && self.differs())
@@ -130,10 +130,10 @@ impl Pass {
     }
 
     fn must_rewrite_reply(&self, reply: &RawReply) -> bool {
-        let Some(known) = &self.known else { return false };
+        let Some(typed) = &self.typed else { return false };
         let fits =
             reply.body().is_some_and(|body| self.received.version() < Version::V1_2 || body.fits_at(0));
-        let contents = known.results;
+        let contents = typed.results;
         !fits
             || (contents.references && self.inner.options.through)
             || (contents.wide && self.differs())
@@ -151,26 +151,26 @@ impl Pass {
     }
 
     /// Sends a oneway request.
-    fn tell(self) {
-        let rewritten = self.rewrites.then(|| (self.known.clone(), self.inner.clone()));
+    fn pass_oneway(self) {
+        let rewritten = self.rewrites.then(|| (self.typed.clone(), self.inner.clone()));
         match send(&self.received, self.received.passing_to(&self.object), rewritten, |_| {}) {
             Ok(()) => self.show(Outcome::Sent, None, false),
             Err(e) => self.show(Outcome::SystemException(&e), None, false),
         }
     }
 
-    fn call(self, reply: LaterReply) {
+    fn call(self, reply: DynamicReply) {
         let received = self.received.clone();
         let passing = received.passing_to(&self.object);
         let handle = passing.handle();
         reply.on_cancel(move || handle.give_up());
-        let rewritten = self.rewrites.then(|| (self.known.clone(), self.inner.clone()));
+        let rewritten = self.rewrites.then(|| (self.typed.clone(), self.inner.clone()));
         let then = move |outcome| self.answer(reply, outcome);
         // Only a oneway could fail here. The callback reports every other error.
         let _reported_by_callback = send(&received, passing, rewritten, then);
     }
 
-    fn answer(self, later: LaterReply, outcome: Result<RawReply, SystemException>) {
+    fn answer(self, later: DynamicReply, outcome: Result<RawReply, SystemException>) {
         let reply = match outcome {
             Ok(reply) => reply,
             Err(e) => {
@@ -190,12 +190,12 @@ impl Pass {
             false => Outcome::Results,
         };
         self.show(outcome, Some(&reply), rewrites);
-        match &self.known {
-            Some(known) if rewrites => {
+        match &self.typed {
+            Some(typed) if rewrites => {
                 let environment = InBridge::passing(self.inner.clone());
                 later.reply_with(reply.is_user_exception(), |w| {
                     let r = reply.reader().with_environment(&environment);
-                    rewrite::write_results(&known.operation, reply.is_user_exception(), r, w)
+                    rewrite::write_results(&typed.operation, reply.is_user_exception(), r, w)
                 });
             }
             _ => later.pass_on(&reply),
@@ -207,16 +207,16 @@ impl Pass {
     fn show(&self, outcome: Outcome<'_>, reply: Option<&RawReply>, reply_rewritten: bool) {
         let options = &self.inner.options;
         let Some(observer) = &options.observer else { return };
-        let shown = self.known.as_ref().filter(|_| options.show_values);
-        let types = shown.and(options.types.as_ref()).map(|types| types.as_told_by(&self.object));
+        let shown = self.typed.as_ref().filter(|_| options.show_values);
+        let types = shown.and(options.types.as_ref()).map(|types| types.with_definitions_of(&self.object));
         let environment = InBridge::looking(self.inner.clone());
-        let arguments = shown.and_then(|known| {
+        let arguments = shown.and_then(|typed| {
             let (r, types) = (self.received.reader()?, types.as_ref()?);
-            rewrite::show_arguments(&known.operation, r, types, &environment)
+            rewrite::show_arguments(&typed.operation, r, types, &environment)
         });
-        let results = shown.zip(reply).and_then(|(known, reply)| {
+        let results = shown.zip(reply).and_then(|(typed, reply)| {
             let (is_exception, types) = (reply.is_user_exception(), types.as_ref()?);
-            rewrite::show_results(&known.operation, is_exception, reply.reader(), types, &environment)
+            rewrite::show_results(&typed.operation, is_exception, reply.reader(), types, &environment)
         });
         observer(&Passed {
             key: self.key.as_bytes(),
@@ -236,14 +236,14 @@ impl Pass {
 fn send(
     received: &Arc<ReceivedRequest>,
     passing: Passing,
-    rewritten: Option<(Option<Arc<Known>>, Arc<Inner>)>,
+    rewritten: Option<(Option<Arc<TypedOperation>>, Arc<Inner>)>,
     then: impl FnOnce(Result<RawReply, SystemException>) + Send + 'static,
 ) -> Result<(), SystemException> {
     match rewritten {
-        Some((Some(known), inner)) => {
+        Some((Some(typed), inner)) => {
             let environment = InBridge::passing(inner);
             let write = |w: &mut ironorb::giop::Writer<'_>| match received.reader() {
-                Some(r) => rewrite::write_arguments(&known.operation, r.with_environment(&environment), w),
+                Some(r) => rewrite::write_arguments(&typed.operation, r.with_environment(&environment), w),
                 None => Err(ironorb::giop::Misuse::MovedBody), // it has been read before
             };
             passing.begin_written(&write, then)

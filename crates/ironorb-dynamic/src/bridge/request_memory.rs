@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 /// Counts the bytes of all requests in progress.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct RequestMemory {
     max: usize,
     now: Mutex<Now>,
     freed: Condvar,
@@ -20,13 +20,13 @@ struct Now {
 /// The share of one request. Dropping it frees the bytes.
 #[derive(Debug)]
 pub(super) struct Share {
-    held: Arc<Held>,
+    memory: Arc<RequestMemory>,
     bytes: usize,
 }
 
-impl Held {
-    pub(super) fn new(max: usize) -> Arc<Held> {
-        Arc::new(Held { max, now: Mutex::default(), freed: Condvar::new() })
+impl RequestMemory {
+    pub(super) fn new(max: usize) -> Arc<RequestMemory> {
+        Arc::new(RequestMemory { max, now: Mutex::default(), freed: Condvar::new() })
     }
 
     /// Takes room for a request of so many bytes. Blocks until there is room; `None` if there is none within
@@ -46,7 +46,7 @@ impl Held {
         }
         now.calls += 1;
         now.bytes = now.bytes.saturating_add(bytes);
-        Some(Share { held: self.clone(), bytes })
+        Some(Share { memory: self.clone(), bytes })
     }
 
     /// The number of requests in progress.
@@ -61,13 +61,13 @@ impl Held {
 
 impl Drop for Share {
     fn drop(&mut self) {
-        let mut now = self.held.now();
-        let was_full = now.bytes.saturating_add(CALL_BYTES) > self.held.max / 2;
+        let mut now = self.memory.now();
+        let was_full = now.bytes.saturating_add(CALL_BYTES) > self.memory.max / 2;
         now.calls -= 1;
         now.bytes = now.bytes.saturating_sub(self.bytes);
         drop(now);
         if was_full {
-            self.held.freed.notify_all();
+            self.memory.freed.notify_all();
         }
     }
 }

@@ -29,11 +29,11 @@ pub(super) struct Target {
     failures: AtomicU64,
     failure: Mutex<Option<SystemException>>,
     retries: RetrySchedule,
-    known: Mutex<HashMap<String, Arc<Known>>>,
+    operations: Mutex<HashMap<String, Arc<TypedOperation>>>,
 }
 
 /// An operation whose types are known.
-pub(super) struct Known {
+pub(super) struct TypedOperation {
     pub(super) operation: Arc<OperationDescription>,
     pub(super) arguments: Contents,
     pub(super) results: Contents,
@@ -50,7 +50,7 @@ impl Target {
             failures: AtomicU64::new(0),
             failure: Mutex::default(),
             retries: RetrySchedule::default(),
-            known: Mutex::default(),
+            operations: Mutex::default(),
         }
     }
 
@@ -82,29 +82,29 @@ impl Target {
 
     /// The types of an operation, if they are known. If the reference does not name a known interface, this
     /// asks the object until it answers, which blocks. An error means that the object cannot be reached.
-    pub(super) fn known(
+    pub(super) fn typed_operation(
         &self,
         name: &str,
         types: Option<&Interfaces>,
-    ) -> Result<Option<Arc<Known>>, SystemException> {
+    ) -> Result<Option<Arc<TypedOperation>>, SystemException> {
         let Some(types) = types else { return Ok(None) };
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = known.get(name) {
+        let mut operations = self.operations.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = operations.get(name) {
             return Ok(Some(known.clone()));
         }
-        drop(known);
+        drop(operations);
         let operation = match standard(name) {
             Some(operation) => Some(operation),
             None => self.interface(types)?.and_then(|interface| interface.find(name).cloned()),
         };
         let Some(operation) = operation else { return Ok(None) };
-        let found = Arc::new(Known {
+        let found = Arc::new(TypedOperation {
             arguments: Contents::of_arguments(&operation),
             results: Contents::of_results(&operation),
             operation,
         });
-        known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.insert(name.to_owned(), found.clone()); // the operations of one interface
+        operations = self.operations.lock().unwrap_or_else(PoisonError::into_inner);
+        operations.insert(name.to_owned(), found.clone()); // the operations of one interface
         Ok(Some(found))
     }
 
@@ -132,7 +132,7 @@ impl Target {
         }
         let found = match types.of(&self.object) {
             Ok(found) => Some(found),
-            Err(unknown) if unknown.unanswered.is_none() && unknown.may_be_known_later() => {
+            Err(unknown) if unknown.unanswered.is_none() && unknown.may_succeed_later() => {
                 self.retries.note(turn);
                 return Ok(None);
             }

@@ -147,7 +147,7 @@ impl<'k> JsonWriter<'k> {
 
     fn type_code(&mut self, type_code: &TypeCode) -> Result<Value, JsonError> {
         let mut types = TypesTo::new(self.known, self.left, self.depth);
-        let json = types.tell(type_code)?;
+        let json = types.describe(type_code)?;
         self.left = types.left();
         Ok(json)
     }

@@ -33,7 +33,7 @@ use crate::Interfaces;
 /// Fails for types that are nested too deeply, for types of CORBA components, and where two types inside have
 /// one id.
 pub fn type_to_json(type_code: &TypeCode, known: &Interfaces) -> Result<Value, JsonError> {
-    TypesTo::new(known, BYTES_FREE, 0).tell(type_code)
+    TypesTo::new(known, BYTES_FREE, 0).describe(type_code)
 }
 
 /// Reads a type from JSON: the forms that [`type_to_json`] writes, and scoped names of known types.
@@ -97,7 +97,7 @@ impl<'k> TypesTo<'k> {
         self.left
     }
 
-    pub(super) fn tell(&mut self, ty: &TypeCode) -> Result<Value, JsonError> {
+    pub(super) fn describe(&mut self, ty: &TypeCode) -> Result<Value, JsonError> {
         let id = ty.id().unwrap_or_default();
         let name = ty.name().unwrap_or_default();
         spend(&mut self.left, id.len() + name.len())?;
@@ -131,9 +131,9 @@ impl<'k> TypesTo<'k> {
             return Err(too_deep());
         }
         self.depth += levels;
-        let spelt = self.spell(ty, id, name);
+        let described = self.spell(ty, id, name);
         self.depth -= levels;
-        spelt
+        described
     }
 
     fn spell(&mut self, ty: &TypeCode, id: &str, name: &str) -> Result<Value, JsonError> {
@@ -144,7 +144,7 @@ impl<'k> TypesTo<'k> {
         Ok(match ty.kind() {
             TcKind::Sequence => {
                 let bound = ty.length().unwrap_or(0);
-                match self.tell(&content)? {
+                match self.describe(&content)? {
                     // Ids may contain any character.
                     Value::String(element) if !element.contains(':') && bound == 0 => {
                         format!("sequence<{element}>").into()
@@ -156,13 +156,13 @@ impl<'k> TypesTo<'k> {
                 }
             }
             TcKind::Array => {
-                json!({ "kind": "array", "element": self.tell(&content)?, "length": ty.length().unwrap_or(0) })
+                json!({ "kind": "array", "element": self.describe(&content)?, "length": ty.length().unwrap_or(0) })
             }
             TcKind::Alias => {
-                json!({ "kind": "alias", "id": id, "name": name, "type": self.tell(&content)? })
+                json!({ "kind": "alias", "id": id, "name": name, "type": self.describe(&content)? })
             }
             TcKind::ValueBox => {
-                json!({ "kind": "valuebox", "id": id, "name": name, "type": self.tell(&content)? })
+                json!({ "kind": "valuebox", "id": id, "name": name, "type": self.describe(&content)? })
             }
             TcKind::Enum => {
                 let mut enumerators = Vec::new();
@@ -178,7 +178,7 @@ impl<'k> TypesTo<'k> {
                 json!({ "kind": kind, "id": id, "name": name, "members": self.members(ty, |_, _| {})? })
             }
             TcKind::Union => {
-                let discriminator = self.tell(&ty.discriminator_type().unwrap_or_default())?;
+                let discriminator = self.describe(&ty.discriminator_type().unwrap_or_default())?;
                 let members = self.members(ty, |index, member| {
                     let label = ty.member_label(index).ok().flatten();
                     member.insert("label".to_owned(), label.into());
@@ -190,15 +190,16 @@ impl<'k> TypesTo<'k> {
             TcKind::Value => {
                 let modifier = ty.type_modifier().unwrap_or_default();
                 let modifier = MODIFIERS.iter().find(|(_, known)| *known == modifier).map(|(name, _)| name);
-                let mut spelt = json!({ "kind": "valuetype", "id": id, "name": name, "modifier": modifier });
+                let mut expanded =
+                    json!({ "kind": "valuetype", "id": id, "name": name, "modifier": modifier });
                 if let Ok(Some(base)) = ty.concrete_base_type() {
-                    spelt["base"] = self.tell(&base)?;
+                    expanded["base"] = self.describe(&base)?;
                 }
-                spelt["members"] = self.members(ty, |index, member| {
+                expanded["members"] = self.members(ty, |index, member| {
                     let is_public = ty.member_visibility(index) == Ok(Visibility::Public);
                     member.insert("access".to_owned(), if is_public { "public" } else { "private" }.into());
                 })?;
-                spelt
+                expanded
             }
             kind => return Err(JsonError::new(format!("a type of kind {kind:?} cannot be written as JSON"))),
         })
@@ -215,7 +216,7 @@ impl<'k> TypesTo<'k> {
             spend(&mut self.left, name.len())?;
             let mut member = Map::new();
             member.insert("name".to_owned(), name.into());
-            let json = self.tell(&ty.member_type(index).unwrap_or_default());
+            let json = self.describe(&ty.member_type(index).unwrap_or_default());
             member.insert("type".to_owned(), json.map_err(|error| error.in_member(name))?);
             more(index, &mut member);
             members.push(Value::Object(member));
@@ -282,7 +283,7 @@ impl<'k> TypesFrom<'k> {
         self.depth += 1;
         let read = match json {
             Value::String(text) => self.text(text),
-            Value::Object(map) => self.spelt(map, json),
+            Value::Object(map) => self.read_described(map, json),
             _ => Err(JsonError::expected("a type's name or an object", json)),
         };
         self.depth -= 1;
@@ -355,14 +356,14 @@ impl<'k> TypesFrom<'k> {
         })
     }
 
-    fn spelt(&mut self, map: &Map<String, Value>, json: &Value) -> Result<Read, JsonError> {
+    fn read_described(&mut self, map: &Map<String, Value>, json: &Value) -> Result<Read, JsonError> {
         let kind = string(map, "kind")?;
         let (id, name) = match kind {
             "sequence" | "array" => ("", ""),
             _ => (string(map, "id")?, string(map, "name")?),
         };
         if !id.is_empty() && self.by_id.insert(id.to_owned(), Stage::Begun).is_some() {
-            return Err(JsonError::new(format!("{id} is spelt out twice")));
+            return Err(JsonError::new(format!("{id} is described twice")));
         }
         let (ty, is_open) = self.made(kind, id, name, map, json)?;
         if !id.is_empty() {

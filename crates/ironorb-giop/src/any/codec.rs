@@ -62,11 +62,11 @@ fn read_number(type_code: &TypeCode, r: &mut Reader<'_>) -> Result<Option<Conten
 
 pub(super) fn write_value(any: &Any, w: &mut Writer<'_>) -> Result<(), Misuse> {
     if let Some(environment) = any.content.environment() {
-        w.note_kept_environment(environment);
+        w.note_stored_environment(environment);
     }
     // Values inside chunked values must be chunked too. Nothing else depends on the surrounding data.
     if w.encoding() == CANONICAL && w.position().is_multiple_of(8) && !w.is_in_chunked_value() {
-        w.write_kept(&any.content);
+        w.write_encoded(&any.content);
         return Ok(());
     }
     // The budget limits the work for values of peers. This value has been checked already.

@@ -54,7 +54,7 @@ impl Any {
     pub fn with_type<T: Marshal + ?Sized>(type_code: impl Into<TypeCode>, value: &T) -> Result<Any, Misuse> {
         let type_code = type_code.into();
         let (written, environment) = write_value(&type_code, value)?;
-        let mut r = kept_reader(&written, environment.as_ref());
+        let mut r = encoded_reader(&written, environment.as_ref());
         let mut checked = Vec::with_capacity(written.len());
         let copied =
             Copy::new().value(&mut r, &mut Writer::new(&mut checked, CANONICAL), type_code.as_type_ref());
@@ -166,7 +166,7 @@ impl Any {
     }
 
     fn raw_reader(&self) -> Reader<'_> {
-        kept_reader(&self.content, self.content.environment())
+        encoded_reader(&self.content, self.content.environment())
     }
 
     /// The stored form of the value.
@@ -264,7 +264,7 @@ fn write_value<T: Marshal + ?Sized>(type_code: &TypeCode, value: &T) -> Result<W
     Ok((bytes, environment))
 }
 
-fn kept_reader<'a>(bytes: &'a [u8], environment: Option<&'a Arc<dyn Environment>>) -> Reader<'a> {
+fn encoded_reader<'a>(bytes: &'a [u8], environment: Option<&'a Arc<dyn Environment>>) -> Reader<'a> {
     let r = Reader::new(bytes, CANONICAL);
     match environment {
         Some(environment) => r.with_environment(&**environment),

@@ -63,7 +63,7 @@ impl Cuts {
     }
 
     /// Notes that no cut may be at `from`, nor between it and `to`.
-    pub(super) fn keep_together(&mut self, from: usize, to: usize) {
+    pub(super) fn forbid_cuts(&mut self, from: usize, to: usize) {
         self.pass(from);
         self.edge = self.edge.filter(|edge| *edge < from || *edge >= to);
         self.free_from = self.free_from.max(to);

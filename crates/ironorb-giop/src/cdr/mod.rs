@@ -30,7 +30,7 @@ pub use shift::Shifts;
 pub use wide::WString;
 pub use wire::{Elements, WireImage, WireLayout};
 pub use writer::Writer;
-pub(crate) use writer::{RUN_BYTES_MIN, Run, Runs, TakeRun};
+pub(crate) use writer::{RUN_BYTES_MIN, Run, RunSink, Runs};
 
 pub use bytemuck::{AnyBitPattern, Zeroable};
 

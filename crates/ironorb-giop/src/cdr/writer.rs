@@ -54,9 +54,9 @@ enum Form<'b> {
     /// One long run of bytes has been left out. Later runs are noted in the state of values, which is
     /// allocated only for them.
     SparseBut(Run),
-    /// The data is written a second time. The runs left out before are given to a taker, and the rest of the
+    /// The data is written a second time. The runs left out before are given to a sink, and the rest of the
     /// output goes to a buffer that is thrown away.
-    Replayed(&'b mut dyn TakeRun),
+    Replayed(&'b mut dyn RunSink),
     /// The octets of numbers are reversed.
     Swapped,
     /// The positions of numbers are noted, in either byte order.
@@ -117,15 +117,15 @@ impl<'b> Writer<'b> {
     }
 
     /// A writer that repeats what a sparse writer has written from `position` on. It gives the runs that were
-    /// left out to `taker`. The rest of its output has no use.
+    /// left out to `sink`. The rest of its output has no use.
     pub(crate) fn replayed(
         buf: &'b mut Vec<u8>,
         position: usize,
         encoding: Encoding,
-        taker: &'b mut dyn TakeRun,
+        sink: &'b mut dyn RunSink,
     ) -> Self {
         let origin = buf.len().wrapping_sub(position);
-        Writer { buf, origin, encoding, form: Form::Replayed(taker), values: Values::default() }
+        Writer { buf, origin, encoding, form: Form::Replayed(sink), values: Values::default() }
     }
 
     /// Ends a sparse writer and returns the runs that it has left out.
@@ -203,7 +203,7 @@ impl<'b> Writer<'b> {
 
     /// Notes the environment of stored bytes, such as those of an `any`, where they are copied into this
     /// output; see [`Writer::note_environment`].
-    pub(crate) fn note_kept_environment(&mut self, environment: &Arc<dyn Environment>) {
+    pub(crate) fn note_stored_environment(&mut self, environment: &Arc<dyn Environment>) {
         if let Some(needs) = self.values.0.as_mut().and_then(|values| values.needs.as_mut()) {
             needs.note(environment);
         }
@@ -350,7 +350,7 @@ impl<'b> Writer<'b> {
                 }
                 runs.push(run);
             }
-            Form::Replayed(taker) => taker.take_run(self.buf, run.position, bytes),
+            Form::Replayed(sink) => sink.put_run(self.buf, run.position, bytes),
             Form::Native | Form::Swapped | Form::Noted => return self.write_bytes(bytes),
         }
         self.origin = self.origin.wrapping_sub(bytes.len()); // positions continue as if the run were in the buffer
@@ -451,7 +451,7 @@ impl<'b> Writer<'b> {
     /// Appends data that was written before, for a position of the same alignment. The positions of its
     /// numbers are unknown, so no fragment of GIOP 1.1 ends inside it.
     #[inline]
-    pub fn write_kept(&mut self, bytes: &[u8]) {
+    pub fn write_encoded(&mut self, bytes: &[u8]) {
         if matches!(self.form, Form::Noted) {
             self.note_numbers(1, bytes.len(), 1);
         }
@@ -476,7 +476,7 @@ impl<'b> Writer<'b> {
         let from = self.position();
         let at = from.next_multiple_of(alignment);
         match self.cuts() {
-            Some(cuts) if size > 4 => cuts.keep_together(from, at + size * count),
+            Some(cuts) if size > 4 => cuts.forbid_cuts(from, at + size * count),
             Some(cuts) => cuts.note_edges(at, at + size * count),
             None => {}
         }
@@ -554,9 +554,9 @@ impl Runs {
 }
 
 /// Receives the runs that were left out, in order.
-pub(crate) trait TakeRun: std::fmt::Debug {
+pub(crate) trait RunSink: std::fmt::Debug {
     /// Takes one run. Only the bytes of `buf` that a sparse writer has written have a meaning.
-    fn take_run(&mut self, buf: &[u8], position: usize, bytes: &[u8]);
+    fn put_run(&mut self, buf: &[u8], position: usize, bytes: &[u8]);
 }
 
 /// A shorter run is copied faster than everything is written twice and sent in pieces.

@@ -328,7 +328,7 @@ impl<W> ClientConnection<W> {
         }
         self.agree_on(chosen);
         match self.config.fragment_bytes {
-            None => self.transmit.append_lending(body.bytes, send),
+            None => self.transmit.append_gather(body.bytes, send),
             Some(fragment_bytes) => {
                 self.transmit.buffer().extend_from_slice(body.bytes);
                 self.transmit.fragment(origin, fragment_bytes);
@@ -639,7 +639,7 @@ impl<W> ClientConnection<W> {
     /// The end of a connection whose peer has sent malformed bytes.
     #[cold]
     fn end_by(&self, malformed: Malformed) -> ConnectionEnd {
-        let is_foreign = malformed.kind == MalformedKind::BadMagic && !self.may_have_heard();
+        let is_foreign = malformed.kind == MalformedKind::BadMagic && !self.may_have_answer();
         match self.framer.as_ref().and_then(|framer| framer.foreign_protocol()) {
             Some(protocol) if is_foreign => ConnectionEnd::NotGiop(protocol),
             _ => ConnectionEnd::Malformed(malformed),
@@ -650,7 +650,7 @@ impl<W> ClientConnection<W> {
     /// header.
     #[cold]
     fn end_by_loss(&self) -> ConnectionEnd {
-        let Some(framer) = self.framer.as_ref().filter(|_| !self.may_have_heard()) else {
+        let Some(framer) = self.framer.as_ref().filter(|_| !self.may_have_answer()) else {
             return ConnectionEnd::Lost; // another thread has the received bytes
         };
         match framer.foreign_protocol() {
@@ -662,7 +662,7 @@ impl<W> ClientConnection<W> {
 
     /// False where no message can have come yet: no slot has been used twice, and none has an answer. There
     /// is no counter of answers, because it would cost every call.
-    fn may_have_heard(&self) -> bool {
+    fn may_have_answer(&self) -> bool {
         // A slot's generation returns to 0 after this many bytes of requests, none of which is shorter than a
         // header.
         const GENERATION_BYTES: u64 = (1 << 16) * HEADER_BYTES as u64;
@@ -873,7 +873,7 @@ impl<F: Fn(&mut Writer<'_>) -> Result<(), Misuse>> Body for GatherBody<F> {
         transmit: &mut Transmit,
         config: &ConnectionConfig,
     ) -> Result<(), NotWritten<GatherMessage>> {
-        transmit.complete_lending(message, config, self.0)
+        transmit.complete_gather(message, config, self.0)
     }
 }
 

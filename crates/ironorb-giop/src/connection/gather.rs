@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use crate::cdr::{Run, TakeRun, Writer};
+use crate::cdr::{Run, RunSink, Writer};
 use crate::error::Misuse;
 use crate::message::MessageStart;
 use crate::probe::{self, Stage};
@@ -48,23 +48,23 @@ impl GatherMessage {
     }
 
     /// Hands over all unsent bytes in order, in up to three pieces at a time. The pieces are borrowed only
-    /// while `hand_over` runs. `body` is the function that wrote the message. Its new output is not compared
+    /// while `write` runs. `body` is the function that wrote the message. Its new output is not compared
     /// with the old one, but its runs must be at the same positions. If they are not ([`Misuse::Unsteady`]),
     /// the caller must close the connection, because the message in the stream cannot be completed.
-    pub fn hand_over(
+    pub fn write_unsent(
         &mut self,
         body: WriteBody<'_>,
-        hand_over: &mut dyn FnMut(&[&[u8]]),
+        write: &mut dyn FnMut(&[&[u8]]),
     ) -> Result<(), Misuse> {
         let _probe = probe::enter(Stage::Marshal);
         let end = self.buf.len();
-        let mut taker = Taker { runs: self.runs.iter(), from: self.from, end, left: self.left, hand_over };
+        let mut pieces = PieceWriter { runs: self.runs.iter(), from: self.from, end, left: self.left, write };
         let position = self.message.body_position();
         let written = {
-            let mut w = Writer::replayed(&mut self.buf, position, self.message.encoding(), &mut taker);
+            let mut w = Writer::replayed(&mut self.buf, position, self.message.encoding(), &mut pieces);
             body(&mut w)
         };
-        let Taker { runs, from, .. } = taker;
+        let PieceWriter { runs, from, .. } = pieces;
         self.buf.truncate(end);
         match written {
             Ok(()) if runs.len() == 0 && from == end => Ok(()),
@@ -77,7 +77,7 @@ impl GatherMessage {
     }
 }
 
-struct Taker<'r> {
+struct PieceWriter<'r> {
     /// The runs that the second pass has not reached.
     runs: std::slice::Iter<'r, Run>,
     /// Where in the message the bytes start that have not been handed over.
@@ -85,22 +85,22 @@ struct Taker<'r> {
     end: usize,
     /// How many bytes of the next pieces have been sent already.
     left: usize,
-    hand_over: &'r mut dyn FnMut(&[&[u8]]),
+    write: &'r mut dyn FnMut(&[&[u8]]),
 }
 
-impl Taker<'_> {
+impl PieceWriter<'_> {
     fn give(&mut self, pieces: &mut [&[u8]]) {
         for piece in &mut *pieces {
             let (left, rest) = piece.split_at(self.left.min(piece.len()));
             self.left -= left.len();
             *piece = rest;
         }
-        (self.hand_over)(pieces);
+        (self.write)(pieces);
     }
 }
 
-impl TakeRun for Taker<'_> {
-    fn take_run(&mut self, buf: &[u8], position: usize, bytes: &[u8]) {
+impl RunSink for PieceWriter<'_> {
+    fn put_run(&mut self, buf: &[u8], position: usize, bytes: &[u8]) {
         match self.runs.as_slice().first() {
             Some(run) if run.position == position && run.length == bytes.len() => {
                 self.runs.next();
@@ -119,9 +119,9 @@ impl TakeRun for Taker<'_> {
     }
 }
 
-impl fmt::Debug for Taker<'_> {
+impl fmt::Debug for PieceWriter<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Taker({} runs)", self.runs.len())
+        write!(f, "PieceWriter({} runs)", self.runs.len())
     }
 }
 
@@ -161,8 +161,8 @@ struct Around<'r> {
     send: &'r mut dyn FnMut(&[&[u8]; 3]) -> usize,
 }
 
-impl TakeRun for Around<'_> {
-    fn take_run(&mut self, buf: &[u8], position: usize, bytes: &[u8]) {
+impl RunSink for Around<'_> {
+    fn put_run(&mut self, buf: &[u8], position: usize, bytes: &[u8]) {
         let Run { at, position: expected, length } = self.run;
         if position == expected && length == bytes.len() && self.sent.is_none() {
             self.sent = Some((self.send)(&[&buf[self.from..at], bytes, &buf[at..self.end]]));

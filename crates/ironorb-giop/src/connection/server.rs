@@ -207,7 +207,7 @@ impl ServerConnection {
         mut send: impl FnMut(&[&[u8]]) -> usize,
     ) -> Result<(), Misuse> {
         if let Runs::One(run) = runs
-            && !self.transmit.is_lending()
+            && !self.transmit.is_gathering()
         {
             let message = self.transmit.finish_sparse(message, run, &self.config)?;
             // If the body panics the second time, the connection must not be left to other replies in this
@@ -239,9 +239,9 @@ impl ServerConnection {
         mut send: impl FnMut(&[&[u8]]) -> usize,
     ) -> Result<(), Misuse> {
         let mut unsent = Vec::new();
-        let mut hand_over = |pieces: &[&[u8]]| {
+        let mut write = |pieces: &[&[u8]]| {
             let mut sent = if unsent.is_empty() { send(pieces) } else { 0 };
-            self.transmit.sent_of_lent(sent);
+            self.transmit.gather_transmitted(sent);
             for piece in pieces {
                 let of_piece = sent.min(piece.len());
                 let _probe = probe::copying(piece.len() - of_piece);
@@ -250,7 +250,7 @@ impl ServerConnection {
             }
         };
         // A body that panics counts as one that has changed: the connection ends.
-        let handed_over = catch_unwind(AssertUnwindSafe(|| message.hand_over(body, &mut hand_over)))
+        let handed_over = catch_unwind(AssertUnwindSafe(|| message.write_unsent(body, &mut write)))
             .unwrap_or(Err(Misuse::Unsteady));
         self.transmit.end_gather(message, unsent);
         handed_over.inspect_err(|_| self.handle_end())

@@ -284,13 +284,13 @@ fn send(
     let mut unsent = Vec::new();
     let mut left = message.length();
     message
-        .hand_over(&body, &mut |pieces| {
+        .write_unsent(&body, &mut |pieces| {
             let pieces = pieces.concat();
             left -= pieces.len();
-            assert!(client.transmit().is_lending() && client.transmit().poll_transmit().is_empty());
+            assert!(client.transmit().is_gathering() && client.transmit().poll_transmit().is_empty());
             assert!(client.transmit().take_all().is_empty());
             let (now, later) = pieces.split_at(taken.min(pieces.len()));
-            client.transmit().sent_of_lent(now.len());
+            client.transmit().gather_transmitted(now.len());
             taken -= now.len();
             stream.extend(now);
             unsent.extend(later);
@@ -298,7 +298,7 @@ fn send(
         .unwrap();
     assert_eq!(left, 0);
     client.transmit().end_gather(message, unsent);
-    assert!(!client.transmit().is_lending());
+    assert!(!client.transmit().is_gathering());
 }
 
 fn client() -> ClientConnection<()> {
@@ -350,7 +350,7 @@ fn bodies_that_change_are_found_out() {
         let Err(NotWhole::Gather((), mut message)) = begun else { panic!("{begun:?}") };
         let (length, mut given) = (message.length(), 0);
         let handed_over =
-            message.hand_over(&body, &mut |pieces| given += pieces.iter().map(|p| p.len()).sum::<usize>());
+            message.write_unsent(&body, &mut |pieces| given += pieces.iter().map(|p| p.len()).sum::<usize>());
         assert_eq!(handed_over, Err(Misuse::Unsteady), "{}", first.len());
         assert!(given <= length);
     }
@@ -380,7 +380,7 @@ fn a_message_with_one_run_is_sent_at_once_or_gathered() {
         });
         assert_eq!(client.transmit().sent_position(), stream.len() as u64);
         if let Err(message) = sent {
-            assert!(stream.len() < 100_000 && client.transmit().is_lending());
+            assert!(stream.len() < 100_000 && client.transmit().is_gathering());
             send(&mut client, message, body, usize::MAX, &mut stream);
         }
         assert_eq!(client.transmit().pending_bytes(), 0);

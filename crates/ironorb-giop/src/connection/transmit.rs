@@ -96,7 +96,7 @@ impl Transmit {
     /// Writes the body of a message that has been begun at the end of the buffer. `body` may be called more
     /// than once. Returns the message, to be sent from where its body lies, if that is worth it.
     #[inline(always)] // a step of every call
-    pub(super) fn complete_lending(
+    pub(super) fn complete_gather(
         &mut self,
         message: MessageStart,
         config: &ConnectionConfig,
@@ -134,7 +134,7 @@ impl Transmit {
         config: &ConnectionConfig,
         body: WriteBody<'_>,
     ) -> Result<(), NotWritten<GatherMessage>> {
-        if !self.is_lending() {
+        if !self.is_gathering() {
             return Err(self.gather(message, runs, config));
         }
         // A message that waits behind a gathered one is kept in the buffer, so all of it is written.
@@ -151,19 +151,19 @@ impl Transmit {
         runs: Vec<Run>,
         config: &ConnectionConfig,
     ) -> NotWritten<GatherMessage> {
-        debug_assert!(!self.is_lending(), "one message at a time is sent from where it lies");
+        debug_assert!(!self.is_gathering(), "one message at a time is sent from where it lies");
         let gathered_bytes = runs.iter().map(|run| run.length).sum();
         if let Err(misuse) =
             message.finish_sparse(&mut self.buf, gathered_bytes, config.framer.message_bytes_max)
         {
             return NotWritten::Misuse(misuse);
         }
-        NotWritten::Gather(self.give_away(message, runs, 0))
+        NotWritten::Gather(self.gather_queued(message, runs, 0))
     }
 
     /// Gives away the bytes that wait. `left` of them have been sent already.
     #[cold]
-    fn give_away(&mut self, message: MessageStart, runs: Vec<Run>, left: usize) -> GatherMessage {
+    fn gather_queued(&mut self, message: MessageStart, runs: Vec<Run>, left: usize) -> GatherMessage {
         let gathered = GatherMessage::new(std::mem::take(&mut self.buf), self.sent, message, runs, left);
         self.sent = 0;
         self.sent_total += left as u64;
@@ -197,7 +197,7 @@ impl Transmit {
         let length = self.buf.len() - self.sent + message.run.length;
         let sent = message.send_around(&mut self.buf, self.sent, body, send);
         if sent < length {
-            return Err(self.give_away(message.message, vec![message.run], sent));
+            return Err(self.gather_queued(message.message, vec![message.run], sent));
         }
         self.sent_total += length as u64;
         self.rewind();
@@ -206,12 +206,12 @@ impl Transmit {
 
     /// Gives away a message that lacks one run, with all that waits before it, instead of sending it at once.
     pub fn gather_sparse(&mut self, message: SparseMessage) -> GatherMessage {
-        self.give_away(message.message, vec![message.run], 0)
+        self.gather_queued(message.message, vec![message.run], 0)
     }
 
     /// Appends the rest of a message. If the rest is long and no message in the queue has to be cut, `send`
     /// is given the bytes that wait and the rest first. It returns how many bytes of both it has sent.
-    pub(super) fn append_lending(&mut self, rest: &[u8], send: impl FnOnce(&[&[u8]; 2]) -> usize) {
+    pub(super) fn append_gather(&mut self, rest: &[u8], send: impl FnOnce(&[&[u8]; 2]) -> usize) {
         let mut taken = 0;
         if rest.len() >= RUN_BYTES_MIN && self.cuts.is_empty() {
             let waiting = self.buf.len() - self.sent;
@@ -303,13 +303,13 @@ impl Transmit {
     /// sent.
     #[inline]
     pub fn poll_transmit(&self) -> &[u8] {
-        self.poll_unlent().unwrap_or_default()
+        self.poll_buffered().unwrap_or_default()
     }
 
     /// The bytes to send next. `None` while a gathered message is being sent, for which everything else
     /// waits.
     #[inline]
-    pub fn poll_unlent(&self) -> Option<&[u8]> {
+    pub fn poll_buffered(&self) -> Option<&[u8]> {
         if self.cuts.is_empty() { Some(&self.buf[self.sent..]) } else { self.poll_before_cut() }
     }
 
@@ -323,8 +323,8 @@ impl Transmit {
     }
 
     /// Whether a gathered message is being sent.
-    pub fn is_lending(&self) -> bool {
-        self.poll_unlent().is_none()
+    pub fn is_gathering(&self) -> bool {
+        self.poll_buffered().is_none()
     }
 
     /// Notes that the driver has sent the first `count` bytes.
@@ -389,7 +389,7 @@ impl Transmit {
     }
 
     /// Notes that the driver has sent `count` bytes of the gathered message.
-    pub fn sent_of_lent(&mut self, count: usize) {
+    pub fn gather_transmitted(&mut self, count: usize) {
         self.due = self.due.saturating_sub(count);
         self.sent_total += count as u64;
     }
@@ -397,7 +397,7 @@ impl Transmit {
     /// Notes that a gathered message has been sent, except for the bytes `unsent`. From now on these wait as
     /// all others do.
     pub fn end_gather(&mut self, message: GatherMessage, mut unsent: Vec<u8>) {
-        if !self.is_lending() {
+        if !self.is_gathering() {
             return; // the queue has been cleared
         }
         self.cuts.pop_front();
@@ -415,7 +415,7 @@ impl Transmit {
     pub fn take_all(&mut self) -> Vec<u8> {
         let mut all = Vec::with_capacity(self.pending_bytes());
         while self.pending_bytes() > 0
-            && let Some(bytes) = self.poll_unlent()
+            && let Some(bytes) = self.poll_buffered()
         {
             let count = bytes.len();
             all.extend_from_slice(bytes);

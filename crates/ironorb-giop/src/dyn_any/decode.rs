@@ -218,13 +218,13 @@ impl Decoder<'_> {
 
     /// Stores the reference of an abstract interface.
     fn keep_reference(&mut self, r: &mut Reader<'_>) -> Result<Part, DynAnyError> {
-        let (at, mut w) = self.begin_kept()?;
+        let (at, mut w) = self.begin_encoded()?;
         w.write_bool(true);
         w.put(&r.get::<Ior>()?)?;
         Ok(Part::Kept(at))
     }
 
-    fn begin_kept(&mut self) -> Result<(u32, Writer<'_>), DynAnyError> {
+    fn begin_encoded(&mut self) -> Result<(u32, Writer<'_>), DynAnyError> {
         self.kept.resize(self.kept.len().next_multiple_of(8), 0);
         let at = u32::try_from(self.kept.len()).map_err(|_| DynAnyError::TooLarge)?;
         Ok((at, Writer::new(&mut self.kept, CANONICAL)))
@@ -237,7 +237,7 @@ impl Decoder<'_> {
         ty: TypeRef<'_>,
         in_any: Option<&TypeCode>,
     ) -> Result<Part, DynAnyError> {
-        let (at, mut w) = self.begin_kept()?;
+        let (at, mut w) = self.begin_encoded()?;
         if let Some(type_code) = in_any {
             w.put(type_code)?;
         }

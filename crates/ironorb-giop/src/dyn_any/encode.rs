@@ -105,7 +105,7 @@ impl<'t> Encoder<'t> {
         let tree = self.tree;
         let (_, ty) = component_of(tree.ty(owner), index as usize).ok_or(DynAnyError::InvalidValue)?;
         match part {
-            Part::Kept(at) => self.kept(w, source, at, ty),
+            Part::Kept(at) => self.copy_encoded(w, source, at, ty),
             _ => write_default(w, ty, &mut self.left),
         }
     }
@@ -117,8 +117,8 @@ impl<'t> Encoder<'t> {
         let (resolved, shape) = ty.resolved_shape();
         match &tree.node(id).state {
             State::Default => write_default(w, ty, &mut self.left)?,
-            State::Whole(source) => self.kept(w, source, 0, ty)?,
-            State::Kept(source, at) => self.kept(w, source, *at, ty)?,
+            State::Whole(source) => self.copy_encoded(w, source, 0, ty)?,
+            State::Kept(source, at) => self.copy_encoded(w, source, *at, ty)?,
             State::Numbers(bytes) => {
                 let size = element_size(ty).ok_or(DynAnyError::TypeMismatch)?;
                 if let Shape::Sequence { .. } = shape {
@@ -167,7 +167,7 @@ impl<'t> Encoder<'t> {
                 if let State::Graph(value) = &tree.node(*state).state
                     && let Some(environment) = value.parts.source.environment()
                 {
-                    w.note_kept_environment(environment);
+                    w.note_stored_environment(environment);
                 }
                 let open = w.begin_value(&tree.ids_of(*state), false)?;
                 self.written.insert(*state, open.position());
@@ -178,7 +178,7 @@ impl<'t> Encoder<'t> {
         Ok(())
     }
 
-    fn kept(
+    fn copy_encoded(
         &mut self,
         w: &mut Writer<'_>,
         source: &Content,
@@ -186,7 +186,7 @@ impl<'t> Encoder<'t> {
         ty: TypeRef<'_>,
     ) -> Result<(), DynAnyError> {
         if let Some(environment) = source.environment() {
-            w.note_kept_environment(environment);
+            w.note_stored_environment(environment);
         }
         Ok(self.copy.value(&mut source.reader_at(at as usize), w, ty)?)
     }

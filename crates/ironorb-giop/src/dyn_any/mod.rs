@@ -64,7 +64,7 @@ pub use error::DynAnyError;
 
 use crate::any::{Any, CANONICAL};
 use crate::typecode::{TcKind, TypeCode};
-use tree::{NOWHERE, Node, NodeId, Place, State, Tree};
+use tree::{NO_POSITION, Node, NodeId, Place, State, Tree};
 
 /// The most bytes of a default value whose size depends on its type alone: of arrays, and of structs of
 /// structs. Each part counts 8 more, except for numbers in an array. Not configurable: 16 MiB, so that a type
@@ -78,11 +78,11 @@ pub const DEFAULT_BYTES_MAX: usize = 16 << 20;
 /// [`Any`] that it was created from. `DynAny<'static>` owns its value; any other is a component of one. A
 /// clone of a component is an independent value.
 pub struct DynAny<'t> {
-    tree: Held<'t>,
+    tree: TreeRef<'t>,
     place: Place,
 }
 
-enum Held<'t> {
+enum TreeRef<'t> {
     Owned(Tree),
     Borrowed(&'t mut Tree),
 }
@@ -116,7 +116,7 @@ impl DynAny<'static> {
     }
 
     fn owned(tree: Tree) -> DynAny<'static> {
-        DynAny { tree: Held::Owned(tree), place: Place::Node(0) }
+        DynAny { tree: TreeRef::Owned(tree), place: Place::Node(0) }
     }
 }
 
@@ -200,7 +200,7 @@ impl DynAny<'_> {
         let tree = self.tree_mut();
         let there = index < tree.count(id)?;
         let id = tree.opened(id)?;
-        tree.node_mut(id).current = if there { index } else { NOWHERE };
+        tree.node_mut(id).current = if there { index } else { NO_POSITION };
         Ok(there)
     }
 
@@ -235,7 +235,7 @@ impl DynAny<'_> {
         let Place::Node(id) = self.place else { return Err(DynAnyError::InvalidValue) };
         let tree = self.tree_mut();
         let place = tree.component(id, index)?.ok_or(DynAnyError::InvalidValue)?;
-        Ok(DynAny { tree: Held::Borrowed(tree), place })
+        Ok(DynAny { tree: TreeRef::Borrowed(tree), place })
     }
 
     /// Structs without members cannot. An abstract interface can if it is a value.
@@ -251,21 +251,21 @@ impl DynAny<'_> {
 
     fn tree(&self) -> &Tree {
         match &self.tree {
-            Held::Owned(tree) => tree,
-            Held::Borrowed(tree) => tree,
+            TreeRef::Owned(tree) => tree,
+            TreeRef::Borrowed(tree) => tree,
         }
     }
 
     fn tree_mut(&mut self) -> &mut Tree {
         match &mut self.tree {
-            Held::Owned(tree) => tree,
-            Held::Borrowed(tree) => tree,
+            TreeRef::Owned(tree) => tree,
+            TreeRef::Borrowed(tree) => tree,
         }
     }
 
     /// Called before a component is visited or changed. No component of an owned value is borrowed then.
     fn tidy(&mut self) {
-        if let Held::Owned(tree) = &mut self.tree
+        if let TreeRef::Owned(tree) = &mut self.tree
             && self.place == Place::Node(0)
         {
             tree.tidy();
@@ -286,10 +286,12 @@ impl DynAny<'_> {
 impl Clone for DynAny<'_> {
     fn clone(&self) -> Self {
         match self.place {
-            Place::Node(id) => DynAny { tree: Held::Owned(self.tree().extract(id)), place: Place::Node(0) },
+            Place::Node(id) => {
+                DynAny { tree: TreeRef::Owned(self.tree().extract(id)), place: Place::Node(0) }
+            }
             // A number or a discriminator has no meaning without the rest of the value, so the clone has all
             // of it.
-            place => DynAny { tree: Held::Owned(self.tree().clone()), place },
+            place => DynAny { tree: TreeRef::Owned(self.tree().clone()), place },
         }
     }
 }

@@ -101,7 +101,7 @@ pub(super) enum Place {
 }
 
 /// The current position where there is none.
-pub(super) const NOWHERE: u32 = u32::MAX;
+pub(super) const NO_POSITION: u32 = u32::MAX;
 
 /// The most components that room is made for before they are read.
 const PARTS_AT_ONCE: usize = 4096;
@@ -165,8 +165,8 @@ impl Tree {
         let node = self.node(id);
         let opened = match &node.state {
             State::Default => self.open_default(node.type_code.as_type_ref())?.map(|state| (state, None)),
-            State::Whole(source) => open_kept(node.type_code.as_type_ref(), source, 0)?,
-            State::Kept(source, at) => open_kept(node.type_code.as_type_ref(), source, *at as usize)?,
+            State::Whole(source) => open_encoded(node.type_code.as_type_ref(), source, 0)?,
+            State::Kept(source, at) => open_encoded(node.type_code.as_type_ref(), source, *at as usize)?,
             _ => None,
         };
         let Some((state, member)) = opened else { return Ok(()) };
@@ -554,7 +554,7 @@ fn checked(type_code: &TypeCode, any: &Any) -> Result<Content, DynAnyError> {
 type Opened = Option<(State, Option<State>)>;
 
 /// Finds the components of an encoded value.
-fn open_kept(ty: TypeRef<'_>, source: &Content, at: usize) -> Result<Opened, DynAnyError> {
+fn open_encoded(ty: TypeRef<'_>, source: &Content, at: usize) -> Result<Opened, DynAnyError> {
     let mut r = source.reader_at(at);
     let kept_at = |r: &Reader<'_>| u32::try_from(r.position()).map_err(|_| DynAnyError::TooLarge);
     let (ty, shape) = ty.resolved_shape();

@@ -124,7 +124,7 @@ impl Framer {
             }
             return Ok(None);
         }
-        self.give_back();
+        self.shrink_buffer();
         let Assembly { header, mut bytes, joints, charge, cancelled, .. } =
             self.assemblies.swap_remove(index);
         if cancelled {
@@ -242,12 +242,12 @@ impl Framer {
                 assembly.cancel();
             }
         }
-        self.give_back();
+        self.shrink_buffer();
     }
 
     /// Shrinks the receive buffer after fragments have been copied out of it. Messages in one piece take
     /// their buffer with them instead.
-    fn give_back(&mut self) {
+    fn shrink_buffer(&mut self) {
         let rest = self.filled - self.taken;
         let keep_bytes_max = if self.is_memory_tight() { BUFFER_BYTES } else { KEEP_BYTES_MAX };
         if self.buf.len() > keep_bytes_max && rest <= BUFFER_BYTES {

@@ -33,7 +33,7 @@ impl ReceiveMemory {
     /// Whether so much is in use that nothing more should be kept for later. So most of the memory is left
     /// for arriving messages, however many connections keep something.
     pub(super) fn is_tight(&self) -> bool {
-        self.taken_bytes() > self.bytes_max / KEPT_PART
+        self.taken_bytes() > self.bytes_max / SPARE_SHARE
     }
 
     fn take(&self, bytes: usize, whether: Whether) -> bool {
@@ -46,7 +46,7 @@ impl ReceiveMemory {
 }
 
 /// At most about a quarter of the account is kept for later.
-const KEPT_PART: usize = 4;
+const SPARE_SHARE: usize = 4;
 
 /// How to charge memory that may exceed the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -240,7 +240,7 @@ pub struct IiopAddress<'a> {
 
 impl IiopAddress<'_> {
     /// Whether this is the address in references of an ORB that has none: no host, and port 0.
-    pub fn is_nowhere(&self) -> bool {
+    pub fn is_unspecified(&self) -> bool {
         self.host.is_empty() && self.port == 0
     }
 

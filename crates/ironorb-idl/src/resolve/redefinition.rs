@@ -33,7 +33,7 @@ impl Resolver<'_> {
             return self.states[only.index()].name == name.name
                 && !matches!(item.kind, ast::ItemKind::Typedef { .. });
         }
-        self.says_the_same(item, scope, &names, &known)
+        self.is_identical(item, scope, &names, &known)
     }
 
     /// The built-in file's definition of a name that module `CORBA` of another file lacks.
@@ -101,7 +101,7 @@ impl Resolver<'_> {
     }
 
     /// Resolves the item in a scope of its own, compares the two, and removes it again.
-    fn says_the_same(&mut self, item: &ast::Item, scope: ScopeId, names: &[Ident], known: &[DefId]) -> bool {
+    fn is_identical(&mut self, item: &ast::Item, scope: ScopeId, names: &[Ident], known: &[DefId]) -> bool {
         let (definitions, scopes, prefix) = (self.model.definitions.len(), self.scopes.len(), self.prefix);
         let errors = self.diags.errors_found();
         let own = self.scopes[scope.index()].def;

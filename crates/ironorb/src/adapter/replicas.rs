@@ -59,7 +59,7 @@ impl AdapterReplicas {
                 adapters.forget_hint(before);
             }
             if let Some(poa) = poa {
-                adapters.keep_hint(poa);
+                adapters.record_hint(poa);
             }
             before
         });
@@ -101,7 +101,7 @@ impl Adapters {
 
     /// Records an adapter under its hint. Adapters with equal hints are rare, unless a peer seeks them. The
     /// second one is found by its path.
-    fn keep_hint(&mut self, poa: &Arc<PoaInner>) {
+    fn record_hint(&mut self, poa: &Arc<PoaInner>) {
         let hint = poa.hint();
         if self.by_hint.find(hint.hash(), |other| other.hint() == hint).is_none() {
             self.by_hint.insert_unique(hint.hash(), poa.clone(), |poa| poa.hint().hash());

@@ -168,7 +168,7 @@ impl AsyncCall {
 
     /// Sends a oneway without waiting for anything. The error is what this thread finds out; failures that
     /// other threads find later are not reported.
-    pub(crate) fn tell(
+    pub(crate) fn send_oneway(
         object: &ObjectRef,
         operation: &Operation<'_>,
         arguments: Arguments<'_>,
@@ -325,7 +325,7 @@ impl AsyncCall {
     }
 
     /// Wakes the waker when the outcome is there, at once if it is there already.
-    pub(crate) fn tell_when_ready(&self, waker: &Waker) {
+    pub(crate) fn set_waker(&self, waker: &Waker) {
         let mut progress = self.lock();
         if matches!(progress.end, End::NotYet) {
             progress.listener = Listener::Task(waker.clone());
@@ -383,7 +383,7 @@ impl AsyncCall {
     }
 
     /// True if the call is in flight on this connection. Its caller then receives the answer from now on.
-    pub(super) fn is_taken_on_by_its_caller(&self, link: &Link, id: CallId) -> bool {
+    pub(super) fn claim_for_caller(&self, link: &Link, id: CallId) -> bool {
         let mut progress = self.lock();
         let is_there = match &progress.stage {
             Stage::InFlight(in_flight) => in_flight.id == id && std::ptr::eq(&*in_flight.link, link),

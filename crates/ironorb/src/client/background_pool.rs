@@ -30,7 +30,7 @@ struct State {
     is_stopping: bool,
 }
 
-const NAME: &str = "ironorb-errands";
+const NAME: &str = "ironorb-bg-pool";
 
 type Task = Box<dyn FnOnce() + Send>;
 

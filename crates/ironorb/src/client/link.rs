@@ -404,7 +404,7 @@ impl Link {
         if let Some(acceptor) = self.acceptor() {
             return Ok(self.push_out_accepted(state, acceptor, clock));
         }
-        let Some(bytes) = state.transmit().poll_unlent() else {
+        let Some(bytes) = state.transmit().poll_buffered() else {
             return self.wait_for_gather(state, wanted, clock, deadline);
         };
         match net::send_now(&self.stream, bytes) {
@@ -446,7 +446,7 @@ impl Link {
         if let Some(mut framer) = framer {
             let result = net::receive_now(&self.stream, framer.space());
             self.take_input(&mut state, framer, result);
-            self.hand_over(&mut state);
+            self.pass_receive_token(&mut state);
         }
         (state, left.map(drop))
     }
@@ -464,7 +464,7 @@ impl Link {
             match state.poll_call(call) {
                 CallState::Waiting => {}
                 CallState::Answered(message) => {
-                    self.hand_over(&mut state);
+                    self.pass_receive_token(&mut state);
                     return Ok(message);
                 }
                 CallState::Ended { end, sent } => return Err(CallFailure::ended(end, sent)),
@@ -476,7 +476,7 @@ impl Link {
                 Ok(left) => left,
                 Err(Passed) => {
                     state.abandon(call, version());
-                    self.hand_over(&mut state);
+                    self.pass_receive_token(&mut state);
                     self.flush_if_possible(&mut state);
                     return Err(CallFailure::TimedOut { written: true });
                 }
@@ -588,18 +588,18 @@ impl Link {
 
     /// Hands the free receiving part to a waiting caller, or to the receiver.
     #[inline]
-    fn hand_over(&self, state: &mut Guard<'_>) {
+    fn pass_receive_token(&self, state: &mut Guard<'_>) {
         if state.async_replies.calls > 0 || !state.parked.is_empty() {
-            self.hand_over_to_others(state);
+            self.pass_receive_token_on(state);
         }
     }
 
     #[cold]
-    fn hand_over_to_others(&self, state: &mut Guard<'_>) {
+    fn pass_receive_token_on(&self, state: &mut Guard<'_>) {
         let LinkState { connection, parked, .. } = &mut **state;
         match parked.iter().find_map(|call| connection.take_waker(*call)) {
             Some(Waiter::Thread(thread)) => thread.unpark(),
-            Some(Waiter::Call(..)) | None if state.async_replies.calls > 0 => self.attend(state),
+            Some(Waiter::Call(..)) | None if state.async_replies.calls > 0 => self.engage_receiver(state),
             // All callers are awake already. The thread that sends also sends what the socket has not taken.
             Some(Waiter::Call(..)) | None => {}
         }
@@ -660,7 +660,7 @@ impl Link {
             state.release_spare_memory();
         }
         // A caller that ran out of time may have left the rest of a request. The peer must not wait for that.
-        if state.transmit().pending_bytes() > 0 && !state.transmit().is_lending() {
+        if state.transmit().pending_bytes() > 0 && !state.transmit().is_gathering() {
             self.flush_if_possible(&mut state);
         }
         // The peer may want to send requests over a bidirectional connection, and has no other route.
@@ -677,10 +677,11 @@ impl Link {
     }
 
     /// Sends `CloseConnection` and ends all calls that wait. Sends pending requests before, if the peer takes
-    /// them within `patience`.
-    pub(crate) fn close(&self, patience: Duration) {
+    /// them within `flush_timeout`.
+    pub(crate) fn close(&self, flush_timeout: Duration) {
         let now = Instant::now();
-        let flushed = self.flush(lock(&self.state), &mut Clock(now), Deadline::NEVER.at_most(now, patience));
+        let flushed =
+            self.flush(lock(&self.state), &mut Clock(now), Deadline::NEVER.at_most(now, flush_timeout));
         let mut state = flushed.unwrap_or_else(|Passed| lock(&self.state));
         if self.is_accepted() {
             return self.end(&mut state, ConnectionEnd::Local);

@@ -98,7 +98,7 @@ impl Connector {
         let common = ConnectorShared {
             closed: AtomicBool::new(false),
             receiver: Receiver::new(Waits::new(config.client_waiting, &spinners)),
-            background_pool: BackgroundPool::new(config.errand_threads_max),
+            background_pool: BackgroundPool::new(config.background_threads_max),
             idle_reaper: IdleReaper::new(config.client_idle_timeout),
             resolver: Resolver::new(),
             connected: Arc::default(),
@@ -194,12 +194,12 @@ impl Connector {
     /// before; with `wait` the peers get up to `transmit_timeout` to take them.
     pub(crate) fn close(&self, wait: bool) {
         self.common.closed.store(true, Ordering::Release);
-        let patience = if wait { self.common.config.transmit_timeout } else { Duration::ZERO };
+        let flush_timeout = if wait { self.common.config.transmit_timeout } else { Duration::ZERO };
         for endpoint in self.all_endpoints() {
             for slot in &endpoint.slots {
                 let link = lock(slot).link.take();
                 if let Some(link) = link {
-                    link.close(patience);
+                    link.close(flush_timeout);
                 }
             }
         }

@@ -144,7 +144,7 @@ impl Receiver {
 
     /// Handles a connection once more, after the other connections have had their turn.
     #[cold]
-    pub(super) fn look_again(&self, link: &Weak<Link>) {
+    pub(super) fn handle_again(&self, link: &Weak<Link>) {
         let mut state = lock(&self.state);
         // The current thread cannot do it, because it holds the connection's lock.
         state.work.push(Work::Look(link.clone()));

@@ -33,7 +33,7 @@ enum Name {
 }
 
 /// How long an answer stays valid.
-const KEEP: Duration = Duration::from_secs(30);
+const VALID_FOR: Duration = Duration::from_secs(30);
 /// The most names in the cache.
 const NAMES_MAX: usize = 1024;
 /// The most threads that resolve. A name server that does not answer must not keep other names waiting.
@@ -107,7 +107,7 @@ impl Resolver {
             Ok(addresses) if addresses.is_empty() => {
                 Name::Unknown(io::ErrorKind::NotFound, "the name has no address".to_owned())
             }
-            Ok(addresses) => Name::Known(addresses, Instant::now() + KEEP),
+            Ok(addresses) => Name::Known(addresses, Instant::now() + VALID_FOR),
             Err(e) => Name::Unknown(e.kind(), e.to_string()),
         };
         lock(&self.names).insert(host, name);

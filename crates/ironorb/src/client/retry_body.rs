@@ -74,7 +74,7 @@ impl RetryArguments {
         let wide_fits = to.wide_set == self.encoding.wide_set || self.encoding.wide_set.is_none();
         let fits = place_fits && version_fits && char_set_fits && wide_fits;
         if fits {
-            w.write_kept(body);
+            w.write_encoded(body);
         }
         fits
     }

@@ -137,7 +137,7 @@ impl<'a> Arguments<'a> {
             let phase = w.position() % argument.alignment.max;
             self.prepare_one(argument, encoding, phase)?;
             for bytes in argument.parts(encoding, phase) {
-                w.write_kept(bytes);
+                w.write_encoded(bytes);
             }
         }
         Ok(())

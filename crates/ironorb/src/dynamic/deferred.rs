@@ -228,7 +228,7 @@ impl DeferredResponses {
         for (index, response) in self.waiting.iter().enumerate() {
             let waker = self.waker(index);
             match response {
-                Some(Ok(response)) => response.call.tell_when_ready(&waker),
+                Some(Ok(response)) => response.call.set_waker(&waker),
                 Some(Err(_)) => waker.wake(),
                 None => {}
             }

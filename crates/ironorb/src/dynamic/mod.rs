@@ -21,4 +21,4 @@ pub use relay::{Passing, PassingHandle, ReceivedRequest};
 pub use request::{Request, call_raw, send_raw};
 pub use results::{RawReply, Results};
 pub use servant::{DynamicServant, servant};
-pub use server_request::{LaterReply, ServerRequest};
+pub use server_request::{DynamicReply, ServerRequest};

@@ -115,7 +115,7 @@ impl ReceivedRequest {
     pub(crate) fn write_here(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
         match self.body() {
             Some(body) if body.order == w.encoding().order && body.fits_at(w.position() % 8) => {
-                w.write_kept(body.bytes);
+                w.write_encoded(body.bytes);
                 Ok(())
             }
             _ => Err(Misuse::MovedBody),

@@ -100,7 +100,7 @@ impl<'c> ServerRequest<'c> {
     /// values lack, the client gets the exception for a result that cannot be sent.
     pub fn reply(self, result: Option<&Any>, outs: &[Any]) -> Replied {
         let description = self.description;
-        self.call.reply_lending(|w| write_results(description.as_deref(), result, outs, w))
+        self.call.reply_gather(|w| write_results(description.as_deref(), result, outs, w))
     }
 
     /// Answers with results that `write` writes in their wire form.
@@ -137,11 +137,11 @@ impl<'c> ServerRequest<'c> {
     /// Defers the answer: `take` gets the obligation to answer before this returns, and may answer later on
     /// any thread. When too many answers are outstanding the client gets an exception instead, and `take` is
     /// not called.
-    pub fn later(self, take: impl FnOnce(LaterReply)) -> Replied {
+    pub fn defer(self, take: impl FnOnce(DynamicReply)) -> Replied {
         let ServerRequest { call, description, .. } = self;
         call.deferred(
             |_| Ok(()),
-            |(), reply| take(LaterReply { reply, description }),
+            |(), reply| take(DynamicReply { reply, description }),
             |w, Answer { description, result, outs }| {
                 write_results(description.as_deref(), result.as_ref(), outs, w)
             },
@@ -158,12 +158,12 @@ impl fmt::Debug for ServerRequest<'_> {
 /// The obligation to answer one request of a dynamic servant, once. Dropping it without an answer raises
 /// UNKNOWN at the client. See [`Reply`] for the resources that it holds.
 #[derive(Debug)]
-pub struct LaterReply {
+pub struct DynamicReply {
     reply: Reply<Answer, RaisedDynamically>,
     description: Option<Arc<OperationDescription>>,
 }
 
-impl LaterReply {
+impl DynamicReply {
     /// Answers with results, as [`ServerRequest::reply`] does.
     pub fn reply(self, result: Option<Any>, outs: Vec<Any>) {
         self.reply.send(Ok(Answer { description: self.description, result, outs }));

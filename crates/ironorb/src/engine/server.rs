@@ -179,7 +179,7 @@ impl ServerEngine {
             self.talking.insert(connection);
             self.take_requests(connection);
         }
-        self.announce_again();
+        self.announce_released();
         if let Some(action) = self.actions.pop_front() {
             return Some(action);
         }
@@ -257,7 +257,7 @@ impl ServerEngine {
     }
 
     /// Announces the requests that are no longer held, in the order in which they came to be held.
-    fn announce_again(&mut self) {
+    fn announce_released(&mut self) {
         let ServerEngine { held, upcalls, actions, orb, .. } = self;
         held.retain(|upcall| {
             let Some((connection, work)) = upcalls.get(upcall) else { return false };

@@ -178,7 +178,7 @@ impl<'c> Call<'c> {
 
     /// Answers with results that `write` writes, perhaps more than once. Long runs of bytes are sent by a
     /// gather write from where they lie.
-    pub fn reply_lending(self, write: impl Fn(&mut Writer<'_>) -> Result<(), Misuse>) -> Replied {
+    pub fn reply_gather(self, write: impl Fn(&mut Writer<'_>) -> Result<(), Misuse>) -> Replied {
         self.responder.results(|w, ()| write(w), &())
     }
 
@@ -334,7 +334,7 @@ impl<'c> Responder<'c> {
     pub(crate) fn later_outside_upcall(&self) -> Option<Later> {
         let sink = self.sink.later()?;
         self.answered.set(true);
-        let interception = self.interception.map(Interception::hand_over);
+        let interception = self.interception.map(Interception::detach);
         Some(Later {
             encoding: self.encoding,
             id: self.id,

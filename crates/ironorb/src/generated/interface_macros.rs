@@ -294,8 +294,8 @@ macro_rules! __ironorb_reference {
             }
 
             #[inline]
-            fn lease_place(&self) -> &$crate::generated::LeasePlace<dyn $interface> {
-                &self.0.lease_place
+            fn lease_cell(&self) -> &$crate::generated::LeaseCell<dyn $interface> {
+                &self.0.lease_cell
             }
 
             #[inline]

@@ -35,7 +35,7 @@ pub use value_support::*;
 
 pub use crate::config::OperationLookup;
 pub use crate::context::{get_context, pass_context, put_context};
-pub use crate::lease::LeasePlace;
+pub use crate::lease::LeaseCell;
 pub use crate::marshal_profile::Use;
 pub use crate::object::{ObjectRef, TypedRef, nil_reference};
 pub use crate::orb::Orb;

@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 use ironorb_giop::cdr::{MarshalNillable, Reader, UnmarshalNillable, Writer};
 use ironorb_giop::{Malformed, Misuse};
 
-use crate::lease::LeasePlace;
+use crate::lease::LeaseCell;
 use crate::object::{ObjectRef, TypedRef};
 
 /// The contents of a typed reference: the object, and its lease on a servant in this process, seen as the
@@ -15,20 +15,20 @@ pub struct Reference<I: ?Sized> {
     /// The object.
     pub object: ObjectRef,
     /// The lease on the servant, while the object is in this process.
-    pub lease_place: LeasePlace<I>,
+    pub lease_cell: LeaseCell<I>,
 }
 
 impl<I: ?Sized> Reference<I> {
     /// Makes a reference without a check of the object's interface.
     #[inline]
     pub fn new(object: ObjectRef) -> Self {
-        Reference { object, lease_place: LeasePlace::new() }
+        Reference { object, lease_cell: LeaseCell::new() }
     }
 }
 
 impl<I: ?Sized> Clone for Reference<I> {
     fn clone(&self) -> Self {
-        Reference { object: self.object.clone(), lease_place: self.lease_place.clone() }
+        Reference { object: self.object.clone(), lease_cell: self.lease_cell.clone() }
     }
 }
 

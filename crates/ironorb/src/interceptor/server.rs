@@ -297,7 +297,7 @@ impl Interception {
     }
 
     /// Hands the request over to a reply that is written later, perhaps by another thread.
-    pub(crate) fn hand_over(&self) -> Interception {
+    pub(crate) fn detach(&self) -> Interception {
         Interception { orb: self.orb.clone(), state: Cell::new(self.state.take()) }
     }
 }

@@ -85,7 +85,7 @@ impl Rings {
             self.polls.store(polls, Ordering::Relaxed);
             if !polls.is_multiple_of(POLLS_PER_LOOK) {
                 // The peer may believe that the ring is full, so it must be told of the room.
-                if self.end.tell() {
+                if self.end.publish_taken_now() {
                     ring(socket);
                 }
                 return Ok(Moved::Nothing);

@@ -26,7 +26,7 @@ settings! {
     /// Default: 30 s.
     failed_address_pause: Duration => failed_address_pause;
     /// The most threads that connect for asynchronous calls. Default: 8, at least 1.
-    errand_threads_max: usize => errand_threads_max;
+    background_threads_max: usize => background_threads_max;
     /// The most connections to one endpoint, over which the threads of this process are spread. Default: 64,
     /// at least 1.
     connections_per_endpoint_max: usize => connections_per_endpoint_max;

@@ -301,7 +301,7 @@ impl OrbCore {
             Ownership::NotOurs => false,
             Ownership::IfAtOurAddress => {
                 profile.addresses().any(|address| {
-                    address.is_nowhere()
+                    address.is_unspecified()
                         || self
                             .tcp_addresses()
                             .any(|(host, port)| port == address.port && host == address.host)

@@ -177,8 +177,8 @@ impl Orb {
     /// reference.
     pub fn object_to_string(&self, object: &ObjectRef) -> Result<String, SystemException> {
         let mut addresses = object.ior().iiop_profiles().flat_map(|profile| profile.addresses());
-        if addresses.any(|address| address.is_nowhere()) {
-            return Err(nowhere(SystemExceptionKind::InvObjref));
+        if addresses.any(|address| address.is_unspecified()) {
+            return Err(unreachable_orb(SystemExceptionKind::InvObjref));
         }
         Ok(object.to_ior_string())
     }
@@ -230,7 +230,7 @@ impl Orb {
             .with_detail(e.to_string())
         })?;
         if self.core.is_unreachable() {
-            return Err(nowhere(SystemExceptionKind::Initialize));
+            return Err(unreachable_orb(SystemExceptionKind::Initialize));
         }
         self.core.run();
         Ok(())
@@ -255,7 +255,7 @@ impl Orb {
 
 /// The exception for objects that no client can call.
 #[cold]
-fn nowhere(kind: SystemExceptionKind) -> SystemException {
+fn unreachable_orb(kind: SystemExceptionKind) -> SystemException {
     SystemException::new(kind, MinorCode::NO_ENDPOINT, CompletionStatus::No).with_detail(
         "it was told so (no_endpoint, or the setting noEndpoint): let it listen at an endpoint, publish the address \
          at which others find it, or make it bidirectional",

@@ -156,17 +156,17 @@ impl ActiveObjectMap {
         place: &ObjectSlot,
         activation: Activation,
     ) -> Option<DeactivatedObject> {
-        if place.leave(activation) { None } else { self.leave_leaving(activation) }
+        if place.leave(activation) { None } else { self.leave_deactivating(activation) }
     }
 
     /// Counts a request out. The last request of a deactivated object returns what is left to do.
     #[inline]
     pub(super) fn leave(&self, activation: Activation) -> Option<DeactivatedObject> {
-        if self.slots.leave(activation) { None } else { self.leave_leaving(activation) }
+        if self.slots.leave(activation) { None } else { self.leave_deactivating(activation) }
     }
 
     #[cold]
-    fn leave_leaving(&self, activation: Activation) -> Option<DeactivatedObject> {
+    fn leave_deactivating(&self, activation: Activation) -> Option<DeactivatedObject> {
         let mut state = lock(&self.state);
         let leaving = state.leaving.get_mut(&activation)?;
         leaving.requests -= 1;

@@ -58,7 +58,7 @@ impl AdapterLease {
         let token = Token::new(poa.manager.number());
         let poa = Arc::downgrade(poa);
         let hold = binding_epoch
-            .hold_of(epoch, CollocatedBinding { poa: poa.clone(), what: BoundEntity::Adapter, token })?;
+            .lease_of(epoch, CollocatedBinding { poa: poa.clone(), what: BoundEntity::Adapter, token })?;
         Some(AdapterLease { hold, poa, names_slots: matches!(naming, ObjectSelector::Slot(_)) })
     }
 
@@ -128,7 +128,7 @@ impl CollocatedBinding {
         if let Some(ended) = poa.objects.leave_binding(self.token) {
             poa.finish_deactivation(ended);
         }
-        poa.manager.tell_waiters();
+        poa.manager.notify_waiters();
     }
 
     /// The call that this thread makes by the lease, as a counted upcall. For a lease of an adapter, `noted`

@@ -129,7 +129,7 @@ impl PoaInner {
             if self.life() != LifecycleState::Alive {
                 self.complete_destroy();
             }
-            self.tell_waiters();
+            self.notify_waiters();
         }
     }
 
@@ -146,7 +146,7 @@ impl PoaInner {
     }
 
     /// Blocks until no object is being deactivated or incarnated.
-    pub(super) fn wait_until_none_leaves(&self) {
+    pub(super) fn wait_for_deactivations(&self) {
         self.wait_until(|poa| poa.leaving.load(Ordering::SeqCst) == 0);
     }
 
@@ -199,7 +199,7 @@ impl PoaInner {
             // A destruction of the parent counts the children that it finds under this lock.
             parent.as_ref().is_some_and(|parent| parent.life() != LifecycleState::Alive)
         };
-        self.manager.take_up_absent();
+        self.manager.carry_out_orphaned();
         let poa = self.clone();
         self.on_its_thread(move || {
             let doomed = std::mem::take(&mut *lock(&poa.doomed));
@@ -216,14 +216,14 @@ impl PoaInner {
             );
             drop(held);
             poa.life.store(LifecycleState::Destroyed as u8, Ordering::SeqCst);
-            poa.tell_waiters();
+            poa.notify_waiters();
             if is_counted && let Some(parent) = parent {
                 parent.go();
             }
         });
     }
 
-    fn tell_waiters(&self) {
+    fn notify_waiters(&self) {
         // sync: waiter-or-ended. Usually no thread waits.
         if self.awaited.load(Ordering::SeqCst) > 0 {
             let _lock = lock(&self.ended.0);

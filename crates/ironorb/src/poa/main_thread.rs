@@ -206,7 +206,7 @@ impl MainThread {
     /// Ends this thread's time as the main thread, after the tasks that only the main thread may do.
     pub(super) fn resign(&self) {
         let mut state = lock(&self.state);
-        while state.is_last_turn() {
+        while state.is_innermost() {
             let Some(task) = state.tasks.pop_front() else { break };
             drop(state);
             run(task);
@@ -256,20 +256,20 @@ impl State {
     fn become_main(&mut self) -> bool {
         let me = std::thread::current().id();
         match &mut self.main {
-            Some((thread, turns)) if *thread == me => *turns += 1,
+            Some((thread, depth)) if *thread == me => *depth += 1,
             Some(_) => return false,
             None => self.main = Some((me, 1)),
         }
         true
     }
 
-    fn is_last_turn(&self) -> bool {
-        self.main.is_some_and(|(_, turns)| turns == 1)
+    fn is_innermost(&self) -> bool {
+        self.main.is_some_and(|(_, depth)| depth == 1)
     }
 
     fn resign(&mut self) {
         match &mut self.main {
-            Some((_, turns)) if *turns > 1 => *turns -= 1,
+            Some((_, depth)) if *depth > 1 => *depth -= 1,
             _ => self.main = None,
         }
     }

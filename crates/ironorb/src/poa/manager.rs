@@ -182,7 +182,7 @@ impl PoaManager {
         }
         if wait_for_completion {
             self.wait_while(ManagerState::Inactive);
-            poas.iter().for_each(|poa| poa.wait_until_none_leaves());
+            poas.iter().for_each(|poa| poa.wait_for_deactivations());
         }
         Ok(())
     }
@@ -350,12 +350,12 @@ impl PoaManager {
     #[inline]
     pub(crate) fn leave(&self, stripe: Stripe) {
         self.0.in_flight.go(stripe);
-        self.tell_waiters();
+        self.notify_waiters();
     }
 
     /// Notifies waiting threads that a request is done.
     #[inline]
-    pub(super) fn tell_waiters(&self) {
+    pub(super) fn notify_waiters(&self) {
         if self.0.state.load(Ordering::SeqCst) != ACTIVE {
             let _held = lock(&self.0.held);
             self.0.changed.notify_all();

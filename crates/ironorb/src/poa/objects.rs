@@ -194,7 +194,7 @@ impl Poa {
     /// The servant of an object (`reference_to_servant`): that of the active object, or else the default
     /// servant.
     pub fn reference_to_servant(&self, reference: &ObjectRef) -> Result<Arc<dyn Servant>, PoaError> {
-        self.check_knows_servants()?;
+        self.check_has_servants()?;
         self.id_to_servant(&self.reference_to_id(reference)?)
     }
 
@@ -207,7 +207,7 @@ impl Poa {
 
     /// The servant of an object (`id_to_servant`): that of the active object, or else the default servant.
     pub fn id_to_servant(&self, id: &ObjectId) -> Result<Arc<dyn Servant>, PoaError> {
-        self.check_knows_servants()?;
+        self.check_has_servants()?;
         if let Some(servant) = self.0.objects.servant_of(id.as_bytes()) {
             return Ok(servant.whole());
         }
@@ -258,7 +258,7 @@ impl Poa {
         if self.0.policies.retains() { Ok(()) } else { Err(PoaError::WrongPolicy("it keeps no servants")) }
     }
 
-    fn check_knows_servants(&self) -> Result<(), PoaError> {
+    fn check_has_servants(&self) -> Result<(), PoaError> {
         let has_default = self.0.policies.request_processing == RequestProcessing::DefaultServant;
         if has_default { Ok(()) } else { self.check_retains() }
     }

@@ -37,7 +37,7 @@ impl SingleThreadLock {
         }
     }
 
-    fn give_back(&self) {
+    fn release(&self) {
         let mut holder = lock(&self.holder);
         match &mut *holder {
             Some((_, times)) if *times > 1 => *times -= 1,
@@ -86,7 +86,7 @@ impl PoaInner {
     pub(super) fn release_single_thread(&self) {
         match self.policies.thread {
             ThreadModel::OrbControl => {}
-            ThreadModel::SingleThread => self.single_thread_lock.give_back(),
+            ThreadModel::SingleThread => self.single_thread_lock.release(),
             ThreadModel::MainThread => self.orb.adapter.main_thread().resign(),
         }
     }

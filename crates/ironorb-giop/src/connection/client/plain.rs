@@ -104,7 +104,7 @@ impl<W> ClientConnection<W> {
     ) -> Result<CallId, NotWhole<CallId>> {
         message.identify(self.transmit.buffer(), call.0, response);
         let runs = match runs {
-            Runs::One(run) if !self.transmit.is_lending() => {
+            Runs::One(run) if !self.transmit.is_gathering() => {
                 return match self.transmit.finish_sparse(message, run, &self.config) {
                     Ok(message) => Err(NotWhole::Sparse(call, message)),
                     Err(misuse) => {

@@ -102,7 +102,10 @@ impl AsyncCall {
 
     /// Takes an answer if that runs no code of the program; otherwise gives it back. The caller holds the
     /// connection's lock, so this must not call the connection.
-    pub(in crate::client) fn take_quietly(self: &Arc<Self>, state: CallState) -> Result<(), CallState> {
+    pub(in crate::client) fn try_complete_quietly(
+        self: &Arc<Self>,
+        state: CallState,
+    ) -> Result<(), CallState> {
         let CallState::Answered(message) = state else { return Err(state) };
         let mut progress = self.lock();
         let is_quiet = matches!(progress.listener, Listener::Nobody | Listener::Thread(_))

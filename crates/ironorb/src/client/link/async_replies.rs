@@ -116,7 +116,7 @@ impl Link {
     ) -> Result<(), CallFailure> {
         let mut clock = self.clock(now);
         let mut state = if call.is_oneway() && call.on_behalf().is_none() {
-            self.room_now().ok_or(CallFailure::TooManyCalls)?
+            self.lock_if_room().ok_or(CallFailure::TooManyCalls)?
         } else {
             self.wait_for_room(&mut clock, call.deadline())?
         };
@@ -166,7 +166,7 @@ impl Link {
         if !may_wait || is_blocked || !self.hold(&mut state) {
             self.send_some(&mut state);
         }
-        self.attend(&mut state);
+        self.engage_receiver(&mut state);
         Ok(())
     }
 
@@ -203,7 +203,7 @@ impl Link {
         ends_at: u64,
     ) -> Option<Result<Message, CallFailure>> {
         let mut state = lock(&self.state);
-        if !state.is_waiting(id) || !call.is_taken_on_by_its_caller(self, id) {
+        if !state.is_waiting(id) || !call.claim_for_caller(self, id) {
             return None;
         }
         drop(state.take_waker(id));
@@ -218,11 +218,11 @@ impl Link {
         let mut state = lock(&self.state);
         state.async_replies.is_asked_for = state.async_replies.calls > 0;
         self.send_some(&mut state);
-        self.attend(&mut state);
+        self.engage_receiver(&mut state);
     }
 
     /// Locks the state if the peer has read enough of the earlier requests; otherwise returns `None`.
-    fn room_now(&self) -> Option<Guard<'_>> {
+    fn lock_if_room(&self) -> Option<Guard<'_>> {
         let mut state = lock(&self.state);
         let has_room = state.transmit().pending_bytes() <= self.transmit_bytes_max;
         has_room.then_some(state)
@@ -251,7 +251,7 @@ impl Link {
         // The thread of a gather write also sends what is behind its message.
         while state.transmit().pending_bytes() > 0
             && state.end().is_none()
-            && let Some(bytes) = state.transmit().poll_unlent()
+            && let Some(bytes) = state.transmit().poll_buffered()
         {
             match net::send_now(&self.stream, bytes) {
                 Ok(Moved::Bytes(count)) => state.transmit().transmitted(count),
@@ -263,7 +263,7 @@ impl Link {
 
     /// Makes the receiver do what no other thread does on this connection: receive when a task or a callback
     /// waits and no caller receives, send what the socket has not taken, and check the connection again.
-    pub(super) fn attend(&self, state: &mut Guard<'_>) {
+    pub(super) fn engage_receiver(&self, state: &mut Guard<'_>) {
         // The receiver watches until it finds that another thread receives. So calls that come one by one
         // need no extra system call.
         let readable = state.async_replies.is_watched() || state.wants_receiver();
@@ -277,7 +277,7 @@ impl Link {
         let want = Watched { readable, writable: state.is_blocked() };
         self.change_watch(state, want);
         if self.stream.leave_to_epoll(want.readable, want.writable) {
-            self.receiver.look_again(&self.me);
+            self.receiver.handle_again(&self.me);
         }
         let is_unattended = state.async_replies.calls > 0 && !readable && state.has_framer();
         if (is_unattended || state.async_replies.held > 0)
@@ -334,7 +334,7 @@ impl Link {
     pub(super) fn pass_on(&self, state: &mut Guard<'_>, woken: AsyncWakeups) {
         let mut deliveries = Vec::new();
         for (call, answer) in self.take_answers(state, woken) {
-            if let Err(answer) = call.take_quietly(answer) {
+            if let Err(answer) = call.try_complete_quietly(answer) {
                 deliveries.push((call, answer));
             }
         }
@@ -373,6 +373,6 @@ impl LinkState {
         if pending_bytes == 0 {
             self.async_replies.held = 0;
         }
-        pending_bytes > 0 && self.async_replies.held == 0 && !self.transmit().is_lending()
+        pending_bytes > 0 && self.async_replies.held == 0 && !self.transmit().is_gathering()
     }
 }

@@ -94,7 +94,7 @@ impl Link {
     ) -> bool {
         let is_full = state.transmit().pending_bytes() >= batching.bytes_max
             || (if is_first { 0 } else { state.batch.count }) + 1 >= batching.count_max;
-        if is_full || self.is_accepted() || state.end().is_some() || state.transmit().is_lending() {
+        if is_full || self.is_accepted() || state.end().is_some() || state.transmit().is_gathering() {
             return false;
         }
         let may_wait = !(is_first || batching.delay_max < state.batch.delay_max)
@@ -193,7 +193,7 @@ impl Link {
                         .flush_to(state, ends_at, &mut Clock(now), deadline)
                         .map_err(|Passed| CallFailure::TimedOut { written: true })?;
                 }
-                None => self.attend(&mut state),
+                None => self.engage_receiver(&mut state),
             }
         }
         let sent_position = state.transmit().sent_position();
@@ -219,7 +219,7 @@ impl Link {
         let mut state = lock(&self.state);
         if state.transmit().pending_bytes() > 0 && state.end().is_none() {
             self.send_some(&mut state);
-            self.attend(&mut state);
+            self.engage_receiver(&mut state);
         }
     }
 
@@ -242,7 +242,7 @@ impl Link {
             Some(_) => {
                 state.batch.vain_looks = 0;
                 self.send_some(&mut state);
-                self.attend(&mut state);
+                self.engage_receiver(&mut state);
                 now + state.batch.delay_max
             }
             None => {

@@ -178,7 +178,7 @@ impl Link {
         // The receiver looks after the connection as for a call that never ends.
         state.async_replies.calls += 1;
         state.async_replies.is_asked_for = true;
-        self.attend(&mut state);
+        self.engage_receiver(&mut state);
     }
 
     /// Sends what is pending over the server's connection. Waits without the lock.
@@ -332,7 +332,7 @@ impl ReplySink for CallbackSink {
                 if is_over {
                     link.end(&mut state, ConnectionEnd::Local);
                 } else {
-                    link.attend(&mut state);
+                    link.engage_receiver(&mut state);
                 }
             }
             Ok(_) => {}

@@ -75,9 +75,9 @@ impl Link {
         let mut state = lock(&self.state);
         let code_sets = state.handle_answer(call, framer);
         if !is_drained {
-            self.take_rest(&mut state);
+            self.take_trailing_input(&mut state);
         }
-        self.hand_over(&mut state);
+        self.pass_receive_token(&mut state);
         code_sets
     }
 
@@ -127,7 +127,7 @@ impl Link {
     /// Sends what is pending. False when the socket did not take all of it.
     #[inline(always)] // a step of every call
     fn send_all(&self, state: &mut Guard<'_>) -> bool {
-        let Some(bytes) = state.transmit().poll_unlent() else { return false };
+        let Some(bytes) = state.transmit().poll_buffered() else { return false };
         match net::send_now(&self.stream, bytes) {
             Ok(Moved::Bytes(count)) => state.transmit().transmitted(count),
             // An error shows again at the next attempt.
@@ -217,7 +217,7 @@ impl Link {
 
     /// Handles the bytes that came behind the answer.
     #[cold]
-    fn take_rest(&self, state: &mut Guard<'_>) {
+    fn take_trailing_input(&self, state: &mut Guard<'_>) {
         if let Some(framer) = state.take_framer() {
             self.take_input(state, framer, Ok(Moved::Nothing));
         }

@@ -38,7 +38,7 @@ impl Link {
         let mode = if self.is_accepted() { Mode::Copy } else { Mode::Send };
         let mut sending =
             Sending { link: self, state: Some(state), clock, deadline, mode, unsent: Vec::new() };
-        let handed_over = message.hand_over(arguments, &mut |pieces| sending.send(pieces));
+        let handed_over = message.write_unsent(arguments, &mut |pieces| sending.send(pieces));
         let (mut state, ends_at) = sending.end(message);
         if let Err(misuse) = handed_over {
             self.end(&mut state, ConnectionEnd::Lost);
@@ -85,7 +85,7 @@ impl Link {
         clock: &mut Clock,
         deadline: Deadline,
     ) -> Result<Guard<'l>, Passed> {
-        while state.transmit().is_lending()
+        while state.transmit().is_gathering()
             && state.transmit().sent_position() < wanted
             && state.end().is_none()
         {
@@ -156,7 +156,7 @@ impl<'l> Sending<'l, '_> {
             let Some(mut state) = self.state.take() else { return };
             match net::send_pieces_now(&self.link.stream, left) {
                 Ok(Moved::Bytes(count)) => {
-                    state.transmit().sent_of_lent(count);
+                    state.transmit().gather_transmitted(count);
                     self.link.wake_queued(&state);
                     IoSlice::advance_slices(&mut left, count);
                 }

@@ -118,7 +118,7 @@ impl PoaManager {
 
     /// Carries out requests that are held for adapters that are gone: no later state of the manager concerns
     /// them. They are answered, or wait for an adapter activator that may make such an adapter.
-    pub(crate) fn take_up_absent(&self) {
+    pub(crate) fn carry_out_orphaned(&self) {
         let Some(orb) = self.0.orb.upgrade() else { return };
         let absent = {
             let mut held = lock(&self.0.held);
