@@ -181,7 +181,7 @@ impl<A: Area> End<A> {
         Ok(Moved { bytes: count, ring_bell: self.wake_other(Wanted::Bytes) })
     }
 
-    /// Publishes how much has been taken, as a read does that finds the ring empty. True if the caller must
+    /// Publishes how many bytes this side has read, as a read does that finds the ring empty. True if the caller must
     /// ring the peer's bell.
     #[inline]
     #[must_use]

@@ -2,7 +2,8 @@
 //!
 //! A program makes an [`Orb`], activates servants in its [`Poa`] and calls objects through typed references.
 //! A build script generates these from IDL with `ironorb-build`. A call runs on the thread that makes it. The
-//! crate needs no async runtime and has no global state.
+//! crate needs no async runtime, and ORBs of one process share no state: only probes, recorded counts of
+//! marshalling and the slots of collocated calls are global.
 //!
 //! ```no_run
 //! use ironorb::Orb;
@@ -30,7 +31,8 @@
 //! | call and serve without generated code | [`dynamic`], [`Any`], [`dyn_any`], [`ifr`] |
 //! | see every request and reply | [`interceptor`] |
 //! | pass graphs of valuetypes | [`Value`], [`Link`], [`ValueGraph`] |
-//! | use another network or a virtual clock | [`engine`] |
+//! | use another network or a virtual clock | [`engine`], [`invocation`] |
+//! | measure calls and marshalling | [`probe`], [`marshal_profile`] |
 //!
 //! The crate knows no particular service but the clients in [`naming`] and [`ifr`]. Its public types are its
 //! own or those of the protocol core, [`ironorb_giop`].

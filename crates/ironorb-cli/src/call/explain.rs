@@ -52,7 +52,7 @@ fn advice(e: &SystemException, at: &str, operation: Option<&str>) -> Option<Stri
     let advice = match e.kind {
         Kind::Transient | Kind::CommFailure | Kind::Timeout if e.was_received() => {
             return Some(format!(
-                "the server at {at} answers, but not what it needs itself for this: is it a bridge whose target is down?"
+                "the server at {at} answers, but a server that it needs for this call does not: is it a bridge, and its target down?"
             ));
         }
         Kind::Transient | Kind::CommFailure => {

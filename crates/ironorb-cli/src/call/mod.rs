@@ -67,10 +67,10 @@ pub(crate) struct Arguments {
     /// A property for operations with a `context` clause; may be given several times.
     #[arg(long, value_name = "NAME=VALUE", value_parser = property)]
     context: Vec<(String, String)>,
-    /// List the operations and attributes of the object's interface instead.
+    /// List the operations and attributes of the object's interface instead of calling.
     #[arg(long, conflicts_with_all = ["operation", "time"])]
     list: bool,
-    /// Print the definition of a type as IDL instead. TYPE is the scoped name, the end of it, or the
+    /// Print the definition of a type as IDL instead of calling. TYPE is the scoped name, the end of it, or the
     /// repository id.
     #[arg(long, value_name = "TYPE", conflicts_with_all = ["operation", "time", "list"])]
     describe: Option<String>,

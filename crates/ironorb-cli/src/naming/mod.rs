@@ -58,7 +58,7 @@ enum Command {
     Unbind {
         #[command(flatten)]
         place: Place,
-        /// Unbind a context that has bindings too. Its bindings then remain reachable only by other names of
+        /// Unbind a context even if it has bindings. Its bindings then remain reachable only by other names of
         /// the context.
         #[arg(long)]
         force: bool,

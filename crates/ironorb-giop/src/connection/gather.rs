@@ -47,7 +47,7 @@ impl GatherMessage {
         self.buf.len() - self.from + self.runs.iter().map(|run| run.length).sum::<usize>() - self.left
     }
 
-    /// Hands over all unsent bytes in order, in up to three pieces at a time. The pieces are borrowed only
+    /// Passes all unsent bytes to `write` in order, up to three pieces at a time. The pieces are borrowed only
     /// while `write` runs. `body` is the function that wrote the message. Its new output is not compared
     /// with the old one, but its runs must be at the same positions. If they are not ([`Misuse::Unsteady`]),
     /// the caller must close the connection, because the message in the stream cannot be completed.
@@ -80,7 +80,7 @@ impl GatherMessage {
 struct PieceWriter<'r> {
     /// The runs that the second pass has not reached.
     runs: std::slice::Iter<'r, Run>,
-    /// Where in the message the bytes start that have not been handed over.
+    /// Where in the message the bytes start that have not been passed on.
     from: usize,
     end: usize,
     /// How many bytes of the next pieces have been sent already.

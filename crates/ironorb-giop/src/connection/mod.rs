@@ -48,7 +48,7 @@ pub struct ConnectionConfig {
     /// and reads nothing that follows on the connection.
     pub cancel_requests: bool,
     /// Sends the detail text of a system exception to the client (service context ExceptionDetailMessage).
-    /// Default: no, because the text may tell strangers more of a server than they should know.
+    /// Default: no, because the text may disclose details of the server.
     pub exception_details: bool,
 }
 

@@ -207,7 +207,7 @@ impl Framer {
     }
 
     /// Gives up a message because memory for its next fragment is lacking. The bytes that have arrived are
-    /// dropped, and so are later ones. A caller that waits for an answer is told once.
+    /// dropped, and so are later ones. A caller that waits for the reply gets one error.
     fn give_up(
         &mut self,
         index: usize,

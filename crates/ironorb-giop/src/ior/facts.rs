@@ -39,7 +39,7 @@ pub struct TaoEndpoint {
     pub priority: i16,
 }
 
-/// The limits of a server's connections that omniORB tells.
+/// The limits of a server's connections, as omniORB's references give them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RestrictedConnection {
     /// Bits that say which of the limits count.

@@ -108,13 +108,13 @@ pub struct SecurityMechanism {
     pub requires: AssociationOptions,
     /// The transport: TAG_TLS_SEC_TRANS, TAG_SECIOP_SEC_TRANS or TAG_NULL_TAG.
     pub transport: TaggedComponent<'static>,
-    /// How the client tells who it is in the message.
+    /// How a client authenticates itself in the message.
     pub authentication: AuthenticationLayer,
-    /// How the client tells for whom it acts.
+    /// How a client names the user that it acts for.
     pub attributes: AttributeLayer,
 }
 
-/// How a client tells who it is in its messages (`CSIIOP::AS_ContextSec`).
+/// How a client authenticates itself in its messages (`CSIIOP::AS_ContextSec`).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct AuthenticationLayer {
     /// What the server can do.
@@ -123,11 +123,11 @@ pub struct AuthenticationLayer {
     pub requires: AssociationOptions,
     /// The mechanism, as an object identifier in ASN.1 DER; empty for none.
     pub mechanism: Vec<u8>,
-    /// For whom the authentication is: an exported name of GSS-API; empty for none.
+    /// The party that checks the authentication: an exported name of GSS-API; empty for none.
     pub target_name: Vec<u8>,
 }
 
-/// How a client tells for whom it acts (`CSIIOP::SAS_ContextSec`).
+/// How a client names the user that it acts for (`CSIIOP::SAS_ContextSec`).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct AttributeLayer {
     /// What the server can do.

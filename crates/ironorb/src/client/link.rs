@@ -586,7 +586,7 @@ impl Link {
         self.acceptor().is_some()
     }
 
-    /// Hands the free receiving part to a waiting caller, or to the receiver.
+    /// Passes the free receive token to a waiting caller, or to the receiver.
     #[inline]
     fn pass_receive_token(&self, state: &mut Guard<'_>) {
         if state.async_replies.calls > 0 || !state.parked.is_empty() {

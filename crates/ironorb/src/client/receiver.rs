@@ -91,8 +91,8 @@ pub(crate) type Delivery = (Arc<AsyncCall>, CallState);
 
 const WAKE: u64 = u64::MAX;
 
-/// How soon the thread checks a connection on which no caller has asked for a reply. At most so long a
-/// request is held back, and a reply lies unread, while no thread waits for it.
+/// How soon the thread checks a connection on which no caller has asked for a reply. While no thread waits, a
+/// request is held back, and a reply stays unread, for at most this time.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(1);
 
 /// The thread stops checking after this many checks in vain. To wake it for the next one costs about as much.

@@ -296,7 +296,7 @@ impl Interception {
         ObjectRef::new(&self.orb, ior.clone())
     }
 
-    /// Hands the request over to a reply that is written later, perhaps by another thread.
+    /// Takes the interception out, for a reply that is written later, perhaps by another thread.
     pub(crate) fn detach(&self) -> Interception {
         Interception { orb: self.orb.clone(), state: Cell::new(self.state.take()) }
     }
