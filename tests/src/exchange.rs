@@ -43,7 +43,7 @@ impl Exchange for Exchanging {
     fn call_back(&self, listener: Option<&ListenerRef>, depth: i32) -> Result<i32, SystemException> {
         self.called_back.fetch_add(1, Ordering::SeqCst);
         let itself = self.itself.lock().unwrap().clone();
-        listener.ok_or_else(no_reference)?.heard(itself.as_ref(), depth)
+        listener.ok_or_else(no_reference)?.nested_call(itself.as_ref(), depth)
     }
 
     fn keep(&self, listener: Option<&ListenerRef>) -> Result<(), SystemException> {
@@ -51,8 +51,8 @@ impl Exchange for Exchanging {
         Ok(())
     }
 
-    fn tell(&self, what: &str) -> Result<(), SystemException> {
-        self.kept()?.told(what)
+    fn notify_listener(&self, what: &str) -> Result<(), SystemException> {
+        self.kept()?.notify(what)
     }
 
     fn fill(&self, data: &[u8]) -> Result<Vec<u8>, SystemException> {
@@ -63,14 +63,14 @@ impl Exchange for Exchanging {
 /// Serves `Listener`.
 #[derive(Debug, Default)]
 pub struct Listening {
-    /// The texts of the `told` calls.
-    pub told: Mutex<Vec<String>>,
+    /// The texts of the `notify` calls.
+    pub notified: Mutex<Vec<String>>,
     /// Its own reference, for operations that pass it on.
     pub itself: Mutex<Option<ListenerRef>>,
 }
 
 impl Listener for Listening {
-    fn heard(&self, back: Option<&ExchangeRef>, depth: i32) -> Result<i32, SystemException> {
+    fn nested_call(&self, back: Option<&ExchangeRef>, depth: i32) -> Result<i32, SystemException> {
         if depth == 0 {
             return Ok(1);
         }
@@ -78,8 +78,8 @@ impl Listener for Listening {
         Ok(1 + back.ok_or_else(no_reference)?.call_back(itself.as_ref(), depth - 1)?)
     }
 
-    fn told(&self, what: &str) -> Result<(), SystemException> {
-        self.told.lock().unwrap().push(what.to_owned());
+    fn notify(&self, what: &str) -> Result<(), SystemException> {
+        self.notified.lock().unwrap().push(what.to_owned());
         Ok(())
     }
 

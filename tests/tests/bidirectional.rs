@@ -50,8 +50,8 @@ fn callbacks_during_a_call_and_after_it() {
         }
         remote.keep(Some(&listener)).unwrap();
         // No thread of the client waits at this time.
-        exchange.tell("hello").unwrap();
-        eventually("the callback has arrived", || *servant.told.lock().unwrap() == ["hello"]);
+        exchange.notify_listener("hello").unwrap();
+        eventually("the callback has arrived", || *servant.notified.lock().unwrap() == ["hello"]);
         let data: Vec<u8> = (0..500_000u32).map(|i| i as u8).collect();
         assert!(exchange.fill(&data).unwrap().iter().rev().eq(data.iter()));
         // Calls in both directions at once, many times.
@@ -120,8 +120,8 @@ fn calls_in_both_directions_use_one_connection() {
     let remote: ExchangeRef = client.resolve(&relay.ior_of(exchange.object())).unwrap();
     assert_eq!(remote.call_back(Some(&listener), 0).unwrap(), 1);
     remote.keep(Some(&listener)).unwrap();
-    exchange.tell("over the relay").unwrap();
-    eventually("the callback has arrived", || servant.told.lock().unwrap().len() == 1);
+    exchange.notify_listener("over the relay").unwrap();
+    eventually("the callback has arrived", || servant.notified.lock().unwrap().len() == 1);
     assert_eq!(relay.connections(), 1);
 }
 
@@ -164,7 +164,7 @@ impl Crowd {
 }
 
 impl Listener for Crowd {
-    fn heard(&self, _: Option<&ExchangeRef>, _: i32) -> Result<i32, SystemException> {
+    fn nested_call(&self, _: Option<&ExchangeRef>, _: i32) -> Result<i32, SystemException> {
         let mut come = self.come.lock().unwrap();
         *come += 1;
         self.complete.notify_all();
@@ -172,7 +172,7 @@ impl Listener for Crowd {
         Ok(1)
     }
 
-    fn told(&self, _: &str) -> Result<(), SystemException> {
+    fn notify(&self, _: &str) -> Result<(), SystemException> {
         Ok(())
     }
 

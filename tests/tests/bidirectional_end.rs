@@ -87,14 +87,14 @@ impl Silent {
 }
 
 impl Listener for Silent {
-    fn heard(&self, _: Option<&ExchangeRef>, _: i32) -> Result<i32, SystemException> {
+    fn nested_call(&self, _: Option<&ExchangeRef>, _: i32) -> Result<i32, SystemException> {
         let mut asked = self.asked.lock().unwrap();
         *asked += 1;
         drop(self.released.wait_while(asked, |asked| *asked > 0));
         Ok(1)
     }
 
-    fn told(&self, _: &str) -> Result<(), SystemException> {
+    fn notify(&self, _: &str) -> Result<(), SystemException> {
         Ok(())
     }
 

@@ -187,11 +187,11 @@ fn callbacks_lead_through_the_bridge() {
     eventually("all calls are observed", || {
         let operations = operations.lock().unwrap();
         let count = |name: &str| operations.iter().filter(|operation| *operation == name).count();
-        (count("call_back"), count("heard")) == (4, 4)
+        (count("call_back"), count("nested_call")) == (4, 4)
     });
     through.keep(Some(&listener)).unwrap();
-    through.tell("something").unwrap();
-    eventually("the oneway arrives", || *listening.told.lock().unwrap() == ["something"]);
+    through.notify_listener("something").unwrap();
+    eventually("the oneway arrives", || *listening.notified.lock().unwrap() == ["something"]);
 }
 
 /// The bridge does not pass on a body that the alignment rules of another version would change.

@@ -1,7 +1,7 @@
 //! Replies to requests that have come together: they leave together, all of them, in order, and none of them waits for a
 //! servant that takes long.
 //!
-//! Replies wait for others only where servants are quick. Each test stops the clock by which that is told, so that they wait
+//! Replies wait for others only where servants are quick. Each test stops the clock by which the server measures that, so that they wait
 //! on a slow or busy machine as well; that is the process's, so these tests have one.
 
 use std::io::Write;

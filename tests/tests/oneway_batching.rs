@@ -137,22 +137,22 @@ fn the_delay_sends_oneways_without_further_calls() {
     eventually("both have arrived", || local.ticks().unwrap() == before + 2);
 }
 
-/// Records its `told` calls in order.
+/// Records its `notify` calls in order.
 #[derive(Default, Clone)]
 struct Noting(Arc<Mutex<Vec<String>>>);
 
 impl Noting {
-    fn told(&self) -> Vec<String> {
+    fn notified(&self) -> Vec<String> {
         self.0.lock().unwrap().clone()
     }
 }
 
 impl Listener for Noting {
-    fn heard(&self, _back: Option<&ExchangeRef>, depth: i32) -> Result<i32, SystemException> {
+    fn nested_call(&self, _back: Option<&ExchangeRef>, depth: i32) -> Result<i32, SystemException> {
         Ok(depth)
     }
 
-    fn told(&self, what: &str) -> Result<(), SystemException> {
+    fn notify(&self, what: &str) -> Result<(), SystemException> {
         self.0.lock().unwrap().push(what.to_owned());
         Ok(())
     }
@@ -178,14 +178,14 @@ fn calls_do_not_overtake_batched_oneways() {
             // at once.
             let what = if i == 50 { what + &"x".repeat(20_000) } else { what };
             if i == 70 {
-                remote.told(&what).unwrap()
+                remote.notify(&what).unwrap()
             } else {
-                listener.told(&what).unwrap()
+                listener.notify(&what).unwrap()
             }
             expected.push(what);
         }
         remote.filled(&[]).unwrap();
-        assert!(noting.told() == expected, "after round {round}");
+        assert!(noting.notified() == expected, "after round {round}");
     }
 }
 
@@ -345,6 +345,6 @@ fn oneways_over_a_bidirectional_connection_are_not_batched() {
     let listener: ListenerRef = client.root_poa().activate(noting.clone()).unwrap();
     let remote = seen_by(&client, &exchange);
     remote.keep(Some(&listener)).unwrap();
-    remote.tell("all").unwrap();
-    eventually("the call has arrived", || noting.told() == ["all"]);
+    remote.notify_listener("all").unwrap();
+    eventually("the call has arrived", || noting.notified() == ["all"]);
 }

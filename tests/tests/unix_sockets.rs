@@ -370,7 +370,7 @@ fn idle_connections_and_connections_above_the_limit_are_closed() {
             assert_eq!(rest(connect())[7], raw::CLOSE);
         }
         // Garbage ends its own connection, and no other.
-        eventually("it is told, and not that there are too many", || {
+        eventually("the error says so, and not that there are too many", || {
             let mut rude = connect();
             // What was not read may reset it.
             let _ = std::io::Write::write_all(&mut rude, b"GET / HTTP/1.1\r\n\r\n");

@@ -80,11 +80,11 @@ impl Generous {
 }
 
 impl Listener for Generous {
-    fn heard(&self, _: Option<&ExchangeRef>, _: i32) -> Result<i32, SystemException> {
+    fn nested_call(&self, _: Option<&ExchangeRef>, _: i32) -> Result<i32, SystemException> {
         Ok(1)
     }
 
-    fn told(&self, _: &str) -> Result<(), SystemException> {
+    fn notify(&self, _: &str) -> Result<(), SystemException> {
         Ok(())
     }
 

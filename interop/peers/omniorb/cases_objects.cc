@@ -512,7 +512,7 @@ void control() {
       wait_until_waiting("plain", 1);
       // The blocked call must not stop others.
       for (int i = 0; i < 20; ++i) suite->nothing();
-      check(suite->release("plain") == 1, "nobody waited");
+      check(suite->release("plain") == 1, "no call waited");
     } catch (const Mismatch& m) {
       problem = m.what;
       suite->release("plain");
@@ -535,9 +535,9 @@ void control() {
       check(e.minor() == omni::TRANSIENT_CallTimedout, describe(e));
     }
     omniORB::setClientCallTimeout(hurried, 0);
-    // The server lives on, and still holds the call that nobody waits for.
+    // The server lives on, and still holds the call that timed out.
     wait_until_waiting("timeout", 1);
-    check(suite->release("timeout") == 1, "nobody waited");
+    check(suite->release("timeout") == 1, "no call waited");
     hurried->nothing();
     CORBA::Long y = 2, z = 0;
     check(hurried->echo_long(1, y, z) == 1, "a call after the timeout");

@@ -1,4 +1,4 @@
-// Strings of this program as Unicode characters and back, whatever the ORB was told that they are.
+// Strings of this program as Unicode characters and back, whatever native code set the ORB is configured for.
 
 #ifndef IRONORB_INTEROP_CHARACTERS_HH
 #define IRONORB_INTEROP_CHARACTERS_HH

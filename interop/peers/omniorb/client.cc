@@ -13,7 +13,7 @@
 
 #include <unistd.h>
 
-#include "both_ways.hh"
+#include "bidirectional.hh"
 #include "cases.hh"
 #include "characters.hh"
 #include "harness.hh"
@@ -25,10 +25,10 @@ int main(int argc, char** argv) {
     // than 5, each of which has a connection to itself.
 #define PLAIN_OPTIONS {"nativeCharCodeSet", "UTF-8"}, {"giopMaxMsgSize", "134217728"}, {"maxGIOPConnectionPerServer", "20"}
     const char* plain[][2] = {PLAIN_OPTIONS, {0, 0}};
-    const char* both[][2] = {PLAIN_OPTIONS, BOTH_WAYS_OPTIONS, {0, 0}};
-    bool both_ways = std::any_of(argv, argv + argc, [](const char* option) { return !strcmp(option, "--bidirectional"); });
+    const char* both[][2] = {PLAIN_OPTIONS, BIDIRECTIONAL_OPTIONS, {0, 0}};
+    bool is_bidirectional = std::any_of(argv, argv + argc, [](const char* option) { return !strcmp(option, "--bidirectional"); });
     note_native_code_set(argc, argv);
-    orb = CORBA::ORB_init(argc, argv, "omniORB4", both_ways ? both : plain);
+    orb = CORBA::ORB_init(argc, argv, "omniORB4", is_bidirectional ? both : plain);
     string reference;
     bool shutdown = false, huge = false, with_texts = false;
     for (int i = 1; i < argc; ++i) {
@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
     root_poa = PortableServer::POA::_narrow(object);
     PortableServer::POAManager_var manager = root_poa->the_POAManager();
     manager->activate();
-    listener_poa = both_ways ? create_both_ways(orb, root_poa) : PortableServer::POA::_duplicate(root_poa);
+    listener_poa = is_bidirectional ? create_bidirectional(orb, root_poa) : PortableServer::POA::_duplicate(root_poa);
 
     register_values(orb);
     object = orb->string_to_object(reference.c_str());

@@ -41,7 +41,7 @@ struct LaterServant : virtual POA_interop::Later, virtual PortableServer::RefCou
       try {
         listener->hint(listener->ask(question));
       } catch (const CORBA::Exception&) {
-        // Who waits for the hint will miss it.
+        // The test that waits for the hint fails.
       }
     }).detach();
   }

@@ -20,7 +20,7 @@ struct KnownSample {
 // In the order of their names.
 const std::map<std::string, KnownSample>& samples();
 
-// An any of a sample; BAD_PARAM for one that nobody knows.
+// An any of a sample; BAD_PARAM for an unknown name.
 CORBA::Any make_sample(const std::string& name);
 std::string check_sample(const std::string& name, const CORBA::Any& any);
 

@@ -27,7 +27,7 @@
 #include <omniORB4/Naming.hh>
 
 #include "all_idl.hh"
-#include "both_ways.hh"
+#include "bidirectional.hh"
 #include "characters.hh"
 #include "echoes.hh"
 #include "known_values.hh"
@@ -295,7 +295,7 @@ struct SuiteServant : virtual POA_interop::Suite, virtual PortableServer::RefCou
     text = CORBA::wstring_dup(interop::Wide::C_WSTRING);
   }
 
-  // Attributes. One lock for all: nobody measures this server.
+  // Attributes. One lock for all: this server is not measured.
 #define ATTRIBUTE_SCALAR(name, T, initial)                                              \
   T name##_ = initial;                                                                  \
   T name() override { std::lock_guard<std::mutex> hold(lock_); return name##_; }        \
@@ -506,10 +506,10 @@ int main(int argc, char** argv) {
     // Defaults that -ORB... arguments may override: UTF-8 strings, messages of up to 128 MiB.
 #define PLAIN_OPTIONS {"nativeCharCodeSet", "UTF-8"}, {"giopMaxMsgSize", "134217728"}
     const char* plain[][2] = {PLAIN_OPTIONS, {0, 0}};
-    const char* both[][2] = {PLAIN_OPTIONS, BOTH_WAYS_OPTIONS, {0, 0}};
-    bool both_ways = std::any_of(argv, argv + argc, [](const char* option) { return !strcmp(option, "--bidirectional"); });
+    const char* both[][2] = {PLAIN_OPTIONS, BIDIRECTIONAL_OPTIONS, {0, 0}};
+    bool is_bidirectional = std::any_of(argv, argv + argc, [](const char* option) { return !strcmp(option, "--bidirectional"); });
     note_native_code_set(argc, argv);
-    orb = CORBA::ORB_init(argc, argv, "omniORB4", both_ways ? both : plain);
+    orb = CORBA::ORB_init(argc, argv, "omniORB4", is_bidirectional ? both : plain);
     std::string key, ior_file, name;
     bool persistent = false;
     for (int i = 1; i < argc; ++i) {
@@ -541,7 +541,7 @@ int main(int argc, char** argv) {
     PortableServer::ServantManager_var forwarder = new Forwarder;
     forwarder_poa->set_servant_manager(forwarder);
 
-    calling_poa = both_ways ? create_both_ways(orb, root_poa) : PortableServer::POA::_duplicate(root_poa);
+    calling_poa = is_bidirectional ? create_bidirectional(orb, root_poa) : PortableServer::POA::_duplicate(root_poa);
     auto* suite = new SuiteServant;
     CORBA::Object_var reference;
     if (persistent) {

@@ -69,16 +69,16 @@ fn requests_of_one_client_keep_their_order() {
     let recorder = Arc::new(Recorder::default());
     let listener: ListenerRef = remote(&client, &poa.activate_shared(recorder.clone()).unwrap());
     for i in 0..300 {
-        listener.told(&i.to_string()).unwrap();
+        listener.notify(&i.to_string()).unwrap();
     }
     poa.manager().activate().unwrap();
     for i in 300..600 {
-        listener.told(&i.to_string()).unwrap();
+        listener.notify(&i.to_string()).unwrap();
     }
     // The manager may hold them again before all are released, and releases them once more.
     poa.manager().hold_requests(false).unwrap();
     for i in 600..700 {
-        listener.told(&i.to_string()).unwrap();
+        listener.notify(&i.to_string()).unwrap();
     }
     poa.manager().activate().unwrap();
     eventually("all calls have arrived", || recorder.0.lock().unwrap().len() == 700);
@@ -89,11 +89,11 @@ fn requests_of_one_client_keep_their_order() {
 struct Recorder(Mutex<Vec<u32>>);
 
 impl Listener for Recorder {
-    fn heard(&self, _: Option<&ExchangeRef>, _: i32) -> Result<i32, SystemException> {
+    fn nested_call(&self, _: Option<&ExchangeRef>, _: i32) -> Result<i32, SystemException> {
         Ok(1)
     }
 
-    fn told(&self, what: &str) -> Result<(), SystemException> {
+    fn notify(&self, what: &str) -> Result<(), SystemException> {
         self.0.lock().unwrap().push(what.parse().unwrap());
         Ok(())
     }

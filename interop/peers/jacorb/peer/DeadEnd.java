@@ -6,7 +6,7 @@ import java.net.ServerSocket;
 import org.jacorb.orb.factory.ServerSocketFactory;
 
 /**
- * A listener that tells a port at which nobody listens: whoever wants to reach the client has its own connection only.
+ * A listener that publishes a port without a listener, so that servers reach the client over its own connection only.
  *
  * JacORB can publish another address than its own (jacorb.ior_proxy_host), but tells servers the true one.
  */

@@ -13,7 +13,7 @@ import org.omg.PortableInterceptor.ServerRequestInterceptor;
  * Forwards every request whose object id is a stringified reference to that reference.
  *
  * An interceptor, because JacORB's servant managers cannot forward: a thread of the adapter dies of a BAD_PARAM, and
- * nobody is answered.
+ * the client gets no reply.
  */
 public final class Forwarder extends LocalObject implements ORBInitializer, ServerRequestInterceptor {
     private static org.omg.CORBA.ORB orb;

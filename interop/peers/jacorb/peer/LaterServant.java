@@ -37,7 +37,7 @@ final class LaterServant implements LaterOperations {
             try {
                 to.hint(to.ask(question));
             } catch (Refused | RuntimeException e) {
-                // Who waits for the hint will miss it.
+                // The test that waits for the hint fails.
             }
         }).start();
     }

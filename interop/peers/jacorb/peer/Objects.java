@@ -405,7 +405,7 @@ final class Objects {
             untilWaiting("java");
             // The blocked call must not stop others.
             for (int i = 0; i < 20; ++i) suite.nothing();
-            check(suite.release("java") == 1, "nobody waited");
+            check(suite.release("java") == 1, "no call waited");
             blocked.join();
             check(opened[0] >= 1, "the blocked call");
         });
@@ -417,9 +417,9 @@ final class Objects {
             interop.Suite hurried = SuiteHelper.unchecked_narrow(
                 suite._set_policy_override(new org.omg.CORBA.Policy[] {policy}, org.omg.CORBA.SetOverrideType.ADD_OVERRIDE));
             expect(org.omg.CORBA.TIMEOUT.class, () -> hurried.block("timeout"));
-            // The server lives on, and still holds the call that nobody waits for.
+            // The server lives on, and still holds the call that timed out.
             untilWaiting("timeout");
-            check(suite.release("timeout") == 1, "nobody waited");
+            check(suite.release("timeout") == 1, "no call waited");
             check(suite.echo_long(1, new IntHolder(2), new IntHolder()) == 1, "a call after the timeout");
         });
         cases.run("threads", () -> {

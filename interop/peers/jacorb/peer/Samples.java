@@ -91,7 +91,7 @@ final class Samples {
             boolean sets = method.getReturnType() == void.class && Modifier.isPublic(method.getModifiers());
             if (sets && method.getParameterCount() == 1 && !method.getName().startsWith("__")) members.add(method);
         }
-        // The order of reflection is nobody's promise.
+        // Reflection promises no order.
         members.sort((a, b) -> a.getName().compareTo(b.getName()));
         Constructor<?> make = type.getConstructor();
         Object value = make.newInstance();

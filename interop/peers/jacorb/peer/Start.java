@@ -35,7 +35,7 @@ final class Start {
         all.putAll(defaults);
         bothWays = Arrays.asList(arguments).contains("--bidirectional");
         if (bothWays) {
-            all.setProperty("org.omg.PortableInterceptor.ORBInitializerClass.both_ways",
+            all.setProperty("org.omg.PortableInterceptor.ORBInitializerClass.bidirectional",
                 "org.jacorb.orb.giop.BiDirConnectionInitializer");
         }
         for (int i = 0; i < arguments.length; ++i) {
@@ -79,7 +79,7 @@ final class Start {
         if (!bothWays) return root;
         Any both = orb.create_any();
         BidirectionalPolicyValueHelper.insert(both, BOTH.value);
-        return root.create_POA("both_ways", root.the_POAManager(),
+        return root.create_POA("bidirectional", root.the_POAManager(),
             new Policy[] {orb.create_policy(BIDIRECTIONAL_POLICY_TYPE.value, both)});
     }
 }
