@@ -12,7 +12,7 @@ use ironorb_interop::results::{Side, case};
 const A_FEW: [&str; 5] = ["nothing", "echo_string/latin1", "echo_bin", "raise_one_of", "call_back"];
 
 #[test]
-fn ipv6() {
+fn calls_pass_over_ipv6() {
     for peer in Peer::ALL {
         case(peer, Side::Server, "ipv6", || {
             let (_server, ior) = serve(&["-ORBendPoint", "giop:tcp:[::1]:0"]);

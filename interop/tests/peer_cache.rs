@@ -51,7 +51,7 @@ fn what_is_whole_is_not_built_again_and_what_is_not_is_replaced() {
 }
 
 #[test]
-fn what_is_kept_is_what_is_named() {
+fn only_named_files_stay_in_a_folder() {
     let folder = tempfile::tempdir().expect("there is room");
     for name in ["server", "server.o"] {
         fs::write(folder.path().join(name), "").expect("there is room");

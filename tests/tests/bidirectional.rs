@@ -39,7 +39,7 @@ fn client(settings: impl FnOnce(&mut ironorb::OrbConfig)) -> (Orb, Arc<Listening
 }
 
 #[test]
-fn callbacks_during_a_call_and_after_it() {
+fn callbacks_arrive_during_a_call_and_after_it() {
     for concurrency in ALL {
         let (server, exchange) = server(concurrency, true);
         let (client, servant, listener) = client(|_| {});

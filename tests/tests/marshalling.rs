@@ -170,7 +170,7 @@ fn bytes_values_and_errors_are_the_same() {
 }
 
 #[test]
-fn both_refuse_noise_in_the_same_way() {
+fn compiled_and_interpreted_types_refuse_the_same_bytes() {
     fn noise<C, I>(random: &mut Random)
     where
         C: Marshal + Unmarshal + Debug,

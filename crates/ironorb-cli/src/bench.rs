@@ -57,7 +57,7 @@ mod without_benchmarks {
         use super::*;
 
         #[test]
-        fn it_says_how_to_get_the_benchmarks_with_what_was_asked_for() {
+        fn a_build_without_benchmarks_prints_the_command_that_runs_them() {
             let rest = ["echo", "--rows", "void"].map(str::to_owned).to_vec();
             let failure = format!("{:?}", run(Arguments { rest }).unwrap_err());
             assert!(failure.contains("--features bench -- bench echo --rows void"), "{failure}");

@@ -269,7 +269,7 @@ impl Movable for Ball {
 }
 
 #[test]
-fn an_object_is_asked_what_it_is() {
+fn the_interface_comes_from_the_object() {
     let server = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
     let ball: MovableRef = server.root_poa().activate(Ball).unwrap();
     let idl = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ironorb-build/testdata/emit/inheritance/in.idl");

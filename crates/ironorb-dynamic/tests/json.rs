@@ -152,7 +152,7 @@ fn errors_name_the_place() {
 }
 
 #[test]
-fn unions() {
+fn a_union_s_discriminator_and_member_agree() {
     same("Choice", json!({ "discriminator": 2, "text": "x" }));
     becomes("Choice", json!({ "text": "x" }), json!({ "discriminator": 1, "text": "x" }));
     becomes("Choice", json!({ "other": true }), json!({ "discriminator": 0, "other": true }));

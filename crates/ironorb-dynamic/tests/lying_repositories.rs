@@ -120,7 +120,7 @@ fn seen_by(client: &Orb, object: &ObjectRef) -> ObjectRef {
 }
 
 #[test]
-fn what_an_object_claims_counts_for_nobody_else() {
+fn an_object_s_description_counts_for_that_object_only() {
     let lies = Served::repository(
         &[("IDL:Liar:1.0", "lie"), ("IDL:Spare:1.0", "lie")],
         definitions([(
@@ -173,7 +173,7 @@ fn what_an_object_claims_counts_for_nobody_else() {
 }
 
 #[test]
-fn a_repository_is_believed_only_about_what_it_was_asked() {
+fn a_repository_s_answer_counts_only_for_the_id_that_was_asked() {
     let repository = Served::repository(
         &[("IDL:Asked:1.0", "other")],
         definitions([("other".to_owned(), definition("IDL:Other:1.0", &[operation("f", &point("x"))], &[]))]),
@@ -259,7 +259,7 @@ fn what_one_look_up_asks_is_bounded() {
 }
 
 #[test]
-fn an_error_says_whether_an_interface_may_be_known_later() {
+fn an_error_says_whether_a_later_attempt_may_succeed() {
     let idl = "interface Account { struct Point { long x; }; Point where(); };";
     let without = Served::objects(idl, &["IDL:Account:1.0"], None);
     let client = client();

@@ -141,7 +141,7 @@ proptest! {
     #![proptest_config(cases(256))]
 
     #[test]
-    fn integers(encoding in encoding(), bits in any::<u64>()) {
+    fn integers_are_read_as_written(encoding in encoding(), bits in any::<u64>()) {
         check_shapes(bits as u8, encoding, u8::eq);
         check_shapes(bits & 1 == 1, encoding, bool::eq);
         check_shapes(bits as i16, encoding, i16::eq);
@@ -178,7 +178,7 @@ proptest! {
     }
 
     #[test]
-    fn wide_text(order in any::<bool>(), c in any::<char>(), text in text()) {
+    fn wide_text_is_read_as_written(order in any::<bool>(), c in any::<char>(), text in text()) {
         let order = if order { ByteOrder::Big } else { ByteOrder::Little };
         let encoding = Encoding { order, ..Encoding::NATIVE };
         check_shapes(c, encoding, char::eq);
@@ -192,7 +192,7 @@ proptest! {
     }
 
     #[test]
-    fn references(encoding in encoding(), ior in ior()) {
+    fn references_are_read_as_written(encoding in encoding(), ior in ior()) {
         check(&ior, encoding, |a, b| a == &reparsed(b) && &reparsed(a) == b);
         let text = ior.to_string();
         let read: Ior = text.parse().unwrap();
@@ -204,7 +204,7 @@ proptest! {
     }
 
     #[test]
-    fn urls(url in url()) {
+    fn urls_are_read_as_printed(url in url()) {
         let text = url.to_string();
         prop_assert!(text.is_ascii());
         prop_assert_eq!(text.parse::<ObjectUrl>(), Ok(url.clone()), "{}", text);
@@ -220,7 +220,7 @@ proptest! {
     #![proptest_config(cases(24))]
 
     #[test]
-    fn nested_structs(encoding in encoding(), value in mixed()) {
+    fn nested_structs_are_read_as_written(encoding in encoding(), value in mixed()) {
         check_shapes(value, encoding, Mixed::eq);
     }
 }

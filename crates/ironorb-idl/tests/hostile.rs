@@ -210,17 +210,17 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn token_soup(words in prop::collection::vec(prop::sample::select(WORDS), 0..80)) {
+    fn any_sequence_of_tokens_ends_without_panic(words in prop::collection::vec(prop::sample::select(WORDS), 0..80)) {
         compile(&words.join(" "));
     }
 
     #[test]
-    fn any_text(text in "\\PC{0,200}") {
+    fn any_text_ends_without_panic(text in "\\PC{0,200}") {
         compile(&text);
     }
 
     #[test]
-    fn mutations(edits in prop::collection::vec((any::<prop::sample::Index>(), 0usize..12, prop::sample::select(WORDS)), 1..6)) {
+    fn any_mutation_ends_without_panic(edits in prop::collection::vec((any::<prop::sample::Index>(), 0usize..12, prop::sample::select(WORDS)), 1..6)) {
         let mut text = VALID.to_owned();
         for (at, length, word) in edits {
             let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
@@ -232,7 +232,7 @@ proptest! {
     }
 
     #[test]
-    fn prefixes(cut in any::<prop::sample::Index>()) {
+    fn any_prefix_ends_without_panic(cut in any::<prop::sample::Index>()) {
         compile(&VALID[..cut.index(VALID.len())]);
     }
 }
@@ -435,7 +435,7 @@ fn repeated_built_in_declarations_are_compared_to_a_limit() {
 }
 
 #[test]
-fn imports_end() {
+fn imports_in_a_circle_or_in_great_number_end() {
     let many: String = (0..20_000).map(|i| format!("import ::M{i};\n")).collect();
     let outcome = compile(&many);
     assert!(outcome.render(false).contains("error"));

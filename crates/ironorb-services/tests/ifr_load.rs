@@ -58,7 +58,7 @@ fn type_of(repository: &InterfaceRepository, name: &str) -> TypeCode {
 }
 
 #[test]
-fn what_corba_has_no_word_for_is_what_it_travels_as() {
+fn types_without_a_kind_are_loaded_as_the_type_on_the_wire() {
     let repository = with(
         "typedef map<long, sequence<string>, 5> Names;
          struct Holder { map<string, Names> all; int8 small; uint64 big; };

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_shown_as_the_error_inside_and_main_shows_the_sources() {
+    fn an_error_is_displayed_as_the_error_inside_and_debug_adds_the_sources() {
         let inner = SystemException::from(Misuse::WideInGiop10);
         let why = Box::new(inner.clone());
         let error = Error::from(BuildError::InitialReference { name: "x".to_owned(), why });

@@ -28,7 +28,7 @@ use crate::probe::{self, Stage};
 use crate::waiting::Pace;
 use rings::Rings;
 pub use transport::Endpoint;
-pub(crate) use transport::{Address, Dialling, Listener, Transport};
+pub(crate) use transport::{Address, ConnectAttempt, Listener, Transport};
 
 /// One connection.
 ///

@@ -71,7 +71,7 @@ impl Environment for Inner {
         }
     }
 
-    fn beneath(&self) -> Option<&(dyn Environment + 'static)> {
+    fn base(&self) -> Option<&(dyn Environment + 'static)> {
         Some(&*self.orb)
     }
 }
@@ -522,7 +522,7 @@ impl UnmarshalNillable for ObjectRef {
         if ior.is_nil() {
             return Ok(None);
         }
-        match r.environment().and_then(OrbCore::beneath) {
+        match r.environment().and_then(OrbCore::of_environment) {
             Some(orb) => Ok(Some(ObjectRef::new(&orb, ior))),
             // Only a reader that does not come from an ORB lacks it.
             None => Err(r.malformed(MalformedKind::BadIor)),

@@ -1,15 +1,15 @@
-//! What the ORB's own tests must know of it or have it do, to see that something happens which shows in nothing but speed.
-//! Exists in builds with debug assertions only, and is no part of the public interface.
+//! Hooks for the ORB's own tests of code that changes nothing but speed. They exist in builds with debug assertions only, and
+//! are no part of the public interface.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static IS_CLOCK_STILL: AtomicBool = AtomicBool::new(false);
 
-thread_local!(static IS_REQUEST_KNOWN: Cell<bool> = const { Cell::new(false) });
+thread_local!(static IS_REQUEST_CACHED: Cell<bool> = const { Cell::new(false) });
 
-/// Has every servant of this process look quick to the code that lets replies wait for others, however slow the machine
-/// is. Cannot be undone.
+/// Stops the clock that measures servants, for the code that coalesces replies: every servant of this process then counts as
+/// quick, however slow the machine is. Cannot be undone.
 pub fn stop_clock_of_replies() {
     IS_CLOCK_STILL.store(true, Ordering::Relaxed);
 }
@@ -18,24 +18,24 @@ pub(crate) fn is_clock_of_replies_still() -> bool {
     IS_CLOCK_STILL.load(Ordering::Relaxed)
 }
 
-/// Whether the request that this thread carries out has been recognised by its bytes, as one like many before.
-pub fn is_request_known() -> bool {
-    IS_REQUEST_KNOWN.get()
+/// Whether this thread carries out a request that it found in the request cache.
+pub fn is_request_cached() -> bool {
+    IS_REQUEST_CACHED.get()
 }
 
-/// Marks the request as known until it is dropped.
-pub(crate) struct RequestKnown {
+/// Marks the thread's request as found in the cache, until this is dropped.
+pub(crate) struct RequestCached {
     before: bool,
 }
 
-impl RequestKnown {
-    pub(crate) fn begin() -> RequestKnown {
-        RequestKnown { before: IS_REQUEST_KNOWN.replace(true) }
+impl RequestCached {
+    pub(crate) fn begin() -> RequestCached {
+        RequestCached { before: IS_REQUEST_CACHED.replace(true) }
     }
 }
 
-impl Drop for RequestKnown {
+impl Drop for RequestCached {
     fn drop(&mut self) {
-        IS_REQUEST_KNOWN.set(self.before);
+        IS_REQUEST_CACHED.set(self.before);
     }
 }

@@ -163,7 +163,7 @@ impl Waits {
             if poll() {
                 return true;
             }
-            if !spin.goes_on() {
+            if !spin.may_continue() {
                 return false;
             }
         }
@@ -242,7 +242,7 @@ impl Waits {
 impl Spin<'_> {
     /// Whether to poll once more, after a poll without success.
     #[inline]
-    pub(crate) fn goes_on(&mut self) -> bool {
+    pub(crate) fn may_continue(&mut self) -> bool {
         hint::spin_loop();
         self.polls += 1;
         !self.polls.is_multiple_of(self.polls_per_look) || self.look()
@@ -283,7 +283,7 @@ impl Spin<'_> {
         let waiting = probe::enter(Stage::Wait);
         loop {
             match net::poll_now(stream, space) {
-                Ok(Moved::Nothing) if self.goes_on() => {}
+                Ok(Moved::Nothing) if self.may_continue() => {}
                 Ok(Moved::Nothing) => return Ok(Moved::Nothing),
                 received => {
                     drop(waiting);
@@ -342,7 +342,7 @@ mod tests {
 
     impl Spin<'_> {
         fn is_vain(&mut self) -> bool {
-            while self.goes_on() {}
+            while self.may_continue() {}
             true
         }
     }
@@ -383,7 +383,7 @@ mod tests {
         let (first, second) = (Waits::new(LONG, &spinners), Waits::new(LONG, &spinners));
         let mut spin = first.begin(Pace::SystemCall, None).unwrap();
         assert!(second.begin(Pace::SystemCall, None).is_none());
-        assert!(!spin.goes_on());
+        assert!(!spin.may_continue());
         drop(spin);
         for waits in [&first, &second] {
             assert_eq!(waits.pause.load(Ordering::Relaxed), PAUSE_NEEDED);
@@ -399,14 +399,14 @@ mod tests {
         let waits = Waits::new(LONG, &Spinners::of(2));
         let mut spin = waits.begin(Pace::SystemCall, None).unwrap();
         spin.looked -= 2 * GAP;
-        assert!(!spin.goes_on());
+        assert!(!spin.may_continue());
         drop(spin);
         assert_eq!(waits.pause.load(Ordering::Relaxed), PAUSE_NEEDED);
         // The policy `Spin` goes on.
         let waits = Waits::new(Waiting::Spin, &Spinners::of(2));
         let mut spin = waits.begin(Pace::SystemCall, None).unwrap();
         spin.looked -= 2 * GAP;
-        assert!(spin.goes_on());
+        assert!(spin.may_continue());
     }
 
     #[test]

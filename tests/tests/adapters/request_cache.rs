@@ -45,7 +45,7 @@ impl Calls {
 /// Else all of these tests would be about requests that are looked up each time.
 #[cfg(debug_assertions)]
 #[test]
-fn such_requests_are_known() {
+fn repeated_requests_are_found_in_the_cache() {
     for (calls, demultiplexing) in Calls::BOTH
         .iter()
         .flat_map(|calls| [(calls, Demultiplexing::Delayered), (calls, Demultiplexing::Layered)])
@@ -57,7 +57,7 @@ fn such_requests_are_known() {
         let known = Arc::new(AtomicUsize::new(0));
         let count = known.clone();
         let servant = Hooked::new(move || {
-            count.fetch_add(usize::from(ironorb::testing::is_request_known()), Ordering::SeqCst);
+            count.fetch_add(usize::from(ironorb::testing::is_request_cached()), Ordering::SeqCst);
             Ok(())
         });
         let probe: ProbeRef = poa.activate_with_id("object", servant).unwrap();

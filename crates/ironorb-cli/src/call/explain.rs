@@ -166,7 +166,7 @@ mod tests {
     use super::push_detail;
 
     #[test]
-    fn of_a_servers_stack_the_first_line_is_shown_and_all_where_it_is_asked_for() {
+    fn one_line_of_a_server_s_stack_trace_is_printed_and_all_with_verbose() {
         let stack = "the server says: ----------BEGIN server-side stack trace----------\n\
                      java.lang.IllegalStateException: closed\n\tat bank.Main.run(Main.java:7)\n\
                      ----------END server-side stack trace----------\n";

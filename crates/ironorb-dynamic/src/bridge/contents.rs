@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn types_with_more_ways_through_them_than_bytes() {
+    fn types_with_more_paths_than_bytes_take_linear_time() {
         // There are 2^64 paths to the innermost type, too many to walk.
         assert_eq!(Contents::of(&wide(16, TcKind::Long)), Contents::default());
         assert!(Contents::of(&wide(64, TcKind::WChar)).wide);

@@ -48,7 +48,7 @@ pub trait Environment: Any + Send + Sync {
     }
 
     /// The environment that this one extends. The default is `None`.
-    fn beneath(&self) -> Option<&(dyn Environment + 'static)> {
+    fn base(&self) -> Option<&(dyn Environment + 'static)> {
         None
     }
 }
@@ -57,7 +57,7 @@ impl dyn Environment {
     /// Downcasts the environment, or one that it extends, to its concrete type. An ORB recognises itself in
     /// this way.
     pub fn downcast_ref<E: Environment>(&self) -> Option<&E> {
-        (self as &dyn Any).downcast_ref().or_else(|| self.beneath()?.downcast_ref())
+        (self as &dyn Any).downcast_ref().or_else(|| self.base()?.downcast_ref())
     }
 }
 

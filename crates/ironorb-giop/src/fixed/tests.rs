@@ -78,7 +78,7 @@ fn order_is_that_of_the_numbers_whatever_the_scale() {
 }
 
 #[test]
-fn conversions() {
+fn conversions_are_exact_or_report_why_not() {
     assert_eq!(i32::try_from(d("-7.00")), Ok(-7));
     assert_eq!(i32::try_from(d("-7.01")), Err(FixedError::Inexact));
     assert_eq!(u16::try_from(d("65536")), Err(FixedError::Overflow));
@@ -108,7 +108,7 @@ fn check_wire<const D: u16, const S: u16>(text: &str, octets: &[u8]) {
 }
 
 #[test]
-fn packed_decimal_both_ways() {
+fn packed_decimal_is_written_and_read() {
     check_wire::<5, 2>("123.45", &[0x12, 0x34, 0x5C]);
     check_wire::<4, 2>("-1.5", &[0x00, 0x15, 0x0D]);
     check_wire::<1, 0>("0", &[0x0C]);

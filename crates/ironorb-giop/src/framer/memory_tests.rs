@@ -124,7 +124,7 @@ fn whole_messages_share_the_memory() {
 }
 
 #[test]
-fn messages_in_fragments_share_it_too() {
+fn messages_in_fragments_share_the_memory_too() {
     for fragment_bytes in [1024, 8192, 50_000, 120_000] {
         for version in [Version::V1_1, Version::V1_2] {
             check_many(|message| in_fragments(message, fragment_bytes), version);

@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn options_without_a_name_are_told_as_a_number() {
+    fn options_without_a_name_are_printed_as_a_number() {
         assert_eq!(AssociationOptions(0x8001).to_string(), "no protection, 0x8000");
         let data = [1, 0, 6, 0, 0, 0x80, 0x0A, 0x7C];
         let ssl = TaggedComponent { tag: TAG_SSL_SEC_TRANS, data: data[..].into() };

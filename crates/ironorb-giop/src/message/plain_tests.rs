@@ -36,7 +36,7 @@ fn headers_of_two_halves_are_those_written_piece_by_piece() {
 }
 
 #[test]
-fn changed_requests_are_read_alike_on_both_paths() {
+fn both_paths_read_a_changed_request_equally() {
     let mut list = ServiceContextList::default();
     list.push(ServiceContext { id: 7, data: b"seven" }).unwrap();
     for contexts in [EncodedContexts::EMPTY, list.encoded()] {

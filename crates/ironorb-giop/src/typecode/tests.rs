@@ -67,7 +67,7 @@ fn read(bytes: &[u8]) -> Result<TypeCode, Malformed> {
 }
 
 #[test]
-fn all_kinds_both_ways() {
+fn every_kind_is_written_and_read() {
     for definition in ALL {
         let type_code = TypeCode::of(definition);
         for order in [ByteOrder::Big, ByteOrder::Little] {

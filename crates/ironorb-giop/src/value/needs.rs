@@ -37,8 +37,8 @@ impl Needs {
         match (&**environment as &dyn Any).downcast_ref::<Needs>() {
             Some(needs) => {
                 needs.types.iter().for_each(|info| self.note_type(info));
-                if let Some(beneath) = &needs.environment {
-                    self.note(beneath);
+                if let Some(base) = &needs.environment {
+                    self.note(base);
                 }
             }
             None => {
@@ -78,7 +78,7 @@ impl Environment for Needs {
         Needs { types: self.types.clone(), environment }.into_environment()
     }
 
-    fn beneath(&self) -> Option<&(dyn Environment + 'static)> {
+    fn base(&self) -> Option<&(dyn Environment + 'static)> {
         self.environment.as_deref()
     }
 }

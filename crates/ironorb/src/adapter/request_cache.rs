@@ -160,7 +160,7 @@ impl Adapter {
             }
         };
         #[cfg(debug_assertions)]
-        let _known = crate::testing::RequestKnown::begin();
+        let _known = crate::testing::RequestCached::begin();
         carry_out(CachedUpcall { head, operation, servant }, message);
         Some(())
     }

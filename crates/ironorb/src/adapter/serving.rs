@@ -195,7 +195,7 @@ impl Adapter {
         if known {
             return;
         }
-        if let Some((request, upcall)) = self.begin_plainly(message) {
+        if let Some((request, upcall)) = self.begin_plain_request(message) {
             self.note(fingerprint, message, request.object_key, &upcall);
             let (code_sets, encoding) = plain_encoding(session);
             let wanted = request.response == Response::SyncWithTarget;
@@ -230,7 +230,7 @@ impl Adapter {
         if known {
             return;
         }
-        let Some((request, upcall)) = self.begin_plainly(message) else {
+        let Some((request, upcall)) = self.begin_plain_request(message) else {
             return self.serve_begun(message, session, sink, orb, None);
         };
         self.note(fingerprint, message, request.object_key, &upcall);
@@ -251,7 +251,7 @@ impl Adapter {
 
     /// Parses a plain request and finds its servant; `None` if the request needs the general path.
     #[inline(always)] // a step of every call
-    fn begin_plainly<'m>(&self, message: &'m Message) -> Option<(PlainRequest<'m>, Upcall)> {
+    fn begin_plain_request<'m>(&self, message: &'m Message) -> Option<(PlainRequest<'m>, Upcall)> {
         let probe = probe::enter(Stage::Frame);
         let request = message.plain_request()?;
         drop(probe);

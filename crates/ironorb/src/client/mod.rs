@@ -32,7 +32,7 @@ use crate::coarse_instant::CoarseInstant;
 use crate::config::OrbConfig;
 use crate::deadline::{Deadline, Passed};
 use crate::net::tcp::HostPort;
-use crate::net::{Address, Dialling, Stream};
+use crate::net::{Address, ConnectAttempt, Stream};
 use crate::orb::OrbCore;
 use crate::sync::lock;
 use crate::waiting::{Spinners, Waits};
@@ -243,7 +243,7 @@ impl Drop for ConnectionPermit {
 
 impl ConnectorShared {
     fn connect(&self, address: &Address, deadline: Deadline) -> io::Result<Stream> {
-        let stream = address.connect(&Dialling { deadline, resolver: &self.resolver })?;
+        let stream = address.connect(&ConnectAttempt { deadline, resolver: &self.resolver })?;
         stream.set_queues(&self.config)?;
         Ok(stream)
     }

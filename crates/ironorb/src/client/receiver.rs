@@ -313,7 +313,7 @@ impl Receiver {
         {
             let now = Timespec::default();
             // Returns also after polling in vain: time has passed, and the next wait sleeps.
-            while !poll(Some(&now)) && spin.goes_on() {}
+            while !poll(Some(&now)) && spin.may_continue() {}
             return;
         }
         poll(timeout);

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn typed_slots_and_those_of_anys_do_not_meet() {
+    fn typed_slots_and_slots_of_anys_are_separate() {
         let (typed, any): (Slot<u32>, SlotId) = (Slot::allocate(), SlotId::allocate());
         typed.set(7);
         PiCurrent.set_slot(any, Any::new(&7i32).unwrap());

@@ -15,7 +15,7 @@ use rustix::event::PollFlags;
 
 use super::rings::Rings;
 use super::unix::{self, SocketPath, Unix, UnixListener};
-use super::{Dialling, Stream, Transport, wait};
+use super::{ConnectAttempt, Stream, Transport, wait};
 use crate::config::OrbConfig;
 
 /// Shared memory, within one machine.
@@ -62,12 +62,12 @@ impl Transport for SharedMemory {
         listener.socket.close();
     }
 
-    fn connect(address: &SocketPath, dialling: &Dialling<'_>) -> io::Result<Stream> {
-        let socket = unix::connect(address, dialling.deadline)?;
+    fn connect(address: &SocketPath, attempt: &ConnectAttempt<'_>) -> io::Result<Stream> {
+        let socket = unix::connect(address, attempt.deadline)?;
         // A server that listens there and offers nothing is of another kind. The reference may have other
         // addresses.
         while !wait(&socket, PollFlags::IN, Some(LOOK_EVERY))? {
-            dialling.deadline.remaining(Instant::now()).map_err(|_| io::ErrorKind::TimedOut)?;
+            attempt.deadline.remaining(Instant::now()).map_err(|_| io::ErrorKind::TimedOut)?;
         }
         let (offer, memory) = Offer::receive(&socket)?;
         let mapping = Mapping::open(memory, offer.ring_bytes as usize)?;

@@ -8,7 +8,7 @@ use std::time::Instant;
 use ironorb_giop::ior::{IiopProfile, TaggedComponent};
 use rustix::net::Shutdown;
 
-use super::{Dialling, Stream, Transport};
+use super::{ConnectAttempt, Stream, Transport};
 use crate::config::OrbConfig;
 use crate::deadline::Deadline;
 use crate::endpoint::{display_host_port, split_host_port, without_scheme};
@@ -58,10 +58,10 @@ impl Transport for Tcp {
         let _ = rustix::net::shutdown(listener, Shutdown::Both);
     }
 
-    fn connect(address: &HostPort, dialling: &Dialling<'_>) -> io::Result<Stream> {
+    fn connect(address: &HostPort, attempt: &ConnectAttempt<'_>) -> io::Result<Stream> {
         let HostPort { host, port } = address;
-        let addresses = dialling.resolver.resolve(host, *port, dialling.deadline)?;
-        connect(&addresses, dialling.deadline).inspect_err(|_| dialling.resolver.forget(host))
+        let addresses = attempt.resolver.resolve(host, *port, attempt.deadline)?;
+        connect(&addresses, attempt.deadline).inspect_err(|_| attempt.resolver.forget(host))
     }
 
     /// CORBA 3.3 part 2, 9.7.3: further addresses of IIOP 1.2. The profile itself has the first.
@@ -89,8 +89,8 @@ fn connect(addresses: &[SocketAddr], deadline: Deadline) -> io::Result<Stream> {
 }
 
 fn connect_address(address: SocketAddr, deadline: Deadline) -> io::Result<Stream> {
-    if is_nobodys(address) {
-        return Err(io::Error::new(io::ErrorKind::AddrNotAvailable, "nobody has this address (240.0.0.0/4)"));
+    if is_reserved(address) {
+        return Err(io::Error::new(io::ErrorKind::AddrNotAvailable, "the address is reserved (240.0.0.0/4)"));
     }
     let stream = match deadline.remaining(Instant::now()) {
         Err(_) => return Err(io::ErrorKind::TimedOut.into()),
@@ -116,7 +116,7 @@ fn made(stream: TcpStream) -> io::Result<Stream> {
 /// Whether the address is unusable: 240.0.0.0/4 is reserved (RFC 1112, section 4). References of clients that
 /// can only be called over their own connections carry such addresses. Systems that do not refuse them would
 /// try until the deadline.
-fn is_nobodys(address: SocketAddr) -> bool {
+fn is_reserved(address: SocketAddr) -> bool {
     matches!(address.ip(), IpAddr::V4(host) if host.octets()[0] >= 240)
 }
 

@@ -43,7 +43,7 @@ pub(crate) trait Transport {
     fn close(listener: &Self::Listener);
 
     /// Connects to a server. Blocks until the deadline at most.
-    fn connect(address: &Self::Address, dialling: &Dialling<'_>) -> io::Result<Stream>;
+    fn connect(address: &Self::Address, attempt: &ConnectAttempt<'_>) -> io::Result<Stream>;
 
     /// The component for an address in a profile of this ORB.
     fn component(address: &Self::Address) -> Option<TaggedComponent<'static>>;
@@ -53,7 +53,7 @@ pub(crate) trait Transport {
 }
 
 /// What connecting needs besides the address.
-pub(crate) struct Dialling<'d> {
+pub(crate) struct ConnectAttempt<'d> {
     pub(crate) deadline: Deadline,
     pub(crate) resolver: &'d Arc<Resolver>,
 }
@@ -182,8 +182,8 @@ impl Address {
     }
 
     /// Connects to the server. Blocks until the deadline at most.
-    pub(crate) fn connect(&self, dialling: &Dialling<'_>) -> io::Result<Stream> {
-        each!(Address, self, T, address => T::connect(address, dialling))
+    pub(crate) fn connect(&self, attempt: &ConnectAttempt<'_>) -> io::Result<Stream> {
+        each!(Address, self, T, address => T::connect(address, attempt))
     }
 
     /// The component for the address in a profile of this ORB.

@@ -21,7 +21,7 @@ use rustix::net::{AddressFamily, Shutdown, SocketAddrUnix, SocketFlags, SocketTy
 
 use ironorb_giop::ior::{IiopProfile, TaggedComponent, UnixAddress};
 
-use super::{Dialling, Stream, Transport};
+use super::{ConnectAttempt, Stream, Transport};
 use crate::config::OrbConfig;
 use crate::deadline::Deadline;
 use crate::sync::lock;
@@ -55,8 +55,8 @@ impl Transport for Unix {
         listener.close();
     }
 
-    fn connect(address: &SocketPath, dialling: &Dialling<'_>) -> io::Result<Stream> {
-        connect(address, dialling.deadline).map(Stream::over)
+    fn connect(address: &SocketPath, attempt: &ConnectAttempt<'_>) -> io::Result<Stream> {
+        connect(address, attempt.deadline).map(Stream::over)
     }
 
     fn component(address: &SocketPath) -> Option<TaggedComponent<'static>> {

@@ -132,7 +132,7 @@ impl OrbCore {
 
     /// The ORB of the environment with which values are read. `None` where there is none, and while it is
     /// being dropped.
-    pub(crate) fn beneath(environment: &dyn Environment) -> Option<Arc<OrbCore>> {
+    pub(crate) fn of_environment(environment: &dyn Environment) -> Option<Arc<OrbCore>> {
         match environment.downcast_ref::<OrbCore>() {
             Some(orb) => orb.this(),
             None => environment.share()?.downcast_ref::<OrbCore>()?.this(),

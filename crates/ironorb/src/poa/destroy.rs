@@ -84,7 +84,7 @@ impl Poa {
             // The object's last request finishes the deactivation.
             Some(None) => Ok(()),
             None => {
-                self.0.go();
+                self.0.end_use();
                 Err(PoaError::ObjectNotActive)
             }
         }
@@ -112,19 +112,19 @@ impl PoaInner {
     }
 
     /// Counts something that the adapter's destruction must wait for. Refused once the destruction has begun.
-    pub(super) fn come(self: &Arc<Self>) -> Result<(), super::Refusal> {
+    pub(super) fn begin_use(self: &Arc<Self>) -> Result<(), super::Refusal> {
         self.leaving.fetch_add(1, Ordering::SeqCst);
         match self.absence() {
             None => Ok(()),
             Some(refusal) => {
-                self.go();
+                self.end_use();
                 Err(refusal)
             }
         }
     }
 
-    /// Ends a count of [`come`](Self::come). The last one completes a destruction.
-    pub(super) fn go(self: &Arc<Self>) {
+    /// Ends a count of [`begin_use`](Self::begin_use). The last one completes a destruction.
+    pub(super) fn end_use(self: &Arc<Self>) {
         if self.leaving.fetch_sub(1, Ordering::SeqCst) == 1 {
             if self.life() != LifecycleState::Alive {
                 self.complete_destroy();
@@ -179,7 +179,7 @@ impl PoaInner {
             let is_doomed = etherealize_objects && self.activator().is_some();
             self.remove_all(|| Deactivation::LeaveToAdapter, is_doomed);
         }
-        self.go();
+        self.end_use();
     }
 
     /// Completes the destruction: the last request is done.
@@ -218,7 +218,7 @@ impl PoaInner {
             poa.life.store(LifecycleState::Destroyed as u8, Ordering::SeqCst);
             poa.notify_waiters();
             if is_counted && let Some(parent) = parent {
-                parent.go();
+                parent.end_use();
             }
         });
     }
@@ -251,7 +251,7 @@ impl PoaInner {
                         poa.objects.open().end_busy(&id);
                     }
                     drop(keeper);
-                    poa.go();
+                    poa.end_use();
                 });
             }
             Deactivation::Postinvoke { locator, operation, cookie } => {
@@ -265,11 +265,11 @@ impl PoaInner {
                         // The request has been answered, so no client can be told of a panic.
                         let _panicked = catch_unwind(AssertUnwindSafe(call));
                     }
-                    poa.go();
+                    poa.end_use();
                 });
             }
         }
-        self.go();
+        self.end_use();
     }
 
     fn etherealize(

@@ -127,7 +127,7 @@ impl PoaInner {
                         refusal(SystemExceptionKind::ObjAdapter, MinorCode::OBJ_ADAPTER_NO_DEFAULT_SERVANT)
                     })
                 })?;
-                self.come()?;
+                self.begin_use()?;
                 let servant = self.keep(servant);
                 Ok((UpcallTarget::once(id, servant.clone(), Deactivation::Drop), servant))
             }
@@ -141,16 +141,16 @@ impl PoaInner {
     fn incarnate(self: &Arc<Self>, id: &ObjectId) -> Result<(UpcallTarget, ServantHandle), LookupFailure> {
         // This count comes before the id is busy, because a destruction that has begun would wait for the id.
         // It comes before the map is locked, because counting out may complete a destruction.
-        self.come()?;
+        self.begin_use()?;
         let begun = self.begin_incarnation(id);
         let (activator, _keeper) = match begun {
             Ok(IncarnationNeed::Begun(activator, keeper)) => (activator, keeper),
             Ok(IncarnationNeed::NotNeeded(activation, servant)) => {
-                self.go();
+                self.end_use();
                 return Ok((UpcallTarget::Slot(activation), servant));
             }
             Err(missing) => {
-                self.go();
+                self.end_use();
                 return Err(missing);
             }
         };
@@ -192,7 +192,7 @@ impl PoaInner {
         if kept.is_err() {
             self.objects.open().end_busy(id);
         }
-        self.go();
+        self.end_use();
         let (activation, servant) = kept?;
         Ok((UpcallTarget::Slot(activation), servant))
     }
@@ -228,7 +228,7 @@ impl PoaInner {
         let Some(ServantManager::Locator(locator)) = read(&self.servant_manager).clone() else {
             return Err(self.lacks_servant_manager());
         };
-        self.come()?;
+        self.begin_use()?;
         let operation = String::from_utf8_lossy(operation).into_owned();
         let located = {
             let _current = enter_adapter(self);
@@ -244,7 +244,7 @@ impl PoaInner {
             Ok(Err(unavailable)) => unavailable.into(),
             Err(_) => Refusal::Exception(servant_panicked()),
         };
-        self.go();
+        self.end_use();
         Err(refused)
     }
 

@@ -284,7 +284,7 @@ impl PoaManager {
     /// Admits and counts a request if the manager is active. Never waits.
     #[inline]
     pub(crate) fn enter_now(&self) -> Option<Stripe> {
-        let stripe = self.0.in_flight.come();
+        let stripe = self.0.in_flight.enter();
         if self.0.state.load(Ordering::SeqCst) == ACTIVE {
             return Some(stripe);
         }
@@ -304,7 +304,7 @@ impl PoaManager {
 
     /// Counts a further share of an admitted request.
     pub(crate) fn enter_again(&self) -> Stripe {
-        self.0.in_flight.come()
+        self.0.in_flight.enter()
     }
 
     #[cold]
@@ -322,7 +322,7 @@ impl PoaManager {
                 }
                 (ManagerState::Active, _) => {
                     // A change of state needs this lock, so the state holds until the request is counted.
-                    return Ok(self.0.in_flight.come());
+                    return Ok(self.0.in_flight.enter());
                 }
                 (ManagerState::Inactive, _) => {
                     return Err(refusal(SystemExceptionKind::ObjAdapter, MinorCode::MANAGER_INACTIVE));
@@ -349,7 +349,7 @@ impl PoaManager {
     /// Counts a request out.
     #[inline]
     pub(crate) fn leave(&self, stripe: Stripe) {
-        self.0.in_flight.go(stripe);
+        self.0.in_flight.leave(stripe);
         self.notify_waiters();
     }
 

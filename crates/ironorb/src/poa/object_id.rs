@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn few_or_many_octets_behave_alike() {
+    fn short_and_long_ids_behave_equally() {
         assert_eq!(size_of::<ObjectId>(), 24);
         for length in 0..60 {
             let octets: Vec<u8> = (0..length).collect();

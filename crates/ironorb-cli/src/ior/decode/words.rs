@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn identifiers_and_names_are_read_and_else_shown_as_they_are() {
+    fn known_identifiers_are_printed_as_names_and_others_as_numbers() {
         let gssup = [6, 6, 0x67, 0x81, 2, 1, 1, 1];
         assert_eq!(object_identifier(&gssup), "user and password (GSSUP, 2.23.130.1.1.1)");
         assert_eq!(object_identifier(&[6, 1, 0x2A]), "1.2");

@@ -89,7 +89,7 @@ fn check_secret(secret: &Secret) {
 }
 
 #[test]
-fn custom_values() {
+fn a_custom_value_is_extracted_after_it_was_sent() {
     let any = Any::new(&Some(secret())).unwrap();
     for any in [sent(&any), sent(&sent(&any)), any] {
         check_secret(&any.extract::<Option<Value<Secret>>>().unwrap().unwrap());

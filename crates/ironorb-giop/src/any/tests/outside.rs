@@ -199,7 +199,7 @@ impl Environment for All {
 }
 
 #[test]
-fn custom_values() {
+fn an_any_refers_to_a_custom_value_before_it() {
     let inside = Value::new(Noted { name: "inside".into(), ..Noted::default() });
     let mut bytes = Vec::new();
     let secret = Value::new(Secret { number: 5, inside: inside.upcast::<Item>().into() });

@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn known_numbers() {
+    fn decimal_text_gives_the_bits_of_binary128() {
         check("1", 0x3FFF << 112);
         check("-2.5", 0xC000_4000 << 96);
         // The bits that GCC gives its binary128 for this text.

@@ -160,7 +160,7 @@ where
 }
 
 #[test]
-fn all_ways_to_marshal_a_sequence_agree() {
+fn block_image_and_element_by_element_give_the_same_bytes() {
     check(|at| Bin { s: at as i16, c: 0xC0, l: -(at as i32), o: at as u8, d: at as f64 / 3.0 });
     check(|at| Tail { d: at as f64, o: [at as u8, 2, 3] });
     check(|at| Full { l: [at as i32, -1], d: at as f64 });

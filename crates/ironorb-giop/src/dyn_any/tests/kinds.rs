@@ -106,7 +106,7 @@ fn lengths_of_sequences() {
 }
 
 #[test]
-fn elements() {
+fn elements_are_set_and_read_together_or_not_at_all() {
     let text = |text: &str| Any::new(text).unwrap();
     let texts = [text("a"), text("b")];
     let mut value = DynAny::new(&sequence(&tc(&TypeDef::String { bound: 0 }))).unwrap();

@@ -224,7 +224,7 @@ fn anys_in_anys() {
 }
 
 #[test]
-fn references() {
+fn an_inserted_reference_is_read_again() {
     let ior = Ior { type_id: "IDL:I:1.0".into(), ..Ior::nil() };
     let mut value = DynAny::new(&TypeCode::create_interface("IDL:I:1.0", "I").unwrap()).unwrap();
     assert!(value.get_reference::<Ior>().unwrap().is_nil());
@@ -234,7 +234,7 @@ fn references() {
 }
 
 #[test]
-fn enumerators() {
+fn an_enumerator_is_set_by_name_and_by_position() {
     let colour = TypeCode::create_enum("IDL:C:1.0", "C", &["red", "green"]).unwrap();
     let mut value = DynAny::new(&TypeCode::create_alias("IDL:A:1.0", "A", &colour).unwrap()).unwrap();
     assert_eq!(value.enumerator().unwrap(), "red");
@@ -250,7 +250,7 @@ fn enumerators() {
 }
 
 #[test]
-fn decimal_numbers() {
+fn a_fixed_is_set_by_text_and_truncated_to_its_scale() {
     let mut value = DynAny::new(&TypeCode::create_fixed(5, 2).unwrap()).unwrap();
     assert_eq!(value.fixed_text().unwrap().parse::<Decimal>(), Ok(Decimal::ZERO));
     assert_eq!(value.set_fixed_text("-123.45d"), Ok(true));

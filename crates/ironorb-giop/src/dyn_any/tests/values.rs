@@ -155,7 +155,7 @@ fn derived_types_and_truncation() {
 }
 
 #[test]
-fn boxed_values() {
+fn a_box_is_null_until_its_value_is_set() {
     let boxed = TypeCode::create_value_box("IDL:Box:1.0", "Box", &tc(&TypeDef::String { bound: 0 })).unwrap();
     let mut value = DynAny::new(&boxed).unwrap();
     assert_eq!(value.get_boxed_value(), Err(DynAnyError::InvalidValue));
@@ -172,7 +172,7 @@ fn boxed_values() {
 }
 
 #[test]
-fn abstract_interfaces() {
+fn an_abstract_interface_holds_a_value_or_a_reference() {
     let mut value = DynAny::new(&TypeCode::create_abstract_interface("IDL:A:1.0", "A").unwrap()).unwrap();
     assert_eq!((value.is_null(), value.component_count()), (Ok(true), Ok(0)));
     value.set_to_value_of(&node()).unwrap();
@@ -224,7 +224,7 @@ fn custom_values_stay_whole() {
 
 /// A list longer than any stack is deep.
 #[test]
-fn long_lists() {
+fn a_list_of_50_000_values_is_copied_and_changed() {
     let mut graph = ValueGraph::new();
     let end = graph.add(Item::default());
     let first = (0..50_000).fold(end, |next, number| {

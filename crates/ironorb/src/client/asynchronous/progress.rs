@@ -187,7 +187,7 @@ impl AsyncCall {
                     if let Some(interrupt) = instead {
                         let next = progress.invocation.on_interrupt(interrupt);
                         drop(progress);
-                        return self.follow_elsewhere(next);
+                        return self.follow_in_background(next);
                     }
                 }
                 self.complete(progress, Ok(Answer { message, body_at: at, user_exception, link }));
@@ -195,7 +195,7 @@ impl AsyncCall {
             Answered::Next(next) => {
                 drop(progress);
                 let next = self.after_interceptors(next, Some(&message));
-                self.follow_elsewhere(next);
+                self.follow_in_background(next);
             }
         }
     }
@@ -203,11 +203,11 @@ impl AsyncCall {
     pub(super) fn on_failure(self: &Arc<Self>, failure: CallFailure) {
         let next = self.lock().invocation.on_failure(failure);
         let next = self.after_interceptors(next, None);
-        self.follow_elsewhere(next);
+        self.follow_in_background(next);
     }
 
     /// Carries out a decision. Work that may block goes to the background pool.
-    fn follow_elsewhere(self: &Arc<Self>, next: Next) {
+    fn follow_in_background(self: &Arc<Self>, next: Next) {
         if let Next::Fail(e) = next {
             return self.complete(self.lock(), Err(e));
         }
@@ -376,7 +376,7 @@ impl AsyncCall {
         let call = self.clone();
         let on_reply = move |outcome| match outcome {
             Ok(message) => call.on_message(call.lock(), message, None),
-            Err(next) => call.follow_elsewhere(next),
+            Err(next) => call.follow_in_background(next),
         };
         loopback_later(core, key, self.operation(), encoding, &write, Box::new(on_reply));
     }

@@ -50,14 +50,14 @@ impl Stripe {
 
 impl InFlight {
     #[inline]
-    pub(super) fn come(&self) -> Stripe {
+    pub(super) fn enter(&self) -> Stripe {
         let stripe = Stripe::of_this_thread();
         self.0[stripe.index()].0.fetch_add(1, Ordering::SeqCst);
         stripe
     }
 
     #[inline]
-    pub(super) fn go(&self, stripe: Stripe) {
+    pub(super) fn leave(&self, stripe: Stripe) {
         self.0[stripe.index()].0.fetch_sub(1, Ordering::SeqCst);
     }
 
