@@ -39,6 +39,16 @@ fn bridge(options: BridgeOptions) -> (Orb, Bridge) {
     (orb, bridge)
 }
 
+/// A bridge with one connection to each target: whichever thread serves a request, the test reads it on the
+/// connection that it has accepted.
+fn bridge_with_one_connection(options: BridgeOptions) -> (Orb, Bridge) {
+    let mut builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap();
+    builder.config().connections_per_endpoint_max = 1;
+    let orb = builder.build().unwrap();
+    let bridge = Bridge::new(&orb, options).unwrap();
+    (orb, bridge)
+}
+
 fn types() -> Arc<Interfaces> {
     let mut types = Interfaces::new();
     types.add_idl([concat!(env!("CARGO_MANIFEST_DIR"), "/idl/dynamic.idl")], &Default::default()).unwrap();
@@ -198,7 +208,8 @@ fn callbacks_lead_through_the_bridge() {
 #[test]
 fn bodies_that_another_version_would_read_differently_are_refused() {
     let (listener, port) = raw::listen();
-    let (orb, bridge) = bridge(BridgeOptions { giop: Some(Version::V1_2), ..BridgeOptions::default() });
+    let (orb, bridge) =
+        bridge_with_one_connection(BridgeOptions { giop: Some(Version::V1_2), ..BridgeOptions::default() });
     bridge.pass_others_to("127.0.0.1", port);
     let mut client = TcpStream::connect(&orb.published_addresses()[0]).unwrap();
     client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -409,7 +420,7 @@ fn bodies_of_unknown_interfaces_pass_byte_by_byte() {
         for little in [false, true] {
             for (operation, status) in [("what", 0), ("whats", 1), ("whatever_it_is", 0)] {
                 let (listener, port) = raw::listen();
-                let (orb, bridge) = bridge(BridgeOptions::default());
+                let (orb, bridge) = bridge_with_one_connection(BridgeOptions::default());
                 bridge.pass_others_to("127.0.0.1", port);
                 let mut client = TcpStream::connect(&orb.published_addresses()[0]).unwrap();
                 client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -467,7 +478,11 @@ fn between(idl: &str, type_id: &str, through: bool) -> (TcpListener, (Orb, Bridg
     let (listener, port) = raw::listen();
     let mut types = Interfaces::new();
     types.add_idl_text("test.idl", idl, &Default::default()).unwrap();
-    let bridge = bridge(BridgeOptions { types: Some(Arc::new(types)), through, ..BridgeOptions::default() });
+    let bridge = bridge_with_one_connection(BridgeOptions {
+        types: Some(Arc::new(types)),
+        through,
+        ..BridgeOptions::default()
+    });
     let profile = IiopProfile::new(Version::V1_2, "127.0.0.1", port, b"k", &[]).unwrap();
     let target = bridge.0.ior_to_object(Ior::with_profile(type_id, profile)).unwrap();
     bridge.1.publish(b"k", &target).unwrap();
@@ -545,7 +560,7 @@ fn traces_show_values_with_their_types() {
     types.add_idl_text("test.idl", IDL, &Default::default()).unwrap();
     let shown: Arc<Mutex<Vec<String>>> = Arc::default();
     let seen_by = shown.clone();
-    let (orb, bridge) = bridge(BridgeOptions {
+    let (orb, bridge) = bridge_with_one_connection(BridgeOptions {
         types: Some(Arc::new(types)),
         show_values: true,
         observer: Some(Arc::new(move |passed| {
