@@ -6,6 +6,7 @@ mod connection_reaper;
 mod hybrid;
 pub(crate) mod in_flight;
 mod leader_followers;
+mod poll_thread;
 mod pool;
 mod reactor;
 mod receiving;
@@ -86,7 +87,7 @@ impl Server {
             come: Condvar::new(),
             pool,
             dedicated: Mutex::default(),
-            receiving: Arc::default(),
+            receiving: Receiving::new(),
             hybrid_pool: match orb.config.concurrency {
                 ServerConcurrency::Hybrid { .. } => Some(Arc::default()),
                 ServerConcurrency::ThreadPerConnection
