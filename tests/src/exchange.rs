@@ -18,7 +18,12 @@ pub struct Exchanging {
 }
 
 impl Exchanging {
-    fn kept(&self) -> Result<ListenerRef, SystemException> {
+    /// The listener that a client has asked to keep.
+    ///
+    /// # Errors
+    ///
+    /// When no client has asked.
+    pub fn kept(&self) -> Result<ListenerRef, SystemException> {
         self.kept.lock().unwrap().clone().ok_or_else(no_reference)
     }
 }

@@ -8,6 +8,7 @@ ironorb::include_idl!("wires");
 
 pub mod command;
 pub mod converse;
+pub mod counting;
 pub mod everything;
 mod exchange;
 pub mod random_values;

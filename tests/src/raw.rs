@@ -1,7 +1,11 @@
 //! A raw GIOP peer: accepts connections, reads requests, and answers with given bytes.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
+use rustix::net::sockopt::set_socket_recv_buffer_size;
+use rustix::net::{AddressFamily, SocketType};
 
 /// A listening socket on a free port of 127.0.0.1, and the port.
 ///
@@ -12,6 +16,39 @@ pub fn listen() -> (TcpListener, u16) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     (listener, port)
+}
+
+/// Connects to the server of an object, with a timeout that only bounds a hang.
+///
+/// # Panics
+///
+/// When the reference has no address, or no server is there.
+pub fn connect(object: &ironorb::ObjectRef) -> TcpStream {
+    made(TcpStream::connect(address_of(object)).unwrap())
+}
+
+/// Connects to the server of an object with a small receive buffer, whatever the system's default is. So the
+/// system takes few bytes for a client that does not read.
+///
+/// # Panics
+///
+/// When the reference has no address, or no server is there.
+pub fn connect_narrow(object: &ironorb::ObjectRef) -> TcpStream {
+    let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    // The size counts only if it is set before the connection is made.
+    set_socket_recv_buffer_size(&socket, 64 << 10).unwrap();
+    rustix::net::connect(&socket, &address_of(object)).unwrap();
+    made(TcpStream::from(socket))
+}
+
+fn address_of(object: &ironorb::ObjectRef) -> SocketAddr {
+    let port = object.ior().iiop_profiles().next().expect("the reference has an address").port();
+    SocketAddr::from(([127, 0, 0, 1], port))
+}
+
+fn made(stream: TcpStream) -> TcpStream {
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    stream
 }
 
 /// Reads one GIOP message. Returns an empty one when the stream ends before the message.

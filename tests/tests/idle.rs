@@ -1,45 +1,16 @@
 //! The memory of idle connections in the server, measured by what is asked of the allocator: their buffers
 //! are released where no thread belongs to them.
 
-// A counting allocator is unsafe code.
-#![allow(unsafe_code)]
-
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::net::TcpStream;
-use std::sync::atomic::{AtomicIsize, Ordering};
 use std::time::Duration;
 
 use ironorb::{Orb, ServerConcurrency, TypedRef};
+use ironorb_tests::counting::CountingAllocator;
 use ironorb_tests::testing::ProbeRef;
 use ironorb_tests::{Probing, eventually, raw};
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-static BYTES: AtomicIsize = AtomicIsize::new(0);
-
-struct Counting;
-
-// SAFETY: every call goes to the system's allocator. The counter does not touch the memory.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        BYTES.fetch_add(layout.size() as isize, Ordering::Relaxed);
-        // SAFETY: the caller keeps the contract of `GlobalAlloc::alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        BYTES.fetch_add(layout.size() as isize, Ordering::Relaxed);
-        // SAFETY: the caller keeps the contract of `GlobalAlloc::alloc_zeroed`.
-        unsafe { System.alloc_zeroed(layout) }
-    }
-
-    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        BYTES.fetch_sub(layout.size() as isize, Ordering::Relaxed);
-        // SAFETY: the caller keeps the contract of `GlobalAlloc::dealloc`.
-        unsafe { System.dealloc(place, layout) }
-    }
-}
+static ALLOCATOR: CountingAllocator = CountingAllocator::new();
 
 const CONNECTIONS: usize = 200;
 
@@ -63,7 +34,7 @@ fn idle_connections_release_their_buffers() {
         let (small, large) =
             (raw::request(probe.object(), "ping", &[]), raw::request(probe.object(), "reflect", &blob));
         let address = server.published_addresses()[0].clone();
-        let before = BYTES.load(Ordering::Relaxed);
+        let before = ALLOCATOR.bytes();
         let mut streams: Vec<TcpStream> = Vec::new();
         let are_large_kept = concurrency == ServerConcurrency::ThreadPerConnection;
         for n in 0..CONNECTIONS {
@@ -74,7 +45,7 @@ fn idle_connections_release_their_buffers() {
             }
             streams.push(stream);
         }
-        let each = || (BYTES.load(Ordering::Relaxed) - before) / CONNECTIONS as isize;
+        let each = || (ALLOCATOR.bytes() - before) / CONNECTIONS as isize;
         eventually(&format!("{concurrency:?}: at most {bytes_max} bytes each"), || each() <= bytes_max);
         println!("{concurrency:?}: {} bytes for each connection at rest", each());
         // Idle connections are served as before.
