@@ -1,46 +1,18 @@
 //! The memory of replies that clients do not read, measured by what is asked of the allocator.
 
-// A counting allocator is unsafe code.
-#![allow(unsafe_code)]
-
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::Read;
 use std::net::TcpStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ironorb::{Orb, OrbConfig, ServerConcurrency, SystemException, TypedRef};
+use ironorb_tests::counting::CountingAllocator;
 use ironorb_tests::wires::{ExchangeRef, Listener, ListenerRef};
 use ironorb_tests::{eventually, raw};
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-static BYTES: AtomicIsize = AtomicIsize::new(0);
-
-struct Counting;
-
-// SAFETY: every call goes to the system's allocator. The counter does not touch the memory.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        BYTES.fetch_add(layout.size() as isize, Ordering::Relaxed);
-        // SAFETY: the caller keeps the contract of `GlobalAlloc::alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        BYTES.fetch_add(layout.size() as isize, Ordering::Relaxed);
-        // SAFETY: the caller keeps the contract of `GlobalAlloc::alloc_zeroed`.
-        unsafe { System.alloc_zeroed(layout) }
-    }
-
-    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        BYTES.fetch_sub(layout.size() as isize, Ordering::Relaxed);
-        // SAFETY: the caller keeps the contract of `GlobalAlloc::dealloc`.
-        unsafe { System.dealloc(place, layout) }
-    }
-}
+static ALLOCATOR: CountingAllocator = CountingAllocator::new();
 
 const ALL: [ServerConcurrency; 5] = [
     ServerConcurrency::ThreadPerConnection,
@@ -90,11 +62,13 @@ fn server(
 }
 
 fn ask(listener: &ListenerRef) -> TcpStream {
-    let port = listener.object().ior().iiop_profiles().next().unwrap().port();
-    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-    raw::write(&mut stream, &raw::request(listener.object(), "filled", &[0; 4]));
+    let mut stream = raw::connect_narrow(listener.object());
+    raw::write(&mut stream, &request(listener));
     stream
+}
+
+fn request(listener: &ListenerRef) -> Vec<u8> {
+    raw::request(listener.object(), "filled", &[0; 4])
 }
 
 /// One test, because it measures the memory of the whole process.
@@ -102,6 +76,7 @@ fn ask(listener: &ListenerRef) -> TcpStream {
 fn unread_replies_take_bounded_memory() {
     ALL.into_iter().for_each(check_memory_of_replies);
     ALL.into_iter().for_each(check_limit_of_replies);
+    ALL.into_iter().for_each(check_replies_beyond_the_limit);
 }
 
 fn check_memory_of_replies(concurrency: ServerConcurrency) {
@@ -109,10 +84,10 @@ fn check_memory_of_replies(concurrency: ServerConcurrency) {
     const REPLY_BYTES: usize = 8 << 20;
     const SLACK_BYTES: isize = 1 << 20;
     let (server, generous, listener) = server(concurrency, REPLY_BYTES, |_| {});
-    let before = BYTES.load(Ordering::Relaxed);
+    let before = ALLOCATOR.bytes();
     let streams: Vec<TcpStream> = (0..CONNECTIONS).map(|_| ask(&listener)).collect();
     eventually("all are answered", || generous.asked.load(Ordering::SeqCst) == CONNECTIONS);
-    let taken = || BYTES.load(Ordering::Relaxed) - before;
+    let taken = || ALLOCATOR.bytes() - before;
     let replies = (CONNECTIONS * REPLY_BYTES) as isize;
     eventually("results are gone that have been written", || taken() <= replies + SLACK_BYTES);
     println!("{concurrency:?}: {} KiB for each unread reply of 8 MiB", (taken() / 10) >> 10);
@@ -129,26 +104,53 @@ fn check_limit_of_replies(concurrency: ServerConcurrency) {
     const LIMIT_BYTES: usize = 8 << 20;
     let limit = |config: &mut OrbConfig| config.transmit_memory_max = Some(LIMIT_BYTES);
     let (server, generous, listener) = server(concurrency, REPLY_BYTES, limit);
-    let before = BYTES.load(Ordering::Relaxed);
+    let before = ALLOCATOR.bytes();
     let streams: Vec<TcpStream> = (0..CONNECTIONS).map(|_| ask(&listener)).collect();
     eventually("all are answered", || generous.asked.load(Ordering::SeqCst) == CONNECTIONS);
     eventually("it is no more than there may be", || {
-        BYTES.load(Ordering::Relaxed) - before <= (LIMIT_BYTES + (1 << 20)) as isize
+        ALLOCATOR.bytes() - before <= (LIMIT_BYTES + (1 << 20)) as isize
     });
-    // A reply that arrives whole shows that its connection was not closed.
-    let read_all = |mut stream: TcpStream| {
-        let (mut taken, mut space) = (0, vec![0; 1 << 20]);
-        while taken <= REPLY_BYTES
-            && let Ok(count @ 1..) = stream.read(&mut space)
-        {
-            taken += count;
-        }
-        taken > REPLY_BYTES
-    };
-    let whole = streams.into_iter().map(read_all).filter(|is_whole| *is_whole).count();
+    let whole = streams.into_iter().filter(|stream| reads_all(stream, REPLY_BYTES)).count();
     // The system has taken a part of each reply, but less than a quarter.
     assert!((1..=6).contains(&whole), "{whole} for {concurrency:?}");
     // The server has room again.
-    assert!(read_all(ask(&listener)), "{concurrency:?}");
+    assert!(reads_all(&ask(&listener), REPLY_BYTES), "{concurrency:?}");
+    server.shutdown(true).unwrap();
+}
+
+/// Reads a reply of this size. False if its connection was closed before the end.
+fn reads_all(mut stream: &TcpStream, bytes: usize) -> bool {
+    let (mut taken, mut space) = (0, vec![0; 1 << 20]);
+    while taken <= bytes
+        && let Ok(count @ 1..) = stream.read(&mut space)
+    {
+        taken += count;
+    }
+    taken > bytes
+}
+
+/// A reply larger than the limit is let out. Beside one that is not read there is no room for another.
+fn check_replies_beyond_the_limit(concurrency: ServerConcurrency) {
+    const REPLY_BYTES: usize = 8 << 20;
+    let limit = |config: &mut OrbConfig| {
+        config.transmit_memory_max = Some(1 << 20);
+        config.transmit_bytes_max = 64 << 10;
+    };
+    let (server, generous, listener) = server(concurrency, REPLY_BYTES, limit);
+    let before = ALLOCATOR.bytes();
+    let mut stream = ask(&listener);
+    for n in 1..=3 {
+        eventually("it is answered", || generous.asked.load(Ordering::SeqCst) == n);
+        assert!(raw::read_message(&mut stream).len() > REPLY_BYTES, "{concurrency:?}");
+        if n < 3 {
+            raw::write(&mut stream, &request(&listener));
+        }
+    }
+    drop(stream);
+    let both = [ask(&listener), ask(&listener)];
+    eventually("both are answered", || generous.asked.load(Ordering::SeqCst) == 5);
+    eventually("one is closed", || ALLOCATOR.bytes() - before <= (REPLY_BYTES + (1 << 20)) as isize);
+    let whole = both.into_iter().filter(|stream| reads_all(stream, REPLY_BYTES)).count();
+    assert_eq!(whole, 1, "{concurrency:?}");
     server.shutdown(true).unwrap();
 }

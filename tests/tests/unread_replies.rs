@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ironorb::{ObjectRef, Orb, ServerConcurrency, SystemException, TypedRef};
 use ironorb_tests::testing::ProbeRef;
-use ironorb_tests::wires::{ExchangeRef, Listener, ListenerRef};
+use ironorb_tests::wires::{ExchangeRef, Listener, ListenerAsync, ListenerRef};
 use ironorb_tests::{Probing, eventually, raw};
 
 /// More than the system's buffers of a connection hold.
@@ -49,6 +49,36 @@ fn a_client_that_does_not_read_is_not_served() {
         }
         assert_eq!(generous.asked(), REQUESTS);
     }
+}
+
+/// Replies that are larger than what each transport takes at once, from servers whose threads may not wait.
+#[test]
+fn large_replies_leave_over_every_transport() {
+    for endpoint in ["iiop://127.0.0.1:0", "uiop://", "shm://"] {
+        for concurrency in [
+            ServerConcurrency::LeaderFollowers { threads: 1 },
+            ServerConcurrency::Hybrid { threads_max: 1 },
+            ServerConcurrency::Reactor,
+        ] {
+            let (server, listener, client) = pair(endpoint, concurrency);
+            let remote: ListenerRef = client.resolve(&listener.object().to_ior_string()).unwrap();
+            let calls = [(); 3].map(|()| remote.filled_async(&[]));
+            for call in calls {
+                assert_eq!(call.wait().unwrap().len(), REPLY_BYTES, "{endpoint} {concurrency:?}");
+            }
+            client.shutdown(true).unwrap();
+            server.shutdown(true).unwrap();
+        }
+    }
+}
+
+fn pair(endpoint: &str, concurrency: ServerConcurrency) -> (Orb, ListenerRef, Orb) {
+    let mut builder = Orb::builder().endpoint(endpoint).unwrap().concurrency(concurrency);
+    builder.config().server_threads_max = 1;
+    builder.config().transmit_timeout = Duration::from_secs(300);
+    let server = builder.build().unwrap();
+    let listener = server.root_poa().activate(Generous::default()).unwrap();
+    (server, listener, Orb::builder().no_endpoint().build().unwrap())
 }
 
 /// A servant blocks until another thread serves the next request of its connection. The blocked-servant

@@ -65,18 +65,18 @@ pub struct OrbConfig {
     pub receive_memory_max: Option<usize>,
     /// The most threads that serve this ORB's clients, over all connections and with any concurrency model.
     /// Counted are the threads of connections and pools, those that go on with a connection whose servant
-    /// blocks, those that wait for a client to read, and those that admit requests after a POA manager has
-    /// held them. Default: 10,000, at least 1. `hybrid:N` limits them to N if that is less.
+    /// blocks, and those that admit requests after a POA manager has held them. Default: 10,000, at least 1.
+    /// `hybrid:N` limits them to N if that is less.
     ///
-    /// At the limit, requests wait in their connections until a thread is free, a thread that writes a reply
-    /// waits for its client itself, and a connection that needs a thread of its own
-    /// ([`ServerConcurrency::ThreadPerConnection`]) is closed at once.
+    /// At the limit, requests wait in their connections until a thread is free, and a connection that needs a
+    /// thread of its own ([`ServerConcurrency::ThreadPerConnection`]) is closed at once.
     ///
-    /// Threads that serve nothing are not counted: one for each endpoint, and up to three that look after all
-    /// connections. Two kinds of threads are started beyond the limit. One is for each POA manager that
-    /// admits held requests, and for each adapter that is destroyed while its requests are held. The other is
-    /// for a bidirectional connection until its next message comes. Calls that this ORB makes use other
-    /// threads (`background_threads_max`, `callback_threads_max`).
+    /// Threads that serve nothing are not counted: one for each endpoint, one that sends to clients which do
+    /// not read at once, and up to three that look after all connections. Two kinds of threads are started
+    /// beyond the limit. One is for each POA manager that admits held requests, and for each adapter that is
+    /// destroyed while its requests are held. The other is for a bidirectional connection until its next
+    /// message comes. Calls that this ORB makes use other threads (`background_threads_max`,
+    /// `callback_threads_max`).
     pub server_threads_max: usize,
     /// The file mode of Unix sockets that this ORB listens at, as for chmod(1). It decides which users may
     /// connect: a client needs the right to write. Default: `None`, all rights that the umask leaves, which
@@ -127,12 +127,13 @@ pub struct OrbConfig {
     /// The most bytes of unread replies that all connections of this ORB's server may hold together. Default:
     /// 1 GiB. With `None`, the bound is connections times `transmit_bytes_max` and a reply each. Beyond the
     /// limit, the connection that holds the most is closed, and so on until the total is below it. The
-    /// clients of a closed connection get COMM_FAILURE; all others are served as before. Bytes that the
+    /// clients of a closed connection get COMM_FAILURE; all others are served as before. One reply that is
+    /// larger than the limit is let out while all other connections together keep the limit. Bytes that the
     /// system's queues have taken are not counted. A reply that is being written comes on top for each
     /// thread.
     pub transmit_memory_max: Option<usize>,
     /// How long a peer may read no bytes of a reply before its connection is closed. Default: 20 s. Until
-    /// then the connection's thread waits with the reply; in a pool, a dedicated thread does.
+    /// then the connection's own thread waits with the reply; in a pool, the server's writer thread does.
     pub transmit_timeout: Duration,
     /// The size in bytes of the system's send queue of each connection (`SO_SNDBUF`), for clients and
     /// servers. Default: `None`, the system chooses and may change it. A given size stays. Systems have

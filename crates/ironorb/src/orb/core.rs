@@ -54,7 +54,7 @@ pub(crate) struct OrbCore {
     /// The threads that serve clients, and their limit.
     pub(crate) server_threads: Arc<ServerThreads>,
     /// The bytes of replies that clients have not read, if they are limited.
-    pub(crate) unread_replies: Option<UnreadReplies>,
+    pub(crate) unread_replies: Option<Arc<UnreadReplies>>,
     /// The memory for large messages of all clients, if it is limited.
     pub(crate) receive_memory: Option<Arc<ReceiveMemory>>,
     pub(super) initial: RwLock<BTreeMap<String, ObjectRef>>,

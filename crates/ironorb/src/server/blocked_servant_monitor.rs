@@ -4,9 +4,10 @@
 //! The monitor looks at connections periodically, so that ordinary calls pay nothing for it.
 //!
 //! At the server's limit of threads, requests wait. Servants that call their clients over the connection of
-//! the request may then deadlock: the client waits for one of the requests that wait. The monitor refuses
-//! such requests after a second in which no servant has returned, so that the deadlock ends long before the
-//! calls time out.
+//! the request may then deadlock: the client waits for one of the requests that wait. After a second in which
+//! no servant has returned and no client has answered, the monitor refuses such requests, one of each
+//! connection at a look, so that the deadlock ends long before the calls time out. A client that takes longer
+//! for its answer cannot be told from one that waits.
 
 use std::io;
 use std::sync::atomic::Ordering;
@@ -67,8 +68,9 @@ impl Monitor {
             hybrid_pool.refill(shared);
         }
         let is_at_bound = shared.orb.server_threads.is_at_bound();
-        let served = self.connections.iter().map(|it| it.served.load(Ordering::Relaxed));
-        let is_standstill = self.standstill.look(is_at_bound, served);
+        let progress = self.connections.iter().flat_map(|it| [&it.served, &it.replies_taken]);
+        let is_standstill =
+            self.standstill.look(is_at_bound, progress.map(|count| count.load(Ordering::Relaxed)));
         for connection in self.connections.drain(..) {
             if !connection.is_waiting_for_a_thread() {
                 continue;
@@ -90,23 +92,23 @@ impl Monitor {
     }
 }
 
-/// Detects that all threads of a server are taken and no servant returns.
+/// Detects that all threads of a server are taken, no servant returns and no client answers.
 #[derive(Debug, Default)]
 struct Standstill {
-    served: u64,
+    progress: u64,
     looks: u32,
 }
 
 impl Standstill {
     /// True when there has been no progress for [`STANDSTILL_LOOKS`] looks.
-    fn look(&mut self, is_at_bound: bool, served: impl Iterator<Item = u64>) -> bool {
+    fn look(&mut self, is_at_bound: bool, progress: impl Iterator<Item = u64>) -> bool {
         if !is_at_bound {
             self.looks = 0;
             return false;
         }
-        let served = served.fold(0, u64::wrapping_add);
-        self.looks = if served == self.served { self.looks.saturating_add(1) } else { 0 };
-        self.served = served;
+        let progress = progress.fold(0, u64::wrapping_add);
+        self.looks = if progress == self.progress { self.looks.saturating_add(1) } else { 0 };
+        self.progress = progress;
         self.looks >= STANDSTILL_LOOKS
     }
 }
@@ -157,7 +159,8 @@ fn go_on_with(connection: &Arc<Connection>, shared: &Shared) {
         if connection.carry_out(&mut current_request) {
             shared.close(connection);
         }
-        if shared.hybrid_pool.as_ref().is_some_and(|hybrid_pool| hybrid_pool.is_needed()) {
+        let is_needed = shared.hybrid_pool.as_ref().is_some_and(|hybrid_pool| hybrid_pool.is_needed());
+        if is_needed || connection.is_stalled() {
             return;
         }
     }

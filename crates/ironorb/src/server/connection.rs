@@ -29,7 +29,7 @@ use crate::waiting::Waits;
 
 use super::Shared;
 use super::connection_reaper::Activity;
-use super::unread::{UnreadPart, UnreadReplies};
+use super::unread::UnreadPart;
 use super::work::{Other, Stop, Work};
 use answers::PendingReply;
 use bidirectional::Inbox;
@@ -37,6 +37,7 @@ pub(super) use bidirectional::Received;
 use coalescing::Coalescing;
 pub(super) use current_request::CurrentRequest;
 use progress::RequestCounter;
+pub(super) use sending::Stall;
 
 /// One accepted connection. Receiving and sending have a lock each, so that one thread can write a reply
 /// while another waits for requests.
@@ -57,6 +58,8 @@ pub(super) struct Connection {
     slow_path_flags: AtomicU8,
     /// Messages carried out. The count stands still while a servant blocks.
     pub(super) served: AtomicU64,
+    /// Replies of the client to calls of the server.
+    pub(super) replies_taken: AtomicU64,
     /// Threads that serve the connection now, beside its own.
     pub(super) helpers: AtomicUsize,
     /// A thread of the hybrid pool should serve the connection, beside the thread that keeps to it.
@@ -67,10 +70,10 @@ pub(super) struct Connection {
     coalescing: Coalescing,
     /// No more requests will come. The thread that finishes the last one closes the connection.
     ending: AtomicBool,
-    /// What a pool's thread does with a peer that does not read; `None` where threads wait for the peer
-    /// themselves.
-    on_stall: Option<OnStall>,
-    /// A dedicated thread waits for the peer to read. Changes only under the lock of `sender`.
+    /// A thread receives from this connection alone, for as long as it lasts. It waits itself for a peer that
+    /// does not read.
+    has_own_thread: bool,
+    /// The server's writer thread sends what waits. Changes only under the lock of `sender`.
     stalled: AtomicBool,
     /// Bytes of replies that the peer does not read.
     pub(super) unread: UnreadPart,
@@ -88,9 +91,6 @@ pub(super) struct Connection {
     /// How many addresses the client says that it listens at.
     listen_points: AtomicUsize,
 }
-
-/// Starts a thread that calls [`Connection::flush_stalled`]. Returns false when no thread is available.
-pub(super) type OnStall = Box<dyn Fn() -> bool + Send + Sync>;
 
 /// The result of a look for work.
 #[derive(Debug)]
@@ -131,7 +131,7 @@ impl SlowPathFlags {
     /// The bidirectional receiver receives, and puts requests into the inbox. Never cleared.
     const BIDIRECTIONAL: u8 = 2;
     /// The peer does not read, and more than `transmit_bytes_max` bytes wait for it. Changes only under the
-    /// lock of `sender`, and only where threads wait for peers themselves.
+    /// lock of `sender`, and only if the connection has a thread of its own.
     const CLOGGED: u8 = 4;
     /// The client has cancelled a request that is in progress, and the servant has not asked yet. Threads
     /// keep serving, and check each request. Changes only under the lock of `receiver`.
@@ -155,7 +155,7 @@ impl Connection {
         stream: Stream,
         server: &Arc<Shared>,
         itself: Weak<Connection>,
-        on_stall: Option<OnStall>,
+        has_own_thread: bool,
     ) -> Self {
         let orb = server.orb.clone();
         let sender = ServerConnection::sending(orb.config.connection);
@@ -163,6 +163,7 @@ impl Connection {
         let slow_path_flags = if orb.requests.is_some() { SlowPathFlags::COUNTED } else { 0 };
         let waiting = orb.config.waiting_on(&stream, orb.config.server_waiting);
         let waits = Waits::new(waiting, orb.connector.spinners());
+        let unread = UnreadPart::of(orb.unread_replies.clone());
         Connection {
             id,
             stream,
@@ -175,14 +176,15 @@ impl Connection {
             session: Session::new(&server.orb),
             slow_path_flags: AtomicU8::new(slow_path_flags),
             served: AtomicU64::new(0),
+            replies_taken: AtomicU64::new(0),
             helpers: AtomicUsize::new(0),
             wants_help: AtomicBool::new(false),
             progress: RequestCounter::default(),
             coalescing: Coalescing::default(),
             ending: AtomicBool::new(false),
-            on_stall,
+            has_own_thread,
             stalled: AtomicBool::new(false),
-            unread: UnreadPart::default(),
+            unread,
             unfinished_bytes: AtomicUsize::new(0),
             client_seen: AtomicU64::new(0),
             cancellations: Cancellations::default(),
@@ -194,7 +196,7 @@ impl Connection {
 
     /// Whether a thread receives from this connection alone, for as long as it lasts.
     pub(super) fn has_own_thread(&self) -> bool {
-        self.on_stall.is_none()
+        self.has_own_thread
     }
 
     /// Waits for the next work, for ever or about as long as `patience` says. `patience` must equal the
@@ -502,7 +504,7 @@ impl Connection {
 
     /// True when requests wait that no thread looks at, and one more may be carried out.
     pub(super) fn is_waiting_for_a_thread(&self) -> bool {
-        if self.is_on(SlowPathFlags::CLOGGED) {
+        if self.is_on(SlowPathFlags::CLOGGED) || self.is_stalled() {
             return false; // its reply would only wait behind earlier ones
         }
         if let Some(inbox) = self.inbox.get() {
@@ -559,11 +561,17 @@ impl Connection {
     /// CloseConnection message.
     pub(super) fn stop_receiving(&self) {
         self.slow_path_flags.fetch_or(SlowPathFlags::STOPPING, Ordering::SeqCst);
-        // In a pool, the thread that waits for the peer to take its replies brings the connection back.
-        let is_brought_back = self.on_stall.is_some() && self.is_stalled();
-        if self.end() && !is_brought_back {
+        // sync: ending-or-stalled. Either this thread sees that nothing is left to send, or the writer thread
+        // sees that the connection ends.
+        if self.end() && !self.is_stalled() {
             self.close(true); // the receiving thread sees it as the end
         }
+    }
+
+    /// Nothing more will be received, and no request is in progress.
+    pub(super) fn is_done(&self) -> bool {
+        // sync: ending-or-stalled
+        self.ending.load(Ordering::SeqCst) && self.progress.carried() == 0
     }
 
     /// Sends CloseConnection and closes. While requests in progress lack their replies, the connection closes
@@ -589,6 +597,7 @@ impl Connection {
             }
             self.send_what_goes(&mut sender);
             sender.handle_end();
+            self.unread.set(0);
         }
         if let Some(link) = self.calls.get() {
             link.peer_ended();
@@ -600,8 +609,8 @@ impl Connection {
 
     /// Ends the connection because its client does not read its replies. They count no longer from now on.
     /// The thread that waits for the client frees their memory when it sees the end.
-    pub(super) fn cut_off_reader(&self, account: &UnreadReplies) {
-        self.unread.set(0, account);
+    pub(super) fn cut_off_reader(&self) {
+        self.unread.set(0);
         self.cut_off();
     }
 

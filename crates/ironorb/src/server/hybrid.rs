@@ -6,8 +6,8 @@
 //! When it leaves, another thread is started, up to a limit. At the limit a thread serves one request and
 //! goes back to waiting, so that no connection starves.
 //!
-//! The limit is that of `threads`. It counts all threads of the server, also those that help a connection
-//! whose servant blocks and those that wait for a client to read.
+//! The limit is that of `threads`. It counts all threads that serve, also those that help a connection whose
+//! servant blocks.
 //!
 //! The first connections, up to a part of that limit, have threads of their own while they last, as in
 //! `thread_per_connection`. With few connections, moving them in and out of the `epoll` saves nothing, and
@@ -145,7 +145,7 @@ impl HybridPool {
         current_request: &mut CurrentRequest,
     ) {
         if connection.is_stalled() {
-            return; // the thread that waits for the peer brings it back
+            return; // the writer thread brings it back
         }
         self.keep(connection);
         let disposition = self.serve(connection, current_request);
@@ -194,7 +194,7 @@ impl HybridPool {
 enum Disposition {
     /// Nothing comes, or other connections need the thread.
     Released,
-    /// The peer does not read. The thread that waits for the peer brings the connection back.
+    /// The peer does not read. The writer thread brings the connection back.
     Stalled,
     /// Nothing more will be received.
     Ends,

@@ -31,7 +31,7 @@ pub(super) fn start(shared: &Arc<Shared>, threads: usize) -> io::Result<()> {
 
 fn serve(shared: &Shared, pool: &Pool, connection: &Arc<Connection>, current_request: &mut CurrentRequest) {
     if connection.is_stalled() {
-        return; // the thread that waits for the peer brings it back
+        return; // the writer thread brings it back
     }
     match connection.look_for_work(current_request) {
         WorkLookup::Nothing => pool.rearm(connection),

@@ -14,6 +14,7 @@ mod thread_per_connection;
 pub(crate) mod threads;
 pub(crate) mod unread;
 pub(crate) mod work;
+mod writer;
 
 use std::collections::HashMap;
 use std::io;
@@ -31,6 +32,7 @@ use hybrid::HybridPool;
 use pool::{Delivery, Pool};
 use receiving::Receiving;
 use threads::ThreadPlace;
+use writer::Writer;
 
 /// The server's side of an ORB: its listening sockets and connections.
 pub(crate) struct Server {
@@ -55,6 +57,8 @@ struct Shared {
     dedicated: Mutex<HashMap<u64, Arc<Connection>>>,
     /// The thread that receives on bidirectional connections.
     receiving: Arc<Receiving>,
+    /// The thread that sends to peers which do not read at once.
+    writer: Arc<Writer>,
     /// The threads of a hybrid server.
     hybrid_pool: Option<Arc<HybridPool>>,
 }
@@ -88,6 +92,7 @@ impl Server {
             pool,
             dedicated: Mutex::default(),
             receiving: Receiving::new(),
+            writer: Writer::new(),
             hybrid_pool: match orb.config.concurrency {
                 ServerConcurrency::Hybrid { .. } => Some(Arc::default()),
                 ServerConcurrency::ThreadPerConnection
@@ -130,6 +135,7 @@ impl Server {
             }
         }
         self.shared.come.notify_all();
+        self.shared.writer.stop();
         if let Some(pool) = &self.shared.pool {
             pool.wake_for_stop();
         }
@@ -172,8 +178,7 @@ impl Shared {
         }
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let connection = Arc::new_cyclic(|connection| {
-            let on_stall = (!has_own_thread).then(|| pool::on_stall(self, connection.clone()));
-            Connection::new(id, stream, self, connection.clone(), on_stall)
+            Connection::new(id, stream, self, connection.clone(), has_own_thread)
         });
         {
             let mut connections = lock(&self.connections);
@@ -221,8 +226,9 @@ impl Shared {
         self.pool.as_ref().filter(|_| !connection.has_own_thread())
     }
 
-    /// Closes the connections that hold the most unread replies until the total is within its limit. The
-    /// caller must not hold the lock of any connection's `sender`.
+    /// Closes the connections that hold the most unread replies until the total is within its limit. One
+    /// reply that is larger than the limit is let out. The caller must not hold the lock of any connection's
+    /// `sender`.
     #[cold]
     fn close_worst_readers(&self) {
         let Some(account) = &self.orb.unread_replies else { return };
@@ -230,16 +236,28 @@ impl Shared {
         while account.is_over() {
             let worst = connections.values().max_by_key(|connection| connection.unread.bytes());
             match worst.filter(|connection| connection.unread.bytes() > 0) {
-                Some(connection) => connection.cut_off_reader(account),
-                None => return,
+                Some(connection) if !account.allows(&connection.unread) => connection.cut_off_reader(),
+                _ => return,
             }
         }
     }
 
-    /// Closes a connection that has no request in progress.
+    /// Goes on with a connection after the writer thread has sent what waited, or has given it up.
+    fn bring_back(&self, connection: &Arc<Connection>) {
+        match self.pool_of(connection) {
+            Some(pool) => pool.bring_back(connection),
+            None if connection.is_done() => self.close(connection),
+            None => {} // its own thread has gone on meanwhile
+        }
+    }
+
+    /// Closes a connection that has no request in progress. If the writer thread still sends its replies,
+    /// the connection is closed when they have left.
     fn close(&self, connection: &Connection) {
-        connection.close_now();
-        self.remove(connection.id);
+        if !connection.is_stalled() {
+            connection.close_now();
+            self.remove(connection.id);
+        }
     }
 
     fn remove(&self, id: u64) {

@@ -15,7 +15,7 @@ use super::spawn;
 use crate::sync::lock;
 
 /// What the thread shares with the threads that give it connections. The thread starts with the first
-/// connection.
+/// connection. It ends when it has none, or in a thread that `stays` only after the server has stopped.
 #[derive(Debug)]
 pub(super) struct PollThread {
     name: &'static str,
@@ -30,15 +30,23 @@ struct Waits {
     wake: OwnedFd,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     newcomers: Vec<Arc<Connection>>,
     is_running: bool,
+    stays: bool,
 }
 
 impl PollThread {
-    pub(super) fn new(name: &'static str) -> PollThread {
-        PollThread { name, waits: OnceLock::new(), state: Mutex::default() }
+    pub(super) fn new(name: &'static str, stays: bool) -> PollThread {
+        let state = State { newcomers: Vec::new(), is_running: false, stays };
+        PollThread { name, waits: OnceLock::new(), state: Mutex::new(state) }
+    }
+
+    /// Lets the thread end when it has no connection.
+    pub(super) fn stop(&self) {
+        lock(&self.state).stays = false;
+        self.wake();
     }
 
     /// Gives the thread a connection. If the thread does not run, starts it with `run`, which lasts until
@@ -68,11 +76,11 @@ impl PollThread {
         }
     }
 
-    /// The connections that the thread has been given since the last call. `None` when there are none and the
-    /// thread is idle: then it ends.
+    /// The connections that the thread has been given since the last call. `None` when the thread has none and
+    /// ends.
     pub(super) fn newcomers(&self, is_idle: bool) -> Option<Vec<Arc<Connection>>> {
         let mut state = lock(&self.state);
-        if is_idle && state.newcomers.is_empty() {
+        if is_idle && state.newcomers.is_empty() && !state.stays {
             state.is_running = false;
             return None;
         }

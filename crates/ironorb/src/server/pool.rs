@@ -7,13 +7,13 @@ use std::collections::VecDeque;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex};
 
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
 
 use super::Shared;
-use super::connection::{Connection, OnStall};
+use super::connection::Connection;
 use crate::probe::{self, Stage};
 use crate::sync::lock;
 
@@ -81,19 +81,19 @@ impl Pool {
         let _ = epoll::modify(&self.epoll, &connection.stream, data, self.delivery.flags());
     }
 
-    /// Stops reporting bytes of a connection while another thread waits until its peer reads.
+    /// Stops reporting bytes of a connection while the writer thread sends its replies.
     pub(super) fn leave_stalled(&self, connection: &Arc<Connection>) {
         if self.delivery == Delivery::Always {
             let data = EventData::new_u64(connection.id);
             let _ = epoll::modify(&self.epoll, &connection.stream, data, EventFlags::empty());
             if !connection.is_stalled() {
-                self.rearm(connection); // the stalled thread may have finished before that
+                self.rearm(connection); // the writer may have finished before that
             }
         }
     }
 
-    /// Reports the connection again. The thread that waited for its peer calls this.
-    fn bring_back(&self, connection: &Arc<Connection>) {
+    /// Reports the connection again, after the writer thread has sent its replies.
+    pub(super) fn bring_back(&self, connection: &Arc<Connection>) {
         if self.delivery == Delivery::Always {
             self.rearm(connection);
         }
@@ -166,23 +166,4 @@ pub(super) fn next(shared: &Shared, pool: &Pool) -> Option<Arc<Connection>> {
             }
         }
     }
-}
-
-/// Makes the callback for a peer that does not read. Such a peer must not occupy the pool's threads: a thread
-/// of its own waits for it, and its requests wait as well.
-///
-/// The callback takes no lock, because the caller holds the lock of the connection's sender.
-pub(super) fn on_stall(shared: &Arc<Shared>, connection: Weak<Connection>) -> OnStall {
-    let shared = Arc::downgrade(shared);
-    Box::new(move || {
-        let (Some(shared), Some(connection)) = (shared.upgrade(), connection.upgrade()) else { return false };
-        let threads = shared.orb.server_threads.clone();
-        let waits = move || {
-            connection.flush_stalled();
-            if let Some(pool) = &shared.pool {
-                pool.bring_back(&connection);
-            }
-        };
-        threads.spawn("ironorb-stalled", waits).is_ok()
-    })
 }

@@ -30,7 +30,7 @@ const REQUESTS_A_TURN: usize = 16;
 
 fn serve(shared: &Shared, pool: &Pool, connection: &Arc<Connection>, current_request: &mut CurrentRequest) {
     if connection.is_stalled() {
-        return pool.leave_stalled(connection); // the thread that waits for the peer brings it back
+        return pool.leave_stalled(connection); // the writer thread brings it back
     }
     for _ in 0..REQUESTS_A_TURN {
         match connection.look_for_work(current_request) {

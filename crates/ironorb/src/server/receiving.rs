@@ -22,7 +22,7 @@ pub(super) struct Receiving {
 
 impl Receiving {
     pub(super) fn new() -> Arc<Receiving> {
-        Arc::new(Receiving { thread: PollThread::new("ironorb-bidir") })
+        Arc::new(Receiving { thread: PollThread::new("ironorb-bidir", false) })
     }
 
     /// Has the thread receive on a connection from now on. It takes what the framer holds first. On an error
@@ -44,6 +44,9 @@ impl Receiving {
                     Ok(()) => drop(connections.insert(connection.id, connection)),
                     Err(_) => connection.fail(),
                 }
+            }
+            if connections.is_empty() {
+                continue; // nothing would end the wait
             }
             self.thread.wait(None, &mut ready);
             for id in ready.drain(..) {

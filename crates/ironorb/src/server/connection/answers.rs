@@ -90,15 +90,14 @@ impl ReplySink for PendingReply<'_> {
     }
 }
 
-/// The reply sink of a request that is refused while the connection's threads wait. Bytes that the peer does
-/// not read at once leave with the next reply.
+/// The reply sink of a request that is refused while the connection's threads wait. Never waits for the peer.
 pub(super) struct RefusedAtOnce<'c>(pub(super) &'c Connection);
 
 impl ReplySink for RefusedAtOnce<'_> {
     fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
         let mut sender = lock(&self.0.sender);
         write(&mut sender);
-        self.0.send_what_goes(&mut sender);
+        self.0.send_soon_what_waits(&mut sender);
     }
 
     fn later(&self) -> Option<Box<dyn ReplySink + Send>> {

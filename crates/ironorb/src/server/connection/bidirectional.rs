@@ -137,7 +137,10 @@ impl Connection {
     #[cold]
     pub(super) fn take_reply(&self, message: Message) -> Result<(), Stop> {
         match self.calls.get() {
-            Some(link) if link.take_reply(message) => Ok(()),
+            Some(link) if link.take_reply(message) => {
+                self.replies_taken.fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            }
             _ => Err(Stop::ProtocolError),
         }
     }
@@ -373,22 +376,20 @@ impl Connection {
         }
     }
 
-    /// Refuses the requests that wait for a thread, if a servant waits for the client: the client may itself
-    /// wait for one of these requests. The monitor calls this at the limit of threads. Never waits for the
-    /// peer.
+    /// Refuses one request that waits for a thread, if a servant waits for the client: the client may itself
+    /// wait for that request. The monitor calls this at the limit of threads. Never waits for the peer.
     pub(in crate::server) fn refuse_what_may_be_awaited(&self, server: &Shared) {
         let Some(inbox) = self.inbox.get() else { return };
-        if !self.calls.get().is_some_and(|link| link.is_called()) {
+        // A client that does not read its replies waits for none of them.
+        if self.is_stalled() || !self.calls.get().is_some_and(|link| link.is_called()) {
             return;
         }
-        while lock(&self.sender).transmit().pending_bytes() == 0 {
-            let taken = lock(&inbox.state).take_awaited(&self.orb.config.connection, &self.progress);
-            let Some((work, resumes)) = taken else { return };
-            self.resume(resumes);
-            work.refuse_for_lack_of_threads(&self.orb, &self.session, &RefusedAtOnce(self));
-            if self.progress.end(false) && self.ending.load(Ordering::SeqCst) {
-                return server.close(self);
-            }
+        let taken = lock(&inbox.state).take_awaited(&self.orb.config.connection, &self.progress);
+        let Some((work, resumes)) = taken else { return };
+        self.resume(resumes);
+        work.refuse_for_lack_of_threads(&self.orb, &self.session, &RefusedAtOnce(self));
+        if self.progress.end(false) && self.ending.load(Ordering::SeqCst) {
+            server.close(self);
         }
     }
 
@@ -426,14 +427,7 @@ impl Acceptor for Connection {
             return is_received;
         }
         sender.transmit().buffer().extend_from_slice(&messages);
-        self.send_what_goes(&mut sender);
-        // A pool's own way has failed if it is not left to another thread: no other thread may be started then.
-        if sender.transmit().pending_bytes() > 0
-            && !self.leave_to_another(&sender)
-            && (self.on_stall.is_some() || !self.leave_to_a_thread_of_its_own())
-        {
-            self.give_up(&mut sender);
-        }
+        self.send_soon_what_waits(&mut sender);
         is_received
     }
 

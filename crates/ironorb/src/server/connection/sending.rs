@@ -1,10 +1,11 @@
-//! How a connection's bytes leave, and what happens when the peer does not read. Holds no lock while it
+//! How a connection's bytes leave, and what happens when the peer does not read: the connection's own thread
+//! waits for it, and all other threads leave the bytes to the server's writer thread. Holds no lock while it
 //! waits.
 
 use std::io::IoSlice;
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ironorb_giop::connection::ServerConnection;
 
@@ -12,8 +13,36 @@ use super::{Connection, SlowPathFlags};
 use crate::net::{self, Moved, PIECES_MAX, Shutdown};
 use crate::sync::lock;
 
+/// How far a peer has read, and since when it reads nothing.
+#[derive(Debug, Default)]
+pub(in crate::server) struct Stall(Option<(u64, Instant)>);
+
+impl Stall {
+    /// The position in the stream up to which the peer had taken bytes at the last look.
+    pub(in crate::server) fn position(&self) -> Option<u64> {
+        self.0.map(|(position, _)| position)
+    }
+
+    /// Records how far the bytes have gone and returns when the peer is given up. All bytes count as progress,
+    /// whichever thread has sent them.
+    fn given_up_at(&mut self, position: u64, now: Instant, timeout: Duration) -> Instant {
+        let since = match self.0 {
+            Some((before, since)) if before == position => since,
+            _ => now,
+        };
+        self.0 = Some((position, since));
+        since + timeout.min(PATIENCE_MAX)
+    }
+}
+
+/// Longer timeouts count as this one, because an `Instant` has an end.
+const PATIENCE_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// The most sends in one look of the writer thread, so that one peer that reads fast does not keep it.
+const SENDS_A_LOOK: usize = 16;
+
 impl Connection {
-    /// Writes to the peer and sends what has been written. Where threads wait for peers themselves, this
+    /// Writes to the peer and sends what has been written. If the connection has a thread of its own, this
     /// waits first until the peer has read enough of earlier bytes.
     #[inline]
     pub(super) fn with(&self, write: impl FnOnce(&mut ServerConnection)) {
@@ -23,7 +52,7 @@ impl Connection {
         }
         write(&mut sender);
         self.note_sent();
-        drop(self.flush(sender, |sender| self.flush_slowly(sender)));
+        self.flush(sender, |sender| self.flush_slowly(sender));
     }
 
     /// Writes a reply and sends it, unless it may wait for the replies to requests that arrived together with
@@ -38,7 +67,7 @@ impl Connection {
         if self.holds(&mut sender) {
             return;
         }
-        drop(self.flush(sender, |sender| self.leave_for_after_upcall(sender)));
+        self.flush(sender, |sender| self.leave_for_after_upcall(sender));
     }
 
     /// Sends what the peer takes now of these pieces and returns the number of bytes. The caller is writing
@@ -60,49 +89,64 @@ impl Connection {
         drop(self.wait_for_room(lock(&self.sender)));
     }
 
-    /// True while a dedicated thread waits for the peer. Requests must not be received meanwhile, or their
+    /// True while the writer thread sends what waits. Requests must not be received meanwhile, or their
     /// replies would pile up.
     pub(in crate::server) fn is_stalled(&self) -> bool {
         self.stalled.load(Ordering::SeqCst)
     }
 
-    /// Sends everything that waits. May block for as long as `transmit_timeout` allows.
-    pub(in crate::server) fn flush_stalled(&self) {
-        let _sender = self.send_down_to(lock(&self.sender), 0);
-        self.stalled.store(false, Ordering::SeqCst);
+    /// Sends what the peer takes now, on the writer thread. Gives up a peer that has read nothing for
+    /// `transmit_timeout`, and returns when that would be. `None` when nothing is left to send.
+    pub(in crate::server) fn send_stalled(&self, stall: &mut Stall, now: Instant) -> Option<Instant> {
+        let mut sender = lock(&self.sender);
+        let mut sends = SENDS_A_LOOK;
+        while sends > 0 && self.send_some(&mut sender) {
+            sends -= 1;
+        }
+        let position = sender.transmit().sent_position();
+        let given_up_at = stall.given_up_at(position, now, self.orb.config.transmit_timeout);
+        if given_up_at <= now && sender.transmit().pending_bytes() > 0 {
+            self.give_up(&mut sender);
+        }
+        self.note_clogged(&mut sender);
+        self.note_unread(&mut sender);
+        let is_left = sender.transmit().pending_bytes() > 0;
+        if !is_left {
+            // sync: ending-or-stalled
+            self.stalled.store(false, Ordering::SeqCst);
+        }
+        drop(sender);
+        self.keep_unread_within_limits();
+        is_left.then_some(given_up_at)
     }
 
-    /// Leaves the waiting for the peer to a dedicated thread, where the concurrency model does so. Returns
-    /// whether such a thread exists.
+    /// Leaves what waits to the writer thread. The caller holds the lock of `sender`.
     #[cold]
-    pub(super) fn leave_to_another(&self, _sender: &ServerConnection) -> bool {
-        let Some(on_stall) = &self.on_stall else {
-            return self.is_on_receivers_thread() && self.leave_to_a_thread_of_its_own();
-        };
-        if self.stalled.swap(true, Ordering::SeqCst) {
-            return true; // it sends ours as well
+    fn leave_to_writer(&self, sender: &mut ServerConnection) {
+        self.stalled.store(true, Ordering::SeqCst);
+        let (itself, server) = (self.itself.upgrade(), self.server.upgrade());
+        // The writer looks again if it has the connection already: it must count these bytes too.
+        let is_left =
+            itself.zip(server).is_some_and(|(itself, server)| server.writer.add(&server, itself).is_ok());
+        if !is_left {
+            self.stalled.store(false, Ordering::SeqCst);
+            self.give_up(sender); // the system has no thread for it, or the server has gone
         }
-        let started = on_stall();
-        self.stalled.store(started, Ordering::SeqCst);
-        started
+        self.note_clogged(sender);
     }
 
-    /// True on the thread that receives the replies of all asynchronous calls; it may pass a reply on over
-    /// this connection. No peer may block it.
-    fn is_on_receivers_thread(&self) -> bool {
-        self.orb.connector.receiver().is_current_thread()
+    /// Sends what goes, and leaves the rest to the writer thread. Never waits.
+    pub(super) fn send_soon_what_waits(&self, sender: &mut ServerConnection) {
+        self.send_what_goes(sender);
+        if sender.transmit().pending_bytes() > 0 {
+            self.leave_to_writer(sender);
+        }
     }
 
-    /// Starts a thread that waits for the peer, unless one does. False when none can be started.
-    pub(super) fn leave_to_a_thread_of_its_own(&self) -> bool {
-        let Some(connection) = self.itself.upgrade() else { return false };
-        if self.stalled.swap(true, Ordering::SeqCst) {
-            return true; // it sends ours as well
-        }
-        let threads = self.orb.server_threads.clone();
-        let started = threads.spawn("ironorb-stalled", move || connection.flush_stalled()).is_ok();
-        self.stalled.store(started, Ordering::SeqCst);
-        started
+    /// Whether the calling thread may wait for the peer. The threads of a pool may not. Nor may the thread that
+    /// receives the replies of all asynchronous calls, which may pass a reply on over this connection.
+    fn may_wait(&self) -> bool {
+        self.has_own_thread && !self.orb.connector.receiver().is_current_thread()
     }
 
     /// Sends everything that waits. If the peer does not take it all now, `slowly` decides about the rest.
@@ -110,8 +154,8 @@ impl Connection {
     fn flush<'c>(
         &'c self,
         mut sender: MutexGuard<'c, ServerConnection>,
-        slowly: impl FnOnce(MutexGuard<'c, ServerConnection>) -> MutexGuard<'c, ServerConnection>,
-    ) -> MutexGuard<'c, ServerConnection> {
+        slowly: impl FnOnce(MutexGuard<'c, ServerConnection>),
+    ) {
         while sender.transmit().pending_bytes() > 0 {
             match net::send_now(&self.stream, sender.transmit().poll_transmit()) {
                 Ok(Moved::Bytes(count)) => sender.transmit().transmitted(count),
@@ -119,54 +163,38 @@ impl Connection {
                 Err(_) => self.give_up(&mut sender),
             }
         }
-        sender
     }
 
-    /// The peer does not take a whole reply now. The thread waits for it after the upcall, when the results
-    /// from which the reply was written are gone. So they do not take their memory twice.
+    /// The peer does not take a whole reply now. A thread that waits for it does so after the upcall, when the
+    /// results from which the reply was written are gone. So they do not take their memory twice.
     #[cold]
-    fn leave_for_after_upcall<'c>(
-        &'c self,
-        mut sender: MutexGuard<'c, ServerConnection>,
-    ) -> MutexGuard<'c, ServerConnection> {
-        if self.on_stall.is_none() || !self.leave_to_another(&sender) {
+    fn leave_for_after_upcall(&self, mut sender: MutexGuard<'_, ServerConnection>) {
+        if self.has_own_thread {
             self.hold_until_after_upcall();
+            self.note_clogged(&mut sender);
+        } else {
+            self.leave_to_writer(&mut sender);
         }
-        self.note_clogged(&mut sender);
-        sender
     }
 
     #[cold]
-    fn flush_slowly<'c>(
-        &'c self,
-        mut sender: MutexGuard<'c, ServerConnection>,
-    ) -> MutexGuard<'c, ServerConnection> {
-        if self.leave_to_another(&sender) {
-            // The waiting thread may have seen fewer bytes.
-            self.note_clogged(&mut sender);
-            return sender;
+    fn flush_slowly(&self, mut sender: MutexGuard<'_, ServerConnection>) {
+        if self.may_wait() {
+            drop(self.send_down_to(sender, 0));
+        } else {
+            self.leave_to_writer(&mut sender);
         }
-        if self.is_on_receivers_thread() {
-            self.give_up(&mut sender); // all threads are taken, and no peer may block this one
-            return sender;
-        }
-        self.send_down_to(sender, 0)
     }
 
     #[cold]
     fn wait_for_room<'c>(
         &'c self,
-        mut sender: MutexGuard<'c, ServerConnection>,
+        sender: MutexGuard<'c, ServerConnection>,
     ) -> MutexGuard<'c, ServerConnection> {
-        if self.on_stall.is_none() && self.is_on_receivers_thread() {
-            // Another thread waits for the peer. A peer that asks for this much and reads none of it is cut
-            // off.
-            if sender.transmit().pending_bytes() > self.orb.config.connection.framer.message_bytes_max {
-                self.give_up(&mut sender);
-            }
-            return sender;
+        match self.may_wait() {
+            true => self.send_down_to(sender, self.orb.config.transmit_bytes_max),
+            false => sender,
         }
-        self.send_down_to(sender, self.orb.config.transmit_bytes_max)
     }
 
     /// Sends until at most `left_max` bytes wait. Gives up when the peer reads nothing for
@@ -176,44 +204,37 @@ impl Connection {
         mut sender: MutexGuard<'c, ServerConnection>,
         left_max: usize,
     ) -> MutexGuard<'c, ServerConnection> {
-        let mut stuck: Option<(u64, Instant)> = None;
+        let mut stall = Stall::default();
         while sender.transmit().pending_bytes() > left_max {
-            match net::send_now(&self.stream, sender.transmit().poll_transmit()) {
-                Ok(Moved::Bytes(count)) => sender.transmit().transmitted(count),
-                Ok(Moved::Nothing | Moved::End) => {
-                    self.note_clogged(&mut sender);
-                    self.note_unread(&mut sender);
-                    // Other threads may send as well; the bytes that they send count as progress.
-                    let sent = sender.transmit().sent_position();
-                    let since = match stuck {
-                        Some((position, since)) if position == sent => since,
-                        _ => Instant::now(),
-                    };
-                    stuck = Some((sent, since));
-                    drop(sender);
-                    self.keep_unread_within_limits();
-                    let left = self.orb.config.transmit_timeout.saturating_sub(since.elapsed());
-                    let _ = net::wait_writable(&self.stream, Some(left));
-                    sender = lock(&self.sender);
-                    if left.is_zero() && sender.transmit().sent_position() == sent {
-                        self.give_up(&mut sender);
-                    }
-                }
-                Err(_) => self.give_up(&mut sender),
+            if self.send_some(&mut sender) {
+                continue;
             }
+            if sender.transmit().pending_bytes() == 0 {
+                break; // the connection has failed
+            }
+            let (position, now) = (sender.transmit().sent_position(), Instant::now());
+            let given_up_at = stall.given_up_at(position, now, self.orb.config.transmit_timeout);
+            if given_up_at <= now {
+                self.give_up(&mut sender);
+                continue;
+            }
+            self.note_clogged(&mut sender);
+            self.note_unread(&mut sender);
+            drop(sender);
+            self.keep_unread_within_limits();
+            let _ = net::wait_writable(&self.stream, Some(given_up_at - now));
+            sender = lock(&self.sender);
         }
         self.note_clogged(&mut sender);
-        self.note_unread(&mut sender);
+        // What is left is about to be sent. It counts again if the peer does not take it.
+        self.unread.set(0);
         sender
     }
 
     /// Counts the bytes that the peer has not read, and shrinks their buffer to what they need.
     fn note_unread(&self, sender: &mut ServerConnection) {
         let transmit = sender.transmit();
-        let bytes = if transmit.pending_bytes() > 0 { transmit.release_sent() } else { 0 };
-        if let Some(account) = &self.orb.unread_replies {
-            self.unread.set(bytes, account);
-        }
+        self.unread.set(if transmit.pending_bytes() > 0 { transmit.release_sent() } else { 0 });
     }
 
     fn keep_unread_within_limits(&self) {
@@ -225,8 +246,8 @@ impl Connection {
     }
 
     /// Tells other threads whether to go on with requests. In a pool, `stalled` tells them.
-    fn note_clogged(&self, sender: &mut MutexGuard<'_, ServerConnection>) {
-        if self.on_stall.is_some() {
+    fn note_clogged(&self, sender: &mut ServerConnection) {
+        if !self.has_own_thread {
             return;
         }
         if sender.transmit().pending_bytes() > self.orb.config.transmit_bytes_max {
@@ -238,16 +259,31 @@ impl Connection {
 
     /// Sends until nothing waits or the socket takes no more.
     pub(super) fn send_what_goes(&self, sender: &mut ServerConnection) {
-        while sender.transmit().pending_bytes() > 0
-            && let Ok(Moved::Bytes(count)) = net::send_now(&self.stream, sender.transmit().poll_transmit())
-        {
-            sender.transmit().transmitted(count);
+        while self.send_some(sender) {}
+    }
+
+    /// Sends once. False when the peer takes nothing, or nothing waits. A failed connection drops what waits.
+    fn send_some(&self, sender: &mut ServerConnection) -> bool {
+        if sender.transmit().pending_bytes() == 0 {
+            return false;
+        }
+        match net::send_now(&self.stream, sender.transmit().poll_transmit()) {
+            Ok(Moved::Bytes(count)) => {
+                sender.transmit().transmitted(count);
+                true
+            }
+            Ok(Moved::Nothing | Moved::End) => false,
+            Err(_) => {
+                self.give_up(sender);
+                false
+            }
         }
     }
 
     #[cold]
     pub(super) fn give_up(&self, sender: &mut ServerConnection) {
         sender.handle_end();
+        self.unread.set(0);
         let _ = self.stream.shutdown(Shutdown::Both);
     }
 }
