@@ -1,6 +1,7 @@
 //! Dynamic invocation and dynamic skeletons, with each other and with generated code: over every GIOP
 //! version, and within the process.
 
+use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -9,7 +10,9 @@ use ironorb::dynamic::{
     RequestError, ServerRequest, send_multiple_deferred, send_multiple_oneway,
 };
 use ironorb::giop::any::CANONICAL;
-use ironorb::giop::ior::{CodeSetComponentInfo, IiopProfile, Ior, OMNIORB_ORB_TYPE, TaggedComponent};
+use ironorb::giop::ior::{
+    CodeSetComponentInfo, IiopProfile, Ior, OMNIORB_ORB_TYPE, Profile, TaggedComponent,
+};
 use ironorb::giop::{ByteOrder, CharSet, Encoding, Reader, TypeCode, Writer};
 use ironorb::interceptor::{
     ClientInterceptor, ClientRequestInfo, Interrupt, ServerInterceptor, ServerRequestInfo,
@@ -656,6 +659,47 @@ fn a_client_learns_how_a_server_writes_exceptions_in_anys() {
         assert_eq!(forms_sent(No, orb_type, &[(0, true), (0, true), (1, true)]), [false; 3]);
         assert_eq!(forms_sent(Yes, orb_type, &[(0, false), (0, false), (1, false)]), [true; 3]);
     }
+}
+
+/// A reference leads to two servers. The first answers, and the client learns nothing about the second.
+#[test]
+fn a_client_learns_the_form_of_the_server_that_answers() {
+    let [(first, first_port), (second, second_port)] = [raw::listen(), raw::listen()];
+    let client = Orb::builder().no_endpoint().build().unwrap();
+    let profile =
+        |port| Profile::Iiop(IiopProfile::new(Version::V1_2, "127.0.0.1", port, b"a", &[]).unwrap());
+    let reference = |ports: &[u16]| {
+        let ior = Ior { type_id: String::new(), profiles: ports.iter().map(|port| profile(*port)).collect() };
+        client.string_to_object(&ior.to_string()).unwrap()
+    };
+    let (both, other) = (reference(&[first_port, second_port]), reference(&[second_port]));
+    let call = |object: &ObjectRef| {
+        let mut request = Request::new(object, pass());
+        request.set(0, &exception()).unwrap();
+        assert_eq!(request.invoke().unwrap().result_as::<Any>().unwrap(), exception());
+    };
+    let serve = |listener: TcpListener, requests: usize| {
+        let (mut stream, _) = listener.accept().unwrap();
+        let forms: Vec<bool> = (0..requests)
+            .map(|_| {
+                let request = raw::read_message(&mut stream);
+                raw::write(&mut stream, &raw::reply(raw::id_of(&request), 0, &written(true)));
+                is_bare(&request)
+            })
+            .collect();
+        raw::write(&mut stream, &raw::message(raw::CLOSE, &[]));
+        forms
+    };
+    std::thread::scope(|scope| {
+        let (first, second) = (scope.spawn(|| serve(first, 2)), scope.spawn(|| serve(second, 2)));
+        call(&both);
+        call(&both);
+        assert_eq!(first.join().unwrap(), [false, true]);
+        // The first server has gone, so that calls go to the second.
+        call(&other);
+        call(&both);
+        assert_eq!(second.join().unwrap(), [false, false]);
+    });
 }
 
 /// A server with this setting gets the exception in these forms over one connection. Returns the forms of

@@ -254,11 +254,18 @@ fn remote_at<T, E: OperationError>(
     if let Some(answer) = slot.answer.take_if(|answer| answer.user_exception) {
         return user_exception(object, answer);
     }
+    let several;
     let mut r = match &slot.answer {
         None => slot.short.results(),
         Some(answer) => answer.message.reader_at(answer.body_at),
     };
     r.set_environment(object.environment());
+    if let Some(answer) = &slot.answer {
+        several = object.environment_of_reply(answer.link.as_ref());
+        if let Some(several) = &several {
+            r.set_environment(several);
+        }
+    }
     let probe = probe::enter(Stage::Demarshal);
     let result = results(&mut r).map_err(|e| bad_reply(e).into());
     drop(probe);
@@ -272,7 +279,11 @@ fn remote_at<T, E: OperationError>(
 #[cold]
 fn user_exception<T, E: OperationError>(object: &ObjectRef, answer: Answer) -> Result<T, E> {
     let probe = probe::enter(Stage::Demarshal);
+    let several = object.environment_of_reply(answer.link.as_ref());
     let mut r = answer.message.reader_at(answer.body_at).with_environment(object.environment());
+    if let Some(several) = &several {
+        r.set_environment(several);
+    }
     let result = read_user_exception(&mut r);
     drop((r, probe));
     recycle(answer);

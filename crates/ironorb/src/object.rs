@@ -18,6 +18,7 @@ use ironorb_giop::{
 };
 
 use crate::batching;
+use crate::client::Link;
 use crate::config::BareExceptions;
 use crate::deadline::TimeoutSetting;
 use crate::generated::Operation;
@@ -66,13 +67,50 @@ impl Environment for Inner {
     }
 
     fn note_exception_form(&self, bare: bool) {
-        if self.orb.config.bare_exceptions == BareExceptions::Auto {
-            self.leader.as_ref().map_or(&self.routes, ObjectRef::routes).learn_exception_form(bare);
-        }
+        self.learn_exception_form(bare, None);
     }
 
     fn base(&self) -> Option<&(dyn Environment + 'static)> {
         Some(&*self.orb)
+    }
+}
+
+impl Inner {
+    #[cold]
+    fn learn_exception_form(&self, bare: bool, carrier: Option<&Arc<Link>>) {
+        if self.orb.config.bare_exceptions == BareExceptions::Auto {
+            self.leader.as_ref().map_or(&self.routes, ObjectRef::routes).learn_exception_form(bare, carrier);
+        }
+    }
+}
+
+/// The environment of a reply to a call of an object that has several servers: it knows which of them has sent
+/// the reply.
+#[derive(Debug)]
+pub(crate) struct ReplyEnvironment {
+    object: ObjectRef,
+    carrier: Arc<Link>,
+}
+
+impl Environment for ReplyEnvironment {
+    fn note_exception_form(&self, bare: bool) {
+        self.object.0.learn_exception_form(bare, Some(&self.carrier));
+    }
+
+    fn value_factory(&self, repository_id: &str) -> Option<Arc<dyn ValueFactory>> {
+        self.object.0.value_factory(repository_id)
+    }
+
+    fn value_type(&self, repository_id: &str) -> Option<&'static TypeCode> {
+        self.object.0.value_type(repository_id)
+    }
+
+    fn share(&self) -> Option<Arc<dyn Environment>> {
+        self.object.0.share()
+    }
+
+    fn beneath(&self) -> Option<&(dyn Environment + 'static)> {
+        Some(&*self.object.0)
     }
 }
 
@@ -337,6 +375,13 @@ impl ObjectRef {
     #[inline]
     pub(crate) fn environment(&self) -> &dyn Environment {
         &*self.0
+    }
+
+    /// The environment of a reply that a connection has carried, if the object has several servers.
+    #[inline]
+    pub(crate) fn environment_of_reply(&self, carrier: Option<&Arc<Link>>) -> Option<ReplyEnvironment> {
+        let carrier = carrier.filter(|_| self.routes().leads_to_several())?;
+        Some(ReplyEnvironment { object: self.clone(), carrier: carrier.clone() })
     }
 
     pub(crate) fn shared_ior(&self) -> &Arc<Ior> {

@@ -9,7 +9,7 @@ use ironorb_giop::message::{AddressingDisposition, RequestTarget, TargetAddress}
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::{CharSet, TransmissionCodeSets};
 
-use crate::client::EndpointLinks;
+use crate::client::{EndpointLinks, Link};
 use crate::config::BareExceptions;
 use crate::invocation::Next;
 use crate::net::Address;
@@ -246,14 +246,27 @@ impl Routes {
         taken
     }
 
-    /// Records how the object's server writes exceptions in an `any`, and writes them in that form from the
-    /// next request on. Other references to the server that have been called already learn it from replies of
-    /// their own.
+    /// Whether replies may come from more than one server, so that the connection tells which one it was.
+    #[inline]
+    pub(crate) fn leads_to_several(&self) -> bool {
+        let has_several = |route: &Route| matches!(route, Route::Remote(targets) if targets.all.is_some());
+        self.is_replaced() || self.original.get().is_some_and(|route| route.as_ref().is_ok_and(has_several))
+    }
+
+    /// Records how a server of the object writes exceptions in an `any`, and writes to it in that form from
+    /// the next request on. The server is the one whose reply `carrier` has carried; without it, the
+    /// original's first, where the fast path has called. Other references to the server that have been called
+    /// already learn it from replies of their own.
     #[cold]
-    pub(crate) fn learn_exception_form(&self, bare: bool) {
+    pub(crate) fn learn_exception_form(&self, bare: bool, carrier: Option<&Arc<Link>>) {
         let learn = |route: &Route| {
             let Route::Remote(targets) = route else { return };
-            for target in targets.as_slice().iter().chain([&targets.first]) {
+            let has_carried =
+                |target: &&RemoteTarget| carrier.is_none_or(|carrier| target.links.has(carrier));
+            // The addresses of one profile are one server.
+            let Some(server) = targets.as_slice().iter().find(has_carried) else { return };
+            let is_its = |target: &&RemoteTarget| target.profile == server.profile;
+            for target in targets.as_slice().iter().chain([&targets.first]).filter(is_its) {
                 target.request.set_bare_exceptions(bare);
                 target.links.note_bare_exceptions(bare);
             }
@@ -261,7 +274,7 @@ impl Routes {
         if let Some(Ok(original)) = self.original.get() {
             learn(original);
         }
-        if let Some(replaced) = &*read(&self.replaced) {
+        if let Some(replaced) = read(&self.replaced).as_ref().filter(|_| carrier.is_some()) {
             learn(&replaced.route);
         }
     }

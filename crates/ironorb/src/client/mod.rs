@@ -318,6 +318,12 @@ impl EndpointLinks {
         }
     }
 
+    /// Whether a connection leads to this endpoint.
+    pub(crate) fn has(&self, link: &Arc<Link>) -> bool {
+        self.slots.iter().any(|slot| lock(slot).link.as_ref().is_some_and(|it| Arc::ptr_eq(it, link)))
+            || lock(&self.accepted).iter().any(|it| it.as_ptr() == Arc::as_ptr(link))
+    }
+
     pub(crate) fn note_bare_exceptions(&self, bare: bool) {
         self.bare_exceptions.store(u8::from(bare), Ordering::Relaxed);
     }

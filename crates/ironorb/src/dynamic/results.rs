@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use ironorb_giop::any::{Any, copy_value};
+use ironorb_giop::cdr::Environment;
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::message::{Message, RawBody};
 use ironorb_giop::minor::MinorCode;
@@ -16,7 +17,7 @@ use super::description::OperationDescription;
 use super::error::{DynamicError, RequestError};
 use crate::client::Link;
 use crate::invocation::bad_reply;
-use crate::object::ObjectRef;
+use crate::object::{ObjectRef, ReplyEnvironment};
 use crate::probe::{self, Stage};
 use crate::remote_call::Answer;
 
@@ -30,12 +31,15 @@ pub struct RawReply {
     link: Option<Arc<Link>>,
     /// The object whose server sent the reply.
     object: ObjectRef,
+    /// Which server that was, if the object has several.
+    several: Option<ReplyEnvironment>,
 }
 
 impl RawReply {
     pub(super) fn new(answer: Answer, object: &ObjectRef) -> Self {
         let Answer { message, link, body_at, user_exception } = answer;
-        RawReply { message: Some(message), body_at, user_exception, link, object: object.clone() }
+        let several = object.environment_of_reply(link.as_ref());
+        RawReply { message: Some(message), body_at, user_exception, link, object: object.clone(), several }
     }
 
     /// True when the body is a user exception: its repository id, then its members. Otherwise the body is the
@@ -61,7 +65,13 @@ impl RawReply {
     /// A reader at the body.
     pub fn reader(&self) -> Reader<'_> {
         match &self.message {
-            Some(message) => message.reader_at(self.body_at).with_environment(self.object.environment()),
+            Some(message) => {
+                let environment: &dyn Environment = match &self.several {
+                    Some(several) => several,
+                    None => self.object.environment(),
+                };
+                message.reader_at(self.body_at).with_environment(environment)
+            }
             None => Reader::new(&[], Encoding::NATIVE),
         }
     }
