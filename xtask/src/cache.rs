@@ -17,35 +17,71 @@ pub(crate) fn folder() -> Option<PathBuf> {
         .or_else(|| set("HOME").map(|home| home.join(".cache/ironorb")))
 }
 
-/// Says of a step whether it has passed with the sources as they are, and notes that it has.
+/// What decides whether a step passes: as long as all of it stays as it is, the step need not run again.
+#[derive(Debug, Clone)]
+pub(crate) struct Covered {
+    /// Files and folders of the tree. Everything in a folder counts.
+    pub(crate) files: &'static [&'static str],
+    /// Programs and arguments that print the versions of the tools.
+    pub(crate) versions: Vec<Vec<&'static str>>,
+    /// What is run: see [`words`].
+    pub(crate) command: Vec<String>,
+}
+
+/// The arguments and the variables of a command, without its program and folders, which differ from checkout to checkout.
+pub(crate) fn words(command: &Command) -> Vec<String> {
+    let arguments = command.get_args().map(|argument| argument.to_string_lossy().into_owned());
+    let variables = command.get_envs().filter(|(name, _)| *name != "CARGO_TARGET_DIR");
+    arguments.chain(variables.map(|(name, value)| format!("{name:?}={value:?}"))).collect()
+}
+
+impl Covered {
+    fn hash(&self, root: &Path) -> Result<u64, String> {
+        let mut hasher = DefaultHasher::new();
+        for version in &self.versions {
+            let output = Command::new(version[0]).args(&version[1..]).output();
+            let output = output.map_err(|e| format!("{} cannot be run: {e}", version.join(" ")))?;
+            // Java writes to standard error.
+            (output.stdout, output.stderr).hash(&mut hasher);
+        }
+        self.command.hash(&mut hasher);
+        for path in self.files {
+            hash(&root.join(path), root, &mut hasher).map_err(|e| format!("{path} cannot be read: {e}"))?;
+        }
+        Ok(hasher.finish())
+    }
+}
+
+/// Says of a step whether it has passed with all that it covers as it is, and notes that it has. Made before the step
+/// begins, and before what it needs is built.
 pub(crate) struct Stamp {
+    root: PathBuf,
+    covered: Covered,
+    hash: u64,
     /// Is there if the step has passed, with what is to be kept of that.
     folder: Option<PathBuf>,
 }
 
 impl Stamp {
-    /// Of a step that covers some files and folders of the tree. Everything in a folder counts.
-    pub(crate) fn of(step: &str, root: &Path, covered: &[&str]) -> Result<Stamp, String> {
-        let mut hasher = DefaultHasher::new();
-        compiler().hash(&mut hasher);
-        for path in covered {
-            hash(&root.join(path), root, &mut hasher).map_err(|e| format!("{path} cannot be read: {e}"))?;
-        }
-        let name = format!("{step}-{:016x}", hasher.finish());
-        Ok(Stamp { folder: folder().map(|folder| folder.join("passed").join(name)) })
+    pub(crate) fn of(step: &str, root: &Path, covered: Covered) -> Result<Stamp, String> {
+        let hash = covered.hash(root)?;
+        let folder = folder().map(|folder| folder.join("passed").join(format!("{step}-{hash:016x}")));
+        Ok(Stamp { root: root.to_path_buf(), covered, hash, folder })
     }
 
-    /// Whether the step has passed before with the same sources and compiler, on this machine.
+    /// Whether the step has passed before with the same sources, tools and command, on this machine.
     pub(crate) fn has_passed(&self) -> bool {
         self.folder.as_ref().is_some_and(|folder| folder.exists())
     }
 
-    /// Notes that it has, and keeps the files of a folder. A cache that cannot be written costs time and nothing else, so
-    /// that is no failure.
+    /// Notes that it has, and keeps the files of a folder. Notes nothing if something has changed since the step began:
+    /// there is no telling what has passed then. A cache that cannot be written costs time and nothing else, so that is no
+    /// failure.
     pub(crate) fn pass(&self, found: Option<&Path>) {
-        if let Some(folder) = &self.folder
-            && let Err(e) = keep(folder, found)
-        {
+        let Some(folder) = &self.folder else { return };
+        if self.covered.hash(&self.root) != Ok(self.hash) {
+            println!("sources have changed during the step, so it will run again");
+        } else if let Err(e) = keep(folder, found) {
             eprintln!("{} cannot be written, so the step will run again: {e}", folder.display());
         }
     }
@@ -78,10 +114,6 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn compiler() -> Vec<u8> {
-    Command::new("rustc").arg("-vV").output().map(|output| output.stdout).unwrap_or_default()
-}
-
 fn hash(path: &Path, root: &Path, hasher: &mut DefaultHasher) -> io::Result<()> {
     if path.is_dir() {
         let mut entries: Vec<PathBuf> =
@@ -98,39 +130,98 @@ fn hash(path: &Path, root: &Path, hasher: &mut DefaultHasher) -> io::Result<()> 
 mod tests {
     use super::*;
 
-    fn stamp(root: &Path) -> PathBuf {
-        let stamp = Stamp::of("step", root, &["a", "b.txt"]).expect("the files are there");
+    const FILES: &[&str] = &["a", "b.txt"];
+
+    fn covered() -> Covered {
+        Covered { files: FILES, versions: vec![vec!["echo", "1.0"]], command: vec!["test".to_owned()] }
+    }
+
+    fn stamp(root: &Path, covered: Covered) -> PathBuf {
+        let stamp = Stamp::of("step", root, covered).expect("the files are there");
         stamp.folder.expect("this machine has a home")
+    }
+
+    struct Tree(PathBuf);
+
+    impl Tree {
+        fn new(name: &str) -> Tree {
+            let root = std::env::temp_dir().join(format!("ironorb-xtask-{name}-{}", std::process::id()));
+            fs::create_dir_all(root.join("a/deep")).expect("there is room");
+            let tree = Tree(root);
+            tree.write("a/deep/x", "one");
+            tree.write("b.txt", "two");
+            tree
+        }
+
+        fn write(&self, path: &str, text: &str) {
+            fs::write(self.0.join(path), text).expect("there is room");
+        }
+    }
+
+    impl Drop for Tree {
+        fn drop(&mut self) {
+            fs::remove_dir_all(&self.0).expect("it is ours");
+        }
     }
 
     #[test]
     fn a_stamp_changes_with_any_file_its_name_and_its_content() {
-        let root = std::env::temp_dir().join(format!("ironorb-xtask-{}", std::process::id()));
-        fs::create_dir_all(root.join("a/deep")).expect("there is room");
-        let write = |path: &str, text: &str| fs::write(root.join(path), text).expect("there is room");
-        write("a/deep/x", "one");
-        write("b.txt", "two");
-        write("beside", "");
-        let first = stamp(&root);
-        write("beside", "other");
-        assert_eq!(stamp(&root), first, "what is not covered does not count");
-        write("a/deep/x", "another");
-        let second = stamp(&root);
+        let tree = Tree::new("files");
+        let root = &tree.0;
+        let first = stamp(root, covered());
+        tree.write("beside", "other");
+        assert_eq!(stamp(root, covered()), first, "what is not covered does not count");
+        tree.write("a/deep/x", "another");
+        let second = stamp(root, covered());
         assert_ne!(second, first);
         fs::rename(root.join("a/deep/x"), root.join("a/deep/y")).expect("it can be renamed");
-        assert_ne!(stamp(&root), second);
+        assert_ne!(stamp(root, covered()), second);
         fs::rename(root.join("a/deep/y"), root.join("a/deep/x")).expect("it can be renamed");
-        write("a/deep/x", "one");
-        assert_eq!(stamp(&root), first);
-        assert!(Stamp::of("step", &root, &["missing"]).is_err());
-        let stamp = Stamp { folder: Some(root.join("passed/step")) };
+        tree.write("a/deep/x", "one");
+        assert_eq!(stamp(root, covered()), first);
+        assert!(Stamp::of("step", root, Covered { files: &["missing"], ..covered() }).is_err());
+    }
+
+    #[test]
+    fn a_stamp_changes_with_a_tool_s_version_and_with_the_command() {
+        let tree = Tree::new("tools");
+        let first = stamp(&tree.0, covered());
+        let newer = Covered { versions: vec![vec!["echo", "2.0"]], ..covered() };
+        assert_ne!(stamp(&tree.0, newer), first);
+        let mut command = Command::new("cargo");
+        command.args(["test"]).env("CARGO_TARGET_DIR", "here").current_dir("there");
+        assert_eq!(stamp(&tree.0, Covered { command: words(&command), ..covered() }), first);
+        command.env("RUSTFLAGS", "--cfg loom");
+        assert_ne!(stamp(&tree.0, Covered { command: words(&command), ..covered() }), first);
+        assert!(
+            Stamp::of("step", &tree.0, Covered { versions: vec![vec!["no-such-tool"]], ..covered() })
+                .is_err()
+        );
+    }
+
+    #[test]
+    fn what_passed_is_kept_unless_something_changed_meanwhile() {
+        let tree = Tree::new("passed");
+        let root = &tree.0;
+        let begin = || {
+            let mut stamp = Stamp::of("step", root, covered()).expect("the files are there");
+            stamp.folder = Some(root.join("passed/step"));
+            stamp
+        };
+        let stamp = begin();
         assert!(!stamp.has_passed());
+        tree.write("a/deep/x", "edited while the step runs");
+        stamp.pass(Some(&root.join("a/deep")));
+        assert!(!stamp.has_passed());
+        let stamp = begin();
         stamp.pass(Some(&root.join("a/deep")));
         assert!(stamp.has_passed());
         stamp.pass(Some(&root.join("a/deep")));
         fs::create_dir(root.join("brought")).expect("there is room");
         stamp.bring(&root.join("brought")).expect("it has passed");
-        assert_eq!(fs::read_to_string(root.join("brought/x")).expect("it was kept"), "one");
-        fs::remove_dir_all(&root).expect("it is ours");
+        assert_eq!(
+            fs::read_to_string(root.join("brought/x")).expect("it was kept"),
+            "edited while the step runs"
+        );
     }
 }

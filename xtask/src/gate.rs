@@ -4,13 +4,13 @@
 //! priority. They meet where tests need what Cargo builds.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-use crate::cache::Stamp;
+use crate::cache::{self, Covered, Stamp};
 use crate::interop::Interop;
-use crate::programs::{self, Counts, Program};
+use crate::programs::{self, Built, Counts, Program};
 use crate::steps::Steps;
 use crate::{cargo, packages, root, target};
 
@@ -31,6 +31,9 @@ pub(crate) const FUZZ_INPUTS: u64 = 20_000;
 /// The variable by which tests know that they need not build the programs that they start.
 const BUILT: &str = "IRONORB_TEST_PROGRAMS_BUILT";
 
+/// The variable that tells tests of generated code which library to compile it with.
+const LIBRARY: &str = "IRONORB_TEST_LIBRARY";
+
 const END_TO_END: &str = "ironorb-tests::all";
 pub(crate) const INTEROP: &str = "ironorb-interop::all";
 
@@ -44,6 +47,11 @@ struct Outcome {
 impl Outcome {
     fn note<T>(&mut self, result: Result<T, String>) -> Option<T> {
         result.map_err(|why| self.problems.push(why)).ok()
+    }
+
+    fn count(&mut self, result: Result<Counts, String>) {
+        let counts = self.note(result).unwrap_or_default();
+        self.counts += counts;
     }
 
     fn add(&mut self, other: Outcome) {
@@ -69,13 +77,14 @@ fn run_lanes(steps: &Steps, extent: Extent) -> Result<Outcome, String> {
     need_component("fmt", "rustfmt")?;
     need_component("clippy", "clippy")?;
     steps.run("formatting", cargo(&["fmt", "--all", "--check"]))?;
-    let built = programs::build(steps, "programs and tests", cargo(&EVERYTHING))?;
     let interop = Interop::begin(extent)?;
+    let built = programs::build(steps, "programs and tests", cargo(&EVERYTHING))?;
+    let tests = in_order(built, extent, &interop)?;
     let (later, from_cargo) = channel();
     let mut outcome = Outcome::default();
     thread::scope(|scope| {
         let cargo_lane = scope.spawn(|| cargo_lane(steps, extent, later));
-        outcome.add(test_lane(steps, extent, built, &interop, from_cargo));
+        outcome.add(test_lane(steps, extent, tests, &interop, from_cargo));
         match cargo_lane.join() {
             Ok(other) => outcome.add(other),
             Err(_) => outcome.problems.push("a step ended in a panic".to_owned()),
@@ -119,8 +128,8 @@ const PROBES: Variant = Variant {
         "--test=breakdown",
     ],
     run: &[
-        ("ironorb-giop::ironorb_giop", &["probe", "takes_no_memory"]),
-        ("ironorb-bench::ironorb_bench", &["probe", "takes_no_memory"]),
+        ("ironorb-giop::ironorb_giop", &["probe"]),
+        ("ironorb-bench::ironorb_bench", &["probe"]),
         ("ironorb-bench::probes", &[]),
         ("ironorb-bench::no_allocation", &[]),
         ("ironorb-bench::breakdown", &[]),
@@ -147,11 +156,11 @@ const INTERPRETED: Variant = Variant {
 impl Variant {
     fn build(&self, steps: &Steps) -> Result<Vec<Program>, String> {
         let built = programs::build_aside(steps, &format!("{}: build", self.name), cargo(self.build))?;
-        let chosen = built.into_iter().filter_map(|program| {
-            let (_, words) = self.run.iter().find(|(name, _)| *name == program.name)?;
-            Some(program.with(words).knowing(BUILT, Path::new("yes")))
+        let chosen = self.run.iter().map(|(name, filters)| {
+            let program = built.program(name).map_err(|why| format!("{}: {why}", self.name))?;
+            Ok(program.clone().only(filters).knowing(BUILT, Path::new("yes")))
         });
-        Ok(chosen.collect())
+        chosen.collect()
     }
 }
 
@@ -175,8 +184,7 @@ fn cargo_lane(steps: &Steps, extent: Extent, later: Sender<(&'static str, Vec<Pr
     }
     let documented =
         steps.run_aside("tests in documentation", cargo(&["test", "--doc", "--workspace", "--locked"]));
-    let said = outcome.note(documented).unwrap_or_default();
-    outcome.counts += programs::counts_in(&said).unwrap_or_default();
+    outcome.count(documented.and_then(|said| programs::counts_of_cargo(&said, &[])));
     if extent != Extent::Quick {
         outcome.note(steps.run_aside("counts of a call", counts("check")));
         outcome.add(model(steps, extent));
@@ -188,7 +196,7 @@ fn cargo_lane(steps: &Steps, extent: Extent, later: Sender<(&'static str, Vec<Pr
 fn test_lane(
     steps: &Steps,
     extent: Extent,
-    built: Vec<Program>,
+    tests: Vec<Program>,
     interop: &Interop,
     later: Receiver<(&'static str, Vec<Program>)>,
 ) -> Outcome {
@@ -198,21 +206,23 @@ fn test_lane(
         outcome.counts += counts;
         outcome.note(result).is_some()
     };
-    let is_good = run("tests", in_order(built, extent, interop));
+    let is_good = run("tests", tests);
     for (name, programs) in later {
         run(name, programs);
     }
     if extent != Extent::Quick {
-        outcome.note(interop.settle(steps, is_good));
+        outcome.count(interop.settle(steps, is_good));
         outcome.note(steps.run("the matrix of docs/interop.md", interop.matrix("check")));
     }
     outcome
 }
 
 /// The programs with what each is to know, those first that take longest.
-fn in_order(built: Vec<Program>, extent: Extent, interop: &Interop) -> Vec<Program> {
+fn in_order(built: Built, extent: Extent, interop: &Interop) -> Result<Vec<Program>, String> {
+    LONGEST.iter().try_for_each(|name| built.program(name).map(drop))?;
+    let library = built.library.ok_or("Cargo has not told of the library ironorb")?;
     let mut programs = Vec::new();
-    for program in built {
+    for program in built.programs {
         match program.name.as_str() {
             // These wait for each other's processes and connections most of the time.
             END_TO_END => programs.push(program.with(&["--test-threads=6"])),
@@ -224,7 +234,8 @@ fn in_order(built: Vec<Program>, extent: Extent, interop: &Interop) -> Vec<Progr
     let rank =
         |program: &Program| LONGEST.iter().position(|name| *name == program.name).unwrap_or(LONGEST.len());
     programs.sort_by_key(rank);
-    programs.into_iter().map(|program| program.knowing(BUILT, Path::new("yes"))).collect()
+    let knowing = |program: Program| program.knowing(BUILT, Path::new("yes")).knowing(LIBRARY, &library);
+    Ok(programs.into_iter().map(knowing).collect())
 }
 
 /// What takes longest is begun first, so that nothing long is left at the end.
@@ -313,55 +324,92 @@ fn model(steps: &Steps, extent: Extent) -> Outcome {
     let mut outcome = Outcome::default();
     let mut loom = cargo(&["test", "--release", "--locked", "-p", "ironorb-shm", "--lib"]);
     loom.env("RUSTFLAGS", "--cfg loom").env("CARGO_TARGET_DIR", target().join("loom"));
-    outcome.note(when_changed(steps, extent, "the model of shared memory", "loom", &SHARED_MEMORY, loom));
-    if !has_miri() {
-        let why = "there is no miri: `rustup toolchain install nightly --component miri,rust-src` adds it";
-        steps.leave_out("shared memory under miri", why);
+    let loom = Model {
+        name: "the model of shared memory",
+        stamp: "loom",
+        version: vec!["rustc", "-vV"],
+        command: loom,
+        filters: &[],
+    };
+    outcome.count(loom.run(steps, extent));
+    let name = "shared memory under miri";
+    if let Err(why) = need_miri() {
+        steps.skip(name, &why);
+        outcome.counts.skipped += 1;
         return outcome;
     }
     // What maps memory of the system it does not know.
+    let filters = &["end::", "copy::"];
     let mut miri = Command::new("rustup");
     miri.args(["run", "nightly", "cargo", "miri", "test", "--locked", "-p", "ironorb-shm", "--lib", "--"]);
-    miri.args(["end::", "copy::"]).current_dir(root()).env("CARGO_TARGET_DIR", target().join("miri"));
+    miri.args(filters).current_dir(root()).env("CARGO_TARGET_DIR", target().join("miri"));
     // Those of the toolchain that runs this.
     miri.env_remove("CARGO").env_remove("RUSTUP_TOOLCHAIN");
-    outcome.note(when_changed(steps, extent, "shared memory under miri", "miri", &SHARED_MEMORY, miri));
+    let version = vec!["rustup", "run", "nightly", "rustc", "-vV"];
+    outcome.count(Model { name, stamp: "miri", version, command: miri, filters }.run(steps, extent));
     outcome
 }
 
 /// Only the models, both of them.
 pub(crate) fn models() -> Result<(), String> {
     let outcome = model(&Steps::new(), Extent::All);
+    println!("{}", outcome.counts);
     if outcome.problems.is_empty() { Ok(()) } else { Err(outcome.problems.join("; ")) }
 }
 
-/// What the models cover.
-const SHARED_MEMORY: [&str; 2] = ["crates/ironorb-shm", "Cargo.lock"];
-
-fn when_changed(
-    steps: &Steps,
-    extent: Extent,
-    name: &str,
-    short: &str,
-    covered: &[&str],
+/// A step that runs when what it covers has changed.
+struct Model {
+    name: &'static str,
+    stamp: &'static str,
+    version: Vec<&'static str>,
     command: Command,
-) -> Result<(), String> {
-    let stamp = Stamp::of(short, &root(), covered)?;
-    if extent != Extent::All && stamp.has_passed() {
-        steps.leave_out(name, HAS_PASSED);
-        return Ok(());
-    }
-    steps.run_aside(name, command)?;
-    stamp.pass(None);
-    Ok(())
+    /// Of the command's arguments, those that choose tests.
+    filters: &'static [&'static str],
 }
 
-const HAS_PASSED: &str = "what it covers is as it was when it passed here; `--all` runs it";
+impl Model {
+    fn run(self, steps: &Steps, extent: Extent) -> Result<Counts, String> {
+        let covered = Covered {
+            files: SHARED_MEMORY,
+            versions: vec![self.version],
+            command: cache::words(&self.command),
+        };
+        let stamp = Stamp::of(self.stamp, &root(), covered)?;
+        if extent != Extent::All && stamp.has_passed() {
+            steps.leave_out(self.name, "what it covers is as it was when it passed here; `--all` runs it");
+            return Ok(Counts { skipped: 1, ..Counts::default() });
+        }
+        let said = steps.run_aside(self.name, self.command)?;
+        let counts =
+            programs::counts_of_cargo(&said, self.filters).map_err(|why| format!("{}: {why}", self.name))?;
+        stamp.pass(None);
+        Ok(counts)
+    }
+}
 
-fn has_miri() -> bool {
-    let mut version = Command::new("rustup");
-    version.args(["run", "nightly", "cargo", "miri", "--version"]).env_remove("RUSTUP_TOOLCHAIN");
-    version.output().is_ok_and(|output| output.status.success())
+/// What the models cover.
+const SHARED_MEMORY: &[&str] = &["crates/ironorb-shm", "Cargo.lock", "Cargo.toml", ".cargo/config.toml"];
+
+/// Adds miri to a nightly toolchain that lacks it. Else says why it cannot run.
+fn need_miri() -> Result<(), String> {
+    let nightly = |arguments: &[&str]| {
+        let mut rustup = Command::new("rustup");
+        rustup.args(arguments).env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO").stdin(Stdio::null());
+        rustup.output().is_ok_and(|output| output.status.success())
+    };
+    let has_miri = || nightly(&["run", "nightly", "cargo", "miri", "--version"]);
+    if has_miri() {
+        return Ok(());
+    }
+    if !nightly(&["run", "nightly", "rustc", "--version"]) {
+        let remedy = "`rustup toolchain install nightly --component miri,rust-src` adds it";
+        return Err(format!("there is no nightly toolchain; {remedy}"));
+    }
+    let add = ["component", "add", "miri", "rust-src", "--toolchain", "nightly"];
+    if nightly(&add) && has_miri() {
+        return Ok(());
+    }
+    Err(format!("the nightly toolchain has no miri, and `rustup {}` does not add it", add.join(" ")))
 }
 
 /// A minimal toolchain lacks these; rustup can add them.

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::cache::Stamp;
+use crate::cache::{Covered, Stamp};
 use crate::gate::{Extent, program};
-use crate::programs::Program;
+use crate::programs::{Counts, Program};
 use crate::steps::Steps;
 use crate::{root, target};
 
@@ -27,8 +27,12 @@ const JACORB_MATRIX: [&str; 8] = [
     "jacorb_server::all_cases_pass_with_requests_in_fragments",
 ];
 
+/// How they run.
+const JACORB_ARGUMENTS: [&str; 2] = ["--exact", "--test-threads=2"];
+
 /// What those tests cover.
-const REACHES_THE_WIRE: [&str; 8] = [
+const REACHES_THE_WIRE: &[&str] = &[
+    ".cargo/config.toml",
     "Cargo.lock",
     "Cargo.toml",
     "crates/ironorb",
@@ -48,7 +52,7 @@ pub(crate) struct Interop {
 }
 
 impl Interop {
-    /// Forgets every earlier run.
+    /// Forgets every earlier run. Comes before the build: see [`Stamp`].
     pub(crate) fn begin(extent: Extent) -> Result<Interop, String> {
         let folder = target().join("interop-results");
         let failed = |e| format!("{}: {e}", folder.display());
@@ -56,7 +60,13 @@ impl Interop {
             fs::remove_dir_all(&folder).map_err(failed)?;
         }
         fs::create_dir_all(folder.join(JACORB)).map_err(failed)?;
-        let jacorb = Stamp::of(JACORB, &root(), &REACHES_THE_WIRE)?;
+        let command = [&JACORB_ARGUMENTS[..], &JACORB_MATRIX].concat();
+        let covered = Covered {
+            files: REACHES_THE_WIRE,
+            versions: vec![vec!["rustc", "-vV"], vec!["java", "-version"]],
+            command: command.into_iter().map(str::to_owned).collect(),
+        };
+        let jacorb = Stamp::of(JACORB, &root(), covered)?;
         let runs_jacorb = extent == Extent::All || !jacorb.has_passed();
         Ok(Interop { folder, jacorb, runs_jacorb })
     }
@@ -67,26 +77,28 @@ impl Interop {
         let most = program.clone().with(&["--exact", "--test-threads=4"]).with(&skipped);
         let mut programs = vec![most.knowing(RESULTS, &self.folder)];
         if self.runs_jacorb {
-            let matrix = program.clone().with(&["--exact", "--test-threads=2"]).with(&JACORB_MATRIX);
+            let matrix = program.clone().with(&JACORB_ARGUMENTS).only(&JACORB_MATRIX);
             programs.push(matrix.knowing(RESULTS, &self.folder.join(JACORB)));
         }
         programs
     }
 
-    /// After the tests: keeps what JacORB's matrix found if all is good, or brings what it found when it passed.
-    pub(crate) fn settle(&self, steps: &Steps, is_good: bool) -> Result<(), String> {
+    /// After the tests: keeps what JacORB's matrix found if all is good, or brings what it found when it passed. Gives the
+    /// tests that were left out.
+    pub(crate) fn settle(&self, steps: &Steps, is_good: bool) -> Result<Counts, String> {
         let found = self.folder.join(JACORB);
         if !self.runs_jacorb {
             steps.leave_out(
                 "JacORB's full matrix",
                 "nothing that reaches the wire has changed since it passed here; `--all` runs it",
             );
-            return self.jacorb.bring(&found);
+            self.jacorb.bring(&found)?;
+            return Ok(Counts { skipped: JACORB_MATRIX.len(), ..Counts::default() });
         }
         if is_good {
             self.jacorb.pass(Some(&found));
         }
-        Ok(())
+        Ok(Counts::default())
     }
 
     /// Prints the matrix, and compares it with the document or writes it there.

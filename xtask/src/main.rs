@@ -77,13 +77,12 @@ fn number(text: &str) -> Result<u64, String> {
 fn interop() -> Result<(), String> {
     packages::install_missing()?;
     let steps = Steps::new();
+    let interop = Interop::begin(Extent::All)?;
     let packages = ["--package=ironorb-interop", "--package=ironorb-cli", gate::WITH_BENCHMARKS];
     let build = [&["build", "--locked", "--all-targets"][..], &packages].concat();
     let built = programs::build(&steps, "programs and tests", cargo(&build))?;
     steps.run("peers of other ORBs", gate::program("interop-peers"))?;
-    let interop = Interop::begin(Extent::All)?;
-    let programs = built.iter().filter(|program| program.name == gate::INTEROP);
-    let programs = programs.flat_map(|program| interop.programs(program)).collect();
+    let programs = interop.programs(built.program(gate::INTEROP)?);
     let (counts, tested) = programs::run(&steps, "tests against other ORBs", programs);
     println!("{counts}");
     // Also what failed is written down.

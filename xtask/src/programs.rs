@@ -3,13 +3,14 @@
 //! `cargo test` runs one program after another, and most of ours wait for other processes and for deadlines.
 
 use std::collections::VecDeque;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use crate::steps::{self, Steps, Took};
+use crate::steps::{self, Ended, Steps, Took};
 
 /// A program with tests.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,8 +21,12 @@ pub(crate) struct Program {
     pub(crate) file: PathBuf,
     /// The package's folder, where its tests run.
     pub(crate) folder: PathBuf,
+    /// Whether it has the harness that lists tests and sums them up, or a `main` of its own.
+    has_harness: bool,
     /// What it is told on its command line.
     arguments: Vec<String>,
+    /// Of these arguments, those that choose tests. Each must choose some.
+    filters: Vec<String>,
     /// Variables of its environment.
     environment: Vec<(&'static str, PathBuf)>,
 }
@@ -31,6 +36,12 @@ impl Program {
     pub(crate) fn with(mut self, arguments: &[&str]) -> Program {
         self.arguments.extend(arguments.iter().map(|argument| (*argument).to_owned()));
         self
+    }
+
+    /// With the tests alone whose names have one of the filters in them.
+    pub(crate) fn only(mut self, filters: &[&str]) -> Program {
+        self.filters.extend(filters.iter().map(|filter| (*filter).to_owned()));
+        self.with(filters)
     }
 
     /// With a variable in its environment.
@@ -45,7 +56,7 @@ impl Program {
 pub(crate) struct Counts {
     pub(crate) passed: usize,
     pub(crate) failed: usize,
-    /// Ignored, or left out by the command line.
+    /// Ignored. What the command line leaves out is the matter of another run, so it does not count.
     pub(crate) skipped: usize,
 }
 
@@ -63,29 +74,61 @@ impl std::fmt::Display for Counts {
     }
 }
 
-/// Builds with `cargo`, whose arguments say what, and gives the programs with tests that came of it. The step ends when
-/// they are built.
-pub(crate) fn build(steps: &Steps, name: &str, cargo: Command) -> Result<Vec<Program>, String> {
+/// What Cargo has built.
+#[derive(Debug, Default)]
+pub(crate) struct Built {
+    /// The programs with tests.
+    pub(crate) programs: Vec<Program>,
+    /// What a program that uses the library `ironorb` is compiled with.
+    pub(crate) library: Option<PathBuf>,
+}
+
+impl Built {
+    /// The program of this name.
+    pub(crate) fn program(&self, name: &str) -> Result<&Program, String> {
+        let found = self.programs.iter().find(|program| program.name == name);
+        found.ok_or_else(|| format!("no program with tests {name} has been built"))
+    }
+}
+
+/// Builds with `cargo`, whose arguments say what, and gives what came of it. The step ends when all is built.
+pub(crate) fn build(steps: &Steps, name: &str, cargo: Command) -> Result<Built, String> {
     build_by(steps, name, cargo)
 }
 
 /// Builds beside other steps, and gives way to them.
-pub(crate) fn build_aside(steps: &Steps, name: &str, mut cargo: Command) -> Result<Vec<Program>, String> {
+pub(crate) fn build_aside(steps: &Steps, name: &str, mut cargo: Command) -> Result<Built, String> {
     cargo.arg("--quiet");
     build_by(steps, name, steps::giving_way(&cargo))
 }
 
-fn build_by(steps: &Steps, name: &str, mut cargo: Command) -> Result<Vec<Program>, String> {
+fn build_by(steps: &Steps, name: &str, mut cargo: Command) -> Result<Built, String> {
     println!("== {name}");
     cargo.arg("--message-format=json-render-diagnostics").stdout(Stdio::piped()).stdin(Stdio::null());
     let begun = Instant::now();
     let failed = |e| format!("{name}: Cargo cannot be run: {e}");
     let mut child = cargo.spawn().map_err(failed)?;
     let messages = child.stdout.take().map(std::io::read_to_string);
-    let (status, processor) = steps::wait(&mut child).map_err(failed)?;
+    let (status, processor) = steps::wait(&mut child, None).map_err(failed)?;
     steps.end(name, Took { wall: begun.elapsed(), processor }, status.success())?;
     let messages = messages.unwrap_or_else(|| Ok(String::new())).map_err(failed)?;
-    Ok(messages.lines().filter_map(program_of).collect())
+    Ok(Built {
+        programs: messages.lines().filter_map(program_of).collect(),
+        library: messages.lines().find_map(library_of),
+    })
+}
+
+/// The metadata of the library `ironorb`, if a message of Cargo's tells of it. Its name has a hash in it, so no other build
+/// overwrites it.
+fn library_of(message: &str) -> Option<PathBuf> {
+    let is_artifact = message.contains(r#""reason":"compiler-artifact""#);
+    let is_library = message.contains(r#""target":{"kind":["lib"]"#) && message.contains(r#""test":false}"#);
+    if !is_artifact || !is_library || package_of(&text_of(message, "package_id")?) != "ironorb" {
+        return None;
+    }
+    let files = message.split_once(r#""filenames":["#)?.1.split_once(']')?.0;
+    let mut files = files.split(',').map(|file| PathBuf::from(file.trim_matches('"')));
+    files.find(|file| file.extension().is_some_and(|extension| extension == "rmeta"))
 }
 
 /// The program that a message of Cargo's tells of, if it has tests.
@@ -101,8 +144,20 @@ fn program_of(message: &str) -> Option<Program> {
     let manifest = PathBuf::from(text_of(message, "manifest_path")?);
     let folder = manifest.parent()?.to_path_buf();
     let target = message.split_once(r#""target":{"#)?.1;
-    let name = format!("{}::{}", package_of(&text_of(message, "package_id")?), text_of(target, "name")?);
-    Some(Program { name, file, folder, arguments: Vec::new(), environment: Vec::new() })
+    let target = text_of(target, "name")?;
+    let name = format!("{}::{target}", package_of(&text_of(message, "package_id")?));
+    let has_harness = !fs::read_to_string(manifest).is_ok_and(|manifest| has_own_main(&manifest, &target));
+    let (arguments, filters, environment) = Default::default();
+    Some(Program { name, file, folder, has_harness, arguments, filters, environment })
+}
+
+/// Whether a manifest says of a program with tests that it has a `main` of its own. Cargo's messages do not.
+fn has_own_main(manifest: &str, target: &str) -> bool {
+    let mut sections = manifest.split("\n[").filter(|section| section.starts_with("[test]]"));
+    let name = format!("name = \"{target}\"");
+    sections.any(|section| {
+        section.lines().any(|line| line == name) && section.lines().any(|line| line == "harness = false")
+    })
 }
 
 /// The first text of this name. Cargo writes no spaces; what it escapes occurs in no path of ours but `\\` and `\"`.
@@ -154,51 +209,106 @@ pub(crate) fn run(steps: &Steps, name: &str, programs: Vec<Program>) -> (Counts,
     (counts, steps.end(name, took, counts.failed == 0))
 }
 
+/// The longest that one program may take, lest one that hangs hang the gate. None takes a third of it on two cores.
+const PROGRAM_MAX: Duration = Duration::from_secs(15 * 60);
+
 fn run_one(program: &Program) -> (Counts, Took) {
-    let mut command = Command::new(&program.file);
-    command.args(&program.arguments).current_dir(&program.folder);
-    command.envs(program.environment.iter().map(|(name, value)| (name, value)));
     let begun = Instant::now();
-    match steps::output(&mut command) {
-        Ok((output, processor)) => {
-            let took = Took { wall: begun.elapsed(), processor };
-            let counts = counts_of(&output);
-            let (wall, processor) = (took.wall.as_secs_f32(), processor.as_secs_f32());
+    let ended = program.listed().and_then(|listed| {
+        let ended = steps::output(&mut program.command(), PROGRAM_MAX);
+        Ok((listed, ended.map_err(|e| format!("it cannot be run: {e}"))?))
+    });
+    match ended {
+        Ok((listed, ended)) => {
+            let took = Took { wall: begun.elapsed(), processor: ended.processor };
+            let (counts, complaint) = judge(listed, &ended);
+            let (wall, processor) = (took.wall.as_secs_f32(), took.processor.as_secs_f32());
             println!("{}: {counts} ({wall:.1} s, {processor:.1} s of processor time)", program.name);
             if counts.failed > 0 {
-                print!("{}", String::from_utf8_lossy(&output.stdout));
-                print!("{}", String::from_utf8_lossy(&output.stderr));
-                println!("{}: FAILED ({})", program.name, output.status);
+                print!("{}", String::from_utf8_lossy(&ended.output.stdout));
+                print!("{}", String::from_utf8_lossy(&ended.output.stderr));
+                println!("{}: FAILED, {}", program.name, complaint.unwrap_or_default());
             }
             (counts, took)
         }
-        Err(e) => {
-            println!("{}: FAILED, it cannot be run: {e}", program.name);
+        Err(why) => {
+            println!("{}: FAILED, {why}", program.name);
             (Counts { failed: 1, ..Counts::default() }, Took::default())
         }
     }
 }
 
-/// A program without a harness is one test.
-fn counts_of(output: &Output) -> Counts {
-    let text = String::from_utf8_lossy(&output.stdout);
-    let mut counts = counts_in(&text).unwrap_or(Counts { passed: 1, ..Counts::default() });
-    if !output.status.success() && counts.failed == 0 {
-        // It ended before it could tell, or has no harness.
-        counts = Counts { failed: 1, passed: counts.passed.saturating_sub(1), ..counts };
+impl Program {
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.file);
+        command.args(&self.arguments).current_dir(&self.folder);
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command
     }
-    counts
+
+    /// How many tests the program is to run, where a harness can tell.
+    fn listed(&self) -> Result<Option<usize>, String> {
+        if !self.has_harness {
+            return Ok(None);
+        }
+        let ended = steps::output(self.command().arg("--list"), PROGRAM_MAX);
+        let ended = ended.map_err(|e| format!("it cannot be run: {e}"))?;
+        let text = String::from_utf8_lossy(&ended.output.stdout);
+        let names: Vec<&str> = text.lines().filter_map(|line| line.strip_suffix(": test")).collect();
+        match self.filters.iter().find(|filter| !names.iter().any(|name| name.contains(filter.as_str()))) {
+            Some(filter) => Err(format!("no test has {filter:?} in its name")),
+            None => Ok(Some(names.len())),
+        }
+    }
+}
+
+/// What a program came to, and why it failed if it did. It failed also where it cannot be told what it did.
+fn judge(listed: Option<usize>, ended: &Ended) -> (Counts, Option<String>) {
+    let status = ended.output.status;
+    let counts = counts_in(&String::from_utf8_lossy(&ended.output.stdout));
+    let complaint = if let Some(why) = &ended.was_killed {
+        Some(format!("it was killed: {why}"))
+    } else if !status.success() {
+        Some(status.to_string())
+    } else {
+        listed.and_then(|listed| match counts {
+            None => Some("it ended before it could sum up its tests".to_owned()),
+            Some(Counts { passed, failed, skipped }) if passed + failed + skipped != listed => {
+                Some(format!("of {listed} tests it ran {}", passed + failed + skipped))
+            }
+            Some(_) => None,
+        })
+    };
+    let mut counts = match (listed, counts) {
+        (Some(_), Some(counts)) => counts,
+        (Some(_), None) => Counts::default(),
+        // A program without a harness is one test.
+        (None, _) => Counts { passed: usize::from(complaint.is_none()), ..Counts::default() },
+    };
+    if complaint.is_some() {
+        counts.failed = counts.failed.max(1);
+    }
+    (counts, complaint)
+}
+
+/// What a run of `cargo test` came to, of which these words choose the tests. No test, in all or for a word, is a failure.
+pub(crate) fn counts_of_cargo(said: &str, filters: &[&str]) -> Result<Counts, String> {
+    let counts = counts_in(said).filter(|counts| counts.passed > 0).ok_or("no test has run")?;
+    let names: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix("test ")).collect();
+    match filters.iter().find(|filter| !names.iter().any(|name| name.contains(**filter))) {
+        Some(filter) => Err(format!("no test that ran has {filter:?} in its name")),
+        None => Ok(counts),
+    }
 }
 
 /// The sum of all summaries of a harness in a text, if there is one.
-pub(crate) fn counts_in(text: &str) -> Option<Counts> {
+fn counts_in(text: &str) -> Option<Counts> {
     let mut sum = None;
     for line in text.lines().filter_map(|line| line.strip_prefix("test result: ")) {
         let numbers: Vec<usize> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
         // passed, failed, ignored, measured, filtered out
-        if let [passed, failed, ignored, _, filtered, ..] = numbers[..] {
-            *sum.get_or_insert_with(Counts::default) +=
-                Counts { passed, failed, skipped: ignored + filtered };
+        if let [passed, failed, skipped, ..] = numbers[..] {
+            *sum.get_or_insert_with(Counts::default) += Counts { passed, failed, skipped };
         }
     }
     sum
@@ -227,18 +337,71 @@ mod tests {
         let text = "test a ... ok\n\
             test result: ok. 5 passed; 0 failed; 1 ignored; 0 measured; 2 filtered out; finished in 0.01s\n\
             test result: FAILED. 7 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.01s\n";
-        assert_eq!(counts_in(text), Some(Counts { passed: 12, failed: 3, skipped: 3 }));
+        assert_eq!(counts_in(text), Some(Counts { passed: 12, failed: 3, skipped: 1 }));
         assert_eq!(counts_in("no harness"), None);
     }
 
+    /// A program in the words of the shell: what it lists, and what it does.
+    fn run_of(has_harness: bool, filters: &[&str], lists: &str, does: &str) -> Counts {
+        let script = format!("case $* in *--list*) {lists};; *) {does};; esac");
+        let program = Program {
+            name: "a::b".to_owned(),
+            file: PathBuf::from("sh"),
+            folder: PathBuf::from("."),
+            has_harness,
+            arguments: vec!["-c".to_owned(), script, "program".to_owned()],
+            filters: Vec::new(),
+            environment: Vec::new(),
+        };
+        run_one(&program.only(filters)).0
+    }
+
+    const LIST: &str = "echo 'x::one: test'; echo 'x::two: test'";
+    const SUMMARY: &str = "echo 'test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out'";
+
     #[test]
-    fn a_program_that_dies_has_failed() {
-        let run = |script: &str| Command::new("sh").args(["-c", script]).output().expect("there is a shell");
-        let one = Counts { passed: 1, ..Counts::default() };
-        assert_eq!(counts_of(&run("true")), one);
-        assert_eq!(counts_of(&run("false")), Counts { failed: 1, ..Counts::default() });
-        let summary = "echo 'test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out'";
-        assert_eq!(counts_of(&run(summary)).passed, 2);
-        assert_eq!(counts_of(&run(&format!("{summary}; kill -9 $$"))).failed, 1);
+    fn a_program_that_ends_without_its_summary_has_failed() {
+        let run = |does: &str| run_of(true, &[], LIST, does);
+        assert_eq!(run(SUMMARY), Counts { passed: 2, ..Counts::default() });
+        assert_eq!(run("exit 0"), Counts { failed: 1, ..Counts::default() });
+        assert_eq!(run("exit 1"), Counts { failed: 1, ..Counts::default() });
+        assert_eq!(run(&format!("{SUMMARY}; kill -9 $$")).failed, 1);
+        assert_eq!(run(&SUMMARY.replace('2', "1")).failed, 1, "one of two tests");
+    }
+
+    #[test]
+    fn a_program_with_a_main_of_its_own_is_one_test() {
+        let run = |does: &str| run_of(false, &[], "exit 1", does);
+        assert_eq!(run("exit 0"), Counts { passed: 1, ..Counts::default() });
+        assert_eq!(run("exit 1"), Counts { failed: 1, ..Counts::default() });
+        let manifest =
+            "[package]\nname = \"b\"\n\n[[test]]\nname = \"a\"\n\n[[test]]\nname = \"b\"\nharness = false\n";
+        assert!(has_own_main(manifest, "b") && !has_own_main(manifest, "a") && !has_own_main(manifest, "c"));
+    }
+
+    #[test]
+    fn a_filter_that_chooses_no_test_is_a_failure() {
+        assert_eq!(run_of(true, &["one", "x::"], LIST, SUMMARY).failed, 0);
+        assert_eq!(run_of(true, &["one", "three"], LIST, SUMMARY).failed, 1);
+        let said = "test x::one ... ok\ntest result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 3 filtered out\n";
+        assert_eq!(counts_of_cargo(said, &["x::"]), Ok(Counts { passed: 1, ..Counts::default() }));
+        assert!(counts_of_cargo(said, &["two"]).is_err());
+        assert!(counts_of_cargo(&said.replace("1 passed", "0 passed"), &[]).is_err());
+        assert!(counts_of_cargo("nothing", &[]).is_err());
+    }
+
+    #[test]
+    fn the_library_is_known_by_cargo_s_message() {
+        let message = MESSAGE
+            .replace("path+file:///x/tests#ironorb-tests@0.1.0", "path+file:///x/crates/ironorb#0.1.0")
+            .replace(r#""kind":["test"]"#, r#""kind":["lib"]"#)
+            .replace(r#""overflow_checks":true,"test":true"#, r#""overflow_checks":true,"test":false"#)
+            .replace(
+                r#"["/x/target/debug/deps/leaks-1"]"#,
+                r#"["/x/libironorb.rlib","/x/deps/libironorb-1.rmeta"]"#,
+            );
+        assert_eq!(library_of(&message).as_deref(), Some(Path::new("/x/deps/libironorb-1.rmeta")));
+        assert_eq!(library_of(&message.replace("crates/ironorb#", "crates/ironorb-giop#")), None);
+        assert_eq!(library_of(&message.replace(r#""test":false"#, r#""test":true"#)), None);
     }
 }
