@@ -26,8 +26,13 @@ fn server(concurrency: ServerConcurrency) -> (Orb, ProbeRef) {
 }
 
 fn serving(concurrency: ServerConcurrency, servant: impl Probe + 'static) -> (Orb, ProbeRef) {
+    // Without it these tests would pass although no reply waits for another.
     #[cfg(debug_assertions)]
     ironorb::testing::stop_clock_of_replies();
+    assert!(
+        cfg!(debug_assertions),
+        "only a build with debug assertions lets tests see that replies wait for others: test without --release"
+    );
     let orb =
         Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().concurrency(concurrency).build().unwrap();
     let probe = orb.root_poa().activate(servant).unwrap();
@@ -76,9 +81,6 @@ fn unread(stream: &TcpStream) -> usize {
 }
 
 /// The servant sees what of the replies before has come to the client: nothing, while they wait for its own.
-///
-/// In a build without debug assertions the clock cannot be stopped, and how quick servants are is up to the machine.
-#[cfg(debug_assertions)]
 #[test]
 fn replies_leave_together() {
     const BATCH: u32 = 8;

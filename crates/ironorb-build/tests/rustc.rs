@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::SystemTime;
+use std::sync::OnceLock;
 
 use ironorb_build::Config;
 
@@ -128,18 +128,10 @@ impl Idl {
     }
 }
 
-/// Runs the compiler on a library that uses the `ironorb` built for this test.
+/// Runs the compiler on a library that uses `ironorb`.
 fn checked(source: &Path, variables: &[(&str, &Path)]) -> (bool, String) {
-    let deps = std::env::current_exe().unwrap().parent().unwrap().to_owned();
-    let built = |path: &PathBuf| {
-        std::fs::metadata(path).and_then(|data| data.modified()).unwrap_or(SystemTime::UNIX_EPOCH)
-    };
-    let is_ironorb = |path: &PathBuf| {
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        name.starts_with("libironorb-") && name.ends_with(".rlib")
-    };
-    let files = std::fs::read_dir(&deps).unwrap().map(|entry| entry.unwrap().path());
-    let ironorb = files.filter(is_ironorb).max_by_key(built).expect("cargo has built it");
+    let ironorb = ironorb();
+    let deps = ironorb.parent().expect("it lies in a folder");
     let out = tempfile::tempdir().unwrap();
     let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
     rustc.args(["--edition", "2024", "--crate-type", "lib", "--emit", "metadata", "--cap-lints", "allow"]);
@@ -148,4 +140,37 @@ fn checked(source: &Path, variables: &[(&str, &Path)]) -> (bool, String) {
     rustc.envs(variables.iter().map(|&(name, value)| (name, value)));
     let output = rustc.output().unwrap();
     (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// The metadata of the library. A target folder may hold several, of other features or older sources, so Cargo tells which
+/// one it is: `cargo xtask` has heard it when it built this test, else Cargo is asked here.
+fn ironorb() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY
+        .get_or_init(|| std::env::var_os("IRONORB_TEST_LIBRARY").map_or_else(library_by_cargo, PathBuf::from))
+}
+
+/// Asks for what `cargo test -p ironorb-build` builds, of which nothing is left to do then.
+fn library_by_cargo() -> PathBuf {
+    let this = std::env::current_exe().unwrap();
+    // TARGET/PROFILE/deps/test-0123
+    let profile_dir = this.ancestors().nth(2).expect("Cargo keeps tests two folders down");
+    let target_dir = profile_dir.parent().expect("Cargo keeps profiles in the target folder");
+    let mut build = Command::new(env!("CARGO"));
+    build.args(["test", "--no-run", "--quiet", "--locked", "--package=ironorb-build", "--test=all"]);
+    build.args(["--message-format=json", "--target-dir"]).arg(target_dir);
+    if profile_dir.ends_with("release") {
+        build.arg("--release");
+    }
+    let output = build.current_dir(env!("CARGO_MANIFEST_DIR")).output().expect("Cargo can be started");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let messages = String::from_utf8(output.stdout).unwrap();
+    let is_library = |message: &&str| {
+        message.contains(r#""reason":"compiler-artifact""#)
+            && message.contains(r#""kind":["lib"]"#)
+            && message.contains(r#""name":"ironorb""#)
+    };
+    let message = messages.lines().find(is_library).expect("this test depends on it");
+    let files = message.split('"').filter(|text| text.ends_with(".rmeta"));
+    files.map(PathBuf::from).next().expect("a library has metadata")
 }

@@ -42,8 +42,15 @@ impl Calls {
     }
 }
 
+/// Whether the request that this thread carries out was found in the cache.
+fn is_request_cached() -> bool {
+    #[cfg(debug_assertions)]
+    return ironorb::testing::is_request_cached();
+    #[cfg(not(debug_assertions))]
+    panic!("only a build with debug assertions tells which requests the cache holds: test without --release");
+}
+
 /// Else all of these tests would be about requests that are looked up each time.
-#[cfg(debug_assertions)]
 #[test]
 fn repeated_requests_are_found_in_the_cache() {
     for (calls, demultiplexing) in Calls::BOTH
@@ -57,7 +64,7 @@ fn repeated_requests_are_found_in_the_cache() {
         let known = Arc::new(AtomicUsize::new(0));
         let count = known.clone();
         let servant = Hooked::new(move || {
-            count.fetch_add(usize::from(ironorb::testing::is_request_cached()), Ordering::SeqCst);
+            count.fetch_add(usize::from(is_request_cached()), Ordering::SeqCst);
             Ok(())
         });
         let probe: ProbeRef = poa.activate_with_id("object", servant).unwrap();
