@@ -3,6 +3,7 @@
 
 ironorb::include_idl!("bulk");
 ironorb::include_idl!("dynamic");
+ironorb::include_idl!("lenient");
 ironorb::include_idl!("probe");
 ironorb::include_idl!("wires");
 
@@ -35,13 +36,23 @@ pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 /// A thread of this process, as the system knows it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadNumber(i32);
 
 impl ThreadNumber {
     /// Of the calling thread.
     pub fn own() -> ThreadNumber {
         ThreadNumber(rustix::thread::gettid().as_raw_nonzero().get())
+    }
+
+    /// Of all threads of the process.
+    ///
+    /// # Panics
+    /// If the system does not tell.
+    pub fn all() -> Vec<ThreadNumber> {
+        let tasks = std::fs::read_dir("/proc/self/task").expect("Linux lists the threads of a process");
+        let names = tasks.map(|task| task.expect("it can be read").file_name());
+        names.map(|name| ThreadNumber(name.to_string_lossy().parse().expect("a number"))).collect()
     }
 
     /// Whether it waits for something, in the kernel.

@@ -5,9 +5,13 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use ironorb::{CompletionStatus, MinorCode, Orb, SystemException, SystemExceptionKind, TypedRef as _};
+use ironorb::poa::{ObjectId, RequestProcessing, ServantActivator, Unavailable};
+use ironorb::{
+    CompletionStatus, MinorCode, ObjectRef, Orb, Poa, PoaPolicies, Servant, SystemException,
+    SystemExceptionKind, TypedRef,
+};
 use ironorb_tests::command::{Done, NamingProcess, done, ironorb, run};
-use ironorb_tests::testing::{Derived, Probe};
+use ironorb_tests::testing::{Derived, Probe, ProbeRef};
 use ironorb_tests::{Deriving, Hooked, Probing, eventually};
 use serde_json::{Value, json};
 
@@ -480,4 +484,27 @@ fn the_full_reference_of_an_object_is_found() {
     let said = run(["ior", "resolve", &none]).expect_failure(1);
     assert!(said.contains("does not have this object"), "{said}");
     run(["ior", "resolve", "corbaloc:nonsense"]).expect_failure(2);
+}
+
+/// Forwards requests for each of its objects.
+struct Forwarding(ObjectRef);
+
+impl ServantActivator for Forwarding {
+    fn incarnate(&self, _: &ObjectId, _: &Poa) -> Result<Arc<dyn Servant>, Unavailable> {
+        Err(Unavailable::Forward(self.0.clone()))
+    }
+}
+
+#[test]
+fn the_reference_that_a_server_forwards_to_is_the_full_one() {
+    let probe = Served::probe(Probing::default());
+    let orb = server();
+    let policies =
+        PoaPolicies { request_processing: RequestProcessing::ServantManager, ..PoaPolicies::PERSISTENT };
+    let poa = orb.root_poa().create_poa("forwarding", None, policies).unwrap();
+    poa.set_servant_activator(Arc::new(Forwarding(orb.string_to_object(&probe.ior).unwrap()))).unwrap();
+    let moved = poa.create_reference_with_id("moved", ProbeRef::REPOSITORY_ID).unwrap().to_ior_string();
+    let done = run(["ior", "resolve", &moved]);
+    assert!(done.err.contains("note: the server forwards clients to this reference"), "{}", done.err);
+    assert_eq!(done.expect().trim(), probe.ior);
 }

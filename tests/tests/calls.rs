@@ -7,6 +7,7 @@ use ironorb::{
     CompletionStatus, MinorCode, Orb, ServerConcurrency, SystemException, SystemExceptionKind, TypedRef,
     Version, giop,
 };
+use ironorb_tests::lenient::{Shop, ShopRef};
 use ironorb_tests::testing::{self, Derived, Probe, ProbeAsync, ProbeRef};
 use ironorb_tests::{Deriving, Probing, eventually};
 
@@ -334,5 +335,27 @@ fn published_addresses_may_differ_from_the_endpoints() {
         let client = Orb::builder().no_endpoint().build().unwrap();
         let remote = elsewhere(&client, &local);
         assert_eq!(remote.add(1, 2).unwrap(), 3);
+    }
+}
+
+struct Clerk;
+
+impl Shop for Clerk {
+    fn count(&self, article: &str) -> Result<i32, SystemException> {
+        Ok(article.len() as i32)
+    }
+}
+
+#[test]
+fn an_operation_that_the_servant_leaves_out_is_not_implemented() {
+    let server = server(ServerConcurrency::ThreadPerConnection);
+    let local: ShopRef = server.root_poa().activate(Clerk).unwrap();
+    let client = Orb::builder().no_endpoint().build().unwrap();
+    let remote: ShopRef =
+        client.string_to_object(&local.object().to_ior_string()).unwrap().narrow_unchecked();
+    for shop in [local, remote] {
+        assert_eq!(shop.count("four").unwrap(), 4);
+        let e = shop.close().unwrap_err();
+        assert_eq!((e.kind, e.completed), (SystemExceptionKind::NoImplement, CompletionStatus::No));
     }
 }

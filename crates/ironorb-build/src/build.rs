@@ -1,7 +1,7 @@
 //! The functions that a build script calls. They read IDL files, write Rust files and print instructions for
 //! Cargo.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use ironorb_idl::{Diagnostic, Options, Outcome, Severity, compile_file};
@@ -45,12 +45,11 @@ impl Config {
             let outcome = compile_file(&file, &self.options());
             units.push(Unit { file, name, outcome });
         }
-        let mut told = Told::default();
         let mut written = Vec::new();
         let mut errors = Vec::new();
-        for unit in &units {
-            tell_files(unit);
-            self.tell_warnings(unit, &mut told);
+        units.iter().for_each(tell_files);
+        for warning in self.warnings(&units) {
+            warning.lines().for_each(|line| println!("cargo:warning={line}"));
         }
         for Group { members, outcome } in group::groups(&units, self) {
             let first = &units[members[0]];
@@ -67,19 +66,20 @@ impl Config {
         if errors.is_empty() { Ok(written) } else { Err(Errors::joined(&errors)) }
     }
 
-    /// Prints the wanted warnings of a file that were not printed for an earlier file.
-    fn tell_warnings(&self, unit: &Unit, told: &mut Told) {
-        let outcome = &unit.outcome;
-        if outcome.model.is_none() || outcome.diagnostics.warning_count() == 0 {
-            return;
-        }
-        let rendered = outcome.render(false);
-        // Each diagnostic is a paragraph, in order.
-        for (diagnostic, text) in outcome.diagnostics.into_iter().zip(rendered.split("\n\n")) {
-            if self.wants(diagnostic, outcome) && told.0.insert(text.to_owned()) {
-                text.lines().for_each(|line| println!("cargo:warning={line}"));
+    /// The wanted warnings of the files, each once, though several files may include the one that it is about.
+    fn warnings(&self, units: &[Unit]) -> Vec<String> {
+        let mut warnings = Vec::new();
+        let outcomes = units.iter().map(|unit| &unit.outcome).filter(|outcome| outcome.model.is_some());
+        for outcome in outcomes.filter(|outcome| outcome.diagnostics.warning_count() > 0) {
+            let rendered = outcome.render(false);
+            // Each diagnostic is a paragraph, in order.
+            for (diagnostic, text) in outcome.diagnostics.into_iter().zip(rendered.split("\n\n")) {
+                if self.wants(diagnostic, outcome) && !warnings.iter().any(|told| told == text) {
+                    warnings.push(text.to_owned());
+                }
             }
         }
+        warnings
     }
 
     fn wants(&self, diagnostic: &Diagnostic, outcome: &Outcome) -> bool {
@@ -105,10 +105,6 @@ pub(crate) struct Unit {
     pub(crate) name: PathBuf,
     pub(crate) outcome: Outcome,
 }
-
-/// The warnings that have been printed.
-#[derive(Debug, Default)]
-struct Told(HashSet<String>);
 
 fn tell_files(unit: &Unit) {
     let sources = unit.outcome.sources.files().iter().filter(|file| !file.is_builtin());
@@ -170,6 +166,33 @@ fn write(out_dir: &Path, name: &Path, rust: &str) -> Result<PathBuf, Errors> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What is warned of in a build of `a.idl` and `b.idl`, which include `common.idl`: names of empty modules.
+    fn warned_of(config: &Config) -> Vec<String> {
+        let dir = tempfile::tempdir().unwrap();
+        let files = [
+            ("common.idl", "#pragma once\nmodule Common {};\n"),
+            ("a.idl", "#include \"common.idl\"\nmodule A {};\n"),
+            ("b.idl", "#include \"common.idl\"\nmodule B {};\n"),
+        ];
+        files.iter().for_each(|(name, text)| std::fs::write(dir.path().join(name), text).unwrap());
+        let unit = |name: &str| {
+            let file = dir.path().join(name);
+            Unit { outcome: compile_file(&file, &config.options()), name: name.into(), file }
+        };
+        let names = config.warnings(&[unit("a.idl"), unit("b.idl")]);
+        names.iter().map(|text| text.split('`').nth(1).expect(text).to_owned()).collect()
+    }
+
+    #[test]
+    fn warnings_of_an_included_file_are_told_once_a_build_unless_they_are_silenced() {
+        let mut told = warned_of(&Config::new());
+        told.sort_unstable();
+        assert_eq!(told, ["A", "B", "Common"]);
+        assert_eq!(warned_of(&Config::new().quiet_includes()), ["A", "B"]);
+        assert!(warned_of(&Config::new().allow("IDL0528")).is_empty());
+        assert_eq!(warned_of(&Config::new().allow("IDL0502")).len(), 3, "another code");
+    }
 
     #[test]
     fn files_of_one_name_are_distinguished_by_their_directories() {
