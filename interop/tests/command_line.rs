@@ -6,7 +6,7 @@ use std::process::Command;
 
 use ironorb::giop::Version;
 use ironorb_interop::peer::{Peer, java};
-use ironorb_interop::process::{Process, ironorb_command};
+use ironorb_interop::process::{Process, ironorb_command, wait_until};
 use ironorb_interop::results::{Side, case};
 use ironorb_interop::skips::{Circumstances, skips};
 use serde_json::{Map, Value, json};
@@ -213,8 +213,9 @@ fn types_come_from_jacorbs_repository() {
 /// JacORB finds definitions before it can describe them, and describes them before it has all of their types. A
 /// definition that is asked for at such a moment keeps the type that it has then, so another repository is started.
 fn whole_repository(till: &str) -> (Process, String) {
-    // Before a repository is given up; more each time, for a machine that is slow or busy.
-    let mut listings = 20;
+    // Before a repository is given up; more each time, for a machine that is slow or busy. Each is a process of its own,
+    // so JacORB has time for its work between them.
+    let mut listings = 40;
     let home = repository_classes();
     let begun = std::time::Instant::now();
     let mut listed = Err(String::new());
@@ -229,7 +230,6 @@ fn whole_repository(till: &str) -> (Process, String) {
             if listed.as_ref().is_ok_and(is_whole) {
                 return (repository, ior);
             }
-            std::thread::sleep(std::time::Duration::from_millis(20));
         }
         repository.kill();
         listings *= 2;
@@ -274,19 +274,12 @@ fn start_repository(home: &Path) -> (Process, String) {
     let text = |path: &Path| path.to_str().expect("temporary folders have plain names").to_owned();
     let repository = java("org.jacorb.ir.IRServer", &[&text(&classes), &text(&file)]);
     // JacORB prints nothing when it is ready, and writes its file before it serves.
-    let begun = std::time::Instant::now();
-    let ior = loop {
-        assert!(begun.elapsed() < ironorb_interop::process::PEER_TIMEOUT, "{}", repository.errors());
-        match std::fs::read_to_string(&file) {
-            Ok(ior)
-                if call(&[ior.trim(), "lookup_id", "IDL:Shop/Till:1.0", "--idl", IR])
-                    .is_ok_and(|said| said != "null\n") =>
-            {
-                break ior.trim().to_owned();
-            }
-            _ => std::thread::sleep(std::time::Duration::from_millis(20)),
-        }
-    };
+    let mut ior = String::new();
+    wait_until("JacORB's repository does not serve", || {
+        ior = std::fs::read_to_string(&file).unwrap_or_default().trim().to_owned();
+        !ior.is_empty()
+            && call(&[&ior, "lookup_id", "IDL:Shop/Till:1.0", "--idl", IR]).is_ok_and(|said| said != "null\n")
+    });
     (repository, ior)
 }
 

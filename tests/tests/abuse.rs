@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ironorb::{Orb, ServerConcurrency, TypedRef, Version, giop};
 use ironorb_tests::testing::{Probe, ProbeRef};
-use ironorb_tests::{Probing, eventually, raw};
+use ironorb_tests::{Probing, ThreadNumber, eventually, raw};
 
 /// One test runs the attacks one after another, because it measures the memory and time of this process.
 #[test]
@@ -52,11 +52,10 @@ fn hostile_clients_do_not_harm_others() {
             let grown = resident_bytes().saturating_sub(before);
             assert!(grown < 100 << 20, "{name}, {concurrency:?}: {} MiB", grown >> 20);
         }
-        eventually("the processor is at rest", || {
-            // Not for luck: this is the time over which is measured.
-            let before = processor_time();
-            std::thread::sleep(Duration::from_millis(200));
-            processor_time() - before < Duration::from_millis(40)
+        let mut times_at_rest = 0;
+        eventually("the threads are at rest, each of many times", || {
+            times_at_rest = if others_are_asleep() { times_at_rest + 1 } else { 0 };
+            times_at_rest == 50
         });
         assert_eq!(remote.add(1, 2).unwrap(), 3);
         honest.shutdown(true).unwrap();
@@ -306,18 +305,9 @@ fn resident_bytes() -> usize {
     pages * 4096
 }
 
-fn processor_time() -> Duration {
-    let text = std::fs::read_to_string("/proc/self/stat").unwrap();
-    // The fields follow the name in brackets. User and system time are the 12th and 13th, in hundredths of
-    // a second.
-    let fields: Vec<u64> = text
-        .rsplit_once(')')
-        .unwrap()
-        .1
-        .split_whitespace()
-        .skip(11)
-        .take(2)
-        .map(|field| field.parse().unwrap())
-        .collect();
-    Duration::from_millis(10 * fields.iter().sum::<u64>())
+/// Whether no thread of this process runs but the caller. A thread that goes round for nothing is never found asleep so
+/// often in a row.
+fn others_are_asleep() -> bool {
+    let own = ThreadNumber::own();
+    ThreadNumber::all().into_iter().filter(|thread| *thread != own).all(ThreadNumber::is_asleep)
 }

@@ -6,7 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 static IS_CLOCK_STILL: AtomicBool = AtomicBool::new(false);
 
-thread_local!(static IS_REQUEST_CACHED: Cell<bool> = const { Cell::new(false) });
+thread_local! {
+    static IS_REQUEST_CACHED: Cell<bool> = const { Cell::new(false) };
+    static LOOKS_FIRST: Cell<bool> = const { Cell::new(false) };
+}
 
 /// Stops the clock that measures servants, for the code that coalesces replies: every servant of this process then counts as
 /// quick, however slow the machine is. Cannot be undone.
@@ -16,6 +19,16 @@ pub fn stop_clock_of_replies() {
 
 pub(crate) fn is_clock_of_replies_still() -> bool {
     IS_CLOCK_STILL.load(Ordering::Relaxed)
+}
+
+/// Has calls of this thread look at their connection before they use it, as a call does when no other has used it for a
+/// while.
+pub fn look_at_connections_first() {
+    LOOKS_FIRST.set(true);
+}
+
+pub(crate) fn looks_at_connections_first() -> bool {
+    LOOKS_FIRST.get()
 }
 
 /// Whether this thread carries out a request that it found in the request cache.

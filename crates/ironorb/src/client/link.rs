@@ -214,6 +214,10 @@ impl Link {
         if now.0.saturating_sub(self.used_ns.load(Ordering::Relaxed)) > LOOK_AFTER_NS {
             self.look();
         }
+        #[cfg(debug_assertions)]
+        if crate::testing::looks_at_connections_first() {
+            self.look();
+        }
         !self.ended.load(Ordering::Relaxed)
     }
 
