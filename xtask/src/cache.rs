@@ -28,10 +28,12 @@ pub(crate) struct Covered {
     pub(crate) command: Vec<String>,
 }
 
-/// The arguments and the variables of a command, without its program and folders, which differ from checkout to checkout.
+/// The arguments and the variables of a command, without its program, folders and the way of building, which
+/// differ from checkout to checkout.
 pub(crate) fn words(command: &Command) -> Vec<String> {
     let arguments = command.get_args().map(|argument| argument.to_string_lossy().into_owned());
-    let variables = command.get_envs().filter(|(name, _)| *name != "CARGO_TARGET_DIR");
+    let variables =
+        command.get_envs().filter(|(name, _)| *name != "CARGO_TARGET_DIR" && *name != "CARGO_INCREMENTAL");
     arguments.chain(variables.map(|(name, value)| format!("{name:?}={value:?}"))).collect()
 }
 
