@@ -109,8 +109,10 @@ macro_rules! for_each_type {
 #[derive(Clone, Copy)]
 struct Codec {
     bytes_min: usize,
-    read: fn(&[u8], usize, Encoding) -> Result<Box<dyn Value>, Malformed>,
+    read: Read,
 }
+
+type Read = fn(&[u8], usize, Encoding) -> Result<Box<dyn Value>, Malformed>;
 
 impl Codec {
     fn of<T: Marshal + Unmarshal + Debug + 'static>() -> Codec {
