@@ -1,9 +1,10 @@
 //! Failures raise the standard exception with the right completion status, and no operation runs twice.
 
 use std::io::Read;
+use std::net::TcpStream;
 use std::time::Duration;
 
-use ironorb::{CompletionStatus, Orb, SystemException, SystemExceptionKind, TypedRef};
+use ironorb::{CompletionStatus, Orb, ServerConcurrency, SystemException, SystemExceptionKind, TypedRef};
 use ironorb_tests::testing::{Probe, ProbeRef};
 use ironorb_tests::{Probing, eventually, raw};
 
@@ -407,5 +408,39 @@ fn a_server_sends_exception_details_only_where_configured() {
         assert_eq!(e.kind, SystemExceptionKind::BadParam);
         let says = e.detail().unwrap_or_default().contains("exceeds its bound");
         assert_eq!(says, allowed, "{e}");
+    }
+}
+
+#[test]
+fn a_request_that_cannot_be_read_ends_its_connection_and_no_other() {
+    for concurrency in [
+        ServerConcurrency::ThreadPerConnection,
+        ServerConcurrency::LeaderFollowers { threads: 2 },
+        ServerConcurrency::Reactor,
+        ServerConcurrency::Hybrid { threads_max: 4 },
+        ServerConcurrency::Hybrid { threads_max: 64 },
+    ] {
+        let builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().concurrency(concurrency);
+        let server = builder.build().unwrap();
+        let probe: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
+        let profile = probe.object().ior().iiop_profiles().next().unwrap();
+        let connect = || TcpStream::connect((profile.host(), profile.port())).unwrap();
+        let mut other = connect();
+        let good = raw::request(probe.object(), "tick", &[]);
+        // An addressing disposition that GIOP does not have.
+        let mut bad = good.clone();
+        bad[20] = 1;
+        let mut stream = connect();
+        // Requests that follow it are not carried out. In a pool another thread may have taken them before.
+        let is_in_order =
+            matches!(concurrency, ServerConcurrency::ThreadPerConnection | ServerConcurrency::Reactor);
+        let following = if is_in_order { [good.clone(), good].concat() } else { Vec::new() };
+        raw::write(&mut stream, &[bad, following].concat());
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        assert_eq!((answer.len(), answer[7]), (12, 6), "MessageError, {concurrency:?}");
+        raw::write(&mut other, &raw::request(probe.object(), "ping", &[]));
+        assert_eq!(raw::read_message(&mut other)[7], 1, "a Reply, {concurrency:?}");
+        assert_eq!(probe.ticks().unwrap(), 0, "{concurrency:?}");
     }
 }

@@ -48,6 +48,12 @@ pub(crate) trait ReplySink {
         0
     }
 
+    /// Tells the client that its message cannot be understood, and takes no further message of it.
+    #[cold]
+    fn break_off(&self) {
+        self.with(&mut ServerConnection::protocol_error);
+    }
+
     /// Ends the connection at once, because it can carry no further message.
     fn cut_off(&self) {}
 
@@ -290,7 +296,7 @@ impl Adapter {
         let probe = probe::enter(Stage::Frame);
         let request = match message.parse_request() {
             Ok(request) => request,
-            Err(_) => return sink.with(&mut ServerConnection::protocol_error),
+            Err(_) => return sink.break_off(),
         };
         drop(probe);
         let place = RequestOrigin { message, session, sink, orb };
@@ -397,7 +403,7 @@ impl Adapter {
     #[cold]
     pub(crate) fn serve_locate(&self, message: &Message, sink: &dyn ReplySink, orb: &Arc<OrbCore>) {
         let Ok(request) = message.parse_locate_request() else {
-            return sink.with(&mut ServerConnection::protocol_error);
+            return sink.break_off();
         };
         if let Some(demanded) = orb.config.other_addressing_demanded(request.version, request.addressing) {
             let encoding = encoding_of_locate(&request);

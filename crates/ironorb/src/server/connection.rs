@@ -554,6 +554,13 @@ impl Connection {
         self.progress.carried() == 0
     }
 
+    /// Takes no more requests. The thread that ends the last one in progress closes. For a thread that carries
+    /// one out.
+    fn take_no_more(&self) {
+        self.slow_path_flags.fetch_or(SlowPathFlags::STOPPING, Ordering::SeqCst);
+        self.ending.store(true, Ordering::SeqCst);
+    }
+
     /// Takes no more requests. Those in progress are answered, and the thread that answers the last one
     /// closes.
     ///

@@ -63,7 +63,7 @@ pub(super) enum Lack {
 #[cold]
 pub(super) fn refuse(message: &Message, sink: &dyn ReplySink, lack: Lack) {
     let Ok(request) = message.parse_request() else {
-        return sink.with(&mut ServerConnection::protocol_error);
+        return sink.break_off();
     };
     if request.response == Response::None {
         return;
@@ -120,6 +120,11 @@ where
 
     fn send_pieces(&self, pieces: &[&[u8]]) -> usize {
         self.sink.send_pieces(pieces)
+    }
+
+    fn break_off(&self) {
+        self.permit.take();
+        self.sink.break_off();
     }
 
     fn cut_off(&self) {

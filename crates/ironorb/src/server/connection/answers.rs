@@ -64,6 +64,12 @@ impl ReplySink for PendingReply<'_> {
     }
 
     #[cold]
+    fn break_off(&self) {
+        self.with(&mut ServerConnection::protocol_error);
+        self.connection.take_no_more();
+    }
+
+    #[cold]
     fn cut_off(&self) {
         self.connection.cut_off();
     }
@@ -98,6 +104,11 @@ impl ReplySink for RefusedAtOnce<'_> {
         let mut sender = lock(&self.0.sender);
         write(&mut sender);
         self.0.send_soon_what_waits(&mut sender);
+    }
+
+    fn break_off(&self) {
+        self.with(&mut ServerConnection::protocol_error);
+        self.0.take_no_more();
     }
 
     fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
