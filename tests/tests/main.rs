@@ -18,6 +18,7 @@ mod deferred;
 mod demo;
 mod demultiplexing;
 mod dynamic;
+mod equal_paths;
 mod exported_definitions;
 mod failover;
 mod failures;

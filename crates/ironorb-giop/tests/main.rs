@@ -1,6 +1,7 @@
 //! One program of all tests that can share a process: it is linked once, and its tests run side by side.
 
 mod any_properties;
+mod equal_paths;
 mod fragments;
 mod gather;
 mod golden;

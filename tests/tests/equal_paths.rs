@@ -1,0 +1,327 @@
+//! Calls on a fast path end as they do on the general path, whatever the messages are.
+
+use std::io::Write;
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use ironorb::generated::{Call, Replied};
+use ironorb::interceptor::ClientInterceptor;
+use ironorb::poa::{IdAssignment, ObjectId, PoaPolicies};
+use ironorb::{
+    CompletionStatus, Demultiplexing, MinorCode, Orb, Servant, ServerConcurrency, SystemException,
+    SystemExceptionKind, TypedRef,
+};
+use ironorb_tests::testing::{Probe, ProbeRef};
+use ironorb_tests::{Probing, raw};
+use proptest::prelude::*;
+
+fn cases(cases: u32) -> ProptestConfig {
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+}
+
+/// One octet of a message that is changed: the position modulo the length, and what is xored.
+type Change = (usize, u8);
+
+/// Changes a message, but for the number and byte order of its size: a reader would wait for octets that never come.
+fn apply(changes: &[Change], message: &mut [u8]) {
+    const BYTE_ORDER: (usize, u8) = (6, 1);
+    for &(at, bits) in changes {
+        match at % message.len() {
+            8..12 => {}
+            at if at == BYTE_ORDER.0 => message[at] ^= bits & !BYTE_ORDER.1,
+            at => message[at] ^= bits,
+        }
+    }
+}
+
+fn changes() -> impl Strategy<Value = Vec<Change>> {
+    // Most messages are whole, or differ in their first octets, where the headers are.
+    let change =
+        (prop_oneof![3 => 0..40usize, 1 => 0..200usize], prop_oneof![Just(1u8), Just(2), any::<u8>()]);
+    prop_oneof![2 => Just(Vec::new()), 3 => prop::collection::vec(change, 1..3)]
+}
+
+// The client: the fast path, and `RemoteCall` with `Link::call`.
+
+/// An interceptor that does nothing. With it, calls take the general path.
+struct Passive;
+
+impl ClientInterceptor for Passive {}
+
+/// What a server answers to one request.
+#[derive(Debug, Clone)]
+struct Answer {
+    is_little: bool,
+    minor: u8,
+    id_offset: u32,
+    status: u32,
+    /// Octets of a service context; `None` for no context.
+    context: Option<Vec<u8>>,
+    body: Vec<u8>,
+    changes: Vec<Change>,
+    /// A message of this type, without a body, follows at once.
+    followed_by: Option<u8>,
+    /// Where the octets are parted into two writes.
+    cut: usize,
+}
+
+fn answers() -> impl Strategy<Value = Answer> {
+    let exception =
+        [&[0, 0, 0, 31], &b"IDL:omg.org/CORBA/NO_MEMORY:1.0"[..30], &[0, 0, 0, 0, 0, 7, 0, 0, 0, 1]];
+    let body = prop_oneof![
+        4 => any::<u32>().prop_map(|sum| sum.to_be_bytes().to_vec()),
+        1 => prop::collection::vec(any::<u8>(), 0..80),
+        1 => Just(exception.concat()),
+    ];
+    let status = prop_oneof![5 => Just(0u32), 1 => 1..7u32, 1 => any::<u32>()];
+    let head =
+        (any::<bool>(), prop_oneof![6 => Just(2u8), 1 => 0..5u8], prop_oneof![8 => Just(0u32), 1 => 1..3u32]);
+    let context = prop::option::weighted(0.3, prop::collection::vec(any::<u8>(), 0..20));
+    let followed_by = prop::option::weighted(0.3, 0..9u8);
+    (head, status, context, body, changes(), followed_by, 0..120usize).prop_map(
+        |((is_little, minor, id_offset), status, context, body, changes, followed_by, cut)| Answer {
+            is_little,
+            minor,
+            id_offset,
+            status,
+            context,
+            body,
+            changes,
+            followed_by,
+            cut,
+        },
+    )
+}
+
+impl Answer {
+    /// The octets of the answer to a request with this id.
+    fn bytes(&self, id: [u8; 4]) -> Vec<u8> {
+        let number = |value: u32| if self.is_little { value.to_le_bytes() } else { value.to_be_bytes() };
+        let mut body = Vec::new();
+        let id = number(u32::from_be_bytes(id).wrapping_add(self.id_offset));
+        let contexts = match &self.context {
+            None => number(0).to_vec(),
+            Some(data) => {
+                let mut list = [number(1), number(0x494F_0099), number(data.len() as u32)].concat();
+                list.extend(data);
+                list
+            }
+        };
+        let fields: [&[u8]; 3] = match self.minor {
+            0 | 1 => [&contexts, &id, &number(self.status)],
+            _ => [&id, &number(self.status), &contexts],
+        };
+        for field in fields {
+            body.resize(body.len().next_multiple_of(4), 0);
+            body.extend(field);
+        }
+        if !self.body.is_empty() {
+            let alignment = if self.minor < 2 { 4 } else { 8 };
+            body.resize((body.len() + 12).next_multiple_of(alignment) - 12, 0);
+            body.extend(&self.body);
+        }
+        let message = |kind: u8, body: &[u8]| {
+            let mut bytes = vec![b'G', b'I', b'O', b'P', 1, self.minor, u8::from(self.is_little), kind];
+            bytes.extend(number(body.len() as u32));
+            bytes.extend(body);
+            bytes
+        };
+        let mut bytes = message(1, &body);
+        apply(&self.changes, &mut bytes);
+        if let Some(kind) = self.followed_by {
+            bytes.extend(message(kind, &[]));
+        }
+        bytes
+    }
+
+    /// Answers one request and then closes the connection. Returns the request, but for its id.
+    fn give(&self, stream: &mut TcpStream) -> Vec<u8> {
+        let mut request = raw::read_message(stream);
+        if request.len() >= 16 {
+            let bytes = self.bytes(raw::id_of(&request));
+            let (first, second) = bytes.split_at(self.cut.min(bytes.len()));
+            // The client may have closed the connection after the first part.
+            let _ = stream.write_all(first).and_then(|()| stream.write_all(second));
+            request[12..16].fill(0);
+        }
+        request
+    }
+}
+
+/// What the caller sees, and what the server sees.
+#[derive(Debug, PartialEq)]
+struct Seen {
+    outcome: Result<i32, (SystemExceptionKind, MinorCode, CompletionStatus)>,
+    requests: Vec<Vec<u8>>,
+}
+
+/// Calls an operation over a connection that has carried a call before. The server gives this answer, and closes the
+/// connection; it does so also on further connections.
+fn call_answered(client: &Orb, answer: &Answer) -> Seen {
+    let (listener, port) = raw::listen();
+    let probe: ProbeRef =
+        client.string_to_object(&format!("corbaloc:iiop:1.2@127.0.0.1:{port}/x")).unwrap().narrow_unchecked();
+    let requests = Mutex::new(Vec::new());
+    let outcome = thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut is_first = true;
+            while let Ok((mut stream, _)) = listener.accept() {
+                if std::mem::take(&mut is_first) {
+                    // Without an open connection no call takes the fast path.
+                    let ping = raw::read_message(&mut stream);
+                    raw::write(&mut stream, &raw::reply(raw::id_of(&ping), 0, &[]));
+                }
+                let request = answer.give(&mut stream);
+                if request.is_empty() {
+                    return; // the caller below has ended
+                }
+                requests.lock().unwrap().push(request);
+            }
+        });
+        probe.ping().unwrap();
+        let outcome = probe.add(2, 3);
+        drop(TcpStream::connect(("127.0.0.1", port)).unwrap());
+        outcome
+    });
+    let outcome = outcome.map_err(|e: SystemException| (e.kind, e.minor, e.completed));
+    Seen { outcome, requests: requests.into_inner().unwrap() }
+}
+
+#[test]
+fn a_reply_leads_to_one_outcome_on_the_fast_path_and_with_an_interceptor() {
+    let fast = Orb::builder().no_endpoint().build().unwrap();
+    let general = Orb::builder().no_endpoint().client_interceptor(Passive).build().unwrap();
+    proptest!(cases(300), |(answer in answers())| {
+        prop_assert_eq!(call_answered(&fast, &answer), call_answered(&general, &answer));
+    });
+}
+
+// The server: the request cache, and parsed requests.
+
+/// Counts the requests that have been recognised by their bytes.
+struct Watched {
+    inner: Arc<dyn Servant>,
+    known: Arc<AtomicUsize>,
+}
+
+impl Servant for Watched {
+    fn repository_ids(&self) -> &[&'static str] {
+        self.inner.repository_ids()
+    }
+
+    fn dispatch(&self, call: Call<'_>) -> Replied {
+        self.known.fetch_add(usize::from(ironorb::testing::is_request_known()), Ordering::Relaxed);
+        self.inner.dispatch(call)
+    }
+}
+
+/// A server with one thread, so that all connections share a request cache.
+struct Server {
+    orb: Orb,
+    object: ProbeRef,
+    known: Arc<AtomicUsize>,
+}
+
+impl Server {
+    fn start(demultiplexing: Demultiplexing) -> Server {
+        let mut builder = Orb::builder()
+            .endpoint("iiop://127.0.0.1:0")
+            .unwrap()
+            .concurrency(ServerConcurrency::LeaderFollowers { threads: 1 });
+        builder.config().demultiplexing = demultiplexing;
+        let orb = builder.build().unwrap();
+        let policies = PoaPolicies { id_assignment: IdAssignment::User, ..PoaPolicies::default() };
+        let poa = orb.root_poa().create_poa("user", None, policies).unwrap();
+        let known = Arc::new(AtomicUsize::new(0));
+        let inner = ironorb::servant::<ProbeRef, _>(Arc::new(Probing::default()));
+        let watched = Watched { inner, known: known.clone() };
+        let id = ObjectId::from("object");
+        poa.activate_object_with_id(&id, Arc::new(watched)).unwrap();
+        let object = poa.id_to_reference(&id).unwrap().narrow_unchecked();
+        let _: ProbeRef = poa.activate_with_id("fellow", Probing::default()).unwrap();
+        Server { orb, object, known }
+    }
+
+    /// A request for `add`, of this server's object.
+    fn request(&self, operation: &str, arguments: &[u8]) -> Vec<u8> {
+        raw::request(self.object.object(), operation, arguments)
+    }
+
+    fn connect(&self) -> TcpStream {
+        let profile = self.object.object().ior().iiop_profiles().next().unwrap();
+        TcpStream::connect((profile.host(), profile.port())).unwrap()
+    }
+
+    /// Sends a request, and then one that is answered in any case. Returns what comes before that answer.
+    fn answers(&self, request: &[u8]) -> Vec<Vec<u8>> {
+        let mut stream = self.connect();
+        let mut last = self.request("ping", &[]);
+        last[12..16].copy_from_slice(&LAST);
+        let _ = stream.write_all(request).and_then(|()| stream.write_all(&last));
+        let mut answers = Vec::new();
+        loop {
+            match read(&mut stream) {
+                Some(answer) if answer.len() >= 16 && raw::id_of(&answer) == LAST => return answers,
+                Some(answer) => answers.push(answer),
+                None => {
+                    answers.push(b"closed".to_vec());
+                    return answers;
+                }
+            }
+        }
+    }
+}
+
+/// The id of the last request.
+const LAST: [u8; 4] = [0x4C, 0x41, 0x53, 0x54];
+
+/// Reads a message; `None` at the end of the stream. A server that closes with unread octets may reset it.
+fn read(stream: &mut TcpStream) -> Option<Vec<u8>> {
+    use std::io::Read;
+    let mut message = vec![0; 12];
+    stream.read_exact(&mut message).ok()?;
+    let size: [u8; 4] = message[8..12].try_into().unwrap();
+    let size = if message[6] & 1 != 0 { u32::from_le_bytes(size) } else { u32::from_be_bytes(size) };
+    message.resize(12 + size as usize, 0);
+    stream.read_exact(&mut message[12..]).ok()?;
+    Some(message)
+}
+
+/// Two longs, sometimes with octets behind them, or fewer octets.
+fn arguments() -> impl Strategy<Value = Vec<u8>> {
+    let count = prop_oneof![4 => Just(8usize), 1 => 0..8usize, 1 => 9..30usize];
+    count.prop_flat_map(|count| prop::collection::vec(any::<u8>(), count))
+}
+
+const ADD: [u8; 8] = [0, 0, 0, 2, 0, 0, 0, 3];
+
+#[test]
+fn a_request_has_one_answer_whether_it_is_cached_or_parsed() {
+    let caching = Server::start(Demultiplexing::Delayered);
+    let parsing = Server::start(Demultiplexing::Layered);
+    for server in [&caching, &parsing] {
+        let (mut stream, request) = (server.connect(), server.request("add", &ADD));
+        for _ in 0..300 {
+            raw::write(&mut stream, &request);
+            assert_eq!(raw::read_message(&mut stream)[24..], 5u32.to_ne_bytes());
+        }
+    }
+    let known = |server: &Server| server.known.load(Ordering::Relaxed);
+    let (before, cases_count) = (known(&caching), 400);
+    assert!(before > 0);
+    proptest!(cases(cases_count), |(changes in changes(), arguments in arguments())| {
+        let answers = [&caching, &parsing].map(|server| {
+            let mut request = server.request("add", &arguments);
+            apply(&changes, &mut request);
+            server.answers(&request)
+        });
+        prop_assert_eq!(&answers[0], &answers[1]);
+    });
+    assert!(known(&caching) - before > cases_count as usize / 4, "otherwise this compares parsed requests");
+    assert_eq!(known(&parsing), 0);
+    for server in [caching, parsing] {
+        server.orb.shutdown(true).unwrap();
+    }
+}
