@@ -26,20 +26,26 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// Reads the counts from all files of one run.
+    /// Reads the counts from all files of one run. Where a marker was passed several times, the counts are
+    /// added up.
     pub(crate) fn of(dumps: &[String], calls: usize, has_server: bool) -> Result<Counts, String> {
         let side = |marker: &str| {
             let is_it = |dump: &&String| {
                 dump.lines().any(|line| line.starts_with("desc: Trigger:") && line.contains(marker))
             };
-            let dump =
-                dumps.iter().find(is_it).ok_or_else(|| format!("callgrind saw no thread at {marker}"))?;
-            let instructions =
-                total(dump).ok_or_else(|| "callgrind's file has no totals that are understood".to_owned())?;
+            let mut instructions = None;
+            let mut heap = 0;
+            for dump in dumps.iter().filter(is_it) {
+                let total = total(dump)
+                    .ok_or_else(|| "callgrind's file has no totals that are understood".to_owned())?;
+                instructions = Some(instructions.unwrap_or(0) + total);
+                heap += heap_calls(dump);
+            }
+            let instructions = instructions.ok_or_else(|| format!("callgrind saw no thread at {marker}"))?;
             let calls = calls as f64;
             Ok::<Side, String>(Side {
                 instructions: instructions as f64 / calls,
-                heap_calls: heap_calls(dump) as f64 / calls,
+                heap_calls: heap as f64 / calls,
             })
         };
         let server = if has_server { Some(side("server_ends")?) } else { None };

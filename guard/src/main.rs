@@ -49,7 +49,7 @@ fn update(file: &Path) -> Result<(), String> {
 
 /// Runs a scenario. This program starts itself under callgrind for it.
 fn run(name: &str) -> Result<(), String> {
-    let scenario = Scenario::ALL.into_iter().find(|scenario| scenario.name() == name);
+    let scenario = Scenario::ALL.iter().find(|scenario| scenario.name == name);
     scenario.ok_or_else(|| format!("there is no scenario {name:?}"))?.run()
 }
 
@@ -57,21 +57,21 @@ fn count() -> Result<Table, String> {
     if PROFILE != "release" {
         return Err("counts are of release builds: run it as `cargo xtask counts` does".to_owned());
     }
-    let rows = Scenario::ALL.into_iter().map(|scenario| {
+    let rows = Scenario::ALL.iter().map(|&scenario| {
         let counts = counts_of(scenario)?;
-        Ok(Row { name: scenario.name().to_owned(), client: counts.client, server: counts.server })
+        Ok(Row { name: scenario.name.to_owned(), client: counts.client, server: counts.server })
     });
     Ok(Table { compiler: COMPILER.to_owned(), rows: rows.collect::<Result<_, String>>()? })
 }
 
 fn counts_of(scenario: Scenario) -> Result<Counts, String> {
-    let folder = Scratch::new(scenario.name())?;
+    let folder = Scratch::new(scenario.name)?;
     let this = std::env::current_exe().map_err(|e| format!("this program cannot be found: {e}"))?;
     let output = Command::new("valgrind")
         .args(callgrind::OPTIONS)
         .arg(format!("--callgrind-out-file={}", folder.0.join("counts").display()))
         .arg(this)
-        .args(["scenario", scenario.name()])
+        .args(["scenario", scenario.name])
         // Measures the ORB with default settings.
         .env_clear()
         .stdin(Stdio::null())
@@ -79,7 +79,7 @@ fn counts_of(scenario: Scenario) -> Result<Counts, String> {
         .map_err(|e| format!("valgrind cannot be started ({e}); on Debian: apt-get install valgrind"))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        return Err(format!("the scenario {} failed ({}):\n{said}", scenario.name(), output.status));
+        return Err(format!("the scenario {} failed ({}):\n{said}", scenario.name, output.status));
     }
     let mut dumps = Vec::new();
     let files = std::fs::read_dir(&folder.0).map_err(|e| format!("{}: {e}", folder.0.display()))?;
@@ -89,7 +89,7 @@ fn counts_of(scenario: Scenario) -> Result<Counts, String> {
         );
     }
     Counts::of(&dumps, scenario.calls(), scenario.has_server())
-        .map_err(|e| format!("the scenario {}: {e}", scenario.name()))
+        .map_err(|e| format!("the scenario {}: {e}", scenario.name))
 }
 
 const COMPILER: &str = env!("IRONORB_GUARD_RUSTC");

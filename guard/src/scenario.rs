@@ -1,52 +1,105 @@
-//! The scenarios: two ORBs in this process, over TCP, each on a thread of its own.
+//! The scenarios: two ORBs in this process, each on a thread of its own.
 //!
 //! Everything that depends on a clock is off or avoided, so that equal code gives equal counts.
 
+mod servants;
+
 use std::hint::black_box;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
 
-use ironorb::dynamic::{OperationDescription, Request};
+use ironorb::dynamic::{self, OperationDescription, Request};
 use ironorb::poa::{PoaError, PoaPolicies};
-use ironorb::{Orb, OrbBuilder, ServerConcurrency, SystemException, TypedRef};
+use ironorb::{Deferred, Orb, OrbBuilder, ServerConcurrency, TypedRef};
 
 mod idl {
     ironorb::include_idl!("guard");
 }
 
-use idl::guard::{BinStruct, Counted, CountedRef};
+use idl::guard::{BinStruct, Counted, CountedAsync, CountedRef, Gate, GateRef, PlainRef};
+use servants::{AddsContext, Closed, Described, Passive, Replies, Servant};
 
 /// A kind of call that is counted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Scenario {
+    pub(crate) name: &'static str,
+    call: Call,
+    server: Server,
+    client: Client,
+}
+
+/// What is called, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scenario {
-    /// A call without parameters.
+enum Call {
+    /// Without parameters.
     Void,
     /// A long in both directions.
     Long,
     /// 1 KiB of octets in both directions.
     Octets,
-    /// 64 structs of five members.
-    Structs,
-    /// 2,000 structs of five members: borrowed from a message that is large and yet arrives with one receive.
-    ManyStructs,
+    /// This many structs of five members. 2,000 of them are borrowed from a message that is large and yet
+    /// arrives with one receive.
+    Structs(usize),
     /// 48 KiB of octets: sent by a gather write, and borrowed.
     ManyOctets,
-    /// A oneway call.
     Oneway,
-    /// Oneway calls that leave in batches.
-    BatchedOneway,
-    /// A collocated call without parameters.
+    /// Without parameters, asynchronous, and waited for at once.
+    Async,
+    /// Without parameters, by a new dynamic request for each call.
+    DiiNew,
+    /// Without parameters, by one dynamic request.
+    DiiReused,
+    /// Without parameters, in this process.
     Collocated,
-    /// A call without parameters by a new request for each call.
-    Dii,
-    /// Calls without parameters to a hundred objects in turn.
+    /// The first collocated call after the ORB's binding epoch has ended.
+    CollocatedAfterEpoch,
+    /// The first call by a new reference, over a connection that exists.
+    FirstOfReference,
+    /// Without parameters, to a hundred objects in turn.
     Robin(Population),
+}
+
+/// The server, where it differs from the default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Server {
+    /// A thread for the connection, over TCP.
+    Default,
+    /// Leader/followers with this many threads.
+    Pool(usize),
+    /// A hybrid server none of whose connections keeps its thread.
+    Hybrid,
+    /// A Unix socket.
+    Unix,
+    /// Rings in shared memory.
+    SharedMemory,
+    /// References and messages of GIOP 1.0.
+    Giop10,
+    /// An interceptor that does nothing.
+    Interceptor,
+    /// A servant that gets a `Reply`, and answers within its upcall.
+    DeferredServant,
+    /// A servant that learns at run time which operation is called.
+    DynamicServant,
+}
+
+/// The client, where it differs from the default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Client {
+    Default,
+    /// Oneways leave in batches.
+    Batching,
+    /// An interceptor that does nothing.
+    Interceptor,
+    /// An interceptor that adds a service context of eight octets.
+    Context,
+    /// Another thread waits for a reply on the same connection.
+    SharedConnection,
 }
 
 /// The places of objects that are called in turn. The cost of finding them must not depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Population {
+struct Population {
     is_persistent: bool,
     /// Whether each object has an adapter of its own, with further ones beside it and far below the root.
     /// Otherwise one adapter has all objects.
@@ -54,127 +107,126 @@ pub(crate) struct Population {
 }
 
 impl Scenario {
-    pub(crate) const ALL: [Scenario; 14] = [
-        Scenario::Void,
-        Scenario::Long,
-        Scenario::Octets,
-        Scenario::Structs,
-        Scenario::ManyStructs,
-        Scenario::ManyOctets,
-        Scenario::Oneway,
-        Scenario::BatchedOneway,
-        Scenario::Collocated,
-        Scenario::Dii,
-        Scenario::Robin(Population { is_persistent: false, is_spread: false }),
-        Scenario::Robin(Population { is_persistent: false, is_spread: true }),
-        Scenario::Robin(Population { is_persistent: true, is_spread: false }),
-        Scenario::Robin(Population { is_persistent: true, is_spread: true }),
+    pub(crate) const ALL: &[Scenario] = &[
+        Scenario::of("void", Call::Void),
+        Scenario::of("long", Call::Long),
+        Scenario::of("octet-1k", Call::Octets),
+        Scenario::of("struct64", Call::Structs(64)),
+        Scenario::of("struct2000", Call::Structs(2_000)),
+        Scenario::of("octet-48k", Call::ManyOctets),
+        Scenario::of("oneway", Call::Oneway),
+        Scenario::of("oneway-batched", Call::Oneway).from(Client::Batching),
+        Scenario::of("collocated", Call::Collocated),
+        Scenario::of("collocated-epoch", Call::CollocatedAfterEpoch),
+        Scenario::of("async", Call::Async),
+        Scenario::of("first-call", Call::FirstOfReference),
+        Scenario::of("intercepted", Call::Void).from(Client::Interceptor).to(Server::Interceptor),
+        Scenario::of("context", Call::Void).from(Client::Context),
+        Scenario::of("context-2000", Call::Structs(2_000)).from(Client::Context),
+        Scenario::of("shared", Call::Void).from(Client::SharedConnection).to(Server::Pool(2)),
+        Scenario::of("pool", Call::Void).to(Server::Pool(1)),
+        Scenario::of("hybrid", Call::Void).to(Server::Hybrid),
+        Scenario::of("unix", Call::Void).to(Server::Unix),
+        Scenario::of("shared-memory", Call::Void).to(Server::SharedMemory),
+        Scenario::of("giop-1.0", Call::Void).to(Server::Giop10),
+        Scenario::of("deferred", Call::Void).to(Server::DeferredServant),
+        Scenario::of("dii-void", Call::DiiNew),
+        Scenario::of("dii-reused", Call::DiiReused),
+        Scenario::of("dsi", Call::Void).to(Server::DynamicServant),
+        Scenario::of("robin", Call::Robin(Population { is_persistent: false, is_spread: false })),
+        Scenario::of("robin-spread", Call::Robin(Population { is_persistent: false, is_spread: true })),
+        Scenario::of("persistent", Call::Robin(Population { is_persistent: true, is_spread: false })),
+        Scenario::of("persistent-spread", Call::Robin(Population { is_persistent: true, is_spread: true })),
     ];
 
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Scenario::Void => "void",
-            Scenario::Long => "long",
-            Scenario::Octets => "octet-1k",
-            Scenario::Structs => "struct64",
-            Scenario::ManyStructs => "struct2000",
-            Scenario::ManyOctets => "octet-48k",
-            Scenario::Oneway => "oneway",
-            Scenario::BatchedOneway => "oneway-batched",
-            Scenario::Collocated => "collocated",
-            Scenario::Dii => "dii-void",
-            Scenario::Robin(Population { is_persistent, is_spread }) => match (is_persistent, is_spread) {
-                (false, false) => "robin",
-                (false, true) => "robin-spread",
-                (true, false) => "persistent",
-                (true, true) => "persistent-spread",
-            },
-        }
+    const fn of(name: &'static str, call: Call) -> Scenario {
+        Scenario { name, call, server: Server::Default, client: Client::Default }
     }
 
-    /// Calls between the markers.
+    const fn to(self, server: Server) -> Scenario {
+        Scenario { server, ..self }
+    }
+
+    const fn from(self, client: Client) -> Scenario {
+        Scenario { client, ..self }
+    }
+
+    /// Calls that are counted.
     pub(crate) fn calls(self) -> usize {
-        match self {
+        match self.call {
             // As many as the system queues for a server that does not read.
-            Scenario::Oneway | Scenario::BatchedOneway => 500,
-            Scenario::Collocated => 10_000,
+            Call::Oneway => 500,
+            Call::Collocated => 10_000,
+            // Each call has markers of its own, and callgrind writes a file for each.
+            _ if self.is_prepared() => 50,
             _ => 1_000,
         }
     }
 
-    fn is_oneway(self) -> bool {
-        matches!(self, Scenario::Oneway | Scenario::BatchedOneway)
+    /// Whether something comes before each call that is not counted.
+    fn is_prepared(self) -> bool {
+        matches!(self.call, Call::CollocatedAfterEpoch | Call::FirstOfReference)
     }
 
     /// Whether a server thread takes part.
     pub(crate) fn has_server(self) -> bool {
-        self != Scenario::Collocated
+        !matches!(self.call, Call::Collocated | Call::CollocatedAfterEpoch)
     }
 
     /// Warms up, and makes the calls between the markers.
     pub(crate) fn run(self) -> Result<(), String> {
-        let (go_on, held) = channel();
-        let mut builder = orb_with(&WAITING).endpoint("iiop://127.0.0.1:0").map_err(|e| e.to_string())?;
-        // One thread counts all calls of the connection, even where another thread would help, and however
-        // long the pauses.
-        builder.config().threads_per_connection_max = 1;
-        let server =
-            builder.concurrency(ServerConcurrency::ThreadPerConnection).build().map_err(|e| e.to_string())?;
-        let servant = Servant::new(held);
-        let served: CountedRef = server.root_poa().activate(servant).map_err(|e| e.to_string())?;
-        // A second ORB does not know that the object is in this process.
-        let client = match self {
-            Scenario::BatchedOneway => orb_with(&[WAITING[0], WAITING[1], BATCHING]),
-            _ => orb_with(&WAITING),
-        };
-        let client = client.no_endpoint().build().map_err(|e| e.to_string())?;
-        let object = match self {
-            Scenario::Collocated => served,
-            _ => client
-                .string_to_object(&served.object().to_ior_string())
-                .map_err(|e| e.to_string())?
-                .narrow_unchecked(),
-        };
-        let mut others = Vec::new();
-        if let Scenario::Robin(population) = self {
-            let strings = population.make(&server).map_err(|e| e.to_string())?;
-            for reference in strings {
-                let object = client.string_to_object(&reference).map_err(|e| e.to_string())?;
-                others.push(object.narrow_unchecked());
-            }
-        }
-        self.calls_on(&object, others, &go_on).map_err(|e| e.to_string())?;
-        client.shutdown(false).map_err(|e| e.to_string())?;
-        server.shutdown(false).map_err(|e| e.to_string())
+        self.run_between_two_orbs().map_err(|e| e.to_string())
     }
 
-    fn calls_on(
-        self,
-        object: &CountedRef,
-        others: Vec<CountedRef>,
-        go_on: &Sender<()>,
-    ) -> Result<(), Failure> {
-        let mut call = self.call(object.clone(), others);
+    fn run_between_two_orbs(self) -> Result<(), Failure> {
+        let (go_on, held) = channel();
+        let server = self.server.start()?;
+        let served = self.server.activate(&server, Servant::new(held))?;
+        // A second ORB does not know that the object is in this process.
+        let client = self.client.start()?;
+        let object: CountedRef = match self.has_server() {
+            false => served,
+            true => client.string_to_object(&served.object().to_ior_string())?.narrow_unchecked(),
+        };
+        let others = match self.call {
+            Call::Robin(population) => population.make(&server, &client)?,
+            _ => Vec::new(),
+        };
+        let gate = match self.client {
+            Client::SharedConnection => Some(Waiter::start(&server, &client)?),
+            _ => None,
+        };
+        let call = self.call.steps(&server, &client, &object, others)?;
+        self.count(&object, call, &go_on)?;
+        if let Some(gate) = gate {
+            gate.end();
+        }
+        client.shutdown(false)?;
+        server.shutdown(false)?;
+        Ok(())
+    }
+
+    fn count(self, object: &CountedRef, mut steps: Steps, go_on: &Sender<()>) -> Result<(), Failure> {
         // Two rounds: the first fills caches that the second uses.
         for is_counted in [false, true] {
             if is_counted && self.has_server() {
                 object.begin()?;
             }
-            if self.is_oneway() {
+            if self.call == Call::Oneway {
                 // The server reads only once all requests have arrived, so that it always reads equally many
                 // at once.
                 object.hold()?;
             }
-            if is_counted {
-                client_begins();
+            match &mut steps.prepare {
+                None => between_markers(is_counted, || (0..self.calls()).try_for_each(|_| (steps.call)()))?,
+                Some(prepare) => {
+                    for _ in 0..self.calls() {
+                        prepare()?;
+                        between_markers(is_counted, &mut steps.call)?;
+                    }
+                }
             }
-            for _ in 0..self.calls() {
-                call()?;
-            }
-            if is_counted {
-                client_ends();
-            }
-            if self.is_oneway() {
+            if self.call == Call::Oneway {
                 // The servant waits for this signal.
                 let _ = go_on.send(());
             }
@@ -186,42 +238,188 @@ impl Scenario {
         }
         Ok(())
     }
+}
 
-    fn call(self, object: CountedRef, others: Vec<CountedRef>) -> Box<dyn FnMut() -> Result<(), Failure>> {
+fn between_markers(is_counted: bool, run: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure> {
+    if is_counted {
+        client_begins();
+    }
+    run()?;
+    if is_counted {
+        client_ends();
+    }
+    Ok(())
+}
+
+impl Server {
+    fn start(self) -> Result<Orb, Failure> {
+        let settings: &[&str] = if self == Server::Giop10 { &["-ORBgiopVersion=1.0"] } else { &[] };
+        let endpoint = match self {
+            Server::Unix => "uiop://",
+            Server::SharedMemory => "shm://",
+            _ => "iiop://127.0.0.1:0",
+        };
+        let mut builder = orb_with(settings).endpoint(endpoint)?.concurrency(match self {
+            Server::Pool(threads) => ServerConcurrency::LeaderFollowers { threads },
+            Server::Hybrid => ServerConcurrency::Hybrid { threads_max: 1 },
+            _ => ServerConcurrency::ThreadPerConnection,
+        });
+        // One thread counts all calls of the connection, even where another thread would help, and however
+        // long the pauses.
+        builder.config().threads_per_connection_max = 1;
+        if self == Server::Interceptor {
+            builder = builder.server_interceptor(Passive);
+        }
+        Ok(builder.build()?)
+    }
+
+    fn activate(self, server: &Orb, servant: Servant) -> Result<CountedRef, Failure> {
+        let poa = server.root_poa();
         match self {
-            Scenario::Void | Scenario::Collocated => Box::new(move || Ok(object.nothing()?)),
-            Scenario::Long => Box::new(move || {
+            Server::DeferredServant => {
+                let plain: PlainRef = poa.activate(Deferred(Replies))?;
+                Ok(plain.object().narrow_unchecked())
+            }
+            Server::DynamicServant => {
+                let id = poa.activate_object(dynamic::servant(Arc::new(Described)))?;
+                Ok(poa.id_to_reference(&id)?.narrow_unchecked())
+            }
+            _ => Ok(poa.activate(servant)?),
+        }
+    }
+}
+
+impl Client {
+    fn start(self) -> Result<Orb, Failure> {
+        let settings: &[&str] = match self {
+            Client::Batching => &[BATCHING],
+            Client::SharedConnection => &["-ORBconnectionsPerEndpointMax=1"],
+            _ => &[],
+        };
+        let builder = orb_with(settings).no_endpoint();
+        Ok(match self {
+            Client::Interceptor => builder.client_interceptor(Passive),
+            Client::Context => builder.client_interceptor(AddsContext),
+            _ => builder,
+        }
+        .build()?)
+    }
+}
+
+/// A thread that waits for a reply for as long as the calls last.
+struct Waiter {
+    open: Sender<()>,
+    thread: thread::JoinHandle<()>,
+}
+
+impl Waiter {
+    /// Returns when the thread's request has reached its servant.
+    fn start(server: &Orb, client: &Orb) -> Result<Waiter, Failure> {
+        let (open, opened) = channel();
+        let (entered, has_entered) = channel();
+        let gate: GateRef = server.root_poa().activate(Closed::new(entered, opened))?;
+        let gate: GateRef = client.string_to_object(&gate.object().to_ior_string())?.narrow_unchecked();
+        let thread = thread::spawn(move || {
+            let _ = gate.pass();
+        });
+        has_entered.recv()?;
+        Ok(Waiter { open, thread })
+    }
+
+    fn end(self) {
+        let _ = self.open.send(());
+        let _ = self.thread.join();
+    }
+}
+
+type Step = Box<dyn FnMut() -> Result<(), Failure>>;
+
+/// What is repeated: the call that is counted, and what comes before it.
+struct Steps {
+    prepare: Option<Step>,
+    call: Step,
+}
+
+impl Call {
+    fn steps(
+        self,
+        server: &Orb,
+        client: &Orb,
+        object: &CountedRef,
+        others: Vec<CountedRef>,
+    ) -> Result<Steps, Failure> {
+        Ok(match self {
+            Call::CollocatedAfterEpoch => {
+                let (object, poa) = (object.clone(), server.root_poa());
+                let prepare = move || {
+                    // The end of an object that has been called here ends the epoch.
+                    let other: CountedRef = poa.activate(Servant::new(channel().1))?;
+                    other.nothing()?;
+                    other.nothing()?;
+                    poa.deactivate(&poa.reference_to_id(other.object())?)?;
+                    Ok(())
+                };
+                Steps { prepare: Some(Box::new(prepare)), call: Box::new(move || Ok(object.nothing()?)) }
+            }
+            Call::FirstOfReference => {
+                let (client, text) = (client.clone(), object.object().to_ior_string());
+                let next = Arc::new(std::sync::Mutex::new(object.clone()));
+                let (fresh, called) = (next.clone(), next);
+                let prepare = move || {
+                    *servants::lock(&fresh) = client.string_to_object(&text)?.narrow_unchecked();
+                    Ok(())
+                };
+                let call = move || Ok(servants::lock(&called).nothing()?);
+                Steps { prepare: Some(Box::new(prepare)), call: Box::new(call) }
+            }
+            _ => Steps { prepare: None, call: self.step(object.clone(), others) },
+        })
+    }
+
+    fn step(self, object: CountedRef, others: Vec<CountedRef>) -> Step {
+        match self {
+            Call::Void | Call::Collocated | Call::CollocatedAfterEpoch | Call::FirstOfReference => {
+                Box::new(move || Ok(object.nothing()?))
+            }
+            Call::Long => Box::new(move || {
                 black_box(object.take_long(black_box(42))?);
                 Ok(())
             }),
-            Scenario::Octets => {
+            Call::Octets => {
                 let octets = vec![0x5A; 1 << 10];
                 Box::new(move || {
                     black_box(object.take_octets(black_box(&octets))?);
                     Ok(())
                 })
             }
-            Scenario::Structs | Scenario::ManyStructs => {
-                let count = if self == Scenario::Structs { 64 } else { 2_000 };
+            Call::Structs(count) => {
                 let structs = vec![BinStruct { s: 1, c: b'c', l: 2, o: 3, d: 4.5 }; count];
                 Box::new(move || Ok(object.take_structs(black_box(&structs))?))
             }
-            Scenario::ManyOctets => {
+            Call::ManyOctets => {
                 let octets = vec![0x5A; 48 << 10];
                 Box::new(move || Ok(object.see_octets(black_box(&octets))?))
             }
-            Scenario::Oneway | Scenario::BatchedOneway => Box::new(move || Ok(object.forget()?)),
-            Scenario::Robin(_) => {
+            Call::Oneway => Box::new(move || Ok(object.forget()?)),
+            Call::Async => Box::new(move || Ok(object.nothing_async().wait()?)),
+            Call::Robin(_) => {
                 let mut next = 0;
                 Box::new(move || {
                     next = (next + 1) % others.len();
                     Ok(others[next].nothing()?)
                 })
             }
-            Scenario::Dii => {
+            Call::DiiNew => {
                 let operation = Arc::new(OperationDescription::new("nothing"));
                 Box::new(move || {
                     let mut request = Request::new(object.object(), operation.clone());
+                    request.invoke()?;
+                    Ok(())
+                })
+            }
+            Call::DiiReused => {
+                let mut request = Request::new(object.object(), OperationDescription::new("nothing"));
+                Box::new(move || {
                     request.invoke()?;
                     Ok(())
                 })
@@ -231,8 +429,15 @@ impl Scenario {
 }
 
 impl Population {
-    /// Creates a hundred objects, and returns their references.
-    fn make(self, server: &Orb) -> Result<Vec<String>, PoaError> {
+    /// Creates a hundred objects, and returns the client's references to them.
+    fn make(self, server: &Orb, client: &Orb) -> Result<Vec<CountedRef>, Failure> {
+        let strings = self.make_at(server)?;
+        let references =
+            strings.iter().map(|reference| Ok(client.string_to_object(reference)?.narrow_unchecked()));
+        references.collect()
+    }
+
+    fn make_at(self, server: &Orb) -> Result<Vec<String>, PoaError> {
         let Population { is_persistent, is_spread } = self;
         let policies = if is_persistent { PoaPolicies::PERSISTENT } else { PoaPolicies::default() };
         let mut parent = server.root_poa();
@@ -262,74 +467,19 @@ const ADAPTERS: usize = 1_000;
 const LEVELS: usize = 50;
 
 /// Blocking waits. A thread that spins before it sleeps would spin as long as the clock allows.
-const WAITING: [&str; 2] = ["-ORBclientWaiting=block", "-ORBserverWaiting=block"];
+const WAITING: [&str; 3] =
+    ["-ORBclientWaiting=block", "-ORBserverWaiting=block", "-ORBsharedMemoryWaiting=block"];
 
 /// Batching by number alone: neither bytes nor the clock end a batch of a hundred early.
 const BATCHING: &str = "-ORBonewayBatching=64KiB,100,60s";
 
 fn orb_with(settings: &[&str]) -> OrbBuilder {
-    let mut settings = settings.iter().map(|setting| (*setting).to_owned()).collect();
+    let mut settings = WAITING.iter().chain(settings).map(|setting| (*setting).to_owned()).collect();
     OrbBuilder::default().arguments(&mut settings)
 }
 
-/// Why a call failed.
+/// Why a scenario failed.
 type Failure = Box<dyn std::error::Error>;
-
-/// Returns its arguments. The markers of the server's thread are in its upcalls.
-struct Servant {
-    held: &'static Mutex<Receiver<()>>,
-}
-
-impl Servant {
-    /// Dropping it needs no work, as with most servants.
-    fn new(held: Receiver<()>) -> Servant {
-        Servant { held: Box::leak(Box::new(Mutex::new(held))) }
-    }
-}
-
-impl Counted for Servant {
-    fn nothing(&self) -> Result<(), SystemException> {
-        Ok(())
-    }
-
-    fn take_long(&self, value: i32) -> Result<i32, SystemException> {
-        Ok(value)
-    }
-
-    fn take_octets(&self, values: &[u8]) -> Result<Vec<u8>, SystemException> {
-        Ok(values.to_vec())
-    }
-
-    fn see_octets(&self, values: &[u8]) -> Result<(), SystemException> {
-        black_box(values);
-        Ok(())
-    }
-
-    fn take_structs(&self, values: &[BinStruct]) -> Result<(), SystemException> {
-        black_box(values);
-        Ok(())
-    }
-
-    fn forget(&self) -> Result<(), SystemException> {
-        Ok(())
-    }
-
-    fn hold(&self) -> Result<(), SystemException> {
-        // The wait also ends when the sender is dropped.
-        let _ = self.held.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        Ok(())
-    }
-
-    fn begin(&self) -> Result<(), SystemException> {
-        server_begins();
-        Ok(())
-    }
-
-    fn end(&self) -> Result<(), SystemException> {
-        server_ends();
-        Ok(())
-    }
-}
 
 // Callgrind finds these functions by name. Their bodies differ, so that the compiler does not merge them.
 
