@@ -212,7 +212,7 @@ impl Servant for Watched {
     }
 
     fn dispatch(&self, call: Call<'_>) -> Replied {
-        self.known.fetch_add(usize::from(ironorb::testing::is_request_known()), Ordering::Relaxed);
+        self.known.fetch_add(usize::from(ironorb::testing::is_request_cached()), Ordering::Relaxed);
         self.inner.dispatch(call)
     }
 }

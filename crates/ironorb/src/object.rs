@@ -109,7 +109,7 @@ impl Environment for ReplyEnvironment {
         self.object.0.share()
     }
 
-    fn beneath(&self) -> Option<&(dyn Environment + 'static)> {
+    fn base(&self) -> Option<&(dyn Environment + 'static)> {
         Some(&*self.object.0)
     }
 }
