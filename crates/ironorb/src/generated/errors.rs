@@ -3,6 +3,9 @@
 //! Generated code uses functions instead of `From` and `?`: the compiler has less to infer where a type is
 //! named.
 
+use std::error::Error;
+use std::fmt;
+
 use ironorb_giop::any::ExtractError;
 use ironorb_giop::exception::{CompletionStatus, SystemExceptionKind};
 use ironorb_giop::minor::MinorCode;
@@ -18,6 +21,25 @@ pub fn read_exception<X: Unmarshal, E>(
     error: fn(X) -> E,
 ) -> Result<Option<E>, Malformed> {
     Ok(Some(error(r.get()?)))
+}
+
+/// Displays a user exception: its scoped name, and its members by name.
+pub fn display_exception(
+    f: &mut fmt::Formatter<'_>,
+    name: &str,
+    members: &[(&str, &dyn fmt::Debug)],
+) -> fmt::Result {
+    f.write_str(name)?;
+    for (at, (member, value)) in members.iter().enumerate() {
+        let before = if at == 0 { " (" } else { ", " };
+        write!(f, "{before}{member}: {value:?}")?;
+    }
+    f.write_str(if members.is_empty() { "" } else { ")" })
+}
+
+/// Displays the error of an operation as its exception, which is its source.
+pub fn display_source(error: &dyn Error, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    error.source().map_or(Ok(()), |exception| fmt::Display::fmt(exception, f))
 }
 
 /// The exception of an operation that a servant does not implement.

@@ -26,85 +26,96 @@ macro_rules! __ironorb_interface {
             $($parameter:ident: $type:ty = $argument:ty),* $(,)?
         ) -> $value:ty $(= $codec:ty)?, $error:ty $(, $clause:ident($($pattern:literal),* $(,)?))*;)*
     ) => {
-        $crate::__ironorb_reference! {
-            $reference: dyn $interface = $id, $type_code, [$($base_reference: dyn $base),*]
-        }
-
         $crate::__ironorb_static_type! {
             $interface: $type_code = $crate::__ironorb_interface_type! {
                 $($abstract)?, $id, $crate::__ironorb_idl_name!($interface $($idl)?)
             }
         }
 
-        #[doc(hidden)]
-        #[derive(Debug)]
-        pub struct $skeleton<O>(::std::marker::PhantomData<O>);
-
-        $(
-            impl $crate::generated::RemoteOperation for $skeleton<$number> {
-                type Interface = dyn $interface;
-                type Deferred = dyn $deferred;
-                type Arguments = ($($argument,)*);
-                type Results = $crate::__ironorb_results!($value $(= $codec)?);
-                type Error = $error;
-                type Reply = $crate::__ironorb_reply!($kind $value, $error);
-                const OPERATION: &'static $crate::generated::Operation<'static> =
-                    &$crate::generated::Operation::$kind($wire);
-                $($crate::__ironorb_clause! { $clause $($pattern),* })*
-
-                #[inline(always)]
-                fn call(
-                    servant: &(dyn $interface + 'static),
-                    ($($parameter,)*): $crate::generated::Lent<'_, Self>,
-                ) -> ::std::result::Result<$value, $error> {
-                    $interface::$operation(servant, $($parameter),*)
-                }
-
-                #[inline(always)]
-                fn defer(
-                    servant: &(dyn $deferred + 'static),
-                    ($($parameter,)*): $crate::generated::Lent<'_, Self>,
-                    reply: $crate::__ironorb_reply!($kind $value, $error),
-                ) {
-                    $crate::__ironorb_defer!($kind $deferred::$operation(servant $(, $parameter)*; reply))
-                }
-            }
-        )*
-
-        impl<__R> $interface for __R
-        where
-            __R: $crate::generated::RefTo<dyn $interface> $(+ $crate::generated::RefTo<dyn $base>)*,
-        {
-            $(fn $operation(&self, $($parameter: $type),*) -> ::std::result::Result<$value, $error> {
-                $crate::generated::stub::$kind::<$skeleton<$number>, __R>(self, ($($parameter,)*))
-            })*
-        }
-
-        impl<__R: $crate::generated::RefTo<dyn $interface>> $asynchronous for __R {
-            $($crate::__ironorb_begin! {
-                $skeleton<$number> __R fn $($later)?($($parameter: $type),*) -> $value, $error
-            })*
-        }
-
+        // A block of its own: the compiler numbers what has no name by block. One more operation changes no number
+        // outside of it, so an incremental build has less to do.
         #[allow(unused_variables)]
         const _: () = {
+            $crate::__ironorb_reference! {
+                $reference: dyn $interface = $id, $type_code, [$($base_reference: dyn $base),*]
+            }
+
+            /// The operations, each as a type.
+            pub struct $skeleton<O>(::std::marker::PhantomData<O>);
+
+            $(
+                impl $crate::generated::RemoteOperation for $skeleton<$number> {
+                    type Interface = dyn $interface;
+                    type Deferred = dyn $deferred;
+                    type Arguments = ($($argument,)*);
+                    type Results = $crate::__ironorb_results!($value $(= $codec)?);
+                    type Error = $error;
+                    type Reply = $crate::__ironorb_reply!($kind $value, $error);
+                    const OPERATION: &'static $crate::generated::Operation<'static> =
+                        &$crate::generated::Operation::$kind($wire);
+                    $($crate::__ironorb_clause! { $clause $($pattern),* })*
+
+                    #[inline(always)]
+                    fn call(
+                        servant: &(dyn $interface + 'static),
+                        ($($parameter,)*): $crate::generated::Lent<'_, Self>,
+                    ) -> ::std::result::Result<$value, $error> {
+                        $interface::$operation(servant, $($parameter),*)
+                    }
+
+                    #[inline(always)]
+                    fn defer(
+                        servant: &(dyn $deferred + 'static),
+                        ($($parameter,)*): $crate::generated::Lent<'_, Self>,
+                        reply: $crate::__ironorb_reply!($kind $value, $error),
+                    ) {
+                        $crate::__ironorb_defer!($kind $deferred::$operation(servant $(, $parameter)*; reply))
+                    }
+                }
+            )*
+
+            impl<__R> $interface for __R
+            where
+                __R: $crate::generated::RefTo<dyn $interface> $(+ $crate::generated::RefTo<dyn $base>)*,
+            {
+                $(fn $operation(&self, $($parameter: $type),*) -> ::std::result::Result<$value, $error> {
+                    $crate::generated::stub::$kind::<$skeleton<$number>, __R>(self, ($($parameter,)*))
+                })*
+            }
+
+            impl<__R: $crate::generated::RefTo<dyn $interface>> $asynchronous for __R {
+                $($crate::__ironorb_begin! {
+                    $skeleton<$number> __R fn $($later)?($($parameter: $type),*) -> $value, $error
+                })*
+            }
+
             static __OPERATIONS: $crate::generated::OperationTable<$slots> =
                 $crate::generated::OperationTable::new($seed, &[$($($move),*)?], __NAMES);
             const __NAMES: &[&str] = &[$($name),*];
             const __IDS: &[&str] = &[$id $(, $base_id)*];
 
+            #[inline(always)] // a step of every call
+            fn __to_operation<__S: $interface>(
+                position: ::std::option::Option<u16>,
+                servant: &__S,
+                call: $crate::generated::Call<'_>,
+            ) -> $crate::generated::Replied {
+                match position {
+                    $(::std::option::Option::Some(position @ 0..=$own) => {
+                        <dyn $interface as $crate::generated::InterfaceOf<__S>>::own(position, servant, call)
+                    })?
+                    $($(::std::option::Option::Some(position @ $first..=$last) => {
+                        <dyn $base as $crate::generated::InterfaceOf<__S>>::own(position - $first, servant, call)
+                    })?)*
+                    _ => call.standard_operation(__IDS),
+                }
+            }
+
             impl<__S: $interface> $crate::generated::InterfaceOf<__S> for dyn $interface {
                 const REPOSITORY_IDS: &'static [&'static str] = __IDS;
 
                 fn dispatch(servant: &__S, call: $crate::generated::Call<'_>) -> $crate::generated::Replied {
-                    let position = call.position(&__OPERATIONS);
-                    match position {
-                        $(::std::option::Option::Some(position @ 0..=$own) => Self::own(position, servant, call),)?
-                        $($(::std::option::Option::Some(position @ $first..=$last) => {
-                            <dyn $base as $crate::generated::InterfaceOf<__S>>::own(position - $first, servant, call)
-                        })?)*
-                        _ => call.standard_operation(__IDS),
-                    }
+                    __to_operation(call.position(&__OPERATIONS), servant, call)
                 }
 
                 #[cold]
@@ -115,14 +126,7 @@ macro_rules! __ironorb_interface {
                 ) -> $crate::generated::Replied {
                     static SEARCH: $crate::generated::OperationSearch =
                         $crate::generated::OperationSearch::new(__NAMES);
-                    let position = SEARCH.find(lookup, call.operation());
-                    match position {
-                        $(::std::option::Option::Some(position @ 0..=$own) => Self::own(position, servant, call),)?
-                        $($(::std::option::Option::Some(position @ $first..=$last) => {
-                            <dyn $base as $crate::generated::InterfaceOf<__S>>::own(position - $first, servant, call)
-                        })?)*
-                        _ => call.standard_operation(__IDS),
-                    }
+                    __to_operation(SEARCH.find(lookup, call.operation()), servant, call)
                 }
 
                 #[inline(always)]
@@ -304,14 +308,18 @@ macro_rules! __ironorb_reference {
             }
         }
 
-        impl $crate::generated::RefTo<dyn $interface> for $reference {
+        impl $crate::generated::Widen<dyn $interface> for $reference {
+            type Derived = dyn $interface;
+
             #[inline]
             fn widen<'s>(servant: &'s (dyn $interface + 'static)) -> &'s (dyn $interface + 'static) {
                 servant
             }
         }
         $(
-            impl $crate::generated::RefTo<dyn $base> for $reference {
+            impl $crate::generated::Widen<dyn $base> for $reference {
+                type Derived = dyn $interface;
+
                 #[inline]
                 fn widen<'s>(servant: &'s (dyn $interface + 'static)) -> &'s (dyn $base + 'static) {
                     servant
@@ -320,7 +328,7 @@ macro_rules! __ironorb_reference {
 
             impl ::std::convert::From<$reference> for $base_reference {
                 fn from(reference: $reference) -> Self {
-                    <Self as $crate::generated::TypedRef>::from_object(reference.0.object)
+                    $crate::generated::reference_to(reference.0.object)
                 }
             }
         )*

@@ -745,14 +745,9 @@ macro_rules! __ironorb_exception {
 
         impl ::std::fmt::Display for $name {
             fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
-                f.write_str($idl)?;
-                let mut _before = " (";
-                $(
-                    let name = $crate::__ironorb_idl_name!($member $($idl_member)?);
-                    ::std::write!(f, "{_before}{name}: {:?}", self.$member)?;
-                    _before = ", ";
-                )*
-                f.write_str(if _before == ", " { ")" } else { "" })
+                $crate::generated::display_exception(f, $idl, &[
+                    $(($crate::__ironorb_idl_name!($member $($idl_member)?), &self.$member)),*
+                ])
             }
         }
 
@@ -795,10 +790,7 @@ macro_rules! __ironorb_operation_error {
 
         impl ::std::fmt::Display for $name {
             fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
-                match self {
-                    $(Self::$variant(exception) => ::std::fmt::Display::fmt(exception, f),)*
-                    Self::System(exception) => ::std::fmt::Display::fmt(exception, f),
-                }
+                $crate::generated::display_source(self, f)
             }
         }
 

@@ -132,6 +132,31 @@ pub trait RefTo<I: ?Sized>: TypedRef {
     fn widen(servant: &Self::Interface) -> &I;
 }
 
+#[diagnostic::do_not_recommend]
+impl<R, I> RefTo<I> for R
+where
+    R: TypedRef + Widen<I, Derived = <R as TypedRef>::Interface>,
+    I: ?Sized,
+{
+    #[inline(always)]
+    fn widen(servant: &R::Interface) -> &I {
+        <R as Widen<I>>::widen(servant)
+    }
+}
+
+/// Converts servants of a typed reference's own interface to the interface `I`, which is the same or a base.
+///
+/// Generated types implement it, and not [`RefTo`]: for each implementation of a trait the compiler proves what the
+/// trait demands, and it takes long to prove that a reference may go to other threads.
+#[doc(hidden)]
+pub trait Widen<I: ?Sized> {
+    /// The reference's own interface.
+    type Derived: ?Sized;
+
+    /// Converts a servant.
+    fn widen(servant: &Self::Derived) -> &I;
+}
+
 /// Connects an interface, `dyn Account`, with an implementation of its trait.
 #[diagnostic::on_unimplemented(
     message = "`{S}` is not a servant of `{Self}`",

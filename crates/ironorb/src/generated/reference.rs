@@ -67,5 +67,13 @@ pub fn unmarshal_reference<R: TypedRef>(r: &mut Reader<'_>) -> Result<Option<R>,
     Ok(ObjectRef::unmarshal_nillable(r)?.map(R::from_object))
 }
 
+/// Makes a typed reference without a check of the object's interface.
+///
+/// Generated code calls it, and not [`TypedRef::from_object`]: the compiler proves with each use of a method of a
+/// trait what the trait demands of the type.
+pub fn reference_to<R: TypedRef>(object: ObjectRef) -> R {
+    R::from_object(object)
+}
+
 /// A lower bound of the bytes that a reference takes.
 pub const REFERENCE_BYTES_MIN: usize = ObjectRef::NIL_BYTES_MIN;
