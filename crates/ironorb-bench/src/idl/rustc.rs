@@ -4,6 +4,7 @@
 //! nothing, and once after an operation has been added. Its dependencies are checked before and do not count.
 //! Needs this project's sources, cargo and Linux's `/proc`.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -90,8 +91,9 @@ fn with_operation(outcome: &Outcome) -> Option<String> {
         }
         loader = loader.with(file.path(), text);
     }
-    let include_dirs = files.iter().filter_map(|file| file.path().parent()?.parent());
-    let options = include_dirs.fold(Options::new(), Options::include_dir);
+    // Wherever the folder is in which an include was found, it is above the included file.
+    let folders: BTreeSet<&Path> = files.iter().flat_map(|file| file.path().ancestors().skip(1)).collect();
+    let options = folders.into_iter().rev().fold(Options::new(), Options::include_dir);
     let outcome = compile_with(files.first()?.path(), &options, &loader);
     generate_outcome(&outcome, &Config::new()).ok()
 }
