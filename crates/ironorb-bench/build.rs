@@ -12,7 +12,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "idl/echo.idl",
         "idl/latency.idl",
         "idl/probes.idl",
-        "idl/ttcp.idl",
         "idl/types.idl",
     ])?;
     let out = std::env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?;

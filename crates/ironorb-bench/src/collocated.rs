@@ -5,10 +5,9 @@ use std::hint::black_box;
 
 use ironorb::Orb;
 
-use crate::contender;
+use crate::contender::{self, Venue};
 use crate::cubit::rows::Value;
 use crate::cubit::servant::CubitServant;
-use crate::cubit::venue;
 use crate::error::BenchError;
 use crate::generated_cubit::idl_cubit::{Cubit, CubitRef};
 use crate::goal::Goal;
@@ -55,7 +54,7 @@ pub(crate) fn measure(options: &CollocatedOptions) -> Result<Report, BenchError>
         }
     }
     let peers = options.sides.peers.iter().copied().filter(|peer| *peer != Peer::Ironorb).collect();
-    let contenders = contender::start("cubit", &Sides { peers, with: Vec::new() }, venue(Some(layout)))?;
+    let contenders = contender::start("cubit", &Sides { peers, with: Vec::new() }, Venue::tcp(Some(layout)))?;
     let mut rows = Vec::new();
     for value in VALUES {
         let name = value.name();

@@ -8,9 +8,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
 use crate::chart::{Axis, Plot, Scale};
-use crate::contender;
+use crate::contender::{self, Venue};
+use crate::cubit::exchange;
 use crate::cubit::rows::CubitRow;
-use crate::cubit::{exchange, venue};
 use crate::error::BenchError;
 use crate::generated_cubit::idl_cubit::{Cubit, CubitRef};
 use crate::goal::Goal;
@@ -57,7 +57,7 @@ pub(crate) fn measure(options: &ConcurrencyOptions) -> Result<Report, BenchError
     let mut report = Report::new("concurrency", "clients at once", &options.run);
     let plain = Plain::start(plain::THREADS)?;
     let bytes = exchange(CubitRow::VOID)?;
-    let contenders = contender::start("cubit", &options.sides, venue(None))?;
+    let contenders = contender::start("cubit", &options.sides, Venue::tcp(None))?;
     let kind = if options.processes { "processes" } else { "threads" };
     let mut rows = Vec::new();
     for clients in options.clients.iter().map(|clients| (*clients).max(1)) {

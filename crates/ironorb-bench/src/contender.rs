@@ -13,7 +13,7 @@ use crate::options::Sides;
 use crate::peers::{PeerClient, Program};
 use crate::process::Process;
 use crate::settings::Settings;
-use crate::variant::{Peer, Transport};
+use crate::variant::{Bytes, Peer, Transport};
 
 /// An ORB with its settings.
 pub(crate) struct Contender {
@@ -49,6 +49,17 @@ pub(crate) struct Venue<'a> {
     pub(crate) transport: Transport,
     /// The folder for sockets of other ORBs.
     pub(crate) folder: &'a Path,
+    /// Settings of this ORB on both sides, which rows do not name.
+    pub(crate) settings: &'static str,
+    /// Bytes of the system's queues of each connection. Default: the system's choice.
+    pub(crate) queue: Option<Bytes>,
+}
+
+impl Venue<'static> {
+    /// Servers over TCP.
+    pub(crate) fn tcp(layout: Option<Layout>) -> Venue<'static> {
+        Venue { layout, transport: Transport::Tcp, folder: Path::new(""), settings: "", queue: None }
+    }
 }
 
 impl Venue<'_> {
@@ -78,10 +89,14 @@ pub(crate) fn start(suite: &str, sides: &Sides, venue: Venue<'_>) -> Result<Vec<
 /// Starts this ORB's server in the suite's role.
 pub(crate) fn ours(suite: &str, settings: Settings, venue: Venue<'_>) -> Result<Contender, BenchError> {
     venue.on(|layout| layout.server)?;
-    let args = [format!("--endpoint={}", venue.transport.endpoint()), format!("--settings={settings}")];
+    let all = settings.and(venue.settings).and(&match venue.queue {
+        Some(Bytes(bytes)) => format!("sendQueueBytes={bytes}+receiveQueueBytes={bytes}"),
+        None => String::new(),
+    });
+    let args = [format!("--endpoint={}", venue.transport.endpoint()), format!("--settings={all}")];
     let server = Process::start(&[], &format!("{suite}-server"), &args)?;
     venue.on(|layout| layout.client)?;
-    let running = Running::new(server, Client::Ours, &settings)?;
+    let running = Running::new(server, Client::Ours, &all)?;
     Ok(Contender { label: Label::of(Peer::Ironorb, settings), running: Ok(running) })
 }
 
@@ -94,11 +109,11 @@ fn start_peer(suite: &str, peer: Peer, venue: Venue<'_>) -> Result<Result<Runnin
         Err(why) => return Ok(Err(why)),
     };
     venue.on(|layout| layout.server)?;
-    let server = program.start_server(suite, venue.transport, venue.folder)?;
+    let server = program.start_server(suite, venue)?;
     venue.on(|layout| layout.client)?;
     // An ORB of this process asks the server for figures that clients do not measure.
     let mut running = Running::new(server, Client::Ours, &Settings::default())?;
-    let client = program.start_client(suite, std::slice::from_ref(&running.reference))?;
+    let client = program.start_client(suite, &running.reference, venue.queue)?;
     running.client = Client::Theirs(RefCell::new(client));
     Ok(Ok(running))
 }
@@ -115,10 +130,7 @@ impl Running {
 
     /// The object of this ORB's server that reports the counts of its probes.
     pub(crate) fn teller(&self) -> Result<ObjectRef, BenchError> {
-        let missing = || BenchError::Process {
-            role: "server".to_owned(),
-            what: "does not report its counts".to_owned(),
-        };
+        let missing = || BenchError::process("server", "does not report its counts");
         Ok(self.orb.string_to_object(self.extra.last().ok_or_else(missing)?)?)
     }
 }
@@ -154,5 +166,9 @@ struct Asked<'a> {
 impl Side for Asked<'_> {
     fn each(&mut self, nanos: &mut [u64]) -> Result<(), BenchError> {
         self.client.borrow_mut().each(self.slot, nanos)
+    }
+
+    fn is_peer(&self) -> bool {
+        true
     }
 }

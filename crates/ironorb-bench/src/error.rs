@@ -101,6 +101,11 @@ pub enum BenchError {
 }
 
 impl BenchError {
+    /// A process that did not do its part.
+    pub(crate) fn process(role: impl Into<String>, what: impl Into<String>) -> BenchError {
+        BenchError::Process { role: role.into(), what: what.into() }
+    }
+
     /// Adds the failed step to an error of the system.
     pub(crate) fn io(doing: impl Into<String>) -> impl FnOnce(io::Error) -> BenchError {
         // The text is made only on an error, so that measured calls do not allocate.

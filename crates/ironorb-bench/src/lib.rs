@@ -14,7 +14,6 @@ mod concurrency;
 mod connections;
 mod contender;
 mod cubit;
-mod data;
 mod echo;
 mod error;
 mod goal;
@@ -30,6 +29,7 @@ mod process;
 mod render;
 mod role;
 mod row;
+mod sequences;
 mod settings;
 mod statistics;
 mod ttcp;
@@ -46,7 +46,7 @@ pub use echo::EchoOptions;
 pub use error::BenchError;
 pub use goal::{Goal, Verdict};
 pub use idl::IdlOptions;
-pub use latency::{Algorithm, LatencyOptions};
+pub use latency::LatencyOptions;
 pub use machine::Placement;
 pub use marshal::MarshalOptions;
 #[cfg(feature = "sizes")]
@@ -56,11 +56,12 @@ pub use options::{Run, Sides, with_lists};
 pub use render::{Report, Table};
 pub use role::RoleArgs;
 pub use row::{Figure, Measure, Parameters, Row};
+pub use sequences::Algorithm;
 pub use settings::Settings;
 pub use statistics::Ratio;
 pub use ttcp::TtcpOptions;
 pub use types::TypesOptions;
-pub use variant::{Bytes, CallType, DataType, Invocation, Mode, Peer, ServantKind, Transport};
+pub use variant::{Bytes, DataType, Invocation, Mode, Peer, ServantKind, Transport};
 
 use std::io::Write as _;
 
@@ -113,7 +114,7 @@ fn say(text: std::fmt::Arguments<'_>) {
 
 /// The roles of all suites for child processes.
 const ROLES: &[&[Role]] =
-    &[plain::ROLES, echo::ROLES, cubit::ROLES, concurrency::ROLES, latency::ROLES, ttcp::ROLES];
+    &[plain::ROLES, echo::ROLES, cubit::ROLES, concurrency::ROLES, sequences::ROLES, ttcp::ROLES];
 
 /// Runs `ironorb bench …`: prints the report and writes the requested files, or acts as a process of a
 /// benchmark. Blocks.
@@ -184,5 +185,4 @@ generated! {
     generated_latency "latency"
     generated_probes "probes"
     generated_types "types"
-    generated_ttcp "ttcp"
 }

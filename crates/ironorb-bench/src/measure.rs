@@ -135,11 +135,6 @@ impl Contest {
         let affordable = (time_max.as_secs_f64() / of_a_sample.max(1e-9)) as usize;
         affordable.max(SAMPLES_MIN).min(self.samples)
     }
-
-    /// Calls that each side makes in the whole comparison.
-    pub(crate) fn calls(&self) -> usize {
-        (self.samples * self.repetitions + self.warm_up) * self.calls_per_sample
-    }
 }
 
 /// The ORB of a side, and how it makes calls. Rows of a group are compared by their labels.
@@ -294,7 +289,6 @@ mod tests {
         let results = contest.run(&mut sides).unwrap();
         drop(sides);
         assert_eq!(seen.into_inner(), [10, 15, 10, 15, 15, 10]);
-        assert_eq!(contest.calls(), 9);
         let [Ok(baseline), Err(missing), Ok(subject), Err(failed)] = &results[..] else {
             panic!("four results")
         };

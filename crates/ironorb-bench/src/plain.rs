@@ -4,14 +4,14 @@ use std::io;
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 
-use ironorb::{ObjectRef, Orb};
+use ironorb::{BuildError, ObjectRef, Orb};
 use ironorb_baseline::raw::{self, Exchange, RawClient};
 use ironorb_baseline::relay::Relay;
 use ironorb_baseline::ring;
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 use crate::error::BenchError;
-use crate::measure::SendSample;
+use crate::measure::{Sample, SendSample};
 use crate::process::Process;
 use crate::role::{Role, RoleArgs, tell, wait_for_end};
 use crate::variant::Transport;
@@ -126,24 +126,25 @@ fn again<S: io::Read + io::Write + Send + 'static>(mut client: RawClient<S>) -> 
     Box::new(move || client.exchange().map_err(BenchError::io("exchange bytes with the plain server")))
 }
 
-/// Counts the bytes of one sample on the wire in the steady state, so that the baseline carries as many.
-/// `prepare` makes the sample from an object that is called through a relay. `requests` is the number of its
-/// messages.
+/// Counts the bytes of one sample on the wire in the steady state, so that the baseline carries as many. The
+/// sample calls an object of this process through a relay. `requests` is the number of its messages.
 pub(crate) fn count<'a>(
-    object: &ObjectRef,
+    activate: impl FnOnce(&Orb) -> Result<ObjectRef, BenchError>,
     requests: impl FnOnce(usize) -> usize,
-    prepare: impl FnOnce(ObjectRef) -> Result<Box<dyn FnMut() -> Result<(), BenchError> + 'a>, BenchError>,
+    prepare: impl FnOnce(ObjectRef) -> Result<Sample<'a>, BenchError>,
 ) -> Result<Exchange, BenchError> {
-    let orb = Orb::builder().no_endpoint().build()?;
-    let relay = Relay::to(object).map_err(BenchError::io("relay calls"))?;
-    let mut sample = prepare(orb.ior_to_object(relay.reference().clone())?)?;
+    let server = Orb::builder().endpoint(Transport::Tcp.endpoint()).map_err(BuildError::from)?.build()?;
+    let relay = Relay::to(&activate(&server)?).map_err(BenchError::io("relay calls"))?;
+    let client = Orb::builder().no_endpoint().build()?;
+    let mut sample = prepare(client.ior_to_object(relay.reference().clone())?)?;
     // The first call also sends the code sets.
     sample()?;
     let (requests_before, replies_before) = relay.counted();
     sample()?;
     let (requests_after, replies_after) = relay.counted();
     drop(sample);
-    orb.shutdown(false)?;
+    client.shutdown(false)?;
+    server.shutdown(false)?;
     let bytes = requests_after - requests_before;
     let requests = requests(bytes);
     Ok(Exchange { requests, request_bytes: bytes / requests, reply_bytes: replies_after - replies_before })

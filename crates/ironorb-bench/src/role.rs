@@ -5,9 +5,8 @@ use std::io::{Read, Write};
 use ironorb::{Orb, OrbBuilder};
 
 use crate::error::BenchError;
-use crate::machine::pin;
 use crate::settings::Settings;
-use crate::variant::{Bytes, DataType, Invocation, Mode, Transport};
+use crate::variant::{Bytes, Transport};
 
 /// A role of a child process.
 #[derive(Clone, Copy)]
@@ -21,9 +20,6 @@ pub(crate) struct Role {
 pub struct RoleArgs {
     /// The role.
     role: String,
-    /// The processor to pin the process to.
-    #[arg(long)]
-    core: Option<usize>,
     /// The address at which an ORB's server listens.
     #[arg(long, default_value = "iiop://127.0.0.1:0")]
     pub(crate) endpoint: String,
@@ -54,21 +50,6 @@ pub struct RoleArgs {
     /// Bytes of the system's queues of each connection. Default: the system's choice.
     #[arg(long)]
     pub(crate) queue: Option<Bytes>,
-    /// The type of a sequence's elements. Without it the client calls an operation without parameters.
-    #[arg(long = "type", value_enum)]
-    pub(crate) ty: Option<DataType>,
-    /// Bytes of a sequence.
-    #[arg(long, default_value_t = Bytes(64 << 10))]
-    pub(crate) buffer: Bytes,
-    /// The number of sequences to send.
-    #[arg(long, default_value_t = 1)]
-    pub(crate) sequences: usize,
-    /// How the client makes calls.
-    #[arg(long, value_enum, default_value = "sii")]
-    pub(crate) invocation: Invocation,
-    /// Whether the client waits.
-    #[arg(long, value_enum, default_value = "twoway")]
-    pub(crate) mode: Mode,
 }
 
 /// Runs one process of a benchmark until it is done or its standard input ends.
@@ -78,9 +59,6 @@ pub(crate) fn run(roles: &[&[Role]], args: &RoleArgs) -> Result<(), BenchError> 
         let known: Vec<&str> = known.by_ref().map(|role| role.name).collect();
         return Err(BenchError::UnknownRow { name: args.role.clone(), known: known.join(", ") });
     };
-    if let Some(core) = args.core {
-        pin(core)?;
-    }
     (role.run)(args)
 }
 

@@ -30,6 +30,12 @@ impl Settings {
         Settings(text.to_owned())
     }
 
+    /// These settings and others.
+    pub(crate) fn and(&self, others: &str) -> Settings {
+        let parts = [self.as_str(), others].into_iter().filter(|text| !text.is_empty());
+        Settings(parts.collect::<Vec<_>>().join("+"))
+    }
+
     fn arguments(&self) -> Vec<String> {
         // The first argument is the program's name.
         let options = self.0.split('+').filter(|setting| !setting.is_empty());

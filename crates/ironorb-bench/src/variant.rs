@@ -4,12 +4,14 @@ use std::fmt;
 use std::str::FromStr;
 
 use clap::ValueEnum;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-/// The type of a sequence's elements.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum, Serialize, Deserialize)]
+/// The argument of a call: nothing, or a sequence by the type of its elements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DataType {
+    /// No parameter.
+    Void,
     /// Two bytes.
     Short,
     /// One byte.
@@ -25,8 +27,8 @@ pub enum DataType {
 }
 
 impl DataType {
-    /// All types, in the order of the paper.
-    pub const ALL: [DataType; 6] = [
+    /// The types of sequences, in the order of the paper.
+    pub(crate) const SEQUENCES: [DataType; 6] = [
         DataType::Short,
         DataType::Char,
         DataType::Long,
@@ -38,6 +40,7 @@ impl DataType {
     /// Bytes of an element in memory, and on the wire from the second element on.
     pub(crate) fn element_bytes(self) -> usize {
         match self {
+            DataType::Void => 0,
             DataType::Char | DataType::Octet => 1,
             DataType::Short => 2,
             DataType::Long => 4,
@@ -45,64 +48,10 @@ impl DataType {
             DataType::Struct => 24,
         }
     }
-
-    /// The operation that takes a sequence of this type.
-    pub(crate) fn operation(self) -> &'static str {
-        match self {
-            DataType::Short => "sendShortSeq",
-            DataType::Char => "sendCharSeq",
-            DataType::Long => "sendLongSeq",
-            DataType::Octet => "sendOctetSeq",
-            DataType::Double => "sendDoubleSeq",
-            DataType::Struct => "sendStructSeq",
-        }
-    }
-}
-
-/// The argument of a call: nothing, or a sequence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(into = "String")]
-pub struct CallType(pub Option<DataType>);
-
-impl CallType {
-    pub(crate) const ALL: [CallType; 7] = [
-        CallType(None),
-        CallType(Some(DataType::Octet)),
-        CallType(Some(DataType::Struct)),
-        CallType(Some(DataType::Short)),
-        CallType(Some(DataType::Char)),
-        CallType(Some(DataType::Long)),
-        CallType(Some(DataType::Double)),
-    ];
-}
-
-impl FromStr for CallType {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<CallType, String> {
-        if text == "void" {
-            return Ok(CallType(None));
-        }
-        DataType::from_str(text, false)
-            .map(|ty| CallType(Some(ty)))
-            .map_err(|_| format!("{text:?} is none of {}", CallType::ALL.map(String::from).join(", ")))
-    }
-}
-
-impl From<CallType> for String {
-    fn from(ty: CallType) -> String {
-        ty.0.map_or_else(|| "void".to_owned(), name)
-    }
-}
-
-impl fmt::Display for CallType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&String::from(*self))
-    }
 }
 
 /// How the client makes calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Invocation {
     /// Generated stubs.
@@ -116,7 +65,7 @@ pub enum Invocation {
 }
 
 /// The kind of servant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ServantKind {
     /// A servant behind a generated skeleton.
@@ -130,7 +79,7 @@ impl ServantKind {
 }
 
 /// The ORB of a client and server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Peer {
     /// This ORB.
@@ -155,7 +104,7 @@ impl Peer {
 }
 
 /// Whether the client waits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// The client sends all sequences of a run one after another. One answer then reports that they have
@@ -170,7 +119,7 @@ impl Mode {
 }
 
 /// The transport between two processes of one machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Transport {
     /// TCP over the loopback interface.

@@ -9,8 +9,9 @@ use std::ops::AddAssign;
 use std::time::Duration;
 
 use ironorb::probe::{self, Overhead, Snapshot, Stage, StageTimes};
-use ironorb::{ObjectRef, Orb, SystemException, TypedRef};
+use ironorb::{Orb, SystemException, TypedRef};
 
+use crate::contender::Contender;
 use crate::error::BenchError;
 use crate::generated_probes::probes::{Counted, Teller, TellerRef, Times};
 use crate::machine::load;
@@ -46,8 +47,17 @@ impl Watched {
 pub(crate) struct Watch(TellerRef);
 
 impl Watch {
-    /// `teller` is the reference of a server, as [`teller`] activated it. An error in a build without probes.
-    pub(crate) fn new(teller: ObjectRef) -> Result<Watch, BenchError> {
+    /// An error in a build without probes.
+    pub(crate) fn of(server: &Contender) -> Result<Watch, BenchError> {
+        match &server.running {
+            _ if !probe::ENABLED => Err(BenchError::NoProbes),
+            Ok(running) => Ok(Watch(running.teller()?.narrow_unchecked())),
+            Err(why) => Err(BenchError::process("server", why)),
+        }
+    }
+
+    /// `teller` is the reference of a server, as [`teller`] activated it.
+    pub(crate) fn new(teller: ironorb::ObjectRef) -> Result<Watch, BenchError> {
         if !probe::ENABLED {
             return Err(BenchError::NoProbes);
         }
@@ -211,14 +221,5 @@ mod tests {
         assert_eq!(rows.len(), 4);
         assert_eq!(figures("write"), [60.0, 60.0, 1.0]);
         assert_eq!((figures("unaccounted")[0].round(), figures("all")[0]), (10.0, 100.0));
-    }
-
-    #[test]
-    fn without_probes_there_is_a_way_to_get_them() {
-        let orb = Orb::builder().no_endpoint().build().unwrap();
-        let teller: TellerRef = orb.root_poa().activate(OfThisThread).unwrap();
-        assert_eq!(Watch::new(teller.object().clone()).is_ok(), probe::ENABLED);
-        assert!(BenchError::NoProbes.to_string().contains("--features probes"));
-        orb.shutdown(true).unwrap();
     }
 }

@@ -60,14 +60,14 @@ fn tables_have_all_of_the_time() {
         let percent: f64 = categories.map(|row| row.median("percent").unwrap()).sum();
         assert!((percent - 100.0).abs() < 0.01, "{column:?}");
         assert!(column.iter().all(|row| row.median("ms").unwrap() >= 0.0), "{column:?}");
-        // Four sequences and the calls around them; one call more where no answer confirms that all arrived.
+        // Four sequences; one call more where no answer confirms that all arrived.
         // A total of 64 MB has as many times as it has half megabytes.
-        let around = if column[0].text("mode") == "oneway" { 5 } else { 4 };
+        let calls = if column[0].text("mode") == "oneway" { 5 } else { 4 };
         let of_run = |count: u32| f64::from(count) * (64 << 20) as f64 / column[0].count("bytes").unwrap();
         let (stage, expected) = match column[0].text("side").as_str() {
-            "client" => ("call", of_run(4 + around)),
+            "client" => ("call", of_run(calls)),
             // The call that asks for the counts is included.
-            _ => ("serve", of_run(4 + around + 1)),
+            _ => ("serve", of_run(calls + 1)),
         };
         assert!((times(column, stage).unwrap() - expected).abs() < 0.01, "{column:?}");
     }

@@ -137,6 +137,11 @@ public final class Calls {
       return objects;
     }
 
+    // This program has no dynamic servant.
+    public ttcp_sequence dynamic_object() {
+      return null;
+    }
+
     public Tally taken() {
       return new Tally(calls.getAndSet(0), elements.getAndSet(0), wrong.getAndSet(0));
     }
@@ -303,15 +308,14 @@ public final class Calls {
 
   static Sample callsOf(ORB orb, String[] words) throws Exception {
     boolean oneway = words[2].equals("oneway");
-    int units = Integer.parseInt(words[4]), objects = Integer.parseInt(words[7]);
-    int iterations = Integer.parseInt(words[8]), oneways = Integer.parseInt(words[9]);
-    if (objects == 0 || objects > known.size()) throw new Exception("there are not so many objects");
+    int units = Integer.parseInt(words[4]), objects = Integer.parseInt(words[8]);
+    int iterations = Integer.parseInt(words[9]), batch = Integer.parseInt(words[10]);
+    if (objects == 0 || objects > known.size() || words[6].equals("dsi")) throw new Exception("there are not so many objects");
     Call call = callOf(orb, oneway, words[3], units, !words[5].equals("sii"));
-    Order order = new Order(words[6], objects, iterations);
-    if (!oneway) return () -> call.on(order.next());
+    Order order = new Order(words[7], objects, iterations);
     return () -> {
-      for (int number = 0; number < oneways; number++) call.on(order.next());
-      known.get(order.next()).sendNoParams_2way();
+      for (int number = 0; number < batch; number++) call.on(order.next());
+      if (oneway) known.get(order.next()).sendNoParams_2way();
     };
   }
 

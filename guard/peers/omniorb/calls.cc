@@ -3,9 +3,10 @@
 //   omniorb_calls server latency|cubit [-ORB...]
 //     Its first line is the reference. It ends with its standard input.
 //   omniorb_calls client latency|cubit REFERENCE [-ORB...]
-//     Each line of its standard input is a command, each line of its output the answer, "ok" or numbers:
+//     Each line of its standard input is a command, each line of its output the answer, "ok" or numbers, or "failed" and
+//     why:
 //       objects N                                          gets the references of the first N objects
-//       calls SLOT MODE TYPE UNITS INVOCATION ALGORITHM OBJECTS ITERATIONS ONEWAYS
+//       calls SLOT MODE TYPE UNITS INVOCATION SERVANT ALGORITHM OBJECTS ITERATIONS BATCH
 //       cubit SLOT MODE KIND COUNT ONEWAYS
 //       collocated SLOT KIND COUNT BATCH                   on an object of this process
 //       threads SLOT CLIENTS CALLS                         a sample: each of CLIENTS threads makes CALLS void calls
@@ -102,21 +103,28 @@ template <class Seq> static Seq sequence_of(size_t count) {
 
 static std::atomic<uint64_t> calls, elements, wrong;
 
+static void count_call() { calls.fetch_add(1, std::memory_order_relaxed); }
+
+template <class Seq> static void count(const Seq& seq) {
+  count_call();
+  elements.fetch_add(seq.length(), std::memory_order_relaxed);
+  if (seq.length() == 0) return;
+  CORBA::ULong last = seq.length() - 1;
+  CORBA::ULong places[3] = {0, last / 2, last};
+  for (CORBA::ULong place : places)
+    if (!same(seq[place], Element<Seq>::at(place))) wrong.fetch_add(1, std::memory_order_relaxed);
+}
+
 class Sequence : public POA_latency::ttcp_sequence {
   std::atomic<uint64_t> called{0};
 
   template <class Seq> void take(const Seq& seq) {
-    nothing();
-    elements.fetch_add(seq.length(), std::memory_order_relaxed);
-    if (seq.length() == 0) return;
-    CORBA::ULong last = seq.length() - 1;
-    CORBA::ULong places[3] = {0, last / 2, last};
-    for (CORBA::ULong place : places)
-      if (!same(seq[place], Element<Seq>::at(place))) wrong.fetch_add(1, std::memory_order_relaxed);
+    called.fetch_add(1, std::memory_order_relaxed);
+    count(seq);
   }
   void nothing() {
     called.fetch_add(1, std::memory_order_relaxed);
-    calls.fetch_add(1, std::memory_order_relaxed);
+    count_call();
   }
 
 public:
@@ -136,7 +144,49 @@ public:
   void sendDoubleSeq_1way(const latency::DoubleSeq& seq) { take(seq); }
 };
 
+class DynamicSequence : public PortableServer::DynamicImplementation {
+  CORBA::ORB_ptr orb;
+
+  template <class Seq> void take(CORBA::NVList_ptr arguments, CORBA::ServerRequest_ptr request, CORBA::TypeCode_ptr type) {
+    CORBA::Any any;
+    any.replace(type, 0);
+    arguments->add_value("ttcp_seq", any, CORBA::ARG_IN);
+    request->arguments(arguments);
+    const Seq* seq;
+    if (!(*arguments->item(0)->value() >>= seq)) throw CORBA::MARSHAL();
+    count(*seq);
+  }
+
+public:
+  DynamicSequence(CORBA::ORB_ptr orb) : orb(orb) {}
+
+  char* _primary_interface(const PortableServer::ObjectId&, PortableServer::POA_ptr) {
+    return CORBA::string_dup("IDL:latency/ttcp_sequence:1.0");
+  }
+
+  void invoke(CORBA::ServerRequest_ptr request) {
+    std::string operation = request->operation();
+    std::string what = operation.substr(0, operation.find('_'));
+    CORBA::NVList_ptr arguments;
+    orb->create_list(0, arguments);
+    if (what == "sendShortSeq") take<latency::ShortSeq>(arguments, request, latency::_tc_ShortSeq);
+    else if (what == "sendCharSeq") take<latency::CharSeq>(arguments, request, latency::_tc_CharSeq);
+    else if (what == "sendLongSeq") take<latency::LongSeq>(arguments, request, latency::_tc_LongSeq);
+    else if (what == "sendOctetSeq") take<latency::OctetSeq>(arguments, request, latency::_tc_OctetSeq);
+    else if (what == "sendDoubleSeq") take<latency::DoubleSeq>(arguments, request, latency::_tc_DoubleSeq);
+    else if (what == "sendStructSeq") take<latency::StructSeq>(arguments, request, latency::_tc_StructSeq);
+    else {
+      request->arguments(arguments);
+      if (what == "sendNoParams") return count_call();
+      CORBA::Any exception;
+      exception <<= new CORBA::BAD_OPERATION(0, CORBA::COMPLETED_NO);
+      request->set_exception(exception);
+    }
+  }
+};
+
 class Directory : public POA_latency::directory {
+  CORBA::ORB_ptr orb;
   PortableServer::POA_var poa;
   std::mutex mutex;
   // Ids one after another, all of one length, to keep little memory beside what is measured.
@@ -156,7 +206,7 @@ class Directory : public POA_latency::directory {
   }
 
 public:
-  Directory(PortableServer::POA_ptr poa) : poa(PortableServer::POA::_duplicate(poa)) {}
+  Directory(CORBA::ORB_ptr orb, PortableServer::POA_ptr poa) : orb(orb), poa(PortableServer::POA::_duplicate(poa)) {}
 
   latency::Populated populate(CORBA::ULong objects) {
     std::lock_guard<std::mutex> lock(mutex);
@@ -191,6 +241,12 @@ public:
       objects[CORBA::ULong(place - first)] = latency::ttcp_sequence::_unchecked_narrow(object);
     }
     return objects._retn();
+  }
+
+  latency::ttcp_sequence_ptr dynamic_object() {
+    PortableServer::ObjectId_var id = poa->activate_object(new DynamicSequence(orb));
+    CORBA::Object_var object = poa->id_to_reference(id);
+    return latency::ttcp_sequence::_unchecked_narrow(object);
   }
 
   latency::Tally taken() {
@@ -242,7 +298,7 @@ static int serve(CORBA::ORB_ptr orb, const std::string& suite) {
   CORBA::Object_var root = orb->resolve_initial_references("RootPOA");
   PortableServer::POA_var poa = PortableServer::POA::_narrow(root);
   PortableServer::Servant servant;
-  if (suite == "latency") servant = new Directory(poa);
+  if (suite == "latency") servant = new Directory(orb, poa);
   else if (suite == "cubit") servant = new Cubit;
   else throw std::runtime_error("no suite is called " + suite);
   PortableServer::ObjectId_var id = poa->activate_object(servant);
@@ -287,17 +343,20 @@ struct Order {
   }
 };
 
-static std::vector<latency::ttcp_sequence_var> known;
+typedef std::vector<latency::ttcp_sequence_var> Objects;
 
-typedef std::function<void(size_t)> Call;
+// The objects with static skeletons, and one with a dynamic servant.
+static Objects known, dynamic_one;
+
+typedef std::function<void(const latency::ttcp_sequence_var&)> Call;
 
 // A request cannot be sent again, so each call has a new one. Its sequence borrows the elements.
 template <class Seq> static Call dynamic(const char* operation, size_t units, bool oneway) {
   std::shared_ptr<std::vector<typename Element<Seq>::Type>> lent(new std::vector<typename Element<Seq>::Type>);
   for (size_t place = 0; place < units; place++) lent->push_back(Element<Seq>::at(place));
   std::string name(operation);
-  return [=](size_t object) {
-    CORBA::Request_var request = known[object]->_request(name.c_str());
+  return [=](const latency::ttcp_sequence_var& object) {
+    CORBA::Request_var request = object->_request(name.c_str());
     request->add_in_arg("ttcp_seq") <<= new Seq(lent->size(), lent->size(), lent->data(), 0);
     request->set_return_type(CORBA::_tc_void);
     if (oneway) request->send_oneway();
@@ -308,8 +367,8 @@ template <class Seq> static Call dynamic(const char* operation, size_t units, bo
 
 static Call dynamic_nothing(const char* operation, bool oneway) {
   std::string name(operation);
-  return [=](size_t object) {
-    CORBA::Request_var request = known[object]->_request(name.c_str());
+  return [=](const latency::ttcp_sequence_var& object) {
+    CORBA::Request_var request = object->_request(name.c_str());
     request->set_return_type(CORBA::_tc_void);
     if (oneway) request->send_oneway();
     else request->invoke();
@@ -321,8 +380,8 @@ static Call dynamic_nothing(const char* operation, bool oneway) {
   if (type == TYPE) {                                                                                  \
     if (is_dynamic) return dynamic<latency::SEQ>(oneway ? "send" #SEQ "_1way" : "send" #SEQ "_2way", units, oneway); \
     std::shared_ptr<latency::SEQ> seq(new latency::SEQ(sequence_of<latency::SEQ>(units)));             \
-    if (oneway) return [seq](size_t object) { known[object]->send##SEQ##_1way(*seq); };                \
-    return [seq](size_t object) { known[object]->send##SEQ##_2way(*seq); };                            \
+    if (oneway) return [seq](const latency::ttcp_sequence_var& object) { object->send##SEQ##_1way(*seq); }; \
+    return [seq](const latency::ttcp_sequence_var& object) { object->send##SEQ##_2way(*seq); };        \
   }
 
 static Call call_of(bool oneway, const std::string& type, size_t units, bool is_dynamic) {
@@ -333,22 +392,22 @@ static Call call_of(bool oneway, const std::string& type, size_t units, bool is_
   SEQUENCE("double", DoubleSeq)
   SEQUENCE("struct", StructSeq)
   if (is_dynamic) return dynamic_nothing(oneway ? "sendNoParams_1way" : "sendNoParams_2way", oneway);
-  if (oneway) return [](size_t object) { known[object]->sendNoParams_1way(); };
-  return [](size_t object) { known[object]->sendNoParams_2way(); };
+  if (oneway) return [](const latency::ttcp_sequence_var& object) { object->sendNoParams_1way(); };
+  return [](const latency::ttcp_sequence_var& object) { object->sendNoParams_2way(); };
 }
 
 static Sample calls_of(std::istream& words) {
-  std::string mode, type, invocation, algorithm;
-  size_t units, objects, iterations, oneways;
-  words >> mode >> type >> units >> invocation >> algorithm >> objects >> iterations >> oneways;
-  if (!words || objects == 0 || objects > known.size()) throw std::runtime_error("these calls are not understood");
+  std::string mode, type, invocation, servant, algorithm;
+  size_t units, objects, iterations, batch;
+  words >> mode >> type >> units >> invocation >> servant >> algorithm >> objects >> iterations >> batch;
+  const Objects& among = servant == "dsi" ? dynamic_one : known;
+  if (!words || objects == 0 || objects > among.size()) throw std::runtime_error("these calls are not understood");
   bool oneway = mode == "oneway";
   Call call = call_of(oneway, type, units, invocation != "sii");
   std::shared_ptr<Order> order(new Order(algorithm, objects, iterations));
-  if (!oneway) return [=] { call(order->next()); };
-  return [=] {
-    for (size_t number = 0; number < oneways; number++) call(order->next());
-    known[order->next()]->sendNoParams_2way();
+  return [=, &among] {
+    for (size_t number = 0; number < batch; number++) call(among[order->next()]);
+    if (oneway) among[order->next()]->sendNoParams_2way();
   };
 }
 
@@ -491,6 +550,7 @@ static int call(CORBA::ORB_ptr orb, const std::string& suite, const char* refere
         for (CORBA::ULong place = 0; place < some->length(); place++)
           known.push_back(latency::ttcp_sequence::_duplicate(some[place]));
       }
+      if (dynamic_one.empty()) dynamic_one.push_back(directory->dynamic_object());
     } else if (command == "calls") {
       slots[slot] = calls_of(words);
     } else if (command == "cubit") {
@@ -525,12 +585,17 @@ static int call(CORBA::ORB_ptr orb, const std::string& suite, const char* refere
       words >> count;
       Sample& once = slots.at(slot);
       std::vector<unsigned long long> nanos(count);
-      Clock::time_point before = Clock::now();
-      for (unsigned long long& each : nanos) {
-        once();
-        Clock::time_point after = Clock::now();
-        each = std::chrono::duration_cast<std::chrono::nanoseconds>(after - before).count();
-        before = after;
+      try {
+        Clock::time_point before = Clock::now();
+        for (unsigned long long& each : nanos) {
+          once();
+          Clock::time_point after = Clock::now();
+          each = std::chrono::duration_cast<std::chrono::nanoseconds>(after - before).count();
+          before = after;
+        }
+      } catch (const CORBA::SystemException& e) {
+        std::cout << "failed: " << e._name() << " minor " << e.minor() << std::endl;
+        continue;
       }
       for (unsigned long long each : nanos) std::cout << each << ' ';
       std::cout << std::endl;

@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use ironorb::{Orb, TypedRef};
 use ironorb_baseline::raw::Exchange;
 
-use crate::contender::{self, Contender};
+use crate::contender::{self, Contender, Venue};
+use crate::cubit::exchange;
 use crate::cubit::rows::CubitRow;
-use crate::cubit::{exchange, venue};
 use crate::error::BenchError;
 use crate::generated_cubit::idl_cubit::CubitRef;
 use crate::goal::Goal;
@@ -77,7 +77,7 @@ pub(crate) fn measure(options: &ConnectionsOptions) -> Result<Report, BenchError
         pin(layout.server)?;
         let plain = Plain::start(plain::THREADS)?;
         let bytes = exchange(CubitRow::VOID)?;
-        let contenders = contender::start("cubit", &sides_of(options), venue(Some(layout)))?;
+        let contenders = contender::start("cubit", &sides_of(options), Venue::tcp(Some(layout)))?;
         for &idle in options.run.choose(&[20][..], &options.idle) {
             crate::note(format_args!("measuring beside {idle} idle connections ({})", layout.name));
             for contender in &contenders {

@@ -4,8 +4,6 @@
 pub(crate) mod rows;
 pub(crate) mod servant;
 
-use std::path::Path;
-
 use ironorb::TypedRef;
 use ironorb_baseline::raw::Exchange;
 
@@ -16,11 +14,10 @@ use crate::machine::{Layout, Placement, Unpin, pin};
 use crate::measure::{Contest, Group};
 use crate::options::{Run, Sides};
 use crate::plain::{self, Plain};
-use crate::process::Process;
 use crate::render::{Report, Table};
 use crate::role::{Role, RoleArgs, serve};
 use crate::row::{Measure, Row, parameters};
-use crate::variant::{Mode, Transport, name};
+use crate::variant::{Mode, name};
 use rows::{CubitRow, VALUES};
 use servant::CubitServant;
 
@@ -61,7 +58,7 @@ pub(crate) fn measure(options: &CubitOptions) -> Result<Report, BenchError> {
     for layout in Layout::of(&options.placements) {
         pin(layout.server)?;
         let plain = Plain::start(plain::TCP)?;
-        let contenders = contender::start("cubit", &options.sides, venue(Some(layout)))?;
+        let contenders = contender::start("cubit", &options.sides, Venue::tcp(Some(layout)))?;
         for row in CubitRow::all(&values, &options.modes) {
             crate::note(format_args!("measuring {} {} ({})", row.value.name(), name(row.mode), layout.name));
             rows.extend(one(row, layout, &plain, &contenders, &options.run)?);
@@ -71,11 +68,6 @@ pub(crate) fn measure(options: &CubitOptions) -> Result<Report, BenchError> {
     report.tables.push(Table { kind: "row", title, rows, blocks, notes: NOTES, ..Table::default() });
     report.add_goals_ahead("row", |row| format!("{} {}", row.text("row"), row.text("mode")));
     Ok(report)
-}
-
-/// Servers over TCP.
-pub(crate) fn venue(layout: Option<Layout>) -> Venue<'static> {
-    Venue { layout, transport: Transport::Tcp, folder: Path::new("") }
 }
 
 fn one(
@@ -118,22 +110,16 @@ pub(crate) fn cubit_of(contender: &Contender) -> Option<CubitRef> {
     contender.running.as_ref().ok().map(|running| running.object.clone().narrow_unchecked())
 }
 
-/// Bytes on the wire of one sample, counted with a server that is not measured.
+/// Bytes on the wire of one sample.
 pub(crate) fn exchange(row: CubitRow) -> Result<Exchange, BenchError> {
-    let mut server = Process::start(&[], "cubit-server", &[])?;
-    let orb = ironorb::Orb::builder().no_endpoint().build()?;
-    let object = orb.string_to_object(&server.address()?)?;
-    let counted = plain::count(
-        &object,
+    plain::count(
+        |orb| Ok(orb.root_poa().activate::<CubitRef, _>(CubitServant)?.object().clone()),
         |_| row.calls_per_sample(),
         |relayed| {
             let cubit: CubitRef = relayed.narrow_unchecked();
             Ok(Box::new(move || row.sample(&cubit)()))
         },
-    );
-    orb.shutdown(false)?;
-    server.end()?;
-    counted
+    )
 }
 
 /// Serves a cubit until standard input ends. Its first line is the reference.

@@ -157,8 +157,7 @@ impl Bench {
             Server::SharedMemory => (&self.shared_memory, rings),
             Server::Collocated => return self.measure_collocated(row, options),
         };
-        // Counted over TCP; other transports carry the same bytes.
-        let exchange = exchange(row, &self.tcp.reference)?;
+        let exchange = exchange(row)?;
         // A server with settings lives only as long as its row, because its threads may spin.
         let own = match row.settings {
             "" => None,
@@ -242,15 +241,14 @@ impl Side for Busy<'_> {
 }
 
 /// The bytes of one sample of a row.
-fn exchange(row: EchoRow, reference: &str) -> Result<Exchange, BenchError> {
-    let orb = Orb::builder().no_endpoint().build()?;
+fn exchange(row: EchoRow) -> Result<Exchange, BenchError> {
     // A plain socket has no messages. It sends as many bytes in one piece as the ORB does.
     let requests = |bytes: usize| match row.is_batched() {
         true => bytes.div_ceil(ironorb::OnewayBatching::DEFAULT.bytes_max),
         false => row.requests_per_sample(),
     };
-    let object = orb.string_to_object(reference)?;
-    plain::count(&object, requests, |relayed| Ok(row.sample(relayed.narrow_unchecked())))
+    let activate = |orb: &Orb| Ok(orb.root_poa().activate::<EchoRef, _>(EchoServant)?.object().clone());
+    plain::count(activate, requests, |relayed| Ok(row.sample(relayed.narrow_unchecked())))
 }
 
 /// Measures the stages of rows that use a wire and are answered on the caller's thread. Other rows are left

@@ -2,43 +2,33 @@
 //! Networks", 1997), with more types, more objects and more peers.
 //!
 //! Calls of one kind form a group: order of the objects, type, units, number of objects, waiting or not. A
-//! plain socket, every way to call and every peer take turns in it. [`plan`] has all groups. At the end of a
-//! group the servers report what they received; it is an error if this is not what was sent.
+//! plain socket, every way to call and every peer take turns in it. [`plan`] has all groups.
 
-mod client;
 mod lookups;
-mod objects;
-mod order;
 mod paper;
 mod plan;
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
 
-use ironorb::{TypedRef, probe};
+use ironorb::probe;
 use ironorb_baseline::raw::Exchange;
 
-pub use order::Algorithm;
 pub use plan::LatencyOptions;
 
 use crate::chart::{Axis, Chart, Plot, Scale};
-use crate::contender::{self, Client as ClientOf, Contender, Running, Venue};
+use crate::contender::{self, Venue};
 use crate::error::BenchError;
-use crate::generated_latency::latency::{Directory, DirectoryRef, Populated};
+use crate::generated_latency::latency::Populated;
 use crate::goal::Goal;
-use crate::machine::{Layout, Unpin};
-use crate::measure::{Contest, Entry, Group as Measured, Label};
+use crate::machine::{Layout, Unpin, pin};
+use crate::measure::{Contest, Group, Label};
 use crate::plain::{self, Plain};
 use crate::render::{Report, Table};
-use crate::role::Role;
 use crate::row::{Measure, Row, parameters};
+use crate::sequences::{Algorithm, Calls, Server};
 use crate::settings::Settings;
-use crate::variant::{CallType, DataType, Invocation, Mode, Peer, Transport, name};
+use crate::variant::{DataType, Invocation, Mode, Transport, name};
 use crate::watch::{self, Watch};
-use client::{Client, Data, Objects};
-use plan::{Cell, Group, MANY_OBJECTS, ONEWAYS};
-
-pub(crate) const ROLES: &[Role] = &[Role { name: "latency-server", run: objects::server }];
 
 const NOTES: &str = "baseline: a plain blocking socket with as many bytes, in turns. us: of a call; for oneways a hundredth of a batch whose last\n\
     call is answered. Ratios are of the median calls of one repetition, with their median and spread; over one: to calls of one\n\
@@ -67,15 +57,11 @@ pub(crate) fn measure(options: &LatencyOptions) -> Result<Report, BenchError> {
     let (mut number, mut rows, mut activations) = (0, Vec::new(), Vec::new());
     for layout in layouts {
         for &transport in &options.transports {
-            let venue = Venue { layout: Some(layout), transport, folder: folder.path() };
+            let venue = Venue { transport, folder: folder.path(), ..Venue::tcp(Some(layout)) };
             let mut bench = Bench::start(layout, venue, options)?;
             for group in &groups {
                 number += 1;
-                crate::note(format_args!(
-                    "measuring {} on {} ({number} of {of})",
-                    group.title(),
-                    layout.name
-                ));
+                crate::note(format_args!("measuring {} on {} ({number} of {of})", title(group), layout.name));
                 rows.extend(bench.measure(*group, options, &mut activations)?);
             }
         }
@@ -103,74 +89,59 @@ pub(crate) fn measure(options: &LatencyOptions) -> Result<Report, BenchError> {
     Ok(report)
 }
 
-/// The contenders of one placement and transport.
+/// The servers of one placement and transport.
 struct Bench {
     layout: Layout,
     transport: Transport,
     plain: Plain,
-    /// A contender over TCP, where bytes can be counted.
-    counted: (Contender, Served),
-    contenders: Vec<(Contender, Served)>,
-    exchanges: HashMap<(Mode, CallType, usize), Exchange>,
+    servers: Vec<Server>,
+    exchanges: HashMap<(Mode, DataType, usize), Exchange>,
 }
 
-/// The objects of one server, as references of this process.
-#[derive(Default)]
-struct Served {
-    objects: Objects,
-    activated: usize,
-}
+/// From this number of objects on, a side that calls a single object takes part. The cost of many objects is
+/// then a ratio of adjacent turns.
+const MANY_OBJECTS: usize = 1000;
 
-/// A participant in the turns of a group.
-struct Place {
-    contender: usize,
-    label: Label,
-    cell: Cell,
-}
+/// Samples of each side before its group is measured.
+const WARM_UP_CALLS: usize = 200;
 
 impl Bench {
     /// Starts all servers, and pins the calling thread to the client's processor.
     fn start(layout: Layout, venue: Venue<'_>, options: &LatencyOptions) -> Result<Bench, BenchError> {
-        crate::machine::pin(layout.server)?;
+        pin(layout.server)?;
         let plain = Plain::start(plain::server_of(venue.transport))?;
-        let tcp = Venue { transport: Transport::Tcp, ..venue };
-        let counted = contender::ours("latency", Settings::default(), tcp)?;
-        let contenders = contender::start("latency", &options.compared(), venue)?;
-        let contenders = contenders.into_iter().map(|contender| (contender, Served::default())).collect();
-        let counted = (counted, Served::default());
-        let transport = venue.transport;
-        Ok(Bench { layout, transport, plain, counted, contenders, exchanges: HashMap::new() })
+        let servers = contender::start("latency", &options.compared(), venue)?;
+        let servers = servers.into_iter().map(Server::new).collect();
+        Ok(Bench { layout, transport: venue.transport, plain, servers, exchanges: HashMap::new() })
     }
 
     fn measure(
         &mut self,
-        group: Group,
+        group: Calls,
         options: &LatencyOptions,
         activations: &mut Vec<Row>,
     ) -> Result<Vec<Row>, BenchError> {
-        let exchange = self.exchange(group)?;
+        let exchange = match self.exchanges.get(&(group.mode, group.ty, group.units)) {
+            Some(exchange) => *exchange,
+            None => Calls { objects: 1, ..group }.exchange()?,
+        };
+        self.exchanges.insert((group.mode, group.ty, group.units), exchange);
         let mut missing = Vec::new();
-        for (contender, served) in &mut self.contenders {
-            let populated = populate(contender, served, group.objects)?;
+        for server in &mut self.servers {
+            let populated = server.populate(group.objects)?;
             if let Ok(Some(populated)) = &populated
                 && populated.activated as usize >= MANY_OBJECTS / 2
             {
-                activations.push(activation(self.layout, contender, group.objects, populated));
+                activations.push(activation(self.layout, &server.contender.label, group.objects, populated));
             }
             missing.push(populated.err());
         }
-        let places = self.places(&group, options);
-        let data = places.first().map_or(Data::Nothing, |place| place.cell.data());
-        let calls = options.calls(group.objects, group.units > 0);
-        let calls_per_sample = group.calls_per_sample();
-        let samples = calls.div_ceil(calls_per_sample);
+        let calls_per_sample = group.a_sample();
+        let samples = options.calls(&group).div_ceil(calls_per_sample);
         let repetitions = options.run.repetitions(5);
         let warm_up = samples.min(WARM_UP_CALLS);
-        let contest = Contest { samples, repetitions, calls_per_sample, warm_up, time_max: None };
-        for (contender, _) in &self.contenders {
-            contender.running.as_ref().map_or(Ok(()), |running| taken(running).map(drop))?;
-        }
-        let mut measured = Measured {
+        let data = group.data();
+        let mut measured = Group {
             parameters: parameters![
                 layout = self.layout.name, transport = self.transport, mode = group.mode,
                 algorithm = group.algorithm, type = group.ty, units = group.units, objects = group.objects,
@@ -178,172 +149,63 @@ impl Bench {
                 calls = samples * repetitions * calls_per_sample,
             ],
             measure: Measure::MICROSECONDS,
-            contest,
+            contest: Contest { samples, repetitions, calls_per_sample, warm_up, time_max: None },
             baseline: Box::new(self.plain.sample(exchange)?),
             entrants: Vec::new(),
         };
-        let mut calls_of = vec![0; self.contenders.len()];
-        for (slot, Place { contender, label, cell }) in places.into_iter().enumerate() {
-            let side = match &missing[contender] {
-                Some(why) => Err(why.clone()),
-                None => {
-                    if group.objects >= MANY_OBJECTS && !label.calls_one {
-                        // Turns are too short to reach every object, and first calls must not be compared.
-                        let cell = Cell { algorithm: Algorithm::Robin, ..cell };
-                        let samples = group.objects.div_ceil(calls_per_sample);
-                        if let Ok(mut side) = self.side(contender, &cell, &data, slot)? {
-                            side.each(&mut vec![0; samples])?;
-                        }
-                        calls_of[contender] += samples * calls_per_sample;
+        for (server, missing) in self.servers.iter().zip(missing) {
+            for (label, calls) in sides(&group, &server.contender.label, options) {
+                if let Some(why) = &missing {
+                    measured.enter(label, Err(why.clone()));
+                    continue;
+                }
+                let slot = measured.entrants.len();
+                if group.objects >= MANY_OBJECTS && !label.calls_one {
+                    // Turns are too short to reach every object, and first calls must not be compared.
+                    let all = Calls { algorithm: Algorithm::Robin, ..calls };
+                    if let (Ok(mut side), _) = server.side(slot, all, &data)? {
+                        side.each(&mut vec![0; group.objects.div_ceil(calls_per_sample)])?;
                     }
-                    calls_of[contender] += contest.calls();
-                    self.side(contender, &cell, &data, slot)?
                 }
-            };
-            measured.enter(label, side);
-        }
-        let rows = measured.run()?;
-        for ((contender, _), calls) in self.contenders.iter().zip(calls_of) {
-            if let (Ok(running), true) = (&contender.running, calls > 0) {
-                check(running, &group, calls)?;
+                measured.enter(label, server.side(slot, calls, &data)?.0);
             }
         }
-        Ok(rows)
-    }
-
-    fn places(&self, group: &Group, options: &LatencyOptions) -> Vec<Place> {
-        let mut places = Vec::new();
-        for (place, (contender, _)) in self.contenders.iter().enumerate() {
-            let mut add = |invocation, calls_one| {
-                let mut cell = group.cell(invocation, options.iterations);
-                if calls_one {
-                    cell.objects = 1;
-                }
-                let label = Label { invocation: Some(invocation), calls_one, ..contender.label.clone() };
-                places.push(Place { contender: place, label, cell });
-            };
-            let is_many = group.objects >= MANY_OBJECTS;
-            for &invocation in &options.invocations {
-                // With many objects the question is their cost, not how requests are made.
-                let is_asked = !is_many || invocation == Invocation::Sii || options.is_filtered();
-                if is_asked && group.allows(contender.label.peer, invocation) {
-                    add(invocation, false);
-                }
-            }
-            if is_many && group.mode == Mode::Twoway {
-                add(Invocation::Sii, true);
-            }
-        }
-        places
-    }
-
-    /// Makes one kind of calls. Each kind of a group has its own slot.
-    fn side<'a>(
-        &'a self,
-        contender: usize,
-        cell: &Cell,
-        data: &'a Data,
-        slot: usize,
-    ) -> Result<Entry<'a>, BenchError> {
-        let (contender, served) = &self.contenders[contender];
-        let ours = |_| {
-            let mut client = Client::new(&served.objects, cell, data)?;
-            Ok(Box::new(move || client.sample()) as Box<_>)
-        };
-        let prepare = || {
-            let Cell { algorithm, mode, invocation, ty, units, objects, iterations } = *cell;
-            let (algorithm, mode, invocation) = (name(algorithm), name(mode), name(invocation));
-            let ty = CallType(ty);
-            format!(
-                "calls {slot} {mode} {ty} {units} {invocation} {algorithm} {objects} {iterations} {ONEWAYS}"
-            )
-        };
-        contender.side(slot, ours, prepare)
-    }
-
-    /// Bytes on the wire of one sample, counted once for each kind of call.
-    fn exchange(&mut self, group: Group) -> Result<Exchange, BenchError> {
-        let key = (group.mode, group.ty, group.units);
-        if let Some(exchange) = self.exchanges.get(&key) {
-            return Ok(*exchange);
-        }
-        let (contender, served) = &mut self.counted;
-        // This ORB's server always takes part.
-        populate(contender, served, 1)?.ok();
-        let object = served.objects.first().ok_or_else(|| BenchError::Process {
-            role: "latency-server".to_owned(),
-            what: "has no object to count bytes with".to_owned(),
-        })?;
-        let cell = Cell { objects: 1, ..group.cell(Invocation::Sii, 1) };
-        let exchange = plain::count(
-            object.object(),
-            |_| group.calls_per_sample(),
-            |relayed| {
-                let (objects, data) = (Objects::one(relayed), cell.data());
-                Ok(Box::new(move || Client::new(&objects, &cell, &data)?.sample()))
-            },
-        )?;
-        self.exchanges.insert(key, exchange);
-        Ok(exchange)
+        measured.run()
     }
 }
 
-/// Samples of each side before its group is measured.
-const WARM_UP_CALLS: usize = 200;
-
-/// Longest time for a server to carry out its outstanding oneways.
-const SETTLING_MAX: Duration = Duration::from_secs(10);
-
-const LINEAR_OBJECTS_MAX: usize = 10_000;
-
-const JACORB_OBJECTS_MAX: usize = 10_000;
-
-fn directory(running: &Running) -> DirectoryRef {
-    running.object.clone().narrow_unchecked()
-}
-
-/// Ensures that the server has so many objects and the client knows them. Returns the server's report on new
-/// objects, or why there are fewer.
-fn populate(
-    contender: &Contender,
-    served: &mut Served,
-    count: usize,
-) -> Result<Result<Option<Populated>, String>, BenchError> {
-    let running = match &contender.running {
-        Ok(running) => running,
-        Err(why) => return Ok(Err(why.clone())),
+/// The ways in which an ORB makes the calls of a group.
+fn sides(group: &Calls, label: &Label, options: &LatencyOptions) -> Vec<(Label, Calls)> {
+    let is_many = group.objects >= MANY_OBJECTS;
+    let side = |invocation, calls_one| {
+        let objects = if calls_one { 1 } else { group.objects };
+        let label = Label { invocation: Some(invocation), calls_one, ..label.clone() };
+        (label, Calls { invocation, objects, ..*group })
     };
-    let Label { peer, settings, .. } = &contender.label;
-    if *peer == Peer::Jacorb && count > JACORB_OBJECTS_MAX {
-        let why =
-            format!("left out: at 90 us and 10 kB an object no more than {JACORB_OBJECTS_MAX} are made");
-        return Ok(Err(why));
+    // With many objects the question is their cost, not how requests are made.
+    let is_asked =
+        |invocation: &&Invocation| !is_many || **invocation == Invocation::Sii || options.is_filtered();
+    let asked = options.invocations.iter().filter(is_asked).map(|invocation| side(*invocation, false));
+    let mut sides: Vec<_> = asked.filter(|(label, calls)| calls.suits(label.peer)).collect();
+    if is_many && group.mode == Mode::Twoway {
+        sides.push(side(Invocation::Sii, true));
     }
-    if settings.as_str().contains("objectLookup=linear") && count > LINEAR_OBJECTS_MAX {
-        let why = format!("left out: linear search is measured among at most {LINEAR_OBJECTS_MAX} objects");
-        return Ok(Err(why));
-    }
-    let directory = directory(running);
-    let populated = match count > served.activated {
-        true => Some(directory.populate(count as u32)?),
-        false => None,
-    };
-    served.activated = served.activated.max(count);
-    match &running.client {
-        ClientOf::Ours => served.objects.fetch(&directory, count)?,
-        ClientOf::Theirs(client) => client.borrow_mut().tell(&format!("objects {count}"))?,
-    }
-    Ok(Ok(populated))
+    sides
 }
 
-fn activation(layout: Layout, contender: &Contender, objects: usize, populated: &Populated) -> Row {
-    let Label { peer, settings, .. } = &contender.label;
+fn title(group: &Calls) -> String {
+    let [ty, mode, algorithm] = [name(group.ty), name(group.mode), name(group.algorithm)];
+    let units = if group.ty == DataType::Void { String::new() } else { format!("{} units of ", group.units) };
+    format!("{units}{ty} {mode}, {algorithm}, {} objects", group.objects)
+}
+
+fn activation(layout: Layout, label: &Label, objects: usize, populated: &Populated) -> Row {
     let each = |all: f64| all / f64::from(populated.activated);
     Row::of_numbers(
         parameters![
             layout = layout.name,
-            peer = peer,
-            settings = settings,
+            peer = label.peer,
+            settings = label.settings,
             objects = objects,
             activated = populated.activated,
         ],
@@ -353,33 +215,6 @@ fn activation(layout: Layout, contender: &Contender, objects: usize, populated: 
             ("servant_bytes", f64::from(populated.servant_bytes)),
         ],
     )
-}
-
-/// What a server's objects have received since the last question.
-fn taken(running: &Running) -> Result<crate::generated_latency::latency::Tally, BenchError> {
-    Ok(directory(running).taken()?)
-}
-
-/// An error unless the server received everything that was sent.
-fn check(running: &Running, group: &Group, calls: usize) -> Result<(), BenchError> {
-    let with_data = match group.mode {
-        Mode::Twoway => calls,
-        Mode::Oneway => calls / (ONEWAYS + 1) * ONEWAYS,
-    };
-    let elements = (with_data * group.units) as u64;
-    // Where several threads serve a connection, a call may be answered before earlier oneways are done.
-    let begun = Instant::now();
-    let mut tally = taken(running)?;
-    while tally.calls < calls as u64 && begun.elapsed() < SETTLING_MAX {
-        let more = taken(running)?;
-        tally.calls += more.calls;
-        tally.elements += more.elements;
-        tally.wrong += more.wrong;
-    }
-    if (tally.calls, tally.elements, tally.wrong) == (calls as u64, elements, 0) {
-        return Ok(());
-    }
-    Err(BenchError::Lost { sent: calls as u64, elements, tally: format!("{tally:?}") })
 }
 
 /// Charts of calls without parameters by the number of objects, and of other calls by the number of units.
@@ -445,51 +280,27 @@ fn watched(options: &LatencyOptions, folder: &tempfile::TempDir) -> Result<Vec<R
     if !probe::ENABLED {
         return Err(BenchError::NoProbes);
     }
-    let groups = if options.is_filtered() { plan::groups(options) } else { of_the_paper() };
+    let groups = if options.is_filtered() { plan::groups(options) } else { plan::analysed() };
     let mut rows = Vec::new();
     for layout in Layout::of(&options.placements) {
-        let venue = Venue { layout: Some(layout), transport: Transport::Tcp, folder: folder.path() };
-        let contender = contender::ours("latency", Settings::known(watch::SETTINGS), venue)?;
-        let Ok(running) = &contender.running else { continue };
-        let watch = Watch::new(running.teller()?)?;
-        let mut served = Served::default();
+        let venue = Venue { folder: folder.path(), ..Venue::tcp(Some(layout)) };
+        let mut server = Server::new(contender::ours("latency", Settings::known(watch::SETTINGS), venue)?);
+        let watch = Watch::of(&server.contender)?;
         for group in &groups {
-            populate(&contender, &mut served, group.objects)?.ok();
+            server.populate(group.objects)?.ok();
             for &invocation in &options.invocations {
-                let row = format!("{}, {}", group.title(), name(invocation));
+                let row = format!("{}, {}", title(group), name(invocation));
                 crate::note(format_args!("watching {row} ({})", layout.name));
-                let cell = group.cell(invocation, options.iterations);
-                let data = cell.data();
-                let mut client = Client::new(&served.objects, &cell, &data)?;
-                let calls_per_sample = group.calls_per_sample();
-                let samples = options.calls(group.objects, group.units > 0).div_ceil(calls_per_sample);
+                let (data, calls_per_sample) = (group.data(), group.a_sample());
                 rows.extend(watch.calls(
                     &parameters![layout = layout.name, row = row],
-                    samples,
+                    options.calls(group).div_ceil(calls_per_sample),
                     calls_per_sample,
                     options.run.repetitions(5),
-                    Box::new(|| client.sample()),
+                    server.sample(Calls { invocation, ..*group }, &data)?,
                 )?);
             }
         }
     }
     Ok(rows)
-}
-
-/// The groups: calls without parameters of few and of many objects, and long sequences.
-fn of_the_paper() -> Vec<Group> {
-    let group = |ty, units, objects, mode| Group {
-        algorithm: Algorithm::Robin,
-        mode,
-        ty: CallType(ty),
-        units,
-        objects,
-    };
-    vec![
-        group(None, 0, 1, Mode::Twoway),
-        group(None, 0, 500, Mode::Twoway),
-        group(None, 0, 500, Mode::Oneway),
-        group(Some(DataType::Octet), 1024, 1, Mode::Twoway),
-        group(Some(DataType::Struct), 1024, 1, Mode::Twoway),
-    ]
 }

@@ -1,14 +1,16 @@
 //! The options, and the groups that they select: the paper's figures, or the product of the options.
 
-use super::order::Algorithm;
+use clap::ValueEnum;
+
 use crate::machine::Placement;
 use crate::options::{Run, Sides};
-use crate::variant::{CallType, DataType, Invocation, Mode, Peer, Transport, name};
+use crate::sequences::{Algorithm, Calls};
+use crate::variant::{DataType, Invocation, Mode, Transport};
 
 /// `ironorb bench latency`
+///
 /// The default is the paper's figures with more types and more objects, which takes about ten minutes. Any
 /// option that selects calls replaces it by the product of the options.
-/// called makes it the product of the choices instead.
 #[derive(Debug, Clone, clap::Args)]
 pub struct LatencyOptions {
     /// The order in which objects are called. Default: robin.
@@ -18,8 +20,8 @@ pub struct LatencyOptions {
     #[arg(long, value_enum, value_delimiter = ',')]
     pub modes: Vec<Mode>,
     /// The argument of a call: `void`, or the type of a sequence's elements. Default: all.
-    #[arg(long, value_delimiter = ',')]
-    pub types: Vec<CallType>,
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub types: Vec<DataType>,
     /// Lengths of the sequence. Default: 1, 2, 4 and so on to 1,024.
     #[arg(long, value_delimiter = ',')]
     pub units: Vec<usize>,
@@ -83,14 +85,10 @@ impl LatencyOptions {
     }
 
     /// Calls in one turn. A side's turns together call each object as often as requested.
-    pub(super) fn calls(&self, objects: usize, has_parameters: bool) -> usize {
+    pub(super) fn calls(&self, group: &Calls) -> usize {
         let least = self.run.choose(QUICK_CALLS, CALLS_MIN);
-        let most = match (self.run.quick, has_parameters) {
-            (true, _) => QUICK_CALLS,
-            (false, true) => CALLS_MIN,
-            (false, false) => CALLS_MAX,
-        };
-        let all = (objects * self.iterations).div_ceil(self.run.repetitions(5)).max(least);
+        let most = if group.ty == DataType::Void { self.run.choose(QUICK_CALLS, CALLS_MAX) } else { least };
+        let all = (group.objects * self.iterations).div_ceil(self.run.repetitions(5)).max(least);
         all.min(self.calls.unwrap_or(most)).max(1)
     }
 }
@@ -111,150 +109,99 @@ const CALLS_MAX: usize = 20_000;
 
 const QUICK_CALLS: usize = 100;
 
-/// Calls of one kind, which are compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Group {
-    pub(super) algorithm: Algorithm,
-    pub(super) mode: Mode,
-    pub(super) ty: CallType,
-    /// Length of the sequence; 0 for an operation without parameters.
-    pub(super) units: usize,
-    pub(super) objects: usize,
-}
-
-/// One way to make a group's calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Cell {
-    pub(super) algorithm: Algorithm,
-    pub(super) mode: Mode,
-    pub(super) invocation: Invocation,
-    pub(super) ty: Option<DataType>,
-    pub(super) units: usize,
-    pub(super) objects: usize,
-    /// Calls of one object before a train moves on.
-    pub(super) iterations: usize,
-}
-
 /// Oneways in a batch, before a call that is answered once all have been carried out.
-pub(super) const ONEWAYS: usize = 99;
+const ONEWAYS: usize = 99;
 
 /// Numbers of objects in the paper's figures.
-pub(super) const OBJECTS: [usize; 6] = [1, 100, 200, 300, 400, 500];
-
-/// From this number of objects on, a side that calls a single object takes part. The cost of many objects is
-/// then a ratio of adjacent turns.
-pub(super) const MANY_OBJECTS: usize = 1000;
+const OBJECTS: [usize; 6] = [1, 100, 200, 300, 400, 500];
 
 /// Numbers of objects beyond those of the paper.
 const SCALE: [usize; 4] = [1_000, 10_000, 100_000, 1_000_000];
 
 const UNITS: [usize; 11] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 
-impl Group {
-    pub(super) fn cell(&self, invocation: Invocation, iterations: usize) -> Cell {
-        let Group { algorithm, mode, ty, units, objects } = *self;
-        Cell { algorithm, mode, invocation, ty: ty.0, units, objects, iterations }
+/// All groups, in the order of the report, each by its stub calls.
+pub(super) fn groups(options: &LatencyOptions) -> Vec<Calls> {
+    let mut groups = if options.is_filtered() { chosen(options) } else { figures() };
+    if options.run.quick && !options.is_filtered() {
+        groups.retain(is_quick);
     }
-
-    pub(super) fn calls_per_sample(&self) -> usize {
-        match self.mode {
-            Mode::Twoway => 1,
-            Mode::Oneway => ONEWAYS + 1,
-        }
+    for group in &mut groups {
+        group.iterations = options.iterations;
     }
-
-    pub(super) fn title(&self) -> String {
-        let (ty, mode, algorithm) = (self.ty, name(self.mode), name(self.algorithm));
-        match self.ty.0 {
-            None => format!("{ty} {mode}, {algorithm}, {} objects", self.objects),
-            Some(_) => format!("{} units of {ty} {mode}, {algorithm}, {} objects", self.units, self.objects),
-        }
-    }
-
-    /// Whether a peer can take part. A request for each of many objects would take too much memory.
-    pub(super) fn allows(&self, peer: Peer, invocation: Invocation) -> bool {
-        let keeps_requests = matches!(invocation, Invocation::DiiReused | Invocation::DiiUnchanged);
-        match peer {
-            Peer::Ironorb => !(keeps_requests && self.objects > 10_000),
-            // Requests of these ORBs cannot be sent twice.
-            Peer::Omniorb | Peer::Jacorb => !keeps_requests,
-        }
-    }
-}
-
-/// All groups, in the order of the report.
-pub(super) fn groups(options: &LatencyOptions) -> Vec<Group> {
-    let groups = if options.is_filtered() { product(options) } else { figures() };
-    let mut groups: Vec<Group> = match options.run.quick && !options.is_filtered() {
-        true => groups.into_iter().filter(is_quick).collect(),
-        false => groups,
-    };
     // Objects are never destroyed, so groups with few objects run before those with many.
     groups.sort_by_key(|group| group.objects);
     groups
 }
 
-fn is_quick(group: &Group) -> bool {
+fn is_quick(group: &Calls) -> bool {
     [1, 100, 1_000].contains(&group.objects)
         && [0, 1, 1024].contains(&group.units)
-        && (group.ty.0.is_none() || group.objects == 1)
+        && (group.ty == DataType::Void || group.objects == 1)
 }
 
 /// Figures 4 to 16, the types that these leave out, and more objects than the paper's ORBs could have.
-fn figures() -> Vec<Group> {
+fn figures() -> Vec<Calls> {
     use Algorithm::{Robin, Train};
-    let mut groups = Vec::new();
-    let mut all = |algorithms: &[Algorithm], modes: &[Mode], types: &[CallType], objects: &[usize]| {
-        for &algorithm in algorithms {
-            for &mode in modes {
-                for &ty in types {
-                    for units in units_of(ty, &UNITS) {
-                        let group = |&objects: &usize| Group { algorithm, mode, ty, units, objects };
-                        groups.extend(objects.iter().map(group));
-                    }
-                }
-            }
-        }
-    };
-    let of = |ty| CallType(Some(ty));
-    let void = CallType(None);
-    all(&[Train, Robin], &Mode::ALL, &[void], &OBJECTS);
-    all(&[Robin], &[Mode::Twoway], &[of(DataType::Octet), of(DataType::Struct)], &OBJECTS);
-    let rest = [DataType::Short, DataType::Char, DataType::Long, DataType::Double].map(of);
-    all(&[Robin], &[Mode::Twoway], &rest, &[1]);
-    all(&[Robin], &[Mode::Twoway], &[void], &SCALE);
-    groups
+    use DataType::{Char, Double, Long, Octet, Short, Struct, Void};
+    [
+        product(&[Train, Robin], &Mode::ALL, &[Void], &UNITS, &OBJECTS),
+        product(&[Robin], &[Mode::Twoway], &[Octet, Struct], &UNITS, &OBJECTS),
+        product(&[Robin], &[Mode::Twoway], &[Short, Char, Long, Double], &UNITS, &[1]),
+        product(&[Robin], &[Mode::Twoway], &[Void], &UNITS, &SCALE),
+    ]
+    .concat()
 }
 
-fn product(options: &LatencyOptions) -> Vec<Group> {
-    let or = |asked: &[usize], all: &[usize]| if asked.is_empty() { all.to_vec() } else { asked.to_vec() };
-    let algorithms = match (options.algorithms.as_slice(), options.full) {
-        ([], true) => &[Algorithm::Train, Algorithm::Robin],
-        ([], false) => &[Algorithm::Robin][..],
-        (asked, _) => asked,
-    };
-    let modes = if options.modes.is_empty() { &Mode::ALL[..] } else { &options.modes };
-    let types = if options.types.is_empty() { &CallType::ALL[..] } else { &options.types };
-    let (units, objects) = (or(&options.units, &UNITS), or(&options.objects, &OBJECTS));
+/// The groups that the paper analyses: calls without parameters of few and of many objects, and long sequences.
+pub(super) fn analysed() -> Vec<Calls> {
+    use DataType::{Octet, Struct, Void};
+    [
+        product(&[Algorithm::Robin], &[Mode::Twoway], &[Void], &[], &[1, 500]),
+        product(&[Algorithm::Robin], &[Mode::Oneway], &[Void], &[], &[500]),
+        product(&[Algorithm::Robin], &[Mode::Twoway], &[Octet, Struct], &[1024], &[1]),
+    ]
+    .concat()
+}
+
+fn chosen(options: &LatencyOptions) -> Vec<Calls> {
+    fn or<'a, T>(asked: &'a [T], all: &'a [T]) -> &'a [T] {
+        if asked.is_empty() { all } else { asked }
+    }
+    let algorithms =
+        if options.full { &[Algorithm::Train, Algorithm::Robin][..] } else { &[Algorithm::Robin] };
+    product(
+        or(&options.algorithms, algorithms),
+        or(&options.modes, &Mode::ALL),
+        or(&options.types, DataType::value_variants()),
+        or(&options.units, &UNITS),
+        or(&options.objects, &OBJECTS),
+    )
+}
+
+fn product(
+    algorithms: &[Algorithm],
+    modes: &[Mode],
+    types: &[DataType],
+    units: &[usize],
+    objects: &[usize],
+) -> Vec<Calls> {
     let mut groups = Vec::new();
     for &algorithm in algorithms {
         for &mode in modes {
             for &ty in types {
-                for units in units_of(ty, &units) {
-                    let group = |&objects: &usize| Group { algorithm, mode, ty, units, objects };
+                for &units in if ty == DataType::Void { &[0][..] } else { units } {
+                    let batch = if mode == Mode::Oneway { ONEWAYS } else { 1 };
+                    let group = |&objects: &usize| {
+                        let calls = Calls::of_one_object(mode, ty, units);
+                        Calls { algorithm, objects, batch, ..calls }
+                    };
                     groups.extend(objects.iter().map(group));
                 }
             }
         }
     }
     groups
-}
-
-fn units_of(ty: CallType, units: &[usize]) -> Vec<usize> {
-    match ty.0 {
-        None => vec![0],
-        Some(_) => units.to_vec(),
-    }
 }
 
 #[cfg(test)]
@@ -269,7 +216,7 @@ mod tests {
         options: LatencyOptions,
     }
 
-    fn groups_of(arguments: &[&str]) -> Vec<Group> {
+    fn groups_of(arguments: &[&str]) -> Vec<Calls> {
         groups(&Command::parse_from([&["bench"], arguments].concat()).options)
     }
 

@@ -9,10 +9,8 @@ use std::process::{Command, Stdio};
 /// A text, and its file name.
 type Text = (&'static str, &'static str);
 
-const TTCP_IDL: Text = ("ttcp.idl", include_str!("../../idl/ttcp.idl"));
 const LATENCY_IDL: Text = ("latency.idl", include_str!("../../idl/latency.idl"));
 const CUBIT_IDL: Text = ("cubit.idl", include_str!("../../idl/cubit.idl"));
-const OMNIORB_TTCP: Text = ("ttcp.cc", include_str!("../../../../guard/peers/omniorb/ttcp.cc"));
 const OMNIORB_CALLS: Text = ("calls.cc", include_str!("../../../../guard/peers/omniorb/calls.cc"));
 const JACORB_CALLS: Text = ("Calls.java", include_str!("../../../../guard/peers/jacorb/Calls.java"));
 const JACORB_POM: Text = ("pom.xml", include_str!("../../../../guard/peers/jacorb/pom.xml"));
@@ -30,26 +28,18 @@ const JACORB_NEEDS: [(&str, &str); 2] =
 const CLASSES: &str = "classes";
 const CLASS_PATH: &str = "classpath";
 
-/// Builds the throughput suite's program. Takes a quarter of a minute the first time.
-pub(crate) fn omniorb_ttcp() -> Result<PathBuf, String> {
-    omniorb("omniorb_ttcp", OMNIORB_TTCP, &[TTCP_IDL])
-}
-
-/// Builds the program of the other suites.
-pub(super) fn omniorb_calls() -> Result<PathBuf, String> {
-    omniorb("omniorb_calls", OMNIORB_CALLS, &[LATENCY_IDL, CUBIT_IDL])
-}
-
-fn omniorb(name: &str, source: Text, idl: &[Text]) -> Result<PathBuf, String> {
+/// Builds omniORB's program unless it exists. Takes a quarter of a minute.
+pub(super) fn omniorb() -> Result<PathBuf, String> {
+    let (name, texts) = ("omniorb_calls", [LATENCY_IDL, CUBIT_IDL, OMNIORB_CALLS]);
     needs(&OMNIORB_NEEDS)?;
-    let place = Place::of(name, &[idl, &[source]].concat(), &OMNIORB_NEEDS)?;
+    let place = Place::of(name, &texts, &OMNIORB_NEEDS)?;
     let program = place.0.join(name);
     if program.exists() {
         return Ok(program);
     }
-    let scratch = place.scratch(&[idl, &[source]].concat())?;
-    let mut parts = vec![source.0.to_owned()];
-    for (file, _) in idl {
+    let scratch = place.scratch(&texts)?;
+    let mut parts = vec![OMNIORB_CALLS.0.to_owned()];
+    for (file, _) in [LATENCY_IDL, CUBIT_IDL] {
         make(scratch.path(), "omniidl", &["-bcxx", "-Wba", file])?;
         let unit = file.trim_end_matches(".idl");
         parts.extend([format!("{unit}SK.cc"), format!("{unit}DynSK.cc")]);

@@ -7,13 +7,12 @@
 mod build;
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-pub(crate) use build::omniorb_ttcp;
-
+use crate::contender::Venue;
 use crate::error::BenchError;
 use crate::process::Process;
-use crate::variant::{Peer, Transport};
+use crate::variant::{Bytes, Peer, Transport};
 
 /// A program that serves and calls with another ORB.
 #[derive(Debug, Clone)]
@@ -27,11 +26,7 @@ pub(crate) struct Program {
 /// Builds the programs of all peers, and prints the results.
 pub(crate) fn peers() -> Result<(), BenchError> {
     let mut missing = Vec::new();
-    for (name, built) in [
-        ("omniORB, throughput", build::omniorb_ttcp().map(drop)),
-        ("omniORB, calls", build::omniorb_calls().map(drop)),
-        ("JacORB, calls", build::jacorb().map(drop)),
-    ] {
+    for (name, built) in [("omniORB", build::omniorb().map(drop)), ("JacORB", build::jacorb().map(drop))] {
         match built {
             Ok(()) => crate::say(format_args!("{name}: built")),
             Err(why) => {
@@ -55,9 +50,7 @@ impl Program {
     pub(crate) fn find(peer: Peer) -> Result<Program, String> {
         match peer {
             Peer::Ironorb => Err("is this program".to_owned()),
-            Peer::Omniorb => {
-                build::omniorb_calls().map(|program| Program { peer, program, before: Vec::new() })
-            }
+            Peer::Omniorb => build::omniorb().map(|program| Program { peer, program, before: Vec::new() }),
             Peer::Jacorb => build::jacorb_if_built().map(|java| Program {
                 peer,
                 program: PathBuf::from("java"),
@@ -66,40 +59,53 @@ impl Program {
         }
     }
 
-    pub(crate) fn start_server(
-        &self,
-        suite: &str,
-        transport: Transport,
-        folder: &Path,
-    ) -> Result<Process, BenchError> {
-        let mut args: Vec<OsString> = ["server", suite].map(OsString::from).to_vec();
+    pub(crate) fn start_server(&self, suite: &str, venue: Venue<'_>) -> Result<Process, BenchError> {
+        let mut args = vec!["server".to_owned(), suite.to_owned()];
         if self.peer == Peer::Omniorb {
-            let endpoint = match transport {
+            let endpoint = match venue.transport {
                 Transport::Tcp => "giop:tcp:127.0.0.1:".to_owned(),
-                Transport::Unix => format!("giop:unix:{}", folder.join("omniorb").display()),
+                Transport::Unix => format!("giop:unix:{}", venue.folder.join("omniorb").display()),
             };
+            args.extend(["-ORBendPoint".to_owned(), endpoint]);
             // The default limits would end the rows with most clients.
-            let limits = ["-ORBmaxServerThreadPerConnection", "1", "-ORBmaxServerThreadPoolSize", "1000"];
-            args.extend(["-ORBendPoint", &endpoint].into_iter().chain(limits).map(OsString::from));
+            args.extend(options(&[("maxServerThreadPerConnection", 1), ("maxServerThreadPoolSize", 1000)]));
+            args.extend(messages(venue.queue));
         }
         self.start("server", args)
     }
 
-    pub(crate) fn start_client(&self, suite: &str, arguments: &[String]) -> Result<PeerClient, BenchError> {
-        let mut args: Vec<OsString> = ["client", suite].map(OsString::from).to_vec();
-        args.extend(arguments.iter().map(OsString::from));
+    pub(crate) fn start_client(
+        &self,
+        suite: &str,
+        reference: &str,
+        queue: Option<Bytes>,
+    ) -> Result<PeerClient, BenchError> {
+        let mut args = ["client", suite, reference].map(str::to_owned).to_vec();
         if self.peer == Peer::Omniorb {
             // One connection per thread, as with the plain sockets.
-            let connections = ["-ORBmaxGIOPConnectionPerServer", "64", "-ORBoneCallPerConnection", "1"];
-            args.extend(connections.map(OsString::from));
+            args.extend(options(&[("maxGIOPConnectionPerServer", 64), ("oneCallPerConnection", 1)]));
+            args.extend(messages(queue));
         }
         Ok(PeerClient { process: self.start("client", args)?, name: self.peer.title() })
     }
 
-    fn start(&self, role: &str, args: Vec<OsString>) -> Result<Process, BenchError> {
-        let args = [self.before.clone(), args].concat();
+    fn start(&self, role: &str, args: Vec<String>) -> Result<Process, BenchError> {
+        let args =
+            self.before.iter().cloned().chain(args.into_iter().map(OsString::from)).collect::<Vec<_>>();
         Process::start_program(&format!("{}'s {role}", self.peer.title()), &self.program, &args)
     }
+}
+
+/// Options of omniORB's command line.
+fn options(options: &[(&str, usize)]) -> Vec<String> {
+    options.iter().flat_map(|(name, value)| [format!("-ORB{name}"), value.to_string()]).collect()
+}
+
+/// The default limit of omniORB is 2 MiB, which would refuse the largest sequences. omniORB has a setting for only one
+/// of a connection's two queues.
+fn messages(queue: Option<Bytes>) -> Vec<String> {
+    let queue = queue.map(|bytes| ("socketSendBuffer", bytes.0));
+    options(&[&[("giopMaxMsgSize", 64 << 20)], queue.as_slice()].concat())
 }
 
 /// A peer's client, which waits for commands.
@@ -128,7 +134,7 @@ impl PeerClient {
                 nanos.copy_from_slice(&times);
                 Ok(())
             }
-            _ => Err(self.fault(format!("gave something else than {} times to {command:?}", nanos.len()))),
+            _ => Err(self.fault(format!("answered {answer:?} to {command:?}"))),
         }
     }
 

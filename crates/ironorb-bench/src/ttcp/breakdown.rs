@@ -4,14 +4,15 @@
 use ironorb::probe::{self, Snapshot, Stage};
 
 use super::options::TtcpOptions;
-use super::sender::{SendPlan, Sender};
-use super::{Data, Servers, checked_bytes};
+use super::{Venue, contender, flow, venue};
 use crate::error::BenchError;
 use crate::machine::{Layout, load};
 use crate::render::Table;
 use crate::row::{Parameters, Row, parameters};
+use crate::sequences::{Calls, Server};
+use crate::settings::Settings;
 use crate::variant::DataType::{self, Octet, Struct};
-use crate::variant::{Bytes, Mode, ServantKind, name};
+use crate::variant::{Mode, ServantKind, name};
 use crate::watch::{Watch, Watched, us};
 
 const NOTES: &str = "ms for each 64 MB in the sequences, the mean of all runs, and per cent of the thread's whole time; below each category\n\
@@ -27,15 +28,25 @@ pub(super) fn measure(options: &TtcpOptions) -> Result<Table, BenchError> {
     if !probe::ENABLED {
         return Err(BenchError::NoProbes);
     }
+    let folder = tempfile::tempdir().map_err(BenchError::io("make a folder for sockets"))?;
     let mut rows = Vec::new();
     for layout in Layout::of(&options.placements) {
         for &transport in options.watched_transports() {
-            let servers = Servers::start(layout, transport, super::OmniOrb::prepare(false), options)?;
-            let watch = Watch::new(servers.orb.string_to_object(servers.ironorb.teller()?)?)?;
+            let venue = Venue { transport, folder: folder.path(), ..venue(layout, options) };
+            let mut server = Server::new(contender::ours("latency", Settings::default(), venue)?);
+            server.populate(1)?.ok();
+            let watch = Watch::of(&server.contender)?;
             for buffer in options.watched_buffers() {
                 for (mode, servant) in analyses(options) {
                     for &ty in options.watched_types() {
-                        rows.extend(watched(&servers, &watch, options, ty, buffer, mode, servant)?);
+                        let calls = Calls { servant, ..flow(options, mode, ty, buffer)? };
+                        let place = parameters![
+                            buffer_bytes = buffer,
+                            queue_bytes = options.queue,
+                            transport = transport,
+                            layout = layout.name,
+                        ];
+                        rows.extend(watched(&server, &watch, options, calls, place)?);
                     }
                 }
             }
@@ -76,43 +87,39 @@ fn analyses(options: &TtcpOptions) -> Vec<(Mode, ServantKind)> {
 }
 
 fn watched(
-    servers: &Servers,
+    server: &Server,
     watch: &Watch,
     options: &TtcpOptions,
-    ty: DataType,
-    buffer: Bytes,
-    mode: Mode,
-    servant: ServantKind,
+    calls: Calls,
+    place: Parameters,
 ) -> Result<Vec<Row>, BenchError> {
-    let bytes = checked_bytes(ty, buffer.0)?;
-    crate::note(format_args!("watching {}s of {buffer}, {}", name(ty), name(mode)));
-    let sequences = (options.total_bytes() / bytes).max(1);
-    let data = Data::filling(ty, bytes);
-    let payload = data.len() * ty.element_bytes();
-    let object = servers.orb.string_to_object(servers.ironorb.of(mode, servant))?;
+    let Calls { mode, servant, ty, .. } = calls;
+    crate::note(format_args!("watching {}s of {}, {}", name(ty), calls.units, name(mode)));
+    let data = calls.data();
     let mut senders = Vec::new();
     for &invocation in &options.invocations {
-        let sender = Sender::new(&object, SendPlan { mode, invocation, data: &data })?;
-        senders.push((name(invocation), sender, Watched::default()));
+        let sample = server.sample(Calls { invocation, ..calls }, &data)?;
+        senders.push((name(invocation), sample, Watched::default()));
     }
     let load = load();
-    for (_, sender, _) in &mut senders {
-        sender.run(sequences.min(WARM_UP_SEQUENCES))?;
+    for (_, sample, _) in &mut senders {
+        sample()?; // to warm up
     }
-    for _ in 0..options.repetitions() {
-        for (_, sender, all) in &mut senders {
-            *all += watch.during(|| sender.run(sequences).map(drop))?;
+    let repetitions = options.run.repetitions(10);
+    for _ in 0..repetitions {
+        for (_, sample, all) in &mut senders {
+            *all += watch.during(sample)?;
         }
     }
-    let all_bytes = options.repetitions() * sequences * payload;
+    let all_bytes = repetitions * calls.batch * calls.units * ty.element_bytes();
     let mut rows = Vec::new();
     for side in ["client", "server"] {
         let analysis = Analysis::of(mode, servant);
-        let parameters = parameters![
-            table = analysis.number(side), side = side, type = ty, mode = mode, servant = servant,
-            buffer_bytes = buffer, queue_bytes = options.queue, transport = servers.transport,
-            layout = servers.layout.name, load = load, bytes = all_bytes,
+        let of = parameters![
+            table = analysis.number(side), side = side, type = ty, mode = mode, servant = servant, load = load,
+            bytes = all_bytes,
         ];
+        let parameters = [of, place.clone()].concat();
         for (column, _, all) in &senders {
             let counted = if side == "client" { &all.client } else { &all.server };
             rows.extend(categories(&parameters, column, counted, all_bytes as f64 / OF_BYTES));
@@ -120,16 +127,14 @@ fn watched(
         for (_, orb, shares) in COLUMNS.iter().filter(|(of, ..)| *of == (analysis, side, ty)) {
             for (category, ms, percent) in *shares {
                 let numbers = [("ms", f64::from(*ms)), ("percent", *percent)];
-                rows.push(Row::of_numbers(place(&parameters, orb, category, ""), numbers));
+                rows.push(Row::of_numbers(within(&parameters, orb, category, ""), numbers));
             }
         }
     }
     Ok(rows)
 }
 
-const WARM_UP_SEQUENCES: usize = 64;
-
-fn place(parameters: &Parameters, column: &str, category: &str, stage: &str) -> Parameters {
+fn within(parameters: &Parameters, column: &str, category: &str, stage: &str) -> Parameters {
     [parameters.clone(), parameters![category = category, stage = stage, column = column]].concat()
 }
 
@@ -145,15 +150,15 @@ fn categories(parameters: &Parameters, column: &str, counted: &Snapshot, units: 
         if category == UNACCOUNTED {
             spent = elapsed - us(counted.accounted());
         }
-        rows.push(Row::of_numbers(place(parameters, column, category, ""), numbers(spent)));
+        rows.push(Row::of_numbers(within(parameters, column, category, ""), numbers(spent)));
         for (stage, times) in stages.filter(|(_, times)| times.count > 0) {
-            let place = place(parameters, column, category, stage.name());
+            let place = within(parameters, column, category, stage.name());
             let mut row = Row::of_numbers(place, numbers(us(times.self_time)));
             row.add_number("times", times.count as f64 / units);
             rows.push(row);
         }
     }
-    rows.push(Row::of_numbers(place(parameters, column, "all", ""), numbers(elapsed)));
+    rows.push(Row::of_numbers(within(parameters, column, "all", ""), numbers(elapsed)));
     rows
 }
 

@@ -1,8 +1,8 @@
 //! The options of `ironorb bench ttcp`.
 
 use crate::machine::Placement;
-use crate::options::Run;
-use crate::variant::{Bytes, DataType, Invocation, Mode, Peer, ServantKind, Transport};
+use crate::options::{Run, Sides};
+use crate::variant::{Bytes, DataType, Invocation, Mode, ServantKind, Transport};
 
 /// `ironorb bench ttcp`
 ///
@@ -10,7 +10,7 @@ use crate::variant::{Bytes, DataType, Invocation, Mode, Peer, ServantKind, Trans
 #[derive(Debug, Clone, clap::Args)]
 pub struct TtcpOptions {
     /// Types of the elements, separated by commas.
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = DataType::ALL)]
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = DataType::SEQUENCES)]
     pub types: Vec<DataType>,
     /// Bytes of a sequence, separated by commas; up to 8M and more.
     #[arg(long, value_delimiter = ',', value_name = "BYTES", default_values_t = BUFFERS)]
@@ -24,9 +24,9 @@ pub struct TtcpOptions {
     /// Whether the client waits.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = Mode::ALL)]
     pub modes: Vec<Mode>,
-    /// The ORBs whose clients and servers take part.
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Peer::Ironorb, Peer::Omniorb])]
-    pub peers: Vec<Peer>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub sides: Sides,
     /// The transports.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = TRANSPORTS)]
     pub transports: Vec<Transport>,
@@ -69,26 +69,13 @@ const INVOCATIONS: [Invocation; 3] = [Invocation::Sii, Invocation::DiiNew, Invoc
 const TRANSPORTS: [Transport; 2] = [Transport::Tcp, Transport::Unix];
 
 impl TtcpOptions {
-    pub(super) fn repetitions(&self) -> usize {
-        self.run.repetitions(10)
-    }
-
     pub(super) fn total_bytes(&self) -> usize {
         self.run.choose(self.total.0.min(1 << 20), self.total.0)
     }
 
-    /// Calls in one repetition of a row of single calls.
-    pub(super) fn calls(&self) -> usize {
-        self.run.choose(50, 1000)
-    }
-
-    pub(super) fn queue_bytes(&self) -> Option<usize> {
-        self.queue.map(|bytes| bytes.0)
-    }
-
     /// The types of the paper's tables, unless others are requested.
     pub(super) fn watched_types(&self) -> &[DataType] {
-        if self.types == DataType::ALL { &[DataType::Octet, DataType::Struct] } else { &self.types }
+        if self.types == DataType::SEQUENCES { &[DataType::Octet, DataType::Struct] } else { &self.types }
     }
 
     /// The transport of the paper's tables, unless others are requested.
@@ -102,10 +89,10 @@ impl TtcpOptions {
     }
 
     /// The buffers. A quick run keeps two of the paper's, and all requested ones.
-    pub(super) fn buffers(&self) -> Vec<usize> {
-        let all = self.buffers.as_slice();
-        let chosen =
-            if self.run.quick && *all == BUFFERS { &[Bytes(1 << 10), Bytes(64 << 10)][..] } else { all };
-        chosen.iter().map(|bytes| bytes.0).collect()
+    pub(super) fn buffers(&self) -> Vec<Bytes> {
+        match self.run.quick && self.buffers == BUFFERS {
+            true => vec![Bytes(1 << 10), Bytes(64 << 10)],
+            false => self.buffers.clone(),
+        }
     }
 }

@@ -4,21 +4,24 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use clap::ValueEnum;
+use ironorb::dynamic::{DynamicServant, InterfaceDescription, ServerRequest};
 use ironorb::poa::{ObjectId, Poa};
-use ironorb::{SystemException, TypedRef};
+use ironorb::{Replied, SystemException, TypedRef};
 
-use crate::data::{Element, wrong};
+use super::types::{Element, extract, wrong};
 use crate::error::BenchError;
-use crate::generated_latency::latency::{
-    BinStruct, Directory, DirectoryRef, Populated, Tally, TtcpSequence, TtcpSequenceRef,
-};
+use crate::generated_latency::latency::{Directory, DirectoryRef, Populated, Tally, TtcpSequenceRef};
 use crate::machine::resident_bytes;
-use crate::role::{RoleArgs, serve};
+use crate::role::{Role, RoleArgs, serve};
+use crate::variant::{DataType, Mode};
 use crate::watch;
+
+pub(crate) const ROLES: &[Role] = &[Role { name: "latency-server", run: server }];
 
 /// Serves a directory until standard input ends. The first line has the reference of the directory, and that
 /// of the object that reports the probes' counts.
-pub(super) fn server(args: &RoleArgs) -> Result<(), BenchError> {
+fn server(args: &RoleArgs) -> Result<(), BenchError> {
     serve(args.server()?, |orb| {
         let poa = orb.root_poa();
         let objects = ObjectsOf { poa: poa.clone(), counts: Arc::default(), ids: Mutex::default() };
@@ -29,14 +32,24 @@ pub(super) fn server(args: &RoleArgs) -> Result<(), BenchError> {
 
 /// What all objects have received.
 #[derive(Debug, Default)]
-struct Counts {
+pub(super) struct Counts {
     calls: AtomicU64,
     elements: AtomicU64,
     wrong: AtomicU64,
 }
 
+impl Counts {
+    #[inline]
+    pub(super) fn add<T: Element>(&self, elements: &[T]) {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        self.elements.fetch_add(elements.len() as u64, Ordering::Relaxed);
+        self.wrong.fetch_add(wrong(elements), Ordering::Relaxed);
+    }
+}
+
 /// One object. Each is a value of its own, as an application's would be.
-struct Sequence {
+#[derive(Default)]
+pub(super) struct Sequence {
     counts: Arc<Counts>,
     /// Number of calls. Counting also touches the memory of every called object.
     called: AtomicU64,
@@ -44,16 +57,9 @@ struct Sequence {
 
 impl Sequence {
     #[inline]
-    fn take<T: Element>(&self, elements: &[T]) -> Result<(), SystemException> {
-        self.counts.elements.fetch_add(elements.len() as u64, Ordering::Relaxed);
-        self.counts.wrong.fetch_add(wrong(elements), Ordering::Relaxed);
-        self.take_nothing()
-    }
-
-    #[inline]
-    fn take_nothing(&self) -> Result<(), SystemException> {
+    pub(super) fn take<T: Element>(&self, elements: &[T]) -> Result<(), SystemException> {
         self.called.fetch_add(1, Ordering::Relaxed);
-        self.counts.calls.fetch_add(1, Ordering::Relaxed);
+        self.counts.add(elements);
         Ok(())
     }
 }
@@ -62,38 +68,49 @@ impl Sequence {
 /// granularity.
 const SERVANT_BYTES: u32 = (size_of::<Sequence>() as u32 + 16 + 8).next_multiple_of(16);
 
-/// Implements each operation, oneway and twoway.
-macro_rules! takes {
-    ($($operation:ident: $element:ty;)*) => {
-        impl TtcpSequence for Sequence {
-            $(fn $operation(&self, ttcp_seq: &[$element]) -> Result<(), SystemException> {
-                self.take(ttcp_seq)
-            })*
-
-            fn send_no_params_2way(&self) -> Result<(), SystemException> {
-                self.take_nothing()
-            }
-
-            fn send_no_params_1way(&self) -> Result<(), SystemException> {
-                self.take_nothing()
-            }
-        }
-    };
+/// A dynamic servant of the same interface. It gets its argument as an `any`, and extracts the elements.
+struct DynamicSequence {
+    counts: Arc<Counts>,
+    interface: Arc<InterfaceDescription>,
+    operations: Vec<(String, DataType)>,
 }
 
-takes! {
-    send_struct_seq_2way: BinStruct;
-    send_octet_seq_2way: u8;
-    send_short_seq_2way: i16;
-    send_long_seq_2way: i32;
-    send_char_seq_2way: u8;
-    send_double_seq_2way: f64;
-    send_struct_seq_1way: BinStruct;
-    send_octet_seq_1way: u8;
-    send_short_seq_1way: i16;
-    send_long_seq_1way: i32;
-    send_char_seq_1way: u8;
-    send_double_seq_1way: f64;
+impl DynamicSequence {
+    fn new(counts: Arc<Counts>) -> DynamicSequence {
+        let mut interface = InterfaceDescription::new("IDL:latency/ttcp_sequence:1.0", "ttcp_sequence");
+        let mut operations = Vec::new();
+        for &ty in DataType::value_variants() {
+            for &mode in Mode::value_variants() {
+                let operation = super::operation(ty, mode);
+                operations.push((operation.name.clone(), ty));
+                interface = interface.operation(operation);
+            }
+        }
+        DynamicSequence { counts, interface: Arc::new(interface), operations }
+    }
+
+    fn take(&self, request: &mut ServerRequest<'_>) -> Result<(), SystemException> {
+        let named = |(name, _): &&(String, DataType)| name == request.operation();
+        let ty = self.operations.iter().find(named).map_or(DataType::Void, |(_, ty)| *ty);
+        match request.arguments()?.first() {
+            Some(argument) => extract(ty, argument, &self.counts)?,
+            None => self.counts.add::<u8>(&[]),
+        }
+        Ok(())
+    }
+}
+
+impl DynamicServant for DynamicSequence {
+    fn interface(&self, _: &ObjectId) -> Option<Arc<InterfaceDescription>> {
+        Some(self.interface.clone())
+    }
+
+    fn invoke(&self, mut request: ServerRequest<'_>) -> Replied {
+        match self.take(&mut request) {
+            Ok(()) => request.reply(None, &[]),
+            Err(e) => request.raise_system(e),
+        }
+    }
 }
 
 /// The directory.
@@ -159,6 +176,12 @@ impl Directory for ObjectsOf {
                 Ok(Some(TtcpSequenceRef::from_object(reference.map_err(SystemException::from)?)))
             })
             .collect()
+    }
+
+    fn dynamic_object(&self) -> Result<Option<TtcpSequenceRef>, SystemException> {
+        let servant = ironorb::dynamic::servant(Arc::new(DynamicSequence::new(self.counts.clone())));
+        let id = self.poa.activate_object(servant)?;
+        Ok(Some(TtcpSequenceRef::from_object(self.poa.id_to_reference(&id)?)))
     }
 
     fn taken(&self) -> Result<Tally, SystemException> {
