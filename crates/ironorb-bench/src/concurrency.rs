@@ -65,8 +65,8 @@ pub(crate) fn measure(options: &ConcurrencyOptions) -> Result<Report, BenchError
         let calls = options.calls.unwrap_or(options.run.choose(200, 20_000));
         let calls_of_each = (calls / clients).max(1);
         let baseline = if options.processes {
-            let args = [plain::exchange_args(bytes), vec![format!("--at={}", plain.address)]].concat();
-            processes(clients, calls_of_each, &[&args[..], &["--row=plain".to_owned()]].concat())?
+            let at = format!("--at={}", plain.address);
+            processes(clients, calls_of_each, &[plain::exchange_arg(bytes), at, "--row=plain".to_owned()])?
         } else {
             threads(clients, calls_of_each, || plain.sample(bytes))?
         };

@@ -101,8 +101,8 @@ pub(crate) fn ours(suite: &str, settings: Settings, venue: Venue<'_>) -> Result<
 }
 
 fn start_peer(suite: &str, peer: Peer, venue: Venue<'_>) -> Result<Result<Running, String>, BenchError> {
-    if venue.transport == Transport::Unix && peer == Peer::Jacorb {
-        return Ok(Err("it has no Unix sockets".to_owned()));
+    if venue.transport != Transport::Tcp && peer == Peer::Jacorb {
+        return Ok(Err("it has only TCP".to_owned()));
     }
     let program = match Program::find(peer) {
         Ok(program) => program,
@@ -136,6 +136,11 @@ impl Running {
 }
 
 impl Contender {
+    /// The running processes; an error where there are none.
+    pub(crate) fn started(self) -> Result<Running, BenchError> {
+        self.running.map_err(|why| BenchError::process(self.label.peer.title(), why))
+    }
+
     /// The contender's side of a group: this process's sample, or the command with which a peer's client
     /// prepares its own.
     pub(crate) fn side<'a>(

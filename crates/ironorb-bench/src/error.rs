@@ -83,12 +83,10 @@ pub enum BenchError {
     )]
     NoProbes,
     /// A program for counting is not installed.
-    #[error("{program} is not installed; on Debian: apt-get install {package}")]
+    #[error("{program} is not installed; on Debian: apt-get install {program}")]
     MissingTool {
-        /// The program.
+        /// The program, and the Debian package that has it.
         program: &'static str,
-        /// The Debian package of the program.
-        package: &'static str,
     },
     /// A program for counting wrote output that is not understood.
     #[error("{program} did not report {what}")]

@@ -25,9 +25,9 @@ pub(crate) const ROLES: &[Role] = &[
     Role { name: CLIENT, run: client },
 ];
 
-pub(crate) const TCP: &str = "plain-server";
-pub(crate) const UNIX: &str = "plain-unix-server";
-pub(crate) const RINGS: &str = "plain-ring-server";
+const TCP: &str = "plain-server";
+const UNIX: &str = "plain-unix-server";
+const RINGS: &str = "plain-ring-server";
 pub(crate) const THREADS: &str = "plain-threads-server";
 pub(crate) const CLIENT: &str = "plain-client";
 
@@ -36,6 +36,7 @@ pub(crate) fn server_of(transport: Transport) -> &'static str {
     match transport {
         Transport::Tcp => TCP,
         Transport::Unix => UNIX,
+        Transport::Shm => RINGS,
     }
 }
 
@@ -77,14 +78,14 @@ fn client(args: &RoleArgs) -> Result<(), BenchError> {
 
 /// The exchange in a client's arguments.
 pub(crate) fn exchange_of(args: &RoleArgs) -> Exchange {
-    Exchange { requests: args.requests, request_bytes: args.request_bytes, reply_bytes: args.reply_bytes }
+    let number = |place| args.exchange.get(place).copied().unwrap_or(0);
+    Exchange { requests: number(0), request_bytes: number(1), reply_bytes: number(2) }
 }
 
-/// The arguments for an exchange.
-pub(crate) fn exchange_args(exchange: Exchange) -> Vec<String> {
+/// The argument for an exchange.
+pub(crate) fn exchange_arg(exchange: Exchange) -> String {
     let Exchange { requests, request_bytes, reply_bytes } = exchange;
-    let numbers = [("requests", requests), ("request-bytes", request_bytes), ("reply-bytes", reply_bytes)];
-    numbers.map(|(name, number)| format!("--{name}={number}")).to_vec()
+    format!("--exchange={requests},{request_bytes},{reply_bytes}")
 }
 
 /// A plain server in a process of its own.

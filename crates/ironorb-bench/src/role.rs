@@ -38,15 +38,9 @@ pub struct RoleArgs {
     /// Samples of the row that a client takes.
     #[arg(long, default_value_t = 0)]
     pub(crate) samples: usize,
-    /// Messages in a sample of a client without an ORB.
-    #[arg(long, default_value_t = 1)]
-    pub(crate) requests: usize,
-    /// Bytes of each message.
-    #[arg(long, default_value_t = 0)]
-    pub(crate) request_bytes: usize,
-    /// Bytes of the answer.
-    #[arg(long, default_value_t = 0)]
-    pub(crate) reply_bytes: usize,
+    /// The exchange of a client without an ORB: messages in a sample, bytes of each, bytes of the answer.
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) exchange: Vec<usize>,
     /// Bytes of the system's queues of each connection. Default: the system's choice.
     #[arg(long)]
     pub(crate) queue: Option<Bytes>,

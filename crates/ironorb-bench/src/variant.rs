@@ -126,6 +126,9 @@ pub enum Transport {
     Tcp,
     /// A Unix-domain stream socket.
     Unix,
+    /// Shared memory, in single rows only.
+    #[value(skip)]
+    Shm,
 }
 
 impl Transport {
@@ -134,6 +137,7 @@ impl Transport {
         match self {
             Transport::Tcp => "iiop://127.0.0.1:0",
             Transport::Unix => "uiop://",
+            Transport::Shm => "shm://",
         }
     }
 }

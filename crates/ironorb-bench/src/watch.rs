@@ -11,7 +11,7 @@ use std::time::Duration;
 use ironorb::probe::{self, Overhead, Snapshot, Stage, StageTimes};
 use ironorb::{Orb, SystemException, TypedRef};
 
-use crate::contender::Contender;
+use crate::contender::Running;
 use crate::error::BenchError;
 use crate::generated_probes::probes::{Counted, Teller, TellerRef, Times};
 use crate::machine::load;
@@ -48,20 +48,11 @@ pub(crate) struct Watch(TellerRef);
 
 impl Watch {
     /// An error in a build without probes.
-    pub(crate) fn of(server: &Contender) -> Result<Watch, BenchError> {
-        match &server.running {
-            _ if !probe::ENABLED => Err(BenchError::NoProbes),
-            Ok(running) => Ok(Watch(running.teller()?.narrow_unchecked())),
-            Err(why) => Err(BenchError::process("server", why)),
-        }
-    }
-
-    /// `teller` is the reference of a server, as [`teller`] activated it.
-    pub(crate) fn new(teller: ironorb::ObjectRef) -> Result<Watch, BenchError> {
+    pub(crate) fn of(server: &Running) -> Result<Watch, BenchError> {
         if !probe::ENABLED {
             return Err(BenchError::NoProbes);
         }
-        Ok(Watch(teller.narrow_unchecked()))
+        Ok(Watch(server.teller()?.narrow_unchecked()))
     }
 
     /// Calls `run`, and returns the counts of that time. `run` must make synchronous calls to the watched
@@ -94,13 +85,14 @@ impl Watch {
             all += self.during(&mut repeat)?;
         }
         let calls = samples * calls_per_sample * repetitions;
-        let mut parameters = parameters.clone();
-        parameters.extend(parameters![calls = calls, load = load]);
-        Ok(all
-            .sides()
-            .iter()
-            .flat_map(|(side, counted)| stages(&parameters, side, counted, calls as f64))
-            .collect())
+        let parameters = [parameters.clone(), parameters![calls = calls, load = load]].concat();
+        let rows = |(side, counted): &(&str, &Snapshot)| {
+            let place = |category: &str, stage: &str| {
+                [&parameters[..], &parameters![category = category, stage = stage, side = side]].concat()
+            };
+            shares(place, counted, ("us", 1.0), calls as f64)
+        };
+        Ok(all.sides().iter().flat_map(rows).collect())
     }
 }
 
@@ -110,27 +102,63 @@ pub(crate) fn table(rows: Vec<Row>, notes: &'static str) -> Table {
     Table { kind: "breakdown", title, rows, blocks, across: Some("side"), notes, ..Table::default() }
 }
 
-/// A row for each stage that was entered, one for time outside of all stages, and one for the whole time,
-/// each per unit.
-fn stages(parameters: &Parameters, side: &str, counted: &Snapshot, units: f64) -> Vec<Row> {
-    let elapsed = us(counted.elapsed()) / units;
-    let row = |stage: &str, us: f64, times: f64| {
-        let mut parameters = parameters.clone();
-        parameters.extend(parameters![stage = stage, side = side]);
-        let percent = if elapsed > 0.0 { 100.0 * us / elapsed } else { 0.0 };
-        Row::of_numbers(parameters, [("us", us), ("percent", percent), ("times", times)])
-    };
-    let entered = counted.stages().filter(|(_, times)| times.count > 0 || !times.self_time.is_zero());
-    let mut rows: Vec<Row> = entered
-        .map(|(stage, times)| row(stage.name(), us(times.self_time) / units, times.count as f64 / units))
-        .collect();
-    // Negative if the stages add up to more than the whole time, which is an error of measurement.
-    rows.push(row("unaccounted", elapsed - us(counted.accounted()) / units, 0.0));
-    rows.push(row("all", elapsed, 0.0));
+/// A row for each category of time, followed by a row for each of its stages that was entered; then a row for the
+/// whole time. Times are microseconds, multiplied by `scale`.
+pub(crate) fn shares(
+    place: impl Fn(&str, &str) -> Parameters,
+    counted: &Snapshot,
+    (unit, scale): (&str, f64),
+    units: f64,
+) -> Vec<Row> {
+    let elapsed = us(counted.elapsed());
+    let numbers =
+        |spent: f64| [(unit, spent * scale / units), ("percent", 100.0 * spent / elapsed.max(1e-9))];
+    let mut rows = Vec::new();
+    for (category, stages) in CATEGORIES {
+        let stages = stages.iter().map(|&stage| (stage, counted.stage(stage)));
+        let mut spent: f64 = stages.clone().map(|(_, times)| us(times.self_time)).sum();
+        if category == UNACCOUNTED {
+            // Negative if the stages add up to more than the whole time, which is an error of measurement.
+            spent = elapsed - us(counted.accounted());
+        }
+        rows.push(Row::of_numbers(place(category, ""), numbers(spent)));
+        for (stage, times) in stages.filter(|(_, times)| times.count > 0) {
+            let mut row = Row::of_numbers(place(category, stage.name()), numbers(us(times.self_time)));
+            row.add_number("times", times.count as f64 / units);
+            rows.push(row);
+        }
+    }
+    rows.push(Row::of_numbers(place("all", ""), numbers(elapsed)));
     rows
 }
 
-pub(crate) fn us(time: Duration) -> f64 {
+/// Categories of time: those of the paper on throughput, and those that it does not name, with the stages of each.
+const CATEGORIES: [(&str, &[Stage]); 12] = [
+    (WRITE, &[Stage::Write, Stage::WaitToWrite]),
+    (POPULATE, &[Stage::Populate, Stage::Marshal]),
+    (ALLOCATE, &[Stage::Allocate]),
+    (MEMCPY, &[Stage::Copy]),
+    (TYPE_CODE, &[Stage::TypeCode]),
+    (READ, &[Stage::Read, Stage::Wait]),
+    (DEMARSHAL, &[Stage::Demarshal]),
+    ("lookup", &[Stage::ObjectLookup, Stage::OperationLookup]),
+    ("upcall", &[Stage::Upcall]),
+    ("rest of the ORB", &[Stage::Call, Stage::Serve, Stage::Frame]),
+    ("probes", &[Stage::Probes]),
+    (UNACCOUNTED, &[]),
+];
+
+pub(crate) const WRITE: &str = "write";
+pub(crate) const POPULATE: &str = "populating and marshalling";
+pub(crate) const ALLOCATE: &str = "allocating memory";
+pub(crate) const MEMCPY: &str = "memcpy";
+pub(crate) const TYPE_CODE: &str = "typecode assertion";
+pub(crate) const READ: &str = "read";
+pub(crate) const DEMARSHAL: &str = "demarshalling";
+/// The application, and code without probes.
+const UNACCOUNTED: &str = "unaccounted";
+
+fn us(time: Duration) -> f64 {
     time.as_secs_f64() * 1e6
 }
 
@@ -204,6 +232,14 @@ mod tests {
     }
 
     #[test]
+    fn every_stage_is_in_one_category() {
+        for stage in Stage::ALL {
+            let holding = CATEGORIES.iter().filter(|(_, stages)| stages.contains(&stage));
+            assert_eq!(holding.count(), 1, "{stage:?}");
+        }
+    }
+
+    #[test]
     fn stages_and_what_is_in_none_are_the_whole() {
         let times = |count, us| StageTimes {
             count,
@@ -213,13 +249,14 @@ mod tests {
         };
         let counted = [(Stage::Write, times(10, 600)), (Stage::Wait, times(10, 300))];
         let counted = Snapshot::from_parts(Duration::from_millis(1), counted);
-        let rows = stages(&Parameters::new(), "client", &counted, 10.0);
-        let figures = |stage: &str| {
-            let row = rows.iter().find(|row| row.text("stage") == stage).unwrap();
-            ["us", "percent", "times"].map(|name| row.median(name).unwrap())
+        let place = |category: &str, stage: &str| parameters![category = category, stage = stage];
+        let rows = shares(place, &counted, ("us", 1.0), 10.0);
+        let figures = |category: &str, stage: &str| {
+            let row = rows.iter().find(|row| row.is(&[("category", category), ("stage", stage)])).unwrap();
+            ["us", "percent"].map(|name| row.median(name).unwrap().round())
         };
-        assert_eq!(rows.len(), 4);
-        assert_eq!(figures("write"), [60.0, 60.0, 1.0]);
-        assert_eq!((figures("unaccounted")[0].round(), figures("all")[0]), (10.0, 100.0));
+        assert_eq!(rows.len(), CATEGORIES.len() + 2 + 1);
+        assert_eq!((figures(WRITE, ""), figures(WRITE, "write")), ([60.0, 60.0], [60.0, 60.0]));
+        assert_eq!((figures(UNACCOUNTED, ""), figures("all", "")), ([10.0, 10.0], [100.0, 100.0]));
     }
 }

@@ -17,7 +17,7 @@ use crate::plain::{self, Plain};
 use crate::render::{Report, Table};
 use crate::role::{Role, RoleArgs, serve};
 use crate::row::{Measure, Row, parameters};
-use crate::variant::{Mode, name};
+use crate::variant::{Mode, Transport, name};
 use rows::{CubitRow, VALUES};
 use servant::CubitServant;
 
@@ -57,7 +57,7 @@ pub(crate) fn measure(options: &CubitOptions) -> Result<Report, BenchError> {
     let _unpin = Unpin::later();
     for layout in Layout::of(&options.placements) {
         pin(layout.server)?;
-        let plain = Plain::start(plain::TCP)?;
+        let plain = Plain::start(plain::server_of(Transport::Tcp))?;
         let contenders = contender::start("cubit", &options.sides, Venue::tcp(Some(layout)))?;
         for row in CubitRow::all(&values, &options.modes) {
             crate::note(format_args!("measuring {} {} ({})", row.value.name(), name(row.mode), layout.name));

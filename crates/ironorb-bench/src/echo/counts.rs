@@ -3,38 +3,55 @@
 //! A role runs under a tool twice, with different numbers of calls. The difference leaves out the start and
 //! end of the process. Unlike times, counts do not depend on the load of the machine.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use ironorb_baseline::raw::Exchange;
-
-use super::rows::{self, EchoRow, Operation, Server};
-use super::{CLIENT, EchoOptions, POOL, SERVER, TCP, exchange};
+use super::rows::EchoRow;
+use super::{CLIENT, EchoOptions, SERVER, exchange};
 use crate::error::BenchError;
 use crate::plain;
 use crate::process::{Process, find_program};
 use crate::render::Table;
 use crate::row::{Row, parameters};
+use crate::variant::Transport;
 
-/// Counts both sides of each row, and a plain socket that carries as many bytes.
-pub(super) fn count(options: &EchoOptions, rows: &[EchoRow]) -> Result<Table, BenchError> {
-    let tools = Tools::find()?;
-    let chosen = rows.iter().filter(|row| !options.rows.is_empty() || IF_NONE_IS_CHOSEN.contains(&row.name));
-    let mut counted = Vec::new();
-    for row in chosen {
-        // The baseline of the pool's row is that of the row without a pool.
-        let peers: &[Peer] = match row.server {
-            Server::Collocated | Server::Pool => &[Peer::Ironorb],
-            _ => &[Peer::Raw, Peer::Ironorb],
-        };
-        for &peer in peers {
-            counted.extend(Subject { row: *row, peer, tools: &tools }.count(options)?);
-        }
-    }
-    let title = "counts a call, the start and end of each process left out";
-    Ok(Table { kind: "counts", title, rows: counted, notes: NOTES, ..Table::default() })
+/// Names of counts, and how often each was counted in a whole run.
+type Counts = Vec<(String, f64)>;
+
+/// A program that runs another program and counts what it does.
+struct Tool {
+    program: &'static str,
+    options: &'static [&'static str],
+    /// The option that the name of the file with the counts follows.
+    file: &'static str,
+    /// What the file has.
+    what: &'static str,
+    read: fn(&str) -> Counts,
 }
+
+const TOOLS: [Tool; 3] = [
+    Tool {
+        program: "valgrind",
+        options: &["--tool=memcheck", "--leak-check=no", "--undef-value-errors=no"],
+        file: "--log-file=",
+        what: "the heap's usage",
+        read: heap_usage,
+    },
+    Tool {
+        program: "valgrind",
+        options: &["--quiet", "--tool=callgrind"],
+        file: "--callgrind-out-file=",
+        what: "instructions",
+        read: instructions,
+    },
+    Tool {
+        program: "strace",
+        options: &["-f", "-c", "-qq"],
+        file: "-o",
+        what: "system calls",
+        read: system_calls,
+    },
+];
 
 const NOTES: &str = "heap, instructions: by valgrind (memcheck, callgrind), in user space. the other columns: system calls, by strace.\n\
     Each is the difference of two runs of different length, divided by the difference in calls.";
@@ -43,298 +60,167 @@ const NOTES: &str = "heap, instructions: by valgrind (memcheck, callgrind), in u
 /// two dozen runs under slow tools.
 const IF_NONE_IS_CHOSEN: [&str; 6] = ["void", "void-pool", "struct64", "octet-1k", "oneway", "collocated"];
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Peer {
-    Raw,
-    Ironorb,
-}
+/// Instructions per call of omniORB 4.2.5 in client and server, measured with callgrind on Debian 12, x86-64.
+const OMNIORB: [(&str, [u32; 2]); 5] = [
+    ("void", [2361, 3802]),
+    ("void-pool", [2361, 3934]),
+    ("struct64", [8917, 10_873]),
+    ("octet-1k", [2593, 4072]),
+    ("oneway", [1570, 3759]),
+];
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
-    Client,
-    Server,
-}
+const SIDES: [&str; 2] = ["client", "server"];
 
-/// One row for one peer.
-struct Subject<'t> {
-    row: EchoRow,
-    peer: Peer,
-    tools: &'t Tools,
-}
-
-/// The counts of one side's whole run.
-#[derive(Debug, Default, Clone, PartialEq)]
-struct Totals {
-    system_calls: BTreeMap<String, f64>,
-    heap_calls: f64,
-    heap_bytes: f64,
-    instructions: f64,
-}
-
-impl Subject<'_> {
-    fn count(&self, options: &EchoOptions) -> Result<Vec<Row>, BenchError> {
-        let exchange = self.exchange()?;
+/// Counts both sides of each row, and a plain socket that carries as many bytes.
+pub(super) fn count(options: &EchoOptions, rows: &[EchoRow]) -> Result<Table, BenchError> {
+    TOOLS.iter().try_for_each(|tool| find_program(tool.program).map(drop))?;
+    let chosen = rows.iter().filter(|row| !options.rows.is_empty() || IF_NONE_IS_CHOSEN.contains(&row.name));
+    let mut counted = Vec::new();
+    for row in chosen {
         // Enough calls to make one-time costs negligible. Under valgrind a call takes a millisecond.
-        let calls = options.run.choose(400, 2000);
-        let samples = self.row.samples(calls).max(10);
-        let sides: &[Side] = match self.row.server {
-            Server::Collocated => &[Side::Client],
-            _ => &[Side::Client, Side::Server],
-        };
-        let mut rows = Vec::new();
-        for side in sides {
-            crate::note(format_args!("counting {} of {:?}, {side:?}", self.row.name, self.peer));
-            let mut few = Totals::default();
-            let mut many = Totals::default();
-            for tool in [Tool::Strace, Tool::Memcheck, Tool::Callgrind] {
-                self.run(*side, tool, samples, exchange, &mut few)?;
-                self.run(*side, tool, 2 * samples, exchange, &mut many)?;
-            }
-            let calls = (samples * self.row.calls_per_sample()) as f64;
-            rows.push(self.row_of(*side, &few, &many, calls));
-        }
-        Ok(rows)
-    }
-
-    fn exchange(&self) -> Result<Exchange, BenchError> {
-        if self.row.server == Server::Collocated {
-            return Ok(Exchange { requests: 0, request_bytes: 0, reply_bytes: 0 });
-        }
-        exchange(self.row)
-    }
-
-    /// Runs both sides, one of them under the tool.
-    fn run(
-        &self,
-        side: Side,
-        tool: Tool,
-        samples: usize,
-        exchange: Exchange,
-        totals: &mut Totals,
-    ) -> Result<(), BenchError> {
-        let folder = tempfile::tempdir().map_err(BenchError::io("make a folder for counts"))?;
-        let file = folder.path().join("counts");
-        let under = self.tools.command(tool, &file);
-        let (server_role, client_role) = match (self.peer, self.row.server) {
-            (Peer::Raw, Server::UnixSocket) => (plain::UNIX, plain::CLIENT),
-            (Peer::Raw, Server::SharedMemory) => (plain::RINGS, plain::CLIENT),
-            (Peer::Raw, _) => (plain::TCP, plain::CLIENT),
-            (Peer::Ironorb, _) => (SERVER, CLIENT),
-        };
-        let endpoint = match self.row.server {
-            Server::UnixSocket => "uiop://",
-            Server::SharedMemory => "shm://",
-            _ => TCP,
-        };
-        let settings = if self.row.server == Server::Pool { POOL } else { self.row.settings };
-        let (under_client, under_server) = match side {
-            Side::Client => (under.as_slice(), [].as_slice()),
-            Side::Server => ([].as_slice(), under.as_slice()),
-        };
-        let mut args = plain::exchange_args(exchange);
-        args.extend([format!("--row={}", self.row.name), format!("--samples={samples}")]);
-        if self.row.server == Server::Collocated {
-            Process::start(under_client, client_role, &args)?.wait()?;
-        } else {
-            let server_args = [format!("--endpoint={endpoint}"), format!("--settings={settings}")];
-            let mut server = Process::start(under_server, server_role, &server_args)?;
-            let line = server.address()?;
-            args.extend(["--at".to_owned(), line.split(' ').next().unwrap_or_default().to_owned()]);
-            Process::start(under_client, client_role, &args)?.wait()?;
-            server.end()?;
-        }
-        let text = std::fs::read_to_string(&file).map_err(BenchError::io("read what was counted"))?;
-        totals.take(tool, &text)
-    }
-
-    fn row_of(&self, side: Side, few: &Totals, many: &Totals, calls: f64) -> Row {
-        let per_call = |few: f64, many: f64| (many - few) / calls;
-        let peer = if self.peer == Peer::Raw { "raw" } else { "ironorb" };
-        let side_name = if side == Side::Client { "client" } else { "server" };
-        let parameters = parameters![row = self.row.name, peer = peer, side = side_name];
-        let mut row = Row::of_numbers(
-            parameters,
-            [
-                ("heap_calls", per_call(few.heap_calls, many.heap_calls)),
-                ("heap_bytes", per_call(few.heap_bytes, many.heap_bytes)),
-                ("instructions", per_call(few.instructions, many.instructions)),
-            ],
-        );
-        if let (Peer::Ironorb, Some(count)) = (self.peer, omniorb_instructions(self.row, side)) {
-            row.add_number("omniorb_instructions", f64::from(count));
-        }
-        for (name, count) in &many.system_calls {
-            let count = per_call(few.system_calls.get(name).copied().unwrap_or(0.0), *count);
-            if count >= 0.01 {
-                row.add_number(name, count);
-            }
-        }
-        row
-    }
-}
-
-/// Instructions per call of omniORB 4.2.5, measured with callgrind on Debian 12, x86-64.
-fn omniorb_instructions(row: EchoRow, side: Side) -> Option<u32> {
-    let (client, server) = match (row.operation, row.server) {
-        (Operation::Nothing, Server::Tcp) => (2361, 3802),
-        (Operation::Nothing, Server::Pool) => (2361, 3934),
-        (Operation::Structs(64), Server::Tcp) => (8917, 10_873),
-        (Operation::Octets(1024), Server::Tcp) => (2593, 4072),
-        (Operation::Oneways(rows::ONEWAYS), Server::Tcp) => (1570, 3759),
-        _ => return None,
-    };
-    Some(match side {
-        Side::Client => client,
-        Side::Server => server,
-    })
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Tool {
-    Strace,
-    Memcheck,
-    Callgrind,
-}
-
-struct Tools {
-    strace: PathBuf,
-    valgrind: PathBuf,
-}
-
-impl Tools {
-    fn find() -> Result<Tools, BenchError> {
-        Ok(Tools {
-            strace: find_program("strace", "strace")?,
-            valgrind: find_program("valgrind", "valgrind")?,
-        })
-    }
-
-    /// The command line in front of a program that makes the tool count into a file.
-    fn command(&self, tool: Tool, file: &Path) -> Vec<OsString> {
-        let with_file = |option: &str| {
-            let mut option = OsString::from(option);
-            option.push(file);
-            option
-        };
-        match tool {
-            Tool::Strace => vec![
-                self.strace.clone().into(),
-                "-f".into(),
-                "-c".into(),
-                "-qq".into(),
-                "-o".into(),
-                file.as_os_str().to_owned(),
-            ],
-            Tool::Memcheck => vec![
-                self.valgrind.clone().into(),
-                "--tool=memcheck".into(),
-                "--leak-check=no".into(),
-                "--undef-value-errors=no".into(),
-                with_file("--log-file="),
-            ],
-            Tool::Callgrind => vec![
-                self.valgrind.clone().into(),
-                "--quiet".into(),
-                "--tool=callgrind".into(),
-                with_file("--callgrind-out-file="),
-            ],
-        }
-    }
-}
-
-impl Totals {
-    fn take(&mut self, tool: Tool, text: &str) -> Result<(), BenchError> {
-        match tool {
-            Tool::Strace => {
-                self.system_calls = strace_table(text);
-                if self.system_calls.is_empty() {
-                    return Err(BenchError::NoCount { program: "strace", what: "system calls" });
+        let samples = row.samples(options.run.choose(400, 2000)).max(10);
+        // The baseline of the pool's row is that of the row without a pool.
+        let has_baseline = row.transport.is_some() && !row.settings.contains("pool");
+        for peer in if has_baseline { &["raw", "ironorb"][..] } else { &["ironorb"] } {
+            for (side, side_name) in
+                SIDES.into_iter().enumerate().take(1 + usize::from(row.transport.is_some()))
+            {
+                crate::note(format_args!("counting {} of {peer}, {side_name}", row.name));
+                let (mut few, mut many) = (Counts::new(), Counts::new());
+                for tool in &TOOLS {
+                    few.extend(run(row, peer, side, tool, samples)?);
+                    many.extend(run(row, peer, side, tool, 2 * samples)?);
                 }
-            }
-            Tool::Memcheck => {
-                (self.heap_calls, self.heap_bytes) = heap_usage(text)
-                    .ok_or(BenchError::NoCount { program: "valgrind", what: "the heap's usage" })?;
-            }
-            Tool::Callgrind => {
-                self.instructions = callgrind_total(text)
-                    .ok_or(BenchError::NoCount { program: "valgrind", what: "instructions" })?;
+                let mut counts = per_call(&few, &many, (samples * row.batch) as f64);
+                let theirs = OMNIORB.iter().find(|(of, _)| *of == row.name && *peer == "ironorb");
+                counts.extend(theirs.map(|(_, of)| ("omniorb_instructions".to_owned(), f64::from(of[side]))));
+                let parameters = parameters![row = row.name, peer = peer, side = side_name];
+                let mut row = Row::of_numbers(parameters, []);
+                counts.iter().for_each(|(name, count)| row.add_number(name, *count));
+                counted.push(row);
             }
         }
-        Ok(())
+    }
+    let title = "counts a call, the start and end of each process left out";
+    Ok(Table { kind: "counts", title, rows: counted, notes: NOTES, ..Table::default() })
+}
+
+/// Runs both sides, one of them under the tool. Returns its counts.
+fn run(row: &EchoRow, peer: &str, side: usize, tool: &Tool, samples: usize) -> Result<Counts, BenchError> {
+    let folder = tempfile::tempdir().map_err(BenchError::io("make a folder for counts"))?;
+    let file = folder.path().join("counts");
+    let mut under = [vec![], vec![]];
+    under[side] = tool.command(&file)?;
+    let [under_client, under_server] = under;
+    let mut args = vec![format!("--row={}", row.name), format!("--samples={samples}")];
+    let server = match row.transport {
+        None => None,
+        Some(transport) => {
+            let (role, endpoint) = match peer {
+                "raw" => (plain::server_of(transport), Transport::Tcp.endpoint()),
+                _ => (SERVER, transport.endpoint()),
+            };
+            let server_args = [format!("--endpoint={endpoint}"), format!("--settings={}", row.settings)];
+            let mut server = Process::start(&under_server, role, &server_args)?;
+            let line = server.address()?;
+            args.push(format!("--at={}", line.split(' ').next().unwrap_or_default()));
+            args.push(plain::exchange_arg(exchange(*row)?));
+            Some(server)
+        }
+    };
+    let client = if peer == "raw" { plain::CLIENT } else { CLIENT };
+    Process::start(&under_client, client, &args)?.wait()?;
+    server.map_or(Ok(()), Process::end)?;
+    let text = std::fs::read_to_string(&file).map_err(BenchError::io("read what was counted"))?;
+    let counts = (tool.read)(&text);
+    match counts.is_empty() {
+        true => Err(BenchError::NoCount { program: tool.program, what: tool.what }),
+        false => Ok(counts),
+    }
+}
+
+/// The counts of a call, by the difference of two runs. System calls that are made only once in a while are left
+/// out.
+fn per_call(few: &Counts, many: &Counts, calls: f64) -> Counts {
+    let of_few = |wanted: &str| few.iter().find(|(name, _)| name == wanted).map_or(0.0, |(_, count)| *count);
+    let each = many.iter().map(|(name, count)| (name.clone(), (count - of_few(name)) / calls));
+    each.filter(|(name, count)| NAMES.contains(&name.as_str()) || *count >= 0.01).collect()
+}
+
+const NAMES: [&str; 3] = ["heap_calls", "heap_bytes", "instructions"];
+
+impl Tool {
+    /// The command line in front of a program that makes the tool count into a file.
+    fn command(&self, file: &Path) -> Result<Vec<OsString>, BenchError> {
+        let mut into = OsString::from(self.file);
+        into.push(file);
+        let options = self.options.iter().map(OsString::from);
+        Ok([find_program(self.program)?.into()].into_iter().chain(options).chain([into]).collect())
     }
 }
 
 /// Parses names and counts of `strace -c`: `% time, seconds, usecs/call, calls, [errors,] syscall`.
-fn strace_table(text: &str) -> BTreeMap<String, f64> {
-    text.lines()
-        .filter_map(|line| {
-            let mut columns = line.split_whitespace();
-            let calls = columns.nth(3)?.parse().ok()?;
-            let name = columns.next_back()?;
-            (name != "total").then(|| (name.to_owned(), calls))
-        })
-        .collect()
+fn system_calls(text: &str) -> Counts {
+    let count = |line: &str| {
+        let mut columns = line.split_whitespace();
+        let calls = columns.nth(3)?.parse().ok()?;
+        Some((columns.next_back()?.to_owned(), calls))
+    };
+    let mut counts: Counts = text.lines().filter_map(count).filter(|(name, _)| name != "total").collect();
+    counts.sort_by(|a, b| a.0.cmp(&b.0));
+    counts
 }
 
 /// Parses allocations and bytes of `total heap usage: 1,234 allocs, 1,200 frees, 56,789 bytes allocated`.
-fn heap_usage(text: &str) -> Option<(f64, f64)> {
-    let usage = text.lines().find_map(|line| Some(line.split_once("total heap usage:")?.1))?;
-    let mut numbers = usage.split(", ").map(|part| {
+fn heap_usage(text: &str) -> Counts {
+    let Some((_, usage)) = text.split_once("total heap usage:") else { return Counts::new() };
+    let mut numbers = usage.split(", ").filter_map(|part| {
         let digits: String = part.trim().split(' ').next()?.chars().filter(char::is_ascii_digit).collect();
         digits.parse().ok()
     });
-    let allocs = numbers.next()??;
-    let bytes = numbers.nth(1)??;
-    Some((allocs, bytes))
+    let (allocs, bytes) = (numbers.next(), numbers.nth(1));
+    allocs
+        .map(|count| (NAMES[0].to_owned(), count))
+        .into_iter()
+        .chain(bytes.map(|n| (NAMES[1].to_owned(), n)))
+        .collect()
 }
 
 /// Parses the instructions in the last line of callgrind's file: `totals: 123456`.
-fn callgrind_total(text: &str) -> Option<f64> {
-    text.lines().rev().find_map(|line| line.strip_prefix("totals:")?.trim().parse().ok())
+fn instructions(text: &str) -> Counts {
+    let total = text.lines().rev().find_map(|line| line.strip_prefix("totals:")?.trim().parse().ok());
+    total.map(|count| (NAMES[2].to_owned(), count)).into_iter().collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::row::Figure;
+
+    fn counts(counts: &[(&str, f64)]) -> Counts {
+        counts.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect()
+    }
 
     #[test]
-    fn reads_what_strace_writes() {
+    fn what_the_tools_write_is_read() {
         let text = "% time     seconds  usecs/call     calls    errors syscall\n\
                     ------ ----------- ----------- --------- --------- ----------------\n\
                      52.11    0.001234           6      2001           sendto\n\
                      47.89    0.001134           5      2003         2 recvfrom\n\
-                    ------ ----------- ----------- --------- --------- ----------------\n\
                     100.00    0.002368           5      4004         2 total\n";
-        let expected = BTreeMap::from([("sendto".to_owned(), 2001.0), ("recvfrom".to_owned(), 2003.0)]);
-        assert_eq!(strace_table(text), expected);
-    }
-
-    #[test]
-    fn reads_what_valgrind_writes() {
-        let text = "==7== HEAP SUMMARY:\n\
-                    ==7==     in use at exit: 544 bytes in 1 blocks\n\
+        assert_eq!(system_calls(text), counts(&[("recvfrom", 2003.0), ("sendto", 2001.0)]));
+        let text = "==7==     in use at exit: 544 bytes in 1 blocks\n\
                     ==7==   total heap usage: 2,031 allocs, 2,030 frees, 1,123,456 bytes allocated\n";
-        assert_eq!(heap_usage(text), Some((2031.0, 1_123_456.0)));
-        assert_eq!(heap_usage("nothing"), None);
-        assert_eq!(callgrind_total("summary: 1\n\ntotals: 123456\n"), Some(123_456.0));
-        assert_eq!(callgrind_total("summary: 1\n"), None);
+        assert_eq!(heap_usage(text), counts(&[("heap_calls", 2031.0), ("heap_bytes", 1_123_456.0)]));
+        assert_eq!(instructions("summary: 1\n\ntotals: 123456\n"), counts(&[("instructions", 123_456.0)]));
+        assert!(heap_usage("nothing").is_empty() && instructions("summary: 1\n").is_empty());
     }
 
     #[test]
     fn a_difference_leaves_the_start_out() {
-        let totals = |sends: f64, extra: f64| Totals {
-            system_calls: BTreeMap::from([("sendto".to_owned(), sends), ("mmap".to_owned(), 30.0)]),
-            heap_calls: 100.0 + extra,
-            heap_bytes: 1000.0,
-            instructions: 1e6 + 1000.0 * sends,
-        };
-        let tools = Tools { strace: PathBuf::new(), valgrind: PathBuf::new() };
-        let subject = Subject { row: EchoRow::find("void").unwrap(), peer: Peer::Ironorb, tools: &tools };
-        let row = subject.row_of(Side::Client, &totals(201.0, 0.0), &totals(301.0, 200.0), 100.0);
-        let counted = |name: &str| row.figure(name).map(|figure| figure == Figure::Number(1.0));
-        assert_eq!((counted("sendto"), counted("mmap")), (Some(true), None));
-        let numbers = ["heap_calls", "heap_bytes", "instructions", "omniorb_instructions"];
-        assert_eq!(numbers.map(|name| row.median(name).unwrap()), [2.0, 0.0, 1000.0, 2361.0]);
+        let few = counts(&[("heap_calls", 100.0), ("heap_bytes", 1000.0), ("mmap", 30.0), ("sendto", 201.0)]);
+        let many =
+            counts(&[("heap_calls", 300.0), ("heap_bytes", 1000.0), ("mmap", 30.0), ("sendto", 301.0)]);
+        let expected = counts(&[("heap_calls", 2.0), ("heap_bytes", 0.0), ("sendto", 1.0)]);
+        assert_eq!(per_call(&few, &many, 100.0), expected);
     }
 }

@@ -9,7 +9,8 @@ use std::time::Duration;
 use ironorb::{Orb, SystemException, TypedRef};
 use ironorb_baseline::raw::Exchange;
 
-use crate::error::BenchError;
+use crate::contender::{self, Venue};
+use crate::error::{BenchError, select};
 use crate::generated::bench::{BinStruct, Echo, EchoRef};
 use crate::goal::Goal;
 use crate::machine::{Layout, ONE_CORE, Unpin, busy, pin};
@@ -19,10 +20,11 @@ use crate::plain::{self, Plain};
 use crate::process::Process;
 use crate::render::{Report, Table};
 use crate::role::{Role, RoleArgs, serve};
-use crate::row::{Measure, Row, parameters};
+use crate::row::{Measure, Parameters, Row, parameters};
 use crate::settings::Settings;
+use crate::variant::Transport;
 use crate::watch::{self, Watch};
-use rows::{EchoRow, Server};
+use rows::{EchoRow, ROWS};
 
 /// `ironorb bench echo`
 #[derive(Debug, Clone, clap::Args)]
@@ -51,9 +53,6 @@ pub(crate) const ROLES: &[Role] = &[Role { name: SERVER, run: server }, Role { n
 const SERVER: &str = "echo-server";
 const CLIENT: &str = "echo-client";
 
-/// The pool's setting.
-const POOL: &str = "concurrency=pool:4";
-
 const NOTES: &str = "baseline: a plain blocking socket with as many bytes, in turns; for collocated, a call through a trait object. best: the\n\
     mean of the fastest repetition; median, p99: of all calls; cpu: processor time of both sides. over baseline: ratios of the\n\
     median calls of one repetition, their median and spread. oneway: a hundred calls, the last of which is answered; batched:\n\
@@ -61,7 +60,7 @@ const NOTES: &str = "baseline: a plain blocking socket with as many bytes, in tu
 
 /// Runs `ironorb bench echo`. Pins the calling thread to one processor meanwhile.
 pub(crate) fn measure(options: &EchoOptions) -> Result<Report, BenchError> {
-    let rows = EchoRow::select(&options.rows)?;
+    let rows = select(ROWS.to_vec(), &options.rows, |row| row.name.to_owned())?;
     let mut report = Report::new("echo", "single calls", &options.run);
     if options.counts {
         report.tables.push(counts::count(options, &rows)?);
@@ -74,10 +73,12 @@ pub(crate) fn measure(options: &EchoOptions) -> Result<Report, BenchError> {
     }
     let mut measured = Vec::new();
     for layout in Layout::possible() {
-        let bench = Bench::start(layout)?;
-        for row in &rows {
+        for &row in &rows {
             crate::note(format_args!("measuring {} ({})", row.name, layout.name));
-            measured.extend(bench.measure(*row, options)?);
+            measured.extend(match row.transport {
+                Some(transport) => over_a_wire(row, transport, layout, options)?,
+                None => in_this_process(row, layout, options)?,
+            });
         }
     }
     report.goals = goals(&measured);
@@ -99,129 +100,62 @@ impl EchoOptions {
     }
 }
 
-/// A process that answers calls, on the server's processor.
-struct Served {
-    reference: String,
-    teller: String,
-    process: Process,
-}
-
-impl Served {
-    fn start(endpoint: &str, settings: &str) -> Result<Served, BenchError> {
-        let args = [format!("--endpoint={endpoint}"), format!("--settings={settings}")];
-        let mut process = Process::start(&[], SERVER, &args)?;
-        let line = process.address()?;
-        let (reference, teller) = line.split_once(' ').ok_or_else(|| BenchError::Process {
-            role: SERVER.to_owned(),
-            what: format!("printed {line:?} instead of two references"),
-        })?;
-        Ok(Served { reference: reference.to_owned(), teller: teller.to_owned(), process })
-    }
-}
-
-const TCP: &str = "iiop://127.0.0.1:0";
-
-/// The servers of one layout.
-struct Bench {
+/// Measures a call to a server that lives only as long as its row, because its threads may spin.
+fn over_a_wire(
+    row: EchoRow,
+    transport: Transport,
     layout: Layout,
-    plain: [Plain; 3],
-    tcp: Served,
-    pool: Served,
-    unix: Served,
-    shared_memory: Served,
-    orb: Orb,
+    options: &EchoOptions,
+) -> Result<Vec<Row>, BenchError> {
+    let exchange = exchange(row)?;
+    pin(layout.server)?;
+    let plain = Plain::start(plain::server_of(transport))?;
+    let venue = Venue { transport, ..Venue::tcp(Some(layout)) };
+    let server = contender::ours("echo", Settings::known(row.settings), venue)?.started()?;
+    let echo: EchoRef = server.object.clone().narrow_unchecked();
+    let baseline = Busy { sample: plain.sample(exchange)?, server: Some(&plain.process) };
+    let subject = Busy { sample: row.sample(echo), server: Some(&server.server) };
+    let bytes = parameters![request_bytes = exchange.request_bytes, reply_bytes = exchange.reply_bytes];
+    compare(row, layout, bytes, options, baseline, subject)
 }
 
-impl Bench {
-    fn start(layout: Layout) -> Result<Bench, BenchError> {
-        pin(layout.server)?;
-        let bench = Bench {
-            layout,
-            plain: [Plain::start(plain::TCP)?, Plain::start(plain::UNIX)?, Plain::start(plain::RINGS)?],
-            tcp: Served::start(TCP, "")?,
-            pool: Served::start(TCP, POOL)?,
-            unix: Served::start("uiop://", "")?,
-            shared_memory: Served::start("shm://", "")?,
-            orb: Orb::builder().no_endpoint().build()?,
-        };
-        pin(layout.client)?;
-        Ok(bench)
-    }
+/// Measures a call within the process. Its baseline is a call through a trait object.
+fn in_this_process(row: EchoRow, layout: Layout, options: &EchoOptions) -> Result<Vec<Row>, BenchError> {
+    pin(layout.client)?;
+    let orb = Orb::builder().no_endpoint().build()?;
+    let plain: Box<dyn Echo> = Box::new(EchoServant);
+    let virtual_calls = || (0..row.batch).try_for_each(|_| Ok(black_box(&plain).nothing()?));
+    let baseline = Busy { sample: Box::new(virtual_calls), server: None };
+    let subject = Busy { sample: row.sample(orb.root_poa().activate(EchoServant)?), server: None };
+    let measured = compare(row, layout, Parameters::new(), options, baseline, subject);
+    orb.shutdown(true)?;
+    measured
+}
 
-    fn measure(&self, row: EchoRow, options: &EchoOptions) -> Result<Vec<Row>, BenchError> {
-        let [tcp, unix, rings] = &self.plain;
-        let (server, plain) = match row.server {
-            Server::Tcp => (&self.tcp, tcp),
-            Server::Pool => (&self.pool, tcp),
-            Server::UnixSocket => (&self.unix, unix),
-            Server::SharedMemory => (&self.shared_memory, rings),
-            Server::Collocated => return self.measure_collocated(row, options),
-        };
-        let exchange = exchange(row)?;
-        // A server with settings lives only as long as its row, because its threads may spin.
-        let own = match row.settings {
-            "" => None,
-            settings => {
-                pin(self.layout.server)?;
-                let server = Served::start(TCP, settings)?;
-                pin(self.layout.client)?;
-                Some((server, Settings::known(settings).builder().no_endpoint().build()?))
-            }
-        };
-        let (server, orb) = own.as_ref().map_or((server, &self.orb), |(server, orb)| (server, orb));
-        let echo: EchoRef = orb.string_to_object(&server.reference)?.narrow_unchecked();
-        let baseline = Busy { sample: plain.sample(exchange)?, server: Some(&plain.process) };
-        let subject = Busy { sample: row.sample(echo), server: Some(&server.process) };
-        let bytes = parameters![request_bytes = exchange.request_bytes, reply_bytes = exchange.reply_bytes];
-        let measured = self.compare(row, bytes, options, baseline, subject);
-        if let Some((_, orb)) = &own {
-            orb.shutdown(true)?;
-        }
-        measured
-    }
-
-    /// Measures a call within the process. Its baseline is a call through a trait object.
-    fn measure_collocated(&self, row: EchoRow, options: &EchoOptions) -> Result<Vec<Row>, BenchError> {
-        let plain: Box<dyn Echo> = Box::new(EchoServant);
-        let baseline: Sample<'_> = Box::new(|| {
-            for _ in 0..row.calls_per_sample() {
-                black_box(&plain).nothing()?;
-            }
-            Ok(())
-        });
-        let echo: EchoRef = self.orb.root_poa().activate(EchoServant)?;
-        let baseline = Busy { sample: baseline, server: None };
-        let subject = Busy { sample: row.sample(echo.clone()), server: None };
-        let measured = self.compare(row, Vec::new(), options, baseline, subject);
-        let poa = self.orb.root_poa();
-        poa.deactivate(&poa.reference_to_id(echo.object())?)?;
-        measured
-    }
-
-    fn compare(
-        &self,
-        row: EchoRow,
-        bytes: Vec<(&'static str, serde_json::Value)>,
-        options: &EchoOptions,
-        baseline: Busy<'_>,
-        subject: Busy<'_>,
-    ) -> Result<Vec<Row>, BenchError> {
-        let samples = row.samples(options.calls());
-        let contest = Contest {
+fn compare(
+    row: EchoRow,
+    layout: Layout,
+    bytes: Parameters,
+    options: &EchoOptions,
+    baseline: Busy<'_>,
+    subject: Busy<'_>,
+) -> Result<Vec<Row>, BenchError> {
+    let (samples, repetitions) = (row.samples(options.calls()), options.run.repetitions(11));
+    let mut group = Group {
+        parameters: [parameters![layout = layout.name, row = row.name], bytes].concat(),
+        measure: Measure::MICROSECONDS,
+        contest: Contest {
             samples,
-            repetitions: options.run.repetitions(11),
-            calls_per_sample: row.calls_per_sample(),
+            repetitions,
+            calls_per_sample: row.batch,
             warm_up: samples,
             time_max: None,
-        };
-        let mut parameters = parameters![layout = self.layout.name, row = row.name];
-        parameters.extend(bytes);
-        let baseline = Box::new(baseline);
-        let mut group =
-            Group { parameters, measure: Measure::MICROSECONDS, contest, baseline, entrants: Vec::new() };
-        group.enter(Label::ours(), Ok(Box::new(subject)));
-        group.run()
-    }
+        },
+        baseline: Box::new(baseline),
+        entrants: Vec::new(),
+    };
+    group.enter(Label::ours(), Ok(Box::new(subject)));
+    group.run()
 }
 
 /// Calls, with the server whose processor time is added to that of this process.
@@ -245,7 +179,7 @@ fn exchange(row: EchoRow) -> Result<Exchange, BenchError> {
     // A plain socket has no messages. It sends as many bytes in one piece as the ORB does.
     let requests = |bytes: usize| match row.is_batched() {
         true => bytes.div_ceil(ironorb::OnewayBatching::DEFAULT.bytes_max),
-        false => row.requests_per_sample(),
+        false => row.batch,
     };
     let activate = |orb: &Orb| Ok(orb.root_poa().activate::<EchoRef, _>(EchoServant)?.object().clone());
     plain::count(activate, requests, |relayed| Ok(row.sample(relayed.narrow_unchecked())))
@@ -256,44 +190,47 @@ fn exchange(row: EchoRow) -> Result<Exchange, BenchError> {
 fn watched(options: &EchoOptions, rows: &[EchoRow]) -> Result<Vec<Row>, BenchError> {
     let mut watched = Vec::new();
     for layout in Layout::possible() {
-        pin(layout.server)?;
-        let server = Served::start(TCP, watch::SETTINGS)?;
-        pin(layout.client)?;
-        let orb = Orb::builder().no_endpoint().build()?;
-        let watch = Watch::new(orb.string_to_object(&server.teller)?)?;
-        let echo: EchoRef = orb.string_to_object(&server.reference)?.narrow_unchecked();
-        for row in rows.iter().filter(|row| row.server == Server::Tcp) {
+        let server = contender::ours("echo", Settings::known(watch::SETTINGS), Venue::tcp(Some(layout)))?;
+        let server = server.started()?;
+        let watch = Watch::of(&server)?;
+        let echo: EchoRef = server.object.clone().narrow_unchecked();
+        let is_plain =
+            |row: &&EchoRow| row.transport == Some(Transport::Tcp) && !row.settings.contains("pool");
+        for row in rows.iter().filter(is_plain) {
             crate::note(format_args!("watching {} ({})", row.name, layout.name));
             let parameters = parameters![layout = layout.name, row = row.name];
             let (samples, repetitions) = (row.samples(options.calls()), options.run.repetitions(11));
-            let sample = row.sample(echo.clone());
-            watched.extend(watch.calls(&parameters, samples, row.calls_per_sample(), repetitions, sample)?);
+            watched.extend(watch.calls(
+                &parameters,
+                samples,
+                row.batch,
+                repetitions,
+                row.sample(echo.clone()),
+            )?);
         }
-        server.process.end()?;
     }
     Ok(watched)
 }
+
+/// The goals of rows on one core, or else on a core each: the figure is a row's time over its plain socket's.
+const OVER_PLAIN: [(&str, bool, f64); 4] =
+    [("void", true, 1.10), ("void-unix", true, 1.10), ("void", false, 1.05), ("void-adaptive", false, 0.6)];
 
 /// The goals, judged by the fastest repetitions.
 fn goals(rows: &[Row]) -> Vec<Goal> {
     let mut goals = Vec::new();
     for row in rows {
         let (name, layout) = (row.text("row"), row.text("layout"));
+        let is_one_core = layout == ONE_CORE;
         let best = |row: &Row| row.best("subject");
-        let over_plain = row.best("over_raw");
+        let of_plain = OVER_PLAIN.iter().find(|(of, on, _)| *of == name && *on == is_one_core);
+        if let (Some((.., bound)), Some(figure)) = (of_plain, row.best("over_raw")) {
+            let what = format!("{name} / plain socket, best of repetitions");
+            goals.push(Goal::at_most(&layout, what, figure, *bound));
+        }
         let unix =
             rows.iter().find(|other| other.is(&[("row", "void-unix"), ("layout", &layout)])).and_then(best);
-        let plain = "plain socket, best of repetitions";
-        goals.extend(match (name.as_str(), layout == ONE_CORE) {
-            ("void" | "void-unix", true) => {
-                over_plain.map(|figure| Goal::at_most(&layout, format!("{name} / {plain}"), figure, 1.10))
-            }
-            ("void", false) => {
-                over_plain.map(|figure| Goal::at_most(&layout, format!("{name} / {plain}"), figure, 1.05))
-            }
-            ("void-adaptive", false) => {
-                over_plain.map(|figure| Goal::at_most(&layout, format!("{name} / {plain}"), figure, 0.6))
-            }
+        goals.extend(match (name.as_str(), is_one_core) {
             ("void-shm", true) => best(row).zip(unix).map(|(ours, unix)| {
                 Goal::at_most(&layout, "void-shm / void-unix, best of repetitions", ours / unix, 1.0)
             }),
@@ -320,7 +257,7 @@ fn server(args: &RoleArgs) -> Result<(), BenchError> {
 
 /// Takes samples of a row, for tools that count.
 fn client(args: &RoleArgs) -> Result<(), BenchError> {
-    let row = EchoRow::find(&args.row)?;
+    let row = select(ROWS.to_vec(), std::slice::from_ref(&args.row), |row| row.name.to_owned())?[0];
     let orb = Settings::known(row.settings).builder().no_endpoint().build()?;
     let echo: EchoRef = match args.at.as_str() {
         "" => orb.root_poa().activate(EchoServant)?,

@@ -28,7 +28,7 @@ use crate::row::{Measure, Row, parameters};
 use crate::sequences::{Algorithm, Calls, Server};
 use crate::settings::Settings;
 use crate::variant::{DataType, Invocation, Mode, Transport, name};
-use crate::watch::{self, Watch};
+use crate::watch;
 
 const NOTES: &str = "baseline: a plain blocking socket with as many bytes, in turns. us: of a call; for oneways a hundredth of a batch whose last\n\
     call is answered. Ratios are of the median calls of one repetition, with their median and spread; over one: to calls of one\n\
@@ -285,7 +285,7 @@ fn watched(options: &LatencyOptions, folder: &tempfile::TempDir) -> Result<Vec<R
     for layout in Layout::of(&options.placements) {
         let venue = Venue { folder: folder.path(), ..Venue::tcp(Some(layout)) };
         let mut server = Server::new(contender::ours("latency", Settings::known(watch::SETTINGS), venue)?);
-        let watch = Watch::of(&server.contender)?;
+        let watch = server.watch()?;
         for group in &groups {
             server.populate(group.objects)?.ok();
             for &invocation in &options.invocations {

@@ -64,7 +64,9 @@ impl Program {
         if self.peer == Peer::Omniorb {
             let endpoint = match venue.transport {
                 Transport::Tcp => "giop:tcp:127.0.0.1:".to_owned(),
-                Transport::Unix => format!("giop:unix:{}", venue.folder.join("omniorb").display()),
+                Transport::Unix | Transport::Shm => {
+                    format!("giop:unix:{}", venue.folder.join("omniorb").display())
+                }
             };
             args.extend(["-ORBendPoint".to_owned(), endpoint]);
             // The default limits would end the rows with most clients.

@@ -28,6 +28,7 @@ use crate::generated_latency::latency::{
 use crate::measure::{Entry, Sample, Side};
 use crate::plain;
 use crate::variant::{DataType, Invocation, Mode, Peer, ServantKind, name};
+use crate::watch::Watch;
 use order::Order;
 use server::Sequence;
 
@@ -246,6 +247,13 @@ impl Server {
             Ok(Box::new(Checked { side, directory, calls, received: received.clone() }) as Box<dyn Side + 'a>)
         });
         Ok((entry, received))
+    }
+
+    pub(crate) fn watch(&self) -> Result<Watch, BenchError> {
+        match &self.contender.running {
+            Ok(running) => Watch::of(running),
+            Err(why) => Err(BenchError::process("server", why)),
+        }
     }
 
     /// A sample of this process's client.

@@ -1,7 +1,7 @@
 //! `ironorb bench ttcp --breakdown`: where the time of both sides goes, in the form of the paper's Tables 1
 //! to 3 and beside their figures.
 
-use ironorb::probe::{self, Snapshot, Stage};
+use ironorb::probe;
 
 use super::options::TtcpOptions;
 use super::{Venue, contender, flow, venue};
@@ -13,7 +13,7 @@ use crate::sequences::{Calls, Server};
 use crate::settings::Settings;
 use crate::variant::DataType::{self, Octet, Struct};
 use crate::variant::{Mode, ServantKind, name};
-use crate::watch::{Watch, Watched, us};
+use crate::watch::{ALLOCATE, DEMARSHAL, MEMCPY, POPULATE, READ, TYPE_CODE, WRITE, Watch, Watched, shares};
 
 const NOTES: &str = "ms for each 64 MB in the sequences, the mean of all runs, and per cent of the thread's whole time; below each category\n\
     its stages. read includes the time in which the thread waits for bytes, write the time in which it waits for room.\n\
@@ -35,7 +35,7 @@ pub(super) fn measure(options: &TtcpOptions) -> Result<Table, BenchError> {
             let venue = Venue { transport, folder: folder.path(), ..venue(layout, options) };
             let mut server = Server::new(contender::ours("latency", Settings::default(), venue)?);
             server.populate(1)?.ok();
-            let watch = Watch::of(&server.contender)?;
+            let watch = server.watch()?;
             for buffer in options.watched_buffers() {
                 for (mode, servant) in analyses(options) {
                     for &ty in options.watched_types() {
@@ -119,47 +119,23 @@ fn watched(
             table = analysis.number(side), side = side, type = ty, mode = mode, servant = servant, load = load,
             bytes = all_bytes,
         ];
-        let parameters = [of, place.clone()].concat();
+        let within = |column: &str, category: &str, stage: &str| {
+            let share = parameters![category = category, stage = stage, column = column];
+            [&of[..], &place, &share].concat()
+        };
         for (column, _, all) in &senders {
             let counted = if side == "client" { &all.client } else { &all.server };
-            rows.extend(categories(&parameters, column, counted, all_bytes as f64 / OF_BYTES));
+            let within = |category: &str, stage: &str| within(column, category, stage);
+            rows.extend(shares(within, counted, ("ms", 1e-3), all_bytes as f64 / OF_BYTES));
         }
         for (_, orb, shares) in COLUMNS.iter().filter(|(of, ..)| *of == (analysis, side, ty)) {
             for (category, ms, percent) in *shares {
                 let numbers = [("ms", f64::from(*ms)), ("percent", *percent)];
-                rows.push(Row::of_numbers(within(&parameters, orb, category, ""), numbers));
+                rows.push(Row::of_numbers(within(orb, category, ""), numbers));
             }
         }
     }
     Ok(rows)
-}
-
-fn within(parameters: &Parameters, column: &str, category: &str, stage: &str) -> Parameters {
-    [parameters.clone(), parameters![category = category, stage = stage, column = column]].concat()
-}
-
-/// A row for each category, followed by a row for each of its stages, per unit; then a row for the whole
-/// time.
-fn categories(parameters: &Parameters, column: &str, counted: &Snapshot, units: f64) -> Vec<Row> {
-    let elapsed = us(counted.elapsed());
-    let numbers = |spent: f64| [("ms", spent / 1e3 / units), ("percent", 100.0 * spent / elapsed.max(1e-9))];
-    let mut rows = Vec::new();
-    for (category, stages) in CATEGORIES {
-        let stages = stages.iter().map(|&stage| (stage, counted.stage(stage)));
-        let mut spent: f64 = stages.clone().map(|(_, times)| us(times.self_time)).sum();
-        if category == UNACCOUNTED {
-            spent = elapsed - us(counted.accounted());
-        }
-        rows.push(Row::of_numbers(within(parameters, column, category, ""), numbers(spent)));
-        for (stage, times) in stages.filter(|(_, times)| times.count > 0) {
-            let place = within(parameters, column, category, stage.name());
-            let mut row = Row::of_numbers(place, numbers(us(times.self_time)));
-            row.add_number("times", times.count as f64 / units);
-            rows.push(row);
-        }
-    }
-    rows.push(Row::of_numbers(within(parameters, column, "all", ""), numbers(elapsed)));
-    rows
 }
 
 /// An analysis of the paper.
@@ -192,32 +168,6 @@ impl Analysis {
         }
     }
 }
-
-/// Categories of time: those of the paper, and those that it does not name, with the stages of each.
-const CATEGORIES: [(&str, &[Stage]); 12] = [
-    (WRITE, &[Stage::Write, Stage::WaitToWrite]),
-    (POPULATE, &[Stage::Populate, Stage::Marshal]),
-    (ALLOCATE, &[Stage::Allocate]),
-    (MEMCPY, &[Stage::Copy]),
-    (TYPE_CODE, &[Stage::TypeCode]),
-    (READ, &[Stage::Read, Stage::Wait]),
-    (DEMARSHAL, &[Stage::Demarshal]),
-    ("lookup", &[Stage::ObjectLookup, Stage::OperationLookup]),
-    ("upcall", &[Stage::Upcall]),
-    ("rest of the ORB", &[Stage::Call, Stage::Serve, Stage::Frame]),
-    ("probes", &[Stage::Probes]),
-    (UNACCOUNTED, &[]),
-];
-
-const WRITE: &str = "write";
-const POPULATE: &str = "populating and marshalling";
-const ALLOCATE: &str = "allocating memory";
-const MEMCPY: &str = "memcpy";
-const TYPE_CODE: &str = "typecode assertion";
-const READ: &str = "read";
-const DEMARSHAL: &str = "demarshalling";
-/// The application, and code without probes.
-const UNACCOUNTED: &str = "unaccounted";
 
 /// An analysis, a side of it and a type.
 type Of = (Analysis, &'static str, DataType);
@@ -259,14 +209,6 @@ const COLUMNS: [Column; 16] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_stage_is_in_one_category() {
-        for stage in Stage::ALL {
-            let holding = CATEGORIES.iter().filter(|(_, stages)| stages.contains(&stage));
-            assert_eq!(holding.count(), 1, "{stage:?}");
-        }
-    }
 
     #[test]
     fn a_column_of_the_paper_is_part_of_a_whole() {
