@@ -16,7 +16,7 @@ mod idl {
     ironorb::include_idl!("echo");
 }
 
-use idl::bench::{BinStruct, Echo, EchoRef};
+use idl::bench::{Echo, EchoRef};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -102,22 +102,6 @@ impl Echo for Counted {
     fn take_string(&self, value: &str) -> Result<String, SystemException> {
         self.mark();
         Ok(value.to_owned())
-    }
-
-    fn take_structs(&self, _: &[BinStruct]) -> Result<(), SystemException> {
-        Ok(())
-    }
-
-    fn take_octets(&self, values: &[u8]) -> Result<Vec<u8>, SystemException> {
-        Ok(values.to_vec())
-    }
-
-    fn take_longs(&self, values: &[i32]) -> Result<Vec<i32>, SystemException> {
-        Ok(values.to_vec())
-    }
-
-    fn take_doubles(&self, values: &[f64]) -> Result<Vec<f64>, SystemException> {
-        Ok(values.to_vec())
     }
 }
 

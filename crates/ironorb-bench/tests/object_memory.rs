@@ -15,7 +15,7 @@ mod idl {
     ironorb::include_idl!("echo");
 }
 
-use idl::bench::{BinStruct, Echo, EchoRef};
+use idl::bench::{Echo, EchoRef};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -90,34 +90,6 @@ impl Echo for Small {
     fn nothing(&self) -> Result<(), SystemException> {
         self.calls.fetch_add(1, Ordering::Relaxed);
         Ok(())
-    }
-
-    fn forget(&self) -> Result<(), SystemException> {
-        self.nothing()
-    }
-
-    fn take_long(&self, value: i32) -> Result<i32, SystemException> {
-        Ok(value)
-    }
-
-    fn take_string(&self, value: &str) -> Result<String, SystemException> {
-        Ok(value.to_owned())
-    }
-
-    fn take_structs(&self, _: &[BinStruct]) -> Result<(), SystemException> {
-        Ok(())
-    }
-
-    fn take_octets(&self, values: &[u8]) -> Result<Vec<u8>, SystemException> {
-        Ok(values.to_vec())
-    }
-
-    fn take_longs(&self, values: &[i32]) -> Result<Vec<i32>, SystemException> {
-        Ok(values.to_vec())
-    }
-
-    fn take_doubles(&self, values: &[f64]) -> Result<Vec<f64>, SystemException> {
-        Ok(values.to_vec())
     }
 }
 

@@ -221,29 +221,9 @@ impl Echo for Watched {
         Ok(())
     }
 
-    fn forget(&self) -> Result<(), SystemException> {
-        Ok(())
-    }
-
-    fn take_long(&self, value: i32) -> Result<i32, SystemException> {
-        Ok(value)
-    }
-
-    fn take_string(&self, value: &str) -> Result<String, SystemException> {
-        Ok(value.to_owned())
-    }
-
     fn take_structs(&self, _: &[BinStruct]) -> Result<(), SystemException> {
         self.0.note();
         Ok(())
-    }
-
-    fn take_octets(&self, values: &[u8]) -> Result<Vec<u8>, SystemException> {
-        Ok(values.to_vec())
-    }
-
-    fn take_longs(&self, values: &[i32]) -> Result<Vec<i32>, SystemException> {
-        Ok(values.to_vec())
     }
 
     fn take_doubles(&self, values: &[f64]) -> Result<Vec<f64>, SystemException> {
