@@ -2,16 +2,15 @@
 //! `cargo run --release -p ironorb-bench --example bench -- bench echo`.
 
 use clap::Parser;
-use ironorb_bench::{BenchCommand, BenchError, run};
+use ironorb_bench::{Bench, BenchError, run};
 
 #[derive(Parser)]
 enum Command {
     /// Measure.
-    #[command(subcommand)]
-    Bench(BenchCommand),
+    Bench(Bench),
 }
 
 fn main() -> Result<(), BenchError> {
-    let Command::Bench(command) = Command::parse();
-    run(command)
+    let Command::Bench(bench) = Command::parse();
+    run(&bench)
 }

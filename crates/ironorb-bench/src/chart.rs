@@ -175,7 +175,7 @@ impl Chart {
         }
         let mut svg = String::new();
         self.draw(&mut svg, self.x.around(left, right), (low, high))
-            .map_err(|e| BenchError::Plot(format!("{}: {e}", self.title)))?;
+            .map_err(|e| BenchError::Unusable(format!("the plot {:?} cannot be drawn: {e}", self.title)))?;
         Ok(svg)
     }
 

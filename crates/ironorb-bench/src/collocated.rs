@@ -21,13 +21,11 @@ use crate::variant::Peer;
 
 /// `ironorb bench collocated`
 #[derive(Debug, Clone, clap::Args)]
-pub struct CollocatedOptions {
+pub(crate) struct CollocatedOptions {
     #[command(flatten)]
-    #[allow(missing_docs)]
-    pub sides: Sides,
+    pub(crate) sides: Sides,
     #[command(flatten)]
-    #[allow(missing_docs)]
-    pub run: Run,
+    pub(crate) run: Run,
 }
 
 const NOTES: &str = "baseline: a call of the same servant through a trait object, in turns with the others. Samples are batches of a thousand\n\

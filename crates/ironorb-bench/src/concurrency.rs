@@ -24,22 +24,20 @@ use crate::row::{Measure, parameters};
 
 /// `ironorb bench concurrency`
 #[derive(Debug, Clone, clap::Args)]
-pub struct ConcurrencyOptions {
+pub(crate) struct ConcurrencyOptions {
     /// Numbers of clients that call at once.
     #[arg(long, value_delimiter = ',', default_values_t = [1, 2, 4, 8, 16, 32, 64])]
-    pub clients: Vec<usize>,
+    pub(crate) clients: Vec<usize>,
     /// Make each client a process of its own instead of a thread. Only plain sockets and this ORB take part.
     #[arg(long)]
-    pub processes: bool,
+    pub(crate) processes: bool,
     #[command(flatten)]
-    #[allow(missing_docs)]
-    pub sides: Sides,
+    pub(crate) sides: Sides,
     /// Calls of all clients together in one turn. Default 20,000.
     #[arg(long)]
-    pub calls: Option<usize>,
+    pub(crate) calls: Option<usize>,
     #[command(flatten)]
-    #[allow(missing_docs)]
-    pub run: Run,
+    pub(crate) run: Run,
 }
 
 pub(crate) const ROLES: &[Role] = &[Role { name: CLIENT, run: client }];
@@ -196,8 +194,7 @@ impl Crowd {
             // If a thread has ended, the channel of results reports it.
             let _ = start.send(calls_of_each);
         }
-        let ended =
-            |_| BenchError::Process { role: "a client thread".to_owned(), what: "ended early".to_owned() };
+        let ended = |_| BenchError::process("a client thread", "ended early");
         self.go.iter().try_for_each(|_| self.done.recv().map_err(ended)?)
     }
 }

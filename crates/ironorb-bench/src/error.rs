@@ -2,8 +2,6 @@
 
 use std::io;
 
-use ironorb::{BuildError, SystemException};
-
 /// The reason why there is no report.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -16,15 +14,9 @@ pub enum BenchError {
         /// The reason.
         source: io::Error,
     },
-    /// A call of the benchmark failed.
-    #[error("a call of the benchmark failed: {0}")]
-    Call(#[from] SystemException),
-    /// The ORB of the benchmark could not be built.
-    #[error(transparent)]
-    Orb(#[from] BuildError),
-    /// The servant could not be activated.
-    #[error("the servant cannot be activated: {0}")]
-    Poa(#[from] ironorb::poa::PoaError),
+    /// The ORB reported an error: a call of the benchmark failed, or a setting is wrong.
+    #[error("the ORB of the benchmark reports: {0}")]
+    Orb(ironorb::Error),
     /// No row has this name.
     #[error("there is no row {name:?}; the rows are {known}")]
     UnknownRow {
@@ -41,61 +33,39 @@ pub enum BenchError {
         /// What it did.
         what: String,
     },
-    /// A dynamic call of the benchmark failed.
-    #[error("a dynamic call of the benchmark failed: {0}")]
-    Dynamic(#[from] ironorb::dynamic::DynamicError),
-    /// A request of the benchmark could not be built.
-    #[error("a request of the benchmark cannot be built: {0}")]
-    Request(#[from] ironorb::dynamic::RequestError),
     /// A receiver did not get everything that was sent.
-    #[error("{sent} sequences of {elements} elements in all were sent, but the receiver counted {tally}")]
+    #[error("{sent} calls with {elements} elements in all were sent, but the receiver counted {tally}")]
     Lost {
-        /// Sequences that were sent.
+        /// Calls that were sent.
         sent: u64,
-        /// Elements of all sequences together.
+        /// Elements of all calls together.
         elements: u64,
         /// The receiver's count.
         tally: String,
     },
-    /// A plot could not be drawn.
-    #[error("a plot cannot be drawn: {0}")]
-    Plot(String),
-    /// A buffer is too small for an element, or too large.
-    #[error("a buffer of {bytes} bytes holds no element of type {ty}, or is more than {most} bytes")]
-    Buffer {
-        /// Bytes of the buffer.
-        bytes: usize,
-        /// The type of the elements.
-        ty: String,
-        /// Bytes of the largest buffer.
-        most: usize,
-    },
-    /// A value could not be extracted from its `any`.
-    #[error("a value of the benchmark could not be extracted from its any: {0}")]
-    Extract(#[from] ironorb::ExtractError),
-    /// The IDL of the benchmark was refused.
-    #[error("the IDL of the benchmark was refused:\n{0}")]
-    Idl(String),
     /// A breakdown was requested from a program without probes.
     #[error(
         "this program was built without the ORB's probes, which cost nothing that way; to see where time goes, build it \
          with them: cargo run --release --features probes -p ironorb-cli -- bench ... --breakdown"
     )]
     NoProbes,
-    /// A program for counting is not installed.
-    #[error("{program} is not installed; on Debian: apt-get install {program}")]
+    /// A program that the benchmark needs is not installed.
+    #[error("{program} is not installed; on Debian: apt-get install {package}")]
     MissingTool {
-        /// The program, and the Debian package that has it.
-        program: &'static str,
-    },
-    /// A program for counting wrote output that is not understood.
-    #[error("{program} did not report {what}")]
-    NoCount {
         /// The program.
         program: &'static str,
-        /// The missing part of the output.
-        what: &'static str,
+        /// The Debian package of the program.
+        package: &'static str,
     },
+    /// An option, an input or a tool's output cannot be used, for this reason.
+    #[error("{0}")]
+    Unusable(String),
+}
+
+impl<E: Into<ironorb::Error>> From<E> for BenchError {
+    fn from(error: E) -> BenchError {
+        BenchError::Orb(error.into())
+    }
 }
 
 impl BenchError {

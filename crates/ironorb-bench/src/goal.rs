@@ -6,22 +6,22 @@ use crate::row::{Row, digits};
 
 /// One goal, for one placement and transport.
 #[derive(Debug, Clone)]
-pub struct Goal {
+pub(crate) struct Goal {
     /// The processors of client and server.
-    pub layout: String,
+    pub(crate) layout: String,
     /// The comparison.
-    pub target: String,
+    pub(crate) target: String,
     /// `at least` or `at most`.
-    pub sense: &'static str,
+    pub(crate) sense: &'static str,
     /// The bound that the figure must reach or not exceed.
-    pub bound: f64,
+    pub(crate) bound: f64,
     /// The worst of all rows that the goal covers, each by the median of its repetitions.
-    pub figure: f64,
+    pub(crate) figure: f64,
 }
 
 /// Whether a goal is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub(crate) enum Verdict {
     /// The figure keeps to the bound.
     Met,
     /// The figure does not keep to the bound.
@@ -67,7 +67,7 @@ impl Goal {
     }
 
     /// Whether the goal is reached. A quick run judges nothing, and a negative cost is impossible.
-    pub fn verdict(&self, is_quick: bool) -> Verdict {
+    pub(crate) fn verdict(&self, is_quick: bool) -> Verdict {
         let keeps =
             if self.sense == "at most" { self.figure <= self.bound } else { self.figure >= self.bound };
         match (is_quick, keeps) {

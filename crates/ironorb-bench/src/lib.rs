@@ -9,6 +9,7 @@
 
 mod all;
 mod chart;
+mod codec;
 mod collocated;
 mod concurrency;
 mod connections;
@@ -37,40 +38,42 @@ mod types;
 mod variant;
 mod watch;
 
-pub use all::{AllOptions, Suite};
-pub use collocated::CollocatedOptions;
-pub use concurrency::ConcurrencyOptions;
-pub use connections::ConnectionsOptions;
-pub use cubit::CubitOptions;
-pub use echo::EchoOptions;
 pub use error::BenchError;
-pub use goal::{Goal, Verdict};
-pub use idl::IdlOptions;
-pub use latency::LatencyOptions;
-pub use machine::Placement;
-pub use marshal::MarshalOptions;
 #[cfg(feature = "sizes")]
 #[doc(hidden)]
 pub use marshal::{Kept, keep};
-pub use options::{Run, Sides, with_lists};
-pub use render::{Report, Table};
-pub use role::RoleArgs;
-pub use row::{Figure, Measure, Parameters, Row};
-pub use sequences::Algorithm;
-pub use settings::Settings;
-pub use statistics::Ratio;
-pub use ttcp::TtcpOptions;
-pub use types::TypesOptions;
-pub use variant::{Bytes, DataType, Invocation, Mode, Peer, ServantKind, Transport};
+pub use options::with_lists;
+pub use render::Report;
+pub use row::Row;
 
 use std::io::Write as _;
 
 use clap::Parser as _;
 use role::Role;
 
+use all::AllOptions;
+use collocated::CollocatedOptions;
+use concurrency::ConcurrencyOptions;
+use connections::ConnectionsOptions;
+use cubit::CubitOptions;
+use echo::EchoOptions;
+use idl::IdlOptions;
+use latency::LatencyOptions;
+use marshal::MarshalOptions;
+use options::Run;
+use role::RoleArgs;
+use ttcp::TtcpOptions;
+use types::TypesOptions;
+
 /// `ironorb bench …`
+#[derive(Debug, clap::Args)]
+pub struct Bench {
+    #[command(subcommand)]
+    command: BenchCommand,
+}
+
 #[derive(Debug, clap::Subcommand)]
-pub enum BenchCommand {
+enum BenchCommand {
     /// Measure calls that return at once, beside a plain socket that carries as many bytes.
     Echo(EchoOptions),
     /// Measure how many lines of IDL per second are read and turned into Rust.
@@ -121,41 +124,49 @@ const ROLES: &[&[Role]] =
 ///
 /// # Errors
 /// A process, a call or a file of the benchmark failed, or no row has a requested name.
-pub fn run(command: BenchCommand) -> Result<(), BenchError> {
-    match &command {
+pub fn run(bench: &Bench) -> Result<(), BenchError> {
+    match &bench.command {
         BenchCommand::Peers => peers::peers(),
         BenchCommand::Role(args) => role::run(ROLES, args),
         BenchCommand::All(options) => render::publish(&all(options)?, &options.run()),
-        suite => {
-            let (report, run) = measure(suite)?;
-            render::publish(&[report], run)
-        }
+        suite => render::publish(&[suite.measure()?], suite.run()),
     }
 }
 
-/// Runs one suite, and returns its report with the options that say where the report goes. Blocks.
+/// Runs one suite, and returns its report. Blocks.
 ///
 /// # Errors
 /// A process or a call of the benchmark failed, no row has a requested name, or the command is not a suite.
-pub fn measure(command: &BenchCommand) -> Result<(Report, &Run), BenchError> {
-    Ok(match command {
-        BenchCommand::Echo(options) => (echo::measure(options)?, &options.run),
-        BenchCommand::Idl(options) => (idl::measure(options)?, &options.run),
-        BenchCommand::Types(options) => (types::measure(options)?, &options.run),
-        BenchCommand::Marshal(options) => (marshal::measure(options)?, &options.run),
-        BenchCommand::Ttcp(options) => (ttcp::measure(options)?, &options.run),
-        BenchCommand::Latency(options) => (latency::measure(options)?, &options.run),
-        BenchCommand::Cubit(options) => (cubit::measure(options)?, &options.run),
-        BenchCommand::Collocated(options) => (collocated::measure(options)?, &options.run),
-        BenchCommand::Concurrency(options) => (concurrency::measure(options)?, &options.run),
-        BenchCommand::Connections(options) => (connections::measure(options)?, &options.run),
-        BenchCommand::All(_) | BenchCommand::Peers | BenchCommand::Role(_) => {
-            return Err(BenchError::Process {
-                role: "bench".to_owned(),
-                what: "is asked for no suite".to_owned(),
-            });
+pub fn measure(bench: &Bench) -> Result<Report, BenchError> {
+    bench.command.measure()
+}
+
+/// The suites: each command has options of its own, which have those of every suite, and a function that measures.
+macro_rules! suites {
+    ($($suite:ident $module:ident)*) => {
+        impl BenchCommand {
+            fn measure(&self) -> Result<Report, BenchError> {
+                match self {
+                    $(BenchCommand::$suite(options) => $module::measure(options),)*
+                    BenchCommand::All(_) | BenchCommand::Peers | BenchCommand::Role(_) => {
+                        Err(BenchError::process("bench", "is asked for no suite"))
+                    }
+                }
+            }
+
+            fn run(&self) -> &Run {
+                match self {
+                    $(BenchCommand::$suite(options) => &options.run,)*
+                    BenchCommand::All(_) | BenchCommand::Peers | BenchCommand::Role(_) => &Run::DEFAULT,
+                }
+            }
         }
-    })
+    };
+}
+
+suites! {
+    Echo echo Idl idl Types types Marshal marshal Ttcp ttcp Latency latency Cubit cubit
+    Collocated collocated Concurrency concurrency Connections connections
 }
 
 /// Runs every requested suite. All of them together take about twenty minutes.
@@ -165,14 +176,13 @@ fn all(options: &AllOptions) -> Result<Vec<Report>, BenchError> {
         #[command(subcommand)]
         command: BenchCommand,
     }
-    let parsed = |line: Vec<&'static str>| Alone::parse_from([&["bench"], &line[..]].concat());
-    options.command_lines().map(|line| Ok(measure(&parsed(line).command)?.0)).collect()
+    let parsed = |line: Vec<&'static str>| Alone::parse_from([&["bench"], &line[..]].concat()).command;
+    options.command_lines().map(|line| parsed(line).measure()).collect()
 }
 
 /// The generated code for the IDL of each suite.
 macro_rules! generated {
     ($($module:ident $file:literal)*) => {$(
-        #[allow(missing_docs)]
         mod $module {
             ironorb::include_idl!($file);
         }

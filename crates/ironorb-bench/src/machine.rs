@@ -97,7 +97,7 @@ pub(crate) fn pin(core: usize) -> Result<(), BenchError> {
 
 /// The processors that client and server are pinned to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Placement {
+pub(crate) enum Placement {
     /// Both on one processor.
     OneCore,
     /// Each on a processor of its own. A machine with one processor uses that for both.

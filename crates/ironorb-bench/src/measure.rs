@@ -121,7 +121,7 @@ impl Contest {
                 side.each(&mut nanos[..samples])?;
                 result.add(&mut nanos[..samples]);
                 if let (Some(before), Some(after)) = (busy_before, side.busy()) {
-                    result.calls.add_busy(after.saturating_sub(before));
+                    result.add_busy(after.saturating_sub(before));
                 }
             }
         }
@@ -233,7 +233,7 @@ impl<'a> Group<'a> {
                     figures.extend(result(&rival).map(|rival| self.measure.ratio(subject, rival, name)));
                 }
                 for (name, side) in [("raw_cpu_us", raw), ("cpu_us", subject)] {
-                    figures.extend(side.calls.busy_us().map(|us| (name.to_owned(), Figure::Number(us))));
+                    figures.extend(side.busy_us().map(|us| (name.to_owned(), Figure::Number(us))));
                 }
                 figures.push(("load".to_owned(), Figure::Number(load)));
                 figures
@@ -260,7 +260,7 @@ mod tests {
     impl Side for Scripted<'_> {
         fn each(&mut self, nanos: &mut [u64]) -> Result<(), BenchError> {
             if self.0 == 0 {
-                return Err(BenchError::Plot("cannot".to_owned()));
+                return Err(BenchError::Unusable("cannot".to_owned()));
             }
             nanos.fill(self.0);
             self.1.borrow_mut().push(self.0);

@@ -9,22 +9,24 @@ use crate::variant::Peer;
 
 /// The options of every suite.
 #[derive(Debug, Clone, Default, clap::Args)]
-pub struct Run {
+pub(crate) struct Run {
     /// Turns of each side in a row of the report. Each suite has its own default.
     #[arg(long)]
-    pub repetitions: Option<usize>,
+    pub(crate) repetitions: Option<usize>,
     /// Make few and short turns: enough to show that the suite works, not to measure. No goals are judged.
     #[arg(long)]
-    pub quick: bool,
+    pub(crate) quick: bool,
     /// Write each row as a line of JSON to this file too.
     #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
+    pub(crate) json: Option<PathBuf>,
     /// Write a page with all tables and plots to this file too.
     #[arg(long, value_name = "FILE")]
-    pub html: Option<PathBuf>,
+    pub(crate) html: Option<PathBuf>,
 }
 
 impl Run {
+    pub(crate) const DEFAULT: Run = Run { repetitions: None, quick: false, json: None, html: None };
+
     /// The requested number of repetitions; else two in a quick run, and the suite's default otherwise.
     pub(crate) fn repetitions(&self, usual: usize) -> usize {
         self.repetitions.unwrap_or(if self.quick { 2 } else { usual }).max(1)
@@ -38,14 +40,14 @@ impl Run {
 
 /// The ORBs that take part.
 #[derive(Debug, Clone, clap::Args)]
-pub struct Sides {
+pub(crate) struct Sides {
     /// The ORBs whose clients and servers take part.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = Peer::ALL)]
-    pub peers: Vec<Peer>,
+    pub(crate) peers: Vec<Peer>,
     /// Add a client and server of this ORB with these settings: NAME=VALUE as in docs/configuration.md,
     /// several joined by '+'. May be given several times.
     #[arg(long = "with", value_name = "SETTINGS")]
-    pub with: Vec<Settings>,
+    pub(crate) with: Vec<Settings>,
 }
 
 /// Makes the help show the defaults of lists in the form in which lists are given.

@@ -4,7 +4,7 @@ use std::io;
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 
-use ironorb::{BuildError, ObjectRef, Orb};
+use ironorb::{ObjectRef, Orb};
 use ironorb_baseline::raw::{self, Exchange, RawClient};
 use ironorb_baseline::relay::Relay;
 use ironorb_baseline::ring;
@@ -116,10 +116,8 @@ pub(crate) fn sample(address: &str, exchange: Exchange) -> Result<SendSample, Be
     if address.starts_with('/') {
         return Ok(again(RawClient::connect_unix(address, exchange).map_err(connect())?));
     }
-    let parsed = address.parse().map_err(|_| BenchError::Process {
-        role: TCP.to_owned(),
-        what: format!("printed {address:?}, which is not an address"),
-    })?;
+    let wrong = |_| BenchError::process(TCP, format!("printed {address:?}, which is not an address"));
+    let parsed = address.parse().map_err(wrong)?;
     Ok(again(RawClient::connect(parsed, exchange).map_err(connect())?))
 }
 
@@ -134,7 +132,7 @@ pub(crate) fn count<'a>(
     requests: impl FnOnce(usize) -> usize,
     prepare: impl FnOnce(ObjectRef) -> Result<Sample<'a>, BenchError>,
 ) -> Result<Exchange, BenchError> {
-    let server = Orb::builder().endpoint(Transport::Tcp.endpoint()).map_err(BuildError::from)?.build()?;
+    let server = Orb::builder().endpoint(Transport::Tcp.endpoint())?.build()?;
     let relay = Relay::to(&activate(&server)?).map_err(BenchError::io("relay calls"))?;
     let client = Orb::builder().no_endpoint().build()?;
     let mut sample = prepare(client.ior_to_object(relay.reference().clone())?)?;

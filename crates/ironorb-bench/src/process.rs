@@ -145,14 +145,17 @@ impl Drop for Process {
 }
 
 /// The full path of a program, if it is installed.
-pub(crate) fn find_program(program: &'static str) -> Result<std::path::PathBuf, BenchError> {
+pub(crate) fn find_program(
+    program: &'static str,
+    package: &'static str,
+) -> Result<std::path::PathBuf, BenchError> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
         .map(|folder| folder.join(program))
         .find(|file| Path::is_file(file))
-        .ok_or(BenchError::MissingTool { program })
+        .ok_or(BenchError::MissingTool { program, package })
 }
 
 fn fault(role: &str, what: &str) -> BenchError {
-    BenchError::Process { role: role.to_owned(), what: what.to_owned() }
+    BenchError::process(role, what)
 }

@@ -17,25 +17,25 @@ use crate::row::{Figure, Row, partition, shown};
 #[derive(Debug)]
 pub struct Report {
     /// The suite's name on the command line.
-    pub suite: &'static str,
+    pub(crate) suite: &'static str,
     title: &'static str,
     machine: Machine,
     /// Whether the run was quick: its figures show only that the suite works.
-    pub is_quick: bool,
+    pub(crate) is_quick: bool,
     /// The tables of measurements.
-    pub tables: Vec<Table>,
+    pub(crate) tables: Vec<Table>,
     /// The goals.
-    pub goals: Vec<Goal>,
+    pub(crate) goals: Vec<Goal>,
 }
 
 /// Rows that have the same figures.
 #[derive(Debug, Default)]
-pub struct Table {
+pub(crate) struct Table {
     /// The name of the table's rows in lines of JSON.
-    pub kind: &'static str,
+    pub(crate) kind: &'static str,
     pub(crate) title: &'static str,
     /// The rows.
-    pub rows: Vec<Row>,
+    pub(crate) rows: Vec<Row>,
     /// Parameters in the title of a block of rows.
     pub(crate) blocks: &'static [&'static str],
     /// A parameter whose values form columns side by side.

@@ -17,7 +17,7 @@ pub(crate) struct Role {
 
 /// One process of a benchmark.
 #[derive(Debug, clap::Args)]
-pub struct RoleArgs {
+pub(crate) struct RoleArgs {
     /// The role.
     role: String,
     /// The address at which an ORB's server listens.
@@ -59,7 +59,7 @@ pub(crate) fn run(roles: &[&[Role]], args: &RoleArgs) -> Result<(), BenchError> 
 impl RoleArgs {
     /// A builder for a server's ORB.
     pub(crate) fn server(&self) -> Result<OrbBuilder, BenchError> {
-        Ok(self.settings.builder().endpoint(&self.endpoint).map_err(ironorb::BuildError::from)?)
+        Ok(self.settings.builder().endpoint(&self.endpoint)?)
     }
 }
 

@@ -5,20 +5,20 @@ use serde_json::{Map, Value};
 use crate::statistics::{Ratio, Repeated};
 
 /// Names and values that identify a row, in the order of the columns.
-pub type Parameters = Vec<(&'static str, Value)>;
+pub(crate) type Parameters = Vec<(&'static str, Value)>;
 
 /// One line of a table.
 #[derive(Debug, Clone)]
 pub struct Row {
     /// What was measured, and where.
-    pub parameters: Parameters,
+    pub(crate) parameters: Parameters,
     /// The figures by name, or why there are none.
-    pub outcome: Result<Vec<(String, Figure)>, String>,
+    pub(crate) outcome: Result<Vec<(String, Figure)>, String>,
 }
 
 /// The result of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Figure {
+pub(crate) enum Figure {
     /// A time or a rate over all repetitions.
     Spread {
         /// The unit: `us`, `mbit_s` and so on.
@@ -38,7 +38,7 @@ pub enum Figure {
 
 /// The form in which a table shows times.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Measure {
+pub(crate) enum Measure {
     /// As time per call, in this unit; the number of units in a microsecond.
     Time(&'static str, f64),
     /// As a rate in this unit; the number of units in a call, times 10^6.
@@ -47,17 +47,17 @@ pub enum Measure {
 
 impl Measure {
     /// Microseconds per call.
-    pub const MICROSECONDS: Measure = Measure::Time("us", 1.0);
+    pub(crate) const MICROSECONDS: Measure = Measure::Time("us", 1.0);
     /// Nanoseconds per call.
-    pub const NANOSECONDS: Measure = Measure::Time("ns", 1e3);
+    pub(crate) const NANOSECONDS: Measure = Measure::Time("ns", 1e3);
     /// Calls per second.
-    pub const CALLS: Measure = Measure::Rate("calls_s", 1e6);
+    pub(crate) const CALLS: Measure = Measure::Rate("calls_s", 1e6);
 
     pub(crate) fn figure(self, repeated: &Repeated) -> Figure {
-        let [slowest, median, fastest] = repeated.calls.spread_us();
+        let [slowest, median, fastest] = repeated.spread_us();
         match self {
             Measure::Time(unit, scale) => {
-                let [best, median, p99] = repeated.calls.times_us().map(|us| us * scale);
+                let [best, median, p99] = repeated.times_us().map(|us| us * scale);
                 Figure::Spread { unit, best, median, tail: ("p99", p99) }
             }
             Measure::Rate(unit, amount) => Figure::Spread {
@@ -87,7 +87,7 @@ impl Row {
     }
 
     /// A parameter, if the row has it.
-    pub fn parameter(&self, name: &str) -> Option<&Value> {
+    pub(crate) fn parameter(&self, name: &str) -> Option<&Value> {
         self.parameters.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
     }
 
@@ -112,7 +112,7 @@ impl Row {
     }
 
     /// The figure of this name, if there is one.
-    pub fn figure(&self, name: &str) -> Option<Figure> {
+    pub(crate) fn figure(&self, name: &str) -> Option<Figure> {
         let figures = self.outcome.as_ref().ok()?;
         figures.iter().find(|(known, _)| known == name).map(|(_, figure)| *figure)
     }
@@ -127,7 +127,7 @@ impl Row {
     }
 
     /// The figure of the best repetition.
-    pub fn best(&self, name: &str) -> Option<f64> {
+    pub(crate) fn best(&self, name: &str) -> Option<f64> {
         Some(match self.figure(name)? {
             Figure::Spread { best, .. } => best,
             Figure::Ratio(ratio) => ratio.of_bests,

@@ -11,11 +11,11 @@ use serde::Serialize;
 /// for the defaults.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
-pub struct Settings(String);
+pub(crate) struct Settings(String);
 
 impl Settings {
     /// The settings as text.
-    pub fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 

@@ -6,49 +6,49 @@ use hdrhistogram::Histogram;
 
 /// A subject's times over those of its baseline.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Ratio {
+pub(crate) struct Ratio {
     /// The ratio of the fastest repetitions.
-    pub of_bests: f64,
+    pub(crate) of_bests: f64,
     /// The ratio of the medians over all calls, which other load on the machine disturbs least.
-    pub of_medians: f64,
+    pub(crate) of_medians: f64,
     /// The median of the ratios of all repetitions, each to the baseline in the same repetition.
-    pub median: f64,
+    pub(crate) median: f64,
     /// The smallest of these ratios.
-    pub min: f64,
+    pub(crate) min: f64,
     /// The greatest of these ratios.
-    pub max: f64,
+    pub(crate) max: f64,
 }
 
-/// Collects the repetitions of one side.
-pub(crate) struct Collector {
+/// The times of calls of one kind, in repetitions.
+pub(crate) struct Repeated {
     calls_per_sample: f64,
+    /// Nanoseconds of all samples.
     nanos: Histogram<u64>,
-    busy: Option<Duration>,
-    samples: u64,
+    /// The mean of each repetition, in microseconds a call.
     means_us: Vec<f64>,
+    /// The median of each repetition, so that a ratio does not depend on the few calls that were disturbed.
+    medians_us: Vec<f64>,
+    busy: Option<Duration>,
 }
 
-impl Collector {
-    pub(crate) fn new(calls_per_sample: usize) -> Collector {
+impl Repeated {
+    /// A collection for samples of so many calls.
+    pub(crate) fn new(calls_per_sample: usize) -> Repeated {
         // Three digits from 1 ns to an hour. The bounds are constants, so this cannot fail.
         let nanos = Histogram::new_with_bounds(1, 3_600_000_000_000, 3).expect("bounds are in order");
-        Collector {
-            calls_per_sample: calls_per_sample as f64,
-            nanos,
-            busy: None,
-            samples: 0,
-            means_us: Vec::new(),
-        }
+        let calls_per_sample = calls_per_sample as f64;
+        Repeated { calls_per_sample, nanos, means_us: Vec::new(), medians_us: Vec::new(), busy: None }
     }
 
     /// Adds one repetition: the nanoseconds of each of its samples.
-    pub(crate) fn add(&mut self, sample_nanos: &[u64]) {
-        for nanos in sample_nanos {
+    pub(crate) fn add(&mut self, sample_nanos: &mut [u64]) {
+        for nanos in &*sample_nanos {
             self.nanos.saturating_record((*nanos).max(1));
         }
-        self.samples += sample_nanos.len() as u64;
         let total: u64 = sample_nanos.iter().sum();
-        self.means_us.push(self.per_call(total as f64 / sample_nanos.len().max(1) as f64));
+        self.means_us.push(self.per_call(total as f64 / sample_nanos.len() as f64));
+        sample_nanos.sort_unstable();
+        self.medians_us.push(self.per_call(sample_nanos[sample_nanos.len() / 2] as f64));
     }
 
     /// Adds processor time of samples.
@@ -58,70 +58,42 @@ impl Collector {
 
     /// Processor time per call in microseconds, if it was collected.
     pub(crate) fn busy_us(&self) -> Option<f64> {
-        Some(self.per_call(self.busy?.as_nanos() as f64 / self.samples.max(1) as f64))
+        Some(self.per_call(self.busy?.as_nanos() as f64 / self.nanos.len().max(1) as f64))
     }
 
     fn per_call(&self, sample_nanos: f64) -> f64 {
         sample_nanos / self.calls_per_sample / 1000.0
     }
 
-    fn best(&self) -> f64 {
-        self.means_us.iter().copied().fold(f64::INFINITY, f64::min)
-    }
-
     /// The mean of the fastest repetition, then the median and the 99th percentile of all calls.
     pub(crate) fn times_us(&self) -> [f64; 3] {
         let at = |quantile| self.per_call(self.nanos.value_at_quantile(quantile) as f64);
-        [self.best(), at(0.5), at(0.99)]
+        [self.spread_us()[2], at(0.5), at(0.99)]
     }
 
     /// The slowest, the median and the fastest repetition.
     pub(crate) fn spread_us(&self) -> [f64; 3] {
-        let mut sorted = self.means_us.clone();
-        sorted.sort_by(f64::total_cmp);
-        let at = |place: usize| sorted.get(place).copied().unwrap_or(f64::NAN);
-        [at(sorted.len().saturating_sub(1)), at(sorted.len() / 2), at(0)]
+        let [fastest, median, slowest] = spread(self.means_us.clone());
+        [slowest, median, fastest]
     }
 
-    /// The ratio of this side, the subject, to its baseline.
-    pub(crate) fn over(&self, baseline: &Collector) -> Ratio {
-        let mut pairs: Vec<f64> = self.means_us.iter().zip(&baseline.means_us).map(|(s, b)| s / b).collect();
-        pairs.sort_by(f64::total_cmp);
-        Ratio {
-            of_bests: self.best() / baseline.best(),
-            of_medians: self.times_us()[1] / baseline.times_us()[1],
-            median: pairs.get(pairs.len() / 2).copied().unwrap_or(f64::NAN),
-            min: pairs.first().copied().unwrap_or(f64::NAN),
-            max: pairs.last().copied().unwrap_or(f64::NAN),
-        }
-    }
-}
-
-/// The times of calls of one kind.
-pub(crate) struct Repeated {
-    pub(crate) calls: Collector,
-    /// The median of each repetition, so that a ratio does not depend on the few calls that were disturbed.
-    medians: Collector,
-}
-
-impl Repeated {
-    /// A collection for samples of so many calls.
-    pub(crate) fn new(calls_per_sample: usize) -> Repeated {
-        Repeated { calls: Collector::new(calls_per_sample), medians: Collector::new(calls_per_sample) }
-    }
-
-    /// Adds one repetition.
-    pub(crate) fn add(&mut self, nanos: &mut [u64]) {
-        self.calls.add(nanos);
-        nanos.sort_unstable();
-        self.medians.add(&[nanos[nanos.len() / 2]]);
-    }
-
-    /// The median call over the baseline's median in the same repetition.
+    /// The ratio of this side, the subject, to its baseline: of the median calls of each repetition.
     pub(crate) fn over(&self, baseline: &Repeated) -> Ratio {
-        let Ratio { of_bests, of_medians, .. } = self.calls.over(&baseline.calls);
-        Ratio { of_bests, of_medians, ..self.medians.over(&baseline.medians) }
+        let pairs = self.medians_us.iter().zip(&baseline.medians_us);
+        let [min, median, max] = spread(pairs.map(|(subject, baseline)| subject / baseline).collect());
+        let [(best, all), (best_of, all_of)] = [self, baseline].map(|side| {
+            let [best, median, _] = side.times_us();
+            (best, median)
+        });
+        Ratio { of_bests: best / best_of, of_medians: all / all_of, median, min, max }
     }
+}
+
+/// The least, the median and the greatest number.
+fn spread(mut numbers: Vec<f64>) -> [f64; 3] {
+    numbers.sort_by(f64::total_cmp);
+    let last = numbers.len().saturating_sub(1);
+    [0, numbers.len() / 2, last].map(|place| numbers.get(place).copied().unwrap_or(f64::NAN))
 }
 
 /// The side of each turn, in all repetitions; 0 is the baseline. Each repetition begins with another side, so
@@ -143,24 +115,20 @@ mod tests {
 
     #[test]
     fn figures_follow_from_samples() {
-        let mut baseline = Collector::new(1);
-        let mut subject = Collector::new(1);
+        let (mut baseline, mut subject) = (Repeated::new(1), Repeated::new(1));
         for (b, s) in [(8_000, 10_000), (10_000, 11_000), (9_000, 18_000)] {
-            baseline.add(&[b; 100]);
-            subject.add(&[s; 100]);
+            baseline.add(&mut [b; 100]);
+            subject.add(&mut [s; 100]);
         }
         let [best, median, p99] = subject.times_us();
         assert_eq!(best, 10.0);
         assert!((median - 11.0).abs() < 0.02 && (p99 - 18.0).abs() < 0.02, "{median} {p99}");
+        assert_eq!(subject.spread_us(), [18.0, 11.0, 10.0]);
         let ratio = subject.over(&baseline);
         assert_eq!((ratio.of_bests, ratio.median, ratio.min, ratio.max), (1.25, 1.25, 1.1, 2.0));
         assert!((ratio.of_medians - 11.0 / 9.0).abs() < 0.01, "{ratio:?}");
-    }
-
-    #[test]
-    fn batches_are_shown_per_call() {
-        let mut collector = Collector::new(100);
-        collector.add(&[100_000; 10]);
-        assert_eq!(collector.times_us()[0], 1.0);
+        let mut batches = Repeated::new(100);
+        batches.add(&mut [100_000; 10]);
+        assert_eq!(batches.times_us()[0], 1.0);
     }
 }

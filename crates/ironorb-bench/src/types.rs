@@ -3,29 +3,27 @@
 //!
 //! Writing fills a buffer that is large enough. Reading makes the Rust value, with the memory that it needs.
 
-use std::cell::RefCell;
 use std::hint::black_box;
 
 use ironorb::giop::cdr::{LongDouble, WString};
-use ironorb::giop::{ByteOrder, Encoding, Marshal, Reader, Unmarshal, Writer};
-use ironorb::{Any, Fixed, Orb, SystemException, TypeCode, Typed};
+use ironorb::giop::{ByteOrder, Encoding, Marshal, Unmarshal};
+use ironorb::{Any, Fixed, Orb, TypeCode};
 
+use crate::codec::{Codec, any, compare, write};
 use crate::error::{BenchError, select};
 use crate::generated_types::types as g;
-use crate::measure::{Contest, Entrant, Group, Label, OnProcessor};
 use crate::options::Run;
 use crate::render::{Report, Table};
-use crate::row::{Measure, Row, parameters};
+use crate::row::Measure;
 
 /// `ironorb bench types`
 #[derive(Debug, Clone, Default, clap::Args)]
-pub struct TypesOptions {
+pub(crate) struct TypesOptions {
     /// Run only these rows, separated by commas.
     #[arg(long, value_delimiter = ',')]
-    pub rows: Vec<String>,
+    pub(crate) rows: Vec<String>,
     #[command(flatten)]
-    #[allow(missing_docs)]
-    pub run: Run,
+    pub(crate) run: Run,
 }
 
 const NOTES: &str = "baseline: as many bytes copied from one buffer to another, in turns with the others. write: into a buffer that is large\n\
@@ -38,81 +36,22 @@ pub(crate) fn measure(options: &TypesOptions) -> Result<Report, BenchError> {
     let orb = Orb::builder().no_endpoint().build()?;
     let mut rows = Vec::new();
     for construct in select(all(&orb)?, &options.rows, |construct| construct.name.to_owned())? {
-        rows.extend(beside_a_copy(&construct, &options.run)?);
+        let Construct { name, codec } = &construct;
+        rows.extend(compare(name, &codec.copy()?, codec, gigabytes, 16 << 20, &options.run)?);
     }
     let title = "gigabytes a second, of the bytes on the wire";
     report.tables.push(Table { kind: "rate", title, rows, notes: NOTES, ..Table::default() });
     Ok(report)
 }
 
-fn beside_a_copy(construct: &Construct, run: &Run) -> Result<Vec<Row>, BenchError> {
-    let mut bytes = Vec::new();
-    (construct.codec.write)(&mut bytes)?;
-    (construct.codec.read)(&bytes)?;
-    let batch = (run.choose(1, 16 << 20) / bytes.len()).max(1);
-    let buffer = RefCell::new(Vec::with_capacity(bytes.len()));
-    let fill = |fill: &dyn Fn(&mut Vec<u8>) -> Result<(), BenchError>| {
-        let mut buffer = buffer.borrow_mut();
-        buffer.clear();
-        fill(&mut buffer)?;
-        black_box(&*buffer);
-        Ok(())
-    };
-    let copy = || {
-        fill(&|buffer| {
-            buffer.extend_from_slice(black_box(&bytes));
-            Ok(())
-        })
-    };
-    let write = || fill(&construct.codec.write);
-    let read = || (construct.codec.read)(black_box(&bytes));
-    let entrant = |direction: &str, side| Entrant {
-        label: Label::ours(),
-        parameters: parameters![direction = direction],
-        side: Ok(side),
-    };
-    let group = Group {
-        parameters: parameters![row = construct.name, bytes = bytes.len()],
-        measure: Measure::Rate("gb_s", bytes.len() as f64 / 1e3),
-        contest: Contest::of_batches(run.repetitions(15), batch),
-        baseline: Box::new(OnProcessor { batch, work: copy }),
-        entrants: vec![
-            entrant("write", Box::new(OnProcessor { batch, work: write })),
-            entrant("read", Box::new(OnProcessor { batch, work: read })),
-        ],
-    };
-    group.run()
+fn gigabytes(bytes: usize) -> Measure {
+    Measure::Rate("gb_s", bytes as f64 / 1e3)
 }
 
 /// One construct: a value of about 64 KiB on the wire.
 struct Construct {
     name: &'static str,
     codec: Codec,
-}
-
-type Write = Box<dyn Fn(&mut Vec<u8>) -> Result<(), BenchError>>;
-type Read = Box<dyn Fn(&[u8]) -> Result<(), BenchError>>;
-
-/// Writes and reads one value.
-pub(crate) struct Codec {
-    pub(crate) write: Write,
-    pub(crate) read: Read,
-}
-
-impl Codec {
-    pub(crate) fn of<T: Marshal + Unmarshal + 'static>(value: T, encoding: Encoding) -> Codec {
-        let read = move |bytes: &[u8]| {
-            let read = Reader::new(bytes, encoding).get::<T>();
-            read.map(|value| drop(black_box(value))).map_err(|error| BenchError::Call(error.into()))
-        };
-        Codec { write: write(value, encoding), read: Box::new(read) }
-    }
-}
-
-fn write<T: Marshal + 'static>(value: T, encoding: Encoding) -> Write {
-    Box::new(move |bytes| {
-        Writer::new(bytes, encoding).put(black_box(&value)).map_err(|error| BenchError::Call(error.into()))
-    })
 }
 
 const BYTES: usize = 64 * 1024;
@@ -174,10 +113,6 @@ fn all(orb: &Orb) -> Result<Vec<Construct>, BenchError> {
     ])
 }
 
-pub(crate) fn any<T: Typed + Marshal>(value: &T) -> Result<Any, BenchError> {
-    Any::new(value).map_err(|error| BenchError::Call(SystemException::from(error)))
-}
-
 /// A construct in this processor's byte order, as on a connection between similar machines.
 fn plain<T: Marshal + Unmarshal + 'static>(name: &'static str, value: T) -> Construct {
     Construct { name, codec: Codec::of(value, Encoding::NATIVE) }
@@ -195,8 +130,8 @@ fn references(orb: &Orb) -> Result<Construct, BenchError> {
     let things = vec![Some(thing); BYTES / 100];
     let stored = any(&things)?;
     let read = move |_: &[u8]| {
-        let things = stored.extract::<g::Things>();
-        things.map(|things| drop(black_box(things))).map_err(BenchError::Extract)
+        black_box(stored.extract::<g::Things>()?);
+        Ok(())
     };
     let codec = Codec { write: write(things, Encoding::NATIVE), read: Box::new(read) };
     Ok(Construct { name: "references", codec })
@@ -250,7 +185,7 @@ fn shared(count: usize) -> Result<ironorb::Value<g::Shared>, BenchError> {
         places.push(graph.add(g::Shared { numbers: vec![number as i32; 60], others }));
     }
     let last = places[places.len() - 1];
-    graph.finish(last).map_err(|error| BenchError::Call(error.into()))
+    Ok(graph.finish(last)?)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use serde::Serialize;
 /// The argument of a call: nothing, or a sequence by the type of its elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum DataType {
+pub(crate) enum DataType {
     /// No parameter.
     Void,
     /// Two bytes.
@@ -53,7 +53,7 @@ impl DataType {
 /// How the client makes calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Invocation {
+pub(crate) enum Invocation {
     /// Generated stubs.
     Sii,
     /// A new request for each call, with borrowed data.
@@ -67,7 +67,7 @@ pub enum Invocation {
 /// The kind of servant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum ServantKind {
+pub(crate) enum ServantKind {
     /// A servant behind a generated skeleton.
     Static,
     /// A dynamic servant, which gets its arguments as `any`s.
@@ -81,7 +81,7 @@ impl ServantKind {
 /// The ORB of a client and server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Peer {
+pub(crate) enum Peer {
     /// This ORB.
     Ironorb,
     /// omniORB, where it is installed: static calls, and a new request for each call.
@@ -106,7 +106,7 @@ impl Peer {
 /// Whether the client waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Mode {
+pub(crate) enum Mode {
     /// The client sends all sequences of a run one after another. One answer then reports that they have
     /// arrived.
     Oneway,
@@ -121,7 +121,7 @@ impl Mode {
 /// The transport between two processes of one machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Transport {
+pub(crate) enum Transport {
     /// TCP over the loopback interface.
     Tcp,
     /// A Unix-domain stream socket.
@@ -150,7 +150,7 @@ pub(crate) fn name<T: ValueEnum>(variant: T) -> String {
 /// A number of bytes, written `512`, `64K` or `8M` (units of 1,024).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
-pub struct Bytes(pub usize);
+pub(crate) struct Bytes(pub usize);
 
 impl FromStr for Bytes {
     type Err = String;

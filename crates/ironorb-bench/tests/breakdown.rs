@@ -6,18 +6,17 @@
 
 use clap::Parser;
 use ironorb::probe;
-use ironorb_bench::{BenchCommand, BenchError, Report, Row, measure, run};
+use ironorb_bench::{Bench, BenchError, Report, Row, measure, run};
 
 #[derive(Parser)]
 enum Command {
-    #[command(subcommand)]
-    Bench(BenchCommand),
+    Bench(Bench),
 }
 
 fn main() -> Result<(), BenchError> {
     if std::env::args().nth(1).is_some_and(|first| first == "bench") {
-        let Command::Bench(command) = Command::parse();
-        return run(command);
+        let Command::Bench(bench) = Command::parse();
+        return run(&bench);
     }
     for (name, test) in TESTS {
         println!("test {name} ...");
@@ -126,9 +125,9 @@ fn times(rows: &[&Row], stage: &str) -> Option<f64> {
 
 /// A report in a build with probes. Other builds must say how to get probes.
 fn with_probes(arguments: &[&str]) -> Option<Report> {
-    let Command::Bench(command) = Command::parse_from([&["test", "bench"], arguments].concat());
-    match (measure(&command), probe::ENABLED) {
-        (Ok((report, _)), true) => Some(report),
+    let Command::Bench(bench) = Command::parse_from([&["test", "bench"], arguments].concat());
+    match (measure(&bench), probe::ENABLED) {
+        (Ok(report), true) => Some(report),
         (Err(e @ BenchError::NoProbes), false) => {
             assert!(e.to_string().contains("cargo run --release --features probes -p ironorb-cli"), "{e}");
             None

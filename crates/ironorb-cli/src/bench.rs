@@ -7,19 +7,12 @@ pub(crate) use without_benchmarks::{Arguments, run, with_lists};
 
 #[cfg(feature = "bench")]
 mod with_benchmarks {
-    use clap::Args;
-    pub(crate) use ironorb_bench::with_lists;
+    pub(crate) use ironorb_bench::{Bench as Arguments, with_lists};
 
     use crate::failure::Failure;
 
-    #[derive(Debug, Args)]
-    pub(crate) struct Arguments {
-        #[command(subcommand)]
-        command: ironorb_bench::BenchCommand,
-    }
-
     pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
-        ironorb_bench::run(arguments.command).map_err(Failure::new)
+        ironorb_bench::run(&arguments).map_err(Failure::new)
     }
 }
 

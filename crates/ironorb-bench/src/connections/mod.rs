@@ -28,22 +28,20 @@ use replay::{Recorded, Replayed};
 
 /// `ironorb bench connections`
 #[derive(Debug, Clone, clap::Args)]
-pub struct ConnectionsOptions {
+pub(crate) struct ConnectionsOptions {
     /// Numbers of connections that have made a call and are idle.
     #[arg(long, value_delimiter = ',', default_values_t = [100, 1_000, 10_000])]
-    pub idle: Vec<usize>,
+    pub(crate) idle: Vec<usize>,
     /// Numbers of connections that call one after another, again and again.
     #[arg(long, value_delimiter = ',', default_values_t = [100, 1_000, 4_000])]
-    pub active: Vec<usize>,
+    pub(crate) active: Vec<usize>,
     #[command(flatten)]
-    #[allow(missing_docs)]
-    pub sides: Sides,
+    pub(crate) sides: Sides,
     /// The processors that client and server are pinned to.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Placement::OneCore])]
-    pub placements: Vec<Placement>,
+    pub(crate) placements: Vec<Placement>,
     #[command(flatten)]
-    #[allow(missing_docs)]
-    pub run: Run,
+    pub(crate) run: Run,
 }
 
 const NOTES: &str = "baseline: a plain blocking socket with as many bytes, in turns with the others; for active connections as many plain\n\

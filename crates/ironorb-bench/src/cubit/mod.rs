@@ -23,23 +23,21 @@ use servant::CubitServant;
 
 /// `ironorb bench cubit`
 #[derive(Debug, Clone, clap::Args)]
-pub struct CubitOptions {
+pub(crate) struct CubitOptions {
     /// Run only these rows, separated by commas: `void`, `octet`, `short`, `long`, `many`, `longs-4`,
     /// `manies-1024`…
     #[arg(long, value_delimiter = ',')]
-    pub rows: Vec<String>,
+    pub(crate) rows: Vec<String>,
     /// Whether the client waits.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = Mode::ALL)]
-    pub modes: Vec<Mode>,
+    pub(crate) modes: Vec<Mode>,
     #[command(flatten)]
-    #[allow(missing_docs)]
-    pub sides: Sides,
+    pub(crate) sides: Sides,
     /// The processors that client and server are pinned to.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Placement::OneCore])]
-    pub placements: Vec<Placement>,
+    pub(crate) placements: Vec<Placement>,
     #[command(flatten)]
-    #[allow(missing_docs)]
-    pub run: Run,
+    pub(crate) run: Run,
 }
 
 pub(crate) const ROLES: &[Role] = &[Role { name: "cubit-server", run: server }];

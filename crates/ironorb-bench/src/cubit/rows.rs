@@ -2,6 +2,8 @@
 
 use std::hint::black_box;
 
+use ironorb::SystemException;
+
 use super::servant::Cube;
 use crate::error::BenchError;
 use crate::generated_cubit::idl_cubit::{Cubit, CubitRef, Many};
@@ -91,20 +93,18 @@ impl Value {
     fn oneway<'a>(self, cubit: &'a CubitRef) -> Sample<'a> {
         match self {
             Value::Nothing => Box::new(move || Ok(cubit.nothing_oneway()?)),
-            Value::Octet => Box::new(move || Ok(cubit.cube_octet_oneway(black_box(NUMBER as u8))?)),
-            Value::Short => Box::new(move || Ok(cubit.cube_short_oneway(black_box(NUMBER as i16))?)),
-            Value::Long => Box::new(move || Ok(cubit.cube_long_oneway(black_box(NUMBER))?)),
-            Value::Many => Box::new(move || Ok(cubit.cube_many_oneway(black_box(&MANY))?)),
-            Value::Longs(count) => {
-                let values = numbers(count);
-                Box::new(move || Ok(cubit.cube_long_sequence_oneway(black_box(&values))?))
-            }
-            Value::Manies(count) => {
-                let values = manies(count);
-                Box::new(move || Ok(cubit.cube_many_sequence_oneway(black_box(&values))?))
-            }
+            Value::Octet => sent(NUMBER as u8, |value| cubit.cube_octet_oneway(*value)),
+            Value::Short => sent(NUMBER as i16, |value| cubit.cube_short_oneway(*value)),
+            Value::Long => sent(NUMBER, |value| cubit.cube_long_oneway(*value)),
+            Value::Many => sent(MANY, |value| cubit.cube_many_oneway(value)),
+            Value::Longs(count) => sent(numbers(count), |values| cubit.cube_long_sequence_oneway(values)),
+            Value::Manies(count) => sent(manies(count), |values| cubit.cube_many_sequence_oneway(values)),
         }
     }
+}
+
+fn sent<'a, T: 'a>(value: T, mut call: impl FnMut(&T) -> Result<(), SystemException> + 'a) -> Sample<'a> {
+    Box::new(move || Ok(call(black_box(&value))?))
 }
 
 impl CubitRow {
@@ -170,12 +170,7 @@ fn all<'a, T: Cube + PartialEq + 'a>(
 }
 
 fn check(is_right: bool) -> Result<(), BenchError> {
-    match is_right {
-        true => Ok(()),
-        false => {
-            Err(BenchError::Process { role: "cubit".to_owned(), what: "gave what is no cube".to_owned() })
-        }
-    }
+    if is_right { Ok(()) } else { Err(BenchError::process("cubit", "gave what is no cube")) }
 }
 
 #[cfg(test)]

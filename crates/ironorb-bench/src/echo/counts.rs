@@ -73,7 +73,7 @@ const SIDES: [&str; 2] = ["client", "server"];
 
 /// Counts both sides of each row, and a plain socket that carries as many bytes.
 pub(super) fn count(options: &EchoOptions, rows: &[EchoRow]) -> Result<Table, BenchError> {
-    TOOLS.iter().try_for_each(|tool| find_program(tool.program).map(drop))?;
+    TOOLS.iter().try_for_each(|tool| find_program(tool.program, tool.program).map(drop))?;
     let chosen = rows.iter().filter(|row| !options.rows.is_empty() || IF_NONE_IS_CHOSEN.contains(&row.name));
     let mut counted = Vec::new();
     for row in chosen {
@@ -134,7 +134,7 @@ fn run(row: &EchoRow, peer: &str, side: usize, tool: &Tool, samples: usize) -> R
     let text = std::fs::read_to_string(&file).map_err(BenchError::io("read what was counted"))?;
     let counts = (tool.read)(&text);
     match counts.is_empty() {
-        true => Err(BenchError::NoCount { program: tool.program, what: tool.what }),
+        true => Err(BenchError::Unusable(format!("{} did not report {}", tool.program, tool.what))),
         false => Ok(counts),
     }
 }
@@ -155,7 +155,11 @@ impl Tool {
         let mut into = OsString::from(self.file);
         into.push(file);
         let options = self.options.iter().map(OsString::from);
-        Ok([find_program(self.program)?.into()].into_iter().chain(options).chain([into]).collect())
+        Ok([find_program(self.program, self.program)?.into()]
+            .into_iter()
+            .chain(options)
+            .chain([into])
+            .collect())
     }
 }
 

@@ -28,24 +28,23 @@ use rows::{EchoRow, ROWS};
 
 /// `ironorb bench echo`
 #[derive(Debug, Clone, clap::Args)]
-pub struct EchoOptions {
+pub(crate) struct EchoOptions {
     /// Calls in one repetition; a quarter of it for rows of 64 KiB. Default 3,000.
     #[arg(long)]
-    pub calls: Option<usize>,
+    pub(crate) calls: Option<usize>,
     /// Run only these rows, separated by commas.
     #[arg(long, value_delimiter = ',')]
-    pub rows: Vec<String>,
+    pub(crate) rows: Vec<String>,
     /// Count system calls, instructions and heap allocations per call instead of measuring time. Needs strace
     /// and valgrind.
     #[arg(long)]
-    pub counts: bool,
+    pub(crate) counts: bool,
     /// Show how the time of a call divides into stages on both sides, instead of how long it is. Only rows
     /// that use a wire and a server thread of their own. Needs a build with the feature `probes`.
     #[arg(long, conflicts_with = "counts")]
-    pub breakdown: bool,
+    pub(crate) breakdown: bool,
     #[command(flatten)]
-    #[allow(missing_docs)]
-    pub run: Run,
+    pub(crate) run: Run,
 }
 
 pub(crate) const ROLES: &[Role] = &[Role { name: SERVER, run: server }, Role { name: CLIENT, run: client }];

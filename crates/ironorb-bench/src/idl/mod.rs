@@ -23,23 +23,22 @@ use crate::row::{Measure, Row, parameters};
 
 /// `ironorb bench idl`
 #[derive(Debug, Clone, Default, clap::Args)]
-pub struct IdlOptions {
+pub(crate) struct IdlOptions {
     /// Lines of each input, separated by commas. Default 10000,100000.
     #[arg(long, value_delimiter = ',')]
-    pub lines: Vec<usize>,
+    pub(crate) lines: Vec<usize>,
     /// Measure instead how long `cargo check` takes for the generated Rust, from nothing and after an
     /// operation is added. Needs this project's sources, cargo and Linux.
     #[arg(long)]
-    pub rustc: bool,
+    pub(crate) rustc: bool,
     /// Check these IDL files instead of the standard's and a generated one. May be given several times.
     #[arg(long = "idl", value_name = "FILE", requires = "rustc")]
-    pub files: Vec<PathBuf>,
+    pub(crate) files: Vec<PathBuf>,
     /// Search these folders for included files. May be given several times.
     #[arg(long = "include", short = 'I', value_name = "DIR", requires = "rustc")]
-    pub include_dirs: Vec<PathBuf>,
+    pub(crate) include_dirs: Vec<PathBuf>,
     #[command(flatten)]
-    #[allow(missing_docs)]
-    pub run: Run,
+    pub(crate) run: Run,
 }
 
 const NOTES: &str = "baseline: a pass that only finds the words of the text, in turns. of baseline: the fraction of its rate in the same repetition.";
@@ -116,12 +115,16 @@ fn front_end(files: &MapLoader) -> Result<Outcome, BenchError> {
     let outcome = compile_with(Path::new(FILE), &Options::default(), files);
     match outcome.model {
         Some(_) => Ok(outcome),
-        None => Err(BenchError::Idl(outcome.render(false))),
+        None => Err(refused(outcome.render(false))),
     }
 }
 
 fn generated(outcome: &Outcome) -> Result<String, BenchError> {
-    generate_outcome(outcome, &Config::new()).map_err(|errors| BenchError::Idl(errors.to_string()))
+    generate_outcome(outcome, &Config::new()).map_err(refused)
+}
+
+fn refused(why: impl std::fmt::Display) -> BenchError {
+    BenchError::Unusable(format!("the IDL of the benchmark was refused:\n{why}"))
 }
 
 const FILE: &str = "bench.idl";

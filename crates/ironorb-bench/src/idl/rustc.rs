@@ -14,6 +14,7 @@ use std::time::Duration;
 use ironorb_build::{Config, generate_outcome};
 use ironorb_idl::{MapLoader, Options, Outcome, compile_file, compile_with};
 
+use super::refused;
 use crate::error::BenchError;
 use crate::row::{Row, parameters};
 
@@ -52,7 +53,7 @@ fn on_disk(crate_dir: &Path, file: &Path, include_dirs: &[PathBuf]) -> Result<Ro
 }
 
 fn row(crate_dir: &Path, name: &str, outcome: &Outcome) -> Result<Row, BenchError> {
-    let rust = generate_outcome(outcome, &Config::new()).map_err(|e| BenchError::Idl(e.to_string()))?;
+    let rust = generate_outcome(outcome, &Config::new()).map_err(refused)?;
     let idl = outcome.sources.files().iter().filter(|file| !file.is_builtin());
     let idl_lines: usize = idl.map(|file| lines(file.text())).sum();
     // The results of another input must not be reused.
@@ -144,7 +145,7 @@ fn check(crate_dir: &Path, source: &str) -> Result<Cost, BenchError> {
     let memory_kib = watch(&mut child).map_err(failed)?;
     let output = child.wait_with_output().map_err(failed)?;
     if !output.status.success() {
-        return Err(BenchError::Idl(String::from_utf8_lossy(&output.stderr).into_owned()));
+        return Err(refused(String::from_utf8_lossy(&output.stderr).into_owned()));
     }
     let ticks = processor_ticks() - before;
     Ok(Cost { processor_seconds: ticks as f64 / TICKS_PER_SECOND, memory_kib })

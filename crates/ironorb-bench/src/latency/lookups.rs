@@ -298,7 +298,7 @@ impl Drop for Objects {
 }
 
 fn lost(what: &str) -> BenchError {
-    BenchError::Process { role: "lookups".to_owned(), what: format!("does not find {what}") }
+    BenchError::process("lookups", format!("does not find {what}"))
 }
 
 /// The goals: the default strategies take equally long among many as among few.

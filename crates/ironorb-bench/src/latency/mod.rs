@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use ironorb::probe;
 use ironorb_baseline::raw::Exchange;
 
-pub use plan::LatencyOptions;
+pub(crate) use plan::LatencyOptions;
 
 use crate::chart::{Axis, Chart, Plot, Scale};
 use crate::contender::{self, Venue};

@@ -12,54 +12,52 @@ use crate::variant::{DataType, Invocation, Mode, Transport};
 /// The default is the paper's figures with more types and more objects, which takes about ten minutes. Any
 /// option that selects calls replaces it by the product of the options.
 #[derive(Debug, Clone, clap::Args)]
-pub struct LatencyOptions {
+pub(crate) struct LatencyOptions {
     /// The order in which objects are called. Default: robin.
     #[arg(long, value_enum, value_delimiter = ',')]
-    pub algorithms: Vec<Algorithm>,
+    pub(crate) algorithms: Vec<Algorithm>,
     /// Whether the client waits. Default: both.
     #[arg(long, value_enum, value_delimiter = ',')]
-    pub modes: Vec<Mode>,
+    pub(crate) modes: Vec<Mode>,
     /// The argument of a call: `void`, or the type of a sequence's elements. Default: all.
     #[arg(long, value_enum, value_delimiter = ',')]
-    pub types: Vec<DataType>,
+    pub(crate) types: Vec<DataType>,
     /// Lengths of the sequence. Default: 1, 2, 4 and so on to 1,024.
     #[arg(long, value_delimiter = ',')]
-    pub units: Vec<usize>,
+    pub(crate) units: Vec<usize>,
     /// Numbers of objects. Default: 1, 100, 200, 300, 400, 500.
     #[arg(long, value_delimiter = ',')]
-    pub objects: Vec<usize>,
+    pub(crate) objects: Vec<usize>,
     /// Combine everything with everything, except where other options choose. Takes hours.
     #[arg(long)]
-    pub full: bool,
+    pub(crate) full: bool,
     /// How the client makes calls.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Invocation::Sii, Invocation::DiiNew, Invocation::DiiReused])]
-    pub invocations: Vec<Invocation>,
+    pub(crate) invocations: Vec<Invocation>,
     #[command(flatten)]
-    #[allow(missing_docs)]
-    pub sides: Sides,
+    pub(crate) sides: Sides,
     /// Add a client and server of this ORB for each look-up strategy for operations and objects that is not
     /// the default.
     #[arg(long)]
-    pub strategies: bool,
+    pub(crate) strategies: bool,
     /// The transport.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Transport::Tcp])]
-    pub transports: Vec<Transport>,
+    pub(crate) transports: Vec<Transport>,
     /// The processors that client and server are pinned to.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Placement::OneCore])]
-    pub placements: Vec<Placement>,
+    pub(crate) placements: Vec<Placement>,
     /// How often each object is called, and the length of a train.
     #[arg(long, default_value_t = 100)]
-    pub iterations: usize,
+    pub(crate) iterations: usize,
     /// Most calls in a turn, independent of objects and iterations. Default for calls with parameters: 1,000.
     #[arg(long)]
-    pub calls: Option<usize>,
+    pub(crate) calls: Option<usize>,
     /// Show how the time of either side divides into layers, instead of how long calls are. Default calls:
     /// void, 1,024 octets and 1,024 structs on 1 and 500 objects. Needs a build with the feature `probes`.
     #[arg(long)]
-    pub breakdown: bool,
+    pub(crate) breakdown: bool,
     #[command(flatten)]
-    #[allow(missing_docs)]
-    pub run: Run,
+    pub(crate) run: Run,
 }
 
 impl LatencyOptions {

@@ -8,38 +8,33 @@ mod kept;
 mod sizes;
 mod types;
 
-use std::cell::RefCell;
-use std::hint::black_box;
-
+use ironorb::Fixed;
 use ironorb::giop::cdr::WString;
 use ironorb::giop::{Encoding, Marshal, Reader, Unmarshal, Writer};
-use ironorb::{Fixed, SystemException};
 
 #[cfg(feature = "sizes")]
 pub use kept::{Kept, keep};
 
+use crate::codec::{Codec, any, compare};
 use crate::error::{BenchError, select};
-use crate::measure::{Contest, Group, Label, OnProcessor};
 use crate::options::Run;
 use crate::render::{Report, Table};
-use crate::row::{Measure, Row, parameters};
-use crate::types::{Codec, any};
+use crate::row::Measure;
 use types::compiled::marshalling as c;
 use types::interpreted::marshalling as i;
 
 /// `ironorb bench marshal`
 #[derive(Debug, Clone, Default, clap::Args)]
-pub struct MarshalOptions {
+pub(crate) struct MarshalOptions {
     /// Run only these rows, separated by commas.
     #[arg(long, value_delimiter = ',')]
-    pub rows: Vec<String>,
+    pub(crate) rows: Vec<String>,
     /// Compare how much the types add to a program in either way instead of measuring time. Builds programs,
     /// so it needs the sources.
     #[arg(long)]
-    pub sizes: bool,
+    pub(crate) sizes: bool,
     #[command(flatten)]
-    #[allow(missing_docs)]
-    pub run: Run,
+    pub(crate) run: Run,
 }
 
 const NOTES: &str = "baseline: compiled marshalling; beside it the interpreter, in turns. Nanoseconds per value, by the thread's processor time.\n\
@@ -54,49 +49,12 @@ pub(crate) fn measure(options: &MarshalOptions) -> Result<Report, BenchError> {
     }
     let mut rows = Vec::new();
     for value in select(all()?, &options.rows, |value| value.name.to_owned())? {
-        rows.extend(write_and_read(&value, &options.run)?);
+        let Value { name, compiled, interpreted } = &value;
+        rows.extend(compare(name, compiled, interpreted, |_| Measure::NANOSECONDS, 2 << 20, &options.run)?);
     }
     let title = "nanoseconds a value, interpreted beside compiled";
     report.tables.push(Table { kind: "speed", title, rows, notes: NOTES, ..Table::default() });
     Ok(report)
-}
-
-/// Measures writing and reading.
-fn write_and_read(value: &Value, run: &Run) -> Result<Vec<Row>, BenchError> {
-    let mut bytes = Vec::new();
-    (value.compiled.write)(&mut bytes)?;
-    let batch = (run.choose(1, 2 << 20) / bytes.len()).max(1);
-    let buffer = RefCell::new(Vec::with_capacity(bytes.len()));
-    let write = |codec: &Codec| {
-        let mut buffer = buffer.borrow_mut();
-        buffer.clear();
-        (codec.write)(&mut buffer)?;
-        black_box(&*buffer);
-        Ok(())
-    };
-    let read = |codec: &Codec| (codec.read)(black_box(&bytes));
-    let mut rows = compare(value, "write", bytes.len(), batch, run, &write)?;
-    rows.extend(compare(value, "read", bytes.len(), batch, run, &read)?);
-    Ok(rows)
-}
-
-fn compare(
-    value: &Value,
-    direction: &str,
-    bytes: usize,
-    batch: usize,
-    run: &Run,
-    work: &dyn Fn(&Codec) -> Result<(), BenchError>,
-) -> Result<Vec<Row>, BenchError> {
-    let mut group = Group {
-        parameters: parameters![row = value.name, direction = direction, bytes = bytes],
-        measure: Measure::NANOSECONDS,
-        contest: Contest::of_batches(run.repetitions(15), batch),
-        baseline: Box::new(OnProcessor { batch, work: || work(&value.compiled) }),
-        entrants: Vec::new(),
-    };
-    group.enter(Label::ours(), Ok(Box::new(OnProcessor { batch, work: || work(&value.interpreted) })));
-    group.run()
 }
 
 /// One value, with compiled and interpreted marshalling.
@@ -144,8 +102,8 @@ where
     I: Marshal + Unmarshal + 'static,
 {
     let mut bytes = Vec::new();
-    Writer::new(&mut bytes, Encoding::NATIVE).put(&value).map_err(SystemException::from)?;
-    let same: I = Reader::new(&bytes, Encoding::NATIVE).get().map_err(SystemException::from)?;
+    Writer::new(&mut bytes, Encoding::NATIVE).put(&value)?;
+    let same: I = Reader::new(&bytes, Encoding::NATIVE).get()?;
     let codec = Encoding::NATIVE;
     Ok(Value { name, compiled: Codec::of(value, codec), interpreted: Codec::of(same, codec) })
 }
@@ -202,8 +160,9 @@ mod tests {
         let run = Run { quick: true, ..Run::default() };
         let report = measure(&MarshalOptions { run, ..MarshalOptions::default() }).expect("a report");
         assert_eq!(report.rows("speed").len(), 24);
-        let is_timed =
-            |row: &Row| ["raw", "subject"].iter().all(|side| row.best(side).is_some_and(|ns| ns >= 0.0));
+        let is_timed = |row: &crate::row::Row| {
+            ["raw", "subject"].iter().all(|side| row.best(side).is_some_and(|ns| ns >= 0.0))
+        };
         assert!(report.rows("speed").iter().all(is_timed));
         assert!(report.to_string().contains("record of nine members"));
     }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::error::BenchError;
+use crate::process::find_program;
 use crate::render::Table;
 use crate::row::{Row, parameters};
 
@@ -15,16 +16,15 @@ const NOTES: &str = "Three programs that differ only in whether and how they mar
 /// Builds the programs and compares them. Needs the sources of this program, and Cargo.
 pub(super) fn measure() -> Result<Table, BenchError> {
     let built = build()?;
-    let read = |name: &str| {
-        let file = built.join(format!("marshal_{name}"));
-        let bytes = std::fs::read(&file).map_err(BenchError::io(format!("read {}", file.display())))?;
-        sections(&bytes).ok_or(BenchError::NoCount { program: "cargo", what: "an ELF executable of 64 bits" })
-    };
+    let read = |name: &str| sections(&built.join(format!("marshal_{name}")));
     let [without, compiled, interpreted] = [read("none")?, read("compiled")?, read("interpreted")?];
     let row = |&(part, names): &(&str, &[&str])| {
-        let sum = |sections: &[(String, u64)]| -> f64 {
-            let chosen = sections.iter().filter(|(name, _)| names.contains(&name.as_str()));
-            chosen.map(|(_, size)| *size as f64).sum()
+        let is_part = |name: &str| match names {
+            [] => PARTS.iter().any(|(_, names)| names.contains(&name)),
+            names => names.contains(&name),
+        };
+        let sum = |sections: &[(String, f64)]| -> f64 {
+            sections.iter().filter(|(name, _)| is_part(name)).map(|(_, size)| size).sum()
         };
         let [without, compiled, interpreted] = [&without, &compiled, &interpreted].map(|all| sum(all));
         let (compiled, interpreted) = (compiled - without, interpreted - without);
@@ -37,31 +37,19 @@ pub(super) fn measure() -> Result<Table, BenchError> {
     Ok(Table { kind: "size", title: "bytes of a program", rows, notes: NOTES, ..Table::default() })
 }
 
-/// Parts of a program, and the sections that contain them.
+/// Parts of a program, and the sections that contain them; none for those of all parts.
 const PARTS: &[(&str, &[&str])] = &[
     ("machine code", &[".text"]),
     ("constants", &[".rodata", ".data.rel.ro"]),
     ("where constants are relocated", &[".rela.dyn", ".relr.dyn"]),
     ("what unwinding needs", &[".eh_frame", ".eh_frame_hdr", ".gcc_except_table"]),
-    (
-        "all of it",
-        &[
-            ".text",
-            ".rodata",
-            ".data.rel.ro",
-            ".rela.dyn",
-            ".relr.dyn",
-            ".eh_frame",
-            ".eh_frame_hdr",
-            ".gcc_except_table",
-        ],
-    ),
+    ("all of it", &[]),
 ];
 
 /// Builds the programs in release mode. Returns their folder.
 fn build() -> Result<PathBuf, BenchError> {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let failed = |what: String| BenchError::Process { role: "cargo".to_owned(), what };
+    let failed = |what: String| BenchError::process("cargo", what);
     let mut cargo = Command::new("cargo");
     cargo
         .args(["build", "--release", "--message-format=json", "--features", "sizes"])
@@ -82,37 +70,16 @@ fn build() -> Result<PathBuf, BenchError> {
     folder.ok_or_else(|| failed("did not tell where it put the programs".to_owned()))
 }
 
-/// Names and sizes of an executable's sections, if it is a 64-bit ELF file in this processor's byte order.
-fn sections(file: &[u8]) -> Option<Vec<(String, u64)>> {
-    const LITTLE: u8 = 1;
-    if !file.starts_with(b"\x7FELF")
-        || *file.get(4)? != 2
-        || (*file.get(5)? == LITTLE) != cfg!(target_endian = "little")
-    {
-        return None;
-    }
-    // The header has the offset of the section table, the length and number of its entries, and the entry for
-    // names.
-    let table = number(file, 0x28, 8)?;
-    let (size, count, names) = (number(file, 0x3A, 2)?, number(file, 0x3C, 2)?, number(file, 0x3E, 2)?);
-    let entry = |index: u64| table.checked_add(index * size);
-    let names_at = number(file, entry(names)? + 0x18, 8)?;
-    (0..count)
-        .map(|index| {
-            let at = entry(index)?;
-            let name = usize::try_from(names_at + number(file, at, 4)?).ok()?;
-            let name = file.get(name..)?.split(|&byte| byte == 0).next()?;
-            Some((String::from_utf8_lossy(name).into_owned(), number(file, at + 0x20, 8)?))
-        })
-        .collect()
-}
-
-fn number(file: &[u8], at: u64, octets: usize) -> Option<u64> {
-    let bytes = file.get(usize::try_from(at).ok()?..)?.get(..octets)?;
-    let place = if cfg!(target_endian = "little") { 0 } else { 8 - octets };
-    let mut whole = [0; 8];
-    whole[place..place + octets].copy_from_slice(bytes);
-    Some(u64::from_ne_bytes(whole))
+/// Names and sizes of an executable's sections.
+fn sections(file: &Path) -> Result<Vec<(String, f64)>, BenchError> {
+    let output = Command::new(find_program("size", "binutils")?).args(["-A", "-d"]).arg(file).output();
+    let output = output.map_err(BenchError::io(format!("run size on {}", file.display())))?;
+    // A line has the section's name, its size and its address.
+    let section = |line: &str| {
+        let mut words = line.split_whitespace();
+        Some((words.next()?.to_owned(), words.next()?.parse().ok()?))
+    };
+    Ok(String::from_utf8_lossy(&output.stdout).lines().filter_map(section).collect())
 }
 
 #[cfg(test)]
@@ -120,14 +87,9 @@ mod tests {
     use super::*;
 
     #[test]
-    #[cfg(target_os = "linux")]
     fn sections_of_this_very_program_are_found() {
-        let own = std::fs::read(std::env::current_exe().expect("it has a file")).expect("which can be read");
-        let found = sections(&own).expect("it is an ELF file");
-        let text = found.iter().find(|(name, _)| name == ".text").expect("it has code");
-        assert!((100_000..own.len() as u64).contains(&text.1), "{} of {}", text.1, own.len());
-        for cut in (0..4096.min(own.len())).step_by(7) {
-            let _ = sections(&own[..cut]); // no more than nothing
-        }
+        let found = sections(&std::env::current_exe().unwrap()).unwrap();
+        let (_, size) = found.iter().find(|(name, _)| name == ".text").expect("it has code");
+        assert!(*size > 100_000.0, "{size}");
     }
 }

@@ -37,10 +37,7 @@ pub(crate) fn peers() -> Result<(), BenchError> {
     }
     match missing.as_slice() {
         [] => Ok(()),
-        _ => Err(BenchError::Process {
-            role: "peers".to_owned(),
-            what: format!("are not all built: {}", missing.join("; ")),
-        }),
+        _ => Err(BenchError::process("peers", format!("are not all built: {}", missing.join("; ")))),
     }
 }
 
@@ -141,6 +138,6 @@ impl PeerClient {
     }
 
     fn fault(&self, what: String) -> BenchError {
-        BenchError::Process { role: format!("{}'s client", self.name), what }
+        BenchError::process(format!("{}'s client", self.name), what)
     }
 }

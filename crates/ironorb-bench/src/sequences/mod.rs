@@ -16,7 +16,7 @@ use ironorb::dynamic::{DynamicError, OperationDescription, Request};
 use ironorb::{ObjectRef, TypedRef};
 use ironorb_baseline::raw::Exchange;
 
-pub use order::Algorithm;
+pub(crate) use order::Algorithm;
 pub(crate) use server::ROLES;
 pub(crate) use types::Data;
 

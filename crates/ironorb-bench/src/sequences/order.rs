@@ -6,7 +6,7 @@ use serde::Serialize;
 /// The order in which objects are called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Algorithm {
+pub(crate) enum Algorithm {
     /// Request train: calls each object a number of times, then the next.
     Train,
     /// Round robin: calls all objects one after another, again and again.

@@ -137,7 +137,7 @@ impl ObjectsOf {
     fn activate(&self) -> Result<ObjectId, SystemException> {
         let object = Sequence { counts: self.counts.clone(), called: AtomicU64::new(0) };
         let servant = ironorb::servant::<TtcpSequenceRef, _>(Arc::new(object));
-        self.poa.activate_object(servant).map_err(SystemException::from)
+        Ok(self.poa.activate_object(servant)?)
     }
 }
 
@@ -172,8 +172,8 @@ impl Directory for ObjectsOf {
         let wanted = ids.octets.chunks_exact(of_each).skip(first as usize).take(count as usize);
         wanted
             .map(|id| {
-                let reference = self.poa.id_to_reference(&ObjectId::from(id.to_vec()));
-                Ok(Some(TtcpSequenceRef::from_object(reference.map_err(SystemException::from)?)))
+                let reference = self.poa.id_to_reference(&ObjectId::from(id.to_vec()))?;
+                Ok(Some(TtcpSequenceRef::from_object(reference)))
             })
             .collect()
     }

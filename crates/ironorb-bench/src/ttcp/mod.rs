@@ -11,7 +11,7 @@ mod paper;
 
 use ironorb_baseline::stream::{Flow, StreamListener, StreamSender};
 
-pub use options::TtcpOptions;
+pub(crate) use options::TtcpOptions;
 
 use crate::chart::{Axis, Chart, Plot, Scale};
 use crate::contender::{self, Venue};
@@ -112,7 +112,10 @@ fn flows(options: &TtcpOptions) -> Result<Vec<(Bytes, Calls)>, BenchError> {
 fn flow(options: &TtcpOptions, mode: Mode, ty: DataType, buffer: Bytes) -> Result<Calls, BenchError> {
     let Bytes(bytes) = buffer;
     if ty == DataType::Void || !(ty.element_bytes()..=BUFFER_BYTES_MAX).contains(&bytes) {
-        return Err(BenchError::Buffer { bytes, ty: name(ty), most: BUFFER_BYTES_MAX });
+        return Err(BenchError::Unusable(format!(
+            "a buffer of {bytes} bytes holds no element of type {}, or is more than {BUFFER_BYTES_MAX} bytes",
+            name(ty)
+        )));
     }
     let batch = (options.total_bytes() / bytes).max(1);
     Ok(Calls { batch, ..Calls::of_one_object(mode, ty, bytes / ty.element_bytes()) })

@@ -8,48 +8,46 @@ use crate::variant::{Bytes, DataType, Invocation, Mode, ServantKind, Transport};
 ///
 /// The default is the suite of the paper, in full, which takes most of an hour.
 #[derive(Debug, Clone, clap::Args)]
-pub struct TtcpOptions {
+pub(crate) struct TtcpOptions {
     /// Types of the elements, separated by commas.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = DataType::SEQUENCES)]
-    pub types: Vec<DataType>,
+    pub(crate) types: Vec<DataType>,
     /// Bytes of a sequence, separated by commas; up to 8M and more.
     #[arg(long, value_delimiter = ',', value_name = "BYTES", default_values_t = BUFFERS)]
-    pub buffers: Vec<Bytes>,
+    pub(crate) buffers: Vec<Bytes>,
     /// How the client makes calls.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = INVOCATIONS)]
-    pub invocations: Vec<Invocation>,
+    pub(crate) invocations: Vec<Invocation>,
     /// The kinds of servants.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = ServantKind::ALL)]
-    pub servants: Vec<ServantKind>,
+    pub(crate) servants: Vec<ServantKind>,
     /// Whether the client waits.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = Mode::ALL)]
-    pub modes: Vec<Mode>,
+    pub(crate) modes: Vec<Mode>,
     #[command(flatten)]
-    #[allow(missing_docs)]
-    pub sides: Sides,
+    pub(crate) sides: Sides,
     /// The transports.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = TRANSPORTS)]
-    pub transports: Vec<Transport>,
+    pub(crate) transports: Vec<Transport>,
     /// The processors that client and server are pinned to.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Placement::CoreEach])]
-    pub placements: Vec<Placement>,
+    pub(crate) placements: Vec<Placement>,
     /// Bytes of a run, which sends as many sequences of one size as make this total.
     #[arg(long, value_name = "BYTES", default_value_t = Bytes(64 << 20))]
-    pub total: Bytes,
+    pub(crate) total: Bytes,
     /// Bytes of the system's send and receive queues of each connection, 64K in the paper. Default: the system's choice.
     #[arg(long, value_name = "BYTES")]
-    pub queue: Option<Bytes>,
+    pub(crate) queue: Option<Bytes>,
     /// Measure only single calls, not throughput.
     #[arg(long)]
-    pub latency_only: bool,
+    pub(crate) latency_only: bool,
     /// Show where the time of either side goes, in the categories of the paper's Tables 1 to 3, instead of
     /// bytes per second. Default calls: octets and structs in 128K, oneway to static skeletons and twoway to
     /// dynamic ones. Needs a build with the feature `probes`.
     #[arg(long, conflicts_with = "latency_only")]
-    pub breakdown: bool,
+    pub(crate) breakdown: bool,
     #[command(flatten)]
-    #[allow(missing_docs)]
-    pub run: Run,
+    pub(crate) run: Run,
 }
 
 /// The paper's buffers: 1K to 128K.
