@@ -8,19 +8,20 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
 use crate::chart::{Axis, Plot, Scale};
-use crate::contender::{self, Venue};
+use crate::contender::{self, Running, Venue};
 use crate::cubit::exchange;
 use crate::cubit::rows::CubitRow;
 use crate::error::BenchError;
 use crate::generated_cubit::idl_cubit::{Cubit, CubitRef};
 use crate::goal::Goal;
-use crate::measure::{Contest, Group, Sample, SendSample};
+use crate::measure::{Contest, Group, Sample, SendSample, Side};
 use crate::options::{Run, Sides};
 use crate::plain::{self, Plain};
 use crate::process::Process;
 use crate::render::{Report, Table};
 use crate::role::{Role, RoleArgs, tell, wait_for_end};
 use crate::row::{Measure, parameters};
+use crate::variant::Peer;
 
 /// `ironorb bench concurrency`
 #[derive(Debug, Clone, clap::Args)]
@@ -76,29 +77,20 @@ pub(crate) fn measure(options: &ConcurrencyOptions) -> Result<Report, BenchError
             entrants: Vec::new(),
         };
         for contender in &contenders {
-            let is_ours = contender.label.peer == crate::variant::Peer::Ironorb;
-            let prepare = || format!("threads 0 {clients} {calls_of_each}");
-            let side = match options.processes {
-                true if !is_ours => Err("takes no part with processes".to_owned()),
-                _ => contender.side(
-                    0,
-                    |running| {
-                        Ok(Box::new(if options.processes {
-                            let settings = format!("--settings={}", contender.label.settings);
-                            processes(
-                                clients,
-                                calls_of_each,
-                                &[format!("--at={}", running.reference), settings],
-                            )?
-                        } else {
-                            threads(clients, calls_of_each, || {
-                                let cubit: CubitRef = running.object.clone().narrow_unchecked();
-                                Ok(Box::new(move || Ok(cubit.nothing()?)) as SendSample)
-                            })?
-                        }))
-                    },
-                    prepare,
-                )?,
+            let ours = |running: &Running| {
+                Ok(Box::new(if options.processes {
+                    let settings = format!("--settings={}", contender.label.settings);
+                    processes(clients, calls_of_each, &[format!("--at={}", running.reference), settings])?
+                } else {
+                    threads(clients, calls_of_each, || {
+                        let cubit: CubitRef = running.object.clone().narrow_unchecked();
+                        Ok(Box::new(move || Ok(cubit.nothing()?)) as SendSample)
+                    })?
+                }) as Box<dyn Side>)
+            };
+            let side = match options.processes && contender.label.peer != Peer::Ironorb {
+                true => Err("takes no part with processes".to_owned()),
+                false => contender.side(0, ours, || format!("threads 0 {clients} {calls_of_each}"))?,
             };
             group.enter(contender.label.clone(), side);
         }

@@ -52,15 +52,14 @@ pub(crate) fn load() -> f64 {
     text.split(' ').next().and_then(|first| first.parse().ok()).unwrap_or(f64::NAN)
 }
 
-/// Resident memory of this process, in bytes.
-pub(crate) fn resident_bytes() -> u64 {
-    resident_bytes_of("self")
+/// Resident memory in bytes of a process, by its number or `self`; 0 where the system does not report it.
+pub(crate) fn resident_bytes_of(process: &str) -> u64 {
+    bytes_of(process, "VmRSS:")
 }
 
-/// Resident memory in bytes of a process, by its number; 0 where the system does not report it.
-pub(crate) fn resident_bytes_of(process: &str) -> u64 {
-    let kib =
-        status_of(process, "VmRSS:").and_then(|line| line.strip_suffix("kB")?.trim().parse::<u64>().ok());
+/// A line about memory in a process's status, in bytes.
+pub(crate) fn bytes_of(process: &str, name: &str) -> u64 {
+    let kib = status_of(process, name).and_then(|line| line.strip_suffix("kB")?.trim().parse::<u64>().ok());
     kib.unwrap_or(0) << 10
 }
 
@@ -69,7 +68,7 @@ pub(crate) fn threads_of(process: &str) -> u64 {
     status_of(process, "Threads:").and_then(|line| line.parse().ok()).unwrap_or(0)
 }
 
-fn status_of(process: &str, name: &str) -> Option<String> {
+pub(crate) fn status_of(process: &str, name: &str) -> Option<String> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     status.lines().find_map(|line| Some(line.strip_prefix(name)?.trim().to_owned()))
 }

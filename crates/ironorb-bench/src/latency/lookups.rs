@@ -12,7 +12,7 @@ use ironorb_build::PerfectHash;
 use crate::chart::{Axis, Plot, Scale};
 use crate::error::BenchError;
 use crate::goal::Goal;
-use crate::measure::{Contest, Entry, Side};
+use crate::measure::{Contest, Entry, Sample};
 use crate::render::Table;
 use crate::row::{Figure, Measure, Row, parameters, partition};
 use crate::settings::Settings;
@@ -111,7 +111,7 @@ impl Compared {
         for (strategy, it) in self.strategies.iter().enumerate() {
             for &count in self.counts.iter().filter(|count| **count <= most.min(it.most())) {
                 places.push((strategy, count));
-                sides.push(Ok(self.side(*it, count)?));
+                sides.push(Ok(Box::new(self.side(*it, count)?)));
             }
         }
         let (samples, repetitions) = if quick { (2, 2) } else { (20, 9) };
@@ -136,13 +136,25 @@ impl Compared {
         Ok(places.iter().filter_map(row).collect())
     }
 
-    fn side(&self, strategy: Strategy, count: usize) -> Result<Box<dyn Side>, BenchError> {
-        Ok(match self.among {
-            "operations" => Operations::side(strategy.0, count),
-            "objects" => Box::new(Objects::make(strategy, count, 1, 1)?),
-            "adapters" => Box::new(Objects::make(strategy, count, count, 1)?),
-            _ => Box::new(Objects::make(strategy, 1, 1, count)?),
-        })
+    fn side(
+        &self,
+        Strategy(settings, persistent): Strategy,
+        count: usize,
+    ) -> Result<Sample<'static>, BenchError> {
+        let (objects, adapters, levels) = match self.among {
+            "operations" => return Ok(operations(settings, count)),
+            "objects" => (count, 1, 1),
+            "adapters" => (count, count, 1),
+            _ => (1, 1, count),
+        };
+        let policies = if persistent { PoaPolicies::PERSISTENT } else { PoaPolicies::default() };
+        let orb = Settings::known(settings).builder().no_endpoint().build()?;
+        let references = references(&orb, policies, objects, adapters, levels)?;
+        let orb = Stopped(orb);
+        Ok(batch(references.len(), move |place| {
+            let _lives_as_long = &orb;
+            Ok(black_box(&references[place]).locate()?)
+        }))
     }
 }
 
@@ -151,72 +163,60 @@ const BATCH: usize = 1_000;
 
 const QUICK_MAX: usize = 100;
 
+/// A prime, so that every item is visited and no two consecutive ones are neighbours.
+const STRIDE: usize = 7_919;
+
+/// Looks up one item after another. It is an error if one is not found.
+fn batch(count: usize, mut find: impl FnMut(usize) -> Result<bool, BenchError> + 'static) -> Sample<'static> {
+    let mut next = 0;
+    Box::new(move || {
+        for _ in 0..BATCH {
+            next = (next + STRIDE) % count;
+            if !find(next)? {
+                return Err(BenchError::process("lookups", "does not find an item"));
+            }
+        }
+        Ok(())
+    })
+}
+
 /// Looks up names of operations.
-struct Operations<F> {
+fn operations(settings: &str, count: usize) -> Sample<'static> {
+    // Generated code has its tables in statics, and so does this: a few names are leaked.
+    let names: Vec<&'static str> = (0..count).map(|n| &*format!("operation_{n}").leak()).collect();
+    let names: &'static [&'static str] = names.leak();
+    let lookup = match settings {
+        "operationLookup=linear" => OperationLookup::Linear,
+        "operationLookup=binary" => OperationLookup::Binary,
+        "operationLookup=hash" => OperationLookup::Hash,
+        _ => return by_table(names),
+    };
+    let search = OperationSearch::new(names);
+    named(names, move |name| search.find(lookup, name))
+}
+
+fn named(
     names: &'static [&'static str],
-    next: usize,
-    find: F,
+    mut find: impl FnMut(&[u8]) -> Option<u16> + 'static,
+) -> Sample<'static> {
+    batch(names.len(), move |place| Ok(find(black_box(names[place].as_bytes())) == Some(place as u16)))
 }
 
-impl Operations<()> {
-    fn side(settings: &str, count: usize) -> Box<dyn Side> {
-        // Generated code has its tables in statics, and so does this: a few names are leaked.
-        let names: Vec<&'static str> = (0..count).map(|n| &*format!("operation_{n}").leak()).collect();
-        let names: &'static [&'static str] = names.leak();
-        let lookup = match settings {
-            "operationLookup=linear" => OperationLookup::Linear,
-            "operationLookup=binary" => OperationLookup::Binary,
-            "operationLookup=hash" => OperationLookup::Hash,
-            _ => return by_table(names),
-        };
-        let search = OperationSearch::new(names);
-        let find = move |name: &[u8]| search.find(lookup, name);
-        Box::new(Operations { names, next: 0, find })
-    }
-}
-
-/// A side that uses the table that the generator makes of these names. Its number of slots is part of its
-/// type.
-fn by_table(names: &'static [&'static str]) -> Box<dyn Side> {
+/// Uses the table that the generator makes of these names. Its number of slots is part of its type.
+fn by_table(names: &'static [&'static str]) -> Sample<'static> {
     let PerfectHash { slots, seed, moves } = PerfectHash::of(names);
     macro_rules! of {
         ($($slots:literal)*) => {
             match slots {
                 $($slots => {
                     let table = Box::new(OperationTable::<$slots>::new(seed, moves.leak(), names));
-                    Box::new(Operations { names, next: 0, find: move |name: &[u8]| table.find(name) })
+                    named(names, move |name| table.find(name))
                 })*
                 _ => unreachable!("no measurement uses so many names"),
             }
         };
     }
     of!(1 2 4 8 16 32 64 128 256 512 1024 2048 4096 8192 16384)
-}
-
-impl<F: FnMut(&[u8]) -> Option<u16>> Side for Operations<F> {
-    fn each(&mut self, nanos: &mut [u64]) -> Result<(), BenchError> {
-        let mut batch = || {
-            for _ in 0..BATCH {
-                self.next = (self.next + STRIDE) % self.names.len();
-                let found = (self.find)(black_box(self.names[self.next].as_bytes()));
-                if found != Some(self.next as u16) {
-                    return Err(lost("an operation"));
-                }
-            }
-            Ok(())
-        };
-        batch.each(nanos)
-    }
-}
-
-/// A prime, so that every item is visited and no two consecutive ones are neighbours.
-const STRIDE: usize = 7_919;
-
-/// Looks up objects by the keys of their references.
-struct Objects {
-    orb: Orb,
-    references: Vec<ObjectRef>,
-    next: usize,
 }
 
 /// Most references in use, spread evenly over the objects, so that the memory of a million references is not
@@ -235,70 +235,47 @@ impl Servant for Nothing {
     }
 }
 
-impl Objects {
-    /// Creates so many objects, in as many adapters of one parent, which is so many levels below the root.
-    fn make(
-        strategy: Strategy,
-        objects: usize,
-        adapters: usize,
-        levels: usize,
-    ) -> Result<Objects, BenchError> {
-        let orb = Settings::known(strategy.0).builder().no_endpoint().build()?;
-        let policies = if strategy.1 { PoaPolicies::PERSISTENT } else { PoaPolicies::default() };
-        let mut parent = orb.root_poa();
-        for level in 1..levels {
-            parent = parent.create_poa(&format!("level {level}"), None, policies)?;
-        }
-        let mut references = Vec::new();
-        let mut taken = 0;
-        for adapter in 0..adapters {
-            let manager = parent.manager().clone();
-            let poa = parent.create_poa(&format!("adapter {adapter}"), Some(manager), policies)?;
-            for object in 0..objects / adapters {
-                let servant = Arc::new(Nothing);
-                let id = match strategy.1 {
-                    true => {
-                        let id = ObjectId::from(format!("object {object}"));
-                        poa.activate_object_with_id(&id, servant)?;
-                        id
-                    }
-                    false => poa.activate_object(servant)?,
-                };
-                let number = adapter + object;
-                if number * REFERENCES_MAX.min(objects) >= taken * objects {
-                    references.push(poa.id_to_reference(&id)?);
-                    taken += 1;
-                }
+/// Creates so many objects, in as many adapters of one parent, which is so many levels below the root.
+fn references(
+    orb: &Orb,
+    policies: PoaPolicies,
+    objects: usize,
+    adapters: usize,
+    levels: usize,
+) -> Result<Vec<ObjectRef>, BenchError> {
+    let mut parent = orb.root_poa();
+    for level in 1..levels {
+        parent = parent.create_poa(&format!("level {level}"), None, policies)?;
+    }
+    let mut references = Vec::new();
+    for adapter in 0..adapters {
+        let manager = parent.manager().clone();
+        let poa = parent.create_poa(&format!("adapter {adapter}"), Some(manager), policies)?;
+        for object in 0..objects / adapters {
+            let servant = Arc::new(Nothing);
+            let id = if policies == PoaPolicies::PERSISTENT {
+                let id = ObjectId::from(format!("object {object}"));
+                poa.activate_object_with_id(&id, servant)?;
+                id
+            } else {
+                poa.activate_object(servant)?
+            };
+            if (adapter + object) * REFERENCES_MAX.min(objects) >= references.len() * objects {
+                references.push(poa.id_to_reference(&id)?);
             }
         }
-        Ok(Objects { orb, references, next: 0 })
     }
+    Ok(references)
 }
 
-impl Side for Objects {
-    fn each(&mut self, nanos: &mut [u64]) -> Result<(), BenchError> {
-        let mut batch = || {
-            for _ in 0..BATCH {
-                self.next = (self.next + STRIDE) % self.references.len();
-                if !black_box(&self.references[self.next]).locate()? {
-                    return Err(lost("an object"));
-                }
-            }
-            Ok(())
-        };
-        batch.each(nanos)
-    }
-}
+/// An ORB that is shut down when dropped.
+struct Stopped(Orb);
 
-impl Drop for Objects {
+impl Drop for Stopped {
     fn drop(&mut self) {
         // A failed shutdown cannot be handled here.
-        let _ = self.orb.shutdown(false);
+        let _ = self.0.shutdown(false);
     }
-}
-
-fn lost(what: &str) -> BenchError {
-    BenchError::process("lookups", format!("does not find {what}"))
 }
 
 /// The goals: the default strategies take equally long among many as among few.

@@ -12,7 +12,7 @@ use ironorb::{Replied, SystemException, TypedRef};
 use super::types::{Element, extract, wrong};
 use crate::error::BenchError;
 use crate::generated_latency::latency::{Directory, DirectoryRef, Populated, Tally, TtcpSequenceRef};
-use crate::machine::resident_bytes;
+use crate::machine::resident_bytes_of;
 use crate::role::{Role, RoleArgs, serve};
 use crate::variant::{DataType, Mode};
 use crate::watch;
@@ -155,13 +155,13 @@ impl Directory for ObjectsOf {
         let begin = ids.octets.len();
         let room = (missing - 1) * ids.octets_of_each;
         ids.octets.resize(begin + room, 0xAA);
-        let resident_before = resident_bytes();
+        let resident_before = resident_bytes_of("self");
         let before = Instant::now();
         for place in ids.octets[begin..].chunks_exact_mut(first.as_bytes().len()) {
             place.copy_from_slice(self.activate()?.as_bytes());
         }
         let nanoseconds = before.elapsed().as_nanos() as u64;
-        let resident_bytes = resident_bytes() as i64 - resident_before as i64;
+        let resident_bytes = resident_bytes_of("self") as i64 - resident_before as i64;
         let activated = missing as u32 - 1;
         Ok(Populated { activated, nanoseconds, resident_bytes, servant_bytes: SERVANT_BYTES })
     }
