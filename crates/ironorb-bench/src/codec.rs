@@ -50,6 +50,8 @@ impl Codec {
     }
 }
 
+type Way<'a> = dyn Fn(&Codec) -> Result<(), BenchError> + 'a;
+
 /// Writes a value into a buffer that is large enough.
 pub(crate) fn write<T: Marshal + 'static>(value: T, encoding: Encoding) -> Write {
     Box::new(move |bytes| Ok(Writer::new(bytes, encoding).put(black_box(&value))?))
@@ -81,7 +83,7 @@ pub(crate) fn compare(
         Ok(())
     };
     let read = |codec: &Codec| (codec.read)(black_box(&bytes));
-    let ways: [(&str, &dyn Fn(&Codec) -> Result<(), BenchError>); 2] = [("write", &write), ("read", &read)];
+    let ways: [(&str, &Way<'_>); 2] = [("write", &write), ("read", &read)];
     let mut rows = Vec::new();
     for (direction, way) in ways {
         let mut group = Group {

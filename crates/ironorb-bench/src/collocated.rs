@@ -87,8 +87,8 @@ pub(crate) fn measure(options: &CollocatedOptions) -> Result<Report, BenchError>
     let what = "collocated void: ns over a virtual call";
     // Where both take next to nothing, a call may seem to take less than its baseline.
     report.goals.extend(more.map(|more| Goal::at_most(layout.name, what, more.max(0.0), 5.0)));
-    let (title, blocks) = ("calls in one process, nanoseconds a call", &["layout"][..]);
-    report.tables.push(Table { kind: "row", title, rows, blocks, notes: NOTES, ..Table::default() });
+    let table = Table::new("row", "calls in one process, nanoseconds a call", rows);
+    report.tables.push(table.blocks(&["layout"]).notes(NOTES));
     report.add_goals_ahead("row", |row| row.text("row"));
     Ok(report)
 }

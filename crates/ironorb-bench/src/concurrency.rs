@@ -111,8 +111,8 @@ pub(crate) fn measure(options: &ConcurrencyOptions) -> Result<Report, BenchError
         lines: &["peer", "settings"],
     }
     .charts(&rows);
-    let (title, blocks) = ("void calls of clients at once, calls a second", &["layout"][..]);
-    report.tables.push(Table { kind: "row", title, rows, blocks, notes: NOTES, charts, ..Table::default() });
+    let table = Table::new("row", "void calls of clients at once, calls a second", rows);
+    report.tables.push(table.blocks(&["layout"]).notes(NOTES).charts(charts));
     report.add_goals_ahead("row", |row| format!("{} {}", row.text("clients"), row.text("are")));
     Ok(report)
 }

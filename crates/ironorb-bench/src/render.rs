@@ -50,6 +50,30 @@ pub(crate) struct Table {
 const QUICK: &str =
     "quick run: it shows that the suite works; its figures say nothing about speed, and no goal is judged";
 
+impl Table {
+    /// A table without blocks, notes and charts.
+    pub(crate) fn new(kind: &'static str, title: &'static str, rows: Vec<Row>) -> Table {
+        Table { kind, title, rows, ..Table::default() }
+    }
+
+    pub(crate) fn blocks(self, blocks: &'static [&'static str]) -> Table {
+        Table { blocks, ..self }
+    }
+
+    pub(crate) fn notes(self, notes: &'static str) -> Table {
+        Table { notes, ..self }
+    }
+
+    pub(crate) fn charts(self, charts: Vec<Chart>) -> Table {
+        Table { charts, ..self }
+    }
+
+    /// The figures were not measured on this machine.
+    pub(crate) fn elsewhere(self, elsewhere: &'static str) -> Table {
+        Table { elsewhere: Some(elsewhere), ..self }
+    }
+}
+
 impl Report {
     pub(crate) fn new(suite: &'static str, title: &'static str, run: &Run) -> Report {
         Report {
@@ -402,16 +426,6 @@ impl fmt::Display for Grid {
     }
 }
 
-/// A row of a table with figures from elsewhere.
-pub(crate) fn quoted(
-    elsewhere: &'static str,
-    kind: &'static str,
-    title: &'static str,
-    rows: Vec<Row>,
-) -> Table {
-    Table { kind, title, rows, elsewhere: Some(elsewhere), ..Table::default() }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -433,13 +447,7 @@ mod tests {
         ];
         let run = Run { quick: is_quick, ..Run::default() };
         let mut report = Report::new("echo", "single calls", &run);
-        report.tables.push(Table {
-            kind: "row",
-            title: "calls",
-            rows,
-            blocks: &["layout"],
-            ..Table::default()
-        });
+        report.tables.push(Table::new("row", "calls", rows).blocks(&["layout"]));
         report.goals.push(Goal::at_most("one core", "a goal", 1.05, 1.1));
         report
     }

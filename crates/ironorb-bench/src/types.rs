@@ -40,7 +40,7 @@ pub(crate) fn measure(options: &TypesOptions) -> Result<Report, BenchError> {
         rows.extend(compare(name, &codec.copy()?, codec, gigabytes, 16 << 20, &options.run)?);
     }
     let title = "gigabytes a second, of the bytes on the wire";
-    report.tables.push(Table { kind: "rate", title, rows, notes: NOTES, ..Table::default() });
+    report.tables.push(Table::new("rate", title, rows).notes(NOTES));
     Ok(report)
 }
 

@@ -88,7 +88,7 @@ impl Watch {
         let parameters = [parameters.clone(), parameters![calls = calls, load = load]].concat();
         let rows = |(side, counted): &(&str, &Snapshot)| {
             let place = |category: &str, stage: &str| {
-                [&parameters[..], &parameters![category = category, stage = stage, side = side]].concat()
+                [parameters.clone(), parameters![category = category, stage = stage, side = side]].concat()
             };
             shares(place, counted, ("us", 1.0), calls as f64)
         };
@@ -98,8 +98,8 @@ impl Watch {
 
 /// The table of such rows, with client and server side by side.
 pub(crate) fn table(rows: Vec<Row>, notes: &'static str) -> Table {
-    let (title, blocks) = ("microseconds a call, stage by stage", &["layout", "row", "calls", "load"][..]);
-    Table { kind: "breakdown", title, rows, blocks, across: Some("side"), notes, ..Table::default() }
+    let table = Table::new("breakdown", "microseconds a call, stage by stage", rows);
+    Table { across: Some("side"), ..table.blocks(&["layout", "row", "calls", "load"]).notes(notes) }
 }
 
 /// A row for each category of time, followed by a row for each of its stages that was entered; then a row for the

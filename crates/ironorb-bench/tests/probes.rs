@@ -24,13 +24,7 @@ type Expected<'e> = &'e [(Stage, u64)];
 
 #[test]
 fn probes_see_a_static_call_pass_each_stage_as_often_as_it_should() {
-    let seen = Arc::default();
-    let (_server, url) = serve(|orb| {
-        let served: EchoRef = orb.root_poa().activate(Watched(Arc::clone(&seen))).unwrap();
-        served.object().to_ior_string()
-    });
-    let client = Orb::builder().no_endpoint().build().unwrap();
-    let echo: EchoRef = client.string_to_object(&url).unwrap().narrow_unchecked();
+    let (seen, _orbs, echo) = connected();
     let counted = count(&seen, || echo.nothing().unwrap());
     check(
         &counted.client,
@@ -66,13 +60,7 @@ fn probes_see_a_static_call_pass_each_stage_as_often_as_it_should() {
 
 #[test]
 fn probes_see_asynchronous_calls_begin_and_wait() {
-    let seen = Arc::default();
-    let (_server, url) = serve(|orb| {
-        let served: EchoRef = orb.root_poa().activate(Watched(Arc::clone(&seen))).unwrap();
-        served.object().to_ior_string()
-    });
-    let client = Orb::builder().no_endpoint().build().unwrap();
-    let echo: EchoRef = client.string_to_object(&url).unwrap().narrow_unchecked();
+    let (seen, _orbs, echo) = connected();
     let counted = count(&seen, || echo.nothing_async().wait().unwrap());
     let enabled = u64::from(probe::ENABLED) * CALLS;
     assert_eq!(stage(&counted.client, Stage::Call), 2 * enabled, "one to begin, one to wait");
@@ -83,13 +71,7 @@ fn probes_see_asynchronous_calls_begin_and_wait() {
 
 #[test]
 fn probes_see_bulk_data_being_copied() {
-    let seen = Arc::default();
-    let (_server, url) = serve(|orb| {
-        let served: EchoRef = orb.root_poa().activate(Watched(Arc::clone(&seen))).unwrap();
-        served.object().to_ior_string()
-    });
-    let client = Orb::builder().no_endpoint().build().unwrap();
-    let echo: EchoRef = client.string_to_object(&url).unwrap().narrow_unchecked();
+    let (seen, _orbs, echo) = connected();
     let structs = vec![BinStruct { s: 1, c: b'c', l: 2, o: 3, d: 4.5 }; 64];
     let counted = count(&seen, || echo.take_structs(&structs).unwrap());
     assert_eq!(stage(&counted.server, Stage::Allocate), u64::from(probe::ENABLED) * CALLS);
@@ -202,6 +184,18 @@ impl Seen {
     fn last(&self) -> Last {
         self.0.lock().unwrap().clone()
     }
+}
+
+/// A watched object in a server of its own, as a client sees it.
+fn connected() -> (Arc<Seen>, [Orb; 2], EchoRef) {
+    let seen: Arc<Seen> = Arc::default();
+    let (server, url) = serve(|orb| {
+        let served: EchoRef = orb.root_poa().activate(Watched(Arc::clone(&seen))).unwrap();
+        served.object().to_ior_string()
+    });
+    let client = Orb::builder().no_endpoint().build().unwrap();
+    let echo = client.string_to_object(&url).unwrap().narrow_unchecked();
+    (seen, [server, client], echo)
 }
 
 fn serve(activate: impl FnOnce(&Orb) -> String) -> (Orb, String) {

@@ -97,14 +97,7 @@ pub(crate) fn measure(options: &ConnectionsOptions) -> Result<Report, BenchError
         }
     }
     let title = "void calls beside idle connections, and over many active ones, microseconds a call";
-    report.tables.push(Table {
-        kind: "row",
-        title,
-        rows,
-        blocks: &["layout"],
-        notes: NOTES,
-        ..Table::default()
-    });
+    report.tables.push(Table::new("row", title, rows).blocks(&["layout"]).notes(NOTES));
     Ok(report)
 }
 

@@ -62,8 +62,8 @@ pub(crate) fn measure(options: &CubitOptions) -> Result<Report, BenchError> {
             rows.extend(one(row, layout, &plain, &contenders, &options.run)?);
         }
     }
-    let (title, blocks) = ("IDL_Cubit, microseconds a call", &["layout"][..]);
-    report.tables.push(Table { kind: "row", title, rows, blocks, notes: NOTES, ..Table::default() });
+    let table = Table::new("row", "IDL_Cubit, microseconds a call", rows);
+    report.tables.push(table.blocks(&["layout"]).notes(NOTES));
     report.add_goals_ahead("row", |row| format!("{} {}", row.text("row"), row.text("mode")));
     Ok(report)
 }

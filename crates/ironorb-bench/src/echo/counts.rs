@@ -102,7 +102,7 @@ pub(super) fn count(options: &EchoOptions, rows: &[EchoRow]) -> Result<Table, Be
         }
     }
     let title = "counts a call, the start and end of each process left out";
-    Ok(Table { kind: "counts", title, rows: counted, notes: NOTES, ..Table::default() })
+    Ok(Table::new("counts", title, counted).notes(NOTES))
 }
 
 /// Runs both sides, one of them under the tool. Returns its counts.

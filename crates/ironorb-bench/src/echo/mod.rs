@@ -81,15 +81,7 @@ pub(crate) fn measure(options: &EchoOptions) -> Result<Report, BenchError> {
         }
     }
     report.goals = goals(&measured);
-    let (title, blocks) = ("single calls", &["layout"][..]);
-    report.tables.push(Table {
-        kind: "latency",
-        title,
-        rows: measured,
-        blocks,
-        notes: NOTES,
-        ..Table::default()
-    });
+    report.tables.push(Table::new("latency", "single calls", measured).blocks(&["layout"]).notes(NOTES));
     Ok(report)
 }
 

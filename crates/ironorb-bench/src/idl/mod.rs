@@ -51,7 +51,7 @@ pub(crate) fn measure(options: &IdlOptions) -> Result<Report, BenchError> {
         let mut report = Report::new("idl", "what cargo check takes for generated code", &options.run);
         let rows = rustc::measure(&options.files, &options.include_dirs)?;
         let title = "cargo check of generated code";
-        report.tables.push(Table { kind: "rustc", title, rows, notes: RUSTC_NOTES, ..Table::default() });
+        report.tables.push(Table::new("rustc", title, rows).notes(RUSTC_NOTES));
         return Ok(report);
     }
     let mut report = Report::new("idl", "lines of IDL a second", &options.run);
@@ -61,7 +61,7 @@ pub(crate) fn measure(options: &IdlOptions) -> Result<Report, BenchError> {
         rows.extend(front_end_and_generator(lines, &options.run)?);
     }
     let title = "lines of IDL a second";
-    report.tables.push(Table { kind: "compile", title, rows, notes: NOTES, ..Table::default() });
+    report.tables.push(Table::new("compile", title, rows).notes(NOTES));
     Ok(report)
 }
 

@@ -99,8 +99,8 @@ pub(super) fn measure(quick: bool) -> Result<Table, BenchError> {
         lines: &["strategy"],
     }
     .charts(&rows);
-    let (title, blocks) = ("finding in one process, nanoseconds", &["sought", "among"][..]);
-    Ok(Table { kind: "lookup", title, rows, blocks, notes: NOTES, charts, ..Table::default() })
+    let table = Table::new("lookup", "finding in one process, nanoseconds", rows);
+    Ok(table.blocks(&["sought", "among"]).notes(NOTES).charts(charts))
 }
 
 impl Compared {

@@ -72,14 +72,13 @@ pub(crate) fn measure(options: &LatencyOptions) -> Result<Report, BenchError> {
         report.tables.push(found);
     }
     let paper = paper::table(&rows);
-    let blocks = &["layout", "transport", "mode", "algorithm", "type"][..];
-    let (charts, title) = (charts(&rows), "microseconds a call");
-    let calls = Table { kind: "latency", title, rows, blocks, notes: NOTES, charts, ..Table::default() };
+    let charts = charts(&rows);
+    let calls = Table::new("latency", "microseconds a call", rows);
+    let calls =
+        calls.blocks(&["layout", "transport", "mode", "algorithm", "type"]).notes(NOTES).charts(charts);
+    let activations = Table::new("activation", "activating objects in the server", activations);
     report.tables.insert(0, calls);
-    let (title, blocks) = ("activating objects in the server", &["layout"][..]);
-    report
-        .tables
-        .insert(1, Table { kind: "activation", title, rows: activations, blocks, ..Table::default() });
+    report.tables.insert(1, activations.blocks(&["layout"]));
     report.tables.push(paper);
     report.add_goals_ahead("latency", short);
     for layout in report.layouts() {

@@ -4,7 +4,7 @@
 //!
 //! The paper shows most of its figures as plots without numbers. The numbers here are those in its text.
 
-use crate::render::{Table, quoted};
+use crate::render::Table;
 use crate::row::{Figure, Row, parameters};
 use crate::variant::{Peer, name};
 
@@ -57,11 +57,7 @@ pub(super) fn table(rows: &[Row]) -> Table {
         row
     };
     let title = "in the paper, on two UltraSPARC-2 of 168 MHz, and here";
-    let table = quoted(
-        "two UltraSPARC-2 of 168 MHz, ATM 155 Mbit/s",
-        "paper",
-        title,
-        CLAIMS.iter().map(claim).collect(),
-    );
-    Table { notes: "requests until it crashes, 1,000 objects: VisiBroker 80,000 (section 4.4).", ..table }
+    Table::new("paper", title, CLAIMS.iter().map(claim).collect())
+        .elsewhere("two UltraSPARC-2 of 168 MHz, ATM 155 Mbit/s")
+        .notes("requests until it crashes, 1,000 objects: VisiBroker 80,000 (section 4.4).")
 }

@@ -53,7 +53,7 @@ pub(crate) fn measure(options: &MarshalOptions) -> Result<Report, BenchError> {
         rows.extend(compare(name, compiled, interpreted, |_| Measure::NANOSECONDS, 2 << 20, &options.run)?);
     }
     let title = "nanoseconds a value, interpreted beside compiled";
-    report.tables.push(Table { kind: "speed", title, rows, notes: NOTES, ..Table::default() });
+    report.tables.push(Table::new("speed", title, rows).notes(NOTES));
     Ok(report)
 }
 

@@ -34,7 +34,7 @@ pub(super) fn measure() -> Result<Table, BenchError> {
         Row::of_numbers(parameters![part = part], numbers)
     };
     let rows = PARTS.iter().map(row).collect();
-    Ok(Table { kind: "size", title: "bytes of a program", rows, notes: NOTES, ..Table::default() })
+    Ok(Table::new("size", "bytes of a program", rows).notes(NOTES))
 }
 
 /// Parts of a program, and the sections that contain them; none for those of all parts.

@@ -72,24 +72,15 @@ pub(crate) fn measure(options: &TtcpOptions) -> Result<Report, BenchError> {
     }
     report.goals = [rate_goals(&rates), call_goals(&calls)].concat();
     let (paper, twoway) = (paper::table(&rates), paper::twoway_over_oneway(&rates));
-    let (charts, title) = (charts(&rates), "Mbit/s");
-    let blocks = &["mode", "transport", "layout", "queue_bytes"][..];
-    let rates =
-        Table { kind: "rate", title, rows: rates, blocks, notes: RATE_NOTES, charts, ..Table::default() };
-    report.tables.push(rates);
+    let charts = charts(&rates);
+    let rates = Table::new("rate", "Mbit/s", rates).notes(RATE_NOTES).charts(charts);
+    report.tables.push(rates.blocks(&["mode", "transport", "layout", "queue_bytes"]));
     if !options.latency_only {
         report.tables.push(paper);
         report.tables.extend(twoway);
     }
-    let (title, blocks) = ("microseconds a twoway call", &["transport", "layout"][..]);
-    report.tables.push(Table {
-        kind: "latency",
-        title,
-        rows: calls,
-        blocks,
-        notes: CALL_NOTES,
-        ..Table::default()
-    });
+    let calls = Table::new("latency", "microseconds a twoway call", calls);
+    report.tables.push(calls.blocks(&["transport", "layout"]).notes(CALL_NOTES));
     Ok(report)
 }
 
