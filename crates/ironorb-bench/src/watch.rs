@@ -211,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_reported_is_what_was_counted() {
+    fn what_probes_count_is_what_is_reported() {
         let times = |stage: Stage| Times {
             stage: stage.name().to_owned(),
             count: stage as u64,
