@@ -137,11 +137,23 @@ impl Report {
         }
     }
 
+    /// The text without the machine of the measurement.
+    fn body(&self) -> String {
+        let mut text = if self.is_quick { format!("\n{QUICK}\n") } else { String::new() };
+        for table in &self.tables {
+            let _ = write!(text, "{table}");
+        }
+        if !self.goals.is_empty() {
+            let _ = write!(text, "\n{}", goals(&[self]));
+        }
+        text
+    }
+
     fn add_body(&self, page: &mut String) -> Result<(), BenchError> {
         for chart in self.tables.iter().flat_map(|table| &table.charts) {
             page.push_str(&chart.html()?);
         }
-        let _ = writeln!(page, "<pre>{}</pre>", escape(&Body(self).to_string()));
+        let _ = writeln!(page, "<pre>{}</pre>", escape(&self.body()));
         Ok(())
     }
 }
@@ -172,7 +184,7 @@ pub(crate) fn text(reports: &[Report]) -> String {
             for report in reports {
                 let _ = writeln!(text, "\n== {}\n{report}", report.title);
             }
-            let _ = write!(text, "\n== all goals\n{}", AllGoals(reports));
+            let _ = write!(text, "\n== all goals\n{}", all_goals(reports));
         }
     }
     text
@@ -199,7 +211,7 @@ pub(crate) fn page(reports: &[Report]) -> Result<String, BenchError> {
         let _ = writeln!(page, "<pre>{}</pre>", escape(&first.machine.to_string()));
     }
     if reports.len() > 1 {
-        let _ = writeln!(page, "<h2>Goals</h2>\n<pre>{}</pre>", escape(&AllGoals(reports).to_string()));
+        let _ = writeln!(page, "<h2>Goals</h2>\n<pre>{}</pre>", escape(&all_goals(reports)));
     }
     for report in reports {
         if reports.len() > 1 {
@@ -217,60 +229,36 @@ fn write_text(file: &Path, text: &str) -> Result<(), BenchError> {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.machine.fmt(f)?;
-        Body(self).fmt(f)
+        write!(f, "{}{}", self.machine, self.body())
     }
 }
 
-/// A report without the machine of the measurement.
-struct Body<'a>(&'a Report);
-
-impl fmt::Display for Body<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_quick {
-            writeln!(f, "\n{QUICK}")?;
-        }
-        self.0.tables.iter().try_for_each(|table| table.fmt(f))?;
-        let goals: Vec<(&Goal, bool)> = self.0.goals.iter().map(|goal| (goal, self.0.is_quick)).collect();
-        fmt_goals(&goals, f)
-    }
-}
-
-struct AllGoals<'a>(&'a [Report]);
-
-impl fmt::Display for AllGoals<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let of = |report: &'_ Report| report.is_quick;
-        let goals: Vec<(&Goal, bool)> = self
-            .0
-            .iter()
-            .flat_map(|report| report.goals.iter().map(move |goal| (goal, of(report))))
-            .collect();
-        fmt_goals(&goals, f)?;
-        let of_verdict =
-            |wanted: Verdict| goals.iter().filter(|(goal, quick)| goal.verdict(*quick) == wanted).count();
-        let (met, missed) = (of_verdict(Verdict::Met), of_verdict(Verdict::Missed));
-        writeln!(
-            f,
-            "\n{met} of {} goals met, {missed} missed, {} not judged",
-            goals.len(),
-            goals.len() - met - missed
-        )
-    }
-}
-
-fn fmt_goals(goals: &[(&Goal, bool)], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    if goals.is_empty() {
-        return Ok(());
-    }
+/// The goals of reports, with their verdicts.
+fn goals(reports: &[&Report]) -> Grid {
     let mut grid = Grid::default();
     grid.column("", "goal", Align::Left);
     grid.column("", "figure", Align::Right);
     for name in ["bound", "", "on"] {
         grid.column("", name, Align::Left);
     }
-    grid.lines = goals.iter().map(|(goal, quick)| Line { cells: goal.cells(*quick), rest: None }).collect();
-    write!(f, "\n{grid}")
+    for report in reports {
+        let line = |goal: &Goal| Line { cells: goal.cells(report.is_quick), rest: None };
+        grid.lines.extend(report.goals.iter().map(line));
+    }
+    grid
+}
+
+/// The goals of all reports, and how many are met.
+fn all_goals(reports: &[Report]) -> String {
+    let verdict = |report: &Report, goal: &Goal| goal.verdict(report.is_quick);
+    let verdicts: Vec<Verdict> = reports
+        .iter()
+        .flat_map(|report| report.goals.iter().map(move |goal| verdict(report, goal)))
+        .collect();
+    let of = |wanted: Verdict| verdicts.iter().filter(|verdict| **verdict == wanted).count();
+    let (all, met, missed) = (verdicts.len(), of(Verdict::Met), of(Verdict::Missed));
+    let grid = goals(&reports.iter().collect::<Vec<_>>());
+    format!("\n{grid}\n{met} of {all} goals met, {missed} missed, {} not judged\n", all - met - missed)
 }
 
 impl fmt::Display for Table {

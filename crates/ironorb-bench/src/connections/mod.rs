@@ -8,14 +8,13 @@ mod replay;
 
 use std::time::{Duration, Instant};
 
-use ironorb::{Orb, TypedRef};
+use ironorb::Orb;
 use ironorb_baseline::raw::Exchange;
 
 use crate::contender::{self, Contender, Venue};
 use crate::cubit::exchange;
 use crate::cubit::rows::CubitRow;
 use crate::error::BenchError;
-use crate::generated_cubit::idl_cubit::CubitRef;
 use crate::goal::Goal;
 use crate::machine::{Layout, Placement, Unpin, pin, resident_bytes_of, threads_of};
 use crate::measure::{Contest, Group, Sample, SendSample, Side};
@@ -138,11 +137,11 @@ fn beside_idle(
     run: &Run,
 ) -> Result<Row, BenchError> {
     let parameters = parameters![layout = layout.name, row = format!("beside {idle} idle")];
+    let mut group = group(parameters, plain, 3_000, 2, run);
     let label = contender.label.clone();
     let running = match &contender.running {
         Ok(running) => running,
         Err(why) => {
-            let mut group = group(parameters, plain, 3_000, 2, run);
             group.enter(label, Err(why.clone()));
             return Ok(group.run()?.remove(0));
         }
@@ -152,14 +151,12 @@ fn beside_idle(
     let recorded = Recorded::of(&object)?;
     let server = running.server.id();
     // The client's own connection, and memory that servers keep from earlier, must not count.
-    let cubit: CubitRef = TypedRef::from_object(object);
-    let mut sample = CubitRow::VOID.sample(&cubit);
+    let mut sample = CubitRow::VOID.sample(object.narrow_unchecked());
     sample()?;
     let before = resident_bytes_of(&server);
     let opened = open(idle, &recorded);
     let bytes_each = (resident_at_rest(&server, opened.is_ok()) as f64 - before as f64) / idle.max(1) as f64;
     let threads = threads_of(&server) as f64;
-    let mut group = group(parameters, plain, 3_000, 2, run);
     group.enter(label, opened.as_ref().map_err(String::clone).map(|_| Box::new(sample) as Box<_>));
     let mut row = group.run()?.remove(0);
     row.add_number("bytes_each", bytes_each);

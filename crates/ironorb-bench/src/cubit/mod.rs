@@ -7,11 +7,11 @@ pub(crate) mod servant;
 use ironorb::TypedRef;
 use ironorb_baseline::raw::Exchange;
 
-use crate::contender::{self, Contender, Venue};
+use crate::contender::{self, Contender, Running, Venue};
 use crate::error::{BenchError, select};
 use crate::generated_cubit::idl_cubit::CubitRef;
 use crate::machine::{Layout, Placement, Unpin, pin};
-use crate::measure::{Contest, Group};
+use crate::measure::{Contest, Group, Side};
 use crate::options::{Run, Sides};
 use crate::plain::{self, Plain};
 use crate::render::{Report, Table};
@@ -84,7 +84,6 @@ fn one(
         warm_up: calls.div_ceil(calls_per_sample).min(300),
         time_max: None,
     };
-    let cubits: Vec<Option<CubitRef>> = contenders.iter().map(cubit_of).collect();
     let mut group = Group {
         parameters: parameters![layout = layout.name, row = row.value.name(), mode = row.mode],
         measure: Measure::MICROSECONDS,
@@ -92,20 +91,14 @@ fn one(
         baseline: Box::new(plain.sample(exchange(row)?)?),
         entrants: Vec::new(),
     };
-    for (contender, cubit) in contenders.iter().zip(&cubits) {
-        let prepare = || format!("cubit 0 {} {} {}", name(row.mode), row.value.words(), rows::ONEWAYS);
-        let ours = |_| match cubit {
-            Some(cubit) => Ok(Box::new(row.sample(cubit)) as Box<_>),
-            None => unreachable!("a contender that runs has an object"),
+    for contender in contenders {
+        let command = || format!("cubit 0 {} {} {}", name(row.mode), row.value.words(), rows::ONEWAYS);
+        let ours = |running: &Running| {
+            Ok(Box::new(row.sample(running.object.clone().narrow_unchecked())) as Box<dyn Side>)
         };
-        group.enter(contender.label.clone(), contender.side(0, ours, prepare)?);
+        group.enter(contender.label.clone(), contender.side(0, ours, command)?);
     }
     group.run()
-}
-
-/// The cubit of a running contender.
-pub(crate) fn cubit_of(contender: &Contender) -> Option<CubitRef> {
-    contender.running.as_ref().ok().map(|running| running.object.clone().narrow_unchecked())
 }
 
 /// Bytes on the wire of one sample.
@@ -113,10 +106,7 @@ pub(crate) fn exchange(row: CubitRow) -> Result<Exchange, BenchError> {
     plain::count(
         |orb| Ok(orb.root_poa().activate::<CubitRef, _>(CubitServant)?.object().clone()),
         |_| row.calls_per_sample(),
-        |relayed| {
-            let cubit: CubitRef = relayed.narrow_unchecked();
-            Ok(Box::new(move || row.sample(&cubit)()))
-        },
+        |relayed| Ok(row.sample(relayed.narrow_unchecked())),
     )
 }
 

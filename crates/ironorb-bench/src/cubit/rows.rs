@@ -1,6 +1,8 @@
 //! The calls: the types of IDL_Cubit, oneway and twoway.
 
 use std::hint::black_box;
+use std::ops::Deref;
+use std::rc::Rc;
 
 use ironorb::SystemException;
 
@@ -78,7 +80,7 @@ impl Value {
     }
 
     /// One twoway call of any cubit, with a check of the result.
-    pub(crate) fn call<'a, C: Cubit + ?Sized>(self, cubit: &'a C) -> Sample<'a> {
+    pub(crate) fn call<'a, C: Cubit + ?Sized>(self, cubit: impl Deref<Target = C> + 'a) -> Sample<'a> {
         match self {
             Value::Nothing => Box::new(move || Ok(cubit.nothing()?)),
             Value::Octet => one(NUMBER as u8, move |value| Ok(cubit.cube_octet(*value)?)),
@@ -90,15 +92,19 @@ impl Value {
         }
     }
 
-    fn oneway<'a>(self, cubit: &'a CubitRef) -> Sample<'a> {
+    fn oneway(self, cubit: Rc<CubitRef>) -> Sample<'static> {
         match self {
             Value::Nothing => Box::new(move || Ok(cubit.nothing_oneway()?)),
-            Value::Octet => sent(NUMBER as u8, |value| cubit.cube_octet_oneway(*value)),
-            Value::Short => sent(NUMBER as i16, |value| cubit.cube_short_oneway(*value)),
-            Value::Long => sent(NUMBER, |value| cubit.cube_long_oneway(*value)),
-            Value::Many => sent(MANY, |value| cubit.cube_many_oneway(value)),
-            Value::Longs(count) => sent(numbers(count), |values| cubit.cube_long_sequence_oneway(values)),
-            Value::Manies(count) => sent(manies(count), |values| cubit.cube_many_sequence_oneway(values)),
+            Value::Octet => sent(NUMBER as u8, move |value| cubit.cube_octet_oneway(*value)),
+            Value::Short => sent(NUMBER as i16, move |value| cubit.cube_short_oneway(*value)),
+            Value::Long => sent(NUMBER, move |value| cubit.cube_long_oneway(*value)),
+            Value::Many => sent(MANY, move |value| cubit.cube_many_oneway(value)),
+            Value::Longs(count) => {
+                sent(numbers(count), move |values| cubit.cube_long_sequence_oneway(values))
+            }
+            Value::Manies(count) => {
+                sent(manies(count), move |values| cubit.cube_many_sequence_oneway(values))
+            }
         }
     }
 }
@@ -121,15 +127,14 @@ impl CubitRow {
     }
 
     /// One call, or one batch of oneways.
-    pub(crate) fn sample<'a>(self, cubit: &'a CubitRef) -> Sample<'a> {
+    pub(crate) fn sample(self, cubit: CubitRef) -> Sample<'static> {
+        let cubit = Rc::new(cubit);
         match self.mode {
             Mode::Twoway => self.value.call(cubit),
             Mode::Oneway => {
-                let mut once = self.value.oneway(cubit);
+                let mut once = self.value.oneway(cubit.clone());
                 Box::new(move || {
-                    for _ in 0..ONEWAYS {
-                        once()?;
-                    }
+                    (0..ONEWAYS).try_for_each(|_| once())?;
                     Ok(cubit.nothing()?)
                 })
             }
