@@ -303,11 +303,11 @@ const REPLY_BYTES: usize = 1 << 20;
 struct Filling(Barrier);
 
 impl Listener for Filling {
-    fn heard(&self, _: Option<&ExchangeRef>, _: i32) -> Result<i32, SystemException> {
+    fn nested_call(&self, _: Option<&ExchangeRef>, _: i32) -> Result<i32, SystemException> {
         Ok(1)
     }
 
-    fn told(&self, _: &str) -> Result<(), SystemException> {
+    fn notify(&self, _: &str) -> Result<(), SystemException> {
         Ok(())
     }
 
