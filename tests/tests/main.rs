@@ -25,6 +25,7 @@ mod failures;
 mod interceptors;
 mod interface_repository;
 mod latency;
+mod layers;
 mod leases;
 mod limits;
 mod naming_service;
