@@ -25,6 +25,7 @@ use ironorb::{
 use ironorb_tests::converse::{converse_dynamically, converse_statically, request, shape};
 use ironorb_tests::dynamics::{Base, Everything, EverythingRef, Odd, Point, everything as errors};
 use ironorb_tests::everything::{DynamicEverything, StaticEverything, everything, refused};
+use ironorb_tests::wires::{Passer, PasserAsync, PasserRef};
 use ironorb_tests::{eventually, raw};
 
 fn server(version: Version) -> Orb {
@@ -661,7 +662,7 @@ fn a_client_learns_how_a_server_writes_exceptions_in_anys() {
     }
 }
 
-/// A reference leads to two servers. The first answers, and the client learns nothing about the second.
+/// A reference leads to two servers. One answers, and the client learns nothing about the other.
 #[test]
 fn a_client_learns_the_form_of_the_server_that_answers() {
     let [(first, first_port), (second, second_port)] = [raw::listen(), raw::listen()];
@@ -699,6 +700,39 @@ fn a_client_learns_the_form_of_the_server_that_answers() {
         call(&other);
         call(&both);
         assert_eq!(second.join().unwrap(), [false, false]);
+    });
+}
+
+/// Of two servers the first is down.
+#[test]
+fn a_client_learns_the_form_of_a_second_server() {
+    form_of_second_server(false);
+    form_of_second_server(true);
+}
+
+fn form_of_second_server(is_asynchronous: bool) {
+    let [(first, first_port), (second, second_port)] = [raw::listen(), raw::listen()];
+    drop(first);
+    let client = Orb::builder().no_endpoint().build().unwrap();
+    let profile =
+        |port| Profile::Iiop(IiopProfile::new(Version::V1_2, "127.0.0.1", port, b"a", &[]).unwrap());
+    let ior = Ior { type_id: String::new(), profiles: vec![profile(first_port), profile(second_port)] };
+    let object = client.string_to_object(&ior.to_string()).unwrap();
+    let call = || match is_asynchronous {
+        true => object.narrow_unchecked::<PasserRef>().pass_async(&exception()).wait().unwrap(),
+        false => object.narrow_unchecked::<PasserRef>().pass(&exception()).unwrap(),
+    };
+    std::thread::scope(|scope| {
+        let server = scope.spawn(|| {
+            let (mut stream, _) = second.accept().unwrap();
+            [0; 3].map(|_| {
+                let request = raw::read_message(&mut stream);
+                raw::write(&mut stream, &raw::reply(raw::id_of(&request), 0, &written(true)));
+                is_bare(&request)
+            })
+        });
+        (0..3).for_each(|_| assert_eq!(call(), exception()));
+        assert_eq!(server.join().unwrap(), [false, true, true], "asynchronous: {is_asynchronous}");
     });
 }
 

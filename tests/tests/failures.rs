@@ -444,3 +444,26 @@ fn a_request_that_cannot_be_read_ends_its_connection_and_no_other() {
         assert_eq!(probe.ticks().unwrap(), 0, "{concurrency:?}");
     }
 }
+
+#[test]
+fn a_protocol_error_behind_a_blocked_servant_ends_the_connection() {
+    for concurrency in [ServerConcurrency::ThreadPerConnection, ServerConcurrency::Hybrid { threads_max: 64 }]
+    {
+        let builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().concurrency(concurrency);
+        let server = builder.build().unwrap();
+        let probe: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
+        let profile = probe.object().ior().iiop_profiles().next().unwrap();
+        let mut stream = TcpStream::connect((profile.host(), profile.port())).unwrap();
+        let blocked = raw::request(probe.object(), "block", &[]);
+        // A reply to no request: another thread takes it while the servant blocks.
+        raw::write(&mut stream, &[blocked, raw::reply([0, 0, 0, 1], 0, &[])].concat());
+        assert_eq!(raw::read_message(&mut stream)[7], 6, "MessageError, {concurrency:?}");
+        raw::write(&mut stream, &raw::request(probe.object(), "tick", &[]));
+        probe.release().unwrap();
+        let mut rest = Vec::new();
+        let _reset = stream.read_to_end(&mut rest);
+        assert_eq!(rest.len(), 0, "no reply follows, {concurrency:?}");
+        assert_eq!(probe.ticks().unwrap(), 0, "nothing that follows is carried out, {concurrency:?}");
+        server.shutdown(true).unwrap();
+    }
+}

@@ -130,6 +130,11 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
+    /// The connection that has carried the reply.
+    pub(crate) fn link(&self) -> Option<&Arc<Link>> {
+        self.link.as_ref()
+    }
+
     /// The reply message.
     pub(crate) fn message(&self) -> &Message {
         &self.message

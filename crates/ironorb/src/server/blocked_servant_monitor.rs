@@ -67,7 +67,9 @@ impl Monitor {
         if let Some(hybrid_pool) = &shared.hybrid_pool {
             hybrid_pool.refill(shared);
         }
-        let is_at_bound = shared.orb.server_threads.is_at_bound();
+        // A thread of the pool that waits would take the requests.
+        let is_at_bound = shared.orb.server_threads.is_at_bound()
+            && shared.hybrid_pool.as_ref().is_none_or(|hybrid_pool| hybrid_pool.is_needed());
         let progress = self.connections.iter().flat_map(|it| [&it.served, &it.replies_taken]);
         let is_standstill =
             self.standstill.look(is_at_bound, progress.map(|count| count.load(Ordering::Relaxed)));
@@ -155,9 +157,21 @@ pub(super) fn go_on_with_wanted(connection: &Arc<Connection>, shared: &Shared) {
 /// pool's other threads do.
 fn go_on_with(connection: &Arc<Connection>, shared: &Shared) {
     let mut current_request = CurrentRequest::default();
-    while let WorkLookup::Work { .. } = connection.try_look_for_work(&mut current_request) {
-        if connection.carry_out(&mut current_request) {
-            shared.close(connection);
+    loop {
+        match connection.try_look_for_work(&mut current_request) {
+            WorkLookup::Work { .. } => {
+                if connection.carry_out(&mut current_request) {
+                    shared.close(connection);
+                }
+            }
+            WorkLookup::Nothing => return,
+            // The message that ends the connection has been taken, and no other thread finds it.
+            WorkLookup::End => {
+                if connection.found_end() {
+                    shared.close(connection);
+                }
+                return;
+            }
         }
         let is_needed = shared.hybrid_pool.as_ref().is_some_and(|hybrid_pool| hybrid_pool.is_needed());
         if is_needed || connection.is_stalled() {

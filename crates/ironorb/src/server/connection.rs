@@ -437,7 +437,11 @@ impl Connection {
             served: self.served.load(Ordering::Relaxed),
             // The server may call this client, which may have no other connection.
             is_busy: self.progress.carried() > 0 || self.is_stalled() || self.calls.get().is_some(),
-            unfinished_bytes: self.unfinished_bytes.load(Ordering::Relaxed),
+            // The server itself does not read while replies wait for the client.
+            unfinished_bytes: match self.is_stalled() || self.is_on(SlowPathFlags::CLOGGED) {
+                true => 0,
+                false => self.unfinished_bytes.load(Ordering::Relaxed),
+            },
         }
     }
 
@@ -497,6 +501,7 @@ impl Connection {
             Other::Stop(Stop::CloseConnection) => NoWork::End,
             Other::Stop(Stop::ProtocolError) => {
                 self.with(ServerConnection::protocol_error);
+                self.take_no_more();
                 NoWork::End
             }
         }
@@ -554,9 +559,12 @@ impl Connection {
         self.progress.carried() == 0
     }
 
-    /// Takes no more requests. The thread that ends the last one in progress closes. For a thread that carries
-    /// one out.
+    /// Takes no more requests after an error of the protocol. The thread that ends the last request in progress
+    /// closes, or the one that finds this end.
     fn take_no_more(&self) {
+        if let Some(link) = self.calls.get() {
+            link.peer_ended(); // servants may be waiting
+        }
         self.slow_path_flags.fetch_or(SlowPathFlags::STOPPING, Ordering::SeqCst);
         self.ending.store(true, Ordering::SeqCst);
     }

@@ -1,30 +1,34 @@
 //! Counts the bytes of replies that clients do not read, and limits them for all connections together. Knows
 //! no connection.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use crate::sync::lock;
 
 /// The bytes of unread replies of all connections of a server, and their limit.
 #[derive(Debug)]
 pub(crate) struct UnreadReplies {
     bytes_max: usize,
-    bytes: AtomicUsize,
+    /// The sum of all parts. Parts change only under this lock.
+    bytes: Mutex<usize>,
 }
 
 impl UnreadReplies {
     pub(crate) fn new(bytes_max: usize) -> Arc<UnreadReplies> {
-        Arc::new(UnreadReplies { bytes_max, bytes: AtomicUsize::new(0) })
+        Arc::new(UnreadReplies { bytes_max, bytes: Mutex::new(0) })
     }
 
     /// Whether all connections together hold more than the limit.
     pub(super) fn is_over(&self) -> bool {
-        self.bytes.load(Ordering::SeqCst) > self.bytes_max
+        *lock(&self.bytes) > self.bytes_max
     }
 
     /// Whether this part may exceed the limit: it is one reply that is larger than the limit, and all other
     /// parts together are within it. No limit that is smaller would ever let such a reply out.
     pub(super) fn allows(&self, part: &UnreadPart) -> bool {
-        let others = self.bytes.load(Ordering::SeqCst).saturating_sub(part.bytes());
+        let sum = lock(&self.bytes);
+        let others = sum.saturating_sub(part.bytes());
         part.bytes() > self.bytes_max && !part.has_grown.load(Ordering::SeqCst) && others <= self.bytes_max
     }
 }
@@ -51,14 +55,13 @@ impl UnreadPart {
     /// Records that the connection holds this many bytes.
     pub(super) fn set(&self, bytes: usize) {
         let Some(account) = &self.account else { return };
+        let mut sum = lock(&account.bytes);
         let before = self.bytes.swap(bytes, Ordering::SeqCst);
         let has_grown = bytes > before && before > 0;
         if has_grown || bytes == 0 {
             self.has_grown.store(has_grown, Ordering::SeqCst);
         }
-        // The addition comes first, so that the sum is never below what the connections hold.
-        account.bytes.fetch_add(bytes, Ordering::SeqCst);
-        account.bytes.fetch_sub(before, Ordering::SeqCst);
+        *sum = *sum - before + bytes;
     }
 }
 
@@ -83,9 +86,9 @@ mod tests {
         other.set(41);
         assert!(account.is_over());
         one.set(0);
-        assert_eq!((account.is_over(), account.bytes.load(Ordering::SeqCst), other.bytes()), (false, 41, 41));
+        assert_eq!((account.is_over(), *lock(&account.bytes), other.bytes()), (false, 41, 41));
         drop((one, other));
-        assert_eq!(account.bytes.load(Ordering::SeqCst), 0, "parts give their bytes back");
+        assert_eq!(*lock(&account.bytes), 0, "parts give their bytes back");
     }
 
     #[test]

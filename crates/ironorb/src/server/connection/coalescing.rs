@@ -234,8 +234,9 @@ impl Connection {
     pub(super) fn hold_until_after_upcall(&self) {
         let coalescing = &self.coalescing;
         coalescing.held_since_ns.store(0, Ordering::Relaxed);
-        coalescing.state.fetch_and(!State::MORE, Ordering::Relaxed);
+        // In this order: another thread of the connection that takes a request meanwhile sees that a reply waits.
         coalescing.state.fetch_or(State::HELD, Ordering::Relaxed);
+        coalescing.state.fetch_and(!State::MORE, Ordering::Relaxed);
     }
 
     #[cold]

@@ -1,6 +1,6 @@
 //! How a connection's bytes leave, and what happens when the peer does not read: the connection's own thread
-//! waits for it, and all other threads leave the bytes to the server's writer thread. Holds no lock while it
-//! waits.
+//! waits for it, and all other threads leave the bytes to the server's writer thread. No thread holds the lock of
+//! `sender` while it waits.
 
 use std::io::IoSlice;
 use std::sync::MutexGuard;
@@ -86,7 +86,8 @@ impl Connection {
     /// Returns when at most `transmit_bytes_max` bytes wait for the peer.
     #[cold]
     pub(super) fn wait_until_unclogged(&self) {
-        drop(self.wait_for_room(lock(&self.sender)));
+        let mut sender = self.wait_for_room(lock(&self.sender));
+        self.note_unread(&mut sender);
     }
 
     /// True while the writer thread sends what waits. Requests must not be received meanwhile, or their
@@ -123,7 +124,14 @@ impl Connection {
     /// Leaves what waits to the writer thread. The caller holds the lock of `sender`.
     #[cold]
     fn leave_to_writer(&self, sender: &mut ServerConnection) {
-        self.stalled.store(true, Ordering::SeqCst);
+        let has_more_before = self.stalled.swap(true, Ordering::SeqCst);
+        if has_more_before
+            && self.orb.connector.receiver().is_current_thread()
+            && sender.transmit().pending_bytes() > self.orb.config.connection.framer.message_bytes_max
+        {
+            // Nothing else bounds the replies that are passed on to one peer that reads none of them.
+            return self.give_up(sender);
+        }
         let (itself, server) = (self.itself.upgrade(), self.server.upgrade());
         // The writer looks again if it has the connection already: it must count these bytes too.
         let is_left =
@@ -191,10 +199,13 @@ impl Connection {
         &'c self,
         sender: MutexGuard<'c, ServerConnection>,
     ) -> MutexGuard<'c, ServerConnection> {
-        match self.may_wait() {
-            true => self.send_down_to(sender, self.orb.config.transmit_bytes_max),
-            false => sender,
+        if !self.may_wait() {
+            return sender;
         }
+        let sender = self.send_down_to(sender, self.orb.config.transmit_bytes_max);
+        // What is left is about to be sent. It counts again if the peer does not take it.
+        self.unread.set(0);
+        sender
     }
 
     /// Sends until at most `left_max` bytes wait. Gives up when the peer reads nothing for
@@ -226,8 +237,9 @@ impl Connection {
             sender = lock(&self.sender);
         }
         self.note_clogged(&mut sender);
-        // What is left is about to be sent. It counts again if the peer does not take it.
-        self.unread.set(0);
+        if left_max == 0 {
+            self.unread.set(0);
+        }
         sender
     }
 
