@@ -425,7 +425,9 @@ fn a_server_that_stops_sends_its_last_replies() {
             filling.0.open();
             eventually("the reply waits", || threads_named("writer") == 1);
             assert!(raw::read_message(&mut stream).len() > REPLY_BYTES, "{concurrency:?}");
-            assert_eq!(raw::read_message(&mut stream)[7], raw::CLOSE, "{concurrency:?}");
+            // CloseConnection follows where the socket has room for it by then.
+            let last = raw::read_message(&mut stream);
+            assert!(last.is_empty() || last[7] == raw::CLOSE, "{concurrency:?}: {last:?}");
             stops.join().unwrap();
         });
         eventually("all threads end", || serving_threads() + threads_named("writer") == 0);
