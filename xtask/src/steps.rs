@@ -177,8 +177,8 @@ pub(crate) fn output(command: &mut Command, limit: Duration) -> io::Result<Ended
     let (status, processor) = wait(&mut child, Some(deadline))?;
     let mut was_killed =
         (Instant::now() >= deadline).then(|| format!("it had not ended after {} s", limit.as_secs()));
-    let patience = Instant::now() + LINGER_MAX;
-    let [(stdout, is_closed), (stderr, is_closed_too)] = pipes.map(|pipe| pipe.read(patience));
+    let linger_deadline = Instant::now() + LINGER_MAX;
+    let [(stdout, is_closed), (stderr, is_closed_too)] = pipes.map(|pipe| pipe.read(linger_deadline));
     if !(is_closed && is_closed_too) {
         was_killed.get_or_insert_with(|| "it has left processes behind that hold its output".to_owned());
     }

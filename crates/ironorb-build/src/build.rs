@@ -74,7 +74,7 @@ impl Config {
             let rendered = outcome.render(false);
             // Each diagnostic is a paragraph, in order.
             for (diagnostic, text) in outcome.diagnostics.into_iter().zip(rendered.split("\n\n")) {
-                if self.wants(diagnostic, outcome) && !warnings.iter().any(|told| told == text) {
+                if self.wants(diagnostic, outcome) && !warnings.iter().any(|reported| reported == text) {
                     warnings.push(text.to_owned());
                 }
             }
@@ -185,10 +185,10 @@ mod tests {
     }
 
     #[test]
-    fn warnings_of_an_included_file_are_told_once_a_build_unless_they_are_silenced() {
-        let mut told = warned_of(&Config::new());
-        told.sort_unstable();
-        assert_eq!(told, ["A", "B", "Common"]);
+    fn warnings_of_an_included_file_are_reported_once_a_build_unless_they_are_silenced() {
+        let mut reported = warned_of(&Config::new());
+        reported.sort_unstable();
+        assert_eq!(reported, ["A", "B", "Common"]);
         assert_eq!(warned_of(&Config::new().quiet_includes()), ["A", "B"]);
         assert!(warned_of(&Config::new().allow("IDL0528")).is_empty());
         assert_eq!(warned_of(&Config::new().allow("IDL0502")).len(), 3, "another code");

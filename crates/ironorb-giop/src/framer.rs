@@ -234,7 +234,7 @@ impl Framer {
 
     /// True when the framer holds no part of a message and no memory beyond its usual buffers.
     #[inline]
-    pub fn is_at_rest(&self) -> bool {
+    pub fn is_idle(&self) -> bool {
         self.is_drained() && self.assemblies.is_empty() && self.expected <= KEEP_BYTES_MAX
     }
 

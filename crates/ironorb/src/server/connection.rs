@@ -199,22 +199,22 @@ impl Connection {
         self.has_own_thread
     }
 
-    /// Waits for the next work, for ever or about as long as `patience` says. `patience` must equal the
+    /// Waits for the next work, for ever or about as long as `timeout` says. `timeout` must equal the
     /// socket's receive timeout. Takes back the buffer of the last request.
     #[inline]
     pub(super) fn wait_for_work(
         &self,
         current_request: &mut CurrentRequest,
-        patience: Option<Duration>,
+        timeout: Option<Duration>,
     ) -> Result<(), Nothing> {
         let mut framer = lock(&self.receiver);
         current_request.give_large_to(&mut framer);
         // Mostly nothing has come yet, and then a whole request comes at once.
-        if framer.is_at_rest() && !self.has_slow_path_flag() {
+        if framer.is_idle() && !self.has_slow_path_flag() {
             self.send_what_is_held();
-            match self.waits.receive(&self.stream, framer.space(), patience, || {}) {
+            match self.waits.receive(&self.stream, framer.space(), timeout, || {}) {
                 Ok(Moved::Bytes(count)) => framer.received(count),
-                Ok(Moved::Nothing) if patience.is_some() => return Err(Nothing::Yet),
+                Ok(Moved::Nothing) if timeout.is_some() => return Err(Nothing::Yet),
                 Ok(Moved::Nothing) => {}
                 Ok(Moved::End) | Err(_) => return Err(Nothing::Ever),
             }
@@ -223,7 +223,7 @@ impl Connection {
                 return Ok(());
             }
         }
-        self.wait_for_any_work(framer, current_request, patience)
+        self.wait_for_any_work(framer, current_request, timeout)
     }
 
     #[inline(never)]
@@ -231,7 +231,7 @@ impl Connection {
         &'c self,
         mut framer: MutexGuard<'c, Framer>,
         current_request: &mut CurrentRequest,
-        patience: Option<Duration>,
+        timeout: Option<Duration>,
     ) -> Result<(), Nothing> {
         self.look_for_client(&framer);
         loop {
@@ -245,7 +245,7 @@ impl Connection {
                 Err(NoWork::End) => return Err(Nothing::Ever),
                 Err(NoWork::SlowPath) => {
                     drop(framer);
-                    match self.wait_elsewhere(current_request, patience) {
+                    match self.wait_elsewhere(current_request, timeout) {
                         Some(found) => return found,
                         None => framer = lock(&self.receiver),
                     }
@@ -253,13 +253,13 @@ impl Connection {
                 }
             }
             self.note_unfinished_of(&framer);
-            if patience.is_none() && !framer.is_mid_message() && framer.holds_spare_memory() {
+            if timeout.is_none() && !framer.is_mid_message() && framer.holds_spare_memory() {
                 self.release_if_idle(&mut framer);
             }
             self.send_what_is_held();
-            match self.waits.receive(&self.stream, framer.space(), patience, || {}) {
+            match self.waits.receive(&self.stream, framer.space(), timeout, || {}) {
                 Ok(Moved::Bytes(count)) => framer.received(count),
-                Ok(Moved::Nothing) if patience.is_some() => return Err(Nothing::Yet),
+                Ok(Moved::Nothing) if timeout.is_some() => return Err(Nothing::Yet),
                 Ok(Moved::Nothing) => {}
                 Ok(Moved::End) | Err(_) => return Err(Nothing::Ever),
             }
@@ -271,14 +271,14 @@ impl Connection {
     fn wait_elsewhere(
         &self,
         current_request: &mut CurrentRequest,
-        patience: Option<Duration>,
+        timeout: Option<Duration>,
     ) -> Option<Result<(), Nothing>> {
         if self.is_on(SlowPathFlags::STOPPING) {
             return Some(Err(Nothing::Ever));
         }
         self.send_what_is_held();
         if let Some(inbox) = self.inbox.get() {
-            return Some(match patience {
+            return Some(match timeout {
                 None => self.wait_at(inbox).map(|work| current_request.work = work).ok_or(Nothing::Ever),
                 Some(_) => match self.look_into(inbox, current_request) {
                     WorkLookup::Work { .. } => Ok(()),

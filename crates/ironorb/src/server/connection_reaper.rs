@@ -33,7 +33,7 @@ pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
             for connection in connections.drain(..) {
                 match connection_reaper.look(connection.id, connection.activity(), now) {
                     Verdict::Keep => connection.release_spare_memory(),
-                    Verdict::Rest => connection.release_buffers_if_idle(),
+                    Verdict::Inactive => connection.release_buffers_if_idle(),
                     // The receiving thread finds the end and closes in order. If a request has come
                     // meanwhile, its reply goes out before the CloseConnection message.
                     Verdict::Idle => connection.stop_receiving(),
@@ -101,7 +101,7 @@ pub(super) struct Activity {
 pub(super) enum Verdict {
     Keep,
     /// Nothing has happened since the last look. The connection gives up its buffers.
-    Rest,
+    Inactive,
     /// The connection has had no request for too long. It is closed in order.
     Idle,
     /// A message has not ended in time. The connection is cut off.
@@ -154,7 +154,7 @@ impl ConnectionReaper {
             return match !is_active && has_passed(seen.idle_since, self.limits.idle) {
                 true => Verdict::Idle,
                 false if is_active || is_new => Verdict::Keep,
-                false => Verdict::Rest,
+                false => Verdict::Inactive,
             };
         }
         let (since, bytes) = *seen.unfinished_since.get_or_insert((now, activity.unfinished_bytes));
@@ -189,11 +189,11 @@ mod tests {
     #[test]
     fn a_connection_without_requests_is_idle() {
         use Verdict::*;
-        assert_eq!(verdicts(&[(0, IDLE), (9, IDLE), (10, IDLE)]), [Keep, Rest, Idle]);
+        assert_eq!(verdicts(&[(0, IDLE), (9, IDLE), (10, IDLE)]), [Keep, Inactive, Idle]);
         let busy = Activity { is_busy: true, ..IDLE };
-        assert_eq!(verdicts(&[(0, IDLE), (9, busy), (10, IDLE), (19, IDLE)]), [Keep, Keep, Rest, Idle]);
+        assert_eq!(verdicts(&[(0, IDLE), (9, busy), (10, IDLE), (19, IDLE)]), [Keep, Keep, Inactive, Idle]);
         let served = Activity { served: 4, ..IDLE };
-        assert_eq!(verdicts(&[(0, IDLE), (9, served), (10, served)]), [Keep, Keep, Rest]);
+        assert_eq!(verdicts(&[(0, IDLE), (9, served), (10, served)]), [Keep, Keep, Inactive]);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::version::{Encoding, TransmissionCodeSets};
 impl<W> ClientConnection<W> {
     /// Whether the connection is idle: no thread sends or receives, and nothing prevents either.
     #[inline]
-    pub fn is_at_rest(&self) -> bool {
+    pub fn is_idle(&self) -> bool {
         self.transmit.pending_bytes() == 0 && self.framer.is_some() && self.end.is_none()
     }
 

@@ -40,7 +40,7 @@ impl Link {
         short: &mut ShortReply,
     ) -> FastOutcome {
         let mut state = lock(&self.state);
-        if !state.is_at_rest() || self.bidirectional.is_some() {
+        if !state.is_idle() || self.bidirectional.is_some() {
             return self.slow_path_call(state, target, operation, arguments, time);
         }
         let call = match state.begin_plain(target, operation, Response::SyncWithTarget, arguments) {

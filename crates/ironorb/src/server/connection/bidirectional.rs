@@ -320,7 +320,7 @@ impl Connection {
             }
             (waiting.is_idle, std::mem::replace(&mut waiting.is_announced, true))
         };
-        self.tell_cancelled(self.cancellations.end());
+        self.notify_cancelled(self.cancellations.end());
         self.note_unfinished(0);
         if let Some(link) = self.calls.get() {
             link.peer_ended();

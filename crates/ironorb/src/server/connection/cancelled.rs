@@ -26,7 +26,7 @@ impl Connection {
             Cancelled::Recorded => {
                 self.slow_path_flags.fetch_or(SlowPathFlags::CANCELLED, Ordering::SeqCst);
             }
-            Cancelled::Notify(then) => self.tell_cancelled(vec![then]),
+            Cancelled::Notify(then) => self.notify_cancelled(vec![then]),
         }
     }
 
@@ -104,14 +104,14 @@ impl Connection {
     pub(in crate::server) fn found_end(&self) -> bool {
         let is_ours = self.is_on(SlowPathFlags::STOPPING);
         if !is_ours || lock(&self.sender).is_ended() || net::is_hung_up(&self.stream) {
-            self.tell_cancelled(self.cancellations.end());
+            self.notify_cancelled(self.cancellations.end());
         }
         self.end()
     }
 
     /// Runs the servants' callbacks on the thread for callbacks, because the caller may hold locks and other
     /// threads may wait for it.
-    pub(super) fn tell_cancelled(&self, callbacks: Vec<OnCancel>) {
+    pub(super) fn notify_cancelled(&self, callbacks: Vec<OnCancel>) {
         let receiver = self.orb.connector.receiver();
         callbacks.into_iter().for_each(|then| receiver.run_soon(then));
     }
