@@ -101,7 +101,7 @@ fn check_one_address(address: &str) -> Result<(), InvalidAddress> {
         address.chars().find(|c| c.is_whitespace() || c.is_control() || "#<>\"`{}|^".contains(*c))
     {
         let why = if bad == '#' {
-            "the name goes in the other argument"
+            "the name after `#` is a separate argument"
         } else {
             "such characters cannot be in one"
         };

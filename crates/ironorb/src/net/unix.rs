@@ -343,7 +343,7 @@ fn private_folder() -> io::Result<PathBuf> {
     }
     Err(at(io::Error::new(
         io::ErrorKind::PermissionDenied,
-        "it must be a folder of this user's, to which nobody else has access (chmod 700)",
+        "it must belong to this user, and no other user may have access (chmod 700)",
     )))
 }
 

@@ -93,8 +93,8 @@ impl Diagnostics {
             span,
             format!("`{name}` inherits both `{}` and `{}`", one.0, other.0),
         )
-        .also(one.1, "one is here")
-        .also(other.1, "the other is here")
+        .also(one.1, format!("`{}` is declared here", one.0))
+        .also(other.1, format!("`{}` is declared here", other.0))
         .help("operations and attributes are not overloaded: rename one, or do not inherit both");
     }
 

@@ -16,13 +16,9 @@ impl Diagnostics {
     }
 
     pub(crate) fn value_kind_differs(&mut self, span: Span, name: &str, first: Span) {
-        self.error(
-            codes::VALUE_KIND_DIFFERS,
-            span,
-            format!("one declaration of `{name}` is abstract, the other is not"),
-        )
-        .also(first, "declared here")
-        .help("make both declarations the same");
+        self.error(codes::VALUE_KIND_DIFFERS, span, format!("only one declaration of `{name}` is abstract"))
+            .also(first, "declared here")
+            .help("make both declarations the same");
     }
 
     pub(crate) fn custom_forward(&mut self, span: Span) {
