@@ -1,8 +1,8 @@
 //! Replies to requests that have come together: they leave together, all of them, in order, and none of them waits for a
 //! servant that takes long.
 //!
-//! Replies wait for others only where servants are quick. Each test stops the clock by which the server measures that, so that they wait
-//! on a slow or busy machine as well; that is the process's, so these tests have one.
+//! Replies wait for others only where servants are quick. Each test stops the server's clock, so that replies wait on a
+//! slow machine too. The clock belongs to the process, so these tests are a program of their own.
 
 use std::io::Write;
 use std::net::TcpStream;

@@ -23,7 +23,7 @@ pub(crate) struct Program {
     pub(crate) folder: PathBuf,
     /// Whether it has the harness that lists tests and sums them up, or a `main` of its own.
     has_harness: bool,
-    /// What it is told on its command line.
+    /// Its command-line arguments.
     arguments: Vec<String>,
     /// Of these arguments, those that choose tests. Each must choose some.
     filters: Vec<String>,
@@ -262,7 +262,7 @@ impl Program {
     }
 }
 
-/// What a program came to, and why it failed if it did. It failed also where it cannot be told what it did.
+/// How a program ended. It counts as failed also when its results cannot be read.
 fn judge(listed: Option<usize>, ended: &Ended) -> (Counts, Option<String>) {
     let status = ended.output.status;
     let counts = counts_in(&String::from_utf8_lossy(&ended.output.stdout));

@@ -1,5 +1,7 @@
 //! Benchmarks: each claim about speed is a row, measured beside its baseline in one run.
 //!
+//! This crate is internal to the `ironorb` command.
+//!
 //! A suite defines groups of sides that take turns (`measure`). The results are rows (`row`) in the tables of
 //! a report. One renderer writes reports as text, as lines of JSON and as a page (`render`). Servers run in
 //! processes of their own: this program, started again in a role that a suite has registered (`role`).

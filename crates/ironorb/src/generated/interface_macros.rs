@@ -32,8 +32,8 @@ macro_rules! __ironorb_interface {
             }
         }
 
-        // A block of its own: the compiler numbers what has no name by block. One more operation changes no number
-        // outside of it, so an incremental build has less to do.
+        // The compiler numbers unnamed items within each block. In a block of their own, a new operation changes
+        // no number outside. So an incremental build has less to do.
         #[allow(unused_variables)]
         const _: () = {
             $crate::__ironorb_reference! {

@@ -146,8 +146,8 @@ where
 
 /// Converts servants of a typed reference's own interface to the interface `I`, which is the same or a base.
 ///
-/// Generated types implement it, and not [`RefTo`]: for each implementation of a trait the compiler proves what the
-/// trait demands, and it takes long to prove that a reference may go to other threads.
+/// Generated types implement this trait instead of [`RefTo`], because it has no `Send` bound. The compiler takes
+/// long to prove that bound for each implementation.
 #[doc(hidden)]
 pub trait Widen<I: ?Sized> {
     /// The reference's own interface.

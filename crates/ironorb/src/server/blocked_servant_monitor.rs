@@ -6,8 +6,8 @@
 //! At the server's limit of threads, requests wait. Servants that call their clients over the connection of
 //! the request may then deadlock: the client waits for one of the requests that wait. After a second in which
 //! no servant has returned and no client has answered, the monitor refuses such requests, one of each
-//! connection at a look, so that the deadlock ends long before the calls time out. A client that takes longer
-//! for its answer cannot be told from one that waits.
+//! connection at a look, so that the deadlock ends long before the calls time out. The monitor cannot
+//! distinguish a client that takes more than a second to answer from one that waits for the server.
 
 use std::io;
 use std::sync::atomic::Ordering;

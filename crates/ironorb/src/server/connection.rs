@@ -53,8 +53,7 @@ pub(super) struct Connection {
     waits: Waits,
     sender: Mutex<ServerConnection>,
     session: Session,
-    /// The reasons why threads must not simply receive, serve and reply: bits of [`SlowPathFlags`], mostly
-    /// none. One load tells a call that no reason holds.
+    /// Bits of [`SlowPathFlags`], mostly none. A call checks all of them with one load.
     slow_path_flags: AtomicU8,
     /// Messages carried out. The count stands still while a servant blocks.
     pub(super) served: AtomicU64,

@@ -25,7 +25,7 @@ impl UnreadReplies {
     }
 
     /// Whether this part may exceed the limit: it is one reply that is larger than the limit, and all other
-    /// parts together are within it. No limit that is smaller would ever let such a reply out.
+    /// parts together are within it. Otherwise such a reply could never be sent.
     pub(super) fn allows(&self, part: &UnreadPart) -> bool {
         let sum = lock(&self.bytes);
         let others = sum.saturating_sub(part.bytes());

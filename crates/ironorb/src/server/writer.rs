@@ -28,8 +28,8 @@ pub(super) struct Writer {
 struct Stalled {
     connection: Arc<Connection>,
     stall: Stall,
-    /// The `epoll` reports room. It cannot for shared memory, whose socket is the bell of all threads: one
-    /// that receives may take the bell's bytes before this thread sees them.
+    /// The `epoll` reports room. Not so for shared memory: all threads share its socket as a bell, and a
+    /// receiving thread may take the bell's bytes first.
     is_watched: bool,
     /// The pause between looks where the `epoll` reports nothing.
     pause: Duration,
@@ -108,7 +108,7 @@ impl Stalled {
     /// Sends what the peer takes. True when nothing is left to send.
     fn look(&mut self, now: Instant) -> bool {
         if !self.is_watched {
-            // Memory alone does not show that the peer is gone.
+            // Checks whether the peer is gone. Shared memory does not show it.
             let _ = net::wait_writable(&self.connection.stream, Some(Duration::ZERO));
         }
         let sent_before = self.stall.position();
