@@ -57,7 +57,7 @@ fn a_service_file_stays_readable_in_length() {
     let outcome = compile_file(&path, &Options::new());
     let rust = generate_outcome(&outcome, &Config::new()).unwrap().lines().count();
     let idl = std::fs::read_to_string(path).unwrap().lines().count();
-    assert!(rust < 10 * idl, "{rust} lines of Rust for {idl} of IDL");
+    assert!(rust < 8 * idl, "{rust} lines of Rust for {idl} of IDL");
 }
 
 #[test]
