@@ -39,79 +39,59 @@
 
 #![forbid(unsafe_code)]
 
-mod adapter;
-mod batching;
-mod cancellations;
-mod client;
-mod coarse_instant;
-mod codec;
-mod config;
-mod context;
-mod deadline;
+mod base;
+mod call;
+mod driver;
 pub mod dynamic;
-mod endpoint;
-pub mod engine;
-mod error;
 #[doc(hidden)]
 pub mod generated;
-pub mod ifr;
+mod initial;
 pub mod interceptor;
-pub mod invocation;
-mod invoke;
-mod lease;
-mod loopback;
-pub mod marshal_profile;
-mod messaging;
-pub mod naming;
-mod net;
 mod object;
 mod orb;
-mod pending;
 pub mod poa;
-pub mod probe;
-mod remote_call;
-mod route;
-mod servant;
-mod server;
-mod sync;
+mod transport;
+
 #[cfg(debug_assertions)]
 #[doc(hidden)]
-pub mod testing;
-mod waiting;
+pub use base::testing;
+pub use base::{marshal_profile, probe};
+pub use call::invocation;
+pub use driver::engine;
+pub use initial::{ifr, naming};
 
 // The ORB and its configuration.
-pub use config::{
+pub use base::config::{
     BadConcurrency, BareExceptions, Demultiplexing, ObjectLookup, OperationLookup, OrbConfig,
     ServerConcurrency, Transport, Waiting,
 };
-pub use endpoint::BadAddress;
-pub use net::Endpoint;
 pub use orb::{
     BuildError, CONFIG_FILE_VARIABLE, INIT_REF_VARIABLE, InitialReference, Orb, OrbBuilder, Setting,
     SettingError, settings,
 };
+pub use transport::Endpoint;
+pub use transport::endpoint::BadAddress;
 
 // Objects and servants.
 pub use generated::{Call, Deferred, Replied, Reply};
+pub use object::servant::{Servant, servant};
 pub use object::{ObjectRef, TypedRef, WireProfile, nil_reference};
 pub use poa::{Poa, PoaPolicies};
-pub use servant::{Servant, servant};
 
 // Calls.
-pub use context::Context;
-pub use deadline::{set_thread_timeout, with_timeout};
-pub use messaging::{
+pub use driver::pending::Pending;
+pub use object::context::Context;
+pub use object::deadline::{set_thread_timeout, with_timeout};
+pub use object::messaging::{
     InvocationPolicies, OnewayBatching, Rebind, SyncScope, set_thread_policies, thread_policies,
 };
-pub use pending::Pending;
 
 // Errors.
-pub use error::Error;
 pub use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 pub use ironorb_giop::minor::MinorCode;
+pub use orb::Error;
 
 // Data.
-pub use codec::Codec;
 pub use ironorb_giop as giop;
 pub use ironorb_giop::any::{Any, ExtractError};
 pub use ironorb_giop::cdr::{LongDouble, WString};
@@ -120,6 +100,7 @@ pub use ironorb_giop::fixed::{Decimal, Fixed, FixedError};
 pub use ironorb_giop::typecode::{TcKind, TypeCode, TypeDef, Typed};
 pub use ironorb_giop::value::{Link, Value, ValueBase, ValueGraph, ValueId};
 pub use ironorb_giop::version::Version;
+pub use object::codec::Codec;
 
 /// Includes the code that `ironorb-build` generated from `idl/NAME.idl`: `ironorb::include_idl!("bank");`
 #[macro_export]

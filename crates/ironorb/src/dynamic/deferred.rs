@@ -12,9 +12,9 @@ use super::description::OperationDescription;
 use super::error::{DynamicError, RequestError};
 use super::request::Request;
 use super::results::{RawReply, Results};
-use crate::client::asynchronous::{AsyncCall, Outcome};
-use crate::invoke::about_named;
-use crate::sync::lock;
+use crate::base::sync::lock;
+use crate::driver::client::asynchronous::{AsyncCall, Outcome};
+use crate::driver::invoke::about_named;
 
 /// The response of a request that has been sent. The program can poll it, wait for it, or await it as a
 /// future.

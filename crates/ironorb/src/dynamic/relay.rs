@@ -16,7 +16,7 @@ use ironorb_giop::service_context::{
 use ironorb_giop::{Encoding, Malformed, Misuse, Reader, TransmissionCodeSets, Version, Writer};
 
 use super::results::RawReply;
-use crate::client::asynchronous::{AsyncCall, Callback};
+use crate::driver::client::asynchronous::{AsyncCall, Callback};
 use crate::object::ObjectRef;
 
 /// A request as it came, in memory of its own.

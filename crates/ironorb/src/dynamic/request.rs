@@ -12,14 +12,14 @@ use super::deferred::DeferredResponse;
 use super::description::OperationDescription;
 use super::error::{DynamicError, RequestError};
 use super::results::{RawReply, Results};
-use crate::client::asynchronous::AsyncCall;
-use crate::context::{Context, put_properties};
+use crate::base::probe::{self, Stage};
+use crate::driver::client::asynchronous::AsyncCall;
+use crate::driver::invoke::{self, about};
+use crate::driver::loopback;
+use crate::driver::remote_call::RemoteCall;
 use crate::generated::Operation;
-use crate::invoke::{self, about};
-use crate::loopback;
 use crate::object::ObjectRef;
-use crate::probe::{self, Stage};
-use crate::remote_call::RemoteCall;
+use crate::object::context::{Context, put_properties};
 
 /// A request to an object, for an operation that is described at run time (the standard's `Request` with its
 /// `NVList`).

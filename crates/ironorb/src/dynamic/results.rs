@@ -15,11 +15,11 @@ use ironorb_giop::{Encoding, Malformed, Reader, Unmarshal, Version, Writer};
 use super::argument::{check_type, parameter};
 use super::description::OperationDescription;
 use super::error::{DynamicError, RequestError};
-use crate::client::Link;
-use crate::invocation::bad_reply;
+use crate::base::probe::{self, Stage};
+use crate::call::invocation::bad_reply;
+use crate::driver::client::Link;
+use crate::driver::remote_call::Answer;
 use crate::object::{ObjectRef, ReplyEnvironment};
-use crate::probe::{self, Stage};
-use crate::remote_call::Answer;
 
 /// A reply whose body has not been read: results, or a user exception.
 pub struct RawReply {

@@ -9,12 +9,12 @@ use ironorb_giop::minor::MinorCode;
 
 use super::description::InterfaceDescription;
 use super::server_request::ServerRequest;
+use crate::base::probe::{self, Stage};
 use crate::generated::call::no_interface_repository;
 use crate::generated::{Call, Replied};
+use crate::object::servant::Servant;
 use crate::object::{OBJECT_ID, ObjectRef};
 use crate::poa::{ObjectId, Poa, PoaCurrent};
-use crate::probe::{self, Stage};
-use crate::servant::Servant;
 
 /// A servant that takes any operation. [`servant`] turns it into a servant that an adapter activates.
 ///

@@ -13,8 +13,8 @@ use super::argument::fits;
 use super::description::OperationDescription;
 use super::relay::{ReceivedRequest, parts_of_reply, unsendable};
 use super::results::{RawReply, undeclared};
-use crate::context::{Exchanged, enter_received, read_properties};
 use crate::generated::{Call, OperationError, Raised, Replied, Reply};
+use crate::object::context::{Exchanged, enter_received, read_properties};
 use crate::poa::ObjectId;
 
 /// A request to a dynamic servant, which must answer it exactly once.

@@ -12,13 +12,13 @@ use ironorb_giop::{Encoding, Malformed, Marshal, Misuse, Reader, Writer};
 use super::operations::{Found, OperationTable};
 use super::reply::Reply;
 use super::{OperationError, Raised};
-use crate::adapter::ReplySink;
-use crate::cancellations::OnCancel;
+use crate::base::probe::{self, Stage};
+use crate::driver::cancellations::OnCancel;
 use crate::interceptor::{Interception, Outcome};
 use crate::object::OBJECT_ID;
+use crate::object::servant::Servant;
+use crate::poa::adapter::ReplySink;
 use crate::poa::{UpcallShare, current_object};
-use crate::probe::{self, Stage};
-use crate::servant::Servant;
 
 /// A request to be carried out. It must be answered exactly once, which gives a [`Replied`].
 #[allow(missing_debug_implementations)]

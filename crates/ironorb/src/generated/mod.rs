@@ -33,13 +33,13 @@ pub use reply::{Deferred, Reply};
 pub use value_macros::*;
 pub use value_support::*;
 
-pub use crate::config::OperationLookup;
-pub use crate::context::{get_context, pass_context, put_context};
-pub use crate::lease::LeaseCell;
-pub use crate::marshal_profile::Use;
+pub use crate::base::config::OperationLookup;
+pub use crate::base::marshal_profile::Use;
+pub use crate::driver::pending::Pending;
+pub use crate::object::context::{get_context, pass_context, put_context};
+pub use crate::object::lease::LeaseCell;
 pub use crate::object::{ObjectRef, TypedRef, nil_reference};
 pub use crate::orb::Orb;
-pub use crate::pending::Pending;
 pub use crate::poa::PoaError;
 pub use ironorb_giop::any::{Any, ExtractError};
 pub use ironorb_giop::cdr::{

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::ptr;
 use std::sync::OnceLock;
 
-use crate::config::OperationLookup;
-use crate::probe::{self, Stage};
+use crate::base::config::OperationLookup;
+use crate::base::probe::{self, Stage};
 
 /// The operations of one interface, its own and the inherited ones, in a hash table.
 ///

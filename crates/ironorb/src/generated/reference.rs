@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 use ironorb_giop::cdr::{MarshalNillable, Reader, UnmarshalNillable, Writer};
 use ironorb_giop::{Malformed, Misuse};
 
-use crate::lease::LeaseCell;
+use crate::object::lease::LeaseCell;
 use crate::object::{ObjectRef, TypedRef};
 
 /// The contents of a typed reference: the object, and its lease on a servant in this process, seen as the

@@ -13,8 +13,8 @@ use ironorb_giop::exception::SystemException;
 
 use super::codec::{Codec, Lend, check_arguments, check_results};
 use super::{Call, Operation, OperationError, RefTo, Replied, Reply, in_upcall};
-use crate::context::{get_context, pass_context, put_context};
-use crate::pending::Pending;
+use crate::driver::pending::Pending;
+use crate::object::context::{get_context, pass_context, put_context};
 
 /// An operation of an interface.
 pub trait RemoteOperation: 'static {
@@ -275,7 +275,7 @@ pub mod stub {
         O: RemoteOperation,
         R: RefTo<O::Interface>,
     {
-        crate::invoke::invoke(
+        crate::driver::invoke::invoke(
             target,
             O::OPERATION,
             move |servant: &O::Interface| call_here::<O>(servant, arguments),
@@ -291,7 +291,7 @@ pub mod stub {
         O: RemoteOperation<Results = super::super::Results<()>, Error = SystemException>,
         R: RefTo<O::Interface>,
     {
-        crate::invoke::invoke_oneway(
+        crate::driver::invoke::invoke_oneway(
             target,
             O::OPERATION,
             move |servant: &O::Interface| call_here::<O>(servant, arguments),
@@ -305,7 +305,7 @@ pub mod stub {
         O: RemoteOperation,
         R: RefTo<O::Interface>,
     {
-        crate::pending::invoke_async(
+        crate::driver::pending::invoke_async(
             target,
             O::OPERATION,
             move |servant: &O::Interface| call_here::<O>(servant, arguments),

@@ -10,7 +10,7 @@ use ironorb_giop::{Misuse, Writer};
 
 use super::call::{Later, Responder};
 use super::{OperationError, Raised};
-use crate::invoke::servant_panicked;
+use crate::driver::invoke::servant_panicked;
 
 /// The obligation to answer one request, once: [`send`](Reply::send) takes it.
 ///

@@ -8,7 +8,7 @@ use ironorb_giop::message::Message;
 use ironorb_giop::service_context::ServiceContextList;
 
 use super::{ContextList, Interrupt, Outcome, PiCurrent, ReplyStatus, SlotId};
-use crate::invocation::Next;
+use crate::call::invocation::Next;
 use crate::object::ObjectRef;
 
 /// Sees the requests that this process sends. All interception points have a default body that does nothing,

@@ -13,10 +13,12 @@ use ironorb_giop::exception::SystemException;
 use super::Orb;
 use super::core::OrbCore;
 use super::settings::{CommandLineOption, SettingError, Settings, split_options};
-use crate::config::{Demultiplexing, ObjectLookup, OperationLookup, OrbConfig, ServerConcurrency, Waiting};
-use crate::endpoint::BadAddress;
+use crate::base::config::{
+    Demultiplexing, ObjectLookup, OperationLookup, OrbConfig, ServerConcurrency, Waiting,
+};
 use crate::interceptor::{ClientInterceptor, IorInterceptor, ServerInterceptor};
-use crate::messaging::OnewayBatching;
+use crate::object::messaging::OnewayBatching;
+use crate::transport::endpoint::BadAddress;
 
 /// Settings for a new ORB.
 ///
@@ -134,7 +136,7 @@ impl OrbBuilder {
     }
 
     /// Never listens. For programs that only call, and for those that bring their own network to an
-    /// [`engine`](crate::engine). References to the ORB's own objects work in this process only, with two
+    /// [`engine`](crate::driver::engine). References to the ORB's own objects work in this process only, with two
     /// exceptions. [`publish`](Self::publish) may name the addresses, with their ports, at which clients find
     /// it. And the ORB may be bidirectional ([`OrbConfig::bidirectional`]): then servers that it calls can
     /// call it back. Otherwise [`Orb::object_to_string`] and, once there are objects, [`Orb::run`] are
@@ -257,7 +259,7 @@ impl OrbBuilder {
     }
 
     /// Sets the file to which the ORB writes, when it stops serving, which types were marshalled. Only code
-    /// that was generated to record it is counted; see [`marshal_profile`](crate::marshal_profile). Default:
+    /// that was generated to record it is counted; see [`marshal_profile`](crate::base::marshal_profile). Default:
     /// none.
     pub fn marshal_profile(mut self, file: impl Into<PathBuf>) -> Self {
         self.settings.marshal_profile = Some(file.into());

@@ -6,7 +6,7 @@ use ironorb_giop::CharSet;
 use ironorb_giop::message::AddressingDisposition;
 
 use super::OrbBuilder;
-use crate::config::{BareExceptions, ObjectLookup, OperationLookup, Transport, Waiting};
+use crate::base::config::{BareExceptions, ObjectLookup, OperationLookup, Transport, Waiting};
 
 macro_rules! settings {
     ($($(#[$doc:meta])* $name:ident: $type:ty => $($field:ident).+;)*) => {
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn every_field_of_the_configuration_has_a_method() {
         let methods = methods();
-        let orb = fields(include_str!("../config.rs"), "OrbConfig");
+        let orb = fields(include_str!("../base/config.rs"), "OrbConfig");
         let connection =
             fields(include_str!("../../../ironorb-giop/src/connection/mod.rs"), "ConnectionConfig");
         let framer = fields(include_str!("../../../ironorb-giop/src/framer.rs"), "FramerLimits");

@@ -20,21 +20,21 @@ use ironorb_giop::url::{Corbaloc, CorbalocAddress};
 
 use super::settings::Settings;
 use super::values::{ValueFactories, ValueTypes};
-use crate::adapter::{Adapter, Ownership};
-use crate::client::Connector;
-use crate::config::{OrbConfig, Transport};
+use crate::base::config::{OrbConfig, Transport};
+use crate::base::marshal_profile::MarshalProfile;
+use crate::base::sync::{lock, write};
+use crate::driver::client::Connector;
+use crate::driver::server::in_flight::InFlight;
+use crate::driver::server::threads::ServerThreads;
+use crate::driver::server::unread::UnreadReplies;
+use crate::driver::server::{self, Server};
 use crate::interceptor::Interceptors;
-use crate::marshal_profile::MarshalProfile;
-use crate::messaging::OrbPolicies;
-use crate::net::tcp::HostPort;
-use crate::net::{Address, Endpoint, unix};
 use crate::object::ObjectRef;
+use crate::object::messaging::OrbPolicies;
+use crate::poa::adapter::{Adapter, Ownership};
 use crate::poa::{ManagerState, Poa};
-use crate::server::in_flight::InFlight;
-use crate::server::threads::ServerThreads;
-use crate::server::unread::UnreadReplies;
-use crate::server::{self, Server};
-use crate::sync::{lock, write};
+use crate::transport::tcp::HostPort;
+use crate::transport::{Address, Endpoint, unix};
 
 pub(crate) struct OrbCore {
     /// The ORB itself, for methods that make references from `&self`.

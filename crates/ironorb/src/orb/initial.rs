@@ -5,9 +5,9 @@ use ironorb_giop::minor::MinorCode;
 
 use super::Orb;
 use super::core::OrbCore;
+use crate::base::sync::{read, write};
 use crate::object::ObjectRef;
 use crate::poa::{Poa, PoaCurrent};
-use crate::sync::{read, write};
 
 /// The object of a well-known name. Adapters and currents are local to the process and so are no references.
 #[derive(Debug, Clone)]

@@ -3,6 +3,7 @@
 mod builder;
 mod builder_settings;
 mod core;
+mod error;
 mod file_url;
 mod initial;
 mod settings;
@@ -11,6 +12,7 @@ mod values;
 
 pub use builder::{BuildError, OrbBuilder};
 pub(crate) use core::{OrbCore, shut_down};
+pub use error::Error;
 pub use initial::InitialReference;
 pub use settings::{CONFIG_FILE_VARIABLE, INIT_REF_VARIABLE, Setting, SettingError, settings};
 
@@ -25,8 +27,8 @@ use ironorb_giop::ior::Ior;
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::url::ObjectUrl;
 
-use crate::marshal_profile::MarshalProfile;
-use crate::messaging::InvocationPolicies;
+use crate::base::marshal_profile::MarshalProfile;
+use crate::object::messaging::InvocationPolicies;
 use crate::object::{ObjectRef, TypedRef};
 use crate::poa::{Poa, PoaCurrent, is_in_upcall_of};
 
@@ -74,7 +76,7 @@ impl Orb {
     }
 
     /// Writes how many values of each type this process has marshalled, to a file that the generator reads.
-    /// Only code that was generated to record it is counted; see [`marshal_profile`](crate::marshal_profile).
+    /// Only code that was generated to record it is counted; see [`marshal_profile`](crate::base::marshal_profile).
     /// The setting `marshalProfile` writes the file when the ORB stops serving.
     pub fn write_marshal_profile(&self, file: impl AsRef<Path>) -> io::Result<()> {
         MarshalProfile::recorded().write(file)
@@ -112,7 +114,7 @@ impl Orb {
     /// Sends all batched oneways of every connection, as [`ObjectRef::flush`](ObjectRef::flush) does for one
     /// reference.
     pub fn flush(&self) -> Result<(), SystemException> {
-        crate::batching::flush_all(&self.core)
+        crate::driver::batching::flush_all(&self.core)
     }
 
     /// Makes a typed reference from a text: `IOR:…`, `corbaloc:…` or `corbaname:…`. Asks the naming service
@@ -160,7 +162,7 @@ impl Orb {
                 if corbaname.name.is_empty() {
                     return Ok(context);
                 }
-                crate::naming::resolve(&context, &corbaname.name)?
+                crate::initial::naming::resolve(&context, &corbaname.name)?
             }
         };
         Ok(object)

@@ -12,9 +12,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::small_file;
-use crate::config::OrbConfig;
+use crate::base::config::OrbConfig;
 use crate::interceptor::Interceptors;
-use crate::net::Endpoint;
+use crate::transport::Endpoint;
 
 pub use table::{Setting, settings};
 use table::{find, find_variable};

@@ -8,7 +8,7 @@ use ironorb_giop::typecode::{TcKind, TypeCode};
 use ironorb_giop::value::{StateFactory, ValueFactory, ValueType};
 
 use super::{Orb, OrbCore};
-use crate::sync::write;
+use crate::base::sync::write;
 
 /// Value factories by repository id.
 #[derive(Default)]

@@ -16,10 +16,10 @@ use super::lookup::ObjectSelector;
 use super::slots::{Activation, Entry, Incarnation, ObjectSlot, ObjectSlots, VacatedSlot};
 use super::upcall::Deactivation;
 use super::{ObjectId, PoaPolicies, RequestProcessing};
-use crate::config::ObjectLookup;
-use crate::lease::{BindingEpoch, Token};
-use crate::servant::ServantHandle;
-use crate::sync::lock;
+use crate::base::config::ObjectLookup;
+use crate::base::sync::lock;
+use crate::object::lease::{BindingEpoch, Token};
+use crate::object::servant::ServantHandle;
 
 /// Objects by slot, id and servant.
 pub(crate) struct ActiveObjectMap {

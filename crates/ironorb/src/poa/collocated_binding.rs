@@ -8,8 +8,8 @@ use super::lookup::ObjectSelector;
 use super::slots::Activation;
 use super::upcall::UpcallTarget;
 use super::{ObjectId, PoaInner, ThreadModel, Upcall};
-use crate::lease::{BindingEpoch, BindingLease, LeasedUpcall, Token};
-use crate::servant::ServantHandle;
+use crate::object::lease::{BindingEpoch, BindingLease, LeasedUpcall, Token};
+use crate::object::servant::ServantHandle;
 
 /// The object or adapter that a lease is for.
 pub(crate) struct CollocatedBinding {

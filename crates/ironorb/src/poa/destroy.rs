@@ -11,8 +11,8 @@ use super::gate::{Gate, GateGuard};
 use super::single_thread::SingleThreadGuard;
 use super::upcall::Deactivation;
 use super::{ObjectId, Poa, PoaError, PoaInner, ServantActivator, ServantManager, ThreadModel};
-use crate::servant::ServantHandle;
-use crate::sync::{lock, read, write};
+use crate::base::sync::{lock, read, write};
+use crate::object::servant::ServantHandle;
 
 /// The stages of an adapter's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]

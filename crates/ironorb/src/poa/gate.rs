@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::ThreadId;
 use std::time::Duration;
 
-use crate::sync::lock;
+use crate::base::sync::lock;
 
 /// Closed until its [`GateGuard`] is dropped.
 #[derive(Debug)]

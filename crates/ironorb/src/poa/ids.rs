@@ -14,8 +14,8 @@ use hashbrown::HashTable;
 
 use super::ObjectId;
 use super::slots::SlotArray;
-use crate::config::ObjectLookup;
-use crate::sync::{lock, read, write};
+use crate::base::config::ObjectLookup;
+use crate::base::sync::{lock, read, write};
 
 /// Ids and slots.
 pub(super) struct Ids {

@@ -19,9 +19,9 @@ use super::{
     HoldMode, ObjectId, Poa, PoaInner, Refusal, RequestProcessing, ServantActivator, ServantManager,
     ThreadModel, Unavailable, Upcall, not_exist,
 };
-use crate::invoke::servant_panicked;
-use crate::servant::{Servant, ServantHandle};
-use crate::sync::read;
+use crate::base::sync::read;
+use crate::driver::invoke::servant_panicked;
+use crate::object::servant::{Servant, ServantHandle};
 
 /// How a key names an object within its adapter.
 #[derive(Debug, Clone, Copy)]

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use super::{Gate, PoaManager};
 use crate::Orb;
-use crate::sync::lock;
+use crate::base::sync::lock;
 
 /// The queue of requests, and which thread is the main thread.
 #[derive(Default)]

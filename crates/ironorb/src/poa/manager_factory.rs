@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, Weak};
 use super::manager::ManagerInner;
 use super::{ManagerState, PoaError, PoaManager};
 use crate::Orb;
+use crate::base::sync::lock;
 use crate::orb::OrbCore;
-use crate::sync::lock;
 
 /// Makes and finds the POA managers of an ORB. All adapters of the ORB share one factory.
 #[derive(Clone)]

@@ -9,6 +9,7 @@
 //! No application code is called with a lock held.
 
 mod active_object_map;
+pub(crate) mod adapter;
 mod collocated_binding;
 mod current;
 mod destroy;
@@ -64,11 +65,11 @@ use ironorb_giop::exception::SystemExceptionKind;
 use ironorb_giop::ior::TaggedComponent;
 use ironorb_giop::minor::MinorCode;
 
-use crate::adapter::AdapterLookup;
-use crate::config::{Demultiplexing, ObjectLookup};
+use crate::base::config::{Demultiplexing, ObjectLookup};
+use crate::base::sync::{lock, read, write};
+use crate::object::servant::{Servant, ServantHandle};
 use crate::orb::OrbCore;
-use crate::servant::{Servant, ServantHandle};
-use crate::sync::{lock, read, write};
+use crate::poa::adapter::AdapterLookup;
 use active_object_map::ActiveObjectMap;
 use current::enter_adapter;
 use destroy::LifecycleState;

@@ -10,10 +10,10 @@ use super::{
     ActiveObject, IdAssignment, ImplicitActivation, Lifespan, ObjectId, Poa, PoaError, RequestProcessing,
     current_object,
 };
+use crate::base::sync::read;
 use crate::generated::InterfaceOf;
+use crate::object::servant::{Servant, ServantHandle, servant};
 use crate::object::{ObjectRef, TypedRef};
-use crate::servant::{Servant, ServantHandle, servant};
-use crate::sync::read;
 
 /// Activation and references.
 impl Poa {

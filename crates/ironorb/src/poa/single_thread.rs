@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::ThreadId;
 
 use super::{PoaInner, ThreadModel};
-use crate::sync::lock;
+use crate::base::sync::lock;
 
 /// A reentrant lock: the thread that makes upcalls may make nested ones.
 #[derive(Debug, Default)]

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use super::key::Slot;
-use crate::servant::ServantHandle;
-use crate::sync::lock;
+use crate::base::sync::lock;
+use crate::object::servant::ServantHandle;
 
 /// Object slots by index.
 #[derive(Default)]

@@ -17,9 +17,9 @@ use super::gate::{Gate, GateGuard};
 use super::manager::Stripe;
 use super::slots::Activation;
 use super::{Cookie, ObjectId, Poa, PoaInner, PoaManager, ServantActivator, ServantLocator, ThreadModel};
-use crate::invoke::servant_panicked;
-use crate::servant::{Servant, ServantHandle};
-use crate::sync::lock;
+use crate::base::sync::lock;
+use crate::driver::invoke::servant_panicked;
+use crate::object::servant::{Servant, ServantHandle};
 
 /// What is done after the last request of a deactivated object.
 pub(super) enum Deactivation {
@@ -130,7 +130,7 @@ impl ActiveObject {
     pub(crate) fn interface_in_repository(
         &self,
     ) -> Result<Option<crate::object::ObjectRef>, SystemException> {
-        crate::ifr::interface_of(&Poa(self.poa.clone()).orb(), &self.primary_interface())
+        crate::initial::ifr::interface_of(&Poa(self.poa.clone()).orb(), &self.primary_interface())
     }
 }
 

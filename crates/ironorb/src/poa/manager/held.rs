@@ -10,8 +10,8 @@ use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::{ACTIVE, HOLDING, LETTING_IN, PoaManager};
-use crate::adapter::ParkedRequest;
-use crate::sync::lock;
+use crate::base::sync::lock;
+use crate::poa::adapter::ParkedRequest;
 
 /// The requests that wait for a manager.
 #[derive(Default)]

@@ -1,0 +1,492 @@
+//! The configuration of an ORB: every limit with its unit, default and worst case.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use ironorb_giop::connection::ConnectionConfig;
+use ironorb_giop::ior::CodeSetComponentInfo;
+use ironorb_giop::message::AddressingDisposition;
+use ironorb_giop::{CharSet, Version};
+
+use crate::driver::waiting::Pace;
+use crate::transport::Stream;
+
+use crate::object::messaging::OnewayBatching;
+
+/// The configuration of one ORB; [`OrbBuilder`](crate::OrbBuilder) makes it.
+#[derive(Debug, Clone)]
+pub struct OrbConfig {
+    /// Limits of each connection, on both sides.
+    pub connection: ConnectionConfig,
+    /// How long a call may take if neither its thread, its reference nor the ORB's policies set a timeout.
+    /// Default: 60 s; `None` waits for ever.
+    pub call_timeout: Option<Duration>,
+    /// How long one attempt to connect to one address may take. Default: 10 s. An earlier deadline of the
+    /// call cuts it short.
+    pub connect_timeout: Duration,
+    /// How long an address that could not be connected is tried only after a reference's other addresses.
+    /// Default: 30 s.
+    pub failed_address_pause: Duration,
+    /// The most threads that connect for asynchronous calls. Default: 8, at least 1. Each waits for one
+    /// server at a time, at most for `connect_timeout`. None is started before the first such call.
+    pub background_threads_max: usize,
+    /// The most connections to one endpoint. The threads of this process are spread over them, so that
+    /// unrelated threads do not wait for each other. A thread keeps to one connection, so its requests stay
+    /// in order. A connection is made when a thread first calls the endpoint. At the limit, threads share the
+    /// existing connections. Default: 64, at least 1.
+    pub connections_per_endpoint_max: usize,
+    /// The most connections to servers that may be open at once. Default: 1,000, at least 1. At the limit, a
+    /// connection to an endpoint that has none replaces the one that has been unused for longest. If all are
+    /// in use, the call ends with NO_RESOURCES. Worst case: this many times the buffers of a connection (16
+    /// KiB each way when idle).
+    pub client_connections_max: usize,
+    /// The most connections that are accepted at once. Default: 10,000, at least 1. Further ones are closed
+    /// at once. Worst case: this many times the buffers of a connection (16 KiB each way when idle).
+    pub server_connections_max: usize,
+    /// The most requests of all clients together in flight: being carried out, held by a manager, or to be
+    /// answered after their upcalls. A further request is refused with TRANSIENT (OMG minor code 1,
+    /// COMPLETED_NO) before interceptors and servants see it. A oneway without a reply is dropped, as
+    /// best-effort delivery allows (CORBA 3.3 part 1).
+    ///
+    /// Default: `None`, no limit. The number is then bounded by the serving threads and, for replies after
+    /// the upcall, by [`calls_in_flight_max`](ConnectionConfig::calls_in_flight_max) on each connection, and
+    /// nothing is counted. Further requests of a connection wait in its socket.
+    pub server_requests_max: Option<usize>,
+    /// The most bytes that large messages of all clients may take together while they are received and
+    /// served. Not counted are the 16 KiB in which each connection receives small messages. Counted are the
+    /// received parts of messages, the buffers that grow with them and are kept for the next message, and
+    /// whole messages in fragments.
+    ///
+    /// A message for which no room is left is refused with NO_MEMORY (minor code `RECEIVE_MEMORY_TAKEN`,
+    /// COMPLETED_NO). Its bytes are dropped as they come, and its connection goes on. Default: 1 GiB. With
+    /// `None`, the bound is connections times `message_bytes_max`. Copies of messages are not counted: those
+    /// of requests that a manager holds (`held_requests_max`), and small ones of bidirectional connections.
+    pub receive_memory_max: Option<usize>,
+    /// The most threads that serve this ORB's clients, over all connections and with any concurrency model.
+    /// Counted are the threads of connections and pools, those that go on with a connection whose servant
+    /// blocks, and those that admit requests after a POA manager has held them. Default: 10,000, at least 1.
+    /// `hybrid:N` limits them to N if that is less.
+    ///
+    /// At the limit, requests wait in their connections until a thread is free, and a connection that needs a
+    /// thread of its own ([`ServerConcurrency::ThreadPerConnection`]) is closed at once.
+    ///
+    /// Threads that serve nothing are not counted: one for each endpoint, one that sends to clients which do
+    /// not read at once, and up to three that look after all connections. Two kinds of threads are started
+    /// beyond the limit. One is for each POA manager that admits held requests, and for each adapter that is
+    /// destroyed while its requests are held. The other is for a bidirectional connection until its next
+    /// message comes. Calls that this ORB makes use other threads (`background_threads_max`,
+    /// `callback_threads_max`).
+    pub server_threads_max: usize,
+    /// The file mode of Unix sockets that this ORB listens at, as for chmod(1). It decides which users may
+    /// connect: a client needs the right to write. Default: `None`, all rights that the umask leaves, which
+    /// is usually this user alone.
+    pub unix_socket_mode: Option<u32>,
+    /// The size in bytes of each of the two rings, one each way, of a shared-memory connection that this ORB
+    /// accepts: a power of two from 4 KiB to 64 MiB. Default: 256 KiB, about what the system queues on a Unix
+    /// socket. A larger message goes in pieces and costs more waits. Worst case: twice this and 4 KiB for
+    /// each connection. Only pages that have been written take memory.
+    pub shared_memory_bytes: usize,
+    /// The transports that clients use, the best first. Others are not used. Default: shared memory and Unix
+    /// sockets, where a server on this machine has them, then TCP.
+    pub client_transports: Vec<Transport>,
+    /// Which thread runs a servant.
+    pub concurrency: ServerConcurrency,
+    /// How callers wait for replies. Default: [`Waiting::Block`].
+    pub client_waiting: Waiting,
+    /// How serving threads wait for requests. Default: [`Waiting::Block`].
+    pub server_waiting: Waiting,
+    /// How callers and serving threads wait on shared-memory connections. There, a wait that spins can cost a
+    /// thirtieth of one that sleeps. Default: [`Waiting::ADAPTIVE`].
+    pub shared_memory_waiting: Waiting,
+    /// Whether oneways are collected and sent in batches, where no
+    /// [policy](crate::InvocationPolicies::oneway_batching) says otherwise. Default: no.
+    pub oneway_batching: Option<OnewayBatching>,
+    /// The most threads that may serve one connection at once, where connections have threads of their own
+    /// and a servant blocks while more requests have arrived. Default: 16, at least 1. Servants that call
+    /// their client over its own connection and wait for it are counted, so nested callbacks are at most this
+    /// deep.
+    pub threads_per_connection_max: usize,
+    /// The most LOCATION_FORWARD replies that one call follows. Default: 16.
+    pub forwards_max: u8,
+    /// How many times one call is sent again after the peer closed the connection in order, or never received
+    /// the request. Default: 4.
+    pub resends_max: u8,
+    /// The most requests that may wait for a holding POA manager, for the main thread, and in each adapter
+    /// for a servant to be incarnated. Default: 1,024 each. Further ones get TRANSIENT. Worst case: for each
+    /// manager [`message_bytes_max`](ironorb_giop::framer::FramerLimits::message_bytes_max) bytes of
+    /// messages, for the main thread a message each, for an incarnation a thread each. After a hold, as many
+    /// threads admit the requests as may serve one connection or are in the pool. They end when no request is
+    /// left.
+    pub held_requests_max: usize,
+    /// The most bytes that may wait to be sent on one connection. Beyond that, callers wait for the peer to
+    /// read, and the server takes no more requests from a peer that does not read its replies. Default: 4
+    /// MiB. Worst case: this and one message more; in a pool, one message more for each of its threads and
+    /// for each reply after its upcall.
+    pub transmit_bytes_max: usize,
+    /// The most bytes of unread replies that all connections of this ORB's server may hold together. Default:
+    /// 1 GiB. With `None`, the bound is connections times `transmit_bytes_max` and a reply each. Beyond the
+    /// limit, the connection that holds the most is closed, and so on until the total is below it. The
+    /// clients of a closed connection get COMM_FAILURE; all others are served as before. One reply that is
+    /// larger than the limit is let out while all other connections together keep the limit. Bytes that the
+    /// system's queues have taken are not counted. A reply that is being written comes on top for each
+    /// thread.
+    pub transmit_memory_max: Option<usize>,
+    /// How long a peer may read no bytes of a reply before its connection is closed. Default: 20 s. Until
+    /// then the connection's own thread waits with the reply; in a pool, the server's writer thread does.
+    pub transmit_timeout: Duration,
+    /// The size in bytes of the system's send queue of each connection (`SO_SNDBUF`), for clients and
+    /// servers. Default: `None`, the system chooses and may change it. A given size stays. Systems have
+    /// limits of their own. On a long link, a connection carries at most this much in each round trip.
+    pub send_queue_bytes: Option<usize>,
+    /// The size in bytes of the system's receive queue of each connection (`SO_RCVBUF`), for clients and
+    /// servers. Default: `None`, the system chooses and may change it.
+    pub receive_queue_bytes: Option<usize>,
+    /// How long an accepted connection may be without a request before it is closed in order, with
+    /// CloseConnection (CORBA 3.3 part 2, 9.4.7). A client connects anew for its next call. Default: 10
+    /// minutes; `None` for ever.
+    pub server_idle_timeout: Option<Duration>,
+    /// How long a connection that this ORB has made may be without a call before it is closed. Default: 3
+    /// minutes; `None` for ever. Bidirectional connections are left open.
+    pub client_idle_timeout: Option<Duration>,
+    /// How long a message to a server may take from its first byte to its last, its fragments included. Then
+    /// its connection is closed, unless 64 KiB or more of the message come in each such time. Default: 2
+    /// minutes; `None` for ever.
+    pub message_timeout: Option<Duration>,
+    /// Whether connections may be bidirectional (CORBA 3.3 part 2, 9.8): the standard's BidirectionalPolicy
+    /// with the value BOTH. As a client, the ORB tells servers where it listens, and serves their requests
+    /// over the same connection. As a server, it calls the objects of a client over the connection that the
+    /// client has made. This needs GIOP 1.2. Default: no.
+    ///
+    /// It costs one thread for the whole server from the first such call on. Requests of a bidirectional
+    /// connection wait in memory instead of in the socket: at most 16 times `calls_in_flight_max` requests,
+    /// and about 1.5 times the bytes of the largest message.
+    ///
+    /// The ORB does not check the addresses that a client claims to listen at. So a peer that can connect can
+    /// receive calls that are meant for another one, as long as this ORB has no connection to that one. Use
+    /// it among peers that trust each other.
+    pub bidirectional: bool,
+    /// The most threads that serve requests which come over connections that this ORB has made. Such requests
+    /// may run at the same time and out of order. Default: 16, at least 1: callbacks that call back are
+    /// nested at most this deep.
+    pub callback_threads_max: usize,
+    /// The GIOP version of references made here, and the highest version spoken to peers. Default: 1.2.
+    pub giop_version: Version,
+    /// The native code set of strings in references made here. Peers use it when both sides convert. Strings
+    /// in either set are understood in any case. Default: UTF-8.
+    pub native_char_set: CharSet,
+    /// Whether a client sends strings in UTF-8 wherever the server works in UTF-8 or converts it, even if
+    /// both sides could agree on another set first. Without it, characters such as the euro sign are
+    /// DATA_CONVERSION with `native_char_set` ISO 8859-1, and with a server that works in ISO 8859-1 and
+    /// converts UTF-8, such as Sun's ORB. Default: no, which is the standard's order (CORBA 3.3 part 2,
+    /// 7.10.2.6).
+    pub prefer_utf8: bool,
+    /// Whether exceptions in an `any` are sent without their repository id. Both forms are read. Default:
+    /// [`BareExceptions::Auto`].
+    pub bare_exceptions: BareExceptions,
+    /// How GIOP 1.2 requests must name their object. Other requests are answered with NEEDS_ADDRESSING_MODE
+    /// (CORBA 3.3 part 2, 9.4.2.1). For gateways that need more of the reference than its key. Default:
+    /// `None`, any way.
+    pub addressing_demanded: Option<AddressingDisposition>,
+    /// How the operation of a request is found in the interface. Default: by perfect hash, which is the
+    /// fastest; the others exist for comparison. It applies to objects that are activated from then on.
+    pub operation_lookup: OperationLookup,
+    /// How the object of a request is found in its adapter, where the ORB may choose. With active
+    /// demultiplexing, the key contains the object's slot, for transient objects with system ids in adapters
+    /// that serve active objects only. Other objects are found by a hash of their ids, or by linear search.
+    /// Default: active demultiplexing. It applies to adapters that are made from then on.
+    pub object_lookup: ObjectLookup,
+    /// Whether an object is found from its key in one step, or adapter by adapter. Default: in one step. It
+    /// applies to adapters that are made from then on.
+    pub demultiplexing: Demultiplexing,
+}
+
+impl OrbConfig {
+    /// How a thread waits on a connection, if it waits like `on_sockets` on a socket.
+    pub(crate) fn waiting_on(&self, stream: &Stream, on_sockets: Waiting) -> Waiting {
+        if stream.pace() == Pace::Memory { self.shared_memory_waiting } else { on_sockets }
+    }
+
+    /// The code sets that this ORB supports.
+    pub fn code_sets(&self) -> CodeSetComponentInfo {
+        CodeSetComponentInfo::with_native(self.native_char_set)
+    }
+
+    /// The form of address that a client should have used for its object, if it used another one. GIOP 1.0
+    /// and 1.1 have only one form.
+    #[inline]
+    pub(crate) fn other_addressing_demanded(
+        &self,
+        version: Version,
+        used: AddressingDisposition,
+    ) -> Option<AddressingDisposition> {
+        self.addressing_demanded.filter(|demanded| *demanded != used && version == Version::V1_2)
+    }
+}
+
+impl Default for OrbConfig {
+    fn default() -> Self {
+        OrbConfig {
+            connection: ConnectionConfig::default(),
+            call_timeout: Some(Duration::from_secs(60)),
+            connect_timeout: Duration::from_secs(10),
+            failed_address_pause: Duration::from_secs(30),
+            background_threads_max: 8,
+            connections_per_endpoint_max: 64,
+            client_connections_max: 1000,
+            server_connections_max: 10_000,
+            server_requests_max: None,
+            server_threads_max: 10_000,
+            receive_memory_max: Some(1 << 30),
+            unix_socket_mode: None,
+            shared_memory_bytes: 256 << 10,
+            client_transports: vec![Transport::SharedMemory, Transport::Unix, Transport::Tcp],
+            concurrency: ServerConcurrency::default(),
+            client_waiting: Waiting::Block,
+            server_waiting: Waiting::Block,
+            shared_memory_waiting: Waiting::ADAPTIVE,
+            oneway_batching: None,
+            threads_per_connection_max: 16,
+            forwards_max: 16,
+            resends_max: 4,
+            held_requests_max: 1024,
+            transmit_bytes_max: 4 << 20,
+            transmit_memory_max: Some(1 << 30),
+            transmit_timeout: Duration::from_secs(20),
+            send_queue_bytes: None,
+            receive_queue_bytes: None,
+            server_idle_timeout: Some(Duration::from_secs(600)),
+            client_idle_timeout: Some(Duration::from_secs(180)),
+            message_timeout: Some(Duration::from_secs(120)),
+            bidirectional: false,
+            callback_threads_max: 16,
+            giop_version: Version::V1_2,
+            native_char_set: CharSet::Utf8,
+            prefer_utf8: false,
+            bare_exceptions: BareExceptions::Auto,
+            addressing_demanded: None,
+            operation_lookup: OperationLookup::PerfectHash,
+            object_lookup: ObjectLookup::Active,
+            demultiplexing: Demultiplexing::Delayered,
+        }
+    }
+}
+
+/// How an operation is looked up by name in an interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OperationLookup {
+    /// By a table for which the generator has found a perfect hash of the names: one hash, one comparison.
+    #[default]
+    PerfectHash,
+    /// By a hash map made when it is first used.
+    Hash,
+    /// By binary search in the sorted names.
+    Binary,
+    /// By comparing with each name in turn, in the order of declaration.
+    Linear,
+}
+
+/// How an object is looked up in its adapter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ObjectLookup {
+    /// Active demultiplexing: the key contains the object's slot and the slot's generation.
+    #[default]
+    Active,
+    /// By a hash of the object's id.
+    Hash,
+    /// By comparing with the id of each object in turn.
+    Linear,
+}
+
+/// How many steps lead from an object key to the object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Demultiplexing {
+    /// One step, however deep the adapter is nested.
+    #[default]
+    Delayered,
+    /// From the root adapter down through its descendants by name, then to the object.
+    Layered,
+}
+
+/// A transport: how bytes get from one process to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Transport {
+    /// TCP over IPv4 or IPv6.
+    Tcp,
+    /// A Unix domain socket, within one machine.
+    Unix,
+    /// Shared memory, within one machine.
+    SharedMemory,
+}
+
+/// How a thread waits for what a peer sends, over every transport.
+///
+/// To be woken takes longer than everything else in a short call within one machine. A thread that spins,
+/// looking for bytes itself, need not be woken, but it occupies a processor. So among all threads of an ORB,
+/// at most one thread less than there are processors spins at a time. The others sleep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waiting {
+    /// The thread sleeps at once.
+    Block,
+    /// The thread spins for a while if that has paid lately, then sleeps. It stops spinning at once when
+    /// another thread of the ORB begins to wait, or another program needs the processor. A peer that is idle
+    /// or slow costs `spin_max` once in some hundreds of waits.
+    Adaptive {
+        /// The longest time that the thread spins.
+        spin_max: Duration,
+    },
+    /// The thread spins until bytes come, and sleeps only if too many threads spin already. For programs with
+    /// processors of their own: each waiting thread keeps one busy.
+    Spin,
+}
+
+impl Waiting {
+    /// Adaptive waiting for up to 50 us: as long as most calls within one machine take, and several times as
+    /// long as a wake-up.
+    pub const ADAPTIVE: Waiting = Waiting::Adaptive { spin_max: Duration::from_micros(50) };
+}
+
+/// Whether exceptions in an `any` are sent without their repository id. The standard has the id in front of
+/// the members. omniORB's C++ library (4.2) writes and reads exceptions only without it. All other ORBs have
+/// it, including omniORBpy, whose references have omniORB's ORB type. As text: `auto`, `yes`, `no`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BareExceptions {
+    /// The ORB sends exceptions as each peer sends them itself. A server's form is learnt from the first
+    /// exception in an `any` that it sends. It holds for the called reference, and for references to the same
+    /// address that have not been called yet. A client's form holds for its connection. Before that, the ids
+    /// are left out for a server whose references have omniORB's ORB type, and are sent to a client.
+    Auto,
+    /// The ids are always left out.
+    Yes,
+    /// The ids are always sent.
+    No,
+}
+
+/// Which thread runs a servant. As text: `threadPerConnection`, `pool:N`, `reactor`, `hybrid`, `hybrid:N`.
+/// Default: `hybrid`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ServerConcurrency {
+    /// A thread for each connection receives, runs the servant and replies, for as long as the connection
+    /// lasts. No request changes threads. Requests of one connection are served in order, unless a servant
+    /// blocks for 25 ms or more while further requests have arrived: then another thread goes on with them.
+    /// An idle connection costs a thread and 32 KiB of buffers, of which small messages touch a few, and up
+    /// to 256 KiB more after larger messages.
+    ThreadPerConnection,
+    /// A fixed number of threads share all connections. One thread waits. When a request has come, it passes
+    /// the waiting on and serves the request. Requests of one connection may run at the same time. Each call
+    /// costs two system calls more than with a thread for each connection.
+    LeaderFollowers {
+        /// The number of threads, at least 1.
+        threads: usize,
+    },
+    /// One thread receives from all connections and runs all servants, one request after another. Servants
+    /// need no locks among themselves. A servant that blocks delays all clients, and a callback to a waiting
+    /// client ends by its timeout.
+    Reactor,
+    /// A thread for each connection while it is busy. A thread that finds a connection with a request keeps
+    /// to it until nothing has come for 100 ms. Idle connections share one waiting thread and own no buffers,
+    /// so each of ten thousand idle connections takes less than 2 KiB. The first request after an idle time
+    /// costs a few microseconds more than the next. The first connections, up to one in 32 of `threads_max`,
+    /// keep their threads for as long as they last: 128 connections by default.
+    ///
+    /// A servant that waits for a callback needs another thread for it. If all threads are taken, the
+    /// callback waits, as all requests do. In a circle of calls over one connection (bidirectional GIOP) it
+    /// would wait in vain. So when no servant has returned for a second, requests of clients for which
+    /// servants wait are answered with TRANSIENT (OMG minor code 1, COMPLETED_NO), which ends the circle.
+    /// Circles over separate connections end by the calls' timeouts.
+    Hybrid {
+        /// The most threads, at least 1. It counts all serving threads, those of the first connections, those
+        /// that go on with a connection whose servant blocks, and those that wait for a client to read. When
+        /// all are busy, each serves one request at a time of any connection that has one. Default:
+        /// [`HYBRID_THREADS_MAX`](Self::HYBRID_THREADS_MAX).
+        threads_max: usize,
+    },
+}
+
+impl ServerConcurrency {
+    /// The default limit of a hybrid server's threads: this many servants can wait for something before
+    /// requests must wait for a thread. Idle connections need no thread.
+    pub const HYBRID_THREADS_MAX: usize = THREADS_MAX;
+
+    /// The number of threads that carry out held requests, if a connection with its own thread may have
+    /// `threads_per_connection` threads.
+    pub(crate) fn threads_for_held(self, threads_per_connection: usize) -> usize {
+        match self {
+            ServerConcurrency::ThreadPerConnection | ServerConcurrency::Hybrid { .. } => {
+                threads_per_connection
+            }
+            ServerConcurrency::LeaderFollowers { threads } => threads,
+            ServerConcurrency::Reactor => 1,
+        }
+    }
+}
+
+impl Default for ServerConcurrency {
+    fn default() -> Self {
+        ServerConcurrency::Hybrid { threads_max: ServerConcurrency::HYBRID_THREADS_MAX }
+    }
+}
+
+impl FromStr for ServerConcurrency {
+    type Err = BadConcurrency;
+
+    fn from_str(text: &str) -> Result<Self, BadConcurrency> {
+        let bad = || BadConcurrency(text.to_owned());
+        let number = |number: &str| match number.parse() {
+            Ok(threads @ 1..=THREADS_MAX) => Ok(threads),
+            _ => Err(bad()),
+        };
+        match text.split_once(':') {
+            None if text.eq_ignore_ascii_case("threadPerConnection") || text == "thread-per-connection" => {
+                Ok(ServerConcurrency::ThreadPerConnection)
+            }
+            None if text == "reactor" => Ok(ServerConcurrency::Reactor),
+            None if text == "hybrid" => Ok(ServerConcurrency::default()),
+            Some(("pool", threads)) => Ok(ServerConcurrency::LeaderFollowers { threads: number(threads)? }),
+            Some(("hybrid", threads)) => Ok(ServerConcurrency::Hybrid { threads_max: number(threads)? }),
+            _ => Err(bad()),
+        }
+    }
+}
+
+impl fmt::Display for ServerConcurrency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ServerConcurrency::ThreadPerConnection => f.write_str("threadPerConnection"),
+            ServerConcurrency::LeaderFollowers { threads } => write!(f, "pool:{threads}"),
+            ServerConcurrency::Reactor => f.write_str("reactor"),
+            ServerConcurrency::Hybrid { threads_max } => write!(f, "hybrid:{threads_max}"),
+        }
+    }
+}
+
+/// A text that names no [`ServerConcurrency`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0:?} is no concurrency: write threadPerConnection, pool:N, reactor, hybrid or hybrid:N, with N from 1 to {THREADS_MAX}"
+)]
+pub struct BadConcurrency(String);
+
+/// The most threads that a text may ask for. A larger number is taken for a mistake.
+const THREADS_MAX: usize = 4096;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn concurrencies_are_read_as_they_are_written() {
+        for text in ["threadPerConnection", "pool:3", "reactor", "hybrid:7"] {
+            assert_eq!(text.parse::<ServerConcurrency>().unwrap().to_string(), text);
+        }
+        assert_eq!("thread-per-connection".parse(), Ok(ServerConcurrency::ThreadPerConnection));
+        assert_eq!("hybrid".parse::<ServerConcurrency>().unwrap().to_string(), "hybrid:4096");
+        for text in ["", "pool", "pool:0", "pool:x", "pool:5000", "hybrid:", "reactor:1", "threads"] {
+            let error = text.parse::<ServerConcurrency>().unwrap_err().to_string();
+            assert!(error.contains(&format!("{text:?}")) && error.contains("hybrid:N"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! The decisions about a call: where it goes, and what follows its failures.
+
+pub mod invocation;
+pub(crate) mod route;

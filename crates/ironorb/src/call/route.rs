@@ -1,0 +1,448 @@
+//! The route from a reference to its object, worked out once.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, OnceLock, RwLock};
+
+use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
+use ironorb_giop::ior::{CodeSetIncompatible, IiopProfile, Ior, OMNIORB_ORB_TYPE, Profile};
+use ironorb_giop::message::{AddressingDisposition, RequestTarget, TargetAddress};
+use ironorb_giop::minor::MinorCode;
+use ironorb_giop::{CharSet, TransmissionCodeSets};
+
+use crate::base::config::BareExceptions;
+use crate::base::sync::{read, write};
+use crate::call::invocation::Next;
+use crate::driver::client::{EndpointLinks, Link};
+use crate::object::{ObjectRef, WireProfile};
+use crate::orb::OrbCore;
+use crate::transport::Address;
+
+/// The routes to one object, shared by all clones of a reference.
+#[derive(Debug)]
+pub(crate) struct Routes {
+    original: OnceLock<Result<Route, SystemException>>,
+    /// A set of [`UNUSED`] and [`REPLACED`]. It is empty for a reference that has been called and was never
+    /// forwarded. Nearly all references are such, and their calls take no lock.
+    state: AtomicU8,
+    replaced: RwLock<Option<Arc<Replaced>>>,
+}
+
+/// No call has been made.
+const UNUSED: u8 = 1;
+/// A replaced route is in use instead of the original.
+const REPLACED: u8 = 2;
+
+impl Default for Routes {
+    fn default() -> Self {
+        Routes { original: OnceLock::new(), state: AtomicU8::new(UNUSED), replaced: RwLock::default() }
+    }
+}
+
+/// A route that the object's server has given.
+#[derive(Debug)]
+pub(crate) struct Replaced {
+    route: Route,
+    ior: Arc<Ior>,
+    /// True when a forward has led here, false when only the form of the address has changed.
+    is_forwarded: bool,
+    /// The route that is valid again when this route leads nowhere; `None` is the original.
+    before: Option<Arc<Replaced>>,
+    /// True when a later forward that is not permanent falls back to this route.
+    is_lasting: bool,
+}
+
+/// The location of an object.
+#[derive(Debug)]
+pub(crate) enum Route {
+    /// In this process, under this key.
+    Local(Vec<u8>),
+    /// Behind one of these addresses, in order of preference.
+    Remote(Targets),
+}
+
+/// At least one address. The first is stored inline, because nearly every call goes there.
+#[derive(Debug)]
+pub(crate) struct Targets {
+    first: RemoteTarget,
+    /// All addresses, when there are more than one.
+    all: Option<Box<[RemoteTarget]>>,
+}
+
+impl Targets {
+    /// `None` for an empty list.
+    fn of(all: Vec<RemoteTarget>) -> Option<Targets> {
+        let first = all.first()?.clone();
+        Some(Targets { first, all: (all.len() > 1).then(|| all.into_boxed_slice()) })
+    }
+
+    #[inline]
+    pub(crate) fn as_slice(&self) -> &[RemoteTarget] {
+        match &self.all {
+            None => std::slice::from_ref(&self.first),
+            Some(all) => all,
+        }
+    }
+}
+
+/// An address with all that requests to it have in common.
+#[derive(Debug, Clone)]
+pub(crate) struct RemoteTarget {
+    pub(crate) request: RequestTarget,
+    /// The index of the address's profile in the reference. The addresses of one profile are one server.
+    pub(crate) profile: usize,
+    pub(crate) links: Arc<EndpointLinks>,
+}
+
+/// A route in use.
+pub(crate) enum CurrentRoute<'r> {
+    Original(&'r Route),
+    Replaced(Arc<Replaced>),
+}
+
+impl CurrentRoute<'_> {
+    #[inline]
+    pub(crate) fn route(&self) -> &Route {
+        match self {
+            CurrentRoute::Original(route) => route,
+            CurrentRoute::Replaced(replaced) => &replaced.route,
+        }
+    }
+
+    pub(crate) fn is_forwarded(&self) -> bool {
+        matches!(self, CurrentRoute::Replaced(replaced) if replaced.is_forwarded)
+    }
+}
+
+/// The addresses of a route that have been tried since it was looked up. Of a route with more than 64
+/// addresses the rest is never tried.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Attempts {
+    tried: u64,
+}
+
+impl Attempts {
+    /// True while no address has been tried.
+    #[inline]
+    pub(crate) fn is_fresh(self) -> bool {
+        self.tried == 0
+    }
+
+    /// Marks an address as tried.
+    #[inline]
+    pub(crate) fn mark(&mut self, index: usize) {
+        self.tried |= 1u64.checked_shl(index as u32).unwrap_or(0);
+    }
+
+    /// Returns the next address to try, in order of preference. Addresses that failed a short while ago come
+    /// last.
+    pub(crate) fn next(&mut self, count: usize, is_failing: impl Fn(usize) -> bool) -> Option<usize> {
+        let untried = |index: &usize| self.tried & (1 << index) == 0;
+        let mut rest = (0..count.min(ATTEMPTS_MAX)).filter(untried);
+        let next = rest.clone().find(|&index| !is_failing(index)).or_else(|| rest.next())?;
+        self.mark(next);
+        Some(next)
+    }
+
+    /// How many addresses have not been tried.
+    pub(crate) fn left(self, count: usize) -> usize {
+        count.min(ATTEMPTS_MAX).saturating_sub(self.tried.count_ones() as usize)
+    }
+
+    /// Passes over the other addresses of a server that has answered that it cannot serve at the moment.
+    /// False when no other server is left.
+    pub(crate) fn pass_over(&mut self, targets: &[RemoteTarget]) -> bool {
+        let profiles_tried: Vec<usize> = targets
+            .iter()
+            .enumerate()
+            .take(ATTEMPTS_MAX)
+            .filter(|(index, _)| self.tried & (1 << index) != 0)
+            .map(|(_, target)| target.profile)
+            .collect();
+        for (index, target) in targets.iter().enumerate().take(ATTEMPTS_MAX) {
+            if profiles_tried.contains(&target.profile) {
+                self.mark(index);
+            }
+        }
+        self.left(targets.len()) > 0
+    }
+}
+
+const ATTEMPTS_MAX: usize = u64::BITS as usize;
+
+impl Routes {
+    /// Where the object's server has forwarded calls; `None` while calls go to the address in the reference.
+    #[cold]
+    pub(crate) fn forwarded_to(&self) -> Option<Ior> {
+        let replaced = read(&self.replaced);
+        replaced.as_ref().filter(|replaced| replaced.is_forwarded).map(|replaced| (*replaced.ior).clone())
+    }
+
+    /// The route to use now.
+    #[inline]
+    pub(crate) fn current(&self, object: &ObjectRef) -> Result<CurrentRoute<'_>, SystemException> {
+        if self.state.load(Ordering::Acquire) & REPLACED != 0
+            && let Some(replaced) = &*read(&self.replaced)
+        {
+            return Ok(CurrentRoute::Replaced(replaced.clone()));
+        }
+        self.original(object).map(CurrentRoute::Original)
+    }
+
+    /// The address for the fast path: the best of a reference that leads to another process, has been called
+    /// and was never forwarded.
+    #[inline]
+    pub(crate) fn fast_path_target(&self) -> Option<&RemoteTarget> {
+        if self.state.load(Ordering::Acquire) != 0 {
+            return None;
+        }
+        match self.original.get() {
+            Some(Ok(Route::Remote(targets))) => Some(&targets.first),
+            _ => None,
+        }
+    }
+
+    /// Returns the route for a call that begins now, and whether the call is the reference's first.
+    #[inline]
+    pub(crate) fn begin(&self, object: &ObjectRef) -> Result<(CurrentRoute<'_>, bool), SystemException> {
+        match self.state.load(Ordering::Acquire) {
+            0 => Ok((CurrentRoute::Original(self.original(object)?), false)),
+            _ => {
+                let is_first = self.state.fetch_and(!UNUSED, Ordering::AcqRel) & UNUSED != 0;
+                Ok((self.current(object)?, is_first))
+            }
+        }
+    }
+
+    /// The route that the reference itself gives.
+    #[inline]
+    pub(crate) fn original(&self, object: &ObjectRef) -> Result<&Route, SystemException> {
+        let original =
+            self.original.get_or_init(|| Route::of(object, object.ior(), AddressingDisposition::Key));
+        match original {
+            Ok(route) => Ok(route),
+            Err(e) => Err(e.clone()),
+        }
+    }
+
+    /// Applies a decision about a call to the route. An error ends the call.
+    #[cold]
+    pub(crate) fn take(&self, object: &ObjectRef, next: Next) -> Result<(), SystemException> {
+        let is_change = matches!(next, Next::FallBack | Next::Follow { .. } | Next::Readdress(_));
+        let taken = match next {
+            Next::Fail(e) => Err(e),
+            // Which of the addresses comes next concerns the call alone.
+            Next::Resend | Next::TryNext(_) => Ok(()),
+            Next::FallBack => {
+                self.fall_back();
+                Ok(())
+            }
+            Next::Follow { ior, permanent } => self.forward(object, ior, permanent),
+            Next::Readdress(disposition) => self.readdress(object, disposition),
+        };
+        if is_change {
+            // Leases hold for the old route.
+            object.core().adapter.binding_epoch().end_epoch();
+        }
+        taken
+    }
+
+    /// Whether replies may come from more than one server, so that the connection tells which one it was.
+    #[inline]
+    pub(crate) fn leads_to_several(&self) -> bool {
+        let has_several = |route: &Route| matches!(route, Route::Remote(targets) if targets.all.is_some());
+        self.is_replaced() || self.original.get().is_some_and(|route| route.as_ref().is_ok_and(has_several))
+    }
+
+    /// Records how a server of the object writes exceptions in an `any`, and writes to it in that form from
+    /// the next request on. The server is the one whose reply `carrier` has carried; without it, the
+    /// original's first, where the fast path has called. Other references to the server that have been called
+    /// already learn it from replies of their own.
+    #[cold]
+    pub(crate) fn learn_exception_form(&self, bare: bool, carrier: Option<&Arc<Link>>) {
+        let learn = |route: &Route| {
+            let Route::Remote(targets) = route else { return };
+            let has_carried =
+                |target: &&RemoteTarget| carrier.is_none_or(|carrier| target.links.has(carrier));
+            // The addresses of one profile are one server.
+            let Some(server) = targets.as_slice().iter().find(has_carried) else { return };
+            let is_its = |target: &&RemoteTarget| target.profile == server.profile;
+            for target in targets.as_slice().iter().chain([&targets.first]).filter(is_its) {
+                target.request.set_bare_exceptions(bare);
+                target.links.note_bare_exceptions(bare);
+            }
+        };
+        if let Some(Ok(original)) = self.original.get() {
+            learn(original);
+        }
+        if let Some(replaced) = read(&self.replaced).as_ref().filter(|_| carrier.is_some()) {
+            learn(&replaced.route);
+        }
+    }
+
+    /// Whether a replaced route is in use.
+    pub(crate) fn is_replaced(&self) -> bool {
+        self.state.load(Ordering::Acquire) & REPLACED != 0
+    }
+
+    /// Uses the forwarded reference from now on.
+    #[cold]
+    fn forward(&self, object: &ObjectRef, ior: Box<Ior>, is_lasting: bool) -> Result<(), SystemException> {
+        let route = Route::of(object, &ior, AddressingDisposition::Key)?;
+        let mut replaced = write(&self.replaced);
+        let before = match replaced.take() {
+            _ if is_lasting => None,
+            Some(current) if current.is_lasting => Some(current),
+            Some(current) => current.before.clone(),
+            None => None,
+        };
+        let next = Replaced { route, ior: Arc::new(*ior), is_forwarded: true, before, is_lasting };
+        self.replace(&mut replaced, Some(Arc::new(next)));
+        Ok(())
+    }
+
+    /// Uses another form of address in requests from now on.
+    #[cold]
+    fn readdress(
+        &self,
+        object: &ObjectRef,
+        disposition: AddressingDisposition,
+    ) -> Result<(), SystemException> {
+        let mut replaced = write(&self.replaced);
+        let next = match &*replaced {
+            Some(current) => Replaced {
+                route: Route::of(object, &current.ior, disposition)?,
+                ior: current.ior.clone(),
+                is_forwarded: current.is_forwarded,
+                before: current.before.clone(),
+                is_lasting: current.is_lasting,
+            },
+            None => Replaced {
+                route: Route::of(object, object.ior(), disposition)?,
+                ior: object.shared_ior().clone(),
+                is_forwarded: false,
+                before: None,
+                is_lasting: true,
+            },
+        };
+        self.replace(&mut replaced, Some(Arc::new(next)));
+        Ok(())
+    }
+
+    /// Returns to the route from before the last forward.
+    #[cold]
+    fn fall_back(&self) {
+        let mut replaced = write(&self.replaced);
+        let before = replaced.take().and_then(|current| current.before.clone());
+        self.replace(&mut replaced, before);
+    }
+
+    /// Replaces the route. The caller holds the lock.
+    fn replace(&self, place: &mut Option<Arc<Replaced>>, by: Option<Arc<Replaced>>) {
+        let is_replaced = by.is_some();
+        *place = by;
+        if is_replaced {
+            self.state.fetch_or(REPLACED, Ordering::AcqRel);
+        } else {
+            self.state.fetch_and(!REPLACED, Ordering::AcqRel);
+        }
+    }
+}
+
+/// The partition of connections for a wire profile. A connection has one pair of code sets, so wire profiles
+/// with different code sets must not share connections.
+fn partition(wire_profile: Option<WireProfile>) -> u8 {
+    match wire_profile {
+        None => 0,
+        Some(WireProfile { code_sets: None, .. }) => 1,
+        Some(WireProfile { code_sets: Some(sets), .. }) => 2 + sets.to_octet(),
+    }
+}
+
+impl Route {
+    #[cold]
+    fn of(
+        object: &ObjectRef,
+        ior: &Ior,
+        disposition: AddressingDisposition,
+    ) -> Result<Route, SystemException> {
+        let (orb, wire_profile) = (object.core(), object.wire_profile());
+        if let Some(key) = ior.iiop_profiles().find_map(|profile| orb.local_key(profile)) {
+            return Ok(Route::Local(key));
+        }
+        let mut targets = Vec::new();
+        let mut incompatible = None;
+        for (index, tagged) in ior.profiles.iter().enumerate() {
+            let Profile::Iiop(profile) = tagged else { continue };
+            let chosen = match wire_profile {
+                // The client that has chosen the code sets is responsible for the server's knowing them.
+                Some(wire_profile) => Ok(wire_profile.code_sets),
+                None => chosen_code_sets(orb, profile),
+            };
+            let code_sets = match chosen {
+                Ok(code_sets) => code_sets,
+                Err(e) => {
+                    incompatible = Some(e);
+                    continue;
+                }
+            };
+            let version_max =
+                wire_profile.map_or(orb.config.giop_version, |wire_profile| wire_profile.version);
+            let version = profile.version().min(version_max);
+            let address = match disposition {
+                AddressingDisposition::Key => TargetAddress::Key(profile.object_key()),
+                AddressingDisposition::Profile => TargetAddress::Profile(tagged),
+                AddressingDisposition::Reference => TargetAddress::Reference { ior, selected: index as u32 },
+            };
+            let request =
+                RequestTarget::addressed(version, code_sets, address).map_err(SystemException::from)?;
+            // The form that omniORB's C++ library expects. Its Python library has the same ORB type and is
+            // recognised by what it sends.
+            let assumed = profile.orb_type() == Some(OMNIORB_ORB_TYPE);
+            for address in addresses(orb, profile) {
+                let links = orb.connector.endpoint_in_partition(address, partition(wire_profile));
+                let bare = match orb.config.bare_exceptions {
+                    BareExceptions::Auto => links.sends_bare_exceptions().unwrap_or(assumed),
+                    BareExceptions::Yes => true,
+                    BareExceptions::No => false,
+                };
+                let request = request.clone().with_bare_exceptions(bare);
+                targets.push(RemoteTarget { request, profile: index, links });
+            }
+        }
+        if let Some(targets) = Targets::of(targets) {
+            return Ok(Route::Remote(targets));
+        }
+        Err(match incompatible {
+            Some(e) => SystemException::new(
+                SystemExceptionKind::CodesetIncompatible,
+                MinorCode::CODESET_NEGOTIATION_FAILED,
+                CompletionStatus::No,
+            )
+            .with_detail(e.to_string()),
+            None => SystemException::new(
+                SystemExceptionKind::InvObjref,
+                MinorCode::NO_USABLE_PROFILE,
+                CompletionStatus::No,
+            )
+            .with_detail("the reference has no IIOP address; did the ORB that made it ever listen?"),
+        })
+    }
+}
+
+/// The code sets in which strings and wide characters are sent to a server; `None` when its reference names
+/// none.
+fn chosen_code_sets(
+    orb: &OrbCore,
+    profile: &IiopProfile,
+) -> Result<Option<TransmissionCodeSets>, CodeSetIncompatible> {
+    let chosen = profile.transmission_code_sets(&orb.config.code_sets())?;
+    Ok(match profile.code_sets().filter(|_| orb.config.prefer_utf8) {
+        Some(server) => chosen.map(|sets| sets.preferring(CharSet::Utf8, &server)),
+        None => chosen,
+    })
+}
+
+/// The addresses in a profile, the best first.
+fn addresses(orb: &OrbCore, profile: &IiopProfile) -> impl Iterator<Item = Address> {
+    orb.config.client_transports.iter().flat_map(|transport| Address::all_in(profile, *transport))
+}

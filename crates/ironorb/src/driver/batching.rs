@@ -1,0 +1,94 @@
+//! The short path of a oneway that only joins a batch, and flushing. Anything unusual - no connection yet,
+//! interceptors, a connection that has ended - takes the general path, the
+//! [`RemoteCall`](crate::driver::remote_call::RemoteCall).
+
+use std::time::Instant;
+
+use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
+use ironorb_giop::minor::MinorCode;
+
+use crate::call::invocation::{CallFailure, Next, RemoteCallState};
+use crate::call::route::Route;
+use crate::driver::client::{Added, FlushFailure, thread_ordinal};
+use crate::driver::invoke::Arguments;
+use crate::generated::Operation;
+use crate::object::ObjectRef;
+use crate::object::deadline::Deadline;
+use crate::object::messaging::{OnewayBatching, SyncScope};
+use crate::orb::OrbCore;
+
+/// Adds a oneway to the batch on the connection of this thread. `None` when it must take the general path.
+#[inline]
+pub(crate) fn add(
+    object: &ObjectRef,
+    operation: &Operation<'_>,
+    arguments: Arguments<'_>,
+    batching: &OnewayBatching,
+) -> Option<Result<(), SystemException>> {
+    let core = object.core();
+    if !core.interceptors.client.is_empty() {
+        return None;
+    }
+    let (route, _) = object.routes().begin(object).ok()?;
+    let Route::Remote(targets) = route.route() else { return None };
+    let target = targets.as_slice().first()?;
+    let link = target.links.link_for_more(thread_ordinal())?;
+    let deadline = |now| deadline(object, now);
+    match link.add_oneway(&target.request, operation.wire_name(), arguments, batching, deadline) {
+        Added::Waits | Added::Done(Ok(())) => Some(Ok(())),
+        Added::Done(Err(failure)) => failed(failure),
+        Added::NotHere => None,
+    }
+}
+
+/// Until when a call that has to send may wait; `None` when it may not wait.
+#[cold]
+fn deadline(object: &ObjectRef, now: Instant) -> Option<Deadline> {
+    let may_wait = object.sync_scope() != SyncScope::None;
+    may_wait.then(|| Deadline::for_call(now, object.timeout(), || object.core().call_timeout()))
+}
+
+/// Decides after a failure. A request that has not left takes the general path, over another connection.
+#[cold]
+fn failed(failure: CallFailure) -> Option<Result<(), SystemException>> {
+    match (failure, RemoteCallState::new(0, 0, false).on_failure(failure)) {
+        (CallFailure::NotSent(_), _) => None,
+        (_, Next::Fail(e)) => Some(Err(e)),
+        _ => None,
+    }
+}
+
+/// Sends the pending requests of all connections.
+pub(crate) fn flush_all(core: &OrbCore) -> Result<(), SystemException> {
+    let now = Instant::now();
+    let deadline = Deadline::for_call(now, None, || core.call_timeout());
+    core.connector.flush(deadline).map_err(not_flushed)
+}
+
+/// Sends the pending requests on the connections to an object's servers.
+pub(crate) fn flush(object: &ObjectRef) -> Result<(), SystemException> {
+    let now = Instant::now();
+    let deadline = Deadline::for_call(now, object.timeout(), || object.core().call_timeout());
+    let route = object.routes().current(object)?;
+    let Route::Remote(targets) = route.route() else { return Ok(()) };
+    // Flushes each target, whether or not a flush before it has failed.
+    let flushed: Vec<_> = targets.as_slice().iter().map(|target| target.links.flush(deadline)).collect();
+    flushed.into_iter().collect::<Result<(), _>>().map_err(not_flushed)
+}
+
+#[cold]
+fn not_flushed(failure: FlushFailure) -> SystemException {
+    match failure {
+        FlushFailure::Lost(count) => SystemException::new(
+            SystemExceptionKind::CommFailure,
+            MinorCode::ONEWAYS_LOST,
+            CompletionStatus::Maybe,
+        )
+        .with_detail(format!("up to {count} oneways that waited for others to leave with")),
+        FlushFailure::TimedOut => SystemException::new(
+            SystemExceptionKind::Timeout,
+            MinorCode::CALL_TIMEOUT,
+            CompletionStatus::Maybe,
+        ),
+    }
+}

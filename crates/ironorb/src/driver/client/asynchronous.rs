@@ -1,0 +1,571 @@
+//! One asynchronous call as its callers see it: its stage, and the listener that learns of its end.
+//!
+//! Three sorts of threads drive a call, and none of them waits for another: the caller that begins it, the
+//! thread that receives its answer, and a thread of the background pool when an address must be connected
+//! first. The steps are in `progress`.
+
+mod progress;
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::Waker;
+use std::thread::Thread;
+use std::time::Instant;
+
+use ironorb_giop::Version;
+use ironorb_giop::connection::CallId;
+use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
+use ironorb_giop::message::{Message, Response};
+use ironorb_giop::minor::MinorCode;
+
+use super::Link;
+use super::receiver::TimerKey;
+use super::retry_body::RetryBody;
+use crate::base::probe;
+use crate::base::sync::lock;
+use crate::call::invocation::{Next, RemoteCallState};
+use crate::call::route::Attempts;
+use crate::driver::invoke::Arguments;
+use crate::driver::remote_call::Refused;
+use crate::dynamic::ReceivedRequest;
+use crate::generated::Operation;
+use crate::interceptor::Attempt;
+use crate::object::ObjectRef;
+use crate::object::deadline::{Deadline, Passed};
+
+/// One asynchronous call.
+pub(crate) struct AsyncCall {
+    object: ObjectRef,
+    /// Empty for a request that is passed on: the request has its own operation name.
+    operation: Cow<'static, str>,
+    /// The request that this call passes on.
+    on_behalf: Option<Arc<ReceivedRequest>>,
+    /// The caller learns nothing once the request has been sent.
+    is_oneway: bool,
+    /// The caller gave up the reply before the request was sent.
+    is_given_up: AtomicBool,
+    deadline: Deadline,
+    /// The number of the thread that began the call. It selects one of the connections to an endpoint.
+    ordinal: usize,
+    /// True when the caller could not rely on any route at the beginning of the call.
+    is_free: bool,
+    progress: Mutex<Progress>,
+}
+
+struct Progress {
+    invocation: RemoteCallState,
+    arguments: Option<RetryBody>,
+    attempts: Attempts,
+    refused: Refused,
+    stage: Stage,
+    timer: Option<TimerKey>,
+    end: End,
+    listener: Listener,
+    /// What the client interceptors see; `None` without interceptors.
+    attempt: Option<Attempt>,
+}
+
+enum Stage {
+    /// No connection has the request yet.
+    Begun,
+    InFlight(InFlight),
+    /// In flight; the caller receives the answer itself.
+    Waited,
+}
+
+/// The connection and the id of a call that waits for its answer.
+#[derive(Clone)]
+pub(super) struct InFlight {
+    pub(super) link: Arc<Link>,
+    pub(super) id: CallId,
+    /// The GIOP version in which the request was written.
+    pub(super) version: Version,
+    /// The stream position at which the request ends.
+    pub(super) ends_at: u64,
+}
+
+enum End {
+    NotYet,
+    /// The call has ended, and the caller has not taken the outcome yet.
+    Come(Outcome),
+    /// The caller has taken the outcome, or has given it up.
+    Gone,
+}
+
+/// Where the end of a call is reported.
+enum Listener {
+    Nobody,
+    /// A thread that sleeps until the call has ended, or until the thread can receive the answer itself.
+    Thread(Thread),
+    Task(Waker),
+    Callback(Callback),
+}
+
+/// The result of writing a request.
+pub(super) enum Written {
+    /// Nothing was written: the call is over already.
+    Nothing,
+    Oneway,
+    Request {
+        /// A task or a callback waits for the answer.
+        is_asked_for: bool,
+    },
+}
+
+/// The result of a call.
+pub(crate) type Outcome = Result<Answer, SystemException>;
+
+/// Receives the outcome on the receiver's thread.
+pub(crate) type Callback = Box<dyn FnOnce(Outcome) + Send>;
+
+/// A reply. The caller that knows the operation reads it.
+pub(crate) struct Answer {
+    message: Message,
+    pub(crate) body_at: usize,
+    pub(crate) user_exception: bool,
+    /// Takes the message's buffer back. `None` when the answer came from this process.
+    link: Option<Arc<Link>>,
+}
+
+impl Answer {
+    /// The connection that has carried the reply.
+    pub(crate) fn link(&self) -> Option<&Arc<Link>> {
+        self.link.as_ref()
+    }
+
+    /// The reply message.
+    pub(crate) fn message(&self) -> &Message {
+        &self.message
+    }
+
+    /// Converts the answer to the form that synchronous calls use.
+    pub(crate) fn into_remote_call(self) -> crate::driver::remote_call::Answer {
+        let Answer { message, body_at, user_exception, link } = self;
+        crate::driver::remote_call::Answer { message, link, body_at, user_exception }
+    }
+
+    /// Gives the buffer back after the answer has been read.
+    pub(crate) fn recycle(self) {
+        if let Some(link) = self.link {
+            link.recycle(self.message);
+        }
+    }
+}
+
+impl AsyncCall {
+    /// Begins a call. `arguments` writes the request's body before this returns.
+    pub(crate) fn begin(
+        object: &ObjectRef,
+        operation: &Operation<'_>,
+        arguments: Arguments<'_>,
+    ) -> Arc<AsyncCall> {
+        let _probe = probe::enter(probe::Stage::Call);
+        let now = Instant::now();
+        let call = AsyncCall::new(object, operation.lasting_name(), false, now);
+        match call.start(arguments, now) {
+            Ok(()) => call.set_timer(),
+            Err(e) => call.complete(call.lock(), Err(e)),
+        }
+        call
+    }
+
+    /// Sends a oneway without waiting for anything. The error is what this thread finds out; failures that
+    /// other threads find later are not reported.
+    pub(crate) fn send_oneway(
+        object: &ObjectRef,
+        operation: &Operation<'_>,
+        arguments: Arguments<'_>,
+    ) -> Result<(), SystemException> {
+        let now = Instant::now();
+        AsyncCall::new(object, operation.lasting_name(), true, now).start(arguments, now)
+    }
+
+    /// Makes a call that will pass the request on. [`relay`](Self::relay) begins it.
+    pub(crate) fn on_behalf_of(object: &ObjectRef, request: &Arc<ReceivedRequest>) -> Arc<AsyncCall> {
+        let operation = Cow::Borrowed(""); // the request has it
+        let is_oneway = request.response() == Response::None;
+        Arc::new(AsyncCall {
+            on_behalf: Some(request.clone()),
+            ..AsyncCall::before(object, operation, is_oneway, Instant::now())
+        })
+    }
+
+    /// Passes the request on, with its own body or with what `arguments` write. The receiver's thread gives
+    /// the outcome to `callback`. When the request wants no reply, the callback learns only of a failure to
+    /// send that this thread finds out. Blocks only while the target takes no bytes.
+    pub(crate) fn relay(
+        self: &Arc<Self>,
+        arguments: Option<Arguments<'_>>,
+        callback: Callback,
+    ) -> Result<(), SystemException> {
+        {
+            let mut progress = self.lock();
+            if let Some(outcome) = progress.take_outcome() {
+                drop(progress);
+                self.run_soon(callback, outcome);
+                return Ok(());
+            }
+            if arguments.is_none() {
+                progress.arguments = self.on_behalf.clone().map(RetryBody::Raw);
+            }
+            if !self.is_oneway {
+                progress.listener = Listener::Callback(callback);
+            }
+        }
+        let begun = match self.object.core().connector.receiver().start() {
+            Ok(()) => self.advance(arguments, Instant::now()),
+            Err(e) => Err(no_thread(&e)),
+        };
+        match begun {
+            Ok(()) => self.set_timer(),
+            Err(e) if self.is_oneway => return Err(e),
+            Err(e) => self.complete(self.lock(), Err(e)),
+        }
+        Ok(())
+    }
+
+    /// Ends the call before its answer and notifies the listener.
+    pub(crate) fn cut_short(&self) {
+        let e = match self.after_interceptors(Next::Fail(given_up()), None) {
+            Next::Fail(e) => e,
+            _ => given_up(), // no listener waits for any other outcome
+        };
+        self.complete(self.lock(), Err(e));
+    }
+
+    fn new(
+        object: &ObjectRef,
+        operation: Cow<'static, str>,
+        is_oneway: bool,
+        now: Instant,
+    ) -> Arc<AsyncCall> {
+        Arc::new(AsyncCall::before(object, operation, is_oneway, now))
+    }
+
+    fn before(object: &ObjectRef, operation: Cow<'static, str>, is_oneway: bool, now: Instant) -> AsyncCall {
+        let core = object.core();
+        // A reference without a route reports that at the first step of the call.
+        let is_free = object.routes().begin(object).is_ok_and(|(_, is_first)| is_first);
+        let progress = Progress {
+            invocation: RemoteCallState::new(core.config.forwards_max, core.config.resends_max, false),
+            arguments: None,
+            attempts: Attempts::default(),
+            refused: Refused::new(),
+            stage: Stage::Begun,
+            timer: None,
+            end: End::NotYet,
+            listener: Listener::Nobody,
+            attempt: None,
+        };
+        AsyncCall {
+            object: object.clone(),
+            operation,
+            on_behalf: None,
+            is_oneway,
+            is_given_up: AtomicBool::new(false),
+            deadline: Deadline::for_call(now, object.timeout(), || core.call_timeout()),
+            ordinal: super::thread_ordinal(),
+            is_free,
+            progress: Mutex::new(progress),
+        }
+    }
+
+    fn start(self: &Arc<Self>, arguments: Arguments<'_>, now: Instant) -> Result<(), SystemException> {
+        self.object.core().connector.receiver().start().map_err(|e| no_thread(&e))?;
+        self.advance(Some(arguments), now)
+    }
+
+    pub(crate) fn object(&self) -> &ObjectRef {
+        &self.object
+    }
+
+    pub(crate) fn operation(&self) -> &str {
+        self.on_behalf.as_ref().map_or(&self.operation, |request| request.operation())
+    }
+
+    pub(super) fn is_oneway(&self) -> bool {
+        self.is_oneway
+    }
+
+    /// True when the caller would not read a reply.
+    pub(super) fn wants_no_reply(&self) -> bool {
+        self.is_oneway || self.is_given_up.load(Ordering::Relaxed)
+    }
+
+    /// The request that is passed on. Its own client waits for the reply.
+    pub(super) fn on_behalf(&self) -> Option<&ReceivedRequest> {
+        self.on_behalf.as_deref()
+    }
+
+    pub(super) fn deadline(&self) -> Deadline {
+        self.deadline
+    }
+
+    /// True when the call has ended and the caller has not taken the outcome.
+    pub(crate) fn is_ready(&self) -> bool {
+        let progress = self.lock();
+        let is_ready = matches!(progress.end, End::Come(_));
+        if !is_ready {
+            self.ask(progress);
+        }
+        is_ready
+    }
+
+    /// Returns the outcome if there is one. Otherwise the call wakes the waker at its end.
+    pub(crate) fn poll(&self, waker: &Waker) -> Option<Outcome> {
+        let mut progress = self.lock();
+        let outcome = progress.take_outcome();
+        if outcome.is_none() {
+            match &mut progress.listener {
+                Listener::Task(known) => known.clone_from(waker),
+                listener => {
+                    *listener = Listener::Task(waker.clone());
+                    self.ask(progress);
+                }
+            }
+        }
+        outcome
+    }
+
+    /// Wakes the waker when the outcome is there, at once if it is there already.
+    pub(crate) fn set_waker(&self, waker: &Waker) {
+        let mut progress = self.lock();
+        if matches!(progress.end, End::NotYet) {
+            progress.listener = Listener::Task(waker.clone());
+            self.ask(progress);
+        } else {
+            drop(progress);
+            waker.wake_by_ref();
+        }
+    }
+
+    /// Waits for the outcome, and receives it when no other thread does. On the receiver's own thread this is
+    /// an error: the wait would keep all other calls waiting.
+    pub(crate) fn wait(self: &Arc<Self>) -> Outcome {
+        let _probe = probe::enter(probe::Stage::Call);
+        let mut progress = self.lock();
+        loop {
+            if let Some(outcome) = progress.take_outcome() {
+                return outcome;
+            }
+            let receiver = self.object.core().connector.receiver();
+            if receiver.is_current_thread() {
+                return Err(would_deadlock());
+            }
+            let in_flight = match &progress.stage {
+                Stage::InFlight(in_flight) => Some(in_flight.clone()),
+                Stage::Begun | Stage::Waited => None,
+            };
+            progress.listener = Listener::Thread(std::thread::current());
+            // This thread keeps the deadline from now on.
+            let timer = progress.timer.take();
+            drop(progress);
+            if let Some(timer) = timer {
+                receiver.forget_timer(timer);
+            }
+            let answered = in_flight.and_then(|InFlight { link, id, version, ends_at }| {
+                link.wait_for(self, id, version, ends_at).map(|answered| (answered, link))
+            });
+            match answered {
+                Some((Ok(message), link)) => self.on_message(self.lock(), message, Some(link)),
+                Some((Err(failure), _)) => self.on_failure(failure),
+                None => self.sleep(),
+            }
+            progress = self.lock();
+        }
+    }
+
+    /// Sleeps until there is news of the call.
+    fn sleep(self: &Arc<Self>) {
+        let _probe = probe::enter(probe::Stage::Wait);
+        match self.deadline.remaining(Instant::now()) {
+            Ok(None) => std::thread::park(),
+            Ok(Some(left)) => std::thread::park_timeout(left),
+            Err(Passed) => self.time_out(),
+        }
+    }
+
+    /// True if the call is in flight on this connection. Its caller then receives the answer from now on.
+    pub(super) fn claim_for_caller(&self, link: &Link, id: CallId) -> bool {
+        let mut progress = self.lock();
+        let is_there = match &progress.stage {
+            Stage::InFlight(in_flight) => in_flight.id == id && std::ptr::eq(&*in_flight.link, link),
+            Stage::Begun | Stage::Waited => false,
+        };
+        if is_there {
+            progress.stage = Stage::Waited;
+            progress.listener = Listener::Nobody;
+        }
+        is_there
+    }
+
+    /// Lets the receiver's thread call `callback` with the outcome.
+    pub(crate) fn on_outcome(&self, callback: Callback) {
+        let mut progress = self.lock();
+        match progress.take_outcome() {
+            Some(outcome) => {
+                drop(progress);
+                self.run_soon(callback, outcome);
+            }
+            None => {
+                progress.listener = Listener::Callback(callback);
+                self.ask(progress);
+            }
+        }
+    }
+
+    /// Asks the receiver to take the answer, because no thread waits for it.
+    fn ask(&self, progress: MutexGuard<'_, Progress>) {
+        let link = match &progress.stage {
+            Stage::InFlight(InFlight { link, .. }) => link.clone(),
+            Stage::Begun | Stage::Waited => return, // the thread that sends it sees the listener
+        };
+        drop(progress);
+        link.ask();
+    }
+
+    /// Gives up the reply. A request that still waits for its connection is sent nevertheless, but asks for
+    /// no reply.
+    pub(crate) fn give_up_reply(&self) {
+        let progress = self.lock();
+        let is_to_be_sent = matches!((&progress.end, &progress.stage), (End::NotYet, Stage::Begun));
+        self.is_given_up.store(is_to_be_sent, Ordering::Relaxed);
+        drop(progress);
+        if !is_to_be_sent {
+            self.give_up();
+        }
+    }
+
+    /// Gives up the outcome.
+    pub(crate) fn give_up(&self) {
+        let mut progress = self.lock();
+        let end = std::mem::replace(&mut progress.end, End::Gone);
+        // Dropping a callback runs the program's code, so it happens outside the lock.
+        let _listener = std::mem::replace(&mut progress.listener, Listener::Nobody);
+        let attempt = progress.attempt.take();
+        self.forget(progress);
+        if let Some(attempt) = attempt {
+            let _unused = attempt.led_to(&Next::Fail(given_up()), None);
+        }
+        if let End::Come(Ok(answer)) = end {
+            answer.recycle();
+        }
+    }
+
+    /// Ends the call because its deadline has passed.
+    pub(super) fn time_out(&self) {
+        let progress = self.lock();
+        let written = matches!(progress.stage, Stage::InFlight(..) | Stage::Waited);
+        let timeout = progress.invocation.on_timeout(written);
+        drop(progress);
+        let e = match self.after_interceptors(Next::Fail(timeout.clone()), None) {
+            Next::Fail(e) => e,
+            _ => timeout, // there is no time left for anything else
+        };
+        self.complete(self.lock(), Err(e));
+    }
+
+    /// Records the outcome and notifies the listener. Only the first outcome counts.
+    fn complete(&self, mut progress: MutexGuard<'_, Progress>, outcome: Outcome) {
+        if !matches!(progress.end, End::NotYet) {
+            if let Ok(answer) = outcome {
+                drop(progress);
+                answer.recycle();
+            }
+            return;
+        }
+        let listener = std::mem::replace(&mut progress.listener, Listener::Nobody);
+        if let Listener::Callback(callback) = listener {
+            progress.end = End::Gone;
+            self.forget(progress);
+            // The receiver's queue may already hold callbacks of answers that came later.
+            return match self.object.core().connector.receiver().is_current_thread() {
+                true => callback(outcome),
+                false => self.run_soon(callback, outcome),
+            };
+        }
+        progress.end = End::Come(outcome);
+        self.forget(progress);
+        match listener {
+            Listener::Task(waker) => waker.wake(),
+            Listener::Thread(thread) => thread.unpark(),
+            Listener::Nobody | Listener::Callback(_) => {}
+        }
+    }
+
+    /// Removes the call from the receiver's timers and from its connection.
+    fn forget(&self, mut progress: MutexGuard<'_, Progress>) {
+        let stage = std::mem::replace(&mut progress.stage, Stage::Begun);
+        let timer = progress.timer.take();
+        progress.arguments = None;
+        drop(progress);
+        if let Some(timer) = timer {
+            self.object.core().connector.receiver().forget_timer(timer);
+        }
+        if let Stage::InFlight(InFlight { link, id, version, .. }) = stage {
+            link.abandon(id, version);
+        }
+    }
+
+    fn set_timer(self: &Arc<Self>) {
+        let Some(at) = self.deadline.at() else { return };
+        let mut progress = self.lock();
+        if matches!(progress.end, End::NotYet) {
+            progress.timer = Some(self.object.core().connector.receiver().set_timer(at, self));
+        }
+    }
+
+    fn run_soon(&self, callback: Callback, outcome: Outcome) {
+        let receiver = self.object.core().connector.receiver();
+        receiver.run_soon(Box::new(move || callback(outcome)));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Progress> {
+        lock(&self.progress)
+    }
+}
+
+impl Progress {
+    fn take_outcome(&mut self) -> Option<Outcome> {
+        match std::mem::replace(&mut self.end, End::Gone) {
+            End::Come(outcome) => Some(outcome),
+            other => {
+                self.end = other;
+                None
+            }
+        }
+    }
+}
+
+impl fmt::Debug for AsyncCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AsyncCall")
+            .field("object", &self.object)
+            .field("operation", &self.operation())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cold]
+fn no_thread(e: &std::io::Error) -> SystemException {
+    SystemException::new(SystemExceptionKind::NoResources, MinorCode::NONE, CompletionStatus::No)
+        .with_detail(format!("the system has no thread for asynchronous calls: {e}"))
+}
+
+#[cold]
+fn would_deadlock() -> SystemException {
+    SystemException::new(
+        SystemExceptionKind::BadInvOrder,
+        MinorCode::BAD_INV_ORDER_WOULD_DEADLOCK,
+        CompletionStatus::Maybe,
+    )
+    .with_detail("a callback cannot wait for another reply: the thread that runs it receives them")
+}
+
+/// The error of a call whose reply was given up.
+#[cold]
+fn given_up() -> SystemException {
+    SystemException::new(SystemExceptionKind::Unknown, MinorCode::REPLY_GIVEN_UP, CompletionStatus::Maybe)
+}

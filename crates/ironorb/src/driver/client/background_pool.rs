@@ -1,0 +1,155 @@
+//! Threads for work that may block while no caller waits for it: connecting for an asynchronous call, and
+//! resolving a host name.
+//!
+//! A thread starts when there is work and ends after 5 s without any.
+
+use std::collections::VecDeque;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::base::sync::lock;
+use crate::driver::server::threads::ServerThreads;
+
+/// Runs tasks in the order in which they came, on a bounded number of threads.
+#[derive(Debug)]
+pub(crate) struct BackgroundPool {
+    state: Mutex<State>,
+    more: Condvar,
+    threads_max: usize,
+    /// The server's thread limit under which these threads count; `None` when they count nowhere.
+    counted: Option<Arc<ServerThreads>>,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Task>,
+    threads: usize,
+    idle: usize,
+    is_stopping: bool,
+}
+
+const NAME: &str = "ironorb-bg-pool";
+
+type Task = Box<dyn FnOnce() + Send>;
+
+/// How long an idle thread waits for more work.
+const LINGER: Duration = Duration::from_secs(5);
+
+impl BackgroundPool {
+    /// Makes a pool of at most `threads_max` threads.
+    pub(crate) fn new(threads_max: usize) -> Arc<Self> {
+        BackgroundPool::with(threads_max, None)
+    }
+
+    /// Makes a pool of at most `threads_max` threads, which also count under the server's thread limit.
+    pub(crate) fn counted(threads_max: usize, counted: &Arc<ServerThreads>) -> Arc<Self> {
+        BackgroundPool::with(threads_max, Some(counted.clone()))
+    }
+
+    fn with(threads_max: usize, counted: Option<Arc<ServerThreads>>) -> Arc<Self> {
+        let threads_max = threads_max.max(1);
+        Arc::new(BackgroundPool { state: Mutex::default(), more: Condvar::new(), threads_max, counted })
+    }
+
+    /// The most threads that the pool uses.
+    pub(crate) fn threads_max(&self) -> usize {
+        self.threads_max
+    }
+
+    /// Queues a task. Returns an error when the pool has no thread and cannot start one, so that the task
+    /// would never run.
+    pub(crate) fn run(self: &Arc<Self>, task: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        let mut state = lock(&self.state);
+        state.waiting.push_back(Box::new(task));
+        if state.idle >= state.waiting.len() || state.threads >= self.threads_max {
+            drop(state);
+            self.more.notify_one();
+            return Ok(());
+        }
+        state.threads += 1;
+        let background_pool = self.clone();
+        match self.spawn(move || background_pool.work()) {
+            Ok(()) => Ok(()),
+            Err(e) => {
+                state.threads -= 1;
+                if state.threads > 0 {
+                    return Ok(()); // the threads that run will take it
+                }
+                state.waiting.pop_back();
+                Err(e)
+            }
+        }
+    }
+
+    fn spawn(&self, body: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        match &self.counted {
+            Some(counted) => counted.spawn(NAME, body),
+            None => std::thread::Builder::new().name(NAME.to_owned()).spawn(body).map(drop),
+        }
+    }
+
+    /// Ends the threads after the queued tasks have run.
+    pub(crate) fn stop(&self) {
+        lock(&self.state).is_stopping = true;
+        self.more.notify_all();
+    }
+
+    fn work(&self) {
+        let mut state = lock(&self.state);
+        loop {
+            if let Some(task) = state.waiting.pop_front() {
+                drop(state);
+                let _ = catch_unwind(AssertUnwindSafe(task));
+                state = lock(&self.state);
+                continue;
+            }
+            let mut is_over = state.is_stopping;
+            if !is_over {
+                state.idle += 1;
+                let (after, waited) =
+                    self.more.wait_timeout(state, LINGER).unwrap_or_else(PoisonError::into_inner);
+                state = after;
+                state.idle -= 1;
+                is_over = waited.timed_out() && state.waiting.is_empty();
+            }
+            if is_over {
+                state.threads -= 1;
+                return;
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("State").field("waiting", &self.waiting.len()).field("threads", &self.threads).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    #[test]
+    fn bounded_threads_run_every_task_even_if_some_panic() {
+        let background_pool = BackgroundPool::new(3);
+        let (sender, receiver) = mpsc::channel();
+        for number in 0..100 {
+            let sender = sender.clone();
+            background_pool
+                .run(move || {
+                    sender.send((number, std::thread::current().id())).unwrap();
+                    assert!(number % 10 != 0, "contained");
+                })
+                .unwrap();
+        }
+        drop(sender);
+        let (mut numbers, threads): (Vec<_>, std::collections::HashSet<_>) = receiver.iter().unzip();
+        numbers.sort_unstable();
+        assert_eq!(numbers, (0..100).collect::<Vec<_>>());
+        assert!(threads.len() <= 3);
+    }
+}

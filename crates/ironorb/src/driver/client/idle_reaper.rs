@@ -1,0 +1,94 @@
+//! The thread that closes idle outgoing connections.
+//!
+//! It looks at intervals of an eighth of the limit, between 5 ms and 5 s, so that calls pay nothing for it.
+//! It runs while there are connections.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use super::EndpointLinks;
+use crate::base::coarse_instant::CoarseInstant;
+use crate::base::sync::lock;
+
+/// Looks for idle connections.
+#[derive(Debug)]
+pub(super) struct IdleReaper {
+    limit: Option<Duration>,
+    state: Mutex<State>,
+    stop: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    endpoints: Vec<Weak<EndpointLinks>>,
+    is_running: bool,
+    is_stopping: bool,
+    /// Connections made so far. The thread ends only when none has been made since its look began.
+    connects: u64,
+}
+
+impl IdleReaper {
+    pub(super) fn new(limit: Option<Duration>) -> Arc<IdleReaper> {
+        Arc::new(IdleReaper { limit, state: Mutex::default(), stop: Condvar::new() })
+    }
+
+    /// Adds an endpoint to look at.
+    pub(super) fn add(&self, endpoint: &Arc<EndpointLinks>) {
+        if self.limit.is_some() {
+            let mut state = lock(&self.state);
+            if state.endpoints.len() == state.endpoints.capacity() {
+                state.endpoints.retain(|endpoint| endpoint.strong_count() > 0);
+            }
+            state.endpoints.push(Arc::downgrade(endpoint));
+        }
+    }
+
+    /// Notes a new connection, and starts the thread if it does not run.
+    pub(super) fn connected(self: &Arc<Self>) {
+        let Some(limit) = self.limit else { return };
+        let mut state = lock(&self.state);
+        state.connects += 1;
+        if state.is_running || state.is_stopping {
+            return;
+        }
+        let idle_reaper = self.clone();
+        let spawned =
+            std::thread::Builder::new().name("ironorb-idle".to_owned()).spawn(move || idle_reaper.run(limit));
+        // Without a thread connections stay open, as they do without a limit.
+        state.is_running = spawned.is_ok();
+    }
+
+    pub(super) fn stop(&self) {
+        lock(&self.state).is_stopping = true;
+        self.stop.notify_all();
+    }
+
+    fn run(&self, limit: Duration) {
+        let every = (limit / 8).clamp(Duration::from_millis(5), Duration::from_secs(5));
+        loop {
+            let mut state = lock(&self.state);
+            let until = Instant::now() + every;
+            while !state.is_stopping {
+                let left = until.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    break;
+                }
+                state = self.stop.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            }
+            if state.is_stopping {
+                return;
+            }
+            let connects = state.connects;
+            let endpoints: Vec<_> = state.endpoints.iter().filter_map(Weak::upgrade).collect();
+            drop(state);
+            let now = CoarseInstant::now();
+            let connected: usize = endpoints.iter().map(|endpoint| endpoint.close_idle(now, limit)).sum();
+            drop(endpoints);
+            let mut state = lock(&self.state);
+            if connected == 0 && state.connects == connects {
+                state.is_running = false;
+                return;
+            }
+        }
+    }
+}

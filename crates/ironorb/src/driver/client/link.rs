@@ -1,0 +1,731 @@
+//! One outgoing connection over a socket: the driver in which the calling thread does everything.
+//!
+//! The caller marshals into the connection's buffer and sends under the lock, which it never holds while it
+//! waits for the network. Then the caller takes the receiving part, if that is free, and waits for bytes
+//! without the lock. It completes its own call and the calls of other threads whose answers come before.
+//! Callers that find the receiving part taken sleep until their answer is there or the part is free again. So
+//! a single caller never hands anything to a second thread. What calls without a waiting thread need is in
+//! `async_replies`.
+
+mod async_replies;
+mod batch;
+mod bidirectional;
+mod fast_path;
+mod gather_send;
+mod lost;
+
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
+use std::thread::Thread;
+use std::time::{Duration, Instant};
+
+use ironorb_giop::cdr::Writer;
+use ironorb_giop::connection::{CallId, CallState, ClientConnection, ConnectionEnd, RequestOptions, Side};
+use ironorb_giop::framer::Framer;
+use ironorb_giop::message::{Message, OperationName, RequestTarget};
+use ironorb_giop::service_context::EncodedContexts;
+use ironorb_giop::{Misuse, Version};
+
+use super::asynchronous::AsyncCall;
+use super::receiver::Receiver;
+use super::{ConnectionPermit, ConnectorShared};
+use crate::base::coarse_instant::CoarseInstant;
+use crate::base::probe::{self, Stage};
+use crate::base::sync::lock;
+use crate::call::invocation::CallFailure;
+use crate::driver::waiting::Waits;
+use crate::object::deadline::{Deadline, Passed};
+use crate::object::messaging::OnewayBatching;
+use crate::transport::{self, Moved, Shutdown, Stream};
+use async_replies::AsyncReplies;
+pub(crate) use batch::Added;
+use batch::Batch;
+use bidirectional::Bidirectional;
+pub(crate) use bidirectional::{Acceptor, Backlog, Callbacks};
+pub(crate) use fast_path::FastOutcome;
+
+/// One outgoing connection.
+#[derive(Debug)]
+pub(crate) struct Link {
+    stream: Stream,
+    state: Mutex<LinkState>,
+    /// Notified when a gather write has made progress and threads wait for that.
+    gather_done: Condvar,
+    /// A copy of the end in `state`, read without the lock. It may lag behind; then the request finds the
+    /// end.
+    ended: AtomicBool,
+    /// The socket's receive timeout as the link last set it, in microseconds; 0 is none. Only the thread that
+    /// has the receiving part changes it.
+    receive_timeout_us: AtomicU64,
+    /// How the thread with the receiving part waits.
+    waits: Waits,
+    /// The last timeout for which the socket's timeout is near enough, as `set_receive_timeout` packs it.
+    timeout_that_fits: AtomicU64,
+    /// When a caller last used the connection, in the nanoseconds of [`CoarseInstant`].
+    used_ns: AtomicU64,
+    made: Instant,
+    transmit_bytes_max: usize,
+    /// Batched oneways that were lost, over all connections to the endpoint.
+    lost_oneways: Arc<AtomicUsize>,
+    receiver: Arc<Receiver>,
+    /// Counts the connection under the limit while the link lives.
+    _place: Option<ConnectionPermit>,
+    /// The connection's key in the receiver's table.
+    number: u64,
+    me: Weak<Link>,
+    /// `None` when only this side sends requests.
+    bidirectional: Option<Box<Bidirectional>>,
+}
+
+/// The connection and its waiters.
+#[derive(Debug)]
+struct LinkState {
+    connection: ClientConnection<Waiter>,
+    /// Calls whose threads sleep because another thread receives.
+    parked: Vec<CallId>,
+    /// Threads that wait for a gather write.
+    waiting_for_gather: usize,
+    /// The state of calls without a waiting thread.
+    async_replies: AsyncReplies,
+    batch: Batch,
+}
+
+/// What an answer wakes.
+#[derive(Debug)]
+pub(super) enum Waiter {
+    /// A sleeping caller.
+    Thread(Thread),
+    /// A call without a sleeping thread.
+    Call(Arc<AsyncCall>, CallId),
+}
+
+impl Deref for LinkState {
+    type Target = ClientConnection<Waiter>;
+
+    #[inline]
+    fn deref(&self) -> &Self::Target {
+        &self.connection
+    }
+}
+
+impl DerefMut for LinkState {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.connection
+    }
+}
+
+/// The peer may have closed an idle connection meanwhile. After 20 ms without use the link checks it before a
+/// call.
+const LOOK_AFTER_NS: u64 = 20_000_000;
+
+/// How long a caller that cannot send trusts that another thread receives. A server that itself waits to send
+/// reads nothing.
+const RECEIVER_GONE_AFTER: Duration = Duration::from_millis(20);
+
+/// How long at least the buffer of the last large reply is kept for the next one. The idle reaper checks it.
+const LARGE_FOLLOWS_WITHIN: Duration = Duration::from_secs(1);
+
+type Guard<'l> = MutexGuard<'l, LinkState>;
+
+/// A request that has been written. What has not been sent of it waits in the connection's buffer.
+struct Queued<'l, C> {
+    state: Guard<'l>,
+    call: C,
+    /// The stream position at which the request ends.
+    ends_at: u64,
+}
+
+impl<'l, C> Queued<'l, C> {
+    /// Makes the entry of the last request in the buffer.
+    fn last(mut state: Guard<'l>, call: C) -> Self {
+        let ends_at = state.transmit().end_position();
+        Queued { state, call, ends_at }
+    }
+}
+
+impl Link {
+    pub(super) fn new(
+        stream: Stream,
+        common: &Arc<ConnectorShared>,
+        place: ConnectionPermit,
+        lost_oneways: &Arc<AtomicUsize>,
+    ) -> Arc<Self> {
+        let bidirectional = common.config.bidirectional.then(|| Bidirectional::originator(common));
+        Link::made(stream, common, Some(place), lost_oneways.clone(), bidirectional)
+    }
+
+    fn made(
+        stream: Stream,
+        common: &ConnectorShared,
+        place: Option<ConnectionPermit>,
+        lost_oneways: Arc<AtomicUsize>,
+        bidirectional: Option<Bidirectional>,
+    ) -> Arc<Self> {
+        let ConnectorShared { config, receiver, spinners, .. } = common;
+        let connection = match &bidirectional {
+            None => ClientConnection::new(config.connection),
+            Some(bidirectional) => ClientConnection::bidirectional(
+                config.connection,
+                if bidirectional.acceptor_of().is_some() { Side::Acceptor } else { Side::Originator },
+            ),
+        };
+        let state = LinkState {
+            connection,
+            parked: Vec::new(),
+            waiting_for_gather: 0,
+            async_replies: AsyncReplies::default(),
+            batch: Batch::default(),
+        };
+        let waiting = config.waiting_on(&stream, config.client_waiting);
+        Arc::new_cyclic(|me| Link {
+            stream,
+            state: Mutex::new(state),
+            gather_done: Condvar::new(),
+            ended: AtomicBool::new(false),
+            receive_timeout_us: AtomicU64::new(0),
+            waits: Waits::new(waiting, spinners),
+            timeout_that_fits: AtomicU64::new(u64::MAX),
+            used_ns: AtomicU64::new(CoarseInstant::now().0),
+            made: Instant::now(),
+            transmit_bytes_max: config.transmit_bytes_max,
+            lost_oneways,
+            receiver: receiver.clone(),
+            _place: place,
+            number: receiver.link_number(),
+            me: me.clone(),
+            bidirectional: bidirectional.map(Box::new),
+        })
+    }
+
+    /// False when the connection has ended, also when the peer closed it while it was idle. Marks the
+    /// connection as used: a call begins now.
+    #[inline(always)] // a step of every call
+    pub(crate) fn is_usable(&self, now: CoarseInstant) -> bool {
+        let is_alive = self.is_alive(now);
+        self.used_ns.store(now.0, Ordering::Relaxed);
+        is_alive
+    }
+
+    /// False when the connection has ended. Does not mark the connection as used.
+    #[inline]
+    pub(crate) fn is_alive(&self, now: CoarseInstant) -> bool {
+        if now.0.saturating_sub(self.used_ns.load(Ordering::Relaxed)) > LOOK_AFTER_NS {
+            self.look();
+        }
+        #[cfg(debug_assertions)]
+        if crate::base::testing::looks_at_connections_first() {
+            self.look();
+        }
+        !self.ended.load(Ordering::Relaxed)
+    }
+
+    /// Takes what came while no thread waited: a `CloseConnection` message or the end of the stream.
+    #[cold]
+    fn look(&self) {
+        let mut state = lock(&self.state);
+        if let Some(acceptor) = self.acceptor() {
+            if acceptor.upgrade().is_none_or(|acceptor| acceptor.has_ended()) {
+                self.end(&mut state, ConnectionEnd::Lost);
+            }
+            return;
+        }
+        let Some(mut framer) = state.take_framer() else { return };
+        let result = transport::receive_now(&self.stream, framer.space());
+        self.take_input(&mut state, framer, result);
+    }
+
+    /// Sends a request and waits for its answer. `arguments` writes the request's body.
+    pub(crate) fn call(
+        &self,
+        target: &RequestTarget,
+        options: RequestOptions<'_>,
+        operation: OperationName<'_>,
+        arguments: &dyn Fn(&mut Writer<'_>) -> Result<(), Misuse>,
+        now: Instant,
+        deadline: Deadline,
+    ) -> Result<Message, CallFailure> {
+        let mut clock = self.clock(now);
+        let mut state = self.wait_for_room(&mut clock, deadline)?;
+        let queued = match state.begin_gather(target, operation, options, arguments) {
+            Ok(call) => Queued::last(state, call),
+            Err(request) => self.send_gather(state, request, arguments, &mut clock, deadline)?,
+        };
+        self.finish_call(queued, || target.version(), clock, deadline)
+    }
+
+    /// Asks the server whether it has the object.
+    pub(crate) fn locate(
+        &self,
+        target: &RequestTarget,
+        now: Instant,
+        deadline: Deadline,
+    ) -> Result<Message, CallFailure> {
+        let mut clock = self.clock(now);
+        let mut state = self.wait_for_room(&mut clock, deadline)?;
+        let call = state.begin_locate(target)?;
+        self.finish_call(Queued::last(state, call), || target.version(), clock, deadline)
+    }
+
+    /// Sends a request that wants no reply, or adds it to a batch.
+    #[allow(clippy::too_many_arguments)] // the parts of a request, and how it is sent
+    pub(crate) fn oneway(
+        &self,
+        target: &RequestTarget,
+        contexts: EncodedContexts<'_>,
+        operation: OperationName<'_>,
+        arguments: &dyn Fn(&mut Writer<'_>) -> Result<(), Misuse>,
+        batching: Option<OnewayBatching>,
+        now: Instant,
+        deadline: Deadline,
+    ) -> Result<(), CallFailure> {
+        let mut clock = self.clock(now);
+        let mut state = self.wait_for_room(&mut clock, deadline)?;
+        let is_first = state.transmit().pending_bytes() == 0;
+        let begins_at = state.transmit().end_position();
+        let begun = state.begin_gather_oneway(target, operation, contexts, arguments);
+        let queued = if let Err(request) = begun {
+            self.send_gather(state, request, arguments, &mut clock, deadline)?
+        } else if let Some(batching) = batching
+            && self.hold_oneway(&mut state, is_first, &batching)
+        {
+            return Ok(());
+        } else {
+            Queued::last(state, ())
+        };
+        self.finish_oneway(queued, begins_at, clock, deadline)
+    }
+
+    fn finish_oneway<'l>(
+        &'l self,
+        queued: Queued<'l, ()>,
+        begins_at: u64,
+        mut clock: Clock,
+        deadline: Deadline,
+    ) -> Result<(), CallFailure> {
+        let Queued { mut state, ends_at, .. } = queued;
+        state = self
+            .flush_to(state, ends_at, &mut clock, deadline)
+            .map_err(|Passed| CallFailure::TimedOut { written: true })?;
+        let sent_position = state.transmit().sent_position();
+        match state.end() {
+            Some(end) if sent_position < ends_at => Err(CallFailure::ended(end, sent_position > begins_at)),
+            _ => Ok(()),
+        }
+    }
+
+    fn finish_call<'l>(
+        &'l self,
+        queued: Queued<'l, CallId>,
+        version: impl Fn() -> Version,
+        mut clock: Clock,
+        deadline: Deadline,
+    ) -> Result<Message, CallFailure> {
+        let Queued { mut state, call, ends_at } = queued;
+        // The call does not wait for requests that other threads have written behind its own. Its answer may
+        // come although those cannot leave.
+        while state.transmit().sent_position() < ends_at && state.is_waiting(call) {
+            state = match self.push_out(state, ends_at, &mut clock, deadline) {
+                Ok(state) => state,
+                Err(Passed) => {
+                    let mut state = lock(&self.state);
+                    if let CallState::Answered(message) = state.poll_call(call) {
+                        return Ok(message);
+                    }
+                    state.abandon(call, version());
+                    return Err(CallFailure::TimedOut { written: true });
+                }
+            };
+        }
+        // The call waits also when the connection has ended, because the answer may have come before.
+        self.wait_for_answer(state, call, version, clock, deadline)
+    }
+
+    /// Returns the clock of a call that began at `now`. If the link was connected for the call, the clock
+    /// starts when that was done.
+    #[inline]
+    fn clock(&self, now: Instant) -> Clock {
+        Clock(now.max(self.made))
+    }
+
+    /// Gives a reply's buffer back.
+    #[inline]
+    pub(crate) fn recycle(&self, message: Message) {
+        lock(&self.state).recycle(message.into_buffer());
+    }
+
+    /// Locks the state once the peer has read enough of the earlier requests.
+    fn wait_for_room(&self, clock: &mut Clock, deadline: Deadline) -> Result<Guard<'_>, CallFailure> {
+        let mut state = lock(&self.state);
+        while state.transmit().pending_bytes() > self.transmit_bytes_max && state.end().is_none() {
+            state = self
+                .push_out(state, u64::MAX, clock, deadline)
+                .map_err(|Passed| CallFailure::TimedOut { written: false })?;
+        }
+        Ok(state)
+    }
+
+    /// Sends until nothing is pending or the connection has ended.
+    fn flush<'l>(
+        &'l self,
+        state: Guard<'l>,
+        clock: &mut Clock,
+        deadline: Deadline,
+    ) -> Result<Guard<'l>, Passed> {
+        self.flush_to(state, u64::MAX, clock, deadline)
+    }
+
+    /// Sends until the stream position `wanted` has been sent, nothing is pending, or the connection has
+    /// ended.
+    fn flush_to<'l>(
+        &'l self,
+        mut state: Guard<'l>,
+        wanted: u64,
+        clock: &mut Clock,
+        deadline: Deadline,
+    ) -> Result<Guard<'l>, Passed> {
+        while state.transmit().pending_bytes() > 0
+            && state.transmit().sent_position() < wanted
+            && state.end().is_none()
+        {
+            state = self.push_out(state, wanted, clock, deadline)?;
+        }
+        Ok(state)
+    }
+
+    /// Sends once; when the socket is full, waits for it without the lock. The thread of a gather write also
+    /// sends what is before its message, so during a gather write this waits until all up to the stream
+    /// position `wanted` has been sent.
+    #[inline]
+    fn push_out<'l>(
+        &'l self,
+        mut state: Guard<'l>,
+        wanted: u64,
+        clock: &mut Clock,
+        deadline: Deadline,
+    ) -> Result<Guard<'l>, Passed> {
+        if let Some(acceptor) = self.acceptor() {
+            return Ok(self.push_out_accepted(state, acceptor, clock));
+        }
+        let Some(bytes) = state.transmit().poll_buffered() else {
+            return self.wait_for_gather(state, wanted, clock, deadline);
+        };
+        match transport::send_now(&self.stream, bytes) {
+            Ok(Moved::Bytes(count)) => state.transmit().transmitted(count),
+            Ok(Moved::Nothing | Moved::End) => {
+                let waited;
+                (state, waited) = self.wait_for_socket(state, clock, deadline);
+                waited?;
+            }
+            Err(_) => state = self.lose(state),
+        }
+        Ok(state)
+    }
+
+    /// Waits without the lock until the socket takes bytes.
+    #[cold]
+    fn wait_for_socket<'l>(
+        &'l self,
+        mut state: Guard<'l>,
+        clock: &mut Clock,
+        deadline: Deadline,
+    ) -> (Guard<'l>, Result<(), Passed>) {
+        // The peer may stop reading until this side has read what it sends.
+        let framer = state.take_framer();
+        drop(state);
+        let left = deadline.remaining(Instant::now());
+        // An error shows at the next send.
+        let _ = match (left, &framer) {
+            (Ok(left), Some(_)) => transport::wait_writable_or_readable(&self.stream, left),
+            // The thread that receives may get its answer and leave before there is room.
+            (Ok(left), None) => {
+                let at_most = left.map_or(RECEIVER_GONE_AFTER, |left| left.min(RECEIVER_GONE_AFTER));
+                transport::wait_writable(&self.stream, Some(at_most))
+            }
+            (Err(Passed), _) => Ok(()),
+        };
+        clock.has_waited();
+        let mut state = lock(&self.state);
+        if let Some(mut framer) = framer {
+            let result = transport::receive_now(&self.stream, framer.space());
+            self.take_input(&mut state, framer, result);
+            self.pass_receive_token(&mut state);
+        }
+        (state, left.map(drop))
+    }
+
+    fn wait_for_answer<'l>(
+        &'l self,
+        mut state: Guard<'l>,
+        call: CallId,
+        version: impl Fn() -> Version,
+        mut clock: Clock,
+        deadline: Deadline,
+    ) -> Result<Message, CallFailure> {
+        let mut has_waited = false;
+        loop {
+            match state.poll_call(call) {
+                CallState::Waiting => {}
+                CallState::Answered(message) => {
+                    self.pass_receive_token(&mut state);
+                    return Ok(message);
+                }
+                CallState::Ended { end, sent } => return Err(CallFailure::ended(end, sent)),
+            }
+            if has_waited {
+                clock.has_waited();
+            }
+            let left = match deadline.remaining(clock.0) {
+                Ok(left) => left,
+                Err(Passed) => {
+                    state.abandon(call, version());
+                    self.pass_receive_token(&mut state);
+                    self.flush_if_possible(&mut state);
+                    return Err(CallFailure::TimedOut { written: true });
+                }
+            };
+            match state.take_framer() {
+                Some(mut framer) => {
+                    drop(state);
+                    let result = self.waits.receive(&self.stream, framer.space(), left, || {
+                        self.set_receive_timeout(left);
+                    });
+                    state = lock(&self.state);
+                    self.take_input(&mut state, framer, result);
+                    has_waited = true;
+                }
+                None => {
+                    state.set_waker(call, Waiter::Thread(std::thread::current()));
+                    state.parked.push(call);
+                    drop(state);
+                    self.waits.arrive();
+                    let probe = probe::enter(Stage::Wait);
+                    match left {
+                        Some(left) => std::thread::park_timeout(left),
+                        None => std::thread::park(),
+                    }
+                    drop(probe);
+                    has_waited = true;
+                    state = lock(&self.state);
+                    state.parked.retain(|other| *other != call);
+                }
+            }
+        }
+    }
+
+    /// Puts the receiving part back with the bytes that came.
+    #[inline]
+    fn take_input(&self, state: &mut Guard<'_>, framer: Box<Framer>, result: std::io::Result<Moved>) {
+        let woken = self.take_input_now(state, framer, result);
+        if !woken.0.is_empty() {
+            self.pass_on(state, woken);
+        }
+        if state.end().is_some() {
+            self.has_ended(state);
+        }
+    }
+
+    /// Puts the receiving part back with the bytes that came, and returns the calls without a thread that are
+    /// to be notified.
+    #[inline(always)] // a step of every call
+    fn take_input_now(
+        &self,
+        state: &mut Guard<'_>,
+        mut framer: Box<Framer>,
+        result: std::io::Result<Moved>,
+    ) -> AsyncWakeups {
+        let end = match result {
+            Ok(Moved::Bytes(count)) => {
+                framer.received(count);
+                None
+            }
+            Ok(Moved::Nothing) => None,
+            Ok(Moved::End) | Err(_) => Some(ConnectionEnd::Lost),
+        };
+        let mut woken = AsyncWakeups::default();
+        let handled = state.handle_input(framer, |waiter| woken.wake(waiter));
+        if handled.is_err() {
+            let _ = transport::send_now(&self.stream, state.transmit().poll_transmit());
+        }
+        if let Some(bidirectional) = &self.bidirectional {
+            self.take_requests(state, bidirectional);
+        }
+        if let Some(end) = end {
+            state.handle_end(end, |waiter| woken.wake(waiter));
+        }
+        woken
+    }
+
+    /// Ends the connection and all calls that wait on it.
+    #[cold]
+    fn end(&self, state: &mut Guard<'_>, end: ConnectionEnd) {
+        let mut woken = AsyncWakeups::default();
+        state.handle_end(end, |waiter| woken.wake(waiter));
+        self.pass_on(state, woken);
+        self.has_ended(state);
+    }
+
+    #[cold]
+    fn has_ended(&self, state: &mut Guard<'_>) {
+        self.ended.store(true, Ordering::Relaxed);
+        self.count_lost(state);
+        self.unwatch(state);
+        if let Some(bidirectional) = &self.bidirectional {
+            bidirectional.end().into_iter().for_each(|then| self.receiver.run_soon(then));
+        }
+        // An accepted connection is the server's to close.
+        if !self.is_accepted() {
+            let _ = self.stream.shutdown(Shutdown::Both);
+        }
+    }
+
+    /// The accepted connection over which calls leave; `None` when the link has a socket of its own.
+    #[inline]
+    fn acceptor(&self) -> Option<&Weak<dyn Acceptor>> {
+        self.bidirectional.as_ref()?.acceptor_of()
+    }
+
+    fn is_accepted(&self) -> bool {
+        self.acceptor().is_some()
+    }
+
+    /// Passes the free receive token to a waiting caller, or to the receiver.
+    #[inline]
+    fn pass_receive_token(&self, state: &mut Guard<'_>) {
+        if state.async_replies.calls > 0 || !state.parked.is_empty() {
+            self.pass_receive_token_on(state);
+        }
+    }
+
+    #[cold]
+    fn pass_receive_token_on(&self, state: &mut Guard<'_>) {
+        let LinkState { connection, parked, .. } = &mut **state;
+        match parked.iter().find_map(|call| connection.take_waker(*call)) {
+            Some(Waiter::Thread(thread)) => thread.unpark(),
+            Some(Waiter::Call(..)) | None if state.async_replies.calls > 0 => self.engage_receiver(state),
+            // All callers are awake already. The thread that sends also sends what the socket has not taken.
+            Some(Waiter::Call(..)) | None => {}
+        }
+    }
+
+    /// Sets the socket's own timeout, which saves a system call for the wait. A timeout that is near enough
+    /// stays.
+    #[inline(always)] // a step of every call
+    fn set_receive_timeout(&self, left: Option<Duration>) {
+        // Two timeouts that differ enough to matter have different packed values.
+        let wanted =
+            left.map_or(u64::MAX, |left| left.as_secs().wrapping_shl(30) | u64::from(left.subsec_nanos()));
+        if self.timeout_that_fits.load(Ordering::Relaxed) != wanted {
+            self.fit_receive_timeout(left, wanted);
+        }
+    }
+
+    #[inline(never)]
+    fn fit_receive_timeout(&self, left: Option<Duration>, wanted: u64) {
+        self.timeout_that_fits.store(wanted, Ordering::Relaxed);
+        let now_us = self.receive_timeout_us.load(Ordering::Relaxed);
+        let want_us = left.map_or(0, |left| (left.as_micros() as u64).max(1));
+        let fits = if want_us == 0 {
+            now_us == 0
+        } else {
+            now_us >= want_us / 2 && now_us <= want_us + want_us / 8 + 1000
+        };
+        if !fits {
+            self.receive_timeout_us.store(want_us, Ordering::Relaxed);
+            let _ = self.stream.set_receive_timeout((want_us > 0).then(|| Duration::from_micros(want_us)));
+        }
+    }
+
+    /// Sends what the socket takes at once. The next caller sends the rest.
+    fn flush_if_possible(&self, state: &mut Guard<'_>) {
+        if let Some(acceptor) = self.acceptor() {
+            return self.send_some_accepted(state, acceptor);
+        }
+        if let Ok(Moved::Bytes(count)) = transport::send_now(&self.stream, state.transmit().poll_transmit()) {
+            state.transmit().transmitted(count);
+        }
+    }
+
+    /// How long no caller has used the connection.
+    pub(super) fn idle_time(&self, now: CoarseInstant) -> Duration {
+        now.since(CoarseInstant(self.used_ns.load(Ordering::Relaxed)))
+    }
+
+    /// Closes the connection if no caller has used it for `limit` and nothing is in flight. True when it
+    /// carries no more calls. A client needs no `CloseConnection` message to close: it has received all that
+    /// it waited for.
+    pub(super) fn close_if_idle(&self, now: CoarseInstant, limit: Duration) -> bool {
+        let mut state = lock(&self.state);
+        if state.end().is_some() {
+            return true;
+        }
+        if self.idle_time(now) >= LARGE_FOLLOWS_WITHIN {
+            state.release_spare_memory();
+        }
+        // A caller that ran out of time may have left the rest of a request. The peer must not wait for that.
+        if state.transmit().pending_bytes() > 0 && !state.transmit().is_gathering() {
+            self.flush_if_possible(&mut state);
+        }
+        // The peer may want to send requests over a bidirectional connection, and has no other route.
+        if self.bidirectional.is_some()
+            || self.idle_time(now) < limit
+            || state.calls_in_flight() > 0
+            || state.transmit().pending_bytes() > 0
+        {
+            return false;
+        }
+        // A call that comes now uses a new connection.
+        self.end(&mut state, ConnectionEnd::Closed);
+        true
+    }
+
+    /// Sends `CloseConnection` and ends all calls that wait. Sends pending requests before, if the peer takes
+    /// them within `flush_timeout`.
+    pub(crate) fn close(&self, flush_timeout: Duration) {
+        let now = Instant::now();
+        let flushed =
+            self.flush(lock(&self.state), &mut Clock(now), Deadline::NEVER.at_most(now, flush_timeout));
+        let mut state = flushed.unwrap_or_else(|Passed| lock(&self.state));
+        if self.is_accepted() {
+            return self.end(&mut state, ConnectionEnd::Local);
+        }
+        let mut woken = AsyncWakeups::default();
+        state.close(|waiter| woken.wake(waiter));
+        self.pass_on(&mut state, woken);
+        let _ = transport::send_now(&self.stream, state.transmit().poll_transmit());
+        self.has_ended(&mut state);
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.send_last();
+        self.receiver.forget_link(self.number);
+    }
+}
+
+/// Calls without a thread that have been answered or have ended. They are to be notified.
+#[derive(Default)]
+struct AsyncWakeups(Vec<(Arc<AsyncCall>, CallId)>);
+
+impl AsyncWakeups {
+    #[inline]
+    fn wake(&mut self, waiter: Waiter) {
+        match waiter {
+            Waiter::Thread(thread) => thread.unpark(),
+            Waiter::Call(call, id) => self.0.push((call, id)),
+        }
+    }
+}
+
+/// The time as a call knows it. Reading the clock costs as much as marshalling, so a call reads it again only
+/// after a wait.
+struct Clock(Instant);
+
+impl Clock {
+    #[cold]
+    fn has_waited(&mut self) {
+        self.0 = Instant::now();
+    }
+}

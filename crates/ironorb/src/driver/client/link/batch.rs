@@ -1,0 +1,279 @@
+//! Batches of oneways that leave together by one system call. They wait in the connection's buffer, like all
+//! requests. So the next send takes them along, and their order is that of the calls.
+//!
+//! Adding a oneway to a batch costs only the marshalling: no clock, no deadline, and no look at the socket.
+//! The first oneway of a batch and the thread that sends it pay for those.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use ironorb_giop::connection::NotWhole;
+use ironorb_giop::message::{OperationName, RequestTarget};
+
+use super::{Clock, Guard, LOOK_AFTER_NS, Link};
+use crate::base::coarse_instant::CoarseInstant;
+use crate::base::sync::lock;
+use crate::call::invocation::CallFailure;
+use crate::driver::invoke::Arguments;
+use crate::object::deadline::{Deadline, Passed};
+use crate::object::messaging::OnewayBatching;
+
+/// Oneways that wait to be sent.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    /// How many have been written since nothing was waiting.
+    count: usize,
+    /// The stream position at which the last of them ends.
+    ends_at: u64,
+    /// When the batch is to be sent.
+    due: Option<Instant>,
+    /// The delay limit of the last oneway that set `due`: the first of a batch, or one that is due sooner
+    /// than the others.
+    delay_max: Duration,
+    /// The receiver will check the batch.
+    is_timed: bool,
+    /// Checks in a row that have found nothing to send.
+    vain_looks: u32,
+}
+
+/// The result of adding a oneway to a batch.
+#[derive(Debug)]
+pub(crate) enum Added {
+    Waits,
+    /// The batch was sent at once, or sending it has failed.
+    Done(Result<(), CallFailure>),
+    /// Nothing was written: the oneway must take the general path.
+    NotHere,
+}
+
+/// The receiver stops checking after this many checks in vain. To wake it for the next batch costs about as
+/// much.
+const VAIN_LOOKS_MAX: u32 = 4;
+
+impl Link {
+    /// Adds a oneway to those that wait. `deadline` returns how long the call may wait if it has to send the
+    /// batch; `None` when it may not wait.
+    #[inline]
+    pub(crate) fn add_oneway(
+        &self,
+        target: &RequestTarget,
+        operation: OperationName<'_>,
+        arguments: Arguments<'_>,
+        batching: &OnewayBatching,
+        deadline: impl FnOnce(Instant) -> Option<Deadline>,
+    ) -> Added {
+        let mut state = lock(&self.state);
+        let pending_bytes = state.transmit().pending_bytes();
+        let is_due_sooner = batching.delay_max < state.batch.delay_max;
+        if (pending_bytes == 0 || is_due_sooner || pending_bytes > self.transmit_bytes_max)
+            && !self.may_begin(&mut state, pending_bytes, batching)
+        {
+            return Added::NotHere;
+        }
+        let begins_at = state.transmit().end_position();
+        if let Err(request) = state.begin_plain_oneway(target, operation, arguments) {
+            return self.add_gather(state, begins_at, request, arguments, deadline);
+        }
+        let is_full = state.transmit().pending_bytes() >= batching.bytes_max
+            || state.batch.count + 1 >= batching.count_max;
+        if is_full {
+            return Added::Done(self.send_batch(state, begins_at, deadline));
+        }
+        state.hold();
+        Added::Waits
+    }
+
+    /// Lets a oneway wait that has been written like any other request. `is_first` says that none was
+    /// waiting. False when it must be sent now.
+    #[cold]
+    pub(super) fn hold_oneway(
+        &self,
+        state: &mut Guard<'_>,
+        is_first: bool,
+        batching: &OnewayBatching,
+    ) -> bool {
+        let is_full = state.transmit().pending_bytes() >= batching.bytes_max
+            || (if is_first { 0 } else { state.batch.count }) + 1 >= batching.count_max;
+        if is_full || self.is_accepted() || state.end().is_some() || state.transmit().is_gathering() {
+            return false;
+        }
+        let may_wait = !(is_first || batching.delay_max < state.batch.delay_max)
+            || self.set_due(state, Instant::now(), is_first, batching);
+        if may_wait {
+            state.hold();
+        }
+        may_wait
+    }
+
+    /// Begins a batch, or brings its due time forward, or checks for too many pending bytes. False when the
+    /// oneway cannot wait on this connection, or the connection must be checked first.
+    #[cold]
+    fn may_begin(&self, state: &mut Guard<'_>, pending_bytes: usize, batching: &OnewayBatching) -> bool {
+        let ticked = CoarseInstant::now();
+        let idle_ns = ticked.0.saturating_sub(self.used_ns.load(Ordering::Relaxed));
+        if self.is_accepted()
+            || state.end().is_some()
+            || idle_ns > LOOK_AFTER_NS
+            || pending_bytes > self.transmit_bytes_max
+        {
+            return false;
+        }
+        self.used_ns.store(ticked.0, Ordering::Relaxed);
+        self.set_due(state, Instant::now(), pending_bytes == 0, batching)
+    }
+
+    /// Has the receiver send the batch in time. False when no receiver thread can be started.
+    fn set_due(
+        &self,
+        state: &mut Guard<'_>,
+        now: Instant,
+        is_first: bool,
+        batching: &OnewayBatching,
+    ) -> bool {
+        let due = now + batching.delay_max;
+        let batch = &mut state.batch;
+        if is_first {
+            batch.count = 0;
+            batch.due = None;
+        }
+        let is_sooner = batch.due.is_none_or(|other| due < other);
+        if is_sooner {
+            batch.due = Some(due);
+        }
+        // The receiver's next check may be too late.
+        let must_tell = !batch.is_timed || batching.delay_max < batch.delay_max;
+        batch.delay_max = batching.delay_max;
+        if must_tell {
+            if self.receiver.start().is_err() {
+                return false;
+            }
+            batch.is_timed = true;
+            batch.vain_looks = 0;
+            self.receiver.flush_at(due, &self.me);
+        }
+        true
+    }
+
+    /// Sends a oneway by a gather write, at once and behind all that waits.
+    #[cold]
+    fn add_gather<'l>(
+        &'l self,
+        state: Guard<'l>,
+        begins_at: u64,
+        request: NotWhole<()>,
+        arguments: Arguments<'_>,
+        deadline: impl FnOnce(Instant) -> Option<Deadline>,
+    ) -> Added {
+        let now = Instant::now();
+        let deadline = deadline(now);
+        // A call that may not wait leaves pending what the socket does not take.
+        let until = deadline.unwrap_or(Deadline::NEVER.at_most(now, Duration::ZERO));
+        let sent = self
+            .send_gather(state, request, arguments, &mut Clock(now), until)
+            .and_then(|written| self.send_batch(written.state, begins_at, |_| deadline));
+        Added::Done(sent)
+    }
+
+    /// Sends all that is pending. The result is that of the last request, which begins at `begins_at`.
+    #[cold]
+    fn send_batch<'l>(
+        &'l self,
+        mut state: Guard<'l>,
+        begins_at: u64,
+        deadline: impl FnOnce(Instant) -> Option<Deadline>,
+    ) -> Result<(), CallFailure> {
+        let now = Instant::now();
+        self.used_ns.store(CoarseInstant::now().0, Ordering::Relaxed);
+        let ends_at = state.transmit().end_position();
+        self.send_some(&mut state);
+        if state.transmit().pending_bytes() > 0 && state.end().is_none() {
+            match deadline(now) {
+                Some(deadline) => {
+                    state = self
+                        .flush_to(state, ends_at, &mut Clock(now), deadline)
+                        .map_err(|Passed| CallFailure::TimedOut { written: true })?;
+                }
+                None => self.engage_receiver(&mut state),
+            }
+        }
+        let sent_position = state.transmit().sent_position();
+        match state.end() {
+            Some(end) if sent_position < ends_at => Err(CallFailure::ended(end, sent_position > begins_at)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Sends everything that is pending, and waits until the socket has taken it.
+    pub(crate) fn flush_all(&self, now: Instant, deadline: Deadline) -> Result<(), CallFailure> {
+        let mut state = lock(&self.state);
+        state.async_replies.have_been_sent();
+        match self.flush(state, &mut Clock(now), deadline) {
+            // `lost_oneways` reports what is lost with its connection.
+            Ok(_) => Ok(()),
+            Err(Passed) => Err(CallFailure::TimedOut { written: true }),
+        }
+    }
+
+    /// Sends as much of what is pending as the socket takes at once.
+    pub(crate) fn flush_now(&self) {
+        let mut state = lock(&self.state);
+        if state.transmit().pending_bytes() > 0 && state.end().is_none() {
+            self.send_some(&mut state);
+            self.engage_receiver(&mut state);
+        }
+    }
+
+    /// Sends what the socket takes at once, before the link is dropped.
+    pub(super) fn send_last(&self) {
+        let mut state = lock(&self.state);
+        if state.transmit().pending_bytes() > 0 && state.end().is_none() {
+            self.send_some(&mut state);
+        }
+    }
+
+    /// Sends the batch if it is due, on the receiver's thread.
+    pub(crate) fn on_flush_due(&self) {
+        let mut state = lock(&self.state);
+        let now = Instant::now();
+        let waits = state.batch.ends_at > state.transmit().sent_position() && state.end().is_none();
+        let due = state.batch.due.filter(|_| waits);
+        let next = match due {
+            Some(due) if due > now => due,
+            Some(_) => {
+                state.batch.vain_looks = 0;
+                self.send_some(&mut state);
+                self.engage_receiver(&mut state);
+                now + state.batch.delay_max
+            }
+            None => {
+                state.batch.vain_looks += 1;
+                now + state.batch.delay_max
+            }
+        };
+        if state.batch.vain_looks >= VAIN_LOOKS_MAX || state.end().is_some() {
+            state.batch.is_timed = false;
+        } else {
+            self.receiver.flush_at(next, &self.me);
+        }
+    }
+
+    /// Counts the oneways that were still unsent when the connection ended.
+    #[cold]
+    pub(super) fn count_lost(&self, state: &mut Guard<'_>) {
+        let are_lost = state.transmit().sent_position() < state.batch.ends_at;
+        let count = std::mem::take(&mut state.batch.count);
+        if are_lost {
+            self.lost_oneways.fetch_add(count, Ordering::Relaxed);
+        }
+    }
+}
+
+impl super::LinkState {
+    /// Counts one more oneway that waits.
+    #[inline]
+    fn hold(&mut self) {
+        self.batch.count += 1;
+        self.batch.ends_at = self.connection.transmit().end_position();
+        self.async_replies.add_held();
+    }
+}

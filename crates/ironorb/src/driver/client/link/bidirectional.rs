@@ -1,0 +1,356 @@
+//! Bidirectional connections (CORBA 3.3 part 2, 9.8): requests of the peer over a connection that this ORB
+//! has made, and calls of this ORB over a connection that the peer has made.
+//!
+//! On a connection of its own, the ORB hands the peer's requests to other threads at once: the thread that
+//! receives may be a caller that waits for a reply which depends on them. On an accepted connection the
+//! server's threads receive; calls of this ORB only wait.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::time::Instant;
+
+use ironorb_giop::connection::{ConnectionConfig, ConnectionEnd, Incoming, ServerConnection};
+use ironorb_giop::message::{Message, RequestId};
+use ironorb_giop::service_context::ServiceContextList;
+
+use super::{AsyncWakeups, Clock, Guard, Link};
+use crate::base::sync::lock;
+use crate::driver::cancellations::{Cancellations, Cancelled, OnCancel, Watch};
+use crate::driver::client::ConnectorShared;
+use crate::driver::server::work::Work;
+use crate::object::deadline::Deadline;
+use crate::orb::OrbCore;
+use crate::poa::adapter::{ReplySink, Session};
+use crate::transport::Stream;
+
+/// The ORB that serves requests which come over its outgoing connections.
+#[derive(Debug)]
+pub(crate) struct Callbacks {
+    pub(crate) orb: Weak<OrbCore>,
+    pub(crate) listen_points: ServiceContextList,
+}
+
+/// An accepted connection over which calls go to its client.
+pub(crate) trait Acceptor: Send + Sync + fmt::Debug {
+    /// Sends whole messages, and blocks while the socket takes no more. False when no answer could be
+    /// received.
+    fn send(&self, messages: Vec<u8>) -> bool;
+    /// Sends or queues whole messages without blocking. False when no answer could be received.
+    fn send_soon(&self, messages: Vec<u8>) -> bool;
+    /// True when the client has gone or the server is about to close the connection. Never blocks.
+    fn has_ended(&self) -> bool;
+}
+
+/// What a bidirectional connection has in addition to a link.
+#[derive(Debug)]
+pub(super) struct Bidirectional {
+    role: Role,
+    /// The state that the peer's requests share.
+    session: OnceLock<Session>,
+    has_announced: AtomicBool,
+    /// The peer's first request has come, with what it says about the peer.
+    has_heard: AtomicBool,
+    /// Requests of the peer that wait to be served.
+    backlog: Mutex<Backlog>,
+    /// The requests that the peer has cancelled.
+    cancellations: Cancellations,
+}
+
+#[derive(Debug)]
+enum Role {
+    Originator(Arc<ConnectorShared>),
+    Acceptor(Weak<dyn Acceptor>),
+}
+
+impl Bidirectional {
+    pub(super) fn originator(common: &Arc<ConnectorShared>) -> Bidirectional {
+        Bidirectional::new(Role::Originator(common.clone()))
+    }
+
+    pub(super) fn acceptor(acceptor: Weak<dyn Acceptor>) -> Bidirectional {
+        Bidirectional::new(Role::Acceptor(acceptor))
+    }
+
+    fn new(role: Role) -> Bidirectional {
+        Bidirectional {
+            role,
+            session: OnceLock::new(),
+            has_announced: AtomicBool::new(false),
+            has_heard: AtomicBool::new(false),
+            backlog: Mutex::default(),
+            cancellations: Cancellations::default(),
+        }
+    }
+
+    /// The session of the peer's requests to this ORB.
+    fn session(&self, orb: &OrbCore) -> &Session {
+        self.session.get_or_init(|| Session::new(orb))
+    }
+
+    /// The accepted connection over which calls leave; `None` on an outgoing connection.
+    pub(super) fn acceptor_of(&self) -> Option<&Weak<dyn Acceptor>> {
+        match &self.role {
+            Role::Originator(_) => None,
+            Role::Acceptor(acceptor) => Some(acceptor),
+        }
+    }
+
+    fn common(&self) -> Option<&Arc<ConnectorShared>> {
+        match &self.role {
+            Role::Originator(common) => Some(common),
+            Role::Acceptor(_) => None,
+        }
+    }
+}
+
+/// How many received requests wait to be served by other threads, and their size in bytes.
+#[derive(Debug, Default)]
+pub(crate) struct Backlog {
+    requests: usize,
+    bytes: usize,
+}
+
+/// The most requests of a peer that may wait to be served over one connection, as a multiple of the calls in
+/// flight that the peer could have over a connection of its own. Their bytes together are at most those of
+/// the largest message.
+const BACKLOG_PER_CALL: usize = 16;
+
+impl Backlog {
+    pub(crate) fn has_room(&self, bytes: usize, config: &ConnectionConfig) -> bool {
+        self.requests < requests_max(config)
+            && self.bytes.saturating_add(bytes) <= config.framer.message_bytes_max
+    }
+
+    pub(crate) fn add(&mut self, bytes: usize) {
+        self.requests += 1;
+        self.bytes += bytes;
+    }
+
+    pub(crate) fn remove(&mut self, bytes: usize) {
+        self.requests -= 1;
+        self.bytes -= bytes;
+    }
+
+    /// True when there is hardly room for one more request.
+    pub(crate) fn is_full(&self, config: &ConnectionConfig) -> bool {
+        self.requests >= requests_max(config) || self.bytes > config.framer.message_bytes_max / 2
+    }
+
+    /// True when the backlog has shrunk so far that reading may go on.
+    pub(crate) fn is_half_empty(&self, config: &ConnectionConfig) -> bool {
+        self.requests <= requests_max(config) / 2 && self.bytes <= config.framer.message_bytes_max / 4
+    }
+}
+
+fn requests_max(config: &ConnectionConfig) -> usize {
+    BACKLOG_PER_CALL * config.calls_in_flight_max
+}
+
+impl Bidirectional {
+    /// Ends the session of the peer, and returns the cancellation callbacks that are to run.
+    pub(super) fn end(&self) -> Vec<OnCancel> {
+        self.cancellations.end()
+    }
+}
+
+impl Link {
+    /// Makes the link over a connection that the peer has made.
+    pub(in crate::driver::client) fn accepted(
+        stream: Stream,
+        common: &ConnectorShared,
+        acceptor: Weak<dyn Acceptor>,
+    ) -> Arc<Link> {
+        Link::made(stream, common, None, Arc::default(), Some(Bidirectional::acceptor(acceptor)))
+    }
+
+    /// Announces this ORB's listen points with the next request, and serves the peer's requests from now on.
+    pub(in crate::driver::client) fn announce(&self, callbacks: &Callbacks) {
+        let Some(bidirectional) = &self.bidirectional else { return };
+        if bidirectional.common().is_none() || bidirectional.has_announced.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        if self.receiver.start().is_err() {
+            return; // no thread would see the peer's requests, so the link does not invite them
+        }
+        let mut state = lock(&self.state);
+        state.announce(callbacks.listen_points.clone());
+        // The receiver looks after the connection as for a call that never ends.
+        state.async_replies.calls += 1;
+        state.async_replies.is_asked_for = true;
+        self.engage_receiver(&mut state);
+    }
+
+    /// Sends what is pending over the server's connection. Waits without the lock.
+    #[cold]
+    pub(super) fn push_out_accepted<'l>(
+        &'l self,
+        mut state: Guard<'l>,
+        acceptor: &Weak<dyn Acceptor>,
+        clock: &mut Clock,
+    ) -> Guard<'l> {
+        let messages = state.transmit().take_all();
+        drop(state);
+        if !acceptor.upgrade().is_some_and(|acceptor| acceptor.send(messages)) {
+            self.peer_ended();
+        }
+        clock.has_waited();
+        lock(&self.state)
+    }
+
+    /// Sends what is pending over the server's connection, without waiting.
+    #[cold]
+    pub(super) fn send_some_accepted(&self, state: &mut Guard<'_>, acceptor: &Weak<dyn Acceptor>) {
+        let messages = state.transmit().take_all();
+        if !messages.is_empty() && !acceptor.upgrade().is_some_and(|acceptor| acceptor.send_soon(messages)) {
+            self.end(state, ConnectionEnd::Lost);
+        }
+    }
+
+    /// Takes a reply that has come on the accepted connection. False when it answers no call of this link.
+    pub(crate) fn take_reply(&self, message: Message) -> bool {
+        let mut state = lock(&self.state);
+        let mut woken = AsyncWakeups::default();
+        let handled = state.handle_reply(message, |waiter| woken.wake(waiter));
+        self.pass_on(&mut state, woken);
+        handled.is_ok()
+    }
+
+    /// True while a call waits for its answer.
+    pub(crate) fn is_called(&self) -> bool {
+        lock(&self.state).calls_in_flight() > 0
+    }
+
+    /// Ends the link because the accepted connection has ended.
+    pub(crate) fn peer_ended(&self) {
+        self.end(&mut lock(&self.state), ConnectionEnd::Lost);
+    }
+
+    /// Hands the peer's requests to other threads.
+    #[cold]
+    pub(super) fn take_requests(&self, state: &mut Guard<'_>, bidirectional: &Bidirectional) {
+        let Some(common) = bidirectional.common() else { return };
+        while let Some(incoming) = state.poll_incoming() {
+            if let Incoming::CancelRequest(id) = incoming {
+                if let Cancelled::Notify(then) = bidirectional.cancellations.cancel(id, true) {
+                    self.receiver.run_soon(then);
+                }
+                continue;
+            }
+            let Ok(Some(work)) = Work::of(incoming) else { continue };
+            bidirectional.cancellations.begins(work.id());
+            let has_room = {
+                let mut backlog = lock(&bidirectional.backlog);
+                let has_room = backlog.has_room(work.bytes(), &common.config.connection);
+                backlog.add(work.bytes());
+                has_room
+            };
+            let link = self.me.upgrade().filter(|_| has_room);
+            let Some(link) = link else { return self.end(state, ConnectionEnd::Lost) };
+            // The note must be taken before other requests, which other threads may serve concurrently.
+            if !bidirectional.has_heard.swap(true, Ordering::SeqCst)
+                && let Some(orb) = common.callbacks.get().and_then(|callbacks| callbacks.orb.upgrade())
+            {
+                work.take_note(&orb, bidirectional.session(&orb), &CallbackSink::over(link.clone()));
+            }
+            if common.callback_threads.run(move || link.serve(work)).is_err() {
+                return self.end(state, ConnectionEnd::Lost);
+            }
+        }
+    }
+
+    /// Serves one request of the peer.
+    fn serve(self: Arc<Self>, mut work: Work) {
+        let Some(bidirectional) = &self.bidirectional else { return };
+        let bytes = work.bytes();
+        let callbacks = bidirectional.common().and_then(|common| common.callbacks.get());
+        if let Some(orb) = callbacks.and_then(|callbacks| callbacks.orb.upgrade()) {
+            work.carry_out_within_limits(
+                &orb,
+                bidirectional.session(&orb),
+                &CallbackSink::over(self.clone()),
+            );
+        }
+        lock(&bidirectional.backlog).remove(bytes);
+    }
+}
+
+/// The bit that separates the numbers of outgoing connections from those of accepted ones.
+const CALLED_BACK: u64 = 1 << 63;
+
+/// Where the replies to a peer's requests go.
+struct CallbackSink {
+    link: Arc<Link>,
+    watch: Watch,
+}
+
+impl CallbackSink {
+    fn over(link: Arc<Link>) -> CallbackSink {
+        CallbackSink { link, watch: Watch::default() }
+    }
+
+    fn cancellations(&self) -> Option<&Cancellations> {
+        Some(&self.link.bidirectional.as_ref()?.cancellations)
+    }
+
+    /// True when the client would not read an answer.
+    fn end_watch(&self) -> bool {
+        self.cancellations().is_some_and(|all| self.watch.end(all))
+    }
+}
+
+impl Drop for CallbackSink {
+    fn drop(&mut self) {
+        self.end_watch();
+    }
+}
+
+impl ReplySink for CallbackSink {
+    fn client(&self) -> Option<u64> {
+        Some(CALLED_BACK | self.link.number)
+    }
+
+    fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
+        if self.end_watch() {
+            return;
+        }
+        let link = &self.link;
+        let Some(common) = link.bidirectional.as_ref().and_then(|bidirectional| bidirectional.common())
+        else {
+            return;
+        };
+        let mut reply = ServerConnection::sending(common.config.connection);
+        write(&mut reply);
+        let is_over = reply.is_ended();
+        let bytes = reply.transmit().take_all();
+        let now = Instant::now();
+        let deadline = Deadline::NEVER.at_most(now, common.config.transmit_timeout);
+        match link.wait_for_room(&mut Clock(now), deadline) {
+            Ok(mut state) if state.end().is_none() => {
+                state.transmit().buffer().extend_from_slice(&bytes);
+                link.send_some(&mut state);
+                if is_over {
+                    link.end(&mut state, ConnectionEnd::Local);
+                } else {
+                    link.engage_receiver(&mut state);
+                }
+            }
+            Ok(_) => {}
+            Err(_) => link.peer_ended(),
+        }
+    }
+
+    fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
+        Some(Box::new(CallbackSink::over(self.link.clone())))
+    }
+
+    fn is_cancelled(&self, id: RequestId) -> bool {
+        self.cancellations().is_some_and(|all| self.watch.is_cancelled(all, id))
+    }
+
+    fn on_cancel(&self, id: RequestId, then: OnCancel) {
+        if let Some(all) = self.cancellations() {
+            self.watch.on_cancel(all, id, then);
+        }
+    }
+}

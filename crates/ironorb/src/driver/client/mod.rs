@@ -1,0 +1,718 @@
+//! Connections to servers: one set for each endpoint, shared by all references to it.
+
+pub(crate) mod asynchronous;
+mod background_pool;
+mod idle_reaper;
+mod link;
+mod receiver;
+mod resolver;
+mod retry_body;
+
+pub(crate) use background_pool::BackgroundPool;
+pub(crate) use link::{Acceptor, Added, Backlog, FastOutcome, Link};
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use ironorb_giop::message::RequestTarget;
+use ironorb_giop::service_context::{ListenPoint, ServiceContextList};
+use rustix::io::Errno;
+
+use self::asynchronous::AsyncCall;
+use self::idle_reaper::IdleReaper;
+use self::link::Callbacks;
+use self::receiver::Receiver;
+pub(crate) use self::receiver::ReceiverCheck;
+pub(crate) use self::resolver::Resolver;
+use crate::base::coarse_instant::CoarseInstant;
+use crate::base::config::OrbConfig;
+use crate::base::sync::lock;
+use crate::driver::waiting::{Spinners, Waits};
+use crate::object::deadline::{Deadline, Passed};
+use crate::orb::OrbCore;
+use crate::transport::tcp::HostPort;
+use crate::transport::{Address, ConnectAttempt, Stream};
+
+/// All outgoing connections of an ORB.
+#[derive(Debug)]
+pub(crate) struct Connector {
+    endpoints: Arc<Mutex<Endpoints>>,
+    /// The state that all endpoints share.
+    common: Arc<ConnectorShared>,
+}
+
+#[derive(Debug)]
+struct ConnectorShared {
+    closed: AtomicBool,
+    config: OrbConfig,
+    receiver: Arc<Receiver>,
+    background_pool: Arc<BackgroundPool>,
+    idle_reaper: Arc<IdleReaper>,
+    resolver: Arc<Resolver>,
+    /// Connections that are open.
+    connected: Arc<AtomicUsize>,
+    /// Where to look for a connection to close when there are too many.
+    endpoints: Weak<Mutex<Endpoints>>,
+    /// Serves requests that come over outgoing connections, where these are bidirectional.
+    callbacks: OnceLock<Callbacks>,
+    callback_threads: Arc<BackgroundPool>,
+    spinners: Arc<Spinners>,
+}
+
+#[derive(Debug, Default)]
+struct Endpoints {
+    /// One address may have several entries: references that must negotiate other code sets use connections
+    /// of their own.
+    links: HashMap<(Address, u8), Arc<EndpointLinks>>,
+    /// The number of entries at which the next sweep removes unused ones.
+    sweep_at: usize,
+}
+
+/// The most connections from clients that announce one and the same endpoint.
+const ACCEPTED_MAX: usize = 64;
+
+/// With fewer endpoints than this there is no sweep.
+const SWEEP_MIN: usize = 32;
+
+impl Endpoints {
+    /// Closes connections whose peers have gone, and forgets endpoints without a reference and without a
+    /// connection. A sweep runs when the number of entries has doubled. So it costs a constant time for each
+    /// entry, and peers that come and go leave at most as many entries as are in use.
+    fn sweep(&mut self, now: CoarseInstant) {
+        self.links.retain(|_, links| {
+            let connected = links.drop_ended(now);
+            connected > 0 || Arc::strong_count(links) > 1
+        });
+        self.sweep_at = 2 * self.links.len();
+    }
+}
+
+impl Connector {
+    pub(crate) fn new(config: OrbConfig) -> Self {
+        let endpoints: Arc<Mutex<Endpoints>> = Arc::default();
+        let spinners = Spinners::new();
+        let common = ConnectorShared {
+            closed: AtomicBool::new(false),
+            receiver: Receiver::new(Waits::new(config.client_waiting, &spinners)),
+            background_pool: BackgroundPool::new(config.background_threads_max),
+            idle_reaper: IdleReaper::new(config.client_idle_timeout),
+            resolver: Resolver::new(),
+            connected: Arc::default(),
+            endpoints: Arc::downgrade(&endpoints),
+            callbacks: OnceLock::new(),
+            callback_threads: BackgroundPool::new(config.callback_threads_max),
+            spinners,
+            config,
+        };
+        Connector { endpoints, common: Arc::new(common) }
+    }
+
+    /// The thread that receives where no caller waits.
+    pub(crate) fn receiver(&self) -> &Arc<Receiver> {
+        &self.common.receiver
+    }
+
+    /// The threads for work that may block while no caller waits.
+    pub(crate) fn background_pool(&self) -> &Arc<BackgroundPool> {
+        &self.common.background_pool
+    }
+
+    /// The limit on threads of this ORB that poll instead of sleeping.
+    pub(crate) fn spinners(&self) -> &Arc<Spinners> {
+        &self.common.spinners
+    }
+
+    /// Returns the connections to an endpoint. Does not connect.
+    pub(crate) fn endpoint(&self, address: Address) -> Arc<EndpointLinks> {
+        self.endpoint_in_partition(address, 0)
+    }
+
+    /// Returns the connections to an endpoint that all callers with the same partition number share. The
+    /// default partition is 0.
+    pub(crate) fn endpoint_in_partition(&self, address: Address, partition: u8) -> Arc<EndpointLinks> {
+        let mut endpoints = lock(&self.endpoints);
+        let key = (address.clone(), partition);
+        if let Some(links) = endpoints.links.get(&key) {
+            return links.clone();
+        }
+        if endpoints.links.len() >= endpoints.sweep_at.max(SWEEP_MIN) {
+            endpoints.sweep(CoarseInstant::now());
+        }
+        let links = Arc::new(EndpointLinks {
+            address,
+            slots: (0..self.common.config.connections_per_endpoint_max.max(1))
+                .map(|_| Mutex::default())
+                .collect(),
+            failed_ms: AtomicU64::new(0),
+            was_connected: AtomicBool::new(false),
+            bare_exceptions: AtomicU8::new(UNKNOWN_FORM),
+            accepted: Mutex::default(),
+            sent: Condvar::new(),
+            lost_oneways: Arc::default(),
+            made: Instant::now(),
+            common: self.common.clone(),
+        });
+        self.common.idle_reaper.add(&links);
+        endpoints.links.insert(key, links.clone());
+        links
+    }
+
+    /// Serves requests that come over outgoing connections from now on, and announces that to the peer on
+    /// each of them.
+    pub(crate) fn serve_callbacks(&self, orb: &Weak<OrbCore>, listen_points: &[ListenPoint]) {
+        let mut list = ServiceContextList::default();
+        if !self.common.config.bidirectional
+            || listen_points.is_empty()
+            || list.push_listen_points(listen_points).is_err()
+        {
+            return;
+        }
+        let _ = self.common.callbacks.set(Callbacks { orb: orb.clone(), listen_points: list });
+        for endpoint in self.all_endpoints() {
+            endpoint.links().iter().for_each(|link| endpoint.announce(link));
+        }
+    }
+
+    /// Makes the link for calls to the client of an accepted connection.
+    pub(crate) fn accepted(&self, stream: Stream, acceptor: Weak<dyn Acceptor>) -> Arc<Link> {
+        Link::accepted(stream, &self.common, acceptor)
+    }
+
+    /// Routes calls to objects at these addresses over the accepted connection of their server.
+    pub(crate) fn use_accepted(&self, points: &[ListenPoint], link: &Arc<Link>) {
+        for point in points.iter().filter(|point| point.port != 0 && !point.host.is_empty()) {
+            let address = Address::Tcp(HostPort { host: point.host.clone(), port: point.port });
+            self.endpoint(address).add_accepted(link);
+        }
+    }
+
+    /// Sends `CloseConnection` on every connection and ends the calls that wait. Sends pending requests
+    /// before; with `wait` the peers get up to `transmit_timeout` to take them.
+    pub(crate) fn close(&self, wait: bool) {
+        self.common.closed.store(true, Ordering::Release);
+        let flush_timeout = if wait { self.common.config.transmit_timeout } else { Duration::ZERO };
+        for endpoint in self.all_endpoints() {
+            for slot in &endpoint.slots {
+                let link = lock(slot).link.take();
+                if let Some(link) = link {
+                    link.close(flush_timeout);
+                }
+            }
+        }
+        self.common.stop_threads();
+    }
+
+    fn all_endpoints(&self) -> Vec<Arc<EndpointLinks>> {
+        lock(&self.endpoints).links.values().cloned().collect()
+    }
+
+    /// Sends all batched requests, as [`EndpointLinks::flush`] does.
+    pub(crate) fn flush(&self, deadline: Deadline) -> Result<(), FlushFailure> {
+        // Flushes each endpoint, whether or not a flush before it has failed.
+        let flushed: Vec<_> = self.all_endpoints().iter().map(|endpoint| endpoint.flush(deadline)).collect();
+        flushed.into_iter().collect()
+    }
+
+    /// Sends as many of the pending requests as the sockets take at once.
+    pub(crate) fn flush_now(&self) {
+        for endpoint in self.all_endpoints() {
+            endpoint.links().iter().for_each(|link| link.flush_now());
+        }
+    }
+}
+
+impl Drop for Connector {
+    fn drop(&mut self) {
+        self.common.stop_threads();
+    }
+}
+
+/// The permit for one open connection. Dropping it makes room for the next.
+#[derive(Debug)]
+struct ConnectionPermit(Arc<AtomicUsize>);
+
+impl Drop for ConnectionPermit {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl ConnectorShared {
+    fn connect(&self, address: &Address, deadline: Deadline) -> io::Result<Stream> {
+        let stream = address.connect(&ConnectAttempt { deadline, resolver: &self.resolver })?;
+        stream.set_queues(&self.config)?;
+        Ok(stream)
+    }
+
+    /// Returns a permit for one more connection, if there are fewer than `client_connections_max`.
+    fn place(&self) -> Option<ConnectionPermit> {
+        let place = ConnectionPermit(self.connected.clone());
+        let is_free = self.connected.fetch_add(1, Ordering::Relaxed) < self.config.client_connections_max;
+        is_free.then_some(place)
+    }
+
+    /// Closes an idle connection and returns a permit in its place; `None` when all connections are in use.
+    #[cold]
+    fn permit_of_another(&self, now: CoarseInstant) -> Option<ConnectionPermit> {
+        let place = ConnectionPermit(self.connected.clone());
+        self.connected.fetch_add(1, Ordering::Relaxed);
+        self.close_an_idle_one(now).then_some(place)
+    }
+
+    #[cold]
+    fn close_an_idle_one(&self, now: CoarseInstant) -> bool {
+        let Some(endpoints) = self.endpoints.upgrade() else { return false };
+        let all: Vec<Arc<EndpointLinks>> = lock(&endpoints).links.values().cloned().collect();
+        let mut idle: Vec<_> = all.iter().flat_map(|links| links.idle_times(now)).collect();
+        idle.sort_unstable_by_key(|(idle, ..)| std::cmp::Reverse(*idle));
+        // The most idle connection goes first, because one that was used a moment ago may be about to carry a
+        // call.
+        idle.iter().any(|(_, links, index)| links.close_if_idle(*index, now))
+    }
+
+    fn stop_threads(&self) {
+        self.receiver.stop();
+        self.background_pool.stop();
+        self.idle_reaper.stop();
+        self.resolver.stop();
+        self.callback_threads.stop();
+    }
+}
+
+/// The connections to one endpoint. A thread uses the same connection as long as that connection lives.
+#[derive(Debug)]
+pub(crate) struct EndpointLinks {
+    address: Address,
+    slots: Box<[Mutex<Slot>]>,
+    /// Notified when calls that waited for a connection have been sent.
+    sent: Condvar,
+    /// When an attempt to connect failed last, in milliseconds since `made` and at least 1; 0 when none has failed
+    /// since one succeeded.
+    failed_ms: AtomicU64,
+    /// Whether there has ever been a connection.
+    was_connected: AtomicBool,
+    /// Whether the server writes exceptions in an `any` without their ids (1) or with them (0), or
+    /// [`UNKNOWN_FORM`].
+    bare_exceptions: AtomicU8,
+    /// Batched oneways that were lost.
+    lost_oneways: Arc<AtomicUsize>,
+    /// Connections of clients that announced this endpoint as their own.
+    accepted: Mutex<Vec<Weak<Link>>>,
+    made: Instant,
+    common: Arc<ConnectorShared>,
+}
+
+/// No exception in an `any` has come from the server.
+const UNKNOWN_FORM: u8 = 2;
+
+impl EndpointLinks {
+    /// Whether the server writes exceptions in an `any` without their ids; `None` until one has come from it.
+    pub(crate) fn sends_bare_exceptions(&self) -> Option<bool> {
+        match self.bare_exceptions.load(Ordering::Relaxed) {
+            UNKNOWN_FORM => None,
+            bare => Some(bare != 0),
+        }
+    }
+
+    /// Whether a connection leads to this endpoint.
+    pub(crate) fn has(&self, link: &Arc<Link>) -> bool {
+        self.slots.iter().any(|slot| lock(slot).link.as_ref().is_some_and(|it| Arc::ptr_eq(it, link)))
+            || lock(&self.accepted).iter().any(|it| it.as_ptr() == Arc::as_ptr(link))
+    }
+
+    pub(crate) fn note_bare_exceptions(&self, bare: bool) {
+        self.bare_exceptions.store(u8::from(bare), Ordering::Relaxed);
+    }
+}
+
+/// One connection, or an empty slot for it.
+#[derive(Debug, Default)]
+struct Slot {
+    link: Option<Arc<Link>>,
+    /// Asynchronous calls that wait for the connection, while one is being made for them.
+    waiting: Option<Vec<(Arc<AsyncCall>, RequestTarget)>>,
+}
+
+impl Slot {
+    #[inline(always)] // a step of every call
+    fn open_in_turn(&self, now: CoarseInstant) -> Option<Arc<Link>> {
+        self.link.as_ref().filter(|link| self.waiting.is_none() && link.is_usable(now)).cloned()
+    }
+}
+
+/// What an asynchronous call finds at an endpoint.
+pub(crate) enum LinkLookup {
+    /// A connection.
+    Open(Arc<Link>),
+    /// None yet. The call goes on when the connection attempt has ended.
+    Waiting,
+    /// None, and no connection can be made.
+    Refused(ConnectFailure),
+    /// None yet, and more calls wait for the connection than it can carry.
+    TooMany,
+    /// None, and the caller's policy forbids a new connection.
+    Forbidden,
+}
+
+/// The reason why there is no connection.
+#[derive(Debug, Clone)]
+pub(crate) enum ConnectFailure {
+    /// The ORB has been shut down.
+    ShutDown,
+    /// The deadline of the call or of the attempt passed.
+    TimedOut,
+    /// As many connections as allowed are open, and in use.
+    TooMany,
+    /// The system's error.
+    Io(Arc<io::Error>),
+}
+
+/// The reason why pending requests have not all been sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FlushFailure {
+    /// The number of oneways that were lost, or may have been lost, when connections ended since the last
+    /// flush.
+    Lost(usize),
+    /// The peer has not taken the requests in time. They are still pending.
+    TimedOut,
+}
+
+impl EndpointLinks {
+    /// The slot of the thread with this number.
+    #[inline]
+    fn index(&self, ordinal: usize) -> usize {
+        (ordinal as u32 % self.slots.len() as u32) as usize // narrow numbers are divided faster
+    }
+
+    /// The server's address.
+    pub(crate) fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// The connections that exist now.
+    fn links(&self) -> Vec<Arc<Link>> {
+        self.slots.iter().filter_map(|slot| lock(slot).link.clone()).collect()
+    }
+
+    /// Returns the connection of a thread, so that a oneway can be added to a batch. Checks less than
+    /// [`open_link`](Self::open_link) does.
+    #[inline]
+    pub(crate) fn link_for_more(&self, ordinal: usize) -> Option<Arc<Link>> {
+        let slot = lock(&self.slots[self.index(ordinal)]);
+        slot.link.as_ref().filter(|_| slot.waiting.is_none()).cloned()
+    }
+
+    /// Sends all pending requests, and waits until the system has taken them. Reports the oneways that were
+    /// lost since the last flush.
+    pub(crate) fn flush(&self, deadline: Deadline) -> Result<(), FlushFailure> {
+        let mut flushed = Ok(());
+        for link in self.links() {
+            if link.flush_all(Instant::now(), deadline).is_err() {
+                flushed = Err(FlushFailure::TimedOut);
+            }
+        }
+        match self.lost_oneways.swap(0, Ordering::Relaxed) {
+            0 => flushed,
+            count => Err(FlushFailure::Lost(count)),
+        }
+    }
+
+    /// Closes connections that have ended. Returns how many are left.
+    fn drop_ended(&self, now: CoarseInstant) -> usize {
+        let mut connected = 0;
+        for slot in &self.slots {
+            let mut slot = lock(slot);
+            match &slot.link {
+                Some(link) if link.is_alive(now) => connected += 1,
+                _ => slot.link = None,
+            }
+        }
+        connected
+    }
+
+    /// Returns how long each connection has been idle, with its slot.
+    fn idle_times(&self, now: CoarseInstant) -> Vec<(Duration, &EndpointLinks, usize)> {
+        let slots = self.slots.iter().enumerate();
+        slots
+            .filter_map(|(index, slot)| Some((lock(slot).link.as_ref()?.idle_time(now), self, index)))
+            .collect()
+    }
+
+    /// Closes the connection of a slot if it is idle.
+    fn close_if_idle(&self, index: usize, now: CoarseInstant) -> bool {
+        let mut slot = lock(&self.slots[index]);
+        let is_closed = slot.link.as_ref().is_some_and(|link| link.close_if_idle(now, Duration::ZERO));
+        if is_closed {
+            slot.link = None;
+        }
+        is_closed
+    }
+
+    /// Closes connections that have been idle for `limit`. Returns how many are left.
+    fn close_idle(&self, now: CoarseInstant, limit: Duration) -> usize {
+        let mut connected = 0;
+        for slot in &self.slots {
+            // Under the slot's lock, so that no caller takes the connection for a new call meanwhile.
+            let mut slot = lock(slot);
+            match &slot.link {
+                Some(link) if link.close_if_idle(now, limit) => slot.link = None,
+                Some(_) => connected += 1,
+                None => {}
+            }
+        }
+        connected
+    }
+
+    /// Returns the open connection of a thread. `None` also while calls wait for the connection or are being
+    /// sent over it, since a new call must not overtake them. Does not connect.
+    #[inline(always)] // a step of every call
+    pub(crate) fn open_link(&self, ordinal: usize, now: CoarseInstant) -> Option<Arc<Link>> {
+        lock(&self.slots[self.index(ordinal)]).open_in_turn(now)
+    }
+
+    /// Returns the open connection of a thread, after the calls that wait for it have been sent.
+    #[cold]
+    pub(crate) fn link_in_turn(
+        &self,
+        ordinal: usize,
+        deadline: Deadline,
+    ) -> Result<Option<Arc<Link>>, ConnectFailure> {
+        let mut slot = lock(&self.slots[self.index(ordinal)]);
+        loop {
+            if slot.waiting.is_none() {
+                return Ok(slot.open_in_turn(CoarseInstant::now()));
+            }
+            let woken = match deadline.remaining(Instant::now()) {
+                Ok(None) => self.sent.wait(slot).unwrap_or_else(PoisonError::into_inner),
+                Ok(Some(left)) => {
+                    self.sent.wait_timeout(slot, left).unwrap_or_else(PoisonError::into_inner).0
+                }
+                Err(Passed) => return Err(ConnectFailure::TimedOut),
+            };
+            slot = woken;
+        }
+    }
+
+    /// Makes the connection of a thread.
+    #[cold]
+    pub(crate) fn connect_for(
+        &self,
+        ordinal: usize,
+        deadline: Deadline,
+    ) -> Result<Arc<Link>, ConnectFailure> {
+        self.connect(&self.slots[self.index(ordinal)], Instant::now(), deadline)
+    }
+
+    /// Whether a connection has ever been made.
+    pub(crate) fn was_connected(&self) -> bool {
+        self.was_connected.load(Ordering::Relaxed)
+    }
+
+    /// Returns the connection for an asynchronous call. If there is none and the policy allows one, the
+    /// background pool makes it, and the call goes on when that is done. Calls go on in the order in which
+    /// they came here.
+    pub(crate) fn link_or_wait(
+        self: &Arc<Self>,
+        ordinal: usize,
+        may_connect: impl FnOnce() -> bool,
+        (call, target): (&Arc<AsyncCall>, &RequestTarget),
+    ) -> LinkLookup {
+        let index = self.index(ordinal);
+        let mut slot = lock(&self.slots[index]);
+        if let Some(link) = slot.open_in_turn(CoarseInstant::now()) {
+            return LinkLookup::Open(link);
+        }
+        if let Some(waiting) = &mut slot.waiting {
+            if waiting.len() >= self.common.config.connection.calls_in_flight_max {
+                return LinkLookup::TooMany;
+            }
+            waiting.push((call.clone(), target.clone()));
+            return LinkLookup::Waiting;
+        }
+        if !may_connect() {
+            return LinkLookup::Forbidden;
+        }
+        slot.waiting = Some(vec![(call.clone(), target.clone())]);
+        drop(slot);
+        let links = self.clone();
+        match self.common.background_pool.run(move || links.connect_for_waiting(index)) {
+            Ok(()) => LinkLookup::Waiting,
+            Err(e) => {
+                // Calls that have come meanwhile learn of the same failure.
+                let waiting = lock(&self.slots[index]).waiting.take().unwrap_or_default();
+                let failure = ConnectFailure::Io(Arc::new(e));
+                for (other, _) in waiting.into_iter().filter(|(other, _)| !Arc::ptr_eq(other, call)) {
+                    other.not_connected(self.address.to_string(), failure.clone());
+                }
+                LinkLookup::Refused(failure)
+            }
+        }
+    }
+
+    fn connect_for_waiting(self: &Arc<Self>, index: usize) {
+        let slot = &self.slots[index];
+        let mut connected = self.connect(slot, Instant::now(), Deadline::NEVER);
+        loop {
+            let waiting = {
+                let mut slot = lock(slot);
+                match slot.waiting.as_mut() {
+                    // Calls that come while earlier calls are being sent stay behind those.
+                    Some(waiting) if !waiting.is_empty() => std::mem::take(waiting),
+                    _ => {
+                        slot.waiting = None;
+                        self.sent.notify_all();
+                        return;
+                    }
+                }
+            };
+            // Calls that are sent again because the connection has ended come back here.
+            if connected.as_ref().is_ok_and(|link| !link.is_usable(CoarseInstant::now())) {
+                connected = self.connect(slot, Instant::now(), Deadline::NEVER);
+            }
+            for (call, target) in waiting {
+                match &connected {
+                    Ok(link) => call.connected(link, &target),
+                    Err(failure) => call.not_connected(self.address.to_string(), failure.clone()),
+                }
+            }
+        }
+    }
+
+    /// True for a while after an attempt to connect has failed, if none has succeeded since.
+    #[inline]
+    pub(crate) fn is_failing(&self, now: Instant) -> bool {
+        let failed_ms = self.failed_ms.load(Ordering::Relaxed);
+        failed_ms != 0 && self.is_within_pause(failed_ms, now)
+    }
+
+    #[cold]
+    fn is_within_pause(&self, failed_ms: u64, now: Instant) -> bool {
+        let pause_ms = u64::try_from(self.common.config.failed_address_pause.as_millis()).unwrap_or(u64::MAX);
+        self.elapsed_ms(now).saturating_sub(failed_ms) < pause_ms
+    }
+
+    fn elapsed_ms(&self, now: Instant) -> u64 {
+        u64::try_from(now.saturating_duration_since(self.made).as_millis()).unwrap_or(u64::MAX)
+    }
+
+    fn announce(&self, link: &Link) {
+        if let Some(callbacks) = self.common.callbacks.get() {
+            link.announce(callbacks);
+        }
+    }
+
+    /// Lets calls to this endpoint that find no connection use the accepted connection from now on.
+    fn add_accepted(&self, link: &Arc<Link>) {
+        let mut accepted = lock(&self.accepted);
+        accepted.retain(|other| other.upgrade().is_some_and(|other| other.is_alive(CoarseInstant::now())));
+        if accepted.len() < ACCEPTED_MAX && !accepted.iter().any(|other| other.as_ptr() == Arc::as_ptr(link))
+        {
+            accepted.push(Arc::downgrade(link));
+        }
+    }
+
+    fn accepted_link(&self, now: CoarseInstant) -> Option<Arc<Link>> {
+        // The newest comes first: an older one may have lost its client without notice.
+        lock(&self.accepted).iter().rev().filter_map(Weak::upgrade).find(|link| link.is_usable(now))
+    }
+
+    /// Returns a connection of any slot.
+    #[cold]
+    fn any_link(&self) -> Option<Arc<Link>> {
+        self.links().into_iter().find(|link| link.is_usable(CoarseInstant::now()))
+    }
+
+    /// Lets the threads of a slot use a connection of another slot from now on.
+    #[cold]
+    fn share(&self, slot: &Mutex<Slot>, link: Arc<Link>) -> Arc<Link> {
+        let mut slot = lock(slot);
+        match &slot.link {
+            Some(own) if own.is_usable(CoarseInstant::now()) => own.clone(), // another thread was faster
+            _ => {
+                slot.link = Some(link.clone());
+                link
+            }
+        }
+    }
+
+    #[cold]
+    fn connect(
+        &self,
+        slot: &Mutex<Slot>,
+        now: Instant,
+        deadline: Deadline,
+    ) -> Result<Arc<Link>, ConnectFailure> {
+        let ConnectorShared { config, closed, .. } = &*self.common;
+        if closed.load(Ordering::Acquire) {
+            return Err(ConnectFailure::ShutDown);
+        }
+        if config.bidirectional
+            && let Some(link) = self.accepted_link(CoarseInstant::now())
+        {
+            lock(slot).link = Some(link.clone());
+            return Ok(link);
+        }
+        let deadline = deadline.at_most(now, config.connect_timeout);
+        // Not under the lock: threads that share the slot must not wait past their own deadlines.
+        let place = match self.common.place() {
+            Some(place) => place,
+            None => match self.any_link() {
+                Some(link) => return Ok(self.share(slot, link)),
+                None => self.common.permit_of_another(CoarseInstant::now()).ok_or(ConnectFailure::TooMany)?,
+            },
+        };
+        let connected = self.common.connect(&self.address, deadline);
+        if connected.as_ref().is_err_and(is_short_of_descriptors)
+            && let Some(link) = self.any_link()
+        {
+            return Ok(self.share(slot, link));
+        }
+        let failed_ms = if connected.is_ok() { 0 } else { self.elapsed_ms(Instant::now()).max(1) };
+        self.failed_ms.store(failed_ms, Ordering::Relaxed);
+        let stream = connected.map_err(|e| match e.kind() {
+            io::ErrorKind::TimedOut => ConnectFailure::TimedOut,
+            _ => ConnectFailure::Io(Arc::new(e)),
+        })?;
+        self.was_connected.store(true, Ordering::Relaxed);
+        let link = Link::new(stream, &self.common, place, &self.lost_oneways);
+        self.announce(&link);
+        let mut slot = lock(slot);
+        match &slot.link {
+            Some(other) if other.is_usable(CoarseInstant::now()) => Ok(other.clone()), // another thread was faster
+            _ => {
+                if closed.load(Ordering::Acquire) {
+                    return Err(ConnectFailure::ShutDown);
+                }
+                slot.link = Some(link.clone());
+                drop(slot);
+                self.announce(&link); // again, because the ORB may have begun to listen meanwhile
+                self.common.idle_reaper.connected();
+                Ok(link)
+            }
+        }
+    }
+}
+
+/// True when the process or the system has as many files open as it may.
+fn is_short_of_descriptors(e: &io::Error) -> bool {
+    matches!(Errno::from_io_error(e), Some(Errno::MFILE | Errno::NFILE))
+}
+
+/// Numbers the threads of the process in the order in which they first call.
+#[inline]
+pub(crate) fn thread_ordinal() -> usize {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    thread_local!(static ORDINAL: Cell<usize> = const { Cell::new(usize::MAX) });
+    match ORDINAL.get() {
+        usize::MAX => {
+            let ordinal = NEXT.fetch_add(1, Ordering::Relaxed);
+            ORDINAL.set(ordinal);
+            ordinal
+        }
+        ordinal => ordinal,
+    }
+}

@@ -1,0 +1,68 @@
+//! The ORB as two state machines, one for clients and one for servers. They are for drivers with a network
+//! and a clock of their own: a simulator, or a test that needs the same sequence of events every time.
+//!
+//! Nothing here opens a socket, reads a clock, starts a thread or waits. Bytes and time come in with events;
+//! actions for the driver go out:
+//!
+//! ```text
+//! engine.handle(event, now);
+//! while let Some(action) = engine.poll_action() { carry it out }
+//! ```
+//!
+//! Equal events at equal times give equal actions: an engine holds no random number and no table
+//! with a random order. The decisions are made by the parts that the ORB's own threads use: by
+//! [`RemoteCallState`](crate::call::invocation::RemoteCallState) for calls, by [`ironorb_giop::connection`] for
+//! connections, and by the routes and adapters of the [`Orb`](crate::Orb).
+//!
+//! The driver has one duty. What an engine has written waits in memory until the driver takes it, so a driver
+//! that cannot send for long should begin no more calls.
+
+mod call;
+mod client;
+mod events;
+mod server;
+
+pub use client::ClientEngine;
+pub use events::{Answer, Arguments, ClientAction, ClientEvent, Outcome, Reply};
+pub use server::{ServerAction, ServerEngine, ServerEvent};
+
+use std::fmt;
+use std::ops::Add;
+use std::time::Duration;
+
+/// A moment: the time since a beginning that the driver chooses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Time(pub Duration);
+
+impl Time {
+    /// The beginning of the driver's time.
+    pub const ZERO: Time = Time(Duration::ZERO);
+}
+
+impl Add<Duration> for Time {
+    type Output = Time;
+
+    /// The moment `duration` later. It saturates at the largest time.
+    fn add(self, duration: Duration) -> Time {
+        Time(self.0.saturating_add(duration))
+    }
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.0)
+    }
+}
+
+/// A connection of one engine. A client engine numbers its own connections; the driver of a server engine
+/// numbers those that it accepts. A number is never used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConnectionId(pub u64);
+
+/// A call, numbered by the driver. The number must differ from those of calls that have not completed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CallNumber(pub u64);
+
+/// A request that waits to be carried out, numbered by the server engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UpcallNumber(pub u64);

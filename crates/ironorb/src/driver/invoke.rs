@@ -1,0 +1,467 @@
+//! Typed calls, driven by the calling thread.
+//!
+//! The part that depends on the operation's types ([`invoke`], [`invoke_oneway`]) is a few lines around a
+//! concrete core that is compiled once.
+
+use std::mem::ManuallyDrop;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
+use ironorb_giop::framer::{PLAIN_RESULTS_AT, ShortReply};
+use ironorb_giop::minor::MinorCode;
+use ironorb_giop::{Malformed, Misuse, Reader, Writer};
+
+use crate::base::coarse_instant::CoarseInstant;
+use crate::base::probe::{self, Stage};
+use crate::call::invocation::bad_reply;
+use crate::call::route::RemoteTarget;
+use crate::driver::batching;
+use crate::driver::client::{FastOutcome, Link, thread_ordinal};
+use crate::driver::loopback;
+use crate::driver::remote_call::{Answer, RemoteCall};
+use crate::generated::{LocalSlot, Operation, OperationError, RefTo};
+use crate::object::ObjectRef;
+use crate::object::deadline::{CallTime, call_timeout};
+use crate::object::lease::{self, Lease};
+use crate::object::messaging::SyncScope;
+
+pub(crate) type Arguments<'a> = &'a dyn Fn(&mut Writer<'_>) -> Result<(), Misuse>;
+
+/// Calls a twoway operation and waits for its results. Blocks until the deadline at most.
+///
+/// Runs `local` when the object is in this process. Otherwise `arguments` writes the request's body, perhaps
+/// more than once, and `results` reads the reply's body.
+#[inline(always)] // a step of every call
+pub(crate) fn invoke<I, R, T, E>(
+    target: &R,
+    operation: &'static Operation<'static>,
+    local: impl FnOnce(&I) -> Result<T, E>,
+    arguments: impl Fn(&mut Writer<'_>) -> Result<(), Misuse>,
+    results: impl FnOnce(&mut Reader<'_>) -> Result<T, Malformed>,
+) -> Result<T, E>
+where
+    I: ?Sized + 'static,
+    R: RefTo<I>,
+    E: OperationError,
+{
+    let Some(lease) = target.lease_cell().first() else {
+        return without_lease(target, operation, local, arguments, results);
+    };
+    let Some((servant, in_progress)) = lease.enter() else {
+        return in_this_process(target, operation, local, arguments, results);
+    };
+    let mut raised = ManuallyDrop::new(None);
+    let value = call_servant(R::widen(servant), local, &mut raised);
+    drop(in_progress);
+    match value {
+        Some(value) => Ok(value),
+        None => Err(failed(target.object(), operation, &mut raised)),
+    }
+}
+
+/// Out of line, because a call through a lease needs next to nothing of the code for other calls.
+#[inline(never)]
+fn without_lease<I, R, T, E>(
+    target: &R,
+    operation: &'static Operation<'static>,
+    local: impl FnOnce(&I) -> Result<T, E>,
+    arguments: impl Fn(&mut Writer<'_>) -> Result<(), Misuse>,
+    results: impl FnOnce(&mut Reader<'_>) -> Result<T, Malformed>,
+) -> Result<T, E>
+where
+    I: ?Sized + 'static,
+    R: RefTo<I>,
+    E: OperationError,
+{
+    let object = target.object();
+    match object.routes().fast_path_target() {
+        Some(to) => remote_at(object, Some(to), operation, &arguments, results),
+        None => in_this_process(target, operation, local, arguments, results),
+    }
+}
+
+#[inline(never)]
+fn in_this_process<I, R, T, E>(
+    target: &R,
+    operation: &'static Operation<'static>,
+    local: impl FnOnce(&I) -> Result<T, E>,
+    arguments: impl Fn(&mut Writer<'_>) -> Result<(), Misuse>,
+    results: impl FnOnce(&mut Reader<'_>) -> Result<T, Malformed>,
+) -> Result<T, E>
+where
+    I: ?Sized + 'static,
+    R: RefTo<I>,
+    E: OperationError,
+{
+    let object = target.object();
+    if let Some((_in_progress, servant)) = target.lease_cell().enter_any() {
+        return call_out_of_line(object, operation, R::widen(&servant), local);
+    }
+    match object.local(operation) {
+        Ok(None) => remote(object, operation, &arguments, results),
+        Ok(Some(upcall)) => match direct(&upcall) {
+            Some(servant) => call_local(target, operation, upcall, &*servant, local),
+            None => loopback::with_begun(upcall, || remote(object, operation, &arguments, results)),
+        },
+        Err(e) => Err(about(object, operation, e).into()),
+    }
+}
+
+/// Calls a oneway operation. Blocks only while the connection takes no bytes or is being made.
+#[inline]
+pub(crate) fn invoke_oneway<I, R>(
+    target: &R,
+    operation: &'static Operation<'static>,
+    local: impl FnOnce(&I) -> Result<(), SystemException>,
+    arguments: impl Fn(&mut Writer<'_>) -> Result<(), Misuse>,
+) -> Result<(), SystemException>
+where
+    I: ?Sized + 'static,
+    R: RefTo<I>,
+{
+    let object = target.object();
+    // As over the wire, the caller of a oneway learns nothing of what the servant raises.
+    let unheard = |_: Result<(), SystemException>| Ok(());
+    let lease = target.lease_cell().first();
+    if let Some((servant, _in_progress)) = lease.and_then(Lease::enter) {
+        let mut raised = ManuallyDrop::new(None);
+        let _value = call_servant(R::widen(servant), local, &mut raised);
+        drop(ManuallyDrop::into_inner(raised));
+        return Ok(());
+    }
+    if let Some((_in_progress, servant)) = target.lease_cell().enter_any() {
+        return unheard(call_out_of_line(object, operation, R::widen(&servant), local));
+    }
+    let by_message = || oneway(object, operation, &arguments).map_err(|e| about(object, operation, e));
+    match object.local(operation) {
+        Ok(None) => by_message(),
+        Ok(Some(upcall)) => match direct(&upcall) {
+            Some(servant) => unheard(call_local(target, operation, upcall, &*servant, local)),
+            None => loopback::with_begun(upcall, by_message),
+        },
+        Err(e) => Err(about(object, operation, e)),
+    }
+}
+
+/// Returns the servant as the caller's interface, if it can be called directly. A servant that replies later,
+/// is dynamic, or lacks the interface gets the call as a message.
+#[inline]
+pub(crate) fn direct<I: ?Sized + 'static>(upcall: &crate::poa::Upcall) -> Option<Arc<I>> {
+    let mut found: Option<Arc<I>> = None;
+    upcall.servant().provide(&mut LocalSlot::new(&mut found));
+    found
+}
+
+/// Calls a servant without a lease, and may keep a lease for the calls that follow.
+pub(crate) fn call_local<I, R, T, E>(
+    target: &R,
+    operation: &Operation<'_>,
+    upcall: crate::poa::Upcall,
+    servant: &I,
+    local: impl FnOnce(&I) -> Result<T, E>,
+) -> Result<T, E>
+where
+    I: ?Sized,
+    R: RefTo<I>,
+    E: OperationError,
+{
+    lease::keep(target, &upcall);
+    let _current = upcall.enter();
+    call_out_of_line(target.object(), operation, servant, local)
+}
+
+/// What a servant has raised, apart from its result. One value for both would be moved whole, and a move that
+/// reads at once what was just written in parts takes longer than the rest of a collocated call. Not dropped
+/// after a result: then it is empty.
+type Raised<E> = ManuallyDrop<Option<E>>;
+
+/// Calls a servant. `None` when the servant has raised something or panicked.
+#[inline(always)] // a step of every call
+fn call_servant<I: ?Sized, T, E>(
+    servant: &I,
+    local: impl FnOnce(&I) -> Result<T, E>,
+    raised: &mut Raised<E>,
+) -> Option<T> {
+    let _probe = probe::enter(Stage::Upcall);
+    let call = || match local(servant) {
+        Ok(value) => Some(value),
+        Err(e) => {
+            *raised = ManuallyDrop::new(Some(e));
+            None
+        }
+    };
+    catch_unwind(AssertUnwindSafe(call)).unwrap_or_default()
+}
+
+/// Calls a servant, out of line.
+#[inline(never)]
+fn call_out_of_line<I, T, E>(
+    object: &ObjectRef,
+    operation: &Operation<'_>,
+    servant: &I,
+    local: impl FnOnce(&I) -> Result<T, E>,
+) -> Result<T, E>
+where
+    I: ?Sized,
+    E: OperationError,
+{
+    let mut raised = ManuallyDrop::new(None);
+    let value = call_servant(servant, local, &mut raised);
+    value.ok_or_else(|| failed(object, operation, &mut raised))
+}
+
+/// Returns the error of a call without a value. An empty `raised` means that the servant has panicked.
+#[cold]
+#[inline(never)]
+fn failed<E: OperationError>(object: &ObjectRef, operation: &Operation<'_>, raised: &mut Raised<E>) -> E {
+    raised.take().unwrap_or_else(|| about(object, operation, servant_panicked()).into())
+}
+
+#[cold]
+pub(crate) fn servant_panicked() -> SystemException {
+    SystemException::new(SystemExceptionKind::Unknown, MinorCode::SERVANT_PANICKED, CompletionStatus::Maybe)
+}
+
+/// Calls a twoway operation of an object in another process.
+#[inline(never)]
+pub(crate) fn remote<T, E: OperationError>(
+    object: &ObjectRef,
+    operation: &Operation<'_>,
+    arguments: Arguments<'_>,
+    results: impl FnOnce(&mut Reader<'_>) -> Result<T, Malformed>,
+) -> Result<T, E> {
+    remote_at(object, object.routes().fast_path_target(), operation, arguments, results)
+}
+
+/// Calls a twoway operation of an object in another process. `target` is the object's address when it is
+/// known.
+#[inline(always)] // a step of every call
+fn remote_at<T, E: OperationError>(
+    object: &ObjectRef,
+    target: Option<&RemoteTarget>,
+    operation: &Operation<'_>,
+    arguments: Arguments<'_>,
+    results: impl FnOnce(&mut Reader<'_>) -> Result<T, Malformed>,
+) -> Result<T, E> {
+    let _probe = probe::enter(Stage::Call);
+    let mut slot = ReplySlot::default();
+    if let Err(e) = twoway(object, target, operation, arguments, &mut slot) {
+        return Err(about(object, operation, e).into());
+    }
+    // The reader of a user exception is made elsewhere, so that the one for results need not be in memory
+    // where nothing is read.
+    if let Some(answer) = slot.answer.take_if(|answer| answer.user_exception) {
+        return user_exception(object, answer);
+    }
+    let several;
+    let mut r = match &slot.answer {
+        None => slot.short.results(),
+        Some(answer) => answer.message.reader_at(answer.body_at),
+    };
+    r.set_environment(object.environment());
+    if let Some(answer) = &slot.answer {
+        several = object.environment_of_reply(answer.link.as_ref());
+        if let Some(several) = &several {
+            r.set_environment(several);
+        }
+    }
+    let probe = probe::enter(Stage::Demarshal);
+    let result = results(&mut r).map_err(|e| bad_reply(e).into());
+    drop(probe);
+    r.finish();
+    if let Some(answer) = slot.answer {
+        recycle(answer);
+    }
+    result
+}
+
+#[cold]
+fn user_exception<T, E: OperationError>(object: &ObjectRef, answer: Answer) -> Result<T, E> {
+    let probe = probe::enter(Stage::Demarshal);
+    let several = object.environment_of_reply(answer.link.as_ref());
+    let mut r = answer.message.reader_at(answer.body_at).with_environment(object.environment());
+    if let Some(several) = &several {
+        r.set_environment(several);
+    }
+    let result = read_user_exception(&mut r);
+    drop((r, probe));
+    recycle(answer);
+    result
+}
+
+/// The reply of a call: short results in `short`, unless `answer` has a message.
+#[derive(Default)]
+struct ReplySlot {
+    short: ShortReply,
+    answer: Option<Answer>,
+}
+
+#[inline(never)]
+fn recycle(answer: Answer) {
+    if let Some(link) = answer.link {
+        link.recycle(answer.message);
+    }
+}
+
+/// Sends every twoway request, compiled once and beside what it calls: on the fast path, or with a
+/// [`RemoteCall`] where that is not possible.
+#[inline(never)]
+fn twoway(
+    object: &ObjectRef,
+    target: Option<&RemoteTarget>,
+    operation: &Operation<'_>,
+    arguments: Arguments<'_>,
+    slot: &mut ReplySlot,
+) -> Result<(), SystemException> {
+    let fast_path = target.and_then(|target| Some((target, fast_path(object, target)?)));
+    let Some((target, (link, time))) = fast_path else {
+        slot.answer = Some(RemoteCall::twoway(object, operation, arguments)?);
+        return Ok(());
+    };
+    let outcome =
+        link.fast_path_call(&target.request, operation.wire_name(), arguments, time, &mut slot.short);
+    match outcome {
+        FastOutcome::Short => Ok(()),
+        other => follow(object, operation, arguments, time, link, other, slot),
+    }
+}
+
+/// Finishes a call that has no short answer.
+#[inline(never)]
+fn follow(
+    object: &ObjectRef,
+    operation: &Operation<'_>,
+    arguments: Arguments<'_>,
+    time: CallTime,
+    link: Arc<Link>,
+    outcome: FastOutcome,
+    slot: &mut ReplySlot,
+) -> Result<(), SystemException> {
+    slot.answer = match outcome {
+        FastOutcome::Short => None,
+        FastOutcome::Long(message) => {
+            Some(Answer { message, link: Some(link), body_at: PLAIN_RESULTS_AT, user_exception: false })
+        }
+        FastOutcome::Other(outcome) => {
+            Some(RemoteCall::resume(object, operation, arguments, time, link, outcome)?)
+        }
+    };
+    Ok(())
+}
+
+/// The connection and the time for the fast path; `None` when anything must be found out or connected, or
+/// interceptors must be called.
+#[inline(always)] // a step of every call
+fn fast_path(object: &ObjectRef, target: &RemoteTarget) -> Option<(Arc<Link>, CallTime)> {
+    let orb = object.core();
+    if !orb.interceptors.client.is_empty() {
+        return None;
+    }
+    let timeout = call_timeout(object.timeout(), || orb.call_timeout());
+    let time = CallTime { begun: CoarseInstant::now(), timeout };
+    let link = target.links.open_link(thread_ordinal(), time.begun)?;
+    Some((link, time))
+}
+
+/// Sends every oneway request: in a batch, on the fast path, or with a [`RemoteCall`].
+fn oneway(
+    object: &ObjectRef,
+    operation: &Operation<'_>,
+    arguments: Arguments<'_>,
+) -> Result<(), SystemException> {
+    let _probe = probe::enter(Stage::Call);
+    if let Some(batching) = object.oneway_batching() {
+        return match batching::add(object, operation, arguments, &batching) {
+            Some(added) => added,
+            None => RemoteCall::begin(object, operation, arguments)?.oneway(),
+        };
+    }
+    if object.sync_scope() != SyncScope::WithTransport {
+        return RemoteCall::begin(object, operation, arguments)?.oneway();
+    }
+    let target = object.routes().fast_path_target();
+    let fast_path = target.and_then(|target| Some((target, fast_path(object, target)?)));
+    let Some((target, (link, time))) = fast_path else {
+        return RemoteCall::begin(object, operation, arguments)?.oneway();
+    };
+    link.fast_path_oneway(&target.request, operation.wire_name(), arguments, time)
+        .or_else(|failure| RemoteCall::resume_oneway(object, operation, arguments, time, failure))
+}
+
+/// Calls a twoway operation of an object in any process. An object of this process is called by a message.
+pub(crate) fn by_message<T>(
+    object: &ObjectRef,
+    operation: &Operation<'_>,
+    arguments: Arguments<'_>,
+    results: impl FnOnce(&mut Reader<'_>) -> Result<T, Malformed>,
+) -> Result<T, SystemException> {
+    // Follows a forward by the adapter first, and returns the adapter's exception.
+    object.local(operation).map_err(|e| about(object, operation, e))?;
+    remote(object, operation, arguments, results)
+}
+
+/// Reads the results that the caller asked for, or the user exception.
+#[inline]
+pub(crate) fn read_answer<T, E: OperationError>(
+    r: &mut Reader<'_>,
+    user_exception: bool,
+    results: impl FnOnce(&mut Reader<'_>) -> Result<T, Malformed>,
+) -> Result<T, E> {
+    let _probe = probe::enter(Stage::Demarshal);
+    if user_exception { read_user_exception(r) } else { results(r).map_err(|e| bad_reply(e).into()) }
+}
+
+#[cold]
+fn read_user_exception<T, E: OperationError>(r: &mut Reader<'_>) -> Result<T, E> {
+    let read = r.read_str().and_then(|id| match E::from_user_exception(&id, r)? {
+        Some(e) => Ok(e),
+        None => Ok(SystemException::new(
+            SystemExceptionKind::Unknown,
+            MinorCode::UNKNOWN_UNLISTED_USER_EXCEPTION,
+            CompletionStatus::Maybe,
+        )
+        .with_detail(format!("the server raised {id}, which the operation does not declare"))
+        .into()),
+    });
+    Err(read.unwrap_or_else(|e| bad_reply(e).into()))
+}
+
+/// Adds the object and the operation to the detail of an exception.
+#[cold]
+pub(crate) fn about(object: &ObjectRef, operation: &Operation<'_>, e: SystemException) -> SystemException {
+    about_named(object, operation.name(), e)
+}
+
+#[cold]
+pub(crate) fn about_named(object: &ObjectRef, operation: &str, e: SystemException) -> SystemException {
+    let of = match object.type_id() {
+        "" => "an untyped object",
+        id => id,
+    };
+    // The detail often names the address at fault, which need not be the first of the reference.
+    let detail = match (e.detail(), object.address()) {
+        (Some(detail), Some(address)) if !detail.contains(&address) => {
+            format!("{operation} of {of} at {address}: {detail}")
+        }
+        (Some(detail), _) if detail.starts_with("at ") => format!("{operation} of {of} {detail}"),
+        (Some(detail), _) => format!("{operation} of {of}: {detail}"),
+        (None, Some(address)) => format!("{operation} of {of} at {address}"),
+        (None, None) => format!("{operation} of {of}"),
+    };
+    e.with_detail(detail)
+}
+
+/// Asks where an object is. `false` when it does not exist.
+pub(crate) fn locate(object: &ObjectRef) -> Result<bool, SystemException> {
+    RemoteCall::begin(object, &LOCATE, NO_ARGUMENTS).and_then(|mut remote_call| remote_call.locate())
+}
+
+/// Asks where an object is, and rebinds also where the policies forbid calls to do so.
+pub(crate) fn bind(object: &ObjectRef) -> Result<bool, SystemException> {
+    RemoteCall::begin(object, &LOCATE, NO_ARGUMENTS).and_then(|remote_call| remote_call.bind())
+}
+
+const NO_ARGUMENTS: Arguments<'static> = &|_| Ok(());
+
+pub(crate) static LOCATE: Operation<'static> = Operation::twoway("LocateRequest");

@@ -1,0 +1,13 @@
+//! What moves bytes, time and threads: connections to servers and from clients, waiting, the blocking and the
+//! asynchronous calls, and the engines for virtual time.
+
+pub(crate) mod batching;
+pub(crate) mod cancellations;
+pub(crate) mod client;
+pub mod engine;
+pub(crate) mod invoke;
+pub(crate) mod loopback;
+pub(crate) mod pending;
+pub(crate) mod remote_call;
+pub(crate) mod server;
+pub(crate) mod waiting;

@@ -1,0 +1,301 @@
+//! How a connection's bytes leave, and what happens when the peer does not read: the connection's own thread
+//! waits for it, and all other threads leave the bytes to the server's writer thread. No thread holds the lock of
+//! `sender` while it waits.
+
+use std::io::IoSlice;
+use std::sync::MutexGuard;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use ironorb_giop::connection::ServerConnection;
+
+use super::{Connection, SlowPathFlags};
+use crate::base::sync::lock;
+use crate::transport::{self, Moved, PIECES_MAX, Shutdown};
+
+/// How far a peer has read, and since when it reads nothing.
+#[derive(Debug, Default)]
+pub(in crate::driver::server) struct Stall(Option<(u64, Instant)>);
+
+impl Stall {
+    /// The position in the stream up to which the peer had taken bytes at the last look.
+    pub(in crate::driver::server) fn position(&self) -> Option<u64> {
+        self.0.map(|(position, _)| position)
+    }
+
+    /// Records how far the bytes have gone and returns when the peer is given up. All bytes count as progress,
+    /// whichever thread has sent them.
+    fn given_up_at(&mut self, position: u64, now: Instant, timeout: Duration) -> Instant {
+        let since = match self.0 {
+            Some((before, since)) if before == position => since,
+            _ => now,
+        };
+        self.0 = Some((position, since));
+        since + timeout.min(PATIENCE_MAX)
+    }
+}
+
+/// Longer timeouts count as this one, because an `Instant` has an end.
+const PATIENCE_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// The most sends in one look of the writer thread, so that one peer that reads fast does not keep it.
+const SENDS_A_LOOK: usize = 16;
+
+impl Connection {
+    /// Writes to the peer and sends what has been written. If the connection has a thread of its own, this
+    /// waits first until the peer has read enough of earlier bytes.
+    #[inline]
+    pub(super) fn with(&self, write: impl FnOnce(&mut ServerConnection)) {
+        let mut sender = lock(&self.sender);
+        if self.slow_path_flags.load(Ordering::Relaxed) & SlowPathFlags::CLOGGED != 0 {
+            sender = self.wait_for_room(sender);
+        }
+        write(&mut sender);
+        self.note_sent();
+        self.flush(sender, |sender| self.flush_slowly(sender));
+    }
+
+    /// Writes a reply and sends it, unless it may wait for the replies to requests that arrived together with
+    /// its own.
+    #[inline(always)] // a step of every call
+    pub(super) fn with_reply(&self, write: impl FnOnce(&mut ServerConnection)) {
+        let mut sender = lock(&self.sender);
+        if self.slow_path_flags.load(Ordering::Relaxed) & SlowPathFlags::CLOGGED != 0 {
+            sender = self.wait_for_room(sender);
+        }
+        write(&mut sender);
+        if self.holds(&mut sender) {
+            return;
+        }
+        self.flush(sender, |sender| self.leave_for_after_upcall(sender));
+    }
+
+    /// Sends what the peer takes now of these pieces and returns the number of bytes. The caller is writing
+    /// and so holds the lock of `sender`.
+    #[inline(never)]
+    pub(super) fn send_pieces(&self, pieces: &[&[u8]]) -> usize {
+        let mut slices = [IoSlice::new(&[]); PIECES_MAX];
+        slices.iter_mut().zip(pieces).for_each(|(slice, piece)| *slice = IoSlice::new(piece));
+        match transport::send_pieces_now(&self.stream, &slices) {
+            Ok(Moved::Bytes(count)) => count,
+            // An error shows at the next send.
+            Ok(Moved::Nothing | Moved::End) | Err(_) => 0,
+        }
+    }
+
+    /// Returns when at most `transmit_bytes_max` bytes wait for the peer.
+    #[cold]
+    pub(super) fn wait_until_unclogged(&self) {
+        let mut sender = self.wait_for_room(lock(&self.sender));
+        self.note_unread(&mut sender);
+    }
+
+    /// True while the writer thread sends what waits. Requests must not be received meanwhile, or their
+    /// replies would pile up.
+    pub(in crate::driver::server) fn is_stalled(&self) -> bool {
+        self.stalled.load(Ordering::SeqCst)
+    }
+
+    /// Sends what the peer takes now, on the writer thread. Gives up a peer that has read nothing for
+    /// `transmit_timeout`, and returns when that would be. `None` when nothing is left to send.
+    pub(in crate::driver::server) fn send_stalled(&self, stall: &mut Stall, now: Instant) -> Option<Instant> {
+        let mut sender = lock(&self.sender);
+        let mut sends = SENDS_A_LOOK;
+        while sends > 0 && self.send_some(&mut sender) {
+            sends -= 1;
+        }
+        let position = sender.transmit().sent_position();
+        let given_up_at = stall.given_up_at(position, now, self.orb.config.transmit_timeout);
+        if given_up_at <= now && sender.transmit().pending_bytes() > 0 {
+            self.give_up(&mut sender);
+        }
+        self.note_clogged(&mut sender);
+        self.note_unread(&mut sender);
+        let is_left = sender.transmit().pending_bytes() > 0;
+        if !is_left {
+            // sync: ending-or-stalled
+            self.stalled.store(false, Ordering::SeqCst);
+        }
+        drop(sender);
+        self.keep_unread_within_limits();
+        is_left.then_some(given_up_at)
+    }
+
+    /// Leaves what waits to the writer thread. The caller holds the lock of `sender`.
+    #[cold]
+    fn leave_to_writer(&self, sender: &mut ServerConnection) {
+        let has_more_before = self.stalled.swap(true, Ordering::SeqCst);
+        if has_more_before
+            && self.orb.connector.receiver().is_current_thread()
+            && sender.transmit().pending_bytes() > self.orb.config.connection.framer.message_bytes_max
+        {
+            // Nothing else bounds the replies that are passed on to one peer that reads none of them.
+            return self.give_up(sender);
+        }
+        let (itself, server) = (self.itself.upgrade(), self.server.upgrade());
+        // The writer looks again if it has the connection already: it must count these bytes too.
+        let is_left =
+            itself.zip(server).is_some_and(|(itself, server)| server.writer.add(&server, itself).is_ok());
+        if !is_left {
+            self.stalled.store(false, Ordering::SeqCst);
+            self.give_up(sender); // the system has no thread for it, or the server has gone
+        }
+        self.note_clogged(sender);
+    }
+
+    /// Sends what goes, and leaves the rest to the writer thread. Never waits.
+    pub(super) fn send_soon_what_waits(&self, sender: &mut ServerConnection) {
+        self.send_what_goes(sender);
+        if sender.transmit().pending_bytes() > 0 {
+            self.leave_to_writer(sender);
+        }
+    }
+
+    /// Whether the calling thread may wait for the peer. The threads of a pool may not. Nor may the thread that
+    /// receives the replies of all asynchronous calls, which may pass a reply on over this connection.
+    fn may_wait(&self) -> bool {
+        self.has_own_thread && !self.orb.connector.receiver().is_current_thread()
+    }
+
+    /// Sends everything that waits. If the peer does not take it all now, `slowly` decides about the rest.
+    #[inline(always)] // a step of every call
+    fn flush<'c>(
+        &'c self,
+        mut sender: MutexGuard<'c, ServerConnection>,
+        slowly: impl FnOnce(MutexGuard<'c, ServerConnection>),
+    ) {
+        while sender.transmit().pending_bytes() > 0 {
+            match transport::send_now(&self.stream, sender.transmit().poll_transmit()) {
+                Ok(Moved::Bytes(count)) => sender.transmit().transmitted(count),
+                Ok(Moved::Nothing | Moved::End) => return slowly(sender),
+                Err(_) => self.give_up(&mut sender),
+            }
+        }
+    }
+
+    /// The peer does not take a whole reply now. A thread that waits for it does so after the upcall, when the
+    /// results from which the reply was written are gone. So they do not take their memory twice.
+    #[cold]
+    fn leave_for_after_upcall(&self, mut sender: MutexGuard<'_, ServerConnection>) {
+        if self.has_own_thread {
+            self.hold_until_after_upcall();
+            self.note_clogged(&mut sender);
+        } else {
+            self.leave_to_writer(&mut sender);
+        }
+    }
+
+    #[cold]
+    fn flush_slowly(&self, mut sender: MutexGuard<'_, ServerConnection>) {
+        if self.may_wait() {
+            drop(self.send_down_to(sender, 0));
+        } else {
+            self.leave_to_writer(&mut sender);
+        }
+    }
+
+    #[cold]
+    fn wait_for_room<'c>(
+        &'c self,
+        sender: MutexGuard<'c, ServerConnection>,
+    ) -> MutexGuard<'c, ServerConnection> {
+        if !self.may_wait() {
+            return sender;
+        }
+        let sender = self.send_down_to(sender, self.orb.config.transmit_bytes_max);
+        // What is left is about to be sent. It counts again if the peer does not take it.
+        self.unread.set(0);
+        sender
+    }
+
+    /// Sends until at most `left_max` bytes wait. Gives up when the peer reads nothing for
+    /// `transmit_timeout`.
+    fn send_down_to<'c>(
+        &'c self,
+        mut sender: MutexGuard<'c, ServerConnection>,
+        left_max: usize,
+    ) -> MutexGuard<'c, ServerConnection> {
+        let mut stall = Stall::default();
+        while sender.transmit().pending_bytes() > left_max {
+            if self.send_some(&mut sender) {
+                continue;
+            }
+            if sender.transmit().pending_bytes() == 0 {
+                break; // the connection has failed
+            }
+            let (position, now) = (sender.transmit().sent_position(), Instant::now());
+            let given_up_at = stall.given_up_at(position, now, self.orb.config.transmit_timeout);
+            if given_up_at <= now {
+                self.give_up(&mut sender);
+                continue;
+            }
+            self.note_clogged(&mut sender);
+            self.note_unread(&mut sender);
+            drop(sender);
+            self.keep_unread_within_limits();
+            let _ = transport::wait_writable(&self.stream, Some(given_up_at - now));
+            sender = lock(&self.sender);
+        }
+        self.note_clogged(&mut sender);
+        if left_max == 0 {
+            self.unread.set(0);
+        }
+        sender
+    }
+
+    /// Counts the bytes that the peer has not read, and shrinks their buffer to what they need.
+    fn note_unread(&self, sender: &mut ServerConnection) {
+        let transmit = sender.transmit();
+        self.unread.set(if transmit.pending_bytes() > 0 { transmit.release_sent() } else { 0 });
+    }
+
+    fn keep_unread_within_limits(&self) {
+        if self.orb.unread_replies.as_ref().is_some_and(|account| account.is_over())
+            && let Some(server) = self.server.upgrade()
+        {
+            server.close_worst_readers();
+        }
+    }
+
+    /// Tells other threads whether to go on with requests. In a pool, `stalled` tells them.
+    fn note_clogged(&self, sender: &mut ServerConnection) {
+        if !self.has_own_thread {
+            return;
+        }
+        if sender.transmit().pending_bytes() > self.orb.config.transmit_bytes_max {
+            self.slow_path_flags.fetch_or(SlowPathFlags::CLOGGED, Ordering::SeqCst);
+        } else {
+            self.slow_path_flags.fetch_and(!SlowPathFlags::CLOGGED, Ordering::SeqCst);
+        }
+    }
+
+    /// Sends until nothing waits or the socket takes no more.
+    pub(super) fn send_what_goes(&self, sender: &mut ServerConnection) {
+        while self.send_some(sender) {}
+    }
+
+    /// Sends once. False when the peer takes nothing, or nothing waits. A failed connection drops what waits.
+    fn send_some(&self, sender: &mut ServerConnection) -> bool {
+        if sender.transmit().pending_bytes() == 0 {
+            return false;
+        }
+        match transport::send_now(&self.stream, sender.transmit().poll_transmit()) {
+            Ok(Moved::Bytes(count)) => {
+                sender.transmit().transmitted(count);
+                true
+            }
+            Ok(Moved::Nothing | Moved::End) => false,
+            Err(_) => {
+                self.give_up(sender);
+                false
+            }
+        }
+    }
+
+    #[cold]
+    pub(super) fn give_up(&self, sender: &mut ServerConnection) {
+        sender.handle_end();
+        self.unread.set(0);
+        let _ = self.stream.shutdown(Shutdown::Both);
+    }
+}

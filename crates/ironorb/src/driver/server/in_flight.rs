@@ -1,0 +1,159 @@
+//! The limit of requests that all clients of an ORB have in flight together. It queues nothing: a request
+//! beyond the limit is refused.
+//!
+//! A request counts from the moment a thread begins to carry it out until its reply is written. A oneway
+//! counts until its servant has returned. A request that no thread has taken yet waits in its connection's
+//! socket and does not count. Without a limit nothing is counted.
+
+use std::cell::Cell;
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use ironorb_giop::connection::ServerConnection;
+use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
+use ironorb_giop::message::{Message, RequestId, Response};
+use ironorb_giop::minor::MinorCode;
+use ironorb_giop::service_context::{EncodedContexts, ListenPoint};
+use ironorb_giop::{Encoding, TransmissionCodeSets};
+
+use crate::driver::cancellations::OnCancel;
+use crate::poa::adapter::ReplySink;
+
+/// The number of requests in flight and its limit.
+#[derive(Debug)]
+pub(crate) struct InFlight {
+    requests_max: usize,
+    requests: AtomicUsize,
+}
+
+impl InFlight {
+    pub(crate) fn new(requests_max: usize) -> Arc<InFlight> {
+        Arc::new(InFlight { requests_max, requests: AtomicUsize::new(0) })
+    }
+
+    /// Counts one more request; `None` at the limit.
+    pub(super) fn begin(self: &Arc<Self>) -> Option<Permit> {
+        let more = |requests: usize| (requests < self.requests_max).then_some(requests + 1);
+        self.requests.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
+        Some(Permit(self.clone()))
+    }
+}
+
+/// One counted request. Dropping the permit ends the count.
+#[derive(Debug)]
+pub(super) struct Permit(Arc<InFlight>);
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.0.requests.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Why there is no room for a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lack {
+    /// The limit of requests in flight is reached.
+    Requests,
+    /// All threads are taken, and no servant returns.
+    Threads,
+}
+
+/// Refuses a request for which there is no room, if its client waits for a reply.
+#[cold]
+pub(super) fn refuse(message: &Message, sink: &dyn ReplySink, lack: Lack) {
+    let Ok(request) = message.parse_request() else {
+        return sink.break_off();
+    };
+    if request.response == Response::None {
+        return;
+    }
+    let encoding = Encoding::native(request.version, TransmissionCodeSets::UNNEGOTIATED);
+    let refusal = too_many(lack);
+    sink.with(&mut |connection| {
+        // A system exception can always be written.
+        let _ = connection.raise(encoding, request.id, EncodedContexts::EMPTY, &refusal);
+    });
+}
+
+/// CORBA 3.3 part 1, annex A: this minor code stands for requests that are discarded for want of resources.
+fn too_many(lack: Lack) -> SystemException {
+    let (kind, minor) = (SystemExceptionKind::Transient, MinorCode::TRANSIENT_DISCARDED);
+    SystemException::new(kind, minor, CompletionStatus::No).with_detail(match lack {
+        Lack::Requests => "the server carries out as many requests as it may (serverRequestsMax)",
+        Lack::Threads => {
+            "all threads of the server wait, perhaps for the caller (concurrency hybrid:N, serverThreadsMax)"
+        }
+    })
+}
+
+/// The reply sink of a counted request. It passes the reply to `S`, during the upcall or after it.
+pub(super) struct CountedSink<S> {
+    sink: S,
+    /// Present until the request is answered, or until [`later`](ReplySink::later) takes it over.
+    permit: Cell<Option<Permit>>,
+    /// The first thing written only acknowledges that the server has the request.
+    is_acknowledged: bool,
+}
+
+impl<'s> CountedSink<&'s dyn ReplySink> {
+    pub(super) fn of(sink: &'s dyn ReplySink, permit: Permit, message: &Message) -> Self {
+        let is_acknowledged = message.parse_request().is_ok_and(|it| it.response == Response::SyncWithServer);
+        CountedSink { sink, permit: Cell::new(Some(permit)), is_acknowledged }
+    }
+}
+
+impl<S> ReplySink for CountedSink<S>
+where
+    S: Deref,
+    S::Target: ReplySink,
+{
+    fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
+        self.sink.with(&mut |connection| {
+            write(connection);
+            // The permit ends before the reply is sent: a client that has its reply may call again.
+            if !self.is_acknowledged {
+                self.permit.take();
+            }
+        });
+    }
+
+    fn send_pieces(&self, pieces: &[&[u8]]) -> usize {
+        self.sink.send_pieces(pieces)
+    }
+
+    fn break_off(&self) {
+        self.permit.take();
+        self.sink.break_off();
+    }
+
+    fn cut_off(&self) {
+        self.sink.cut_off();
+    }
+
+    fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
+        let sink = self.sink.later()?;
+        let permit = Cell::new(self.permit.take());
+        Some(Box::new(CountedSink { sink, permit, is_acknowledged: false }))
+    }
+
+    fn is_cancelled(&self, id: RequestId) -> bool {
+        self.sink.is_cancelled(id)
+    }
+
+    fn on_cancel(&self, id: RequestId, then: OnCancel) {
+        self.sink.on_cancel(id, then);
+    }
+
+    fn is_client_gone(&self) -> bool {
+        self.sink.is_client_gone()
+    }
+
+    fn client(&self) -> Option<u64> {
+        self.sink.client()
+    }
+
+    fn use_bidirectional(&self, listen_points: &[ListenPoint]) {
+        self.sink.use_bidirectional(listen_points);
+    }
+}

@@ -1,0 +1,132 @@
+//! A thread that moves bytes of many connections and never waits for one of them. Serves no request, and
+//! decides nothing about the connections.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::event::{EventfdFlags, Timespec, eventfd};
+
+use super::connection::Connection;
+use super::spawn;
+use crate::base::sync::lock;
+
+/// What the thread shares with the threads that give it connections. The thread starts with the first
+/// connection. It ends when it has none, or in a thread that `stays` only after the server has stopped.
+#[derive(Debug)]
+pub(super) struct PollThread {
+    name: &'static str,
+    waits: OnceLock<Waits>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct Waits {
+    epoll: OwnedFd,
+    /// An eventfd, written when there is a newcomer.
+    wake: OwnedFd,
+}
+
+#[derive(Debug)]
+struct State {
+    newcomers: Vec<Arc<Connection>>,
+    is_running: bool,
+    stays: bool,
+}
+
+impl PollThread {
+    pub(super) fn new(name: &'static str, stays: bool) -> PollThread {
+        let state = State { newcomers: Vec::new(), is_running: false, stays };
+        PollThread { name, waits: OnceLock::new(), state: Mutex::new(state) }
+    }
+
+    /// Lets the thread end when it has no connection.
+    pub(super) fn stop(&self) {
+        lock(&self.state).stays = false;
+        self.wake();
+    }
+
+    /// Gives the thread a connection. If the thread does not run, starts it with `run`, which lasts until
+    /// [`newcomers`](Self::newcomers) returns `None`.
+    pub(super) fn give(
+        &self,
+        connection: Arc<Connection>,
+        run: impl FnOnce() + Send + 'static,
+    ) -> io::Result<()> {
+        if self.waits.get().is_none() {
+            let _ = self.waits.set(Waits::new()?);
+        }
+        let mut state = lock(&self.state);
+        if !state.is_running {
+            spawn(self.name, run)?;
+            state.is_running = true;
+        }
+        state.newcomers.push(connection);
+        drop(state);
+        self.wake();
+        Ok(())
+    }
+
+    fn wake(&self) {
+        if let Some(waits) = self.waits.get() {
+            let _ = rustix::io::write(&waits.wake, &1u64.to_ne_bytes());
+        }
+    }
+
+    /// The connections that the thread has been given since the last call. `None` when the thread has none and
+    /// ends.
+    pub(super) fn newcomers(&self, is_idle: bool) -> Option<Vec<Arc<Connection>>> {
+        let mut state = lock(&self.state);
+        if is_idle && state.newcomers.is_empty() && !state.stays {
+            state.is_running = false;
+            return None;
+        }
+        Some(std::mem::take(&mut state.newcomers))
+    }
+
+    /// Has [`wait`](Self::wait) report a connection while one of these events is there.
+    pub(super) fn watch(&self, connection: &Connection, events: EventFlags) -> io::Result<()> {
+        let Some(waits) = self.waits.get() else { return Ok(()) };
+        Ok(epoll::add(&waits.epoll, &connection.stream, EventData::new_u64(connection.id), events)?)
+    }
+
+    pub(super) fn forget(&self, connection: &Connection) {
+        if let Some(waits) = self.waits.get() {
+            let _ = epoll::delete(&waits.epoll, &connection.stream);
+        }
+    }
+
+    /// Waits until a connection has an event, there is a newcomer, or the timeout has passed. Adds the ids of
+    /// connections that have events.
+    pub(super) fn wait(&self, timeout: Option<Duration>, ready: &mut Vec<u64>) {
+        let Some(waits) = self.waits.get() else { return };
+        let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+        let mut space = [const { MaybeUninit::uninit() }; EVENTS_MAX];
+        let Ok((events, _)) = epoll::wait(&waits.epoll, &mut space, timeout.as_ref()) else {
+            return; // interrupted
+        };
+        for event in events {
+            match event.data.u64() {
+                WAKE => drop(rustix::io::read(&waits.wake, &mut [0u8; 8])),
+                id => ready.push(id),
+            }
+        }
+    }
+}
+
+impl Waits {
+    fn new() -> io::Result<Waits> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        epoll::add(&epoll, &wake, EventData::new_u64(WAKE), EventFlags::IN)?;
+        Ok(Waits { epoll, wake })
+    }
+}
+
+const WAKE: u64 = u64::MAX;
+
+/// The most events taken from one wait.
+const EVENTS_MAX: usize = 64;

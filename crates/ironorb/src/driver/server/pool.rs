@@ -1,0 +1,169 @@
+//! One `epoll` for all connections that have no thread of their own. The server's threads wait on it.
+//!
+//! What a thread does with a ready connection is up to the concurrency models (`leader_followers`, `reactor`,
+//! `hybrid`).
+
+use std::collections::VecDeque;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex};
+
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::event::{EventfdFlags, eventfd};
+
+use super::Shared;
+use super::connection::Connection;
+use crate::base::probe::{self, Stage};
+use crate::base::sync::lock;
+
+/// The `epoll` and the queue of connections that are ready without showing in it.
+pub(super) struct Pool {
+    epoll: OwnedFd,
+    /// An eventfd, readable while `ready` is not empty, and for ever once the server stops.
+    wake: OwnedFd,
+    /// Connections with a request that arrived together with another one: no socket shows it.
+    ready: Mutex<VecDeque<Arc<Connection>>>,
+    delivery: Delivery,
+}
+
+/// How the `epoll` reports a connection that has bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Delivery {
+    /// Once, to one thread, until it is armed again.
+    Once,
+    /// The `epoll` reports it as long as there are bytes. For one thread that takes all events.
+    Always,
+}
+
+impl Delivery {
+    fn flags(self) -> EventFlags {
+        match self {
+            Delivery::Once => EventFlags::IN | EventFlags::RDHUP | EventFlags::ONESHOT,
+            Delivery::Always => EventFlags::IN | EventFlags::RDHUP,
+        }
+    }
+}
+
+const WAKE: u64 = u64::MAX;
+
+impl Pool {
+    pub(super) fn new(delivery: Delivery) -> io::Result<Pool> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK | EventfdFlags::SEMAPHORE)?;
+        epoll::add(&epoll, &wake, EventData::new_u64(WAKE), EventFlags::IN)?;
+        Ok(Pool { epoll, wake, ready: Mutex::default(), delivery })
+    }
+
+    pub(super) fn add(&self, connection: &Arc<Connection>) -> io::Result<()> {
+        let data = EventData::new_u64(connection.id);
+        epoll::add(&self.epoll, &connection.stream, data, self.delivery.flags())?;
+        self.leave(connection);
+        Ok(())
+    }
+
+    /// Leaves a connection to the `epoll`. If it holds bytes that the `epoll` would not report, a thread
+    /// looks at it at once and this returns true.
+    pub(super) fn leave(&self, connection: &Arc<Connection>) -> bool {
+        let is_ready = connection.stream.leave_to_epoll(true, false);
+        if is_ready {
+            self.push_ready(connection);
+        }
+        is_ready
+    }
+
+    /// Lets the `epoll` report the connection's next bytes.
+    pub(super) fn rearm(&self, connection: &Arc<Connection>) {
+        if self.leave(connection) && self.delivery == Delivery::Once {
+            return;
+        }
+        let data = EventData::new_u64(connection.id);
+        let _ = epoll::modify(&self.epoll, &connection.stream, data, self.delivery.flags());
+    }
+
+    /// Stops reporting bytes of a connection while the writer thread sends its replies.
+    pub(super) fn leave_stalled(&self, connection: &Arc<Connection>) {
+        if self.delivery == Delivery::Always {
+            let data = EventData::new_u64(connection.id);
+            let _ = epoll::modify(&self.epoll, &connection.stream, data, EventFlags::empty());
+            if !connection.is_stalled() {
+                self.rearm(connection); // the writer may have finished before that
+            }
+        }
+    }
+
+    /// Reports the connection again, after the writer thread has sent its replies.
+    pub(super) fn bring_back(&self, connection: &Arc<Connection>) {
+        if self.delivery == Delivery::Always {
+            self.rearm(connection);
+        }
+        self.push_ready(connection);
+    }
+
+    /// Removes a connection from the `epoll`: another thread receives its bytes.
+    pub(super) fn forget(&self, connection: &Connection) {
+        let _ = epoll::delete(&self.epoll, &connection.stream);
+    }
+
+    /// Has one of the threads look for work on the connection.
+    pub(super) fn push_ready(&self, connection: &Arc<Connection>) {
+        lock(&self.ready).push_back(connection.clone());
+        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+    }
+
+    fn pop_ready(&self) -> Option<Arc<Connection>> {
+        let mut count = [0; 8];
+        rustix::io::read(&self.wake, &mut count).ok()?;
+        lock(&self.ready).pop_front()
+    }
+
+    /// Wakes every thread repeatedly, until all have seen that the server stops.
+    pub(super) fn wake_for_stop(&self) {
+        let _ = rustix::io::write(&self.wake, &STOP_TOKENS.to_ne_bytes());
+    }
+}
+
+/// The pause between checks whether the last request is done, while the server stops.
+const STOP_PAUSE: std::time::Duration = std::time::Duration::from_millis(1);
+
+/// More tokens than the threads can ever read.
+const STOP_TOKENS: u64 = 1 << 32;
+
+/// Waits for a connection that is ready; `None` when the server has stopped and has no connection left.
+pub(super) fn next(shared: &Shared, pool: &Pool) -> Option<Arc<Connection>> {
+    let mut space = [const { MaybeUninit::uninit() }; 1];
+    loop {
+        if shared.is_stopping() && lock(&shared.connections).is_empty() {
+            return None;
+        }
+        let probe = probe::enter(Stage::Wait);
+        let Ok((events, _)) = epoll::wait(&pool.epoll, &mut space, None) else {
+            continue; // interrupted
+        };
+        drop(probe);
+        for event in events {
+            match event.data.u64() {
+                WAKE => {
+                    if let Some(connection) = pool.pop_ready() {
+                        return Some(connection);
+                    }
+                    if shared.is_stopping() {
+                        // The token meant only that the server stops. The connections' own events report the
+                        // rest.
+                        std::thread::sleep(STOP_PAUSE);
+                    }
+                }
+                id => {
+                    let found = lock(&shared.connections).get(&id).cloned();
+                    if let Some(connection) = found {
+                        let flags = event.flags;
+                        if flags.contains(EventFlags::RDHUP) {
+                            connection.note_client_gone();
+                        }
+                        return Some(connection);
+                    }
+                }
+            }
+        }
+    }
+}

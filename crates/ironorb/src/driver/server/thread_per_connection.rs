@@ -1,0 +1,29 @@
+//! A thread for each connection: it receives, calls the servant and replies. No request changes threads.
+
+use std::io;
+use std::sync::Arc;
+
+use super::Shared;
+use super::connection::{Connection, CurrentRequest};
+use super::threads::ThreadPlace;
+use crate::base::sync::lock;
+
+pub(super) fn start(
+    shared: &Arc<Shared>,
+    connection: &Arc<Connection>,
+    place: ThreadPlace,
+) -> io::Result<()> {
+    let (shared, served) = (shared.clone(), connection.clone());
+    place.spawn("ironorb-connection", move || {
+        let connection = served;
+        let mut current_request = CurrentRequest::default();
+        while let Ok(()) = connection.wait_for_work(&mut current_request, None) {
+            // If the connection has ended meanwhile, the next wait finds the end.
+            let _ = connection.carry_out(&mut current_request);
+        }
+        lock(&shared.dedicated).remove(&connection.id);
+        if connection.found_end() {
+            shared.close(&connection);
+        }
+    })
+}

@@ -1,0 +1,198 @@
+//! The messaging policies of calls (CORBA 3.3 part 1, clause 17): how long calls may take, whether the route
+//! to an object may change without the caller's knowledge, and what a oneway waits for.
+//!
+//! A call without policies pays nothing for them. The timeout is one of the values that every call reads. The
+//! other policies are read only when a connection must be made, a forward followed or a oneway sent.
+
+use std::cell::Cell;
+use std::sync::RwLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crate::base::sync::{read, write};
+
+/// Policies of one level. The next level decides what is `None`.
+///
+/// The levels, the nearest first, are the reference
+/// ([`ObjectRef::with_policies`](crate::ObjectRef::with_policies)), the thread ([`set_thread_policies`]), and
+/// the ORB ([`Orb::set_policies`](crate::Orb::set_policies), and behind that the settings it was built with).
+/// [`with_timeout`](crate::with_timeout) comes before all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct InvocationPolicies {
+    /// RebindPolicy. Default: [`Rebind::Transparent`].
+    pub rebind: Option<Rebind>,
+    /// SyncScopePolicy. Default: [`SyncScope::WithTransport`].
+    pub sync_scope: Option<SyncScope>,
+    /// Whether oneways are batched; `Some(None)` turns batching off. Batching applies when no level sets a
+    /// `sync_scope` other than [`SyncScope::None`], because those scopes promise that the request has left.
+    /// Default: [`OrbConfig::oneway_batching`](crate::OrbConfig::oneway_batching).
+    pub oneway_batching: Option<Option<OnewayBatching>>,
+    /// RelativeRoundtripTimeoutPolicy: how long a call may take from its beginning to its reply; `Some(None)`
+    /// is without limit. Default: [`OrbConfig::call_timeout`](crate::OrbConfig::call_timeout).
+    pub roundtrip_timeout: Option<Option<Duration>>,
+}
+
+impl InvocationPolicies {
+    /// No policies.
+    pub const NONE: InvocationPolicies =
+        InvocationPolicies { rebind: None, sync_scope: None, oneway_batching: None, roundtrip_timeout: None };
+
+    /// Returns these policies, completed by those of a farther level.
+    #[must_use]
+    pub fn or(self, farther: InvocationPolicies) -> InvocationPolicies {
+        InvocationPolicies {
+            rebind: self.rebind.or(farther.rebind),
+            sync_scope: self.sync_scope.or(farther.sync_scope),
+            oneway_batching: self.oneway_batching.or(farther.oneway_batching),
+            roundtrip_timeout: self.roundtrip_timeout.or(farther.roundtrip_timeout),
+        }
+    }
+}
+
+/// What a call may do about the route to its object without asking. A call that would have to do more ends
+/// with REBIND, COMPLETED_NO; [`ObjectRef::validate_connection`](crate::ObjectRef::validate_connection) then
+/// does it.
+///
+/// A reference that has not been called yet has no route that could change, so its first call is always free.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Rebind {
+    /// Follow forwards and make connections anew.
+    Transparent,
+    /// Make connections anew, but follow no forwards.
+    NoRebind,
+    /// Neither follow forwards nor make connections anew.
+    NoReconnect,
+}
+
+/// How long a oneway call waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SyncScope {
+    /// The call waits for nothing, not even a connection. It reports only failures that are known at once.
+    None,
+    /// The call waits until the system has taken the request.
+    WithTransport,
+    /// The call waits until the server confirms that it has the request, before it calls the servant. Servers
+    /// of GIOP 1.0 and 1.1 cannot confirm that early, and do so after the servant has been called.
+    WithServer,
+    /// The call waits until the servant has been called, as a twoway without results does. Exceptions and
+    /// forwards reach the caller.
+    WithTarget,
+}
+
+/// How long oneways wait, to leave together by one system call: until one of these limits is reached, until
+/// something else leaves over the same connection, or until they are flushed
+/// ([`Orb::flush`](crate::Orb::flush), [`ObjectRef::flush`](crate::ObjectRef::flush)).
+///
+/// Oneways leave in their order, and before anything that the same thread calls at that server afterwards. A
+/// call that only adds to a batch returns before it is known whether its request can be sent. If the
+/// connection ends first, the requests in the batch are lost, and the next flush reports that. The call that
+/// reaches a limit sends the whole batch, and blocks while the connection takes no bytes, unless its scope is
+/// [`SyncScope::None`]. Shutting the ORB down sends pending requests. A process that ends in another way
+/// loses them.
+///
+/// Batching costs the ORB its receiver thread from the first batched oneway on. That thread sends what has
+/// waited for `delay_max`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OnewayBatching {
+    /// The bytes of requests at which a batch is sent. Default 16 KiB. A request may reach beyond it, so each
+    /// connection holds at most this and one request.
+    pub bytes_max: usize,
+    /// The number of requests at which a batch is sent. Default: no limit.
+    pub count_max: usize,
+    /// How long the first request of a batch waits. Default 1 ms.
+    pub delay_max: Duration,
+}
+
+impl OnewayBatching {
+    /// The default limits.
+    pub const DEFAULT: OnewayBatching =
+        OnewayBatching { bytes_max: 16 << 10, count_max: usize::MAX, delay_max: Duration::from_millis(1) };
+}
+
+impl Default for OnewayBatching {
+    fn default() -> Self {
+        OnewayBatching::DEFAULT
+    }
+}
+
+thread_local! {
+    static THREAD: Cell<InvocationPolicies> = const { Cell::new(InvocationPolicies::NONE) };
+    /// Whether the thread has ever set anything about its calls. Nearly no thread has, so calls read only
+    /// this.
+    static HAS_POLICIES: Cell<bool> = const { Cell::new(false) };
+}
+
+/// False when neither the thread's policies nor its timeout says anything about its calls.
+#[inline(always)] // a step of every call
+pub(crate) fn thread_has_policies() -> bool {
+    HAS_POLICIES.get()
+}
+
+/// Makes calls read this thread's policies from now on.
+pub(crate) fn note_thread_policies() {
+    HAS_POLICIES.set(true);
+}
+
+/// Sets the policies of this thread's calls, all at once. They replace earlier ones.
+pub fn set_thread_policies(policies: InvocationPolicies) {
+    note_thread_policies();
+    THREAD.set(policies);
+}
+
+/// The policies of this thread's calls.
+pub fn thread_policies() -> InvocationPolicies {
+    THREAD.get()
+}
+
+/// The policies of the ORB's own level, which may change while calls are made.
+#[derive(Debug, Default)]
+pub(crate) struct OrbPolicies {
+    /// False for an ORB without policies, whose calls take no lock. Nearly all ORBs are such.
+    is_set: AtomicBool,
+    policies: RwLock<InvocationPolicies>,
+}
+
+impl OrbPolicies {
+    pub(crate) fn set(&self, policies: InvocationPolicies) {
+        *write(&self.policies) = policies;
+        self.is_set.store(policies != InvocationPolicies::NONE, Ordering::Release);
+    }
+
+    #[inline]
+    pub(crate) fn get(&self) -> InvocationPolicies {
+        if self.is_set.load(Ordering::Acquire) { *read(&self.policies) } else { InvocationPolicies::NONE }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_level_that_says_something_counts() {
+        let object = InvocationPolicies { rebind: Some(Rebind::NoRebind), ..InvocationPolicies::NONE };
+        let thread = InvocationPolicies {
+            rebind: Some(Rebind::Transparent),
+            sync_scope: Some(SyncScope::WithServer),
+            ..InvocationPolicies::NONE
+        };
+        let orb = OrbPolicies::default();
+        assert_eq!(orb.get(), InvocationPolicies::NONE);
+        orb.set(InvocationPolicies {
+            sync_scope: Some(SyncScope::None),
+            roundtrip_timeout: Some(None),
+            oneway_batching: Some(None),
+            ..InvocationPolicies::NONE
+        });
+        let effective = object.or(thread).or(orb.get());
+        assert_eq!(
+            effective,
+            InvocationPolicies {
+                rebind: Some(Rebind::NoRebind),
+                sync_scope: Some(SyncScope::WithServer),
+                oneway_batching: Some(None),
+                roundtrip_timeout: Some(None),
+            }
+        );
+    }
+}

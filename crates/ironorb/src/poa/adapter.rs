@@ -1,0 +1,462 @@
+//! All object adapters of an ORB: from an object key to its servant. The messages around that are handled in
+//! `serving`.
+//!
+//! Never runs application code with a lock held.
+
+mod directory;
+mod parked_request;
+mod replicas;
+mod request_cache;
+mod serving;
+
+pub(crate) use parked_request::ParkedRequest;
+pub(crate) use serving::{ReplySink, Session};
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, RwLock};
+use std::time::Duration;
+
+use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
+use ironorb_giop::message::{Message, MessageType};
+use ironorb_giop::minor::MinorCode;
+
+use crate::base::config::{Demultiplexing, OrbConfig};
+use crate::base::sync::{read, write};
+use crate::driver::client::BackgroundPool;
+use crate::driver::server::threads::ServerThreads;
+use crate::object::lease::BindingEpoch;
+use crate::poa::key::{self, Nonce, ParsedKey, Slot};
+use crate::poa::{
+    Gate, HoldMode, MainThread, ManagerState, Managers, ObjectSelector, PoaInner, Refusal, Upcall, not_exist,
+};
+use directory::{Step, Table};
+use replicas::AdapterReplicas;
+
+/// All adapters of an ORB.
+pub(crate) struct Adapter {
+    nonce: Nonce,
+    table: RwLock<Table>,
+    /// Copies of the table for requests.
+    replicas: AdapterReplicas,
+    binding_epoch: Arc<BindingEpoch>,
+    demultiplexing: Demultiplexing,
+    /// The request cache is in use.
+    caches_requests: bool,
+    /// How many paths have adapters in the making.
+    making: AtomicUsize,
+    managers: Managers,
+    main_thread: MainThread,
+    threads_for_held: Arc<BackgroundPool>,
+    /// How long a request waits for an adapter that another thread makes; `None` for ever.
+    startup_timeout: Option<Duration>,
+}
+
+impl Adapter {
+    pub(crate) fn new(nonce: u64, config: &OrbConfig, counted: &Arc<ServerThreads>) -> Self {
+        let threads = config.concurrency.threads_for_held(config.threads_per_connection_max);
+        Adapter {
+            startup_timeout: config.call_timeout,
+            threads_for_held: BackgroundPool::counted(threads, counted),
+            nonce: Nonce(nonce),
+            table: RwLock::default(),
+            replicas: AdapterReplicas::default(),
+            binding_epoch: Arc::default(),
+            demultiplexing: config.demultiplexing,
+            caches_requests: Adapter::may_cache(config),
+            making: AtomicUsize::new(0),
+            managers: Managers::default(),
+            main_thread: MainThread::default(),
+        }
+    }
+
+    pub(crate) fn nonce(&self) -> Nonce {
+        self.nonce
+    }
+
+    /// The epoch of the bindings that threads of this process hold leases of.
+    #[inline]
+    pub(crate) fn binding_epoch(&self) -> &Arc<BindingEpoch> {
+        &self.binding_epoch
+    }
+
+    pub(crate) fn managers(&self) -> &Managers {
+        &self.managers
+    }
+
+    pub(crate) fn main_thread(&self) -> &MainThread {
+        &self.main_thread
+    }
+
+    /// The threads that carry out requests after a manager has held them.
+    pub(crate) fn threads_for_held(&self) -> &Arc<BackgroundPool> {
+        &self.threads_for_held
+    }
+
+    /// Adds an adapter, which `make` makes for a slot and an instance number; `None` when its path is taken.
+    pub(crate) fn register(
+        &self,
+        path: Vec<u8>,
+        make: impl FnOnce(Slot, u32) -> Arc<PoaInner>,
+    ) -> Option<Arc<PoaInner>> {
+        let mut table = write(&self.table);
+        if table.by_path.contains_key(&path) || table.unfinished.contains_key(&path) {
+            return None;
+        }
+        let index = match table.free.pop() {
+            Some(index) => index,
+            None => {
+                table.slots.push((0, None));
+                table.slots.len() - 1
+            }
+        };
+        table.next_instance = table.next_instance.wrapping_add(1);
+        let slot = Slot { index: index as u32, generation: table.slots[index].0 };
+        let poa = make(slot, table.next_instance);
+        table.slots[index].1 = Some(poa.clone());
+        self.replicas.set_slot(slot, Some(&poa));
+        if table.in_the_making.keys().any(|making| path.starts_with(making)) {
+            table.unfinished.insert(path, poa.clone());
+        } else {
+            self.replicas.set_path(&path, Some(&poa));
+            table.by_path.insert(path, poa.clone());
+        }
+        Some(poa)
+    }
+
+    pub(crate) fn unregister(&self, slot: Slot, path: &[u8]) {
+        let mut table = write(&self.table);
+        if let Some((generation, poa)) = table.slots.get_mut(slot.index as usize)
+            && *generation == slot.generation
+        {
+            *generation = generation.wrapping_add(1);
+            *poa = None;
+            table.free.push(slot.index as usize);
+            self.replicas.set_slot(slot, None);
+            self.replicas.set_path(path, None);
+            table.by_path.remove(path);
+            table.unfinished.remove(path);
+            table.default_adapter.take_if(|default| default.slot == slot);
+        }
+    }
+
+    /// The adapter at a path. Adapter activators are asked for adapters on the path that do not exist. If
+    /// another thread is making one, this blocks until it is done.
+    #[cold]
+    pub(crate) fn find_or_activate(
+        &self,
+        path: &[u8],
+        activation: AdapterLookup<'_>,
+    ) -> Result<Option<Arc<PoaInner>>, Refusal> {
+        loop {
+            let step = read(&self.table).next_step(path);
+            let (parent, name, end) = match step {
+                Step::Found(poa) => return Ok(Some(poa)),
+                Step::Nowhere => return Ok(None),
+                Step::Wait(gate) => {
+                    if gate.wait(self.startup_timeout) {
+                        continue;
+                    }
+                    return Err(Refusal::Exception(SystemException::new(
+                        SystemExceptionKind::Transient,
+                        MinorCode::TRANSIENT_DISCARDED,
+                        CompletionStatus::No,
+                    )));
+                }
+                Step::Ask { parent, name, end } => (parent, name, end),
+            };
+            // The question is asked before anything is in the making, because it may wait for the manager.
+            let Some(question) = parent.inquire(activation)? else { return Ok(None) };
+            let keeper = Gate::of_this_thread();
+            {
+                let mut table = write(&self.table);
+                if table.in_the_making.contains_key(&path[..end]) || table.by_path.contains_key(&path[..end])
+                {
+                    continue; // another thread makes it
+                }
+                self.making.fetch_add(1, Ordering::SeqCst);
+                table.in_the_making.insert(path[..end].to_vec(), keeper.gate().clone());
+            }
+            let made = question.ask(&name);
+            let is_there = {
+                let mut table = write(&self.table);
+                let is_there =
+                    table.finish(&path[..end], |path, poa| self.replicas.set_path(path, Some(poa)));
+                self.making.fetch_sub(1, Ordering::SeqCst);
+                is_there
+            };
+            drop(keeper);
+            match made {
+                Ok(true) if is_there => {}
+                Ok(_) => return Ok(None),
+                Err(refusal) => return Err(refusal),
+            }
+        }
+    }
+
+    /// Makes a plain key, such as `NameService`, stand for one of the ORB's keys.
+    pub(crate) fn set_alias(&self, plain: Vec<u8>, key: Vec<u8>) {
+        write(&self.table).aliases.insert(plain, key);
+    }
+
+    /// Makes keys that no adapter here has made ids of objects of this adapter.
+    pub(crate) fn set_default_adapter(&self, poa: &Arc<PoaInner>) {
+        write(&self.table).default_adapter = Some(poa.clone());
+    }
+
+    /// The default adapter for a key, if no adapter here has made the key.
+    #[cold]
+    fn default_adapter_of(&self, key: &[u8]) -> Option<Arc<PoaInner>> {
+        let table = read(&self.table);
+        let default = table.default_adapter.as_ref()?;
+        let is_ours = match key::parse(key) {
+            ParsedKey::Slot { nonce, .. } => nonce == self.nonce,
+            ParsedKey::Path { nonce, path, .. } => {
+                nonce == self.nonce
+                    || (nonce == Nonce::PERSISTENT && !matches!(table.next_step(path), Step::Nowhere))
+            }
+            ParsedKey::Foreign => table.aliases.contains_key(key),
+        };
+        (!is_ours).then(|| default.clone())
+    }
+
+    /// The key that a plain key stands for; any other key as it is.
+    pub(crate) fn without_alias(&self, key: Vec<u8>) -> Vec<u8> {
+        read(&self.table).aliases.get(&key).cloned().unwrap_or(key)
+    }
+
+    /// Passes a request of this process to the servant of a key. Blocks where a manager holds requests. A
+    /// servant locator gets `operation`.
+    #[inline]
+    pub(crate) fn begin_upcall(&self, key: &[u8], operation: &[u8]) -> Result<Upcall, Refusal> {
+        match self.begin_upcall_now(key) {
+            Some(upcall) => Ok(upcall),
+            None => self.begin_upcall_slowly(key, operation, HoldMode::Wait),
+        }
+    }
+
+    /// Passes a request to the servant of a key, if that needs no wait; `None` otherwise. Takes no lock that
+    /// all threads share: each group of threads has a copy of what is looked up.
+    #[inline]
+    pub(crate) fn begin_upcall_now(&self, key: &[u8]) -> Option<Upcall> {
+        match key::parse(key) {
+            ParsedKey::Slot { nonce, poa, object } if nonce == self.nonce => {
+                let known = self.replicas.read();
+                known.in_slot(poa)?.begin_upcall_now(ObjectSelector::Slot(object))
+            }
+            ParsedKey::Path { nonce, hint, instance, path, id } => {
+                let begin = |found: &Arc<PoaInner>| match found.accepts(nonce, instance) {
+                    true => found.begin_upcall_now(ObjectSelector::Id(id)),
+                    false => None,
+                };
+                let known = self.replicas.read();
+                // Adapters in the making are among the children already, where their makers see them.
+                if self.demultiplexing == Demultiplexing::Delayered || self.making.load(Ordering::SeqCst) > 0
+                {
+                    return begin(known.at(hint, path)?);
+                }
+                let root = known.at_path(ROOT_PATH)?.clone();
+                drop(known);
+                begin(&root.descendant(path)?)
+            }
+            ParsedKey::Slot { .. } | ParsedKey::Foreign => None,
+        }
+    }
+
+    #[cold]
+    fn begin_upcall_slowly(
+        &self,
+        key: &[u8],
+        operation: &[u8],
+        on_hold: HoldMode<'_>,
+    ) -> Result<Upcall, Refusal> {
+        if let Some(default) = self.default_adapter_of(key) {
+            return default.begin_upcall(ObjectSelector::Id(key), operation, on_hold);
+        }
+        match key::parse(key) {
+            ParsedKey::Slot { nonce, poa, object } => {
+                if nonce != self.nonce {
+                    return Err(not_exist(MinorCode::STALE_KEY));
+                }
+                let found = read(&self.table).in_slot(poa).cloned();
+                let found = found.ok_or_else(|| not_exist(MinorCode::NO_SUCH_ADAPTER))?;
+                found.begin_upcall(ObjectSelector::Slot(object), operation, on_hold)
+            }
+            ParsedKey::Path { nonce, instance, path, id, .. } => {
+                let found = self.find_by_path(nonce, instance, path, on_hold)?;
+                found.begin_upcall(ObjectSelector::Id(id), operation, on_hold)
+            }
+            ParsedKey::Foreign => {
+                match self
+                    .find_or_wait_for_startup(on_hold, || read(&self.table).aliases.get(key).cloned())?
+                {
+                    // An alias never leads to another alias: it stands for the key of an object of this ORB.
+                    Some(target) if key::parse(&target) != ParsedKey::Foreign => {
+                        self.begin_upcall_slowly(&target, operation, on_hold)
+                    }
+                    _ => Err(not_exist(MinorCode::NO_SUCH_OBJECT)),
+                }
+            }
+        }
+    }
+
+    /// The adapter that a path key names.
+    #[cold]
+    fn find_by_path(
+        &self,
+        nonce: Nonce,
+        instance: u32,
+        path: &[u8],
+        on_hold: HoldMode<'_>,
+    ) -> Result<Arc<PoaInner>, Refusal> {
+        if nonce != self.nonce && nonce != Nonce::PERSISTENT {
+            return Err(not_exist(MinorCode::STALE_KEY));
+        }
+        let find = || {
+            let table = read(&self.table);
+            table.visible(path).filter(|found| found.accepts(nonce, instance)).cloned()
+        };
+        if let Some(found) = self.find_or_wait_for_startup(on_hold, find)? {
+            return Ok(found);
+        }
+        if nonce == Nonce::PERSISTENT
+            && let Some(found) = self.find_or_activate(path, AdapterLookup::ForRequest(on_hold))?
+            && found.accepts(nonce, instance)
+        {
+            return Ok(found);
+        }
+        Err(not_exist(MinorCode::OBJECT_NOT_EXIST_NO_ADAPTER))
+    }
+
+    /// Whether there is an object for this key, as a LocateRequest asks.
+    #[cold]
+    pub(crate) fn locate(&self, key: &[u8], on_hold: HoldMode<'_>) -> Result<(), Refusal> {
+        match self.begin_upcall_slowly(key, b"_non_existent", on_hold) {
+            Ok(upcall) => match upcall.ask(|servant, id| servant.is_here(id)) {
+                Ok(true) => Ok(()),
+                Ok(false) => Err(not_exist(MinorCode::NO_SUCH_OBJECT)),
+                Err(e) => Err(Refusal::Exception(e)),
+            },
+            // The object's thread would know more, but a LocateRequest does not wait for it.
+            Err(Refusal::NotThisThread(poa)) => match key::parse(&self.without_alias(key.to_vec())) {
+                ParsedKey::Slot { object, .. } => poa.may_have(ObjectSelector::Slot(object)),
+                ParsedKey::Path { id, .. } => poa.may_have(ObjectSelector::Id(id)),
+                ParsedKey::Foreign => Ok(()),
+            },
+            Err(refusal) => Err(refusal),
+        }
+    }
+
+    /// What a message that names an object can expect, as far as is known without asking a servant manager.
+    #[cold]
+    pub(crate) fn adapter_status_of(&self, message: &Message) -> AdapterStatus {
+        match object_key_of(message) {
+            Some(key) => self.adapter_status(key),
+            None => AdapterStatus { has_adapter: false, is_held: false },
+        }
+    }
+
+    fn adapter_status(&self, key: &[u8]) -> AdapterStatus {
+        let table = read(&self.table);
+        // An alias never leads to another alias.
+        let key = table.aliases.get(key).map_or(key, Vec::as_slice);
+        let (found, may_come) = match key::parse(key) {
+            ParsedKey::Slot { nonce, poa, .. } if nonce == self.nonce => (table.in_slot(poa), false),
+            ParsedKey::Slot { .. } => (None, false),
+            ParsedKey::Path { nonce, instance, path, .. } => {
+                (table.visible(path).filter(|found| found.accepts(nonce, instance)), true)
+            }
+            ParsedKey::Foreign => (None, true),
+        };
+        // The server may be starting, and the adapter may still come: see `find_or_wait_for_startup`.
+        let holder = found.or_else(|| table.by_path.get(ROOT_PATH).filter(|_| may_come));
+        let is_held = holder.is_some_and(|poa| poa.manager().state() == ManagerState::Holding);
+        AdapterStatus { has_adapter: found.is_some(), is_held }
+    }
+
+    /// Calls `find`. If it finds nothing while the root adapter's manager holds requests, calls it again when
+    /// the manager no longer does. The server is starting, and clients of its earlier run must not learn that
+    /// their objects are gone.
+    #[inline]
+    fn find_or_wait_for_startup<T>(
+        &self,
+        on_hold: HoldMode<'_>,
+        find: impl Fn() -> Option<T>,
+    ) -> Result<Option<T>, Refusal> {
+        match find() {
+            None => {
+                self.wait_while_starting(on_hold)?;
+                Ok(find())
+            }
+            found => Ok(found),
+        }
+    }
+
+    #[cold]
+    fn wait_while_starting(&self, on_hold: HoldMode<'_>) -> Result<(), Refusal> {
+        let root = read(&self.table).by_path.get(ROOT_PATH).cloned();
+        match root {
+            Some(root) => root.wait_while_holding(on_hold),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a key names an object of this process: one that this process made, or a persistent or plain
+    /// key that it knows.
+    pub(crate) fn knows(&self, object_key: &[u8]) -> Ownership {
+        match key::parse(object_key) {
+            ParsedKey::Slot { nonce, .. } | ParsedKey::Path { nonce, .. } if nonce == self.nonce => {
+                Ownership::Ours
+            }
+            ParsedKey::Path { nonce: Nonce::PERSISTENT, path, .. }
+                if !matches!(read(&self.table).next_step(path), Step::Nowhere) =>
+            {
+                Ownership::IfAtOurAddress
+            }
+            ParsedKey::Foreign if read(&self.table).aliases.contains_key(object_key) => {
+                Ownership::IfAtOurAddress
+            }
+            _ => Ownership::NotOurs,
+        }
+    }
+}
+
+/// What a request can expect of its adapter.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AdapterStatus {
+    /// The adapter of its object exists.
+    pub(crate) has_adapter: bool,
+    /// The request would wait for a manager that holds requests. A driver with a single thread must not wait.
+    pub(crate) is_held: bool,
+}
+
+/// The object key of a Request or LocateRequest.
+fn object_key_of(message: &Message) -> Option<&[u8]> {
+    match message.header().kind {
+        MessageType::Request => message.parse_request().ok().map(|request| request.object_key),
+        MessageType::LocateRequest => message.parse_locate_request().ok().map(|request| request.object_key),
+        _ => None,
+    }
+}
+
+/// Whether a key names an object of this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ownership {
+    /// The key names an object of this process. The address in the reference does not matter.
+    Ours,
+    /// The key names an object of this process if the address is one of the ORB's.
+    IfAtOurAddress,
+    /// The key names no object of this process.
+    NotOurs,
+}
+
+/// The path of the root adapter.
+const ROOT_PATH: &[u8] = &[];
+
+/// Why an adapter that may not exist is looked up.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum AdapterLookup<'m> {
+    /// For a request. The state of the parent's manager applies to it.
+    ForRequest(HoldMode<'m>),
+    /// For the application.
+    Direct,
+}

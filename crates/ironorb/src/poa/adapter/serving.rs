@@ -1,0 +1,589 @@
+//! Takes Requests and LocateRequests through the adapters and answers them. Opens no socket: a driver passes
+//! in messages and a sink for the replies.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, Weak};
+
+use ironorb_giop::cdr::Environment;
+use ironorb_giop::connection::ServerConnection;
+use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
+use ironorb_giop::message::{
+    LocateRequest, LocateStatus, Message, PlainRequest, Request, RequestId, Response,
+};
+use ironorb_giop::minor::MinorCode;
+use ironorb_giop::service_context::{BI_DIR_IIOP, CODE_SETS, CodeSetContext, ListenPoint, ServiceContext};
+use ironorb_giop::typecode::TypeCode;
+use ironorb_giop::value::ValueFactory;
+use ironorb_giop::{Encoding, Shifts, TransmissionCodeSets, Version};
+
+use super::request_cache::CachedUpcall;
+use super::{Adapter, ParkedRequest};
+use crate::base::config::BareExceptions;
+use crate::base::probe::{self, Stage};
+use crate::driver::cancellations::OnCancel;
+use crate::driver::invoke::servant_panicked;
+use crate::generated::call::{Responder, Results};
+use crate::generated::{Call, Raised};
+use crate::interceptor::{FreshSlots, Interception, Outcome, Target};
+use crate::orb::OrbCore;
+use crate::poa::{Current, HoldMode, PoaCurrent, PoaInner, PoaManager, Refusal, Upcall, current_object};
+
+/// Where the replies of one connection are written.
+pub(crate) trait ReplySink {
+    /// Lets `write` write to the connection, then sends what was written.
+    fn with(&self, write: &mut dyn FnMut(&mut ServerConnection));
+
+    /// Writes the results of a request, as `with` would. A method of its own, because nearly every request
+    /// ends with results.
+    fn reply(&self, results: &Results<'_>) {
+        self.with(&mut |connection| results.write(connection));
+    }
+
+    /// Sends the part of these pieces that the peer takes now, without copying them, and returns the number
+    /// of bytes. May only be called while `with` runs `write`. Never waits.
+    fn send_pieces(&self, pieces: &[&[u8]]) -> usize {
+        let _ = pieces;
+        0
+    }
+
+    /// Tells the client that its message cannot be understood, and takes no further message of it.
+    #[cold]
+    fn break_off(&self) {
+        self.with(&mut ServerConnection::protocol_error);
+    }
+
+    /// Ends the connection at once, because it can carry no further message.
+    fn cut_off(&self) {}
+
+    /// A sink for a reply that is written after the upcall, from any thread. The connection counts the
+    /// request as in progress until the sink is dropped. `None` when the connection owes as many replies as
+    /// it may.
+    fn later(&self) -> Option<Box<dyn ReplySink + Send>>;
+
+    /// Whether the client no longer waits for the reply to this request, or is gone. Only sinks from
+    /// [`later`](Self::later) answer it.
+    fn is_cancelled(&self, id: RequestId) -> bool {
+        let _ = id;
+        false
+    }
+
+    /// Calls `then` when the client no longer waits for the reply: now if that is so already, else on the
+    /// thread that runs callbacks. Only sinks from [`later`](Self::later) do so.
+    fn on_cancel(&self, id: RequestId, then: OnCancel) {
+        let _ = id;
+        drop(then);
+    }
+
+    /// Whether the client has closed the connection. Only sinks from [`later`](Self::later) answer it.
+    fn is_client_gone(&self) -> bool {
+        false
+    }
+
+    /// A number for the connection that the request came from. Requests with the same number keep their order
+    /// when they must wait. `None` for a caller in this process, whose thread waits itself.
+    fn client(&self) -> Option<u64> {
+        None
+    }
+
+    /// Records that the client listens at these points and may be called over this connection (CORBA 3.3 part
+    /// 2, 9.8). Called only where the ORB's configuration allows bidirectional connections.
+    fn use_bidirectional(&self, listen_points: &[ListenPoint]) {
+        let _ = listen_points;
+    }
+}
+
+/// What the server keeps about one connection: its code sets, and how the client writes exceptions in an
+/// `any`. The code sets start as ISO 8859-1 without wide characters, and hold until the client sends its
+/// choice (CORBA 3.3 part 2, 7.10.2.5). Requests are read with the session, so that it can learn both.
+pub(crate) struct Session {
+    code_sets: AtomicU8,
+    bare_exceptions: AtomicBool,
+    orb: Weak<OrbCore>,
+}
+
+impl Environment for Session {
+    fn value_factory(&self, repository_id: &str) -> Option<Arc<dyn ValueFactory>> {
+        self.orb.upgrade()?.value_factory(repository_id)
+    }
+
+    fn value_type(&self, repository_id: &str) -> Option<&'static TypeCode> {
+        self.orb.upgrade()?.value_type(repository_id)
+    }
+
+    fn share(&self) -> Option<Arc<dyn Environment>> {
+        self.orb.upgrade().map(|orb| -> Arc<dyn Environment> { orb })
+    }
+
+    fn note_exception_form(&self, bare: bool) {
+        let learns = |orb: Arc<OrbCore>| orb.config.bare_exceptions == BareExceptions::Auto;
+        if self.orb.upgrade().is_some_and(learns) {
+            self.bare_exceptions.store(bare, Ordering::Relaxed);
+        }
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("code_sets", &self.agreed_before()).finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    /// Makes the session of a new connection. A client is taken to write exceptions as the standard says
+    /// until one has come, because nothing else tells how it writes them.
+    pub(crate) fn new(orb: &OrbCore) -> Session {
+        Session {
+            code_sets: AtomicU8::new(TransmissionCodeSets::UNNEGOTIATED.to_octet()),
+            bare_exceptions: AtomicBool::new(orb.config.bare_exceptions == BareExceptions::Yes),
+            orb: orb.weak(),
+        }
+    }
+
+    /// Whether the server sends exceptions in an `any` without their ids.
+    #[inline]
+    fn bare_exceptions(&self) -> bool {
+        self.bare_exceptions.load(Ordering::Relaxed)
+    }
+
+    /// The code sets of a request: its own, or those of an earlier request; `None` when the ORB does not
+    /// support them.
+    #[inline]
+    fn code_sets(&self, request: &Request<'_>) -> Option<TransmissionCodeSets> {
+        match request.contexts.find(CODE_SETS) {
+            None if request.version == Version::V1_0 => Some(TransmissionCodeSets::UNNEGOTIATED),
+            None => Some(self.agreed_before()),
+            Some(context) => self.agree(context),
+        }
+    }
+
+    /// The code sets of a request that names none.
+    #[inline]
+    fn agreed_before(&self) -> TransmissionCodeSets {
+        TransmissionCodeSets::from_octet(self.code_sets.load(Ordering::Relaxed))
+    }
+
+    #[cold]
+    fn agree(&self, context: ServiceContext<'_>) -> Option<TransmissionCodeSets> {
+        let sets = CodeSetContext::decode(context.data).ok()?.transmission()?;
+        self.code_sets.store(sets.to_octet(), Ordering::Relaxed);
+        Some(sets)
+    }
+}
+
+/// Where a request comes from.
+#[derive(Clone, Copy)]
+struct RequestOrigin<'p> {
+    message: &'p Message,
+    session: &'p Session,
+    sink: &'p dyn ReplySink,
+    orb: &'p Arc<OrbCore>,
+}
+
+impl Adapter {
+    /// Carries out a Request message. Never panics; a servant's panic becomes UNKNOWN.
+    #[inline]
+    pub(crate) fn serve_request(
+        &self,
+        message: &mut Message,
+        session: &Session,
+        sink: &dyn ReplySink,
+        orb: &Arc<OrbCore>,
+    ) {
+        if message.bytes().len() > orb.plain_bytes_max {
+            return self.serve_large(message, session, sink, orb);
+        }
+        let fingerprint = message.fingerprint();
+        let known = self.if_cached(fingerprint, message, |known, message| {
+            serve_cached(known, message, session, sink, None);
+        });
+        if known {
+            return;
+        }
+        if let Some((request, upcall)) = self.begin_plain_request(message) {
+            self.note(fingerprint, message, request.object_key, &upcall);
+            let (code_sets, encoding) = plain_encoding(session);
+            let wanted = request.response == Response::SyncWithTarget;
+            let responder = Responder::new(sink, encoding, request.id, wanted, None);
+            let arguments = message.reader_under(code_sets, request.body_at).with_environment(session);
+            let call = Call::new(request.operation, arguments, &responder);
+            let current = upcall.enter();
+            return dispatch(&current, call, &responder);
+        }
+        self.serve_begun(message, session, sink, orb, None);
+    }
+
+    /// Carries out a large request, or one that interceptors or settings concern. In a large message the
+    /// servant's arguments may have to be moved to align them: then the message is read again.
+    #[inline(never)]
+    fn serve_large(
+        &self,
+        message: &mut Message,
+        session: &Session,
+        sink: &dyn ReplySink,
+        orb: &Arc<OrbCore>,
+    ) {
+        if orb.plain_bytes_max == 0 {
+            return self.serve_begun(message, session, sink, orb, None);
+        }
+        let shifts = Shifts::default();
+        // The loop repeats each time something has been moved, at most as often as `Shifts` has room for.
+        let fingerprint = message.fingerprint();
+        let known = self.if_cached(fingerprint, message, |known, message| {
+            while !serve_cached(known, message, session, sink, Some(&shifts)) && shifts.apply(message) {}
+        });
+        if known {
+            return;
+        }
+        let Some((request, upcall)) = self.begin_plain_request(message) else {
+            return self.serve_begun(message, session, sink, orb, None);
+        };
+        self.note(fingerprint, message, request.object_key, &upcall);
+        let (code_sets, encoding) = plain_encoding(session);
+        let current = upcall.enter();
+        loop {
+            let Some(request) = message.plain_request() else { return }; // never: the header is unchanged
+            let wanted = request.response == Response::SyncWithTarget;
+            let responder = Responder::new(sink, encoding, request.id, wanted, None);
+            let arguments = message.reader_under(code_sets, request.body_at);
+            let arguments = arguments.with_environment(session).with_shifts(&shifts);
+            dispatch(&current, Call::new(request.operation, arguments, &responder), &responder);
+            if responder.is_answered() || !shifts.apply(message) {
+                return;
+            }
+        }
+    }
+
+    /// Parses a plain request and finds its servant; `None` if the request needs the general path.
+    #[inline(always)] // a step of every call
+    fn begin_plain_request<'m>(&self, message: &'m Message) -> Option<(PlainRequest<'m>, Upcall)> {
+        let probe = probe::enter(Stage::Frame);
+        let request = message.plain_request()?;
+        drop(probe);
+        if request.response == Response::SyncWithServer {
+            return None;
+        }
+        let _probe = probe::enter(Stage::ObjectLookup);
+        Some((request, self.begin_upcall_now(request.object_key)?))
+    }
+
+    /// Takes note of a request's service contexts that concern the whole connection, ahead of serving it.
+    #[cold]
+    pub(crate) fn take_note(
+        &self,
+        request: &Request<'_>,
+        session: &Session,
+        sink: &dyn ReplySink,
+        orb: &OrbCore,
+    ) {
+        let agreed = session.code_sets(request);
+        if agreed.is_some() && orb.config.bidirectional && request.version == Version::V1_2 {
+            offer_bidirectional(request, sink);
+        }
+    }
+
+    /// Carries out a request on the general path. Its servant may have been found already, in `begun`.
+    #[inline]
+    pub(crate) fn serve_begun(
+        &self,
+        message: &Message,
+        session: &Session,
+        sink: &dyn ReplySink,
+        orb: &Arc<OrbCore>,
+        begun: Option<Upcall>,
+    ) {
+        let probe = probe::enter(Stage::Frame);
+        let request = match message.parse_request() {
+            Ok(request) => request,
+            Err(_) => return sink.break_off(),
+        };
+        drop(probe);
+        let place = RequestOrigin { message, session, sink, orb };
+        if !orb.interceptors.server.is_empty() {
+            return self.serve_intercepted(&request, place, begun);
+        }
+        self.serve_before(&request, place, begun, None, None);
+    }
+
+    #[cold]
+    fn serve_intercepted(&self, request: &Request<'_>, place: RequestOrigin<'_>, begun: Option<Upcall>) {
+        let _slots = FreshSlots::enter();
+        let (interception, instead) = Interception::begin(place.orb, request);
+        self.serve_before(request, place, begun, Some(&interception), instead);
+    }
+
+    /// Carries out a request after the interceptors' first point, at which one may have ended it `instead`.
+    #[inline(always)] // a step of every call
+    fn serve_before(
+        &self,
+        request: &Request<'_>,
+        place: RequestOrigin<'_>,
+        begun: Option<Upcall>,
+        interception: Option<&Interception>,
+        instead: Option<Outcome>,
+    ) {
+        let RequestOrigin { message, session, sink, orb } = place;
+        let agreed = session.code_sets(request);
+        let code_sets = agreed.unwrap_or(TransmissionCodeSets::UNNEGOTIATED);
+        let encoding = Encoding {
+            bare_exceptions: session.bare_exceptions(),
+            ..Encoding::native(request.version, code_sets)
+        };
+        let wanted = request.response == Response::SyncWithTarget;
+        let responder = Responder::new(sink, encoding, request.id, wanted, interception);
+        if request.response == Response::SyncWithServer {
+            responder.acknowledge();
+        }
+        if agreed.is_none() {
+            responder.raise(Raised::System(&incompatible_code_sets()));
+            return;
+        }
+        if let Some(demanded) = orb.config.other_addressing_demanded(request.version, request.addressing) {
+            responder.need_addressing(demanded);
+            return;
+        }
+        if orb.config.bidirectional && request.version == Version::V1_2 {
+            offer_bidirectional(request, sink);
+        }
+        if let Some(outcome) = instead {
+            return responder.end_instead(&outcome);
+        }
+        if let Err(cause) = self.carry_out(request, code_sets, &responder, session, begun, None) {
+            park(cause, message, code_sets, &responder, orb);
+        }
+    }
+
+    /// Calls the servant of a request, unless the request must wait. `passed` is the manager that it has
+    /// waited for.
+    #[inline]
+    pub(super) fn carry_out(
+        &self,
+        request: &Request<'_>,
+        code_sets: TransmissionCodeSets,
+        responder: &Responder<'_>,
+        environment: &dyn Environment,
+        begun: Option<Upcall>,
+        passed: Option<&PoaManager>,
+    ) -> Result<(), WaitCause> {
+        let probe = probe::enter(Stage::ObjectLookup);
+        let upcall = match begun.or_else(|| self.begin_upcall_now(request.object_key)) {
+            Some(upcall) => upcall,
+            None => match self.begin_request(request, responder, passed) {
+                Ok(upcall) => upcall,
+                Err(refusal) => return refuse(responder, refusal),
+            },
+        };
+        drop(probe);
+        let arguments = request.body.with_code_sets(code_sets).reader().with_environment(environment);
+        let call = Call::new(request.operation, arguments, responder);
+        let current = upcall.enter();
+        if let Some(interception) = responder.interception()
+            && let Some(outcome) = interception.found(target_of())
+        {
+            responder.end_instead(&outcome);
+            return Ok(());
+        }
+        dispatch(&current, call, responder);
+        Ok(())
+    }
+
+    #[cold]
+    fn begin_request(
+        &self,
+        request: &Request<'_>,
+        responder: &Responder<'_>,
+        passed: Option<&PoaManager>,
+    ) -> Result<Upcall, Refusal> {
+        let on_hold = HoldMode::of(responder.client(), passed);
+        self.begin_upcall_slowly(request.object_key, request.operation, on_hold)
+    }
+
+    /// Answers a LocateRequest message.
+    #[cold]
+    pub(crate) fn serve_locate(&self, message: &Message, sink: &dyn ReplySink, orb: &Arc<OrbCore>) {
+        let Ok(request) = message.parse_locate_request() else {
+            return sink.break_off();
+        };
+        if let Some(demanded) = orb.config.other_addressing_demanded(request.version, request.addressing) {
+            let encoding = encoding_of_locate(&request);
+            return sink.with(&mut |connection| {
+                let status = LocateStatus::NeedsAddressingMode;
+                // A number can always be written.
+                let _ = connection.locate_reply(encoding, request.id, status, |w| w.put(&demanded));
+            });
+        }
+        let found = match self.locate(request.object_key, HoldMode::of(sink.client(), None)) {
+            Err(Refusal::Held(manager)) => match ParkedRequest::locate(message, sink, orb) {
+                Some(parked) => return wait_for(parked, WaitCause::Held(manager)),
+                None => Err(cannot_wait().into()),
+            },
+            found => found,
+        };
+        answer_locate(sink, &request, &found);
+    }
+}
+
+/// Carries out a cached request. False if it has not been answered, which may be because something in it must
+/// be moved.
+#[inline(always)] // a step of every call
+fn serve_cached(
+    known: CachedUpcall<'_>,
+    message: &Message,
+    session: &Session,
+    sink: &dyn ReplySink,
+    shifts: Option<&Shifts>,
+) -> bool {
+    let (_, encoding) = plain_encoding(session);
+    let wanted = known.head.response() == Response::SyncWithTarget;
+    let responder = Responder::of_cached(sink, encoding, known.head.id_of(message), wanted, known.operation);
+    let mut arguments = known.head.arguments_of(message, encoding);
+    arguments.set_environment(session);
+    if let Some(shifts) = shifts {
+        arguments = arguments.with_shifts(shifts);
+    }
+    let call = Call::new(known.head.operation(), arguments, &responder);
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        known.servant.dispatch(call);
+    }));
+    if outcome.is_err() && !responder.is_answered() {
+        responder.raise(Raised::System(&servant_panicked()));
+    }
+    responder.is_answered()
+}
+
+/// The code sets of a plain request, and the encoding of its reply.
+#[inline(always)] // a step of every call
+fn plain_encoding(session: &Session) -> (TransmissionCodeSets, Encoding) {
+    let code_sets = session.agreed_before();
+    let native = Encoding::native(Version::V1_2, code_sets);
+    (code_sets, Encoding { bare_exceptions: session.bare_exceptions(), ..native })
+}
+
+/// Calls the servant. A panic becomes UNKNOWN.
+#[inline(always)] // a step of every call
+fn dispatch(current: &Current, call: Call<'_>, responder: &Responder<'_>) {
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        if let Some(upcall) = current.upcall() {
+            upcall.servant().dispatch(call);
+        }
+    }));
+    if outcome.is_err() && !responder.is_answered() {
+        responder.raise(Raised::System(&servant_panicked()));
+    }
+}
+
+fn encoding_of_locate(request: &LocateRequest<'_>) -> Encoding {
+    Encoding::native(request.version, TransmissionCodeSets::UNNEGOTIATED)
+}
+
+/// Writes the reply to a LocateRequest.
+pub(super) fn answer_locate(sink: &dyn ReplySink, request: &LocateRequest<'_>, found: &Result<(), Refusal>) {
+    let encoding = encoding_of_locate(request);
+    sink.with(&mut |connection| {
+        let written = match found {
+            Ok(()) | Err(Refusal::NotThisThread(_) | Refusal::Held(_)) => {
+                connection.locate_reply(encoding, request.id, LocateStatus::ObjectHere, |_| Ok(()))
+            }
+            Err(Refusal::Forward(ior)) => {
+                connection.locate_reply(encoding, request.id, LocateStatus::ObjectForward, |w| w.put(ior))
+            }
+            Err(Refusal::Exception(e)) if e.kind == SystemExceptionKind::ObjectNotExist => {
+                connection.locate_reply(encoding, request.id, LocateStatus::UnknownObject, |_| Ok(()))
+            }
+            Err(Refusal::Exception(e)) if request.version == Version::V1_2 => {
+                connection.locate_reply(encoding, request.id, LocateStatus::SystemException, |w| w.put(e))
+            }
+            // Before GIOP 1.2 a LocateReply cannot carry an exception. The call itself will get it.
+            Err(Refusal::Exception(_)) => {
+                connection.locate_reply(encoding, request.id, LocateStatus::ObjectHere, |_| Ok(()))
+            }
+        };
+        debug_assert!(written.is_ok(), "an IOR that was made can be written");
+    });
+}
+
+/// What a request must wait for without a thread.
+pub(super) enum WaitCause {
+    /// Only the main thread may make the upcall.
+    OtherThread(Arc<PoaInner>),
+    /// The manager holds requests.
+    Held(PoaManager),
+}
+
+/// Parks a request with a copy of its message, so that the connection can go on.
+#[cold]
+fn park(
+    cause: WaitCause,
+    message: &Message,
+    code_sets: TransmissionCodeSets,
+    responder: &Responder<'_>,
+    orb: &Arc<OrbCore>,
+) {
+    match ParkedRequest::request(message, code_sets, responder, orb) {
+        Some(parked) => wait_for(parked, cause),
+        None => {
+            responder.raise(Raised::System(&cannot_wait()));
+        }
+    }
+}
+
+fn wait_for(parked: ParkedRequest, cause: WaitCause) {
+    if let Some(back) = parked.wait_for(cause, None) {
+        back.carry_out(None);
+    }
+}
+
+/// Takes note of the client's listen points, if it sends any.
+#[cold]
+fn offer_bidirectional(request: &Request<'_>, sink: &dyn ReplySink) {
+    // A malformed context counts as none, because the call itself does not need it.
+    if let Some(context) = request.contexts.find(BI_DIR_IIOP)
+        && let Ok(points) = ListenPoint::decode_all(context.data)
+    {
+        sink.use_bidirectional(&points);
+    }
+}
+
+/// The exception for a client that chose code sets which the ORB does not list (CORBA 3.3 part 2, 7.10.2.6).
+#[cold]
+fn incompatible_code_sets() -> SystemException {
+    SystemException::new(
+        SystemExceptionKind::CodesetIncompatible,
+        MinorCode::CODESET_NOT_SUPPORTED,
+        CompletionStatus::No,
+    )
+}
+
+/// What interceptors may learn of the servant that this thread is about to call.
+#[cold]
+fn target_of() -> Target {
+    let repository_id =
+        current_object().map(|object| object.primary_interface().into_owned()).unwrap_or_default();
+    Target {
+        object_id: PoaCurrent.object_id().map(|id| id.as_bytes().to_vec()).unwrap_or_default(),
+        adapter_name: PoaCurrent.poa().map(|poa| poa.adapter_name()).unwrap_or_default(),
+        repository_id,
+    }
+}
+
+#[cold]
+fn refuse(responder: &Responder<'_>, refusal: Refusal) -> Result<(), WaitCause> {
+    match refusal {
+        Refusal::Forward(ior) => {
+            responder.forward(&ior);
+        }
+        Refusal::Exception(e) => {
+            responder.raise(Raised::System(&e));
+        }
+        Refusal::NotThisThread(poa) => return Err(WaitCause::OtherThread(poa)),
+        Refusal::Held(manager) => return Err(WaitCause::Held(manager)),
+    }
+    Ok(())
+}
+
+/// The exception for a request that cannot wait: too many wait already, or the ORB is being shut down.
+#[cold]
+pub(super) fn cannot_wait() -> SystemException {
+    SystemException::new(SystemExceptionKind::Transient, MinorCode::TRANSIENT_DISCARDED, CompletionStatus::No)
+}

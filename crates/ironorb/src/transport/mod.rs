@@ -1,0 +1,327 @@
+//! The system calls of the transports. Nothing here decides.
+//!
+//! Each [`Transport`] makes its connections and writes them into references in its own way. A connection is a
+//! [`Stream`], which drivers use in one way for all transports.
+
+mod address;
+pub(crate) mod endpoint;
+mod rings;
+pub(crate) mod shared;
+pub(crate) mod tcp;
+pub(crate) mod unix;
+
+use std::io::{self, IoSlice};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ironorb_shm::Wanted;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+pub(crate) use rustix::net::Shutdown;
+use rustix::net::sockopt::{
+    Timeout, set_socket_recv_buffer_size, set_socket_send_buffer_size, set_socket_timeout,
+};
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags};
+
+use crate::base::config::OrbConfig;
+use crate::base::probe::{self, Stage};
+use crate::driver::waiting::Pace;
+pub use address::Endpoint;
+pub(crate) use address::{Address, ConnectAttempt, Listener, Transport};
+use rings::Rings;
+
+/// One connection.
+///
+/// Every connection has a socket, which a thread with many connections can wait on. The choice between socket
+/// and shared memory is one branch, which takes the same turn as long as the connection lives. A trait object
+/// would add an indirect call to every send and receive, and a type parameter would compile every driver once
+/// for each transport.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    socket: OwnedFd,
+    /// The shared memory through which the bytes go; `None` when they go over the socket.
+    rings: Option<Arc<Rings>>,
+}
+
+impl Stream {
+    /// Makes a stream over a socket.
+    fn over(socket: impl Into<OwnedFd>) -> Stream {
+        Stream { socket: socket.into(), rings: None }
+    }
+
+    /// Makes a stream whose bytes go through shared memory beside a socket.
+    fn beside(socket: impl Into<OwnedFd>, rings: Rings) -> Stream {
+        Stream { socket: socket.into(), rings: Some(Arc::new(rings)) }
+    }
+
+    /// Ends one direction or both, for all owners of the connection.
+    pub(crate) fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        let result = rustix::net::shutdown(&self.socket, how);
+        if let Some(rings) = &self.rings {
+            rings.has_been_shut_down(how != Shutdown::Read);
+        }
+        Ok(result?)
+    }
+
+    /// Sets how long [`receive`] blocks; `None` is without limit.
+    pub(crate) fn set_receive_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        match &self.rings {
+            None => Ok(set_socket_timeout(&self.socket, Timeout::Recv, timeout)?),
+            Some(rings) => {
+                rings.set_receive_timeout(timeout);
+                Ok(())
+            }
+        }
+    }
+
+    /// Sets the lengths of the system's queues, where the settings give them.
+    pub(crate) fn set_queues(&self, config: &OrbConfig) -> io::Result<()> {
+        if self.rings.is_some() {
+            return Ok(()); // they carry nothing
+        }
+        if let Some(bytes) = config.send_queue_bytes {
+            set_socket_send_buffer_size(&self.socket, bytes)?;
+        }
+        if let Some(bytes) = config.receive_queue_bytes {
+            set_socket_recv_buffer_size(&self.socket, bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Makes a second handle of the connection, for another owner.
+    pub(crate) fn try_clone(&self) -> io::Result<Stream> {
+        Ok(Stream { socket: self.socket.try_clone()?, rings: self.rings.clone() })
+    }
+
+    /// Prepares the wait in an `epoll` for bytes or for room. The `epoll` then waits for readable or writable
+    /// where [`readiness_shows`](Self::readiness_shows), otherwise for readable only. True when bytes or room
+    /// are there already and the `epoll` will not report them: then the caller must look.
+    #[inline]
+    pub(crate) fn leave_to_epoll(&self, bytes: bool, room: bool) -> bool {
+        match &self.rings {
+            None => false,
+            Some(rings) => {
+                let wanted = match (bytes, room) {
+                    (true, true) => Wanted::Any,
+                    (true, false) => Wanted::Bytes,
+                    (false, true) => Wanted::Room,
+                    (false, false) => return false,
+                };
+                rings.want_bell(self.as_fd(), wanted)
+            }
+        }
+    }
+
+    /// True when the socket is writable as soon as there is room. False when it becomes readable instead.
+    #[inline]
+    pub(crate) fn readiness_shows(&self) -> bool {
+        self.rings.is_none()
+    }
+}
+
+impl Stream {
+    /// The cost of polling the connection.
+    #[inline]
+    pub(crate) fn pace(&self) -> Pace {
+        if self.rings.is_none() { Pace::SystemCall } else { Pace::Memory }
+    }
+}
+
+impl AsFd for Stream {
+    #[inline]
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// The result of a receive or a send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Moved {
+    /// The number of bytes, at least 1.
+    Bytes(usize),
+    /// The peer has closed its side.
+    End,
+    /// Nothing now: the call would block, or the socket's timeout passed.
+    Nothing,
+}
+
+/// Receives what has come. Blocks while nothing has come, for at most the socket's timeout.
+#[inline]
+pub(crate) fn receive(stream: &Stream, space: &mut [u8]) -> io::Result<Moved> {
+    let _probe = probe::receiving();
+    if let Some(rings) = &stream.rings {
+        return rings.receive(stream.as_fd(), space);
+    }
+    moved(rustix::net::recv(stream, space, RecvFlags::empty()).map(|(_, count)| count))
+}
+
+/// Receives what has come. Never blocks.
+#[inline]
+pub(crate) fn receive_now(stream: &Stream, space: &mut [u8]) -> io::Result<Moved> {
+    let _probe = probe::enter(Stage::Read);
+    if let Some(rings) = &stream.rings {
+        return rings.receive_now(stream.as_fd(), space);
+    }
+    moved(rustix::net::recv(stream, space, RecvFlags::DONTWAIT).map(|(_, count)| count))
+}
+
+/// Receives what has come, for a caller that polls. Never blocks. With shared memory most polls make no
+/// system call.
+#[inline]
+pub(crate) fn poll_now(stream: &Stream, space: &mut [u8]) -> io::Result<Moved> {
+    if let Some(rings) = &stream.rings {
+        return rings.poll(stream.as_fd(), space);
+    }
+    moved(rustix::net::recv(stream, space, RecvFlags::DONTWAIT).map(|(_, count)| count))
+}
+
+#[inline]
+fn moved(result: Result<usize, Errno>) -> io::Result<Moved> {
+    match result {
+        Ok(0) => Ok(Moved::End),
+        Ok(count) => Ok(Moved::Bytes(count)),
+        Err(Errno::AGAIN | Errno::INTR) => Ok(Moved::Nothing),
+        Err(e) => Err(e.into()),
+    }
+}
+
+/// Sends what the socket takes. Never blocks.
+#[inline]
+pub(crate) fn send_now(stream: &Stream, bytes: &[u8]) -> io::Result<Moved> {
+    let _probe = probe::enter(Stage::Write);
+    if let Some(rings) = &stream.rings {
+        return rings.send_now(stream.as_fd(), bytes);
+    }
+    match rustix::net::send(stream, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+        Ok(count) => Ok(Moved::Bytes(count)),
+        Err(Errno::AGAIN | Errno::INTR) => Ok(Moved::Nothing),
+        Err(e) => Err(e.into()),
+    }
+}
+
+/// The most pieces of a message that are sent at a time: the bytes before a long run, the run, and the bytes
+/// behind it.
+pub(crate) const PIECES_MAX: usize = 3;
+
+/// Sends pieces with one system call, as far as the socket takes them. Never blocks.
+pub(crate) fn send_pieces_now(stream: &Stream, pieces: &[IoSlice<'_>]) -> io::Result<Moved> {
+    let _probe = probe::enter(Stage::Write);
+    if let Some(rings) = &stream.rings {
+        return send_each(rings, stream, pieces);
+    }
+    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+    match rustix::net::sendmsg(stream, pieces, &mut SendAncillaryBuffer::default(), flags) {
+        Ok(count) => Ok(Moved::Bytes(count)),
+        Err(Errno::AGAIN | Errno::INTR) => Ok(Moved::Nothing),
+        Err(e) => Err(e.into()),
+    }
+}
+
+/// Sends pieces one after the other, until all are sent or one is not sent as a whole.
+fn send_each(rings: &Rings, stream: &Stream, pieces: &[IoSlice<'_>]) -> io::Result<Moved> {
+    let mut sent = 0;
+    for piece in pieces.iter().filter(|piece| !piece.is_empty()) {
+        match rings.send_now(stream.as_fd(), piece) {
+            Ok(Moved::Bytes(count)) => {
+                sent += count;
+                if count < piece.len() {
+                    break;
+                }
+            }
+            Ok(Moved::Nothing | Moved::End) => break,
+            // The error shows again at the next send.
+            Err(_) if sent > 0 => break,
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(if sent > 0 || pieces.iter().all(|piece| piece.is_empty()) {
+        Moved::Bytes(sent)
+    } else {
+        Moved::Nothing
+    })
+}
+
+/// Waits until the connection takes bytes, has failed, or the timeout has passed. `None` waits without limit.
+pub(crate) fn wait_writable(stream: &Stream, timeout: Option<Duration>) -> io::Result<()> {
+    let _probe = probe::enter(Stage::WaitToWrite);
+    wait_for(stream, PollFlags::OUT, Wanted::Room, timeout).map(drop)
+}
+
+/// Waits until the connection takes bytes, bytes have come, it has failed, or the timeout has passed.
+pub(crate) fn wait_writable_or_readable(stream: &Stream, timeout: Option<Duration>) -> io::Result<()> {
+    let _probe = probe::enter(Stage::WaitToWrite);
+    wait_for(stream, PollFlags::OUT | PollFlags::IN, Wanted::Any, timeout).map(drop)
+}
+
+/// True when a receive gives something within the timeout.
+pub(crate) fn wait_readable(stream: &Stream, timeout: Duration) -> io::Result<bool> {
+    wait_for(stream, PollFlags::IN, Wanted::Bytes, Some(timeout))
+}
+
+/// True when a receive would give something now: bytes, or in most cases also an end or an error.
+pub(crate) fn is_readable(stream: &Stream) -> bool {
+    match &stream.rings {
+        None => wait(stream, PollFlags::IN, Some(Duration::ZERO)).unwrap_or(true),
+        Some(rings) => rings.has_bytes(),
+    }
+}
+
+/// True when the peer sends no more, whether or not bytes have come before.
+pub(crate) fn is_hung_up(stream: &Stream) -> bool {
+    wait(stream, PollFlags::RDHUP, Some(Duration::ZERO)).unwrap_or(true)
+}
+
+fn wait_for(
+    stream: &Stream,
+    flags: PollFlags,
+    wanted: Wanted,
+    timeout: Option<Duration>,
+) -> io::Result<bool> {
+    match &stream.rings {
+        None => wait(stream, flags, timeout),
+        Some(rings) => rings.wait_for(stream.as_fd(), wanted, timeout),
+    }
+}
+
+fn wait(socket: impl AsFd, flags: PollFlags, timeout: Option<Duration>) -> io::Result<bool> {
+    let timeout = timeout.map(|t| Timespec {
+        tv_sec: i64::try_from(t.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: t.subsec_nanos().into(),
+    });
+    let mut fds = [PollFd::new(&socket, flags)];
+    match poll(&mut fds, timeout.as_ref()) {
+        Ok(count) => Ok(count > 0),
+        Err(Errno::INTR) => Ok(false),
+        Err(e) => Err(e.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use rustix::net::sockopt::{socket_recv_buffer_size, socket_send_buffer_size};
+
+    use super::*;
+
+    #[test]
+    fn queues_are_as_long_as_the_settings_say_and_else_as_they_were() {
+        let stream = || Stream::over(UnixStream::pair().unwrap().0);
+        let lengths = |stream: &Stream| {
+            (socket_send_buffer_size(stream).unwrap(), socket_recv_buffer_size(stream).unwrap())
+        };
+        let (plain, set) = (stream(), stream());
+        let usual = lengths(&plain);
+        plain.set_queues(&OrbConfig::default()).unwrap();
+        assert_eq!(lengths(&plain), usual);
+        let config = OrbConfig {
+            send_queue_bytes: Some(20_000),
+            receive_queue_bytes: Some(10_000),
+            ..OrbConfig::default()
+        };
+        set.set_queues(&config).unwrap();
+        // Linux doubles the given length to make room for its own bookkeeping.
+        assert_eq!(lengths(&set), (40_000, 20_000));
+    }
+}
