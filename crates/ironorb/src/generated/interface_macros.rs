@@ -43,37 +43,6 @@ macro_rules! __ironorb_interface {
             /// The operations, each as a type.
             pub struct $skeleton<O>(::std::marker::PhantomData<O>);
 
-            $(
-                impl $crate::generated::RemoteOperation for $skeleton<$number> {
-                    type Interface = dyn $interface;
-                    type Deferred = dyn $deferred;
-                    type Arguments = ($($argument,)*);
-                    type Results = $crate::__ironorb_results!($value $(= $codec)?);
-                    type Error = $error;
-                    type Reply = $crate::__ironorb_reply!($kind $value, $error);
-                    const OPERATION: &'static $crate::generated::Operation<'static> =
-                        &$crate::generated::Operation::$kind($wire);
-                    $($crate::__ironorb_clause! { $clause $($pattern),* })*
-
-                    #[inline(always)]
-                    fn call(
-                        servant: &(dyn $interface + 'static),
-                        ($($parameter,)*): $crate::generated::Lent<'_, Self>,
-                    ) -> ::std::result::Result<$value, $error> {
-                        $interface::$operation(servant, $($parameter),*)
-                    }
-
-                    #[inline(always)]
-                    fn defer(
-                        servant: &(dyn $deferred + 'static),
-                        ($($parameter,)*): $crate::generated::Lent<'_, Self>,
-                        reply: $crate::__ironorb_reply!($kind $value, $error),
-                    ) {
-                        $crate::__ironorb_defer!($kind $deferred::$operation(servant $(, $parameter)*; reply))
-                    }
-                }
-            )*
-
             impl<__R> $interface for __R
             where
                 __R: $crate::generated::RefTo<dyn $interface> $(+ $crate::generated::RefTo<dyn $base>)*,
@@ -209,6 +178,41 @@ macro_rules! __ironorb_interface {
                     // A caller in this process waits for the message with the reply.
                 }
             }
+
+            // A block in the block: one more operation changes no number of an implementation outside of it. The compiler
+            // checks nearly everything again when an implementation of a trait of the standard library changes its number.
+            const _: () = {
+                $(
+                    impl $crate::generated::RemoteOperation for $skeleton<$number> {
+                        type Interface = dyn $interface;
+                        type Deferred = dyn $deferred;
+                        type Arguments = ($($argument,)*);
+                        type Results = $crate::__ironorb_results!($value $(= $codec)?);
+                        type Error = $error;
+                        type Reply = $crate::__ironorb_reply!($kind $value, $error);
+                        const OPERATION: &'static $crate::generated::Operation<'static> =
+                            &$crate::generated::Operation::$kind($wire);
+                        $($crate::__ironorb_clause! { $clause $($pattern),* })*
+
+                        #[inline(always)]
+                        fn call(
+                            servant: &(dyn $interface + 'static),
+                            ($($parameter,)*): $crate::generated::Lent<'_, Self>,
+                        ) -> ::std::result::Result<$value, $error> {
+                            $interface::$operation(servant, $($parameter),*)
+                        }
+
+                        #[inline(always)]
+                        fn defer(
+                            servant: &(dyn $deferred + 'static),
+                            ($($parameter,)*): $crate::generated::Lent<'_, Self>,
+                            reply: $crate::__ironorb_reply!($kind $value, $error),
+                        ) {
+                            $crate::__ironorb_defer!($kind $deferred::$operation(servant $(, $parameter)*; reply))
+                        }
+                    }
+                )*
+            };
         };
 
         $crate::__ironorb_abstract_calls! {
