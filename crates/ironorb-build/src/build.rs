@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use ironorb_idl::{Diagnostic, Options, Outcome, Severity, compile_file};
 
 use crate::config::Config;
+use crate::emit::{GENERATED, Piece};
 use crate::errors::Errors;
-use crate::generate_outcome;
+use crate::generate_files;
 use crate::group::{self, Group};
 
 impl Config {
@@ -20,21 +21,16 @@ impl Config {
     /// all of it. The Rust files of the others are empty, or re-export its names if
     /// [`module`](Config::module) says where the first is included.
     ///
+    /// The Rust file of a unit with ten interfaces or more includes a file for each, from the directory
+    /// `x.parts` beside it, so that an incremental build checks little again after a change.
+    ///
     /// If two files in different directories have the same name, the directory becomes a part of the name:
     /// `include_idl!("old/bank")` and `include_idl!("new/bank")`.
     pub fn compile<P: AsRef<Path>>(
         &self,
         files: impl IntoIterator<Item = P>,
     ) -> Result<Vec<PathBuf>, Errors> {
-        let out_dir = match (&self.out_dir, std::env::var_os("OUT_DIR")) {
-            (Some(dir), _) => dir.clone(),
-            (None, Some(dir)) => PathBuf::from(dir),
-            (None, None) => {
-                return Err(Errors::new(
-                    "error: OUT_DIR is not set; call compile from a build script, or set Config::out_dir",
-                ));
-            }
-        };
+        let out_dir = self.output_directory()?;
         if let Some(profile) = self.profile() {
             println!("cargo:rerun-if-changed={}", profile.display());
         }
@@ -54,8 +50,8 @@ impl Config {
         for Group { members, outcome } in group::groups(&units, self) {
             let first = &units[members[0]];
             let outcome = outcome.as_ref().unwrap_or(&first.outcome);
-            match generate_outcome(outcome, self) {
-                Ok(rust) => written.push(write(&out_dir, &first.name, &rust)?),
+            match write_unit(&out_dir, &first.name, outcome, self) {
+                Ok(path) => written.push(path),
                 Err(error) => errors.push(error),
             }
             for &at in &members[1..] {
@@ -64,6 +60,19 @@ impl Config {
             }
         }
         if errors.is_empty() { Ok(written) } else { Err(Errors::joined(&errors)) }
+    }
+
+    /// Writes the Rust for an outcome as [`compile`](Config::compile) does, `name.rs` in the output directory.
+    /// Prints nothing.
+    pub fn write(&self, outcome: &Outcome, name: impl AsRef<Path>) -> Result<PathBuf, Errors> {
+        write_unit(&self.output_directory()?, name.as_ref(), outcome, self)
+    }
+
+    fn output_directory(&self) -> Result<PathBuf, Errors> {
+        let from_cargo = || std::env::var_os("OUT_DIR").map(PathBuf::from);
+        self.out_dir.clone().or_else(from_cargo).ok_or_else(|| {
+            Errors::new("error: OUT_DIR is not set; call compile from a build script, or set Config::out_dir")
+        })
     }
 
     /// The wanted warnings of the files, each once, though several files may include the one that it is about.
@@ -147,6 +156,41 @@ fn normal_parts(path: &Path) -> impl DoubleEndedIterator<Item = &std::ffi::OsStr
 fn common_parts(one: &Path, other: &Path) -> usize {
     let (one, other) = (one.with_extension(""), other.with_extension(""));
     normal_parts(&one).rev().zip(normal_parts(&other).rev()).take_while(|(one, other)| one == other).count()
+}
+
+/// Writes the Rust file of a unit, and the files that it includes.
+fn write_unit(out_dir: &Path, name: &Path, outcome: &Outcome, config: &Config) -> Result<PathBuf, Errors> {
+    let mut directory = name.as_os_str().to_owned();
+    directory.push(".parts");
+    let directory = PathBuf::from(directory);
+    // Without a name in Unicode, all stays in one file.
+    let beside = directory.file_name().and_then(|name| name.to_str());
+    let rust = generate_files(outcome, config, beside)?;
+    for piece in &rust.pieces {
+        write(out_dir, &directory.join(&piece.name), &piece.text)?;
+    }
+    let path = write(out_dir, name, &rust.text)?;
+    remove_others(&out_dir.join(directory), &rust.pieces);
+    Ok(path)
+}
+
+/// Removes files that an earlier run wrote for interfaces that no longer exist. A file that stays harms nothing.
+fn remove_others(directory: &Path, pieces: &[Piece]) {
+    let names: HashSet<&str> = pieces.iter().map(|piece| &*piece.name).collect();
+    for path in std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path()) {
+        let is_rust = path.extension().is_some_and(|extension| extension == "rs");
+        let is_named =
+            path.file_stem().and_then(|stem| stem.to_str()).is_some_and(|stem| names.contains(stem));
+        if is_rust
+            && !is_named
+            && std::fs::read(&path).is_ok_and(|text| text.starts_with(GENERATED.as_bytes()))
+        {
+            let _ = std::fs::remove_file(&path);
+        }
+    }
+    if pieces.is_empty() {
+        let _ = std::fs::remove_dir(directory);
+    }
 }
 
 /// Writes a Rust file. An unchanged file keeps its time stamp, so that Cargo rebuilds nothing for it.

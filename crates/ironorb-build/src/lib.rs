@@ -55,6 +55,8 @@ use std::path::{Path, PathBuf};
 use ironorb_idl::Outcome;
 use ironorb_idl::model::Model;
 
+use crate::parts::Generated;
+
 pub use config::{Config, Marshalling};
 pub use errors::Errors;
 pub use hash::PerfectHash;
@@ -68,14 +70,20 @@ pub fn compile<P: AsRef<Path>>(files: impl IntoIterator<Item = P>) -> Result<Vec
 
 /// Generates the Rust for one IDL file. The error lists all uses of constructs that cannot be generated yet.
 pub fn generate(model: &Model, config: &Config) -> Result<String, Errors> {
-    generate_with(model, None, config)
+    Ok(generate_with(model, None, config, None)?.text)
 }
 
 /// Generates as [`generate`] does, from an outcome of the front end. Errors in the outcome are errors here.
 /// Reads no file again.
 pub fn generate_outcome(outcome: &Outcome, config: &Config) -> Result<String, Errors> {
+    Ok(generate_files(outcome, config, None)?.text)
+}
+
+/// Generates as [`generate_outcome`] does, with the interfaces of a large model in files of their own, in the
+/// directory `pieces` if there is one.
+fn generate_files(outcome: &Outcome, config: &Config, pieces: Option<&str>) -> Result<Generated, Errors> {
     match &outcome.model {
-        Some(model) => generate_with(model, Some(&outcome.sources), config),
+        Some(model) => generate_with(model, Some(&outcome.sources), config, pieces),
         None => Err(Errors::new(outcome.render(false))),
     }
 }
@@ -97,12 +105,13 @@ fn generate_with(
     model: &Model,
     sources: Option<&ironorb_idl::source::Sources>,
     config: &Config,
-) -> Result<String, Errors> {
+    pieces: Option<&str>,
+) -> Result<Generated, Errors> {
     check(model, sources)?;
     let selection = select::Selection::of(model, config);
     let not_generated = unsupported::check(model, &selection);
     if !not_generated.is_empty() {
         return Err(Errors::not_generated(model, sources, &not_generated));
     }
-    Ok(parts::generate(model, config, &config.choice()?, &selection))
+    Ok(parts::generate(model, config, &config.choice()?, &selection, pieces))
 }

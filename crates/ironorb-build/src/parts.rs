@@ -4,41 +4,63 @@
 
 use std::thread;
 
-use ironorb_idl::model::{DefId, Model};
+use ironorb_idl::model::{DefId, DefKind, Definition, Model};
 
 use crate::config::Config;
-use crate::emit;
+use crate::emit::{self, Piece, Pieces};
 use crate::lower::{Lowerer, Registered};
 use crate::marshalling::Choice;
 use crate::select::Selection;
 
 /// The Rust for a model.
-pub(crate) fn generate(model: &Model, config: &Config, choice: &Choice, selection: &Selection) -> String {
+#[derive(Debug)]
+pub(crate) struct Generated {
+    pub(crate) text: String,
+    /// The files that the text includes.
+    pub(crate) pieces: Vec<Piece>,
+}
+
+/// Generates the Rust for a model. In a large one, the interfaces go into files in the directory `pieces`, if
+/// there is one.
+pub(crate) fn generate(
+    model: &Model,
+    config: &Config,
+    choice: &Choice,
+    selection: &Selection,
+    pieces: Option<&str>,
+) -> Generated {
+    let pieces = pieces.filter(|_| {
+        let is_interface = |definition: &&Definition| matches!(definition.kind, DefKind::Interface(_));
+        model.definitions().iter().filter(is_interface).count() >= INTERFACES_MIN
+    });
     let lowerer = Lowerer::new(model, config, choice, selection);
     let mut file = lowerer.file();
     let print = |roots: &[DefId]| {
         let mut file = lowerer.file();
         let mut registered = Registered::default();
         let mut text = String::new();
+        let mut pieces = pieces.map(Pieces::new);
         // The parts are written one by one, so that memory holds little more than the text.
         for &root in roots {
             let (items, values) = lowerer.root(root);
             registered.join(values);
             file.items = items;
-            text = emit::items(&file, text);
+            text = emit::items(&file, text, &mut pieces);
         }
-        (text, registered)
+        (text, registered, pieces)
     };
     let mut text = emit::head(&file);
     let mut registered = Registered::default();
     let parts = in_threads(&divided(model), &print);
-    text.reserve(parts.iter().map(|(part, _)| part.len()).sum());
-    for (part, values) in parts {
+    text.reserve(parts.iter().map(|(part, ..)| part.len()).sum());
+    let mut done = Vec::new();
+    for (part, values, pieces) in parts {
         text.push_str(&part);
+        done.extend(pieces.into_iter().flat_map(|pieces| pieces.done));
         registered.join(values);
     }
     file.items.extend(registered.item_of_file(&file.source));
-    emit::items(&file, text)
+    Generated { text: emit::items(&file, text, &mut None), pieces: done }
 }
 
 /// Divides the roots into parts with about equally many definitions, one for each thread.
@@ -97,6 +119,9 @@ const THREADS_MAX: usize = 4;
 /// lets them.
 const STACK_BYTES: usize = 8 << 20;
 
+/// The fewest interfaces in files of their own: a smaller unit is easier to read in one file, and quick to check.
+const INTERFACES_MIN: usize = 10;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,7 +148,9 @@ mod tests {
         let model = outcome.model.expect("the text is correct");
         assert_eq!(divided(&model).concat(), model.roots());
         let config = Config::new();
-        let text = generate(&model, &config, &Choice::All(Way::Compiled), &Selection::of(&model, &config));
+        let text =
+            generate(&model, &config, &Choice::All(Way::Compiled), &Selection::of(&model, &config), None)
+                .text;
         assert_eq!(text.matches("pub struct S {").count(), 3_000);
         let (first, last) = (text.find("pub mod m0 "), text.find("pub mod m2999 "));
         assert!(first.is_some() && first < last, "in their order");

@@ -74,6 +74,61 @@ fn files_that_include_a_common_one_are_one_set_of_types() {
     idl.check(&[beside("near/b"), beside("far/b")].concat()).unwrap();
 }
 
+/// The lines of the other interfaces must not move when an operation is added, so that the compiler checks
+/// little again.
+#[test]
+fn the_interfaces_of_a_large_file_are_files_of_their_own() {
+    let interfaces = |count: usize, added: &str| {
+        let one = |at: usize| {
+            let added = if at == 3 { added } else { "" };
+            let base = if at == 4 { ": I3" } else { "" };
+            format!(
+                "exception E{at} {{}};\ninterface I{at}{base} {{ void ask{at}() raises (E{at}); {added} }};\n"
+            )
+        };
+        let all: String = (0..count).map(one).collect();
+        format!(
+            "interface AtRoot {{ void ask(); }};\nmodule m {{ {all} module inner {{ interface I3 {{}}; }}; }};\n"
+        )
+    };
+    let idl = Idl::new(&[("bank.idl", &interfaces(12, ""))]);
+    let texts = || {
+        let parts = std::fs::read_dir(idl.dir.path().join("out/bank.parts")).into_iter().flatten();
+        let mut paths: Vec<_> = parts.map(|part| part.unwrap().path()).collect();
+        paths.push(idl.dir.path().join("out/bank.rs"));
+        paths.sort();
+        let read = |path: PathBuf| {
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            (name, std::fs::read_to_string(path).unwrap())
+        };
+        paths.into_iter().map(read).collect::<Vec<_>>()
+    };
+    let files = idl.compile(Config::new(), &["bank.idl"]).unwrap();
+    assert_eq!(files.len(), 1);
+    let before = texts();
+    assert_eq!(before.len(), 15);
+    assert!(before.iter().any(|(name, text)| name == "m.inner.i3.rs" && text.contains("pub trait I3")));
+    // Wherever the file is included, it finds the others.
+    let source = "pub mod deep { include!(concat!(env!(\"OUT_DIR\"), \"/bank.rs\")); }\n\
+                  pub fn ask(i: &deep::m::I4Ref, root: &deep::AtRootRef) -> Result<(), deep::m::i3::Ask3Error> {\n    \
+                  use deep::{AtRoot as _, m::I3 as _};\n    root.ask()?;\n    i.ask3()\n}\n";
+    idl.check(source).unwrap();
+
+    std::fs::write(idl.dir.path().join("bank.idl"), interfaces(12, "void more();")).unwrap();
+    idl.compile(Config::new(), &["bank.idl"]).unwrap();
+    let changed: Vec<String> =
+        before.iter().zip(texts()).filter(|(old, new)| **old != *new).map(|(old, _)| old.0.clone()).collect();
+    assert_eq!(changed, ["m.i3.rs", "m.i4.rs"], "the interface, and the one that derives from it");
+
+    // What the generator did not write stays.
+    let other = idl.dir.path().join("out/bank.parts/notes.rs");
+    std::fs::write(&other, "// mine\n").unwrap();
+    std::fs::write(idl.dir.path().join("bank.idl"), interfaces(2, "")).unwrap();
+    idl.compile(Config::new(), &["bank.idl"]).unwrap();
+    let names: Vec<String> = texts().into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["notes.rs", "bank.rs"]);
+}
+
 #[test]
 fn a_servant_may_leave_out_operations_with_servant_defaults() {
     let idl = Idl::new(&[(

@@ -57,9 +57,10 @@ fn row(crate_dir: &Path, name: &str, outcome: &Outcome) -> Result<Row, BenchErro
     let idl = outcome.sources.files().iter().filter(|file| !file.is_builtin());
     let idl_lines: usize = idl.map(|file| lines(file.text())).sum();
     // The results of another input must not be reused.
-    check(crate_dir, "")?;
-    let cold = check(crate_dir, &rust)?;
-    let changed = with_operation(outcome).map(|rust| check(crate_dir, &rust)).transpose()?;
+    std::fs::write(crate_dir.join("src/lib.rs"), "").map_err(BenchError::io("make the crate to be checked"))?;
+    check(crate_dir)?;
+    let cold = check_outcome(crate_dir, outcome)?;
+    let changed = with_operation(outcome).map(|changed| check_outcome(crate_dir, &changed)).transpose()?;
     let rust_lines = lines(&rust);
     let mut row = Row::of_numbers(
         parameters![input = name, idl_lines = idl_lines, rust_lines = rust_lines],
@@ -79,9 +80,9 @@ fn lines(text: &str) -> usize {
     text.lines().filter(|line| !line.trim().is_empty()).count()
 }
 
-/// The Rust for the text with one more operation, at the end of the last interface that has an operation, in
+/// The outcome for the text with one more operation, in an interface in the middle of
 /// the main file or in a file that it includes.
-fn with_operation(outcome: &Outcome) -> Option<String> {
+fn with_operation(outcome: &Outcome) -> Option<Outcome> {
     let files: Vec<_> = outcome.sources.files().iter().filter(|file| !file.is_builtin()).collect();
     let (changed, at) = files.iter().find_map(|file| Some((file.path(), place(file.text())?)))?;
     let mut loader = MapLoader::new();
@@ -96,7 +97,7 @@ fn with_operation(outcome: &Outcome) -> Option<String> {
     let folders: BTreeSet<&Path> = files.iter().flat_map(|file| file.path().ancestors().skip(1)).collect();
     let options = folders.into_iter().rev().fold(Options::new(), Options::include_dir);
     let outcome = compile_with(files.first()?.path(), &options, &loader);
-    generate_outcome(&outcome, &Config::new()).ok()
+    outcome.model.is_some().then_some(outcome)
 }
 
 /// The offset at which the body of an interface in the middle of the text begins.
@@ -129,10 +130,15 @@ fn scratch() -> Result<PathBuf, BenchError> {
     Ok(dir)
 }
 
-/// Checks the crate with this source.
-fn check(crate_dir: &Path, source: &str) -> Result<Cost, BenchError> {
+/// Checks the crate with the Rust for this outcome, in the files that a build script would write.
+fn check_outcome(crate_dir: &Path, outcome: &Outcome) -> Result<Cost, BenchError> {
+    Config::new().out_dir(crate_dir.join("src")).write(outcome, "lib").map_err(refused)?;
+    check(crate_dir)
+}
+
+/// Checks the crate.
+fn check(crate_dir: &Path) -> Result<Cost, BenchError> {
     let failed = |source| BenchError::io("check generated code")(source);
-    std::fs::write(crate_dir.join("src/lib.rs"), source).map_err(failed)?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let before = processor_ticks();
     let mut child = Command::new(cargo)
@@ -191,6 +197,7 @@ mod tests {
         let files = MapLoader::new().with(FILE, input::text(100));
         let outcome = compile_with(Path::new(FILE), &Options::default(), &files);
         assert!(outcome.model.is_some(), "{}", outcome.render(false));
-        assert!(with_operation(&outcome).unwrap().contains("fn ironorb_bench_added(&self, x: i32)"));
+        let changed = generate_outcome(&with_operation(&outcome).unwrap(), &Config::new()).unwrap();
+        assert!(changed.contains("fn ironorb_bench_added(&self, x: i32)"));
     }
 }
