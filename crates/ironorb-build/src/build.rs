@@ -1,7 +1,7 @@
 //! The functions that a build script calls. They read IDL files, write Rust files and print instructions for
 //! Cargo.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use ironorb_idl::{Diagnostic, Options, Outcome, Severity, compile_file};

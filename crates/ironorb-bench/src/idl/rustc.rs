@@ -57,7 +57,8 @@ fn row(crate_dir: &Path, name: &str, outcome: &Outcome) -> Result<Row, BenchErro
     let idl = outcome.sources.files().iter().filter(|file| !file.is_builtin());
     let idl_lines: usize = idl.map(|file| lines(file.text())).sum();
     // The results of another input must not be reused.
-    std::fs::write(crate_dir.join("src/lib.rs"), "").map_err(BenchError::io("make the crate to be checked"))?;
+    std::fs::write(crate_dir.join("src/lib.rs"), "")
+        .map_err(BenchError::io("make the crate to be checked"))?;
     check(crate_dir)?;
     let cold = check_outcome(crate_dir, outcome)?;
     let changed = with_operation(outcome).map(|changed| check_outcome(crate_dir, &changed)).transpose()?;
