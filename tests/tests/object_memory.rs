@@ -1,24 +1,16 @@
 //! Bytes of an active object beside its servant, as requested from the allocator. A system's allocator adds a
 //! few bytes to each block.
 
-// A counting allocator requires unsafe code.
-#![allow(unsafe_code)]
-
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicIsize, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use ironorb::poa::{IdUniqueness, PoaPolicies};
 use ironorb::{Orb, SystemException};
-
-mod idl {
-    ironorb::include_idl!("echo");
-}
-
-use idl::bench::{Echo, EchoRef};
+use ironorb_tests::counting::CountingAllocator;
+use ironorb_tests::testing::{Unrelated, UnrelatedRef};
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: CountingAllocator = CountingAllocator::new();
 
 /// A servant of 16 bytes, as in the measurements of other ORBs.
 #[derive(Default)]
@@ -67,9 +59,9 @@ enum Ids {
 
 fn bytes_an_object(orb: &Orb, policies: PoaPolicies, objects: usize, ids: Ids) -> isize {
     let poa = orb.root_poa().create_poa("counted", None, policies).unwrap();
-    let before = BYTES.load(Ordering::SeqCst);
+    let before = ALLOCATOR.bytes();
     for n in 0..objects {
-        let servant = ironorb::servant::<EchoRef, _>(Arc::new(Small::default()));
+        let servant = ironorb::servant::<UnrelatedRef, _>(Arc::new(Small::default()));
         match ids {
             Ids::Own(begin) => {
                 poa.activate_object_with_id(&format!("{begin} {n:08}").into(), servant).unwrap()
@@ -81,35 +73,14 @@ fn bytes_an_object(orb: &Orb, policies: PoaPolicies, objects: usize, ids: Ids) -
             }
         }
     }
-    let taken = BYTES.load(Ordering::SeqCst) - before;
+    let taken = ALLOCATOR.bytes() - before;
     poa.destroy(false, true).unwrap();
     taken / objects as isize - COUNTS - size_of::<Small>() as isize
 }
 
-impl Echo for Small {
+impl Unrelated for Small {
     fn nothing(&self) -> Result<(), SystemException> {
         self.calls.fetch_add(1, Ordering::Relaxed);
         Ok(())
-    }
-}
-
-/// Bytes that are allocated now.
-static BYTES: AtomicIsize = AtomicIsize::new(0);
-
-/// Counts, and forwards to the system's allocator.
-struct Counting;
-
-// SAFETY: every call is forwarded unchanged to the system's allocator; counting does not allocate.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        BYTES.fetch_add(layout.size().cast_signed(), Ordering::SeqCst);
-        // SAFETY: the caller keeps the contract of `alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        BYTES.fetch_sub(layout.size().cast_signed(), Ordering::SeqCst);
-        // SAFETY: the caller keeps the contract of `dealloc`.
-        unsafe { System.dealloc(block, layout) }
     }
 }
