@@ -86,6 +86,22 @@ impl Row {
         Row { parameters, outcome: Ok(figures.into()) }
     }
 
+    /// Rows of a text with a line for each. The first line names the columns, the last of which are figures.
+    pub(crate) fn quoted(text: &'static str, figures: usize) -> Vec<Row> {
+        let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+        let names = lines.next().unwrap_or_default();
+        let (of_parameters, of_figures) = names.split_at(names.len() - figures);
+        let value = |cell: &str| serde_json::from_str(cell).unwrap_or_else(|_| cell.into());
+        let row = |cells: Vec<&str>| {
+            let (texts, numbers) = cells.split_at(of_parameters.len());
+            let parameters = of_parameters.iter().zip(texts).map(|(name, cell)| (*name, value(cell)));
+            let numbers = numbers.iter().map(|cell| Figure::Number(cell.parse().unwrap_or(f64::NAN)));
+            let figures = of_figures.iter().map(|name| (*name).to_owned()).zip(numbers);
+            Row { parameters: parameters.collect(), outcome: Ok(figures.collect()) }
+        };
+        lines.map(row).collect()
+    }
+
     /// A parameter, if the row has it.
     pub(crate) fn parameter(&self, name: &str) -> Option<&Value> {
         self.parameters.iter().find(|(known, _)| *known == name).map(|(_, value)| value)

@@ -134,13 +134,13 @@ pub(crate) fn shares(
 
 /// Categories of time: those of the paper on throughput, and those that it does not name, with the stages of each.
 const CATEGORIES: [(&str, &[Stage]); 12] = [
-    (WRITE, &[Stage::Write, Stage::WaitToWrite]),
-    (POPULATE, &[Stage::Populate, Stage::Marshal]),
-    (ALLOCATE, &[Stage::Allocate]),
-    (MEMCPY, &[Stage::Copy]),
-    (TYPE_CODE, &[Stage::TypeCode]),
-    (READ, &[Stage::Read, Stage::Wait]),
-    (DEMARSHAL, &[Stage::Demarshal]),
+    ("write", &[Stage::Write, Stage::WaitToWrite]),
+    ("populating and marshalling", &[Stage::Populate, Stage::Marshal]),
+    ("allocating memory", &[Stage::Allocate]),
+    ("memcpy", &[Stage::Copy]),
+    ("typecode assertion", &[Stage::TypeCode]),
+    ("read", &[Stage::Read, Stage::Wait]),
+    ("demarshalling", &[Stage::Demarshal]),
     ("lookup", &[Stage::ObjectLookup, Stage::OperationLookup]),
     ("upcall", &[Stage::Upcall]),
     ("rest of the ORB", &[Stage::Call, Stage::Serve, Stage::Frame]),
@@ -148,13 +148,6 @@ const CATEGORIES: [(&str, &[Stage]); 12] = [
     (UNACCOUNTED, &[]),
 ];
 
-pub(crate) const WRITE: &str = "write";
-pub(crate) const POPULATE: &str = "populating and marshalling";
-pub(crate) const ALLOCATE: &str = "allocating memory";
-pub(crate) const MEMCPY: &str = "memcpy";
-pub(crate) const TYPE_CODE: &str = "typecode assertion";
-pub(crate) const READ: &str = "read";
-pub(crate) const DEMARSHAL: &str = "demarshalling";
 /// The application, and code without probes.
 const UNACCOUNTED: &str = "unaccounted";
 
@@ -256,7 +249,7 @@ mod tests {
             ["us", "percent"].map(|name| row.median(name).unwrap().round())
         };
         assert_eq!(rows.len(), CATEGORIES.len() + 2 + 1);
-        assert_eq!((figures(WRITE, ""), figures(WRITE, "write")), ([60.0, 60.0], [60.0, 60.0]));
+        assert_eq!((figures("write", ""), figures("write", "write")), ([60.0, 60.0], [60.0, 60.0]));
         assert_eq!((figures(UNACCOUNTED, ""), figures("all", "")), ([10.0, 10.0], [100.0, 100.0]));
     }
 }
