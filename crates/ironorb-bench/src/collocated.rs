@@ -10,7 +10,6 @@ use crate::cubit::rows::Value;
 use crate::cubit::servant::CubitServant;
 use crate::error::BenchError;
 use crate::generated_cubit::idl_cubit::{Cubit, CubitRef};
-use crate::goal::Goal;
 use crate::machine::{Layout, Placement, Unpin, pin};
 use crate::measure::{Contest, Group, Label, Sample};
 use crate::options::{Run, Sides};
@@ -82,14 +81,8 @@ pub(crate) fn measure(options: &CollocatedOptions) -> Result<Report, BenchError>
     for (_, orb, _) in ours {
         Orb::shutdown(&orb, false)?;
     }
-    let void = rows.iter().find(|row| row.is_ours() && row.text("row") == "void");
-    let more = void.and_then(|row| Some(row.median("subject")? - row.median("raw")?));
-    let what = "collocated void: ns over a virtual call";
-    // Where both take next to nothing, a call may seem to take less than its baseline.
-    report.goals.extend(more.map(|more| Goal::at_most(layout.name, what, more.max(0.0), 5.0)));
     let table = Table::new("row", "calls in one process, nanoseconds a call", rows);
     report.tables.push(table.blocks(&["layout"]).notes(NOTES));
-    report.add_goals_ahead("row", |row| row.text("row"));
     Ok(report)
 }
 

@@ -13,7 +13,6 @@ use crate::cubit::exchange;
 use crate::cubit::rows::CubitRow;
 use crate::error::BenchError;
 use crate::generated_cubit::idl_cubit::{Cubit, CubitRef};
-use crate::goal::Goal;
 use crate::measure::{Contest, Group, Sample, SendSample, Side};
 use crate::options::{Run, Sides};
 use crate::plain::{self, Plain};
@@ -94,13 +93,7 @@ pub(crate) fn measure(options: &ConcurrencyOptions) -> Result<Report, BenchError
             };
             group.enter(contender.label.clone(), side);
         }
-        let measured = group.run()?;
-        let ours = measured.iter().find(|row| row.is_ours()).and_then(|row| row.median("of_raw"));
-        if let (Some(part), 8 | 64) = (ours, clients) {
-            let what = format!("calls/s of {clients} client {kind} / plain sockets");
-            report.goals.push(Goal::at_least(ANYWHERE, what, part, 0.9));
-        }
-        rows.extend(measured);
+        rows.extend(group.run()?);
     }
     let charts = Plot {
         title: "calls a second of clients at once",
@@ -113,7 +106,6 @@ pub(crate) fn measure(options: &ConcurrencyOptions) -> Result<Report, BenchError
     .charts(&rows);
     let table = Table::new("row", "void calls of clients at once, calls a second", rows);
     report.tables.push(table.blocks(&["layout"]).notes(NOTES).charts(charts));
-    report.add_goals_ahead("row", |row| format!("{} {}", row.text("clients"), row.text("are")));
     Ok(report)
 }
 

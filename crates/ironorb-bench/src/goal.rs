@@ -1,8 +1,202 @@
-//! Goals, and whether they are reached.
+//! The goals of all suites, as a table of rules, and whether they are reached.
 
 use serde_json::{Map, Value, json};
 
-use crate::row::{Row, digits};
+use crate::machine::{CORE_EACH, ONE_CORE};
+use crate::row::{Row, digits, partition};
+use crate::variant::Bytes;
+use Bound::{AtLeast, AtMost};
+
+/// Which rows of this ORB make a goal, and how their figure is judged.
+struct Rule {
+    suite: &'static str,
+    /// The kind of the rows' table.
+    kind: &'static str,
+    /// Parameters of the rows, each with its texts, separated by `|`.
+    rows: &'static [(&'static str, &'static str)],
+    /// Parameters whose combinations get a goal each; so does each layout. Rows with settings other than the default
+    /// count only where `settings` is among them.
+    each: &'static [&'static str],
+    /// A parameter of which only the rows with the greatest number count.
+    greatest: Option<&'static str>,
+    /// The figure of a row, given all rows of its table. Of several rows the worst decides.
+    figure: fn(&Row, &[Row]) -> Option<f64>,
+    bound: Bound,
+    /// The comparison, with parameters of the deciding row in braces.
+    target: &'static str,
+}
+
+const fn rule(
+    (suite, kind): (&'static str, &'static str),
+    rows: &'static [(&'static str, &'static str)],
+    each: &'static [&'static str],
+    figure: fn(&Row, &[Row]) -> Option<f64>,
+    bound: Bound,
+    target: &'static str,
+) -> Rule {
+    Rule { suite, kind, rows, each, greatest: None, figure, bound, target }
+}
+
+const ECHO: (&str, &str) = ("echo", "latency");
+const LATENCY: (&str, &str) = ("latency", "latency");
+const ACTIVATION: (&str, &str) = ("latency", "activation");
+const LOOKUP: (&str, &str) = ("latency", "lookup");
+const RATE: (&str, &str) = ("ttcp", "rate");
+const CALL: (&str, &str) = ("ttcp", "latency");
+
+const OVER_PLAIN: &str = "{row} / plain socket, best of repetitions";
+const OF_STREAM: &str =
+    "{type}s from 64K on, {mode} over {transport}, {invocation} / plain stream (worst: {buffer_bytes})";
+const A_STREAM: &[&str] = &["transport", "mode", "type", "invocation"];
+const A_CALL: &[&str] = &["transport", "call", "invocation", "servant"];
+const BY_OCTETS: (&str, &str) = ("type", "octet");
+const TO_STATIC: (&str, &str) = ("servant", "static");
+/// The default strategies for look-ups.
+const DEFAULTS: &str = "operationLookup=perfectHash|objectLookup=active|demultiplexing=delayered|\
+    persistent, demultiplexing=delayered";
+const SMALL: (&str, &str) = ("call", "void|octet-1k|octet-64k");
+const STRUCTS: (&str, &str) = ("call", "struct-1024");
+
+/// All rules. A suite gets a goal by a line here.
+#[rustfmt::skip] // a table
+const RULES: &[Rule] = &[
+    // By the fastest repetitions.
+    rule(ECHO, &[("row", "void|void-unix"), ("layout", ONE_CORE)], &["row"], best_over_raw, AtMost(1.10), OVER_PLAIN),
+    rule(ECHO, &[("row", "void"), ("layout", CORE_EACH)], &[], best_over_raw, AtMost(1.05), OVER_PLAIN),
+    rule(ECHO, &[("row", "void-adaptive"), ("layout", CORE_EACH)], &[], best_over_raw, AtMost(0.6), OVER_PLAIN),
+    rule(ECHO, &[("row", "void-shm"), ("layout", ONE_CORE)], &[], |shared, rows| {
+        let is_unix = |row: &&Row| row.is(&[("row", "void-unix"), ("layout", ONE_CORE)]);
+        Some(shared.best("subject")? / rows.iter().find(is_unix)?.best("subject")?)
+    }, AtMost(1.0), "void-shm / void-unix, best of repetitions"),
+    rule(ECHO, &[("row", "void-shm"), ("layout", CORE_EACH)], &[], |row, _| row.best("subject"), AtMost(1.0),
+        "void-shm, us, best of repetitions"),
+    rule(ECHO, &[("row", "oneway-batched"), ("layout", CORE_EACH)], &[], |row, _| row.best("subject").map(f64::recip),
+        AtLeast(5.0), "oneways a second, batched, millions, best of repetitions"),
+    // Many objects: one of them, and the memory and time of each.
+    Rule { greatest: Some("objects"), ..rule(LATENCY,
+        &[("mode", "twoway"), ("algorithm", "robin"), ("invocation", "sii"), ("type", "void")], &[],
+        |row, _| row.median("over_one"), AtMost(1.02), "void, {objects} objects / one of them") },
+    Rule { greatest: Some("objects"), ..rule(ACTIVATION, &[], &[],
+        |row, _| Some(row.median("resident_bytes_each")? - row.median("servant_bytes")?), AtMost(64.0),
+        "bytes an object beside its servant, {objects} objects") },
+    Rule { greatest: Some("objects"), ..rule(ACTIVATION, &[], &[], |row, _| row.median("us_each"), AtMost(0.3),
+        "us to activate an object, {objects} objects") },
+    // The default strategies take equally long among many as among few, except for cache misses: a thousand objects in
+    // turn do not fit into the cache as one does.
+    rule(LOOKUP, &[("strategy", DEFAULTS)], &["among", "strategy"],
+        |row, _| row.median("over_fewest").filter(|_| row.count("count") > Some(1.0)), AtMost(1.5),
+        "finding an {sought} among {count} {among} / among 1, {strategy}"),
+    // Large sequences, beside the plain stream.
+    rule(RATE, &[BY_OCTETS, TO_STATIC, ("invocation", "sii|dii-new|dii-reused")], A_STREAM, of_stream, AtLeast(0.95),
+        OF_STREAM),
+    rule(RATE, &[("type", "long|double"), TO_STATIC, ("invocation", "sii")], A_STREAM, of_stream, AtLeast(0.95), OF_STREAM),
+    rule(RATE, &[("type", "struct"), TO_STATIC, ("invocation", "sii")], A_STREAM, of_stream, AtLeast(0.90), OF_STREAM),
+    // Ways to call.
+    rule(CALL, &[SMALL, TO_STATIC, ("invocation", "dii-new")], A_CALL, over_sii, AtMost(1.25), OVER_SII),
+    rule(CALL, &[SMALL, TO_STATIC, ("invocation", "dii-reused")], A_CALL, over_sii, AtMost(1.1), OVER_SII),
+    rule(CALL, &[STRUCTS, TO_STATIC, ("invocation", "dii-new")], A_CALL, over_sii, AtMost(2.0), OVER_SII),
+    rule(CALL, &[STRUCTS, TO_STATIC, ("invocation", "dii-reused")], A_CALL, over_sii, AtMost(1.5), OVER_SII),
+    rule(CALL, &[("call", "octet-1k|octet-64k"), ("servant", "dsi"), ("invocation", "sii")], A_CALL,
+        |row, _| row.median("over_static"), AtMost(1.2), "{call} over {transport}, dsi / static"),
+    // Where both take next to nothing, a call may seem to take less than its baseline.
+    rule(("collocated", "row"), &[("row", "void")], &[],
+        |row, _| Some((row.median("subject")? - row.median("raw")?).max(0.0)), AtMost(5.0),
+        "collocated void: ns over a virtual call"),
+    rule(("concurrency", "row"), &[("clients", "8|64")], &["clients", "are"], |row, _| row.median("of_raw"), AtLeast(0.9),
+        "calls/s of {clients} client {are} / plain sockets"),
+    Rule { greatest: Some("idle"), ..rule(("connections", "row"), &[], &["settings"],
+        |row, _| row.median("bytes_each"), AtMost(16384.0),
+        "bytes in the server of each of {idle} idle connections, ironorb {settings}") },
+];
+
+const OVER_SII: &str = "{call} over {transport}, {invocation} / sii";
+
+/// The tables in which every row of this ORB should be ahead of the peers', and how a row is named.
+const AHEAD: [(&str, &str, &str); 4] = [
+    ("latency", "latency", "{units} {type} {mode} {invocation} x{objects}"),
+    ("cubit", "row", "{row} {mode}"),
+    ("collocated", "row", "{row}"),
+    ("concurrency", "row", "{clients} {are}"),
+];
+
+fn best_over_raw(row: &Row, _: &[Row]) -> Option<f64> {
+    row.best("over_raw")
+}
+
+fn over_sii(row: &Row, _: &[Row]) -> Option<f64> {
+    row.median("over_sii")
+}
+
+/// From 64 KiB on, calls should be about as fast as the plain stream.
+fn of_stream(row: &Row, _: &[Row]) -> Option<f64> {
+    row.median("of_raw").filter(|_| row.count("buffer_bytes") >= Some(65536.0))
+}
+
+/// The goals that the rows of a suite's table have.
+pub(crate) fn goals(suite: &str, kind: &str, rows: &[Row]) -> Vec<Goal> {
+    let ahead = AHEAD.iter().filter(|(of, table, _)| (*of, *table) == (suite, kind));
+    let rules = RULES.iter().filter(|rule| (rule.suite, rule.kind) == (suite, kind));
+    let ahead = ahead.flat_map(|(.., describe)| goals_ahead(rows, describe));
+    rules.flat_map(|rule| rule.goals(rows)).chain(ahead).collect()
+}
+
+impl Rule {
+    fn goals(&self, rows: &[Row]) -> Vec<Goal> {
+        let number = |row: &Row| self.greatest.and_then(|name| row.count(name)).unwrap_or(0.0);
+        let covered = rows.iter().filter(|row| self.covers(row));
+        let greatest = covered.clone().map(number).fold(0.0, f64::max);
+        let place = |row: &Row| {
+            let parameters = std::iter::once(&"layout").chain(self.each);
+            parameters.map(|name| row.text(name)).collect::<Vec<_>>()
+        };
+        let goal = |of_place: Vec<&Row>| {
+            let figures = of_place.into_iter().filter_map(|row| Some(((self.figure)(row, rows)?, row)));
+            let (figure, row) =
+                figures.max_by(|a, b| self.bound.excess(a.0).total_cmp(&self.bound.excess(b.0)))?;
+            Some(Goal::new(&row.text("layout"), filled(self.target, row), figure, self.bound))
+        };
+        let parts = partition(covered.filter(|row| number(row) >= greatest), place);
+        parts.into_iter().filter_map(goal).collect()
+    }
+
+    fn covers(&self, row: &Row) -> bool {
+        let is_ours = ["", "ironorb"].contains(&row.text("peer").as_str());
+        let counts = row.text("settings").is_empty() || self.each.contains(&"settings");
+        let is_wanted = |(name, texts): &(&str, &str)| texts.split('|').any(|text| row.text(name) == text);
+        is_ours && counts && self.rows.iter().all(is_wanted)
+    }
+}
+
+/// Goals that every row of this ORB with default settings is ahead of a peer's row. The worst row decides.
+fn goals_ahead(rows: &[Row], describe: &str) -> Vec<Goal> {
+    let mut goals = Vec::new();
+    for rows in partition(rows.iter().filter(|row| row.is_ours()), |row| row.text("layout")) {
+        for peer in ["omniorb", "jacorb"] {
+            // A time must be smaller, a rate larger.
+            let of = |row: &Row| {
+                let time = row.median(&format!("over_{peer}"));
+                time.or_else(|| row.median(&format!("of_{peer}")).map(f64::recip))
+            };
+            let ratios: Vec<(f64, &Row)> = rows.iter().filter_map(|row| Some((of(row)?, *row))).collect();
+            let Some((worst, row)) = ratios.iter().max_by(|a, b| a.0.total_cmp(&b.0)) else { continue };
+            let ahead = ratios.iter().filter(|(ratio, _)| *ratio < 1.0).count();
+            let (of, worst_row) = (ratios.len(), filled(describe, row));
+            let what = format!("time of every row / {peer}'s: {ahead} of {of} ahead (worst: {worst_row})");
+            goals.push(Goal::new(&row.text("layout"), what, *worst, AtMost(1.0)));
+        }
+    }
+    goals
+}
+
+/// The text with the row's parameters in place of their names in braces. Sizes of buffers have their unit.
+fn filled(text: &str, row: &Row) -> String {
+    let filled = row.parameters.iter().fold(text.to_owned(), |text, (name, value)| {
+        let bytes = value.as_u64().filter(|_| *name == "buffer_bytes");
+        let shown = bytes.map_or_else(|| row.text(name), |bytes| Bytes(bytes as usize).to_string());
+        text.replace(&format!("{{{name}}}"), &shown)
+    });
+    filled.trim_end().to_owned()
+}
 
 /// One goal, for one placement and transport.
 #[derive(Debug, Clone)]
@@ -11,12 +205,35 @@ pub(crate) struct Goal {
     pub(crate) layout: String,
     /// The comparison.
     pub(crate) target: String,
-    /// `at least` or `at most`.
-    pub(crate) sense: &'static str,
-    /// The bound that the figure must reach or not exceed.
-    pub(crate) bound: f64,
+    bound: Bound,
     /// The worst of all rows that the goal covers, each by the median of its repetitions.
     pub(crate) figure: f64,
+}
+
+/// The bound that a figure must keep to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Bound {
+    /// The figure must not exceed it.
+    AtMost(f64),
+    /// The figure must reach it.
+    AtLeast(f64),
+}
+
+impl Bound {
+    /// How far a figure is beyond the bound; negative if it keeps to it.
+    fn excess(self, figure: f64) -> f64 {
+        match self {
+            AtMost(most) => figure - most,
+            AtLeast(least) => least - figure,
+        }
+    }
+
+    fn parts(self) -> (&'static str, f64) {
+        match self {
+            AtMost(most) => ("at most", most),
+            AtLeast(least) => ("at least", least),
+        }
+    }
 }
 
 /// Whether a goal is reached.
@@ -31,46 +248,14 @@ pub(crate) enum Verdict {
 }
 
 impl Goal {
-    /// A goal whose figure must not exceed the bound.
-    pub(crate) fn at_most(layout: &str, target: impl Into<String>, figure: f64, bound: f64) -> Goal {
-        Goal { layout: layout.to_owned(), target: target.into(), sense: "at most", bound, figure }
-    }
-
-    /// A goal whose figure must reach the bound.
-    pub(crate) fn at_least(layout: &str, target: impl Into<String>, figure: f64, bound: f64) -> Goal {
-        Goal { layout: layout.to_owned(), target: target.into(), sense: "at least", bound, figure }
-    }
-
-    /// A goal that every row of this ORB with default settings is ahead of a peer's row. The worst row
-    /// decides.
-    pub(crate) fn ahead(
-        layout: &str,
-        rows: &[Row],
-        peer: &str,
-        describe: impl Fn(&Row) -> String,
-    ) -> Option<Goal> {
-        let of = |row: &Row| {
-            // A time must be smaller, a rate larger.
-            let time = row.median(&format!("over_{peer}"));
-            time.or_else(|| row.median(&format!("of_{peer}")).map(f64::recip))
-        };
-        let ours = rows.iter().filter(|row| row.is_ours() && row.text("layout") == layout);
-        let ratios: Vec<(f64, &Row)> = ours.filter_map(|row| Some((of(row)?, row))).collect();
-        let (worst, row) = ratios.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
-        let ahead = ratios.iter().filter(|(ratio, _)| *ratio < 1.0).count();
-        let what = format!(
-            "time of every row / {peer}'s: {ahead} of {} ahead (worst: {})",
-            ratios.len(),
-            describe(row)
-        );
-        Some(Goal::at_most(layout, what, *worst, 1.0))
+    pub(crate) fn new(layout: &str, target: String, figure: f64, bound: Bound) -> Goal {
+        let layout = if layout.is_empty() { "one process" } else { layout };
+        Goal { layout: layout.to_owned(), target, bound, figure }
     }
 
     /// Whether the goal is reached. A quick run judges nothing, and a negative cost is impossible.
     pub(crate) fn verdict(&self, is_quick: bool) -> Verdict {
-        let keeps =
-            if self.sense == "at most" { self.figure <= self.bound } else { self.figure >= self.bound };
-        match (is_quick, keeps) {
+        match (is_quick, self.bound.excess(self.figure) <= 0.0) {
             (true, _) => Verdict::NotJudged("quick run"),
             _ if !self.figure.is_finite() || self.figure < 0.0 => {
                 Verdict::NotJudged("no such figure is possible")
@@ -87,7 +272,7 @@ impl Goal {
             Verdict::Missed => Value::Bool(false),
             Verdict::NotJudged(_) => Value::Null,
         };
-        let Goal { layout, target, sense, bound, figure } = self;
+        let (Goal { layout, target, figure, .. }, (sense, bound)) = (self, self.bound.parts());
         let members = json!({
             "layout": layout, "target": target, "sense": sense, "bound": bound, "figure": figure, "met": met,
             "verdict": self.verdict(is_quick).text(),
@@ -97,8 +282,8 @@ impl Goal {
 
     /// The goal's cells in the table of goals.
     pub(crate) fn cells(&self, is_quick: bool) -> Vec<String> {
-        let Goal { layout, target, sense, bound, figure } = self;
-        let bound = format!("{sense} {}", digits(*bound));
+        let (Goal { layout, target, figure, .. }, (sense, bound)) = (self, self.bound.parts());
+        let bound = format!("{sense} {}", digits(bound));
         vec![target.clone(), format!("{figure:.3}"), bound, self.verdict(is_quick).text(), layout.clone()]
     }
 }
@@ -116,25 +301,61 @@ impl Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::row::parameters;
+
+    fn goal(figure: f64, bound: Bound) -> Goal {
+        Goal::new("", "a goal".to_owned(), figure, bound)
+    }
 
     #[test]
-    fn goals_are_judged_by_figures_that_can_be() {
-        let bytes = |figure| Goal::at_most("one core", "bytes an object", figure, 64.0);
+    fn goals_are_judged_by_figures_that_can_be_and_not_by_quick_runs() {
+        let bytes = |figure| goal(figure, AtMost(64.0));
         assert_eq!(bytes(64.0).verdict(false), Verdict::Met);
         assert_eq!(bytes(64.1).verdict(false), Verdict::Missed);
         for figure in [-48.0, f64::NAN, f64::INFINITY] {
             assert!(matches!(bytes(figure).verdict(false), Verdict::NotJudged(_)), "{figure}");
             assert!(bytes(figure).members(false)["met"].is_null());
         }
-        let rate = |figure| Goal::at_least("one core", "calls", figure, 0.9);
+        let rate = |figure| goal(figure, AtLeast(0.9));
         assert_eq!((rate(0.9).verdict(false), rate(0.8).verdict(false)), (Verdict::Met, Verdict::Missed));
+        assert_eq!(rate(0.95).verdict(true), Verdict::NotJudged("quick run"));
+        assert!(rate(0.95).cells(true).contains(&"not judged: quick run".to_owned()));
+        assert_eq!(rate(0.95).members(false)["met"], true);
     }
 
     #[test]
-    fn a_quick_run_judges_nothing() {
-        let goal = Goal::at_most("one core", "calls", 0.5, 1.0);
-        assert_eq!(goal.verdict(true), Verdict::NotJudged("quick run"));
-        assert!(goal.cells(true).contains(&"not judged: quick run".to_owned()));
-        assert_eq!(goal.members(false)["met"], true);
+    fn the_worst_row_of_each_place_decides() {
+        let row = |mode: &str, buffer: usize, part: f64| {
+            let parameters = parameters![
+                layout = "one core", transport = "tcp", mode = mode, type = "octet", buffer_bytes = buffer,
+                peer = "ironorb", settings = "", invocation = "sii", servant = "static",
+            ];
+            Row::of_numbers(parameters, [("of_raw", part)])
+        };
+        let rows = [
+            row("oneway", 1 << 10, 0.1),
+            row("oneway", 64 << 10, 0.97),
+            row("oneway", 128 << 10, 0.94),
+            row("twoway", 128 << 10, 0.98),
+        ];
+        let found = goals("ttcp", "rate", &rows);
+        let judged: Vec<(f64, Verdict)> =
+            found.iter().map(|goal| (goal.figure, goal.verdict(false))).collect();
+        assert_eq!(judged, [(0.94, Verdict::Missed), (0.98, Verdict::Met)]);
+        let what = "octets from 64K on, oneway over tcp, sii / plain stream (worst: 128K)";
+        assert_eq!(found[0].target, what);
+    }
+
+    #[test]
+    fn only_the_greatest_number_counts_and_each_setting_where_the_rule_says_so() {
+        let row = |idle: usize, settings: &str, bytes: f64| {
+            let parameters = parameters![idle = idle, peer = "ironorb", settings = settings];
+            Row::of_numbers(parameters, [("bytes_each", bytes)])
+        };
+        let rows = [row(100, "", 20e3), row(1000, "", 3e3), row(1000, "concurrency=reactor", 2e3)];
+        let found: Vec<String> =
+            goals("connections", "row", &rows).into_iter().map(|goal| goal.target).collect();
+        let what = "bytes in the server of each of 1000 idle connections, ironorb";
+        assert_eq!(found, [what.to_owned(), format!("{what} concurrency=reactor")]);
     }
 }

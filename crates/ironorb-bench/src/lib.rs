@@ -149,7 +149,7 @@ macro_rules! suites {
         impl BenchCommand {
             fn measure(&self) -> Result<Report, BenchError> {
                 match self {
-                    $(BenchCommand::$suite(options) => $module::measure(options),)*
+                    $(BenchCommand::$suite(options) => $module::measure(options).map(Report::with_goals),)*
                     BenchCommand::All(_) | BenchCommand::Peers | BenchCommand::Role(_) => {
                         Err(BenchError::process("bench", "is asked for no suite"))
                     }

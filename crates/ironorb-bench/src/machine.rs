@@ -114,6 +114,9 @@ pub(crate) struct Layout {
 /// The name of the placement on which client and server share a processor.
 pub(crate) const ONE_CORE: &str = "one core";
 
+/// The name of the placement on which each has a processor.
+pub(crate) const CORE_EACH: &str = "a core each";
+
 impl Layout {
     /// Every placement that is possible on this machine.
     pub(crate) fn possible() -> Vec<Layout> {
@@ -128,7 +131,7 @@ impl Layout {
             let layout = match (placement, &cores[..]) {
                 (_, []) => continue,
                 (Placement::CoreEach, [first, second, ..]) => {
-                    Layout { name: "a core each", client: *first, server: *second }
+                    Layout { name: CORE_EACH, client: *first, server: *second }
                 }
                 (_, [first, ..]) => Layout { name: ONE_CORE, client: *first, server: *first },
             };

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::chart::{Chart, FOOT, escape, head};
 use crate::error::BenchError;
-use crate::goal::{Goal, Verdict};
+use crate::goal::{Goal, Verdict, goals};
 use crate::machine::Machine;
 use crate::options::Run;
 use crate::row::{Figure, Row, partition, shown};
@@ -17,7 +17,7 @@ use crate::row::{Figure, Row, partition, shown};
 #[derive(Debug)]
 pub struct Report {
     /// The suite's name on the command line.
-    pub(crate) suite: &'static str,
+    suite: &'static str,
     title: &'static str,
     machine: Machine,
     /// Whether the run was quick: its figures show only that the suite works.
@@ -91,26 +91,11 @@ impl Report {
         self.tables.iter().find(|table| table.kind == kind).map_or(&[], |table| &table.rows)
     }
 
-    /// The names of the placements in the rows.
-    pub(crate) fn layouts(&self) -> Vec<String> {
-        let mut layouts: Vec<String> = Vec::new();
-        for row in self.tables.iter().flat_map(|table| &table.rows) {
-            let layout = row.text("layout");
-            if !layout.is_empty() && !layouts.contains(&layout) {
-                layouts.push(layout);
-            }
-        }
-        layouts
-    }
-
-    /// Adds the goals that every row of a kind is ahead of the peers'.
-    pub(crate) fn add_goals_ahead(&mut self, kind: &str, describe: impl Fn(&Row) -> String) {
-        for layout in self.layouts() {
-            for peer in ["omniorb", "jacorb"] {
-                let goal = Goal::ahead(&layout, self.rows(kind), peer, &describe);
-                self.goals.extend(goal);
-            }
-        }
+    /// Adds the goals of all tables.
+    pub(crate) fn with_goals(mut self) -> Report {
+        self.goals =
+            self.tables.iter().flat_map(|table| goals(self.suite, table.kind, &table.rows)).collect();
+        self
     }
 
     fn add_lines(&self, lines: &mut String, is_part: bool) {
@@ -144,7 +129,7 @@ impl Report {
             let _ = write!(text, "{table}");
         }
         if !self.goals.is_empty() {
-            let _ = write!(text, "\n{}", goals(&[self]));
+            let _ = write!(text, "\n{}", list_of_goals(&[self]));
         }
         text
     }
@@ -234,7 +219,7 @@ impl fmt::Display for Report {
 }
 
 /// The goals of reports, with their verdicts.
-fn goals(reports: &[&Report]) -> Grid {
+fn list_of_goals(reports: &[&Report]) -> Grid {
     let mut grid = Grid::default();
     grid.column("", "goal", Align::Left);
     grid.column("", "figure", Align::Right);
@@ -257,7 +242,7 @@ fn all_goals(reports: &[Report]) -> String {
         .collect();
     let of = |wanted: Verdict| verdicts.iter().filter(|verdict| **verdict == wanted).count();
     let (all, met, missed) = (verdicts.len(), of(Verdict::Met), of(Verdict::Missed));
-    let grid = goals(&reports.iter().collect::<Vec<_>>());
+    let grid = list_of_goals(&reports.iter().collect::<Vec<_>>());
     format!("\n{grid}\n{met} of {all} goals met, {missed} missed, {} not judged\n", all - met - missed)
 }
 
@@ -417,6 +402,7 @@ impl fmt::Display for Grid {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::goal::Bound;
     use crate::row::parameters;
     use crate::statistics::Ratio;
 
@@ -436,7 +422,7 @@ mod tests {
         let run = Run { quick: is_quick, ..Run::default() };
         let mut report = Report::new("echo", "single calls", &run);
         report.tables.push(Table::new("row", "calls", rows).blocks(&["layout"]));
-        report.goals.push(Goal::at_most("one core", "a goal", 1.05, 1.1));
+        report.goals.push(Goal::new("one core", "a goal".to_owned(), 1.05, Bound::AtMost(1.1)));
         report
     }
 

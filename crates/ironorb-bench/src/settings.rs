@@ -42,11 +42,6 @@ impl Settings {
         options.map(|setting| format!("-ORB{setting}")).collect()
     }
 
-    /// The name of the side in a row.
-    pub(crate) fn label(&self) -> String {
-        if self.0.is_empty() { "ironorb".to_owned() } else { format!("ironorb {}", self.0) }
-    }
-
     /// The defaults, and then the requested settings.
     pub(crate) fn and_those(asked: &[Settings]) -> Vec<Settings> {
         let mut all = vec![Settings::default()];
@@ -84,10 +79,8 @@ mod tests {
     #[test]
     fn settings_are_those_of_the_orb() {
         let settings: Settings = "concurrency=pool:2+callsInFlightMax=7".parse().unwrap();
-        let mut builder = settings.builder().no_endpoint();
-        assert_eq!(settings.label(), "ironorb concurrency=pool:2+callsInFlightMax=7");
+        let builder = settings.builder().no_endpoint();
         assert_eq!(settings.arguments(), ["-ORBconcurrency=pool:2", "-ORBcallsInFlightMax=7"]);
-        builder.config();
         builder.build().unwrap().shutdown(false).unwrap();
         assert_eq!("".parse(), Ok(Settings::default()));
         for text in ["concurrency", "concurrency=many", "colour=red"] {

@@ -15,14 +15,12 @@ use crate::contender::{self, Contender, Venue};
 use crate::cubit::exchange;
 use crate::cubit::rows::CubitRow;
 use crate::error::BenchError;
-use crate::goal::Goal;
 use crate::machine::{Layout, Placement, Unpin, pin, resident_bytes_of, threads_of};
 use crate::measure::{Contest, Group, Sample, SendSample, Side};
 use crate::options::{Run, Sides};
 use crate::plain::{self, Plain};
 use crate::render::{Report, Table};
 use crate::row::{Measure, Parameters, Row, parameters};
-use crate::variant::Peer;
 use replay::{Recorded, Replayed};
 
 /// `ironorb bench connections`
@@ -46,9 +44,6 @@ pub(crate) struct ConnectionsOptions {
 const NOTES: &str = "baseline: a plain blocking socket with as many bytes, in turns with the others; for active connections as many plain\n\
     sockets, with a thread each in the server. bytes each: growth of the server's resident memory for each idle connection,\n\
     after a call on it and a pause; threads: of the server meanwhile. Memory of the kernel is not included.";
-
-/// Most bytes that an idle connection may take in the server, from this number of connections on.
-const IDLE_BYTES_MAX: f64 = 16384.0;
 
 /// The concurrency models to compare unless other settings are given: all except the default.
 const MODELS: [&str; 3] = ["concurrency=threadPerConnection", "concurrency=pool:4", "concurrency=reactor"];
@@ -78,16 +73,8 @@ pub(crate) fn measure(options: &ConnectionsOptions) -> Result<Report, BenchError
         for &idle in options.run.choose(&[20][..], &options.idle) {
             crate::note(format_args!("measuring beside {idle} idle connections ({})", layout.name));
             for contender in &contenders {
-                let row = beside_idle(layout, idle, Box::new(plain.sample(bytes)?), contender, &options.run)?;
-                if let Some(bytes_each) = row.median("bytes_each")
-                    && contender.label.peer == Peer::Ironorb
-                    && Some(&idle) == options.idle.iter().max()
-                {
-                    let side = contender.label.settings.label();
-                    let what = format!("bytes in the server of each of {idle} idle connections, {side}");
-                    report.goals.push(Goal::at_most(layout.name, what, bytes_each, IDLE_BYTES_MAX));
-                }
-                rows.push(row);
+                let plain = Box::new(plain.sample(bytes)?);
+                rows.push(beside_idle(layout, idle, plain, contender, &options.run)?);
             }
         }
         for &active in options.run.choose(&[20][..], &options.active) {
@@ -136,7 +123,7 @@ fn beside_idle(
     contender: &Contender,
     run: &Run,
 ) -> Result<Row, BenchError> {
-    let parameters = parameters![layout = layout.name, row = format!("beside {idle} idle")];
+    let parameters = parameters![layout = layout.name, row = format!("beside {idle} idle"), idle = idle];
     let mut group = group(parameters, plain, 3_000, 2, run);
     let label = contender.label.clone();
     let running = match &contender.running {

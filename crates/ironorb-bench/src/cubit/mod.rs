@@ -64,7 +64,6 @@ pub(crate) fn measure(options: &CubitOptions) -> Result<Report, BenchError> {
     }
     let table = Table::new("row", "IDL_Cubit, microseconds a call", rows);
     report.tables.push(table.blocks(&["layout"]).notes(NOTES));
-    report.add_goals_ahead("row", |row| format!("{} {}", row.text("row"), row.text("mode")));
     Ok(report)
 }
 

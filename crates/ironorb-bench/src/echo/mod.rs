@@ -12,8 +12,7 @@ use ironorb_baseline::raw::Exchange;
 use crate::contender::{self, Venue};
 use crate::error::{BenchError, select};
 use crate::generated::bench::{BinStruct, Echo, EchoRef};
-use crate::goal::Goal;
-use crate::machine::{Layout, ONE_CORE, Unpin, busy, pin};
+use crate::machine::{Layout, Unpin, busy, pin};
 use crate::measure::{Contest, Group, Label, Sample, Side};
 use crate::options::Run;
 use crate::plain::{self, Plain};
@@ -80,7 +79,6 @@ pub(crate) fn measure(options: &EchoOptions) -> Result<Report, BenchError> {
             });
         }
     }
-    report.goals = goals(&measured);
     report.tables.push(Table::new("latency", "single calls", measured).blocks(&["layout"]).notes(NOTES));
     Ok(report)
 }
@@ -201,41 +199,6 @@ fn watched(options: &EchoOptions, rows: &[EchoRow]) -> Result<Vec<Row>, BenchErr
         }
     }
     Ok(watched)
-}
-
-/// The goals of rows on one core, or else on a core each: the figure is a row's time over its plain socket's.
-const OVER_PLAIN: [(&str, bool, f64); 4] =
-    [("void", true, 1.10), ("void-unix", true, 1.10), ("void", false, 1.05), ("void-adaptive", false, 0.6)];
-
-/// The goals, judged by the fastest repetitions.
-fn goals(rows: &[Row]) -> Vec<Goal> {
-    let mut goals = Vec::new();
-    for row in rows {
-        let (name, layout) = (row.text("row"), row.text("layout"));
-        let is_one_core = layout == ONE_CORE;
-        let best = |row: &Row| row.best("subject");
-        let of_plain = OVER_PLAIN.iter().find(|(of, on, _)| *of == name && *on == is_one_core);
-        if let (Some((.., bound)), Some(figure)) = (of_plain, row.best("over_raw")) {
-            let what = format!("{name} / plain socket, best of repetitions");
-            goals.push(Goal::at_most(&layout, what, figure, *bound));
-        }
-        let unix =
-            rows.iter().find(|other| other.is(&[("row", "void-unix"), ("layout", &layout)])).and_then(best);
-        goals.extend(match (name.as_str(), is_one_core) {
-            ("void-shm", true) => best(row).zip(unix).map(|(ours, unix)| {
-                Goal::at_most(&layout, "void-shm / void-unix, best of repetitions", ours / unix, 1.0)
-            }),
-            ("void-shm", false) => {
-                best(row).map(|us| Goal::at_most(&layout, "void-shm, us, best of repetitions", us, 1.0))
-            }
-            ("oneway-batched", false) => best(row).map(|us| {
-                let what = "oneways a second, batched, millions, best of repetitions";
-                Goal::at_least(&layout, what, 1.0 / us, 5.0)
-            }),
-            _ => None,
-        });
-    }
-    goals
 }
 
 /// Serves an echo. The first line has its reference, and that of the object that reports the probes' counts.

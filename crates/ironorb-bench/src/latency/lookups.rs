@@ -11,10 +11,9 @@ use ironorb_build::PerfectHash;
 
 use crate::chart::{Axis, Plot, Scale};
 use crate::error::BenchError;
-use crate::goal::Goal;
 use crate::measure::{Contest, Entry, Sample};
 use crate::render::Table;
-use crate::row::{Figure, Measure, Row, parameters, partition};
+use crate::row::{Figure, Measure, Row, parameters};
 use crate::settings::Settings;
 use crate::statistics::Repeated;
 
@@ -278,32 +277,10 @@ impl Drop for Stopped {
     }
 }
 
-/// The goals: the default strategies take equally long among many as among few.
-pub(super) fn goals(rows: &[Row]) -> Vec<Goal> {
-    let is_default = |row: &&Row| {
-        ["perfectHash", "active", "delayered"].iter().any(|name| row.text("strategy").ends_with(name))
-    };
-    let tables =
-        partition(rows.iter().filter(is_default).filter(|row| row.count("count") > Some(1.0)), |row| {
-            (row.text("among"), row.text("strategy"))
-        });
-    let goal = |rows: Vec<&Row>| {
-        let over = |row: &Row| row.median("over_fewest").unwrap_or(f64::NAN);
-        let worst = rows.into_iter().max_by(|a, b| over(a).total_cmp(&over(b)))?;
-        let [sought, count, among, strategy] =
-            ["sought", "count", "among", "strategy"].map(|name| worst.text(name));
-        let what = format!("finding an {sought} among {count} {among} / among 1, {strategy}");
-        Some(Goal::at_most("one process", what, over(worst), FLAT))
-    };
-    tables.into_iter().filter_map(goal).collect()
-}
-
-/// Constant time, except for cache misses: a thousand objects in turn do not fit into the cache as one does.
-const FLAT: f64 = 1.5;
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::goal::goals;
 
     #[test]
     fn every_way_finds_everything() {
@@ -322,6 +299,7 @@ mod tests {
         let is_complete =
             |row: &Row| ["found", "over_fewest"].iter().all(|name| row.median(name) > Some(0.0));
         assert!(found.rows.iter().all(is_complete));
-        assert!(!goals(&found.rows).is_empty() && found.charts.len() == TABLES.len());
+        assert_eq!(found.charts.len(), TABLES.len());
+        assert_eq!(goals("latency", "lookup", &found.rows).len(), 6);
     }
 }

@@ -19,7 +19,6 @@ use crate::chart::{Axis, Chart, Plot, Scale};
 use crate::contender::{self, Venue};
 use crate::error::BenchError;
 use crate::generated_latency::latency::Populated;
-use crate::goal::Goal;
 use crate::machine::{Layout, Unpin, pin};
 use crate::measure::{Contest, Group, Label};
 use crate::plain::{self, Plain};
@@ -67,9 +66,7 @@ pub(crate) fn measure(options: &LatencyOptions) -> Result<Report, BenchError> {
         }
     }
     if options.strategies || !options.is_filtered() {
-        let found = lookups::measure(options.run.quick)?;
-        report.goals.extend(lookups::goals(&found.rows));
-        report.tables.push(found);
+        report.tables.push(lookups::measure(options.run.quick)?);
     }
     let paper = paper::table(&rows);
     let charts = charts(&rows);
@@ -80,11 +77,6 @@ pub(crate) fn measure(options: &LatencyOptions) -> Result<Report, BenchError> {
     report.tables.insert(0, calls);
     report.tables.insert(1, activations.blocks(&["layout"]));
     report.tables.push(paper);
-    report.add_goals_ahead("latency", short);
-    for layout in report.layouts() {
-        let goals = goals(&layout, &report);
-        report.goals.extend(goals);
-    }
     Ok(report)
 }
 
@@ -239,39 +231,6 @@ fn charts(rows: &[Row]) -> Vec<Chart> {
         lines,
     };
     [by_objects.charts(void), by_units.charts(others)].concat()
-}
-
-fn short(row: &Row) -> String {
-    let [units, ty, mode, invocation, objects] =
-        ["units", "type", "mode", "invocation", "objects"].map(|name| row.text(name));
-    format!("{units} {ty} {mode} {invocation} x{objects}")
-}
-
-/// The goals: the most objects compared with one of them, and memory and time per object where there are
-/// most.
-fn goals(layout: &str, report: &Report) -> Vec<Goal> {
-    let most = |kind: &str, wanted: &[(&str, &str)]| {
-        let here = report.rows(kind).iter().filter(|row| row.is_ours() && row.text("layout") == layout);
-        let found = here.filter(|row| row.is(wanted));
-        found.max_by(|a, b| a.count("objects").unwrap_or(0.0).total_cmp(&b.count("objects").unwrap_or(0.0)))
-    };
-    let mut goals = Vec::new();
-    let wanted = [("mode", "twoway"), ("algorithm", "robin"), ("invocation", "sii"), ("type", "void")];
-    if let Some(row) = most("latency", &wanted)
-        && let Some(over_one) = row.median("over_one")
-    {
-        let what = format!("void, {} objects / one of them", row.text("objects"));
-        goals.push(Goal::at_most(layout, what, over_one, 1.02));
-    }
-    if let Some(row) = most("activation", &[]) {
-        let [us, resident, servant] = ["us_each", "resident_bytes_each", "servant_bytes"]
-            .map(|name| row.median(name).unwrap_or(f64::NAN));
-        let objects = row.text("objects");
-        let what = format!("bytes an object beside its servant, {objects} objects");
-        goals.push(Goal::at_most(layout, what, resident - servant, 64.0));
-        goals.push(Goal::at_most(layout, format!("us to activate an object, {objects} objects"), us, 0.3));
-    }
-    goals
 }
 
 /// Shows where the time of calls goes, as figures 17 and 18 and tables 1 and 2 of the paper do.

@@ -16,7 +16,6 @@ pub(crate) use options::TtcpOptions;
 use crate::chart::{Axis, Chart, Plot, Scale};
 use crate::contender::{self, Venue};
 use crate::error::BenchError;
-use crate::goal::Goal;
 use crate::machine::{Layout, Unpin, pin};
 use crate::measure::{Contest, Group, Label, Sample};
 use crate::plain::serve_until_end;
@@ -70,7 +69,6 @@ pub(crate) fn measure(options: &TtcpOptions) -> Result<Report, BenchError> {
             }
         }
     }
-    report.goals = [rate_goals(&rates), call_goals(&calls)].concat();
     let (paper, twoway) = (paper::table(&rates), paper::twoway_over_oneway(&rates));
     let charts = charts(&rates);
     let rates = Table::new("rate", "Mbit/s", rates).notes(RATE_NOTES).charts(charts);
@@ -261,55 +259,6 @@ fn charts(rows: &[Row]) -> Vec<Chart> {
     charts
 }
 
-/// From this buffer size on, calls should be about as fast as the plain stream.
-const LARGE_BUFFER_BYTES: usize = 64 << 10;
-
-/// Goals for large sequences over static skeletons, beside the plain stream: octets by every invocation,
-/// other types by stubs.
-fn rate_goals(rows: &[Row]) -> Vec<Goal> {
-    let bound = |row: &Row| match (row.text("type").as_str(), row.text("invocation").as_str()) {
-        ("octet", invocation) if invocation != "dii-unchanged" => Some(0.95),
-        ("long" | "double", "sii") => Some(0.95),
-        ("struct", "sii") => Some(0.90),
-        _ => None,
-    };
-    let counts = |row: &&Row| {
-        row.is(&[("peer", "ironorb"), ("servant", "static")])
-            && row.count("buffer_bytes") >= Some(LARGE_BUFFER_BYTES as f64)
-            && row.median("of_raw").is_some()
-            && bound(row).is_some()
-    };
-    let key = |row: &Row| ["layout", "transport", "mode", "type", "invocation"].map(|name| row.text(name));
-    let goal = |rows: Vec<&Row>| {
-        let part = |row: &Row| row.median("of_raw").unwrap_or(f64::NAN);
-        let worst = rows.into_iter().min_by(|a, b| part(a).total_cmp(&part(b)))?;
-        let [layout, transport, mode, ty, invocation] = key(worst);
-        let buffer = Bytes(worst.count("buffer_bytes")? as usize);
-        let what = format!(
-            "{ty}s from 64K on, {mode} over {transport}, {invocation} / plain stream (worst: {buffer})"
-        );
-        Some(Goal::at_least(&layout, what, part(worst), bound(worst)?))
-    };
-    partition(rows.iter().filter(counts), key).into_iter().filter_map(goal).collect()
-}
-
-/// Goals that compare ways to call.
-fn call_goals(rows: &[Row]) -> Vec<Goal> {
-    let goal = |row: &Row| {
-        let [call, transport, layout, invocation, servant] =
-            ["call", "transport", "layout", "invocation", "servant"].map(|name| row.text(name));
-        let is_struct = call == "struct-1024";
-        let (what, ratio, bound) = match (invocation.as_str(), servant.as_str()) {
-            ("dii-reused", "static") => ("dii-reused / sii", "over_sii", if is_struct { 1.5 } else { 1.1 }),
-            ("dii-new", "static") => ("dii-new / sii", "over_sii", if is_struct { 2.0 } else { 1.25 }),
-            ("sii", "dsi") if call.starts_with("octet") => ("dsi / static", "over_static", 1.2),
-            _ => return None,
-        };
-        Some(Goal::at_most(&layout, format!("{call} over {transport}, {what}"), row.median(ratio)?, bound))
-    };
-    rows.iter().filter(|row| row.text("peer") == "ironorb").filter_map(goal).collect()
-}
-
 /// Receives bytes over a plain stream until standard input ends. The first line has its address.
 fn plain_server(args: &RoleArgs) -> Result<(), BenchError> {
     let path = std::env::temp_dir().join(format!("ironorb-ttcp-{}", std::process::id()));
@@ -325,7 +274,6 @@ fn plain_server(args: &RoleArgs) -> Result<(), BenchError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::goal::Verdict;
     use crate::row::Figure;
     use crate::statistics::Ratio;
 
@@ -343,18 +291,8 @@ mod tests {
     }
 
     #[test]
-    fn the_worst_large_buffer_decides_whether_the_goal_is_met() {
-        let rows = [
-            row("oneway", 1 << 10, 100.0, 0.1),
-            row("oneway", 64 << 10, 100.0, 0.97),
-            row("oneway", 128 << 10, 100.0, 0.94),
-            row("twoway", 128 << 10, 50.0, 0.98),
-        ];
-        let goals = rate_goals(&rows);
-        let found: Vec<(f64, Verdict)> =
-            goals.iter().map(|goal| (goal.figure, goal.verdict(false))).collect();
-        assert_eq!(found, [(0.94, Verdict::Missed), (0.98, Verdict::Met)]);
-        assert!(goals[0].target.contains("worst: 128K"), "{goals:?}");
+    fn twoway_is_compared_with_oneway() {
+        let rows = [row("oneway", 128 << 10, 100.0, 0.94), row("twoway", 128 << 10, 50.0, 0.98)];
         let ratios = paper::twoway_over_oneway(&rows).unwrap().rows.remove(0);
         assert_eq!((ratios.median("least"), ratios.median("most")), (Some(0.5), Some(0.5)));
     }
