@@ -6,8 +6,7 @@ use std::hint::black_box;
 use ironorb::Orb;
 
 use crate::contender::{self, Venue};
-use crate::cubit::rows::Value;
-use crate::cubit::servant::CubitServant;
+use crate::cubit::rows::{CubitServant, Kind, Value};
 use crate::error::BenchError;
 use crate::generated_cubit::idl_cubit::{Cubit, CubitRef};
 use crate::machine::{Layout, Placement, Unpin, pin};
@@ -30,7 +29,13 @@ pub(crate) struct CollocatedOptions {
 const NOTES: &str = "baseline: a call of the same servant through a trait object, in turns with the others. Samples are batches of a thousand\n\
     calls, so that the clock does not matter. In the paper a virtual call takes 20 ns on its machine, and TAO's call no more.";
 
-const VALUES: [Value; 5] = [Value::Nothing, Value::Long, Value::Many, Value::Longs(4), Value::Longs(1024)];
+const VALUES: [Value; 5] = [
+    Value(Kind::Nothing, 0),
+    Value(Kind::Long, 0),
+    Value(Kind::Many, 0),
+    Value(Kind::Longs, 4),
+    Value(Kind::Longs, 1024),
+];
 
 /// Calls in one sample.
 const BATCH: usize = 1_000;
@@ -56,7 +61,7 @@ pub(crate) fn measure(options: &CollocatedOptions) -> Result<Report, BenchError>
     for value in VALUES {
         let name = value.name();
         crate::note(format_args!("measuring {name}"));
-        let is_long = matches!(value, Value::Longs(count) if count > 100);
+        let is_long = value.1 > 100;
         let samples = options.run.choose(2, if is_long { 20 } else { 200 });
         let repetitions = options.run.repetitions(15);
         let contest =

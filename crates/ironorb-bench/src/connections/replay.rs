@@ -90,7 +90,7 @@ impl Replayed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cubit::servant::CubitServant;
+    use crate::cubit::rows::CubitServant;
 
     #[test]
     fn what_was_recorded_is_answered_over_any_connection() {

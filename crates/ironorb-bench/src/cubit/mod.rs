@@ -2,7 +2,6 @@
 //! RT-99). The client asks for cubes of each type as fast as it can, and checks every result.
 
 pub(crate) mod rows;
-pub(crate) mod servant;
 
 use ironorb::TypedRef;
 use ironorb_baseline::raw::Exchange;
@@ -18,8 +17,7 @@ use crate::render::{Report, Table};
 use crate::role::{Role, RoleArgs, serve};
 use crate::row::{Measure, Row, parameters};
 use crate::variant::{Mode, Transport, name};
-use rows::{CubitRow, VALUES};
-use servant::CubitServant;
+use rows::{CubitRow, CubitServant, VALUES};
 
 /// `ironorb bench cubit`
 #[derive(Debug, Clone, clap::Args)]

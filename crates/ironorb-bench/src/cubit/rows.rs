@@ -1,4 +1,4 @@
-//! The calls: the types of IDL_Cubit, oneway and twoway.
+//! The calls: the types of IDL_Cubit, oneway and twoway. A table has the types: one is added by a line of it.
 
 use std::hint::black_box;
 use std::ops::Deref;
@@ -6,114 +6,193 @@ use std::rc::Rc;
 
 use ironorb::SystemException;
 
-use super::servant::Cube;
 use crate::error::BenchError;
 use crate::generated_cubit::idl_cubit::{Cubit, CubitRef, Many};
 use crate::measure::Sample;
 use crate::variant::Mode;
 
-/// A row: a type, and whether the client waits.
+/// A row: an argument, and whether the client waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CubitRow {
     pub(crate) value: Value,
     pub(crate) mode: Mode,
 }
 
-impl CubitRow {
-    /// The cheapest call.
-    pub(crate) const VOID: CubitRow = CubitRow { value: Value::Nothing, mode: Mode::Twoway };
-}
-
-/// The argument to cube. Numbers are lengths of sequences.
+/// The argument to cube: its type, and the length of a sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Value {
-    Nothing,
-    Octet,
-    Short,
-    Long,
-    Many,
-    Longs(usize),
-    Manies(usize),
-}
+pub(crate) struct Value(pub(crate) Kind, pub(crate) usize);
 
 /// The values. The paper speaks of small and large sequences without their lengths.
 pub(crate) const VALUES: [Value; 9] = [
-    Value::Nothing,
-    Value::Octet,
-    Value::Short,
-    Value::Long,
-    Value::Many,
-    Value::Longs(4),
-    Value::Longs(1024),
-    Value::Manies(4),
-    Value::Manies(1024),
+    Value(Kind::Nothing, 0),
+    Value(Kind::Octet, 0),
+    Value(Kind::Short, 0),
+    Value(Kind::Long, 0),
+    Value(Kind::Many, 0),
+    Value(Kind::Longs, 4),
+    Value(Kind::Longs, 1024),
+    Value(Kind::Manies, 4),
+    Value(Kind::Manies, 1024),
 ];
 
 /// Oneways in a batch, before a call that is answered once all have been carried out.
 pub(crate) const ONEWAYS: usize = 99;
 
-impl Value {
-    /// The name on the command line, and the number of elements.
-    fn kind(self) -> (&'static str, usize) {
-        match self {
-            Value::Nothing => ("void", 0),
-            Value::Octet => ("octet", 0),
-            Value::Short => ("short", 0),
-            Value::Long => ("long", 0),
-            Value::Many => ("many", 0),
-            Value::Longs(count) => ("longs", count),
-            Value::Manies(count) => ("manies", count),
+/// Computes cubes. Overflow wraps around, equally on both sides. A oneway computes the cube and discards it.
+#[derive(Debug)]
+pub(crate) struct CubitServant;
+
+/// For each type: its name on the command line; the argument and the result in Rust, with a star for an argument that is
+/// passed by value; the operations of both modes; and the value of so many elements that clients send.
+macro_rules! types {
+    ($($kind:ident $name:literal: $argument:ty => $result:ty, ($($by_value:tt)?),
+       $twoway:ident $oneway:ident, $value:expr;)*) => {
+        /// The type of an argument.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) enum Kind {
+            Nothing,
+            $($kind,)*
         }
+
+        impl Kind {
+            fn name(self) -> &'static str {
+                match self {
+                    Kind::Nothing => "void",
+                    $(Kind::$kind => $name,)*
+                }
+            }
+        }
+
+        impl Cubit for CubitServant {
+            fn nothing(&self) -> Result<(), SystemException> {
+                Ok(())
+            }
+
+            fn nothing_oneway(&self) -> Result<(), SystemException> {
+                Ok(())
+            }
+
+            $(fn $twoway(&self, value: $argument) -> Result<$result, SystemException> {
+                Ok(value.cube())
+            }
+
+            fn $oneway(&self, value: $argument) -> Result<(), SystemException> {
+                black_box(value.cube());
+                Ok(())
+            })*
+        }
+
+        impl Value {
+            /// One twoway call of any cubit, with a check of every element of the result, as in the paper.
+            pub(crate) fn call<'a, C: Cubit + ?Sized>(self, cubit: impl Deref<Target = C> + 'a) -> Sample<'a> {
+                match self.0 {
+                    Kind::Nothing => Box::new(move || Ok(cubit.nothing()?)),
+                    $(Kind::$kind => {
+                        let value: $result = $value(self.1);
+                        Box::new(move || {
+                            let cube = black_box(cubit.$twoway($($by_value)? black_box(&value))?);
+                            match value.has_cube(&cube) {
+                                true => Ok(()),
+                                false => Err(BenchError::process("cubit", "gave what is no cube")),
+                            }
+                        })
+                    })*
+                }
+            }
+
+            fn oneway(self, cubit: Rc<CubitRef>) -> Sample<'static> {
+                match self.0 {
+                    Kind::Nothing => Box::new(move || Ok(cubit.nothing_oneway()?)),
+                    $(Kind::$kind => {
+                        let value: $result = $value(self.1);
+                        Box::new(move || Ok(cubit.$oneway($($by_value)? black_box(&value))?))
+                    })*
+                }
+            }
+        }
+    };
+}
+
+types! {
+    Octet "octet": u8 => u8, (*), cube_octet cube_octet_oneway, |_| NUMBER as u8;
+    Short "short": i16 => i16, (*), cube_short cube_short_oneway, |_| NUMBER as i16;
+    Long "long": i32 => i32, (*), cube_long cube_long_oneway, |_| NUMBER;
+    Many "many": &Many => Many, (), cube_many cube_many_oneway, |_| Many { o: 5, l: NUMBER, s: 11 };
+    Longs "longs": &[i32] => Vec<i32>, (), cube_long_sequence cube_long_sequence_oneway,
+        |count| (0..count as i32).collect();
+    Manies "manies": &[Many] => Vec<Many>, (), cube_many_sequence cube_many_sequence_oneway,
+        |count| (0..count as i32).map(|place| Many { o: place as u8, l: place, s: place as i16 }).collect();
+}
+
+const NUMBER: i32 = 17;
+
+/// A value that can be cubed, modulo its type's range.
+trait Cube {
+    type Cubed;
+
+    /// The third power, of each element.
+    fn cube(&self) -> Self::Cubed;
+
+    /// Whether this is the third power. Allocates nothing, because clients check it in each call.
+    fn has_cube(&self, cube: &Self::Cubed) -> bool;
+}
+
+macro_rules! single {
+    ($($ty:ty: $cube:expr;)*) => {$(
+        impl Cube for $ty {
+            type Cubed = $ty;
+
+            #[inline]
+            fn cube(&self) -> $ty {
+                let cube: fn(&$ty) -> $ty = $cube;
+                cube(self)
+            }
+
+            #[inline]
+            fn has_cube(&self, cube: &$ty) -> bool {
+                self.cube() == *cube
+            }
+        }
+    )*};
+}
+
+single! {
+    u8: |number| number.wrapping_mul(*number).wrapping_mul(*number);
+    i16: |number| number.wrapping_mul(*number).wrapping_mul(*number);
+    i32: |number| number.wrapping_mul(*number).wrapping_mul(*number);
+    Many: |many| Many { o: many.o.cube(), l: many.l.cube(), s: many.s.cube() };
+}
+
+impl<T: Cube<Cubed = T>> Cube for [T] {
+    type Cubed = Vec<T>;
+
+    fn cube(&self) -> Vec<T> {
+        self.iter().map(Cube::cube).collect()
     }
 
+    fn has_cube(&self, cubes: &Vec<T>) -> bool {
+        cubes.len() == self.len() && self.iter().zip(cubes).all(|(value, cube)| value.has_cube(cube))
+    }
+}
+
+impl Value {
     pub(crate) fn name(self) -> String {
-        match self.kind() {
-            (kind, 0) => kind.to_owned(),
-            (kind, count) => format!("{kind}-{count}"),
+        match self {
+            Value(kind, 0) => kind.name().to_owned(),
+            Value(kind, count) => format!("{}-{count}", kind.name()),
         }
     }
 
     /// The command for a peer's client.
     pub(crate) fn words(self) -> String {
-        let (kind, count) = self.kind();
-        format!("{kind} {count}")
+        format!("{} {}", self.0.name(), self.1)
     }
-
-    /// One twoway call of any cubit, with a check of the result.
-    pub(crate) fn call<'a, C: Cubit + ?Sized>(self, cubit: impl Deref<Target = C> + 'a) -> Sample<'a> {
-        match self {
-            Value::Nothing => Box::new(move || Ok(cubit.nothing()?)),
-            Value::Octet => one(NUMBER as u8, move |value| Ok(cubit.cube_octet(*value)?)),
-            Value::Short => one(NUMBER as i16, move |value| Ok(cubit.cube_short(*value)?)),
-            Value::Long => one(NUMBER, move |value| Ok(cubit.cube_long(*value)?)),
-            Value::Many => one(MANY, move |value| Ok(cubit.cube_many(value)?)),
-            Value::Longs(count) => all(numbers(count), move |values| Ok(cubit.cube_long_sequence(values)?)),
-            Value::Manies(count) => all(manies(count), move |values| Ok(cubit.cube_many_sequence(values)?)),
-        }
-    }
-
-    fn oneway(self, cubit: Rc<CubitRef>) -> Sample<'static> {
-        match self {
-            Value::Nothing => Box::new(move || Ok(cubit.nothing_oneway()?)),
-            Value::Octet => sent(NUMBER as u8, move |value| cubit.cube_octet_oneway(*value)),
-            Value::Short => sent(NUMBER as i16, move |value| cubit.cube_short_oneway(*value)),
-            Value::Long => sent(NUMBER, move |value| cubit.cube_long_oneway(*value)),
-            Value::Many => sent(MANY, move |value| cubit.cube_many_oneway(value)),
-            Value::Longs(count) => {
-                sent(numbers(count), move |values| cubit.cube_long_sequence_oneway(values))
-            }
-            Value::Manies(count) => {
-                sent(manies(count), move |values| cubit.cube_many_sequence_oneway(values))
-            }
-        }
-    }
-}
-
-fn sent<'a, T: 'a>(value: T, mut call: impl FnMut(&T) -> Result<(), SystemException> + 'a) -> Sample<'a> {
-    Box::new(move || Ok(call(black_box(&value))?))
 }
 
 impl CubitRow {
+    /// The cheapest call.
+    pub(crate) const VOID: CubitRow = CubitRow { value: VALUES[0], mode: Mode::Twoway };
+
     pub(crate) fn all(values: &[Value], modes: &[Mode]) -> Vec<CubitRow> {
         let each = |&mode| values.iter().map(move |&value| CubitRow { value, mode });
         modes.iter().flat_map(each).collect()
@@ -142,56 +221,15 @@ impl CubitRow {
     }
 }
 
-const NUMBER: i32 = 17;
-const MANY: Many = Many { o: 5, l: NUMBER, s: 11 };
-
-fn numbers(count: usize) -> Vec<i32> {
-    (0..count as i32).collect()
-}
-
-fn manies(count: usize) -> Vec<Many> {
-    (0..count as i32).map(|place| Many { o: place as u8, l: place, s: place as i16 }).collect()
-}
-
-fn one<'a, T: Cube + PartialEq + 'a>(
-    value: T,
-    mut call: impl FnMut(&T) -> Result<T, BenchError> + 'a,
-) -> Sample<'a> {
-    Box::new(move || check(black_box(call(black_box(&value))?) == value.cube()))
-}
-
-/// Checks every element, as the paper's client does.
-fn all<'a, T: Cube + PartialEq + 'a>(
-    values: Vec<T>,
-    mut call: impl FnMut(&[T]) -> Result<Vec<T>, BenchError> + 'a,
-) -> Sample<'a> {
-    Box::new(move || {
-        let cubes = call(black_box(&values))?;
-        check(
-            cubes.len() == values.len()
-                && cubes.iter().zip(&values).all(|(cube, value)| *cube == value.cube()),
-        )
-    })
-}
-
-fn check(is_right: bool) -> Result<(), BenchError> {
-    if is_right { Ok(()) } else { Err(BenchError::process("cubit", "gave what is no cube")) }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::servant::CubitServant;
     use super::*;
 
     #[test]
     fn what_is_no_cube_is_seen() {
         for value in VALUES {
-            let servant = CubitServant;
-            value.call(&servant)().unwrap();
+            value.call(&CubitServant)().unwrap();
         }
-        let mut wrong = one(7i32, |value| Ok(value * value));
-        assert!(wrong().is_err());
-        let mut short = all(vec![1i32, 2], |values| Ok(values[..1].to_vec()));
-        assert!(short().is_err());
+        assert!(!7i32.has_cube(&49) && ![1i32, 2].has_cube(&vec![1]) && ![2i32].has_cube(&vec![4]));
     }
 }
