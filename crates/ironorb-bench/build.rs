@@ -13,7 +13,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "idl/echo.idl",
         "idl/latency.idl",
         "idl/probes.idl",
-        "idl/types.idl",
     ])?;
     let out = std::env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?;
     for (folder, marshalling) in

@@ -23,7 +23,6 @@ mod goal;
 mod idl;
 mod latency;
 mod machine;
-mod marshal;
 mod measure;
 mod options;
 mod peers;
@@ -36,14 +35,13 @@ mod sequences;
 mod settings;
 mod statistics;
 mod ttcp;
-mod types;
 mod variant;
 mod watch;
 
-pub use error::BenchError;
 #[cfg(feature = "sizes")]
 #[doc(hidden)]
-pub use marshal::{Kept, keep};
+pub use codec::{Kept, keep};
+pub use error::BenchError;
 pub use options::with_lists;
 pub use render::Report;
 pub use row::Row;
@@ -54,6 +52,8 @@ use clap::Parser as _;
 use role::Role;
 
 use all::AllOptions;
+use codec::constructs::{self, TypesOptions};
+use codec::marshalling::{self, MarshalOptions};
 use collocated::CollocatedOptions;
 use concurrency::ConcurrencyOptions;
 use connections::ConnectionsOptions;
@@ -61,11 +61,9 @@ use cubit::CubitOptions;
 use echo::EchoOptions;
 use idl::IdlOptions;
 use latency::LatencyOptions;
-use marshal::MarshalOptions;
 use options::Run;
 use role::RoleArgs;
 use ttcp::TtcpOptions;
-use types::TypesOptions;
 
 /// `ironorb bench …`
 #[derive(Debug, clap::Args)]
@@ -167,7 +165,7 @@ macro_rules! suites {
 }
 
 suites! {
-    Echo echo Idl idl Types types Marshal marshal Ttcp ttcp Latency latency Cubit cubit
+    Echo echo Idl idl Types constructs Marshal marshalling Ttcp ttcp Latency latency Cubit cubit
     Collocated collocated Concurrency concurrency Connections connections
 }
 
@@ -196,5 +194,4 @@ generated! {
     generated_cubit "cubit"
     generated_latency "latency"
     generated_probes "probes"
-    generated_types "types"
 }

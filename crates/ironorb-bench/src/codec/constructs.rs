@@ -9,9 +9,8 @@ use ironorb::giop::cdr::{LongDouble, WString};
 use ironorb::giop::{ByteOrder, Encoding, Marshal, Unmarshal};
 use ironorb::{Any, Fixed, Orb, TypeCode};
 
-use crate::codec::{Codec, any, compare, write};
-use crate::error::{BenchError, select};
-use crate::generated_types::types as g;
+use super::{Codec, Compared, any, bin, compare, g, reading, write};
+use crate::error::BenchError;
 use crate::options::Run;
 use crate::render::{Report, Table};
 use crate::row::Measure;
@@ -34,11 +33,7 @@ const NOTES: &str = "baseline: as many bytes copied from one buffer to another, 
 pub(crate) fn measure(options: &TypesOptions) -> Result<Report, BenchError> {
     let mut report = Report::new("types", "constructs of IDL, gigabytes a second", &options.run);
     let orb = Orb::builder().no_endpoint().build()?;
-    let mut rows = Vec::new();
-    for construct in select(all(&orb)?, &options.rows, |construct| construct.name.to_owned())? {
-        let Construct { name, codec } = &construct;
-        rows.extend(compare(name, &codec.copy()?, codec, gigabytes, 16 << 20, &options.run)?);
-    }
+    let rows = compare(all(&orb)?, &options.rows, gigabytes, 16 << 20, &options.run)?;
     let title = "gigabytes a second, of the bytes on the wire";
     report.tables.push(Table::new("rate", title, rows).notes(NOTES));
     Ok(report)
@@ -48,22 +43,17 @@ fn gigabytes(bytes: usize) -> Measure {
     Measure::Rate("gb_s", bytes as f64 / 1e3)
 }
 
-/// One construct: a value of about 64 KiB on the wire.
-struct Construct {
-    name: &'static str,
-    codec: Codec,
-}
-
+/// Bytes of a value on the wire, approximately.
 const BYTES: usize = 64 * 1024;
 
-fn all(orb: &Orb) -> Result<Vec<Construct>, BenchError> {
+fn all(orb: &Orb) -> Result<Vec<Compared>, BenchError> {
     let octets: Vec<u8> = (0..BYTES).map(|i| i as u8).collect();
     let doubles: Vec<f64> = (0..BYTES / 8).map(|i| i as f64).collect();
     let text = "lorem ipsum dolor sit amet ".repeat(BYTES / 27);
     let texts: Vec<String> = (0..BYTES / 24).map(|i| format!("a text, no. {i:06}")).collect();
     let wide = "wide text with ż ".repeat(BYTES / 34);
     let bins: Vec<g::BinStruct> = (0..BYTES as i32 / 24).map(bin).collect();
-    let choices: Vec<g::Choice> = (0..BYTES as i32 / 16).map(choice).collect();
+    let choices: Vec<g::Reading> = (0..BYTES as i32 / 16).map(reading).collect();
     let nesteds: Vec<g::Nested> = (0..BYTES as i32 / 200).map(nested).collect();
     let colours: Vec<g::Colour> = (0..BYTES / 4).map(colour).collect();
     let prices: Vec<Fixed<9, 2>> =
@@ -114,17 +104,17 @@ fn all(orb: &Orb) -> Result<Vec<Construct>, BenchError> {
 }
 
 /// A construct in this processor's byte order, as on a connection between similar machines.
-fn plain<T: Marshal + Unmarshal + 'static>(name: &'static str, value: T) -> Construct {
-    Construct { name, codec: Codec::of(value, Encoding::NATIVE) }
+fn plain<T: Marshal + Unmarshal + 'static>(name: &'static str, value: T) -> Compared {
+    Compared { name, baseline: None, subject: Codec::of(value, Encoding::NATIVE) }
 }
 
-fn foreign<T: Marshal + Unmarshal + 'static>(name: &'static str, value: T) -> Construct {
+fn foreign<T: Marshal + Unmarshal + 'static>(name: &'static str, value: T) -> Compared {
     let order = if ByteOrder::NATIVE == ByteOrder::Big { ByteOrder::Little } else { ByteOrder::Big };
-    Construct { name, codec: Codec::of(value, Encoding { order, ..Encoding::NATIVE }) }
+    Compared { name, baseline: None, subject: Codec::of(value, Encoding { order, ..Encoding::NATIVE }) }
 }
 
 /// References belong to an ORB, and an `any` of references remembers it.
-fn references(orb: &Orb) -> Result<Construct, BenchError> {
+fn references(orb: &Orb) -> Result<Compared, BenchError> {
     let text = "corbaloc:iiop:1.2@host.example:2809/a/key/of/forty/octets/or/thereabouts";
     let thing: g::ThingRef = ironorb::TypedRef::from_object(orb.string_to_object(text)?);
     let things = vec![Some(thing); BYTES / 100];
@@ -133,25 +123,12 @@ fn references(orb: &Orb) -> Result<Construct, BenchError> {
         black_box(stored.extract::<g::Things>()?);
         Ok(())
     };
-    let codec = Codec { write: write(things, Encoding::NATIVE), read: Box::new(read) };
-    Ok(Construct { name: "references", codec })
-}
-
-fn bin(i: i32) -> g::BinStruct {
-    g::BinStruct { s: i as i16, c: b'c', l: i, o: i as u8, d: f64::from(i) }
+    let subject = Codec { write: write(things, Encoding::NATIVE), read: Box::new(read) };
+    Ok(Compared { name: "references", baseline: None, subject })
 }
 
 fn colour(i: usize) -> g::Colour {
     [g::Colour::Red, g::Colour::Green, g::Colour::Blue, g::Colour::InfraRed][i % 4]
-}
-
-fn choice(i: i32) -> g::Choice {
-    match i % 4 {
-        0 => g::Choice::Number(i),
-        1 => g::Choice::Text(format!("text {i}")),
-        2 => g::Choice::Bin(bin(i)),
-        _ => g::Choice::Other { label: 7, value: f64::from(i) },
-    }
 }
 
 fn nested(i: i32) -> g::Nested {
@@ -159,7 +136,7 @@ fn nested(i: i32) -> g::Nested {
         bin: bin(i),
         within: g::nested::Inner { name: format!("name {i}"), tint: colour(i as usize), numbers: vec![i; 8] },
         matrix: [[f64::from(i); 3]; 3],
-        one: choice(i),
+        one: reading(i),
     }
 }
 
@@ -169,10 +146,10 @@ fn list(length: usize) -> ironorb::Value<g::List> {
     (1..length as i32).fold(last, |list, number| value(number, list.into()))
 }
 
-fn tree(depth: u32) -> Option<ironorb::Value<g::Tree>> {
+fn tree(depth: u32) -> Option<ironorb::Value<g::Branch>> {
     depth.checked_sub(1).map(|below| {
         let name = format!("a node {below} above the ground");
-        ironorb::Value::new(g::Tree { name, left: tree(below).into(), right: tree(below).into() })
+        ironorb::Value::new(g::Branch { name, left: tree(below).into(), right: tree(below).into() })
     })
 }
 

@@ -7,7 +7,7 @@ use ironorb::giop::cdr::WString;
 use ironorb::giop::{Malformed, Marshal, Misuse, Reader, Unmarshal, Writer};
 use ironorb::{Any, Fixed, ObjectRef, Orb, TypeCode};
 
-use super::types::{compiled, interpreted};
+use super::generated::{compiled, interpreted};
 
 /// The contents of a program besides an ORB and the parts of the types.
 #[derive(Debug, Clone, Copy)]
