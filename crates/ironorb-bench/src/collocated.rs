@@ -63,16 +63,11 @@ pub(crate) fn measure(options: &CollocatedOptions) -> Result<Report, BenchError>
         crate::note(format_args!("measuring {name}"));
         let is_long = value.1 > 100;
         let samples = options.run.choose(2, if is_long { 20 } else { 200 });
-        let repetitions = options.run.repetitions(15);
         let contest =
-            Contest { samples, repetitions, calls_per_sample: BATCH, warm_up: samples, time_max: None };
-        let mut group = Group {
-            parameters: parameters![layout = layout.name, row = name],
-            measure: Measure::NANOSECONDS,
-            contest,
-            baseline: Box::new(batch(value.call(black_box(&*plain)))),
-            entrants: Vec::new(),
-        };
+            Contest { calls_per_sample: BATCH, ..Contest::of(samples, options.run.repetitions(15)) };
+        let parameters = parameters![layout = layout.name, row = name];
+        let baseline = batch(value.call(black_box(&*plain)));
+        let mut group = Group::new(parameters, Measure::NANOSECONDS, contest, baseline);
         for (label, _, cubit) in &ours {
             group.enter(label.clone(), Ok(Box::new(batch(value.call(cubit)))));
         }

@@ -68,13 +68,9 @@ pub(crate) fn measure(options: &ConcurrencyOptions) -> Result<Report, BenchError
         } else {
             threads(clients, calls_of_each, || plain.sample(bytes))?
         };
-        let mut group = Group {
-            parameters: parameters![layout = ANYWHERE, clients = clients, are = kind],
-            measure: Measure::CALLS,
-            contest: Contest::of_batches(options.run.repetitions(7), calls_of_each * clients),
-            baseline: Box::new(baseline),
-            entrants: Vec::new(),
-        };
+        let parameters = parameters![layout = ANYWHERE, clients = clients, are = kind];
+        let contest = Contest::of_batches(options.run.repetitions(7), calls_of_each * clients);
+        let mut group = Group::new(parameters, Measure::CALLS, contest, baseline);
         for contender in &contenders {
             let ours = |running: &Running| {
                 Ok(Box::new(if options.processes {

@@ -33,30 +33,12 @@ pub enum BenchError {
         /// What it did.
         what: String,
     },
-    /// A receiver did not get everything that was sent.
-    #[error("{sent} calls with {elements} elements in all were sent, but the receiver counted {tally}")]
-    Lost {
-        /// Calls that were sent.
-        sent: u64,
-        /// Elements of all calls together.
-        elements: u64,
-        /// The receiver's count.
-        tally: String,
-    },
     /// A breakdown was requested from a program without probes.
     #[error(
         "this program was built without the ORB's probes, which cost nothing that way; to see where time goes, build it \
          with them: cargo run --release --features probes -p ironorb-cli -- bench ... --breakdown"
     )]
     NoProbes,
-    /// A program that the benchmark needs is not installed.
-    #[error("{program} is not installed; on Debian: apt-get install {package}")]
-    MissingTool {
-        /// The program.
-        program: &'static str,
-        /// The Debian package of the program.
-        package: &'static str,
-    },
     /// An option, an input or a tool's output cannot be used, for this reason.
     #[error("{0}")]
     Unusable(String),

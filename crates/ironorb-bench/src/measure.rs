@@ -92,9 +92,14 @@ const SAMPLES_MIN: usize = 40;
 pub(crate) type Entry<'a> = Result<Box<dyn Side + 'a>, String>;
 
 impl Contest {
+    /// A comparison of single calls, with as many samples for the warm-up as in a turn.
+    pub(crate) fn of(samples: usize, repetitions: usize) -> Contest {
+        Contest { samples, repetitions, calls_per_sample: 1, warm_up: samples, time_max: None }
+    }
+
     /// A comparison with one batch in each turn, and one for the warm-up.
     pub(crate) fn of_batches(repetitions: usize, batch: usize) -> Contest {
-        Contest { samples: 1, repetitions, calls_per_sample: batch, warm_up: 1, time_max: None }
+        Contest { calls_per_sample: batch, ..Contest::of(1, repetitions) }
     }
 
     /// Runs all turns. Returns each side's times in order, or why it took no part. The first side is the
@@ -203,6 +208,16 @@ pub(crate) struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
+    /// A group without entrants.
+    pub(crate) fn new(
+        parameters: Parameters,
+        measure: Measure,
+        contest: Contest,
+        baseline: impl Side + 'a,
+    ) -> Group<'a> {
+        Group { parameters, measure, contest, baseline: Box::new(baseline), entrants: Vec::new() }
+    }
+
     /// Adds an entrant that its label identifies.
     pub(crate) fn enter(&mut self, label: Label, side: Entry<'a>) {
         self.entrants.push(Entrant { label, parameters: Parameters::new(), side });
@@ -311,13 +326,8 @@ mod tests {
     #[test]
     fn rows_are_compared_with_those_that_differ_in_one_thing() {
         let seen = RefCell::new(Vec::new());
-        let mut group = Group {
-            parameters: parameters![row = "void"],
-            measure: Measure::NANOSECONDS,
-            contest: contest(4, 1, None),
-            baseline: Box::new(Scripted(64, &seen)),
-            entrants: Vec::new(),
-        };
+        let (parameters, contest) = (parameters![row = "void"], contest(4, 1, None));
+        let mut group = Group::new(parameters, Measure::NANOSECONDS, contest, Scripted(64, &seen));
         let ours = |invocation| Label { invocation: Some(invocation), ..Label::ours() };
         let one = Label { calls_one: true, ..ours(Invocation::Sii) };
         let peer = Label { peer: Peer::Omniorb, ..ours(Invocation::Sii) };

@@ -153,7 +153,9 @@ pub(crate) fn find_program(
     std::env::split_paths(&path)
         .map(|folder| folder.join(program))
         .find(|file| Path::is_file(file))
-        .ok_or(BenchError::MissingTool { program, package })
+        .ok_or_else(|| {
+            BenchError::Unusable(format!("{program} is not installed; on Debian: apt-get install {package}"))
+        })
 }
 
 fn fault(role: &str, what: &str) -> BenchError {

@@ -121,13 +121,12 @@ impl Compared {
         let ways: [(&str, &Way<'_>); 2] = [("write", &write), ("read", &read)];
         let mut rows = Vec::new();
         for (direction, way) in ways {
-            let mut group = Group {
-                parameters: parameters![row = name, direction = direction, bytes = bytes.len()],
-                measure: measure(bytes.len()),
-                contest: Contest::of_batches(run.repetitions(15), batch),
-                baseline: Box::new(OnProcessor { batch, work: || way(baseline) }),
-                entrants: Vec::new(),
-            };
+            let mut group = Group::new(
+                parameters![row = name, direction = direction, bytes = bytes.len()],
+                measure(bytes.len()),
+                Contest::of_batches(run.repetitions(15), batch),
+                OnProcessor { batch, work: || way(baseline) },
+            );
             group.enter(Label::ours(), Ok(Box::new(OnProcessor { batch, work: || way(subject) })));
             rows.extend(group.run()?);
         }

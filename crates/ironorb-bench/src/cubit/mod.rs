@@ -74,20 +74,11 @@ fn one(
 ) -> Result<Vec<Row>, BenchError> {
     let calls_per_sample = row.calls_per_sample();
     let calls: usize = run.choose(200, 3_000);
-    let contest = Contest {
-        samples: calls.div_ceil(calls_per_sample),
-        repetitions: run.repetitions(7),
-        calls_per_sample,
-        warm_up: calls.div_ceil(calls_per_sample).min(300),
-        time_max: None,
-    };
-    let mut group = Group {
-        parameters: parameters![layout = layout.name, row = row.value.name(), mode = row.mode],
-        measure: Measure::MICROSECONDS,
-        contest,
-        baseline: Box::new(plain.sample(exchange(row)?)?),
-        entrants: Vec::new(),
-    };
+    let samples = calls.div_ceil(calls_per_sample);
+    let contest =
+        Contest { calls_per_sample, warm_up: samples.min(300), ..Contest::of(samples, run.repetitions(7)) };
+    let parameters = parameters![layout = layout.name, row = row.value.name(), mode = row.mode];
+    let mut group = Group::new(parameters, Measure::MICROSECONDS, contest, plain.sample(exchange(row)?)?);
     for contender in contenders {
         let command = || format!("cubit 0 {} {} {}", name(row.mode), row.value.words(), rows::ONEWAYS);
         let ours = |running: &Running| {

@@ -130,19 +130,9 @@ fn compare(
     subject: Busy<'_>,
 ) -> Result<Vec<Row>, BenchError> {
     let (samples, repetitions) = (row.samples(options.calls()), options.run.repetitions(11));
-    let mut group = Group {
-        parameters: [parameters![layout = layout.name, row = row.name], bytes].concat(),
-        measure: Measure::MICROSECONDS,
-        contest: Contest {
-            samples,
-            repetitions,
-            calls_per_sample: row.batch,
-            warm_up: samples,
-            time_max: None,
-        },
-        baseline: Box::new(baseline),
-        entrants: Vec::new(),
-    };
+    let contest = Contest { calls_per_sample: row.batch, ..Contest::of(samples, repetitions) };
+    let parameters = [parameters![layout = layout.name, row = row.name], bytes].concat();
+    let mut group = Group::new(parameters, Measure::MICROSECONDS, contest, baseline);
     group.enter(Label::ours(), Ok(Box::new(subject)));
     group.run()
 }

@@ -17,63 +17,36 @@ use crate::row::{Figure, Measure, Row, parameters};
 use crate::settings::Settings;
 use crate::statistics::Repeated;
 
-/// Strategies that are compared with one another.
-struct Compared {
-    sought: &'static str,
-    among: &'static str,
-    /// The strategies, the default first.
-    strategies: [Strategy; 4],
-    counts: &'static [usize],
-}
+/// Strategies that are compared with one another: what is sought, among what, the strategies with the default first, and
+/// how many there are. A strategy is a setting; its adapters may be persistent.
+struct Compared(&'static str, &'static str, [&'static str; 4], &'static [usize]);
 
-/// A way to find things: a setting, and whether adapters are persistent.
-#[derive(Clone, Copy)]
-struct Strategy(&'static str, bool);
-
-impl Strategy {
-    fn name(self) -> String {
-        if self.1 { format!("persistent, {}", self.0) } else { self.0.to_owned() }
-    }
-
-    /// Most things to search. A linear search of more objects would take longer than all other rows.
-    fn most(self) -> usize {
-        if self.0 == "objectLookup=linear" { 10_000 } else { usize::MAX }
-    }
-}
-
-const DEMULTIPLEXING: [Strategy; 4] = [
-    Strategy("demultiplexing=delayered", false),
-    Strategy("demultiplexing=layered", false),
-    Strategy("demultiplexing=delayered", true),
-    Strategy("demultiplexing=layered", true),
+const OPERATION: [&str; 4] = [
+    "operationLookup=perfectHash",
+    "operationLookup=hash",
+    "operationLookup=binary",
+    "operationLookup=linear",
+];
+const OBJECT: [&str; 4] =
+    ["objectLookup=active", "objectLookup=hash", "objectLookup=linear", "persistent, objectLookup=hash"];
+const ADAPTER: [&str; 4] = [
+    "demultiplexing=delayered",
+    "demultiplexing=layered",
+    "persistent, demultiplexing=delayered",
+    "persistent, demultiplexing=layered",
 ];
 
 const TABLES: [Compared; 4] = [
-    Compared {
-        sought: "operation",
-        among: "operations",
-        strategies: [
-            Strategy("operationLookup=perfectHash", false),
-            Strategy("operationLookup=hash", false),
-            Strategy("operationLookup=binary", false),
-            Strategy("operationLookup=linear", false),
-        ],
-        counts: &[1, 16, 64, 1_000, 10_000],
-    },
-    Compared {
-        sought: "object",
-        among: "objects",
-        strategies: [
-            Strategy("objectLookup=active", false),
-            Strategy("objectLookup=hash", false),
-            Strategy("objectLookup=linear", false),
-            Strategy("objectLookup=hash", true),
-        ],
-        counts: &[1, 100, 10_000, 1_000_000],
-    },
-    Compared { sought: "object", among: "adapters", strategies: DEMULTIPLEXING, counts: &[1, 100, 10_000] },
-    Compared { sought: "object", among: "levels", strategies: DEMULTIPLEXING, counts: &[1, 10, 50] },
+    Compared("operation", "operations", OPERATION, &[1, 16, 64, 1_000, 10_000]),
+    Compared("object", "objects", OBJECT, &[1, 100, 10_000, 1_000_000]),
+    Compared("object", "adapters", ADAPTER, &[1, 100, 10_000]),
+    Compared("object", "levels", ADAPTER, &[1, 10, 50]),
 ];
+
+/// Most things that a strategy searches. A linear search of more objects would take longer than all other rows.
+fn most(strategy: &str) -> usize {
+    if strategy == "objectLookup=linear" { 10_000 } else { usize::MAX }
+}
 
 const NOTES: &str = "ns: of a look-up; for an object with the counting of its requests. over fewest: ratio to the same strategy among the fewest.\n\
     over default: ratio to the first strategy among as many.";
@@ -82,10 +55,7 @@ const NOTES: &str = "ns: of a look-up; for an object with the counting of its re
 pub(super) fn measure(quick: bool) -> Result<Table, BenchError> {
     let mut rows = Vec::new();
     for table in &TABLES {
-        crate::note(format_args!(
-            "measuring how long it takes to find an {} among {}",
-            table.sought, table.among
-        ));
+        crate::note(format_args!("measuring how long it takes to find an {} among {}", table.0, table.1));
         rows.extend(table.measure(quick)?);
     }
     let count = |scale| Axis { name: "count", scale, text: |count| format!("{count:.0}") };
@@ -104,17 +74,18 @@ pub(super) fn measure(quick: bool) -> Result<Table, BenchError> {
 
 impl Compared {
     fn measure(&self, quick: bool) -> Result<Vec<Row>, BenchError> {
-        let most = if quick { QUICK_MAX } else { usize::MAX };
+        let Compared(sought, among, strategies, counts) = *self;
+        let most_counts = if quick { QUICK_MAX } else { usize::MAX };
         let mut places = Vec::new();
         let mut sides: Vec<Entry<'_>> = Vec::new();
-        for (strategy, it) in self.strategies.iter().enumerate() {
-            for &count in self.counts.iter().filter(|count| **count <= most.min(it.most())) {
+        for (strategy, name) in strategies.into_iter().enumerate() {
+            for &count in counts.iter().filter(|count| **count <= most_counts.min(most(name))) {
                 places.push((strategy, count));
-                sides.push(Ok(Box::new(self.side(*it, count)?)));
+                sides.push(Ok(Box::new(side(among, name, count)?)));
             }
         }
         let (samples, repetitions) = if quick { (2, 2) } else { (20, 9) };
-        let contest = Contest { samples, repetitions, calls_per_sample: BATCH, warm_up: 2, time_max: None };
+        let contest = Contest { calls_per_sample: BATCH, warm_up: 2, ..Contest::of(samples, repetitions) };
         let results = contest.run(&mut sides)?;
         let result = |strategy: usize, count: usize| {
             let place = places.iter().position(|place| *place == (strategy, count))?;
@@ -124,37 +95,35 @@ impl Compared {
             let found = result(strategy, count)?;
             let over = |name: &str, other: &Repeated| (name.to_owned(), Figure::Ratio(found.over(other)));
             let mut figures = vec![("found".to_owned(), Measure::NANOSECONDS.figure(found))];
-            figures.push(over("over_fewest", result(strategy, self.counts[0])?));
+            figures.push(over("over_fewest", result(strategy, counts[0])?));
             figures
                 .extend(result(0, count).filter(|_| strategy > 0).map(|other| over("over_default", other)));
-            let strategy = self.strategies[strategy].name();
-            let parameters =
-                parameters![sought = self.sought, among = self.among, strategy = strategy, count = count];
+            let strategy = strategies[strategy];
+            let parameters = parameters![sought = sought, among = among, strategy = strategy, count = count];
             Some(Row { parameters, outcome: Ok(figures) })
         };
         Ok(places.iter().filter_map(row).collect())
     }
+}
 
-    fn side(
-        &self,
-        Strategy(settings, persistent): Strategy,
-        count: usize,
-    ) -> Result<Sample<'static>, BenchError> {
-        let (objects, adapters, levels) = match self.among {
-            "operations" => return Ok(operations(settings, count)),
-            "objects" => (count, 1, 1),
-            "adapters" => (count, count, 1),
-            _ => (1, 1, count),
-        };
-        let policies = if persistent { PoaPolicies::PERSISTENT } else { PoaPolicies::default() };
-        let orb = Settings::known(settings).builder().no_endpoint().build()?;
-        let references = references(&orb, policies, objects, adapters, levels)?;
-        let orb = Stopped(orb);
-        Ok(batch(references.len(), move |place| {
-            let _lives_as_long = &orb;
-            Ok(black_box(&references[place]).locate()?)
-        }))
-    }
+/// Look-ups by a strategy among so many.
+fn side(among: &str, strategy: &'static str, count: usize) -> Result<Sample<'static>, BenchError> {
+    let persistent = strategy.strip_prefix("persistent, ");
+    let settings = persistent.unwrap_or(strategy);
+    let (objects, adapters, levels) = match among {
+        "operations" => return Ok(operations(settings, count)),
+        "objects" => (count, 1, 1),
+        "adapters" => (count, count, 1),
+        _ => (1, 1, count),
+    };
+    let policies = if persistent.is_some() { PoaPolicies::PERSISTENT } else { PoaPolicies::default() };
+    let orb = Settings::known(settings).builder().no_endpoint().build()?;
+    let references = references(&orb, policies, objects, adapters, levels)?;
+    let orb = Stopped(orb);
+    Ok(batch(references.len(), move |place| {
+        let _lives_as_long = &orb;
+        Ok(black_box(&references[place]).locate()?)
+    }))
 }
 
 /// Look-ups in one sample, enough that the clock does not matter.
@@ -285,15 +254,13 @@ mod tests {
     #[test]
     fn every_way_finds_everything() {
         let found = measure(true).unwrap();
-        for table in &TABLES {
-            for strategy in table.strategies {
-                assert!(strategy.0.parse::<Settings>().is_ok(), "{}", strategy.0);
-                let name = strategy.name();
-                let of = |row: &&Row| row.is(&[("among", table.among), ("strategy", &name)]);
-                let counts: Vec<f64> =
+        for Compared(_, among, strategies, counts) in TABLES {
+            for strategy in strategies {
+                let of = |row: &&Row| row.is(&[("among", among), ("strategy", strategy)]);
+                let found: Vec<f64> =
                     found.rows.iter().filter(of).filter_map(|row| row.count("count")).collect();
-                let wanted = table.counts.iter().filter(|count| **count <= QUICK_MAX);
-                assert_eq!(counts, wanted.map(|count| *count as f64).collect::<Vec<_>>(), "{name}");
+                let wanted = counts.iter().filter(|count| **count <= QUICK_MAX);
+                assert_eq!(found, wanted.map(|count| *count as f64).collect::<Vec<_>>(), "{strategy}");
             }
         }
         let is_complete =

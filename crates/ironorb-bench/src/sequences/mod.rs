@@ -299,7 +299,9 @@ impl Side for Checked<'_> {
         self.received.set(self.received.get() + tally.elements);
         match (tally.calls, tally.elements, tally.wrong) == (calls, elements, 0) {
             true => Ok(()),
-            false => Err(BenchError::Lost { sent: calls, elements, tally: format!("{tally:?}") }),
+            false => Err(BenchError::Unusable(format!(
+                "{calls} calls with {elements} elements in all were sent, but the receiver counted {tally:?}"
+            ))),
         }
     }
 

@@ -183,13 +183,10 @@ impl Servers {
     fn calls(&self, call: &str, calls: Calls, options: &TtcpOptions) -> Result<Vec<Row>, BenchError> {
         let payload = (calls.units * calls.ty.element_bytes()).max(VOID_REQUEST_BYTES);
         let (samples, repetitions) = (options.run.choose(50, 1000), options.run.repetitions(10));
-        let group = Group {
-            parameters: parameters![layout = self.layout.name, transport = self.transport, call = call],
-            measure: Measure::MICROSECONDS,
-            contest: Contest { samples, repetitions, calls_per_sample: 1, warm_up: samples, time_max: None },
-            baseline: Box::new(self.stream(Mode::Twoway, payload, 1)?),
-            entrants: Vec::new(),
-        };
+        let parameters = parameters![layout = self.layout.name, transport = self.transport, call = call];
+        let baseline = self.stream(Mode::Twoway, payload, 1)?;
+        let group =
+            Group::new(parameters, Measure::MICROSECONDS, Contest::of(samples, repetitions), baseline);
         let rows = self.compare(group, calls, &EVERY_INVOCATION, &ServantKind::ALL)?;
         Ok(rows.into_iter().map(|(row, _)| row).collect())
     }
