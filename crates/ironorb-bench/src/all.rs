@@ -1,8 +1,6 @@
 //! `ironorb bench all`: runs every suite that has goals, and puts the results on one page with one list of
 //! goals.
 
-use std::path::PathBuf;
-
 use clap::builder::PossibleValuesParser;
 
 use crate::options::Run;
@@ -13,15 +11,8 @@ pub(crate) struct AllOptions {
     /// Run only these suites, separated by commas.
     #[arg(long, value_parser = PossibleValuesParser::new(names()), value_delimiter = ',', default_values = names())]
     suites: Vec<String>,
-    /// Write each row as a line of JSON to this file too.
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-    /// Write a page with all tables and plots to this file too.
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
-    /// Make few and short turns: enough to show that the suites work, not to measure. No goals are judged.
-    #[arg(long)]
-    quick: bool,
+    #[command(flatten)]
+    pub(crate) run: Run,
 }
 
 /// The command lines of the suites that have goals, with the rows that have goals.
@@ -53,14 +44,13 @@ fn names() -> [&'static str; 7] {
 
 impl AllOptions {
     /// The command lines of the suites.
-    pub(crate) fn command_lines(&self) -> impl Iterator<Item = Vec<&'static str>> + '_ {
-        let quick = self.quick.then_some("--quick");
+    pub(crate) fn command_lines(&self) -> impl Iterator<Item = Vec<String>> + '_ {
+        let Run { quick, repetitions, .. } = &self.run;
         let chosen = self.suites.iter().filter_map(|name| SUITES.into_iter().find(|line| line[0] == name));
-        chosen.map(move |line| line.iter().copied().chain(quick).collect())
-    }
-
-    pub(crate) fn run(&self) -> Run {
-        let AllOptions { json, html, quick, .. } = self.clone();
-        Run { repetitions: None, quick, json, html }
+        chosen.map(move |line| {
+            let own = line.iter().filter(|arg| repetitions.is_none() || !arg.starts_with("--repetitions"));
+            let own = own.map(|arg| (*arg).to_owned()).chain(quick.then(|| "--quick".to_owned()));
+            own.chain(repetitions.map(|number| format!("--repetitions={number}"))).collect()
+        })
     }
 }

@@ -128,7 +128,7 @@ pub fn run(bench: &Bench) -> Result<(), BenchError> {
     match &bench.command {
         BenchCommand::Peers => peers::peers(),
         BenchCommand::Role(args) => role::run(ROLES, args),
-        BenchCommand::All(options) => render::publish(&all(options)?, &options.run()),
+        BenchCommand::All(options) => render::publish(&all(options)?, &options.run),
         suite => render::publish(&[suite.measure()?], suite.run()),
     }
 }
@@ -176,7 +176,7 @@ fn all(options: &AllOptions) -> Result<Vec<Report>, BenchError> {
         #[command(subcommand)]
         command: BenchCommand,
     }
-    let parsed = |line: Vec<&'static str>| Alone::parse_from([&["bench"], &line[..]].concat()).command;
+    let parsed = |line: Vec<String>| Alone::parse_from([&["bench".to_owned()], &line[..]].concat()).command;
     options.command_lines().map(|line| parsed(line).measure()).collect()
 }
 
