@@ -4,7 +4,8 @@ use std::io;
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 
-use ironorb::{ObjectRef, Orb};
+use ironorb::poa::{Poa, PoaError};
+use ironorb::{Orb, TypedRef};
 use ironorb_baseline::raw::{self, Exchange, RawClient};
 use ironorb_baseline::relay::Relay;
 use ironorb_baseline::ring;
@@ -127,15 +128,15 @@ fn again<S: io::Read + io::Write + Send + 'static>(mut client: RawClient<S>) -> 
 
 /// Counts the bytes of one sample on the wire in the steady state, so that the baseline carries as many. The
 /// sample calls an object of this process through a relay. `requests` is the number of its messages.
-pub(crate) fn count<'a>(
-    activate: impl FnOnce(&Orb) -> Result<ObjectRef, BenchError>,
+pub(crate) fn count<'a, R: TypedRef>(
+    activate: impl FnOnce(&Poa) -> Result<R, PoaError>,
     requests: impl FnOnce(usize) -> usize,
-    prepare: impl FnOnce(ObjectRef) -> Result<Sample<'a>, BenchError>,
+    prepare: impl FnOnce(R) -> Sample<'a>,
 ) -> Result<Exchange, BenchError> {
     let server = Orb::builder().endpoint(Transport::Tcp.endpoint())?.build()?;
-    let relay = Relay::to(&activate(&server)?).map_err(BenchError::io("relay calls"))?;
+    let relay = Relay::to(activate(&server.root_poa())?.object()).map_err(BenchError::io("relay calls"))?;
     let client = Orb::builder().no_endpoint().build()?;
-    let mut sample = prepare(client.ior_to_object(relay.reference().clone())?)?;
+    let mut sample = prepare(R::from_object(client.ior_to_object(relay.reference().clone())?));
     // The first call also sends the code sets.
     sample()?;
     let (requests_before, replies_before) = relay.counted();

@@ -91,11 +91,8 @@ fn one(
 
 /// Bytes on the wire of one sample.
 pub(crate) fn exchange(row: CubitRow) -> Result<Exchange, BenchError> {
-    plain::count(
-        |orb| Ok(orb.root_poa().activate::<CubitRef, _>(CubitServant)?.object().clone()),
-        |_| row.calls_per_sample(),
-        |relayed| Ok(row.sample(relayed.narrow_unchecked())),
-    )
+    let requests = |_| row.calls_per_sample();
+    plain::count(|poa| poa.activate(CubitServant), requests, |relayed| row.sample(relayed))
 }
 
 /// Serves a cubit until standard input ends. Its first line is the reference.

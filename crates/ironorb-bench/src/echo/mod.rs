@@ -160,8 +160,7 @@ fn exchange(row: EchoRow) -> Result<Exchange, BenchError> {
         true => bytes.div_ceil(ironorb::OnewayBatching::DEFAULT.bytes_max),
         false => row.batch,
     };
-    let activate = |orb: &Orb| Ok(orb.root_poa().activate::<EchoRef, _>(EchoServant)?.object().clone());
-    plain::count(activate, requests, |relayed| Ok(row.sample(relayed.narrow_unchecked())))
+    plain::count(|poa| poa.activate(EchoServant), requests, |relayed| row.sample(relayed))
 }
 
 /// Measures the stages of rows that use a wire and are answered on the caller's thread. Other rows are left

@@ -136,13 +136,13 @@ impl Calls {
     /// Bytes on the wire of one sample.
     pub(crate) fn exchange(self) -> Result<Exchange, BenchError> {
         let data = self.data();
+        let requests = |_| self.a_sample();
         plain::count(
-            |orb| Ok(orb.root_poa().activate::<TtcpSequenceRef, _>(Sequence::default())?.object().clone()),
-            |_| self.a_sample(),
-            |relayed| {
-                let objects = vec![relayed.narrow_unchecked()];
-                let data = data.clone();
-                Ok(Box::new(move || self.sample(&objects, &data)?()))
+            |poa| poa.activate(Sequence::default()),
+            requests,
+            |relayed: TtcpSequenceRef| {
+                let objects = vec![relayed];
+                Box::new(move || self.sample(&objects, &data)?())
             },
         )
     }
