@@ -45,6 +45,7 @@ const RATE: (&str, &str) = ("ttcp", "rate");
 const CALL: (&str, &str) = ("ttcp", "latency");
 
 const OVER_PLAIN: &str = "{row} / plain socket, best of repetitions";
+const OVER_SII: &str = "{call} over {transport}, {invocation} / sii";
 const OF_STREAM: &str =
     "{type}s from 64K on, {mode} over {transport}, {invocation} / plain stream (worst: {buffer_bytes})";
 const A_STREAM: &[&str] = &["transport", "mode", "type", "invocation"];
@@ -89,7 +90,8 @@ const RULES: &[Rule] = &[
     // Large sequences, beside the plain stream.
     rule(RATE, &[BY_OCTETS, TO_STATIC, ("invocation", "sii|dii-new|dii-reused")], A_STREAM, of_stream, AtLeast(0.95),
         OF_STREAM),
-    rule(RATE, &[("type", "long|double"), TO_STATIC, ("invocation", "sii")], A_STREAM, of_stream, AtLeast(0.95), OF_STREAM),
+    rule(RATE, &[("type", "long|double"), TO_STATIC, ("invocation", "sii")], A_STREAM, of_stream, AtLeast(0.95),
+        OF_STREAM),
     rule(RATE, &[("type", "struct"), TO_STATIC, ("invocation", "sii")], A_STREAM, of_stream, AtLeast(0.90), OF_STREAM),
     // Ways to call.
     rule(CALL, &[SMALL, TO_STATIC, ("invocation", "dii-new")], A_CALL, over_sii, AtMost(1.25), OVER_SII),
@@ -102,14 +104,12 @@ const RULES: &[Rule] = &[
     rule(("collocated", "row"), &[("row", "void")], &[],
         |row, _| Some((row.median("subject")? - row.median("raw")?).max(0.0)), AtMost(5.0),
         "collocated void: ns over a virtual call"),
-    rule(("concurrency", "row"), &[("clients", "8|64")], &["clients", "are"], |row, _| row.median("of_raw"), AtLeast(0.9),
-        "calls/s of {clients} client {are} / plain sockets"),
+    rule(("concurrency", "row"), &[("clients", "8|64")], &["clients", "are"], |row, _| row.median("of_raw"),
+        AtLeast(0.9), "calls/s of {clients} client {are} / plain sockets"),
     Rule { greatest: Some("idle"), ..rule(("connections", "row"), &[], &["settings"],
         |row, _| row.median("bytes_each"), AtMost(16384.0),
         "bytes in the server of each of {idle} idle connections, ironorb {settings}") },
 ];
-
-const OVER_SII: &str = "{call} over {transport}, {invocation} / sii";
 
 /// The tables in which every row of this ORB should be ahead of the peers', and how a row is named.
 const AHEAD: [(&str, &str, &str); 4] = [

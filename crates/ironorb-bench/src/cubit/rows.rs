@@ -42,8 +42,8 @@ pub(crate) const ONEWAYS: usize = 99;
 #[derive(Debug)]
 pub(crate) struct CubitServant;
 
-/// For each type: its name on the command line; the argument and the result in Rust, with a star for an argument that is
-/// passed by value; the operations of both modes; and the value of so many elements that clients send.
+/// For each type: its name on the command line; the argument and the result in Rust, with a star for an argument that
+/// is passed by value; the operations of both modes; and the value of so many elements that clients send.
 macro_rules! types {
     ($($kind:ident $name:literal: $argument:ty => $result:ty, ($($by_value:tt)?),
        $twoway:ident $oneway:ident, $value:expr;)*) => {

@@ -17,8 +17,8 @@ use crate::row::{Figure, Measure, Row, parameters};
 use crate::settings::Settings;
 use crate::statistics::Repeated;
 
-/// Strategies that are compared with one another: what is sought, among what, the strategies with the default first, and
-/// how many there are. A strategy is a setting; its adapters may be persistent.
+/// Strategies that are compared with one another: what is sought, among what, the strategies with the default first,
+/// and numbers of things. A strategy is a setting; its adapters may be persistent.
 struct Compared(&'static str, &'static str, [&'static str; 4], &'static [usize]);
 
 const OPERATION: [&str; 4] = [
