@@ -59,7 +59,12 @@ fn count() -> Result<Table, String> {
     }
     let rows = Scenario::ALL.iter().map(|&scenario| {
         let counts = counts_of(scenario)?;
-        Ok(Row { name: scenario.name.to_owned(), client: counts.client, server: counts.server })
+        Ok(Row {
+            name: scenario.name.to_owned(),
+            client: counts.client,
+            server: counts.server,
+            tolerance: scenario.tolerance(),
+        })
     });
     Ok(Table { compiler: COMPILER.to_owned(), rows: rows.collect::<Result<_, String>>()? })
 }

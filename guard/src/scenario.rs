@@ -17,6 +17,7 @@ mod idl {
     ironorb::include_idl!("guard");
 }
 
+use crate::table::Tolerance;
 use idl::guard::{BinStruct, Counted, CountedAsync, CountedRef, Gate, GateRef, PlainRef};
 use servants::{AddsContext, Closed, Described, Passive, Replies, Servant};
 
@@ -166,6 +167,14 @@ impl Scenario {
     /// Whether something comes before each call that is not counted.
     fn is_prepared(self) -> bool {
         matches!(self.call, Call::CollocatedAfterEpoch | Call::FirstOfReference)
+    }
+
+    /// How steady the counts are.
+    pub(crate) fn tolerance(self) -> Tolerance {
+        match (self.call, self.client) {
+            (Call::Async, _) | (_, Client::SharedConnection) => Tolerance::VARYING,
+            _ => Tolerance::STEADY,
+        }
     }
 
     /// Whether a server thread takes part.

@@ -17,6 +17,24 @@ pub(crate) struct Row {
     pub(crate) name: String,
     pub(crate) client: Side,
     pub(crate) server: Option<Side>,
+    /// How far the counts may be apart.
+    pub(crate) tolerance: Tolerance,
+}
+
+/// A tolerated difference.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Tolerance {
+    /// Of instructions, as a fraction.
+    instructions: f64,
+    /// Of heap calls.
+    heap_calls: f64,
+}
+
+impl Tolerance {
+    /// Heap calls differ by an allocation once in many calls.
+    pub(crate) const STEADY: Tolerance = Tolerance { instructions: 0.02, heap_calls: 0.02 };
+    /// Where other threads take part, the counts depend on which of them comes first.
+    pub(crate) const VARYING: Tolerance = Tolerance { instructions: 0.10, heap_calls: 0.20 };
 }
 
 /// The counts of all scenarios, for one compiler. Its `Display` is the file.
@@ -26,14 +44,10 @@ pub(crate) struct Table {
     pub(crate) rows: Vec<Row>,
 }
 
-/// Tolerated difference of instructions, as a fraction; `ALWAYS_ALLOWED` instructions are tolerated anyway,
-/// because small counts change when code moves.
-const TOLERANCE: f64 = 0.02;
+/// So many instructions are tolerated anyway, because small counts change when code moves.
 const ALWAYS_ALLOWED: f64 = 2.0;
-/// Tolerated difference with another compiler, which makes other code.
-const TOLERANCE_ELSEWHERE: f64 = 0.15;
-/// Tolerated difference of heap calls: an allocation once in many calls is not one of a call.
-const HEAP_TOLERANCE: f64 = 0.02;
+/// Tolerated difference of instructions with another compiler, which makes other code.
+const ELSEWHERE: f64 = 0.15;
 
 impl Table {
     pub(crate) fn parse(text: &str) -> Result<Table, String> {
@@ -55,7 +69,7 @@ impl Table {
             };
             let (name, client, server) =
                 row.ok_or_else(|| format!("line {} is not understood", number + 1))?;
-            table.rows.push(Row { name: name.to_owned(), client, server });
+            table.rows.push(Row { name: name.to_owned(), client, server, tolerance: Tolerance::STEADY });
         }
         Ok(table)
     }
@@ -63,13 +77,16 @@ impl Table {
     /// Reports differences from the committed table, and what to do.
     pub(crate) fn compare(&self, committed: &Table) -> Result<(), String> {
         let same_compiler = release(&self.compiler) == release(&committed.compiler);
-        let tolerance = if same_compiler { TOLERANCE } else { TOLERANCE_ELSEWHERE };
         let mut said = Vec::new();
         for row in &self.rows {
             let Some(known) = committed.rows.iter().find(|known| known.name == row.name) else {
                 said.push(format!("{}: not in the table", row.name));
                 continue;
             };
+            let mut tolerance = row.tolerance;
+            if !same_compiler {
+                tolerance.instructions = ELSEWHERE;
+            }
             let sides =
                 [("client", Some(row.client), Some(known.client)), ("server", row.server, known.server)];
             for (side, now, before) in sides {
@@ -96,10 +113,9 @@ impl Table {
             false => format!(" (the table is of rustc {}, this is {})", committed.compiler, self.compiler),
         };
         Err(format!(
-            "the cost of a call differs from guard/counts.txt by more than {:.0} %{compiler}:\n  {}\n\
+            "the cost of a call differs from guard/counts.txt by more than is tolerated{compiler}:\n  {}\n\
              If it costs more, find out why. If that is intended, or it costs less, rewrite the table and commit it with the \
              change that causes it:\n    cargo xtask counts --update",
-            tolerance * 100.0,
             said.join("\n  ")
         ))
     }
@@ -114,9 +130,10 @@ fn release(version: &str) -> &str {
     version.rsplit_once('.').map_or(version, |(release, _)| release)
 }
 
-fn differences(now: Side, before: Side, tolerance: f64) -> impl Iterator<Item = String> {
+fn differences(now: Side, before: Side, tolerance: Tolerance) -> impl Iterator<Item = String> {
     let share = (now.instructions - before.instructions) / before.instructions.max(1.0);
-    let is_far = share.abs() > tolerance && (now.instructions - before.instructions).abs() > ALWAYS_ALLOWED;
+    let is_far = share.abs() > tolerance.instructions
+        && (now.instructions - before.instructions).abs() > ALWAYS_ALLOWED;
     let instructions = is_far.then(|| {
         let word = if share > 0.0 { "more" } else { "less" };
         format!(
@@ -126,7 +143,7 @@ fn differences(now: Side, before: Side, tolerance: f64) -> impl Iterator<Item = 
             share.abs() * 100.0
         )
     });
-    let heap = ((now.heap_calls - before.heap_calls).abs() > HEAP_TOLERANCE)
+    let heap = ((now.heap_calls - before.heap_calls).abs() > tolerance.heap_calls)
         .then(|| format!("{:.2} heap calls instead of {:.2}", now.heap_calls, before.heap_calls));
     instructions.into_iter().chain(heap)
 }
@@ -137,11 +154,11 @@ impl fmt::Display for Table {
             f,
             "# The cost of a call in the steady state: instructions in user space and calls of the heap, on the calling and on\n\
              # the serving thread, counted by callgrind in a release build. `cargo xtask test` compares with a tolerance of\n\
-             # 2 % (15 % with another compiler); `cargo xtask counts --update` writes this file."
+             # 2 % (10 % where other threads take part, 15 % with another compiler); `cargo xtask counts --update` writes this file."
         )?;
         writeln!(f, "compiler {}\n", self.compiler)?;
         writeln!(f, "# {:<14} {:>9} {:>6} {:>9} {:>6}", "scenario", "client", "heap", "server", "heap")?;
-        for Row { name, client, server } in &self.rows {
+        for Row { name, client, server, .. } in &self.rows {
             write!(f, "{name:<16} {:>9.1} {:>6.2}", client.instructions, client.heap_calls)?;
             if let Some(server) = server {
                 write!(f, " {:>9.1} {:>6.2}", server.instructions, server.heap_calls)?;
@@ -158,7 +175,10 @@ mod tests {
 
     fn table(compiler: &str, void: f64, heap: f64, server: f64) -> Table {
         let side = |instructions, heap_calls| Side { instructions, heap_calls };
-        let row = |name: &str, client, server| Row { name: name.to_owned(), client, server };
+        let row = |name: &str, client, server| {
+            let tolerance = Tolerance::STEADY;
+            Row { name: name.to_owned(), client, server, tolerance }
+        };
         Table {
             compiler: compiler.to_owned(),
             rows: vec![
@@ -186,6 +206,10 @@ mod tests {
         let said = check("1.95.0", 600.0, 1.0, 800.0).unwrap_err();
         assert!(said.contains("1.00 heap calls instead of 0.00") && said.contains("11.1 % less"), "{said}");
         assert_eq!(check("1.99.0", 650.0, 0.0, 800.0), Ok(()), "another compiler, and within 15 %");
+        let mut varying = table("1.95.0", 650.0, 0.1, 900.0);
+        assert!(varying.compare(&committed).is_err());
+        varying.rows[0].tolerance = Tolerance::VARYING;
+        assert_eq!(varying.compare(&committed), Ok(()));
         let mut fewer = committed.clone();
         fewer.rows.pop();
         assert!(committed.compare(&fewer).unwrap_err().contains("collocated: not in the table"));

@@ -254,18 +254,10 @@ fn remote_at<T, E: OperationError>(
     if let Some(answer) = slot.answer.take_if(|answer| answer.user_exception) {
         return user_exception(object, answer);
     }
-    let several;
     let mut r = match &slot.answer {
-        None => slot.short.results(),
-        Some(answer) => answer.message.reader_at(answer.body_at),
+        None => slot.short.results().with_environment(object.environment()),
+        Some(answer) => answer.reader(object),
     };
-    r.set_environment(object.environment());
-    if let Some(answer) = &slot.answer {
-        several = object.environment_of_reply(answer.link.as_ref());
-        if let Some(several) = &several {
-            r.set_environment(several);
-        }
-    }
     let probe = probe::enter(Stage::Demarshal);
     let result = results(&mut r).map_err(|e| bad_reply(e).into());
     drop(probe);
@@ -279,11 +271,7 @@ fn remote_at<T, E: OperationError>(
 #[cold]
 fn user_exception<T, E: OperationError>(object: &ObjectRef, answer: Answer) -> Result<T, E> {
     let probe = probe::enter(Stage::Demarshal);
-    let several = object.environment_of_reply(answer.link.as_ref());
-    let mut r = answer.message.reader_at(answer.body_at).with_environment(object.environment());
-    if let Some(several) = &several {
-        r.set_environment(several);
-    }
+    let mut r = answer.reader(object);
     let result = read_user_exception(&mut r);
     drop((r, probe));
     recycle(answer);
@@ -340,9 +328,7 @@ fn follow(
 ) -> Result<(), SystemException> {
     slot.answer = match outcome {
         FastOutcome::Short => None,
-        FastOutcome::Long(message) => {
-            Some(Answer { message, link: Some(link), body_at: PLAIN_RESULTS_AT, user_exception: false })
-        }
+        FastOutcome::Long(message) => Some(Answer::new(object, message, Some(link), PLAIN_RESULTS_AT, false)),
         FastOutcome::Other(outcome) => {
             Some(RemoteCall::resume(object, operation, arguments, time, link, outcome)?)
         }

@@ -197,9 +197,9 @@ impl<T, E> fmt::Debug for Pending<T, E> {
 fn read<T, E: OperationError>(call: &AsyncCall, results: Results<T>, outcome: Outcome) -> Result<T, E> {
     let answer = outcome.map_err(|e| about_named(call.object(), call.operation(), e))?;
     let mut r = answer.message().reader_at(answer.body_at).with_environment(call.object().environment());
-    let several = call.object().environment_of_reply(answer.link());
-    if let Some(several) = &several {
-        r.set_environment(several);
+    let server = call.object().environment_of_reply(answer.link());
+    if let Some(server) = &server {
+        r.set_environment(server);
     }
     let result = read_answer(&mut r, answer.user_exception, results);
     r.finish();

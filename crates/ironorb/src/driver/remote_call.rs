@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use ironorb_giop::Reader;
 use ironorb_giop::connection::RequestOptions;
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::message::{Message, RequestTarget, Response};
@@ -19,9 +20,9 @@ use crate::driver::invoke::Arguments;
 use crate::driver::loopback::{self, WaitPolicy, loopback, loopback_oneway};
 use crate::generated::Operation;
 use crate::interceptor::Attempt;
-use crate::object::ObjectRef;
 use crate::object::deadline::{CallTime, Deadline, Passed};
 use crate::object::messaging::{Rebind, SyncScope};
+use crate::object::{ObjectRef, ReplyEnvironment};
 use crate::poa::{HoldMode, Refusal};
 
 /// A reply. The caller reads it.
@@ -31,6 +32,31 @@ pub(crate) struct Answer {
     pub(crate) link: Option<Arc<Link>>,
     pub(crate) body_at: usize,
     pub(crate) user_exception: bool,
+    /// Which server has sent it, if the object has several.
+    pub(crate) server: Option<ReplyEnvironment>,
+}
+
+impl Answer {
+    pub(crate) fn new(
+        object: &ObjectRef,
+        message: Message,
+        link: Option<Arc<Link>>,
+        body_at: usize,
+        user_exception: bool,
+    ) -> Answer {
+        let server = object.environment_of_reply(link.as_ref());
+        Answer { message, link, body_at, user_exception, server }
+    }
+
+    /// A reader at the body.
+    #[inline(never)]
+    pub(crate) fn reader<'a>(&'a self, object: &'a ObjectRef) -> Reader<'a> {
+        let r = self.message.reader_at(self.body_at);
+        match &self.server {
+            None => r.with_environment(object.environment()),
+            Some(server) => r.with_environment(server),
+        }
+    }
 }
 
 /// One synchronous call in progress.
@@ -87,7 +113,7 @@ impl<'c> RemoteCall<'c> {
         let next = match outcome {
             Ok(message) => match remote_call.invocation.on_reply(&message) {
                 Answered::Body { at, user_exception } => {
-                    return Ok(Answer { message, link: Some(link), body_at: at, user_exception });
+                    return Ok(Answer::new(object, message, Some(link), at, user_exception));
                 }
                 Answered::Next(next) => next,
             },
@@ -169,7 +195,7 @@ impl<'c> RemoteCall<'c> {
             };
             match self.invocation.on_reply(&message) {
                 Answered::Body { at, user_exception } => {
-                    return Ok(Answer { message, link, body_at: at, user_exception });
+                    return Ok(Answer::new(self.object, message, link, at, user_exception));
                 }
                 Answered::Next(next) => self.follow(next)?,
             }
@@ -198,7 +224,9 @@ impl<'c> RemoteCall<'c> {
                 Ok((message, link)) => match self.invocation.on_reply(&message) {
                     Answered::Body { at, user_exception } => {
                         match attempt.answered(&message, at, user_exception) {
-                            None => return Ok(Answer { message, link, body_at: at, user_exception }),
+                            None => {
+                                return Ok(Answer::new(self.object, message, link, at, user_exception));
+                            }
                             Some(interrupt) => (Next::Resend, Some(interrupt)),
                         }
                     }

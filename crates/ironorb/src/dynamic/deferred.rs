@@ -63,9 +63,10 @@ impl DeferredResponse {
     fn take(&mut self, outcome: Outcome) -> Result<Results, DynamicError> {
         self.taken = true;
         match outcome {
-            Ok(answer) => {
-                Results::of(&self.operation, RawReply::new(answer.into_remote_call(), self.call.object()))
-            }
+            Ok(answer) => Results::of(
+                &self.operation,
+                RawReply::new(answer.into_remote_call(self.call.object()), self.call.object()),
+            ),
             Err(e) => {
                 self.call.give_up();
                 Err(about_named(self.call.object(), self.call.operation(), e).into())

@@ -165,7 +165,9 @@ impl Passing {
 
     fn callback(&self, then: impl FnOnce(Result<RawReply, SystemException>) + Send + 'static) -> Callback {
         let object = self.0.object().clone();
-        Box::new(move |outcome| then(outcome.map(|answer| RawReply::new(answer.into_remote_call(), &object))))
+        Box::new(move |outcome| {
+            then(outcome.map(|answer| RawReply::new(answer.into_remote_call(&object), &object)))
+        })
     }
 }
 

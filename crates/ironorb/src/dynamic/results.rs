@@ -32,14 +32,13 @@ pub struct RawReply {
     /// The object whose server sent the reply.
     object: ObjectRef,
     /// Which server that was, if the object has several.
-    several: Option<ReplyEnvironment>,
+    server: Option<ReplyEnvironment>,
 }
 
 impl RawReply {
     pub(super) fn new(answer: Answer, object: &ObjectRef) -> Self {
-        let Answer { message, link, body_at, user_exception } = answer;
-        let several = object.environment_of_reply(link.as_ref());
-        RawReply { message: Some(message), body_at, user_exception, link, object: object.clone(), several }
+        let Answer { message, link, body_at, user_exception, server } = answer;
+        RawReply { message: Some(message), body_at, user_exception, link, object: object.clone(), server }
     }
 
     /// True when the body is a user exception: its repository id, then its members. Otherwise the body is the
@@ -66,8 +65,8 @@ impl RawReply {
     pub fn reader(&self) -> Reader<'_> {
         match &self.message {
             Some(message) => {
-                let environment: &dyn Environment = match &self.several {
-                    Some(several) => several,
+                let environment: &dyn Environment = match &self.server {
+                    Some(server) => server,
                     None => self.object.environment(),
                 };
                 message.reader_at(self.body_at).with_environment(environment)

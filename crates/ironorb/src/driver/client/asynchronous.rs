@@ -141,9 +141,9 @@ impl Answer {
     }
 
     /// Converts the answer to the form that synchronous calls use.
-    pub(crate) fn into_remote_call(self) -> crate::driver::remote_call::Answer {
+    pub(crate) fn into_remote_call(self, object: &ObjectRef) -> crate::driver::remote_call::Answer {
         let Answer { message, body_at, user_exception, link } = self;
-        crate::driver::remote_call::Answer { message, link, body_at, user_exception }
+        crate::driver::remote_call::Answer::new(object, message, link, body_at, user_exception)
     }
 
     /// Gives the buffer back after the answer has been read.
