@@ -41,9 +41,10 @@ pub(super) struct Counts {
 impl Counts {
     #[inline]
     pub(super) fn add<T: Element>(&self, elements: &[T]) {
-        self.calls.fetch_add(1, Ordering::Relaxed);
         self.elements.fetch_add(elements.len() as u64, Ordering::Relaxed);
         self.wrong.fetch_add(wrong(elements), Ordering::Relaxed);
+        // Last: a call that has been counted has its elements counted.
+        self.calls.fetch_add(1, Ordering::Release);
     }
 }
 
@@ -185,11 +186,13 @@ impl Directory for ObjectsOf {
     }
 
     fn taken(&self) -> Result<Tally, SystemException> {
-        let take = |count: &AtomicU64| count.swap(0, Ordering::Relaxed);
+        let take = |count: &AtomicU64, order| count.swap(0, order);
+        // First: another thread may be between its counts.
+        let calls = take(&self.counts.calls, Ordering::Acquire);
         Ok(Tally {
-            calls: take(&self.counts.calls),
-            elements: take(&self.counts.elements),
-            wrong: take(&self.counts.wrong),
+            calls,
+            elements: take(&self.counts.elements, Ordering::Relaxed),
+            wrong: take(&self.counts.wrong, Ordering::Relaxed),
         })
     }
 }

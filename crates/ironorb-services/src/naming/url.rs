@@ -268,7 +268,7 @@ mod tests {
         refuse_address(":fe80::1", "brackets");
         refuse_address(":[::1", "not closed");
         refuse_address(":x@h", "GIOP version");
-        refuse_address(":h#a", "other argument");
+        refuse_address(":h#a", "separate argument");
         refuse_address(":h h", "such characters");
         refuse_address("atm:", "nothing follows");
     }
