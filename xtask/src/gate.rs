@@ -187,12 +187,11 @@ fn cargo_lane(steps: &Steps, extent: Extent, later: Sender<(&'static str, Vec<Pr
     outcome.count(documented.and_then(|said| programs::counts_of_cargo(&said, &[])));
     if extent != Extent::Quick {
         outcome.note(steps.run_aside("counts of a call", counts("check")));
-        outcome.add(model(steps, extent));
     }
     outcome
 }
 
-/// Runs all tests.
+/// Runs all tests, and then the models.
 fn test_lane(
     steps: &Steps,
     extent: Extent,
@@ -213,6 +212,8 @@ fn test_lane(
     if extent != Extent::Quick {
         outcome.count(interop.settle(steps, is_good));
         outcome.note(steps.run("the matrix of docs/interop.md", interop.matrix("check")));
+        // Here, because they have target folders of their own and wait for no lock of the other lane.
+        outcome.add(model(steps, extent));
     }
     outcome
 }
