@@ -196,11 +196,8 @@ impl<T, E> fmt::Debug for Pending<T, E> {
 
 fn read<T, E: OperationError>(call: &AsyncCall, results: Results<T>, outcome: Outcome) -> Result<T, E> {
     let answer = outcome.map_err(|e| about_named(call.object(), call.operation(), e))?;
-    let mut r = answer.message().reader_at(answer.body_at).with_environment(call.object().environment());
     let server = call.object().environment_of_reply(answer.link());
-    if let Some(server) = &server {
-        r.set_environment(server);
-    }
+    let mut r = call.object().reader_of_reply(answer.message(), answer.body_at, server.as_ref());
     let result = read_answer(&mut r, answer.user_exception, results);
     r.finish();
     answer.recycle();

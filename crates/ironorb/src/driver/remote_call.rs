@@ -51,11 +51,7 @@ impl Answer {
     /// A reader at the body.
     #[inline(never)]
     pub(crate) fn reader<'a>(&'a self, object: &'a ObjectRef) -> Reader<'a> {
-        let r = self.message.reader_at(self.body_at);
-        match &self.server {
-            None => r.with_environment(object.environment()),
-            Some(server) => r.with_environment(server),
-        }
+        object.reader_of_reply(&self.message, self.body_at, self.server.as_ref())
     }
 }
 

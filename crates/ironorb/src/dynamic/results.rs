@@ -5,7 +5,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use ironorb_giop::any::{Any, copy_value};
-use ironorb_giop::cdr::Environment;
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::message::{Message, RawBody};
 use ironorb_giop::minor::MinorCode;
@@ -64,13 +63,7 @@ impl RawReply {
     /// A reader at the body.
     pub fn reader(&self) -> Reader<'_> {
         match &self.message {
-            Some(message) => {
-                let environment: &dyn Environment = match &self.server {
-                    Some(server) => server,
-                    None => self.object.environment(),
-                };
-                message.reader_at(self.body_at).with_environment(environment)
-            }
+            Some(message) => self.object.reader_of_reply(message, self.body_at, self.server.as_ref()),
             None => Reader::new(&[], Encoding::NATIVE),
         }
     }

@@ -16,6 +16,7 @@ use std::time::Duration;
 use ironorb_giop::cdr::{Environment, MarshalNillable, Unmarshal, UnmarshalNillable};
 use ironorb_giop::exception::SystemException;
 use ironorb_giop::ior::Ior;
+use ironorb_giop::message::Message;
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::typecode::{TypeCode, TypeDef, TypedNillable};
 use ironorb_giop::value::ValueFactory;
@@ -389,6 +390,22 @@ impl ObjectRef {
     pub(crate) fn environment_of_reply(&self, carrier: Option<&Arc<Link>>) -> Option<ReplyEnvironment> {
         let carrier = carrier.filter(|_| self.routes().leads_to_several())?;
         Some(ReplyEnvironment { object: self.clone(), carrier: carrier.clone() })
+    }
+
+    /// A reader at the body of a reply. `server` is what
+    /// [`environment_of_reply`](Self::environment_of_reply) has said of it.
+    #[inline]
+    pub(crate) fn reader_of_reply<'a>(
+        &'a self,
+        message: &'a Message,
+        body_at: usize,
+        server: Option<&'a ReplyEnvironment>,
+    ) -> Reader<'a> {
+        let r = message.reader_at(body_at);
+        match server {
+            None => r.with_environment(self.environment()),
+            Some(server) => r.with_environment(server),
+        }
     }
 
     pub(crate) fn shared_ior(&self) -> &Arc<Ior> {
