@@ -11,3 +11,4 @@ pub(crate) mod pending;
 pub(crate) mod remote_call;
 pub(crate) mod server;
 pub(crate) mod waiting;
+pub(crate) mod wakeable_epoll;

@@ -13,7 +13,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::thread::ThreadId;
@@ -21,29 +21,23 @@ use std::time::{Duration, Instant};
 
 use ironorb_giop::connection::CallState;
 use rustix::buffer::spare_capacity;
-use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
-use rustix::event::{EventfdFlags, Timespec, eventfd};
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, Event, EventData, EventFlags};
 
 use super::asynchronous::AsyncCall;
 use super::link::Link;
 use crate::base::sync::lock;
 use crate::driver::waiting::{self, Pace};
+use crate::driver::wakeable_epoll::{WAKE, WakeableEpoll};
 
 /// The state that the receiver thread shares with the threads that give it work.
 #[derive(Debug)]
 pub(crate) struct Receiver {
-    waits: OnceLock<Waits>,
+    /// Woken when there is work while the thread waits.
+    sockets: OnceLock<WakeableEpoll>,
     /// How the thread waits: whether it polls before it sleeps.
     waiting: waiting::Waits,
     state: Mutex<State>,
-}
-
-/// The file descriptors on which the thread waits.
-#[derive(Debug)]
-struct Waits {
-    epoll: OwnedFd,
-    /// Written when there is work while the thread waits.
-    wake: OwnedFd,
 }
 
 #[derive(Debug, Default)]
@@ -89,8 +83,6 @@ enum Work {
 /// A call and its new state on the connection.
 pub(crate) type Delivery = (Arc<AsyncCall>, CallState);
 
-const WAKE: u64 = u64::MAX;
-
 /// How soon the thread checks a connection on which no caller has asked for a reply. While no thread waits, a
 /// request is held back, and a reply stays unread, for at most this time.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(1);
@@ -100,7 +92,7 @@ const VAIN_LOOKS_MAX: u32 = 4;
 
 impl Receiver {
     pub(super) fn new(waiting: waiting::Waits) -> Arc<Self> {
-        Arc::new(Receiver { waits: OnceLock::new(), waiting, state: Mutex::default() })
+        Arc::new(Receiver { sockets: OnceLock::new(), waiting, state: Mutex::default() })
     }
 
     /// Starts the thread unless it runs.
@@ -109,8 +101,8 @@ impl Receiver {
         if state.thread.is_some() {
             return Ok(());
         }
-        if self.waits.get().is_none() {
-            let _ = self.waits.set(Waits::new()?);
+        if self.sockets.get().is_none() {
+            let _ = self.sockets.set(WakeableEpoll::new()?);
         }
         let receiver = self.clone();
         let thread =
@@ -204,21 +196,21 @@ impl Receiver {
         socket: impl AsFd,
         flags: EventFlags,
     ) -> io::Result<()> {
-        let Some(waits) = self.waits.get() else { return Err(io::ErrorKind::NotConnected.into()) };
+        let Some(sockets) = self.sockets.get() else { return Err(io::ErrorKind::NotConnected.into()) };
         lock(&self.state).links.entry(number).or_insert_with(|| link.clone());
-        Ok(epoll::add(&waits.epoll, socket, EventData::new_u64(number), flags)?)
+        Ok(epoll::add(&sockets.epoll, socket, EventData::new_u64(number), flags)?)
     }
 
     /// Changes the events for which a watched socket is watched.
     pub(super) fn watch_for(&self, number: u64, socket: impl AsFd, flags: EventFlags) -> io::Result<()> {
-        let Some(waits) = self.waits.get() else { return Err(io::ErrorKind::NotConnected.into()) };
-        Ok(epoll::modify(&waits.epoll, socket, EventData::new_u64(number), flags)?)
+        let Some(sockets) = self.sockets.get() else { return Err(io::ErrorKind::NotConnected.into()) };
+        Ok(epoll::modify(&sockets.epoll, socket, EventData::new_u64(number), flags)?)
     }
 
     /// Ends the watch on a socket.
     pub(super) fn unwatch(&self, socket: impl AsFd) {
-        if let Some(waits) = self.waits.get() {
-            let _ = epoll::delete(&waits.epoll, socket);
+        if let Some(sockets) = self.sockets.get() {
+            let _ = epoll::delete(&sockets.epoll, socket);
         }
     }
 
@@ -243,14 +235,14 @@ impl Receiver {
 
     fn wake(&self, state: &mut State) {
         if std::mem::take(&mut state.is_waiting)
-            && let Some(waits) = self.waits.get()
+            && let Some(sockets) = self.sockets.get()
         {
-            let _ = rustix::io::write(&waits.wake, &1u64.to_ne_bytes());
+            sockets.wake();
         }
     }
 
     fn run(self: Arc<Self>) {
-        let Some(waits) = self.waits.get() else { return };
+        let Some(sockets) = self.sockets.get() else { return };
         let mut events = Vec::with_capacity(EVENTS_MAX);
         loop {
             let mut state = lock(&self.state);
@@ -278,13 +270,11 @@ impl Receiver {
             flushes.iter().filter_map(Weak::upgrade).for_each(|link| link.on_flush_due());
             listed.iter().filter_map(Weak::upgrade).for_each(|connection| connection.on_receiver_check());
             work.into_iter().for_each(Work::carry_out);
-            self.wait(waits, &mut events, timeout.as_ref());
+            self.wait(sockets, &mut events, timeout.as_ref());
             lock(&self.state).is_waiting = false;
             for event in &events {
                 match event.data.u64() {
-                    WAKE => {
-                        let _ = rustix::io::read(&waits.wake, &mut [0u8; 8]);
-                    }
+                    WAKE => sockets.clear(),
                     number => {
                         let link = lock(&self.state).links.get(&number).and_then(Weak::upgrade);
                         if let Some(link) = link {
@@ -301,11 +291,11 @@ impl Receiver {
 
 impl Receiver {
     /// Waits for sockets until the timeout has passed.
-    fn wait(&self, waits: &Waits, events: &mut Vec<Event>, timeout: Option<&Timespec>) {
+    fn wait(&self, sockets: &WakeableEpoll, events: &mut Vec<Event>, timeout: Option<&Timespec>) {
         let mut poll = |timeout| {
             events.clear();
             // An interrupted wait counts as one without events.
-            epoll::wait(&waits.epoll, spare_capacity(events), timeout).is_ok_and(|count| count > 0)
+            epoll::wait(&sockets.epoll, spare_capacity(events), timeout).is_ok_and(|count| count > 0)
         };
         let left = timeout.map(|left| Duration::try_from(*left).unwrap_or_default());
         if left != Some(Duration::ZERO)
@@ -317,15 +307,6 @@ impl Receiver {
             return;
         }
         poll(timeout);
-    }
-}
-
-impl Waits {
-    fn new() -> io::Result<Waits> {
-        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        epoll::add(&epoll, &wake, EventData::new_u64(WAKE), EventFlags::IN)?;
-        Ok(Waits { epoll, wake })
     }
 }
 

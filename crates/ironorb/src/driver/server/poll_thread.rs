@@ -3,31 +3,25 @@
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
-use rustix::event::{EventfdFlags, Timespec, eventfd};
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, EventData, EventFlags};
 
 use super::connection::Connection;
 use super::spawn;
 use crate::base::sync::lock;
+use crate::driver::wakeable_epoll::{WAKE, WakeableEpoll};
 
 /// What the thread shares with the threads that give it connections. The thread starts with the first
 /// connection. It ends when it has none, or in a thread that `stays` only after the server has stopped.
 #[derive(Debug)]
 pub(super) struct PollThread {
     name: &'static str,
-    waits: OnceLock<Waits>,
+    /// Woken when there is a newcomer.
+    sockets: OnceLock<WakeableEpoll>,
     state: Mutex<State>,
-}
-
-#[derive(Debug)]
-struct Waits {
-    epoll: OwnedFd,
-    /// An eventfd, written when there is a newcomer.
-    wake: OwnedFd,
 }
 
 #[derive(Debug)]
@@ -40,7 +34,7 @@ struct State {
 impl PollThread {
     pub(super) fn new(name: &'static str, stays: bool) -> PollThread {
         let state = State { newcomers: Vec::new(), is_running: false, stays };
-        PollThread { name, waits: OnceLock::new(), state: Mutex::new(state) }
+        PollThread { name, sockets: OnceLock::new(), state: Mutex::new(state) }
     }
 
     /// Lets the thread end when it has no connection.
@@ -56,8 +50,8 @@ impl PollThread {
         connection: Arc<Connection>,
         run: impl FnOnce() + Send + 'static,
     ) -> io::Result<()> {
-        if self.waits.get().is_none() {
-            let _ = self.waits.set(Waits::new()?);
+        if self.sockets.get().is_none() {
+            let _ = self.sockets.set(WakeableEpoll::new()?);
         }
         let mut state = lock(&self.state);
         if !state.is_running {
@@ -71,8 +65,8 @@ impl PollThread {
     }
 
     fn wake(&self) {
-        if let Some(waits) = self.waits.get() {
-            let _ = rustix::io::write(&waits.wake, &1u64.to_ne_bytes());
+        if let Some(sockets) = self.sockets.get() {
+            sockets.wake();
         }
     }
 
@@ -89,44 +83,33 @@ impl PollThread {
 
     /// Has [`wait`](Self::wait) report a connection while one of these events is there.
     pub(super) fn watch(&self, connection: &Connection, events: EventFlags) -> io::Result<()> {
-        let Some(waits) = self.waits.get() else { return Ok(()) };
-        Ok(epoll::add(&waits.epoll, &connection.stream, EventData::new_u64(connection.id), events)?)
+        let Some(sockets) = self.sockets.get() else { return Ok(()) };
+        Ok(epoll::add(&sockets.epoll, &connection.stream, EventData::new_u64(connection.id), events)?)
     }
 
     pub(super) fn forget(&self, connection: &Connection) {
-        if let Some(waits) = self.waits.get() {
-            let _ = epoll::delete(&waits.epoll, &connection.stream);
+        if let Some(sockets) = self.sockets.get() {
+            let _ = epoll::delete(&sockets.epoll, &connection.stream);
         }
     }
 
     /// Waits until a connection has an event, there is a newcomer, or the timeout has passed. Adds the ids of
     /// connections that have events.
     pub(super) fn wait(&self, timeout: Option<Duration>, ready: &mut Vec<u64>) {
-        let Some(waits) = self.waits.get() else { return };
+        let Some(sockets) = self.sockets.get() else { return };
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
         let mut space = [const { MaybeUninit::uninit() }; EVENTS_MAX];
-        let Ok((events, _)) = epoll::wait(&waits.epoll, &mut space, timeout.as_ref()) else {
+        let Ok((events, _)) = epoll::wait(&sockets.epoll, &mut space, timeout.as_ref()) else {
             return; // interrupted
         };
         for event in events {
             match event.data.u64() {
-                WAKE => drop(rustix::io::read(&waits.wake, &mut [0u8; 8])),
+                WAKE => sockets.clear(),
                 id => ready.push(id),
             }
         }
     }
 }
-
-impl Waits {
-    fn new() -> io::Result<Waits> {
-        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        epoll::add(&epoll, &wake, EventData::new_u64(WAKE), EventFlags::IN)?;
-        Ok(Waits { epoll, wake })
-    }
-}
-
-const WAKE: u64 = u64::MAX;
 
 /// The most events taken from one wait.
 const EVENTS_MAX: usize = 64;
