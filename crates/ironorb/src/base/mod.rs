@@ -1,9 +1,9 @@
-//! What all layers share and what knows none of them: locks, the cheap clock, probes, limits.
+//! What all layers share and what knows none of them: locks, moments, probes, limits.
 
-pub(crate) mod coarse_instant;
 pub(crate) mod config;
 pub mod marshal_profile;
 pub mod probe;
 pub(crate) mod sync;
 #[cfg(debug_assertions)]
 pub mod testing;
+pub(crate) mod time;

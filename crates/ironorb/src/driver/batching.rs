@@ -2,14 +2,14 @@
 //! interceptors, a connection that has ended - takes the general path, the
 //! [`RemoteCall`](crate::driver::remote_call::RemoteCall).
 
-use std::time::Instant;
-
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::minor::MinorCode;
 
+use crate::base::time::Time;
 use crate::call::invocation::{CallFailure, Next, RemoteCallState};
 use crate::call::route::Route;
 use crate::driver::client::{Added, FlushFailure, thread_ordinal};
+use crate::driver::clock;
 use crate::driver::invoke::Arguments;
 use crate::generated::Operation;
 use crate::object::ObjectRef;
@@ -43,7 +43,7 @@ pub(crate) fn add(
 
 /// Until when a call that has to send may wait; `None` when it may not wait.
 #[cold]
-fn deadline(object: &ObjectRef, now: Instant) -> Option<Deadline> {
+fn deadline(object: &ObjectRef, now: Time) -> Option<Deadline> {
     let may_wait = object.sync_scope() != SyncScope::None;
     may_wait.then(|| Deadline::for_call(now, object.timeout(), || object.core().call_timeout()))
 }
@@ -60,14 +60,14 @@ fn failed(failure: CallFailure) -> Option<Result<(), SystemException>> {
 
 /// Sends the pending requests of all connections.
 pub(crate) fn flush_all(core: &OrbCore) -> Result<(), SystemException> {
-    let now = Instant::now();
+    let now = clock::now();
     let deadline = Deadline::for_call(now, None, || core.call_timeout());
     core.connector.flush(deadline).map_err(not_flushed)
 }
 
 /// Sends the pending requests on the connections to an object's servers.
 pub(crate) fn flush(object: &ObjectRef) -> Result<(), SystemException> {
-    let now = Instant::now();
+    let now = clock::now();
     let deadline = Deadline::for_call(now, object.timeout(), || object.core().call_timeout());
     let route = object.routes().current(object)?;
     let Route::Remote(targets) = route.route() else { return Ok(()) };

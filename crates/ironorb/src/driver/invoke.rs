@@ -12,12 +12,12 @@ use ironorb_giop::framer::{PLAIN_RESULTS_AT, ShortReply};
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::{Malformed, Misuse, Reader, Writer};
 
-use crate::base::coarse_instant::CoarseInstant;
 use crate::base::probe::{self, Stage};
 use crate::call::invocation::bad_reply;
 use crate::call::route::RemoteTarget;
 use crate::driver::batching;
 use crate::driver::client::{FastOutcome, Link, thread_ordinal};
+use crate::driver::clock;
 use crate::driver::loopback;
 use crate::driver::remote_call::{Answer, RemoteCall};
 use crate::generated::{LocalSlot, Operation, OperationError, RefTo};
@@ -345,7 +345,7 @@ fn fast_path(object: &ObjectRef, target: &RemoteTarget) -> Option<(Arc<Link>, Ca
         return None;
     }
     let timeout = call_timeout(object.timeout(), || orb.call_timeout());
-    let time = CallTime { begun: CoarseInstant::now(), timeout };
+    let time = CallTime { begun: clock::coarse(), timeout };
     let link = target.links.open_link(thread_ordinal(), time.begun)?;
     Some((link, time))
 }

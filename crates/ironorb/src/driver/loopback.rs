@@ -7,7 +7,6 @@
 
 use std::cell::RefCell;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Instant;
 
 use ironorb_giop::connection::{
     BeginError, CallId, CallState, ClientConnection, ConnectionConfig, Incoming, ServerConnection,
@@ -20,6 +19,7 @@ use ironorb_giop::{Encoding, TransmissionCodeSets};
 
 use crate::base::sync::lock;
 use crate::call::invocation::{Next, bad_reply};
+use crate::driver::clock;
 use crate::driver::invoke::Arguments;
 use crate::object::deadline::Deadline;
 use crate::orb::OrbCore;
@@ -73,7 +73,7 @@ pub(crate) fn loopback(
     let mut replies = lock(&place.replies);
     while replies.connection.transmit().poll_transmit().is_empty() && replies.outstanding > 0 {
         let left = match wait_policy {
-            WaitPolicy::Until(deadline) => deadline.remaining(Instant::now()),
+            WaitPolicy::Until(deadline) => deadline.remaining(clock::now()),
             WaitPolicy::None => return Err(Next::Fail(cannot_wait())),
         };
         replies = match left {

@@ -4,6 +4,7 @@
 pub(crate) mod batching;
 pub(crate) mod cancellations;
 pub(crate) mod client;
+pub(crate) mod clock;
 pub mod engine;
 pub(crate) mod invoke;
 pub(crate) mod loopback;

@@ -2,7 +2,6 @@
 //! out with real connections and a real clock.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use ironorb_giop::Reader;
 use ironorb_giop::connection::RequestOptions;
@@ -11,11 +10,12 @@ use ironorb_giop::message::{Message, RequestTarget, Response};
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::service_context::EncodedContexts;
 
-use crate::base::coarse_instant::CoarseInstant;
+use crate::base::time::Time;
 use crate::call::invocation::{Answered, CallFailure, Located, Next, RemoteCallState};
 use crate::call::route::{Attempts, CurrentRoute, RemoteTarget, Route};
 use crate::driver::client::asynchronous::AsyncCall;
 use crate::driver::client::{ConnectFailure, EndpointLinks, Link, thread_ordinal};
+use crate::driver::clock;
 use crate::driver::invoke::Arguments;
 use crate::driver::loopback::{self, WaitPolicy, loopback, loopback_oneway};
 use crate::generated::Operation;
@@ -60,7 +60,7 @@ pub(crate) struct RemoteCall<'c> {
     object: &'c ObjectRef,
     operation: &'c Operation<'c>,
     arguments: Arguments<'c>,
-    now: Instant,
+    now: Time,
     deadline: Deadline,
     invocation: RemoteCallState,
     route: CurrentRoute<'c>,
@@ -76,7 +76,7 @@ impl<'c> RemoteCall<'c> {
         arguments: Arguments<'c>,
     ) -> Result<Self, SystemException> {
         let core = object.core();
-        let now = Instant::now();
+        let now = clock::now();
         let deadline = Deadline::for_call(now, object.timeout(), || core.call_timeout());
         let (route, is_first) = object.routes().begin(object)?;
         let config = &core.config;
@@ -366,7 +366,7 @@ impl<'c> RemoteCall<'c> {
     /// Sends the request once, over the first address that answers.
     fn send<T>(
         &mut self,
-        send: impl FnOnce(&Link, &RequestTarget, Instant, Deadline) -> Result<T, CallFailure>,
+        send: impl FnOnce(&Link, &RequestTarget, Time, Deadline) -> Result<T, CallFailure>,
     ) -> Result<(T, Arc<Link>), Next> {
         let RemoteCall { route, attempts, invocation, now, deadline, object, is_free, .. } = self;
         let targets = match route.route() {
@@ -376,9 +376,7 @@ impl<'c> RemoteCall<'c> {
         };
         // Usually the first address is connected.
         let first = match targets.first() {
-            Some(target) if attempts.is_fresh() => {
-                target.links.open_link(thread_ordinal(), CoarseInstant::now())
-            }
+            Some(target) if attempts.is_fresh() => target.links.open_link(thread_ordinal(), clock::coarse()),
             _ => None,
         };
         let (target, link) = match first {
@@ -402,7 +400,7 @@ impl<'c> RemoteCall<'c> {
     fn follow(&mut self, next: Next) -> Result<(), SystemException> {
         let next = match next {
             Next::TryNext(e) if self.pass_over() => {
-                self.now = Instant::now();
+                self.now = clock::now();
                 // The call tries further servers only while there is time. After that the first failure is as
                 // good as any.
                 return if self.deadline.remaining(self.now).is_ok() { Ok(()) } else { Err(e) };
@@ -415,7 +413,7 @@ impl<'c> RemoteCall<'c> {
         };
         let routes = self.object.routes();
         routes.take(self.object, next)?;
-        self.now = Instant::now();
+        self.now = clock::now();
         if self.deadline.remaining(self.now) == Err(Passed) {
             return Err(self.invocation.on_timeout(false));
         }
@@ -452,7 +450,7 @@ impl ConnectScope<'_> {
         let ordinal = thread_ordinal();
         let mut refused = Refused::new();
         loop {
-            let now = Instant::now();
+            let now = clock::now();
             let Some(index) = attempts.next(targets.len(), |index| targets[index].links.is_failing(now))
             else {
                 return Err(not_connected(invocation, self.deadline, &refused));
@@ -514,7 +512,7 @@ pub(crate) fn not_connected(
     if refused.iter().any(|(_, failure)| matches!(failure, ConnectFailure::ShutDown)) {
         return Next::Fail(crate::orb::shut_down());
     }
-    if deadline.remaining(Instant::now()) == Err(Passed) {
+    if deadline.remaining(clock::now()) == Err(Passed) {
         return Next::Fail(invocation.on_timeout(false).with_detail("the connection was not made in time"));
     }
     if refused.iter().any(|(_, failure)| matches!(failure, ConnectFailure::TooMany)) {

@@ -13,12 +13,14 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::thread::sched_getaffinity;
 
 use crate::base::config::Waiting;
 use crate::base::probe::{self, Stage};
+use crate::base::time::Time;
+use crate::driver::clock;
 use crate::transport::{self, Moved, Stream};
 
 /// What the waits of one connection, or of another source of events, have shown. One thread at a time waits
@@ -67,8 +69,8 @@ pub(crate) struct Spin<'w> {
     polls_per_look: u32,
     polls: u32,
     looks: u32,
-    begun: Instant,
-    looked: Instant,
+    begun: Time,
+    looked: Time,
     /// The longest time to poll.
     limit: Duration,
     /// `Spinners::arrivals` at the last check.
@@ -185,7 +187,7 @@ impl Waits {
             Waiting::Adaptive { spin_max } => spin_max,
             Waiting::Spin | Waiting::Block => Duration::MAX,
         };
-        let now = Instant::now();
+        let now = clock::now();
         Some(Spin {
             waits: self,
             polls_per_look: if pace == Pace::Memory { MEMORY_POLLS_PER_LOOK } else { 1 },
@@ -249,16 +251,16 @@ impl Spin<'_> {
     }
 
     fn look(&mut self) -> bool {
-        let now = Instant::now();
-        let gap = now - self.looked;
+        let now = clock::now();
+        let gap = now.since(self.looked);
         self.looked = now;
         let others_wait = self.waits.spinners.arrivals.load(Ordering::Relaxed) != self.arrivals;
         let is_needed = match self.waits.policy {
             // An adaptive thread does not yield: while it may poll, that would only cost it its turn.
             Waiting::Adaptive { .. } => others_wait || gap > GAP,
-            Waiting::Spin | Waiting::Block => others_wait && now - self.begun > SPIN_SLICE,
+            Waiting::Spin | Waiting::Block => others_wait && now.since(self.begun) > SPIN_SLICE,
         };
-        if now - self.begun >= self.limit {
+        if now.since(self.begun) >= self.limit {
             self.ends(End::Vain)
         } else if is_needed {
             self.ends(End::Needed)
@@ -398,14 +400,14 @@ mod tests {
     fn a_processor_that_was_taken_away_is_needed() {
         let waits = Waits::new(LONG, &Spinners::of(2));
         let mut spin = waits.begin(Pace::SystemCall, None).unwrap();
-        spin.looked -= 2 * GAP;
+        spin.looked = spin.looked.back(2 * GAP);
         assert!(!spin.may_continue());
         drop(spin);
         assert_eq!(waits.pause.load(Ordering::Relaxed), PAUSE_NEEDED);
         // The policy `Spin` goes on.
         let waits = Waits::new(Waiting::Spin, &Spinners::of(2));
         let mut spin = waits.begin(Pace::SystemCall, None).unwrap();
-        spin.looked -= 2 * GAP;
+        spin.looked = spin.looked.back(2 * GAP);
         assert!(spin.may_continue());
     }
 

@@ -7,9 +7,10 @@
 //! [`InvocationPolicies`](crate::InvocationPolicies).
 
 use std::cell::Cell;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::base::coarse_instant::CoarseInstant;
+use crate::base::time::Time;
+use crate::driver::clock;
 use crate::object::messaging::{
     InvocationPolicies, note_thread_policies, set_thread_policies, thread_has_policies, thread_policies,
 };
@@ -57,72 +58,70 @@ fn nearest_timeout(object: TimeoutSetting) -> TimeoutSetting {
 /// The time of a call that has not waited yet: its approximate beginning, and how long it may take.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CallTime {
-    pub(crate) begun: CoarseInstant,
+    pub(crate) begun: Time,
     pub(crate) timeout: Option<Duration>,
 }
 
 impl CallTime {
     /// Returns the exact time and the deadline, for a call that has waited or may have to wait.
     #[cold]
-    pub(crate) fn settle(self) -> (Instant, Deadline) {
-        let now = Instant::now();
-        let begun = now.checked_sub(CoarseInstant::now().since(self.begun)).unwrap_or(now);
-        (now, Deadline(self.timeout.and_then(|timeout| begun.checked_add(timeout))))
+    pub(crate) fn settle(self) -> (Time, Deadline) {
+        let now = clock::now();
+        let begun = now.back(clock::coarse().since(self.begun));
+        (now, Deadline::after(begun, self.timeout))
     }
 }
 
 /// The moment at which a call gives up. It is fixed when the call begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Deadline(Option<Instant>);
+pub(crate) struct Deadline(Time);
 
 impl Deadline {
     /// No deadline.
-    pub(crate) const NEVER: Deadline = Deadline(None);
+    pub(crate) const NEVER: Deadline = Deadline(Time::MAX);
 
     /// The deadline of a call that begins now.
     #[inline]
     pub(crate) fn for_call(
-        now: Instant,
+        now: Time,
         object: TimeoutSetting,
         orb: impl FnOnce() -> Option<Duration>,
     ) -> Deadline {
-        Deadline(call_timeout(object, orb).and_then(|timeout| now.checked_add(timeout)))
+        Deadline::after(now, call_timeout(object, orb))
+    }
+
+    /// The deadline `timeout` after a moment; never without a timeout.
+    #[inline]
+    pub(crate) fn after(begun: Time, timeout: Option<Duration>) -> Deadline {
+        Deadline(timeout.map_or(Time::MAX, |timeout| begun + timeout))
     }
 
     /// The time that is left: `Ok(None)` without a deadline, `Err` when the deadline has passed.
     #[inline]
-    pub(crate) fn remaining(self, now: Instant) -> Result<Option<Duration>, Passed> {
+    pub(crate) fn remaining(self, now: Time) -> Result<Option<Duration>, Passed> {
         match self.0 {
-            None => Ok(None),
-            Some(at) => match at.checked_duration_since(now) {
-                Some(left) if !left.is_zero() => Ok(Some(left)),
-                _ => Err(Passed),
-            },
+            Time::MAX => Ok(None),
+            at if at > now => Ok(Some(at.since(now))),
+            _ => Err(Passed),
         }
     }
 
     /// The moment of the deadline; `None` without one.
-    pub(crate) fn at(self) -> Option<Instant> {
-        self.0
+    pub(crate) fn at(self) -> Option<Time> {
+        (self.0 != Time::MAX).then_some(self.0)
     }
 
     /// Returns a deadline with an even share of the time that is left, for the next of several attempts.
-    pub(crate) fn share(self, now: Instant, attempts: usize) -> Deadline {
+    pub(crate) fn share(self, now: Time, attempts: usize) -> Deadline {
         match self.remaining(now) {
-            Ok(Some(left)) => {
-                Deadline(now.checked_add(left / u32::try_from(attempts.max(1)).unwrap_or(u32::MAX)))
-            }
+            Ok(Some(left)) => Deadline(now + left / u32::try_from(attempts.max(1)).unwrap_or(u32::MAX)),
             _ => self,
         }
     }
 
     /// Returns the earlier of this deadline and `timeout` from now.
-    pub(crate) fn at_most(self, now: Instant, timeout: Duration) -> Deadline {
-        let other = now.checked_add(timeout);
-        Deadline(match (self.0, other) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        })
+    pub(crate) fn at_most(self, now: Time, timeout: Duration) -> Deadline {
+        Deadline(self.0.min(now + timeout))
     }
 }
 
@@ -136,8 +135,8 @@ mod tests {
 
     #[test]
     fn the_nearest_setting_counts() {
-        let now = Instant::now();
-        let of = |object, orb| Deadline::for_call(now, object, || orb).0.map(|at| at - now);
+        let now = clock::now();
+        let of = |object, orb| Deadline::for_call(now, object, || orb).at().map(|at| at.since(now));
         let secs = |n| Some(Duration::from_secs(n));
         assert_eq!(of(None, secs(60)), secs(60));
         set_thread_timeout(Some(secs(5)));
@@ -155,11 +154,11 @@ mod tests {
 
     #[test]
     fn a_deadline_passes() {
-        let now = Instant::now();
+        let now = clock::now();
         let deadline = Deadline::for_call(now, Some(Some(Duration::from_secs(2))), || None);
-        assert_eq!(deadline.share(now, 4).0, Some(now + Duration::from_millis(500)));
+        assert_eq!(deadline.share(now, 4).at(), Some(now + Duration::from_millis(500)));
         assert_eq!(deadline.remaining(now + Duration::from_secs(1)), Ok(Some(Duration::from_secs(1))));
         assert_eq!(deadline.remaining(now + Duration::from_secs(2)), Err(Passed));
-        assert_eq!(deadline.at_most(now, Duration::from_secs(1)).0, Some(now + Duration::from_secs(1)));
+        assert_eq!(deadline.at_most(now, Duration::from_secs(1)).at(), Some(now + Duration::from_secs(1)));
     }
 }

@@ -9,11 +9,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::{Gate, PoaManager};
 use crate::Orb;
 use crate::base::sync::lock;
+use crate::driver::clock;
 
 /// The queue of requests, and which thread is the main thread.
 #[derive(Default)]
@@ -174,7 +175,7 @@ impl MainThread {
     /// longer than `at_most`. Only the main thread opens the gates of its adapters. Requests wait meanwhile,
     /// because serving them here would take stack space for each.
     pub(super) fn work_until_open(&self, gate: &Gate, at_most: Option<Duration>) -> bool {
-        let begun = Instant::now();
+        let begun = clock::now();
         let mut state = lock(&self.state);
         if !state.become_main() {
             return false; // cannot happen: no other thread became the main thread meanwhile
@@ -189,7 +190,7 @@ impl MainThread {
             if gate.is_open() {
                 break true;
             }
-            let left = at_most.map(|at_most| at_most.saturating_sub(begun.elapsed()));
+            let left = at_most.map(|at_most| at_most.saturating_sub(clock::now().since(begun)));
             state = match left {
                 Some(left) if left.is_zero() => break false,
                 Some(left) => {

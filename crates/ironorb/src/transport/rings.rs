@@ -8,7 +8,7 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ironorb_shm::{End, Mapping, Wanted};
 use rustix::event::PollFlags;
@@ -16,6 +16,9 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 
 use super::{Moved, wait};
+
+use crate::base::time::Time;
+use crate::driver::clock;
 
 /// The rings of one connection.
 #[derive(Debug)]
@@ -46,8 +49,8 @@ struct WakeBackoff(u32);
 
 impl WakeBackoff {
     /// Notes a sleep that began at `began` and ended in vain.
-    fn was_woken_in_vain(&mut self, began: Instant) {
-        if began.elapsed() < REST {
+    fn was_woken_in_vain(&mut self, began: Time) {
+        if clock::now().since(began) < REST {
             self.0 += 1;
             if self.0 > VAIN_MAX {
                 std::thread::sleep(REST);
@@ -124,11 +127,11 @@ impl Rings {
             return Ok(moved);
         }
         // Most waits have ended by now without reading the clock.
-        let until = timeout.map(|timeout| Instant::now() + timeout.saturating_sub(BY_MEMORY));
+        let until = timeout.map(|timeout| clock::now() + timeout.saturating_sub(BY_MEMORY));
         let mut backoff = WakeBackoff::default();
         loop {
-            let began = Instant::now();
-            let left = until.map(|until| until.saturating_duration_since(began));
+            let began = clock::now();
+            let left = until.map(|until| until.since(began));
             if !self.end.want_bell(Wanted::Bytes) {
                 wait(socket, PollFlags::IN, left)?;
             }
@@ -175,7 +178,7 @@ impl Rings {
         wanted: Wanted,
         timeout: Option<Duration>,
     ) -> io::Result<bool> {
-        let until = timeout.map(|timeout| Instant::now() + timeout);
+        let until = timeout.map(|timeout| clock::now() + timeout);
         let mut backoff = WakeBackoff::default();
         loop {
             if self.end.is_ready(wanted) || self.is_over.load(Ordering::Acquire) {
@@ -185,8 +188,8 @@ impl Rings {
                 self.is_over.store(true, Ordering::Release);
                 return Ok(true);
             }
-            let began = Instant::now();
-            let left = until.map(|until| until.saturating_duration_since(began));
+            let began = clock::now();
+            let left = until.map(|until| until.since(began));
             if left.is_some_and(|left| left.is_zero()) {
                 return Ok(false);
             }

@@ -7,7 +7,7 @@
 //! Other ORBs that connect there must find the protocol that they know.
 
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ironorb_giop::ior::{IiopProfile, TaggedComponent};
 use ironorb_shm::{End, Mapping, Offer, Side};
@@ -17,6 +17,7 @@ use super::rings::Rings;
 use super::unix::{self, SocketPath, Unix, UnixListener};
 use super::{ConnectAttempt, Stream, Transport, wait};
 use crate::base::config::OrbConfig;
+use crate::driver::clock;
 
 /// Shared memory, within one machine.
 pub(crate) struct SharedMemory;
@@ -67,7 +68,7 @@ impl Transport for SharedMemory {
         // A server that listens there and offers nothing is of another kind. The reference may have other
         // addresses.
         while !wait(&socket, PollFlags::IN, Some(LOOK_EVERY))? {
-            attempt.deadline.remaining(Instant::now()).map_err(|_| io::ErrorKind::TimedOut)?;
+            attempt.deadline.remaining(clock::now()).map_err(|_| io::ErrorKind::TimedOut)?;
         }
         let (offer, memory) = Offer::receive(&socket)?;
         let mapping = Mapping::open(memory, offer.ring_bytes as usize)?;

@@ -3,13 +3,13 @@
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::time::Instant;
 
 use ironorb_giop::ior::{IiopProfile, TaggedComponent};
 use rustix::net::Shutdown;
 
 use super::{ConnectAttempt, Stream, Transport};
 use crate::base::config::OrbConfig;
+use crate::driver::clock;
 use crate::object::deadline::Deadline;
 use crate::transport::endpoint::{display_host_port, split_host_port, without_scheme};
 
@@ -80,7 +80,7 @@ impl Transport for Tcp {
 fn connect(addresses: &[SocketAddr], deadline: Deadline) -> io::Result<Stream> {
     let mut last = None;
     for (index, &address) in addresses.iter().enumerate() {
-        match connect_address(address, deadline.share(Instant::now(), addresses.len() - index)) {
+        match connect_address(address, deadline.share(clock::now(), addresses.len() - index)) {
             Ok(stream) => return Ok(stream),
             Err(e) => last = Some(e),
         }
@@ -92,7 +92,7 @@ fn connect_address(address: SocketAddr, deadline: Deadline) -> io::Result<Stream
     if is_reserved(address) {
         return Err(io::Error::new(io::ErrorKind::AddrNotAvailable, "the address is reserved (240.0.0.0/4)"));
     }
-    let stream = match deadline.remaining(Instant::now()) {
+    let stream = match deadline.remaining(clock::now()) {
         Err(_) => return Err(io::ErrorKind::TimedOut.into()),
         Ok(None) => TcpStream::connect(address)?,
         Ok(Some(left)) => TcpStream::connect_timeout(&address, left)?,

@@ -12,7 +12,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::fs::{AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
@@ -24,6 +24,7 @@ use ironorb_giop::ior::{IiopProfile, TaggedComponent, UnixAddress};
 use super::{ConnectAttempt, Stream, Transport};
 use crate::base::config::OrbConfig;
 use crate::base::sync::lock;
+use crate::driver::clock;
 use crate::object::deadline::Deadline;
 
 /// Unix domain sockets, within one machine.
@@ -130,7 +131,7 @@ pub(crate) fn machine_name() -> String {
 /// Connects to the server at a path.
 pub(super) fn connect(path: &SocketPath, deadline: Deadline) -> io::Result<OwnedFd> {
     let socket = new_socket()?;
-    match deadline.remaining(Instant::now()) {
+    match deadline.remaining(clock::now()) {
         Err(_) => return Err(io::ErrorKind::TimedOut.into()),
         Ok(None) => {}
         // The timeout bounds the wait while the server does not accept. Sends never block, so it affects

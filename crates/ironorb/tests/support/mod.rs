@@ -433,7 +433,7 @@ impl Pair {
 
     /// Runs until no event is left.
     pub fn run_until_idle(&mut self) {
-        self.run_until(Time(Duration::MAX));
+        self.run_until(Time::MAX);
     }
 
     /// Runs until the time `end`.
@@ -451,7 +451,7 @@ impl Pair {
                 _ => break,
             }
         }
-        if end.0 < Duration::MAX {
+        if end < Time::MAX {
             self.now = end;
         }
     }

@@ -12,7 +12,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::Waker;
 use std::thread::Thread;
-use std::time::Instant;
 
 use ironorb_giop::Version;
 use ironorb_giop::connection::CallId;
@@ -25,8 +24,10 @@ use super::receiver::TimerKey;
 use super::retry_body::RetryBody;
 use crate::base::probe;
 use crate::base::sync::lock;
+use crate::base::time::Time;
 use crate::call::invocation::{Next, RemoteCallState};
 use crate::call::route::Attempts;
+use crate::driver::clock;
 use crate::driver::invoke::Arguments;
 use crate::driver::remote_call::Refused;
 use crate::dynamic::ReceivedRequest;
@@ -162,7 +163,7 @@ impl AsyncCall {
         arguments: Arguments<'_>,
     ) -> Arc<AsyncCall> {
         let _probe = probe::enter(probe::Stage::Call);
-        let now = Instant::now();
+        let now = clock::now();
         let call = AsyncCall::new(object, operation.lasting_name(), false, now);
         match call.start(arguments, now) {
             Ok(()) => call.set_timer(),
@@ -178,7 +179,7 @@ impl AsyncCall {
         operation: &Operation<'_>,
         arguments: Arguments<'_>,
     ) -> Result<(), SystemException> {
-        let now = Instant::now();
+        let now = clock::now();
         AsyncCall::new(object, operation.lasting_name(), true, now).start(arguments, now)
     }
 
@@ -188,7 +189,7 @@ impl AsyncCall {
         let is_oneway = request.response() == Response::None;
         Arc::new(AsyncCall {
             on_behalf: Some(request.clone()),
-            ..AsyncCall::before(object, operation, is_oneway, Instant::now())
+            ..AsyncCall::before(object, operation, is_oneway, clock::now())
         })
     }
 
@@ -215,7 +216,7 @@ impl AsyncCall {
             }
         }
         let begun = match self.object.core().connector.receiver().start() {
-            Ok(()) => self.advance(arguments, Instant::now()),
+            Ok(()) => self.advance(arguments, clock::now()),
             Err(e) => Err(no_thread(&e)),
         };
         match begun {
@@ -235,16 +236,11 @@ impl AsyncCall {
         self.complete(self.lock(), Err(e));
     }
 
-    fn new(
-        object: &ObjectRef,
-        operation: Cow<'static, str>,
-        is_oneway: bool,
-        now: Instant,
-    ) -> Arc<AsyncCall> {
+    fn new(object: &ObjectRef, operation: Cow<'static, str>, is_oneway: bool, now: Time) -> Arc<AsyncCall> {
         Arc::new(AsyncCall::before(object, operation, is_oneway, now))
     }
 
-    fn before(object: &ObjectRef, operation: Cow<'static, str>, is_oneway: bool, now: Instant) -> AsyncCall {
+    fn before(object: &ObjectRef, operation: Cow<'static, str>, is_oneway: bool, now: Time) -> AsyncCall {
         let core = object.core();
         // A reference without a route reports that at the first step of the call.
         let is_free = object.routes().begin(object).is_ok_and(|(_, is_first)| is_first);
@@ -272,7 +268,7 @@ impl AsyncCall {
         }
     }
 
-    fn start(self: &Arc<Self>, arguments: Arguments<'_>, now: Instant) -> Result<(), SystemException> {
+    fn start(self: &Arc<Self>, arguments: Arguments<'_>, now: Time) -> Result<(), SystemException> {
         self.object.core().connector.receiver().start().map_err(|e| no_thread(&e))?;
         self.advance(Some(arguments), now)
     }
@@ -380,7 +376,7 @@ impl AsyncCall {
     /// Sleeps until there is news of the call.
     fn sleep(self: &Arc<Self>) {
         let _probe = probe::enter(probe::Stage::Wait);
-        match self.deadline.remaining(Instant::now()) {
+        match self.deadline.remaining(clock::now()) {
             Ok(None) => std::thread::park(),
             Ok(Some(left)) => std::thread::park_timeout(left),
             Err(Passed) => self.time_out(),

@@ -4,11 +4,11 @@
 //! It runs while there are connections.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::EndpointLinks;
-use crate::base::coarse_instant::CoarseInstant;
 use crate::base::sync::lock;
+use crate::driver::clock;
 
 /// Looks for idle connections.
 #[derive(Debug)]
@@ -67,9 +67,9 @@ impl IdleReaper {
         let every = (limit / 8).clamp(Duration::from_millis(5), Duration::from_secs(5));
         loop {
             let mut state = lock(&self.state);
-            let until = Instant::now() + every;
+            let until = clock::now() + every;
             while !state.is_stopping {
-                let left = until.saturating_duration_since(Instant::now());
+                let left = until.since(clock::now());
                 if left.is_zero() {
                     break;
                 }
@@ -81,7 +81,7 @@ impl IdleReaper {
             let connects = state.connects;
             let endpoints: Vec<_> = state.endpoints.iter().filter_map(Weak::upgrade).collect();
             drop(state);
-            let now = CoarseInstant::now();
+            let now = clock::coarse();
             let connected: usize = endpoints.iter().map(|endpoint| endpoint.close_idle(now, limit)).sum();
             drop(endpoints);
             let mut state = lock(&self.state);

@@ -18,7 +18,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
 use std::thread::Thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ironorb_giop::cdr::Writer;
 use ironorb_giop::connection::{CallId, CallState, ClientConnection, ConnectionEnd, RequestOptions, Side};
@@ -30,10 +30,11 @@ use ironorb_giop::{Misuse, Version};
 use super::asynchronous::AsyncCall;
 use super::receiver::Receiver;
 use super::{ConnectionPermit, ConnectorShared};
-use crate::base::coarse_instant::CoarseInstant;
 use crate::base::probe::{self, Stage};
 use crate::base::sync::lock;
+use crate::base::time::Time;
 use crate::call::invocation::CallFailure;
+use crate::driver::clock;
 use crate::driver::waiting::Waits;
 use crate::object::deadline::{Deadline, Passed};
 use crate::object::messaging::OnewayBatching;
@@ -62,9 +63,9 @@ pub(crate) struct Link {
     waits: Waits,
     /// The last timeout for which the socket's timeout is near enough, as `set_receive_timeout` packs it.
     timeout_that_fits: AtomicU64,
-    /// When a caller last used the connection, in the nanoseconds of [`CoarseInstant`].
+    /// When a caller last used the connection, in the nanoseconds of [`Time`].
     used_ns: AtomicU64,
-    made: Instant,
+    made: Time,
     transmit_bytes_max: usize,
     /// Batched oneways that were lost, over all connections to the endpoint.
     lost_oneways: Arc<AtomicUsize>,
@@ -187,8 +188,8 @@ impl Link {
             receive_timeout_us: AtomicU64::new(0),
             waits: Waits::new(waiting, spinners),
             timeout_that_fits: AtomicU64::new(u64::MAX),
-            used_ns: AtomicU64::new(CoarseInstant::now().0),
-            made: Instant::now(),
+            used_ns: AtomicU64::new(clock::coarse().as_nanos()),
+            made: clock::now(),
             transmit_bytes_max: config.transmit_bytes_max,
             lost_oneways,
             receiver: receiver.clone(),
@@ -202,16 +203,16 @@ impl Link {
     /// False when the connection has ended, also when the peer closed it while it was idle. Marks the
     /// connection as used: a call begins now.
     #[inline(always)] // a step of every call
-    pub(crate) fn is_usable(&self, now: CoarseInstant) -> bool {
+    pub(crate) fn is_usable(&self, now: Time) -> bool {
         let is_alive = self.is_alive(now);
-        self.used_ns.store(now.0, Ordering::Relaxed);
+        self.used_ns.store(now.as_nanos(), Ordering::Relaxed);
         is_alive
     }
 
     /// False when the connection has ended. Does not mark the connection as used.
     #[inline]
-    pub(crate) fn is_alive(&self, now: CoarseInstant) -> bool {
-        if now.0.saturating_sub(self.used_ns.load(Ordering::Relaxed)) > LOOK_AFTER_NS {
+    pub(crate) fn is_alive(&self, now: Time) -> bool {
+        if now.as_nanos().saturating_sub(self.used_ns.load(Ordering::Relaxed)) > LOOK_AFTER_NS {
             self.look();
         }
         #[cfg(debug_assertions)]
@@ -243,7 +244,7 @@ impl Link {
         options: RequestOptions<'_>,
         operation: OperationName<'_>,
         arguments: &dyn Fn(&mut Writer<'_>) -> Result<(), Misuse>,
-        now: Instant,
+        now: Time,
         deadline: Deadline,
     ) -> Result<Message, CallFailure> {
         let mut clock = self.clock(now);
@@ -259,7 +260,7 @@ impl Link {
     pub(crate) fn locate(
         &self,
         target: &RequestTarget,
-        now: Instant,
+        now: Time,
         deadline: Deadline,
     ) -> Result<Message, CallFailure> {
         let mut clock = self.clock(now);
@@ -277,7 +278,7 @@ impl Link {
         operation: OperationName<'_>,
         arguments: &dyn Fn(&mut Writer<'_>) -> Result<(), Misuse>,
         batching: Option<OnewayBatching>,
-        now: Instant,
+        now: Time,
         deadline: Deadline,
     ) -> Result<(), CallFailure> {
         let mut clock = self.clock(now);
@@ -345,7 +346,7 @@ impl Link {
     /// Returns the clock of a call that began at `now`. If the link was connected for the call, the clock
     /// starts when that was done.
     #[inline]
-    fn clock(&self, now: Instant) -> Clock {
+    fn clock(&self, now: Time) -> Clock {
         Clock(now.max(self.made))
     }
 
@@ -434,7 +435,7 @@ impl Link {
         // The peer may stop reading until this side has read what it sends.
         let framer = state.take_framer();
         drop(state);
-        let left = deadline.remaining(Instant::now());
+        let left = deadline.remaining(clock::now());
         // An error shows at the next send.
         let _ = match (left, &framer) {
             (Ok(left), Some(_)) => transport::wait_writable_or_readable(&self.stream, left),
@@ -648,14 +649,14 @@ impl Link {
     }
 
     /// How long no caller has used the connection.
-    pub(super) fn idle_time(&self, now: CoarseInstant) -> Duration {
-        now.since(CoarseInstant(self.used_ns.load(Ordering::Relaxed)))
+    pub(super) fn idle_time(&self, now: Time) -> Duration {
+        now.since(Time::from_nanos(self.used_ns.load(Ordering::Relaxed)))
     }
 
     /// Closes the connection if no caller has used it for `limit` and nothing is in flight. True when it
     /// carries no more calls. A client needs no `CloseConnection` message to close: it has received all that
     /// it waited for.
-    pub(super) fn close_if_idle(&self, now: CoarseInstant, limit: Duration) -> bool {
+    pub(super) fn close_if_idle(&self, now: Time, limit: Duration) -> bool {
         let mut state = lock(&self.state);
         if state.end().is_some() {
             return true;
@@ -683,7 +684,7 @@ impl Link {
     /// Sends `CloseConnection` and ends all calls that wait. Sends pending requests before, if the peer takes
     /// them within `flush_timeout`.
     pub(crate) fn close(&self, flush_timeout: Duration) {
-        let now = Instant::now();
+        let now = clock::now();
         let flushed =
             self.flush(lock(&self.state), &mut Clock(now), Deadline::NEVER.at_most(now, flush_timeout));
         let mut state = flushed.unwrap_or_else(|Passed| lock(&self.state));
@@ -721,11 +722,11 @@ impl AsyncWakeups {
 
 /// The time as a call knows it. Reading the clock costs as much as marshalling, so a call reads it again only
 /// after a wait.
-struct Clock(Instant);
+struct Clock(Time);
 
 impl Clock {
     #[cold]
     fn has_waited(&mut self) {
-        self.0 = Instant::now();
+        self.0 = clock::now();
     }
 }

@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ironorb_giop::message::RequestTarget;
 use ironorb_giop::service_context::{ListenPoint, ServiceContextList};
@@ -28,9 +28,10 @@ use self::link::Callbacks;
 use self::receiver::Receiver;
 pub(crate) use self::receiver::ReceiverCheck;
 pub(crate) use self::resolver::Resolver;
-use crate::base::coarse_instant::CoarseInstant;
 use crate::base::config::OrbConfig;
 use crate::base::sync::lock;
+use crate::base::time::Time;
+use crate::driver::clock;
 use crate::driver::waiting::{Spinners, Waits};
 use crate::object::deadline::{Deadline, Passed};
 use crate::orb::OrbCore;
@@ -82,7 +83,7 @@ impl Endpoints {
     /// Closes connections whose peers have gone, and forgets endpoints without a reference and without a
     /// connection. A sweep runs when the number of entries has doubled. So it costs a constant time for each
     /// entry, and peers that come and go leave at most as many entries as are in use.
-    fn sweep(&mut self, now: CoarseInstant) {
+    fn sweep(&mut self, now: Time) {
         self.links.retain(|_, links| {
             let connected = links.drop_ended(now);
             connected > 0 || Arc::strong_count(links) > 1
@@ -140,7 +141,7 @@ impl Connector {
             return links.clone();
         }
         if endpoints.links.len() >= endpoints.sweep_at.max(SWEEP_MIN) {
-            endpoints.sweep(CoarseInstant::now());
+            endpoints.sweep(clock::coarse());
         }
         let links = Arc::new(EndpointLinks {
             address,
@@ -153,7 +154,7 @@ impl Connector {
             accepted: Mutex::default(),
             sent: Condvar::new(),
             lost_oneways: Arc::default(),
-            made: Instant::now(),
+            made: clock::now(),
             common: self.common.clone(),
         });
         self.common.idle_reaper.add(&links);
@@ -257,14 +258,14 @@ impl ConnectorShared {
 
     /// Closes an idle connection and returns a permit in its place; `None` when all connections are in use.
     #[cold]
-    fn permit_of_another(&self, now: CoarseInstant) -> Option<ConnectionPermit> {
+    fn permit_of_another(&self, now: Time) -> Option<ConnectionPermit> {
         let place = ConnectionPermit(self.connected.clone());
         self.connected.fetch_add(1, Ordering::Relaxed);
         self.close_an_idle_one(now).then_some(place)
     }
 
     #[cold]
-    fn close_an_idle_one(&self, now: CoarseInstant) -> bool {
+    fn close_an_idle_one(&self, now: Time) -> bool {
         let Some(endpoints) = self.endpoints.upgrade() else { return false };
         let all: Vec<Arc<EndpointLinks>> = lock(&endpoints).links.values().cloned().collect();
         let mut idle: Vec<_> = all.iter().flat_map(|links| links.idle_times(now)).collect();
@@ -302,7 +303,7 @@ pub(crate) struct EndpointLinks {
     lost_oneways: Arc<AtomicUsize>,
     /// Connections of clients that announced this endpoint as their own.
     accepted: Mutex<Vec<Weak<Link>>>,
-    made: Instant,
+    made: Time,
     common: Arc<ConnectorShared>,
 }
 
@@ -339,7 +340,7 @@ struct Slot {
 
 impl Slot {
     #[inline(always)] // a step of every call
-    fn open_in_turn(&self, now: CoarseInstant) -> Option<Arc<Link>> {
+    fn open_in_turn(&self, now: Time) -> Option<Arc<Link>> {
         self.link.as_ref().filter(|link| self.waiting.is_none() && link.is_usable(now)).cloned()
     }
 }
@@ -411,7 +412,7 @@ impl EndpointLinks {
     pub(crate) fn flush(&self, deadline: Deadline) -> Result<(), FlushFailure> {
         let mut flushed = Ok(());
         for link in self.links() {
-            if link.flush_all(Instant::now(), deadline).is_err() {
+            if link.flush_all(clock::now(), deadline).is_err() {
                 flushed = Err(FlushFailure::TimedOut);
             }
         }
@@ -422,7 +423,7 @@ impl EndpointLinks {
     }
 
     /// Closes connections that have ended. Returns how many are left.
-    fn drop_ended(&self, now: CoarseInstant) -> usize {
+    fn drop_ended(&self, now: Time) -> usize {
         let mut connected = 0;
         for slot in &self.slots {
             let mut slot = lock(slot);
@@ -435,7 +436,7 @@ impl EndpointLinks {
     }
 
     /// Returns how long each connection has been idle, with its slot.
-    fn idle_times(&self, now: CoarseInstant) -> Vec<(Duration, &EndpointLinks, usize)> {
+    fn idle_times(&self, now: Time) -> Vec<(Duration, &EndpointLinks, usize)> {
         let slots = self.slots.iter().enumerate();
         slots
             .filter_map(|(index, slot)| Some((lock(slot).link.as_ref()?.idle_time(now), self, index)))
@@ -443,7 +444,7 @@ impl EndpointLinks {
     }
 
     /// Closes the connection of a slot if it is idle.
-    fn close_if_idle(&self, index: usize, now: CoarseInstant) -> bool {
+    fn close_if_idle(&self, index: usize, now: Time) -> bool {
         let mut slot = lock(&self.slots[index]);
         let is_closed = slot.link.as_ref().is_some_and(|link| link.close_if_idle(now, Duration::ZERO));
         if is_closed {
@@ -453,7 +454,7 @@ impl EndpointLinks {
     }
 
     /// Closes connections that have been idle for `limit`. Returns how many are left.
-    fn close_idle(&self, now: CoarseInstant, limit: Duration) -> usize {
+    fn close_idle(&self, now: Time, limit: Duration) -> usize {
         let mut connected = 0;
         for slot in &self.slots {
             // Under the slot's lock, so that no caller takes the connection for a new call meanwhile.
@@ -470,7 +471,7 @@ impl EndpointLinks {
     /// Returns the open connection of a thread. `None` also while calls wait for the connection or are being
     /// sent over it, since a new call must not overtake them. Does not connect.
     #[inline(always)] // a step of every call
-    pub(crate) fn open_link(&self, ordinal: usize, now: CoarseInstant) -> Option<Arc<Link>> {
+    pub(crate) fn open_link(&self, ordinal: usize, now: Time) -> Option<Arc<Link>> {
         lock(&self.slots[self.index(ordinal)]).open_in_turn(now)
     }
 
@@ -484,9 +485,9 @@ impl EndpointLinks {
         let mut slot = lock(&self.slots[self.index(ordinal)]);
         loop {
             if slot.waiting.is_none() {
-                return Ok(slot.open_in_turn(CoarseInstant::now()));
+                return Ok(slot.open_in_turn(clock::coarse()));
             }
-            let woken = match deadline.remaining(Instant::now()) {
+            let woken = match deadline.remaining(clock::now()) {
                 Ok(None) => self.sent.wait(slot).unwrap_or_else(PoisonError::into_inner),
                 Ok(Some(left)) => {
                     self.sent.wait_timeout(slot, left).unwrap_or_else(PoisonError::into_inner).0
@@ -504,7 +505,7 @@ impl EndpointLinks {
         ordinal: usize,
         deadline: Deadline,
     ) -> Result<Arc<Link>, ConnectFailure> {
-        self.connect(&self.slots[self.index(ordinal)], Instant::now(), deadline)
+        self.connect(&self.slots[self.index(ordinal)], clock::now(), deadline)
     }
 
     /// Whether a connection has ever been made.
@@ -523,7 +524,7 @@ impl EndpointLinks {
     ) -> LinkLookup {
         let index = self.index(ordinal);
         let mut slot = lock(&self.slots[index]);
-        if let Some(link) = slot.open_in_turn(CoarseInstant::now()) {
+        if let Some(link) = slot.open_in_turn(clock::coarse()) {
             return LinkLookup::Open(link);
         }
         if let Some(waiting) = &mut slot.waiting {
@@ -555,7 +556,7 @@ impl EndpointLinks {
 
     fn connect_for_waiting(self: &Arc<Self>, index: usize) {
         let slot = &self.slots[index];
-        let mut connected = self.connect(slot, Instant::now(), Deadline::NEVER);
+        let mut connected = self.connect(slot, clock::now(), Deadline::NEVER);
         loop {
             let waiting = {
                 let mut slot = lock(slot);
@@ -570,8 +571,8 @@ impl EndpointLinks {
                 }
             };
             // Calls that are sent again because the connection has ended come back here.
-            if connected.as_ref().is_ok_and(|link| !link.is_usable(CoarseInstant::now())) {
-                connected = self.connect(slot, Instant::now(), Deadline::NEVER);
+            if connected.as_ref().is_ok_and(|link| !link.is_usable(clock::coarse())) {
+                connected = self.connect(slot, clock::now(), Deadline::NEVER);
             }
             for (call, target) in waiting {
                 match &connected {
@@ -584,19 +585,19 @@ impl EndpointLinks {
 
     /// True for a while after an attempt to connect has failed, if none has succeeded since.
     #[inline]
-    pub(crate) fn is_failing(&self, now: Instant) -> bool {
+    pub(crate) fn is_failing(&self, now: Time) -> bool {
         let failed_ms = self.failed_ms.load(Ordering::Relaxed);
         failed_ms != 0 && self.is_within_pause(failed_ms, now)
     }
 
     #[cold]
-    fn is_within_pause(&self, failed_ms: u64, now: Instant) -> bool {
+    fn is_within_pause(&self, failed_ms: u64, now: Time) -> bool {
         let pause_ms = u64::try_from(self.common.config.failed_address_pause.as_millis()).unwrap_or(u64::MAX);
         self.elapsed_ms(now).saturating_sub(failed_ms) < pause_ms
     }
 
-    fn elapsed_ms(&self, now: Instant) -> u64 {
-        u64::try_from(now.saturating_duration_since(self.made).as_millis()).unwrap_or(u64::MAX)
+    fn elapsed_ms(&self, now: Time) -> u64 {
+        u64::try_from(now.since(self.made).as_millis()).unwrap_or(u64::MAX)
     }
 
     fn announce(&self, link: &Link) {
@@ -608,14 +609,14 @@ impl EndpointLinks {
     /// Lets calls to this endpoint that find no connection use the accepted connection from now on.
     fn add_accepted(&self, link: &Arc<Link>) {
         let mut accepted = lock(&self.accepted);
-        accepted.retain(|other| other.upgrade().is_some_and(|other| other.is_alive(CoarseInstant::now())));
+        accepted.retain(|other| other.upgrade().is_some_and(|other| other.is_alive(clock::coarse())));
         if accepted.len() < ACCEPTED_MAX && !accepted.iter().any(|other| other.as_ptr() == Arc::as_ptr(link))
         {
             accepted.push(Arc::downgrade(link));
         }
     }
 
-    fn accepted_link(&self, now: CoarseInstant) -> Option<Arc<Link>> {
+    fn accepted_link(&self, now: Time) -> Option<Arc<Link>> {
         // The newest comes first: an older one may have lost its client without notice.
         lock(&self.accepted).iter().rev().filter_map(Weak::upgrade).find(|link| link.is_usable(now))
     }
@@ -623,7 +624,7 @@ impl EndpointLinks {
     /// Returns a connection of any slot.
     #[cold]
     fn any_link(&self) -> Option<Arc<Link>> {
-        self.links().into_iter().find(|link| link.is_usable(CoarseInstant::now()))
+        self.links().into_iter().find(|link| link.is_usable(clock::coarse()))
     }
 
     /// Lets the threads of a slot use a connection of another slot from now on.
@@ -631,7 +632,7 @@ impl EndpointLinks {
     fn share(&self, slot: &Mutex<Slot>, link: Arc<Link>) -> Arc<Link> {
         let mut slot = lock(slot);
         match &slot.link {
-            Some(own) if own.is_usable(CoarseInstant::now()) => own.clone(), // another thread was faster
+            Some(own) if own.is_usable(clock::coarse()) => own.clone(), // another thread was faster
             _ => {
                 slot.link = Some(link.clone());
                 link
@@ -643,7 +644,7 @@ impl EndpointLinks {
     fn connect(
         &self,
         slot: &Mutex<Slot>,
-        now: Instant,
+        now: Time,
         deadline: Deadline,
     ) -> Result<Arc<Link>, ConnectFailure> {
         let ConnectorShared { config, closed, .. } = &*self.common;
@@ -651,7 +652,7 @@ impl EndpointLinks {
             return Err(ConnectFailure::ShutDown);
         }
         if config.bidirectional
-            && let Some(link) = self.accepted_link(CoarseInstant::now())
+            && let Some(link) = self.accepted_link(clock::coarse())
         {
             lock(slot).link = Some(link.clone());
             return Ok(link);
@@ -662,7 +663,7 @@ impl EndpointLinks {
             Some(place) => place,
             None => match self.any_link() {
                 Some(link) => return Ok(self.share(slot, link)),
-                None => self.common.permit_of_another(CoarseInstant::now()).ok_or(ConnectFailure::TooMany)?,
+                None => self.common.permit_of_another(clock::coarse()).ok_or(ConnectFailure::TooMany)?,
             },
         };
         let connected = self.common.connect(&self.address, deadline);
@@ -671,7 +672,7 @@ impl EndpointLinks {
         {
             return Ok(self.share(slot, link));
         }
-        let failed_ms = if connected.is_ok() { 0 } else { self.elapsed_ms(Instant::now()).max(1) };
+        let failed_ms = if connected.is_ok() { 0 } else { self.elapsed_ms(clock::now()).max(1) };
         self.failed_ms.store(failed_ms, Ordering::Relaxed);
         let stream = connected.map_err(|e| match e.kind() {
             io::ErrorKind::TimedOut => ConnectFailure::TimedOut,
@@ -682,7 +683,7 @@ impl EndpointLinks {
         self.announce(&link);
         let mut slot = lock(slot);
         match &slot.link {
-            Some(other) if other.is_usable(CoarseInstant::now()) => Ok(other.clone()), // another thread was faster
+            Some(other) if other.is_usable(clock::coarse()) => Ok(other.clone()), // another thread was faster
             _ => {
                 if closed.load(Ordering::Acquire) {
                     return Err(ConnectFailure::ShutDown);

@@ -17,7 +17,7 @@ use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::thread::ThreadId;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ironorb_giop::connection::CallState;
 use rustix::buffer::spare_capacity;
@@ -27,6 +27,8 @@ use rustix::event::epoll::{self, Event, EventData, EventFlags};
 use super::asynchronous::AsyncCall;
 use super::link::Link;
 use crate::base::sync::lock;
+use crate::base::time::Time;
+use crate::driver::clock;
 use crate::driver::waiting::{self, Pace};
 use crate::driver::wakeable_epoll::{WAKE, WakeableEpoll};
 
@@ -46,7 +48,7 @@ struct State {
     /// True while the thread waits or is about to. It must then be woken to see new work.
     is_waiting: bool,
     /// The time at which the wait ends.
-    wakes_at: Option<Instant>,
+    wakes_at: Option<Time>,
     is_stopping: bool,
     work: Vec<Work>,
     timers: BTreeMap<TimerKey, Weak<AsyncCall>>,
@@ -57,7 +59,7 @@ struct State {
     /// Connections to check.
     listed: Vec<Weak<dyn ReceiverCheck>>,
     /// When the next check is; `None` when checks have found nothing for a while.
-    look_at: Option<Instant>,
+    look_at: Option<Time>,
     /// Checks in a row that have found nothing.
     vain_looks: u32,
 }
@@ -69,7 +71,7 @@ pub(crate) trait ReceiverCheck: Send + Sync + std::fmt::Debug {
 }
 
 /// The deadline of a call, and a number that makes the key unique.
-pub(crate) type TimerKey = (Instant, u64);
+pub(crate) type TimerKey = (Time, u64);
 
 enum Work {
     /// An answer to a call, or the end of its connection.
@@ -157,7 +159,7 @@ impl Receiver {
     }
 
     /// Ends the call at its deadline.
-    pub(super) fn set_timer(&self, at: Instant, call: &Arc<AsyncCall>) -> TimerKey {
+    pub(super) fn set_timer(&self, at: Time, call: &Arc<AsyncCall>) -> TimerKey {
         let mut state = lock(&self.state);
         let key = (at, state.number());
         state.timers.insert(key, Arc::downgrade(call));
@@ -169,7 +171,7 @@ impl Receiver {
 
     /// Lets a connection flush its batch at `at`, if the batch still waits then.
     #[cold]
-    pub(super) fn flush_at(&self, at: Instant, link: &Weak<Link>) {
+    pub(super) fn flush_at(&self, at: Time, link: &Weak<Link>) {
         let mut state = lock(&self.state);
         let key = (at, state.number());
         state.flushes.insert(key, link.clone());
@@ -224,7 +226,7 @@ impl Receiver {
         let mut state = lock(&self.state);
         state.listed.push(connection.clone());
         if state.look_at.is_none() {
-            let at = Instant::now() + LOOK_EVERY;
+            let at = clock::now() + LOOK_EVERY;
             state.look_at = Some(at);
             state.vain_looks = 0;
             if state.wakes_at.is_none_or(|wakes_at| at < wakes_at) {
@@ -246,7 +248,7 @@ impl Receiver {
         let mut events = Vec::with_capacity(EVENTS_MAX);
         loop {
             let mut state = lock(&self.state);
-            let now = Instant::now();
+            let now = clock::now();
             let due = state.take_due(now);
             let flushes = state.take_flushes(now);
             let listed = state.take_listed(now);
@@ -260,7 +262,7 @@ impl Receiver {
                 let timer_at = state.timers.first_key_value().map(|((at, _), _)| *at);
                 let flush_at = state.flushes.first_key_value().map(|((at, _), _)| *at);
                 state.wakes_at = timer_at.into_iter().chain(flush_at).chain(state.look_at).min();
-                state.wakes_at.map(|at| timespec(at.saturating_duration_since(Instant::now())))
+                state.wakes_at.map(|at| timespec(at.since(clock::now())))
             } else {
                 // The sockets get their turn in any case, because callbacks may queue work without end.
                 Some(Timespec::default())
@@ -316,7 +318,7 @@ impl State {
         self.next_number
     }
 
-    fn take_listed(&mut self, now: Instant) -> Vec<Weak<dyn ReceiverCheck>> {
+    fn take_listed(&mut self, now: Time) -> Vec<Weak<dyn ReceiverCheck>> {
         if self.look_at.is_none_or(|at| at > now) {
             return Vec::new();
         }
@@ -325,7 +327,7 @@ impl State {
         std::mem::take(&mut self.listed)
     }
 
-    fn take_flushes(&mut self, now: Instant) -> Vec<Weak<Link>> {
+    fn take_flushes(&mut self, now: Time) -> Vec<Weak<Link>> {
         let mut due = Vec::new();
         while let Some(first) = self.flushes.first_entry()
             && first.key().0 <= now
@@ -335,7 +337,7 @@ impl State {
         due
     }
 
-    fn take_due(&mut self, now: Instant) -> Vec<Arc<AsyncCall>> {
+    fn take_due(&mut self, now: Time) -> Vec<Arc<AsyncCall>> {
         let mut due = Vec::new();
         while let Some(first) = self.timers.first_entry()
             && first.key().0 <= now

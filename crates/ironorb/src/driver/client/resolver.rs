@@ -8,10 +8,12 @@ use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::background_pool::BackgroundPool;
 use crate::base::sync::lock;
+use crate::base::time::Time;
+use crate::driver::clock;
 use crate::object::deadline::Deadline;
 
 /// Asks the system for addresses, and caches them.
@@ -27,7 +29,7 @@ enum Name {
     /// A thread is resolving the name.
     Asked,
     /// The addresses with port 0, in the system's order of preference, and when they came.
-    Known(Vec<SocketAddr>, Instant),
+    Known(Vec<SocketAddr>, Time),
     /// The failure. The callers that wait take it; then the entry is removed.
     Unknown(io::ErrorKind, String),
 }
@@ -72,7 +74,7 @@ impl Resolver {
     ) -> io::Result<Vec<SocketAddr>> {
         let mut names = lock(&self.names);
         loop {
-            let now = Instant::now();
+            let now = clock::now();
             match names.get(host) {
                 Some(Name::Known(addresses, until)) if *until > now => return Ok(addresses.clone()),
                 Some(Name::Unknown(kind, text)) => {
@@ -107,7 +109,7 @@ impl Resolver {
             Ok(addresses) if addresses.is_empty() => {
                 Name::Unknown(io::ErrorKind::NotFound, "the name has no address".to_owned())
             }
-            Ok(addresses) => Name::Known(addresses, Instant::now() + VALID_FOR),
+            Ok(addresses) => Name::Known(addresses, clock::now() + VALID_FOR),
             Err(e) => Name::Unknown(e.kind(), e.to_string()),
         };
         lock(&self.names).insert(host, name);
@@ -138,7 +140,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     fn in_time() -> Deadline {
-        Deadline::NEVER.at_most(Instant::now(), Duration::from_secs(20))
+        Deadline::NEVER.at_most(clock::now(), Duration::from_secs(20))
     }
 
     #[test]
@@ -169,7 +171,7 @@ mod tests {
         }
         let held = lock(&HOLD);
         let resolver = Resolver::new();
-        let soon = Deadline::NEVER.at_most(Instant::now(), Duration::from_millis(5));
+        let soon = Deadline::NEVER.at_most(clock::now(), Duration::from_millis(5));
         let kind = |result: io::Result<Vec<SocketAddr>>| result.unwrap_err().kind();
         assert_eq!(kind(resolver.resolve_by("slow", soon, ask)), io::ErrorKind::TimedOut);
         drop(held);

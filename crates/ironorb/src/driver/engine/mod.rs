@@ -26,33 +26,7 @@ pub use client::ClientEngine;
 pub use events::{Answer, Arguments, ClientAction, ClientEvent, Outcome, Reply};
 pub use server::{ServerAction, ServerEngine, ServerEvent};
 
-use std::fmt;
-use std::ops::Add;
-use std::time::Duration;
-
-/// A moment: the time since a beginning that the driver chooses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Time(pub Duration);
-
-impl Time {
-    /// The beginning of the driver's time.
-    pub const ZERO: Time = Time(Duration::ZERO);
-}
-
-impl Add<Duration> for Time {
-    type Output = Time;
-
-    /// The moment `duration` later. It saturates at the largest time.
-    fn add(self, duration: Duration) -> Time {
-        Time(self.0.saturating_add(duration))
-    }
-}
-
-impl fmt::Display for Time {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.0)
-    }
-}
+pub use crate::base::time::Time;
 
 /// A connection of one engine. A client engine numbers its own connections; the driver of a server engine
 /// numbers those that it accepts. A number is never used again.

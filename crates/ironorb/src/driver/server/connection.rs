@@ -79,7 +79,7 @@ pub(super) struct Connection {
     /// Received bytes of incomplete messages, as the last receiving thread saw them.
     unfinished_bytes: AtomicUsize,
     /// When a thread last checked whether the client is connected, in
-    /// [`CoarseInstant`](crate::base::coarse_instant::CoarseInstant) time.
+    /// [`Time`](crate::base::time::Time) time.
     client_seen: AtomicU64,
     /// Requests that the client no longer waits for.
     cancellations: Cancellations,

@@ -6,12 +6,14 @@
 use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::connection::Connection;
 use super::{Shared, spawn};
 use crate::base::config::OrbConfig;
 use crate::base::sync::lock;
+use crate::base::time::Time;
+use crate::driver::clock;
 
 /// Starts the reaper's thread.
 pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
@@ -29,7 +31,7 @@ pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
                 connection_reaper.keep(|id| all.contains_key(&id));
                 connections.extend(all.values().cloned());
             }
-            let now = Instant::now();
+            let now = clock::now();
             for connection in connections.drain(..) {
                 match connection_reaper.look(connection.id, connection.activity(), now) {
                     Verdict::Keep => connection.release_spare_memory(),
@@ -46,10 +48,10 @@ pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
 
 /// Sleeps for `every`, and longer while there is no connection.
 fn wait(shared: &Shared, every: Duration) {
-    let until = Instant::now() + every;
+    let until = clock::now() + every;
     let mut connections = lock(&shared.connections);
     while !shared.is_stopping() {
-        let left = until.saturating_duration_since(Instant::now());
+        let left = until.since(clock::now());
         if connections.is_empty() {
             connections = shared.come.wait(connections).unwrap_or_else(PoisonError::into_inner);
         } else if left.is_zero() {
@@ -121,9 +123,9 @@ pub(super) struct ConnectionReaper {
 struct Seen {
     activity: Activity,
     /// When the connection was last active.
-    idle_since: Instant,
+    idle_since: Time,
     /// When the message in progress was first seen, and how many bytes had come by then.
-    unfinished_since: Option<(Instant, usize)>,
+    unfinished_since: Option<(Time, usize)>,
 }
 
 impl ConnectionReaper {
@@ -136,7 +138,7 @@ impl ConnectionReaper {
         self.seen.retain(|&id, _| exists(id));
     }
 
-    pub(super) fn look(&mut self, id: u64, activity: Activity, now: Instant) -> Verdict {
+    pub(super) fn look(&mut self, id: u64, activity: Activity, now: Time) -> Verdict {
         let is_new = !self.seen.contains_key(&id);
         let seen = self.seen.entry(id).or_insert(Seen { activity, idle_since: now, unfinished_since: None });
         let is_active = activity.is_busy
@@ -146,9 +148,8 @@ impl ConnectionReaper {
             seen.idle_since = now;
         }
         seen.activity = activity;
-        let has_passed = |since: Instant, limit: Option<Duration>| {
-            limit.is_some_and(|limit| now.saturating_duration_since(since) >= limit)
-        };
+        let has_passed =
+            |since: Time, limit: Option<Duration>| limit.is_some_and(|limit| now.since(since) >= limit);
         if activity.unfinished_bytes == 0 {
             seen.unfinished_since = None;
             return match !is_active && has_passed(seen.idle_since, self.limits.idle) {
@@ -182,7 +183,7 @@ mod tests {
     /// Looks at one connection at these seconds and gives the verdicts.
     fn verdicts(looks: &[(u64, Activity)]) -> Vec<Verdict> {
         let limits = Limits { idle: Some(seconds(10)), unfinished: Some(seconds(4)) };
-        let (mut connection_reaper, start) = (ConnectionReaper::new(limits), Instant::now());
+        let (mut connection_reaper, start) = (ConnectionReaper::new(limits), clock::now());
         looks.iter().map(|&(at, activity)| connection_reaper.look(1, activity, start + seconds(at))).collect()
     }
 

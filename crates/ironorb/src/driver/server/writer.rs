@@ -9,13 +9,15 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::io;
 use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::event::epoll::EventFlags;
 
 use super::Shared;
 use super::connection::{Connection, Stall};
 use super::poll_thread::PollThread;
+use crate::base::time::Time;
+use crate::driver::clock;
 use crate::transport;
 
 /// The thread, and the way to it.
@@ -34,7 +36,7 @@ struct Stalled {
     /// The pause between looks where the `epoll` reports nothing.
     pause: Duration,
     /// When to look next if the `epoll` reports nothing before.
-    look_at: Instant,
+    look_at: Time,
 }
 
 /// The shortest and the longest pause between looks for room in shared memory. A ring of 256 KiB that is
@@ -63,7 +65,7 @@ impl Writer {
         let mut stalled: HashMap<u64, Stalled> = HashMap::new();
         let mut ready = Vec::new();
         while let Some(newcomers) = self.thread.newcomers(stalled.is_empty()) {
-            let now = Instant::now();
+            let now = clock::now();
             for connection in newcomers {
                 match stalled.entry(connection.id) {
                     // More has been written.
@@ -74,8 +76,8 @@ impl Writer {
                 }
             }
             let next = stalled.values().map(|it| it.look_at).min();
-            self.thread.wait(next.map(|at| at.saturating_duration_since(now)), &mut ready);
-            let now = Instant::now();
+            self.thread.wait(next.map(|at| at.since(now)), &mut ready);
+            let now = clock::now();
             ready.extend(stalled.iter().filter(|(_, it)| it.look_at <= now).map(|(id, _)| id));
             for id in ready.drain(..) {
                 if let Some(it) = stalled.get_mut(&id)
@@ -88,7 +90,7 @@ impl Writer {
         }
     }
 
-    fn begin(&self, connection: Arc<Connection>, now: Instant) -> Stalled {
+    fn begin(&self, connection: Arc<Connection>, now: Time) -> Stalled {
         let is_watched =
             connection.stream.readiness_shows() && self.thread.watch(&connection, EventFlags::OUT).is_ok();
         Stalled { connection, stall: Stall::default(), is_watched, pause: PAUSE_MIN, look_at: now }
@@ -106,7 +108,7 @@ impl Writer {
 
 impl Stalled {
     /// Sends what the peer takes. True when nothing is left to send.
-    fn look(&mut self, now: Instant) -> bool {
+    fn look(&mut self, now: Time) -> bool {
         if !self.is_watched {
             // Checks whether the peer is gone. Shared memory does not show it.
             let _ = transport::wait_writable(&self.connection.stream, Some(Duration::ZERO));

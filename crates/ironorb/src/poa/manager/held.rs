@@ -7,10 +7,12 @@
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::sync::{MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::{ACTIVE, HOLDING, LETTING_IN, PoaManager};
 use crate::base::sync::lock;
+use crate::base::time::Time;
+use crate::driver::clock;
 use crate::poa::adapter::ParkedRequest;
 
 /// The requests that wait for a manager.
@@ -22,7 +24,7 @@ pub(super) struct HeldRequests {
     parked: VecDeque<ParkedRequest>,
     parked_bytes: usize,
     /// Clients whose requests are being admitted, and since when.
-    begun: Vec<(Option<u64>, Instant)>,
+    begun: Vec<(Option<u64>, Time)>,
     /// Threads that admit requests.
     workers: usize,
 }
@@ -46,7 +48,8 @@ impl HeldRequests {
 
     /// True when no request is parked and none must end before another begins.
     pub(super) fn is_empty(&self) -> bool {
-        self.parked.is_empty() && self.begun.iter().all(|(_, since)| since.elapsed() >= IN_ORDER_FOR)
+        self.parked.is_empty()
+            && self.begun.iter().all(|(_, since)| clock::now().since(*since) >= IN_ORDER_FOR)
     }
 
     fn park(&mut self, request: ParkedRequest, is_first: bool) {
@@ -57,13 +60,13 @@ impl HeldRequests {
         }
     }
 
-    fn next(&mut self, now: Instant) -> Next {
+    fn next(&mut self, now: Time) -> Next {
         if self.parked.is_empty() {
             return Next::Nothing;
         }
         let left = |client: Option<u64>| {
             let last = self.begun.iter().filter(|(other, _)| *other == client).map(|(_, since)| *since).max();
-            last.map_or(Duration::ZERO, |since| (since + IN_ORDER_FOR).saturating_duration_since(now))
+            last.map_or(Duration::ZERO, |since| (since + IN_ORDER_FOR).since(now))
         };
         let mut least = IN_ORDER_FOR;
         for index in 0..self.parked.len() {
@@ -80,7 +83,7 @@ impl HeldRequests {
         Next::Wait(least)
     }
 
-    fn end(&mut self, client: Option<u64>, since: Instant) {
+    fn end(&mut self, client: Option<u64>, since: Time) {
         if let Some(index) = self.begun.iter().position(|begun| *begun == (client, since)) {
             self.begun.swap_remove(index);
         }
@@ -175,14 +178,14 @@ impl PoaManager {
     fn work(&self) {
         let mut held = lock(&self.0.held);
         while !self.is_holding() {
-            match held.next(Instant::now()) {
+            match held.next(clock::now()) {
                 Next::Nothing => break,
                 Next::Wait(time) => {
                     held = self.0.changed.wait_timeout(held, time).unwrap_or_else(PoisonError::into_inner).0;
                 }
                 Next::Begin(request) => {
                     let client = request.client();
-                    let since = held.begun.last().map_or_else(Instant::now, |(_, since)| *since);
+                    let since = held.begun.last().map_or_else(clock::now, |(_, since)| *since);
                     // Another thread admits the remaining requests, because a servant may keep this one.
                     self.add_worker(held);
                     request.carry_out(Some(self));

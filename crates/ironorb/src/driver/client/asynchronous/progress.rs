@@ -5,7 +5,6 @@
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::sync::{Arc, MutexGuard};
-use std::time::Instant;
 
 use ironorb_giop::connection::{BeginError, CallState};
 use ironorb_giop::exception::SystemException;
@@ -14,11 +13,12 @@ use ironorb_giop::service_context::EncodedContexts;
 use ironorb_giop::{Encoding, Misuse, Writer};
 
 use super::{Answer, AsyncCall, End, InFlight, Listener, Progress, Stage, Written, no_thread};
-use crate::base::coarse_instant::CoarseInstant;
+use crate::base::time::Time;
 use crate::call::invocation::{Answered, CallFailure, Next};
 use crate::call::route::{Attempts, Route};
 use crate::driver::client::retry_body::{BodySource, RetryArguments, RetryBody, expected_encoding};
 use crate::driver::client::{ConnectFailure, Link, LinkLookup};
+use crate::driver::clock;
 use crate::driver::invoke::Arguments;
 use crate::driver::loopback::{self, loopback_later, loopback_oneway};
 use crate::driver::remote_call::{may_connect, not_connected};
@@ -70,7 +70,7 @@ impl AsyncCall {
 
     /// Begins the call on a connection that has been made for the calls that waited for it.
     pub(in crate::driver::client) fn connected(self: &Arc<Self>, link: &Link, target: &RequestTarget) {
-        let now = Instant::now();
+        let now = clock::now();
         match link.begin(self, target, now) {
             Ok(()) => self.note_sent(),
             Err(failure) => self.on_failure(failure),
@@ -84,7 +84,7 @@ impl AsyncCall {
         failure: ConnectFailure,
     ) {
         self.lock().refused.push((address, failure));
-        self.go_on(Ok(Instant::now()));
+        self.go_on(Ok(clock::now()));
     }
 
     /// Takes an answer, or the end of the connection.
@@ -223,17 +223,17 @@ impl AsyncCall {
     }
 
     /// Advances the call after a decision.
-    fn go_on(self: &Arc<Self>, followed: Result<Instant, SystemException>) {
+    fn go_on(self: &Arc<Self>, followed: Result<Time, SystemException>) {
         if let Err(e) = followed.and_then(|now| self.advance(None, now)) {
             self.complete(self.lock(), Err(e));
         }
     }
 
-    fn follow(&self, next: Next) -> Result<Instant, SystemException> {
+    fn follow(&self, next: Next) -> Result<Time, SystemException> {
         let next = match next {
             Next::TryNext(e) => {
                 if self.pass_over() {
-                    return Ok(Instant::now()); // the call's timer sees to its deadline
+                    return Ok(clock::now()); // the call's timer sees to its deadline
                 }
                 self.lock().invocation.on_no_alternative(e)
             }
@@ -243,7 +243,7 @@ impl AsyncCall {
             next => next,
         };
         self.object.routes().take(&self.object, next)?;
-        let now = Instant::now();
+        let now = clock::now();
         let mut progress = self.lock();
         progress.attempts = Attempts::default();
         progress.refused.clear();
@@ -270,7 +270,7 @@ impl AsyncCall {
     pub(super) fn advance(
         self: &Arc<Self>,
         arguments: Option<Arguments<'_>>,
-        mut now: Instant,
+        mut now: Time,
     ) -> Result<(), SystemException> {
         loop {
             let next = match self.before_interceptors().and_then(|()| self.step(arguments, now)) {
@@ -284,7 +284,7 @@ impl AsyncCall {
         }
     }
 
-    fn step(self: &Arc<Self>, arguments: Option<Arguments<'_>>, now: Instant) -> Result<(), Next> {
+    fn step(self: &Arc<Self>, arguments: Option<Arguments<'_>>, now: Time) -> Result<(), Next> {
         let route = self.object.routes().current(&self.object).map_err(Next::Fail)?;
         self.lock().invocation.on_route(route.is_forwarded());
         let targets = match route.route() {
@@ -306,7 +306,7 @@ impl AsyncCall {
             };
             drop(progress);
             let target = &targets[index];
-            if let Some(link) = target.links.open_link(self.ordinal, CoarseInstant::now()) {
+            if let Some(link) = target.links.open_link(self.ordinal, clock::coarse()) {
                 self.keep(arguments, link.encoding_for(&target.request))?;
                 let begun = match link.begin(self, &target.request, now) {
                     // Another call's request has settled the code set meanwhile.

@@ -10,7 +10,6 @@
 
 use std::io::IoSlice;
 use std::sync::{Arc, Weak};
-use std::time::Instant;
 
 use ironorb_giop::connection::{BeginError, CallId, ConnectionEnd, RequestOptions};
 use ironorb_giop::message::{Message, RequestTarget, Response};
@@ -20,10 +19,12 @@ use rustix::event::epoll::EventFlags;
 
 use super::{AsyncWakeups, Guard, Link, LinkState, Queued, Waiter};
 use crate::base::sync::lock;
+use crate::base::time::Time;
 use crate::call::invocation::CallFailure;
 use crate::driver::client::asynchronous::{AsyncCall, InFlight, Written};
 use crate::driver::client::receiver::{Delivery, ReceiverCheck};
 use crate::driver::client::retry_body::BodySource;
+use crate::driver::clock;
 use crate::dynamic::ReceivedRequest;
 use crate::transport::{self, Moved, Stream};
 
@@ -112,7 +113,7 @@ impl Link {
         &self,
         call: &Arc<AsyncCall>,
         target: &RequestTarget,
-        now: Instant,
+        now: Time,
     ) -> Result<(), CallFailure> {
         let mut clock = self.clock(now);
         let mut state = if call.is_oneway() && call.on_behalf().is_none() {
@@ -208,7 +209,7 @@ impl Link {
         }
         drop(state.take_waker(id));
         state.async_replies.have_gone(1);
-        let clock = self.clock(Instant::now());
+        let clock = self.clock(clock::now());
         let queued = Queued { state, call: id, ends_at };
         Some(self.finish_call(queued, || version, clock, call.deadline()))
     }

@@ -5,15 +5,16 @@
 //! The first oneway of a batch and the thread that sends it pay for those.
 
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ironorb_giop::connection::NotWhole;
 use ironorb_giop::message::{OperationName, RequestTarget};
 
 use super::{Clock, Guard, LOOK_AFTER_NS, Link};
-use crate::base::coarse_instant::CoarseInstant;
 use crate::base::sync::lock;
+use crate::base::time::Time;
 use crate::call::invocation::CallFailure;
+use crate::driver::clock;
 use crate::driver::invoke::Arguments;
 use crate::object::deadline::{Deadline, Passed};
 use crate::object::messaging::OnewayBatching;
@@ -26,7 +27,7 @@ pub(super) struct Batch {
     /// The stream position at which the last of them ends.
     ends_at: u64,
     /// When the batch is to be sent.
-    due: Option<Instant>,
+    due: Option<Time>,
     /// The delay limit of the last oneway that set `due`: the first of a batch, or one that is due sooner
     /// than the others.
     delay_max: Duration,
@@ -60,7 +61,7 @@ impl Link {
         operation: OperationName<'_>,
         arguments: Arguments<'_>,
         batching: &OnewayBatching,
-        deadline: impl FnOnce(Instant) -> Option<Deadline>,
+        deadline: impl FnOnce(Time) -> Option<Deadline>,
     ) -> Added {
         let mut state = lock(&self.state);
         let pending_bytes = state.transmit().pending_bytes();
@@ -98,7 +99,7 @@ impl Link {
             return false;
         }
         let may_wait = !(is_first || batching.delay_max < state.batch.delay_max)
-            || self.set_due(state, Instant::now(), is_first, batching);
+            || self.set_due(state, clock::now(), is_first, batching);
         if may_wait {
             state.hold();
         }
@@ -109,8 +110,8 @@ impl Link {
     /// oneway cannot wait on this connection, or the connection must be checked first.
     #[cold]
     fn may_begin(&self, state: &mut Guard<'_>, pending_bytes: usize, batching: &OnewayBatching) -> bool {
-        let ticked = CoarseInstant::now();
-        let idle_ns = ticked.0.saturating_sub(self.used_ns.load(Ordering::Relaxed));
+        let ticked = clock::coarse();
+        let idle_ns = ticked.as_nanos().saturating_sub(self.used_ns.load(Ordering::Relaxed));
         if self.is_accepted()
             || state.end().is_some()
             || idle_ns > LOOK_AFTER_NS
@@ -118,18 +119,12 @@ impl Link {
         {
             return false;
         }
-        self.used_ns.store(ticked.0, Ordering::Relaxed);
-        self.set_due(state, Instant::now(), pending_bytes == 0, batching)
+        self.used_ns.store(ticked.as_nanos(), Ordering::Relaxed);
+        self.set_due(state, clock::now(), pending_bytes == 0, batching)
     }
 
     /// Has the receiver send the batch in time. False when no receiver thread can be started.
-    fn set_due(
-        &self,
-        state: &mut Guard<'_>,
-        now: Instant,
-        is_first: bool,
-        batching: &OnewayBatching,
-    ) -> bool {
+    fn set_due(&self, state: &mut Guard<'_>, now: Time, is_first: bool, batching: &OnewayBatching) -> bool {
         let due = now + batching.delay_max;
         let batch = &mut state.batch;
         if is_first {
@@ -162,9 +157,9 @@ impl Link {
         begins_at: u64,
         request: NotWhole<()>,
         arguments: Arguments<'_>,
-        deadline: impl FnOnce(Instant) -> Option<Deadline>,
+        deadline: impl FnOnce(Time) -> Option<Deadline>,
     ) -> Added {
-        let now = Instant::now();
+        let now = clock::now();
         let deadline = deadline(now);
         // A call that may not wait leaves pending what the socket does not take.
         let until = deadline.unwrap_or(Deadline::NEVER.at_most(now, Duration::ZERO));
@@ -180,10 +175,10 @@ impl Link {
         &'l self,
         mut state: Guard<'l>,
         begins_at: u64,
-        deadline: impl FnOnce(Instant) -> Option<Deadline>,
+        deadline: impl FnOnce(Time) -> Option<Deadline>,
     ) -> Result<(), CallFailure> {
-        let now = Instant::now();
-        self.used_ns.store(CoarseInstant::now().0, Ordering::Relaxed);
+        let now = clock::now();
+        self.used_ns.store(clock::coarse().as_nanos(), Ordering::Relaxed);
         let ends_at = state.transmit().end_position();
         self.send_some(&mut state);
         if state.transmit().pending_bytes() > 0 && state.end().is_none() {
@@ -204,7 +199,7 @@ impl Link {
     }
 
     /// Sends everything that is pending, and waits until the socket has taken it.
-    pub(crate) fn flush_all(&self, now: Instant, deadline: Deadline) -> Result<(), CallFailure> {
+    pub(crate) fn flush_all(&self, now: Time, deadline: Deadline) -> Result<(), CallFailure> {
         let mut state = lock(&self.state);
         state.async_replies.have_been_sent();
         match self.flush(state, &mut Clock(now), deadline) {
@@ -234,7 +229,7 @@ impl Link {
     /// Sends the batch if it is due, on the receiver's thread.
     pub(crate) fn on_flush_due(&self) {
         let mut state = lock(&self.state);
-        let now = Instant::now();
+        let now = clock::now();
         let waits = state.batch.ends_at > state.transmit().sent_position() && state.end().is_none();
         let due = state.batch.due.filter(|_| waits);
         let next = match due {

@@ -8,7 +8,6 @@
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
-use std::time::Instant;
 
 use ironorb_giop::connection::{ConnectionConfig, ConnectionEnd, Incoming, ServerConnection};
 use ironorb_giop::message::{Message, RequestId};
@@ -18,6 +17,7 @@ use super::{AsyncWakeups, Clock, Guard, Link};
 use crate::base::sync::lock;
 use crate::driver::cancellations::{Cancellations, Cancelled, OnCancel, Watch};
 use crate::driver::client::ConnectorShared;
+use crate::driver::clock;
 use crate::driver::server::work::Work;
 use crate::object::deadline::Deadline;
 use crate::orb::OrbCore;
@@ -323,7 +323,7 @@ impl ReplySink for CallbackSink {
         write(&mut reply);
         let is_over = reply.is_ended();
         let bytes = reply.transmit().take_all();
-        let now = Instant::now();
+        let now = clock::now();
         let deadline = Deadline::NEVER.at_most(now, common.config.transmit_timeout);
         match link.wait_for_room(&mut Clock(now), deadline) {
             Ok(mut state) if state.end().is_none() => {

@@ -6,7 +6,6 @@
 use std::io::IoSlice;
 use std::mem;
 use std::sync::PoisonError;
-use std::time::Instant;
 
 use ironorb_giop::connection::{ConnectionEnd, GatherMessage, NotWhole};
 
@@ -14,6 +13,7 @@ use super::{Clock, Guard, Link, Queued};
 use crate::base::probe;
 use crate::base::sync::lock;
 use crate::call::invocation::CallFailure;
+use crate::driver::clock;
 use crate::driver::invoke::Arguments;
 use crate::object::deadline::{Deadline, Passed};
 use crate::transport::{self, Moved};
@@ -89,7 +89,7 @@ impl Link {
             && state.transmit().sent_position() < wanted
             && state.end().is_none()
         {
-            let left = deadline.remaining(Instant::now())?;
+            let left = deadline.remaining(clock::now())?;
             state.waiting_for_gather += 1;
             state = match left {
                 None => self.gather_done.wait(state).unwrap_or_else(PoisonError::into_inner),

@@ -8,9 +8,9 @@ use ironorb_giop::message::RequestId;
 
 use super::answers::PendingReply;
 use super::{Connection, NoWork, SlowPathFlags};
-use crate::base::coarse_instant::CoarseInstant;
 use crate::base::sync::lock;
 use crate::driver::cancellations::{Cancelled, OnCancel};
+use crate::driver::clock;
 use crate::driver::server::work::Work;
 use crate::transport;
 
@@ -62,7 +62,7 @@ impl Connection {
 
     #[cold]
     fn look_for_client_again(&self) {
-        let CoarseInstant(now) = CoarseInstant::now();
+        let now = clock::coarse().as_nanos();
         if self.client_seen.swap(now, Ordering::Relaxed) != now && transport::is_hung_up(&self.stream) {
             self.note_client_gone();
         }

@@ -8,19 +8,21 @@
 
 use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ironorb_giop::connection::ServerConnection;
 
 use super::Connection;
+use crate::base::time::Time;
 use crate::driver::client::ReceiverCheck;
+use crate::driver::clock;
 
 /// What a connection knows about requests that come together.
 #[derive(Debug)]
 pub(super) struct Coalescing {
     /// Bits of [`State`], mostly none.
     state: AtomicU8,
-    made: Instant,
+    made: Time,
     /// When the last reply was written, in nanoseconds since `made`.
     turn_ended_ns: AtomicU64,
     /// When the first of the waiting replies was written, in nanoseconds since `made`.
@@ -60,7 +62,7 @@ impl Default for Coalescing {
     fn default() -> Self {
         Coalescing {
             state: AtomicU8::new(0),
-            made: Instant::now(),
+            made: clock::now(),
             turn_ended_ns: AtomicU64::new(0),
             held_since_ns: AtomicU64::new(0),
             short_turns: AtomicU32::new(0),
@@ -98,7 +100,7 @@ impl Coalescing {
         if crate::base::testing::is_clock_of_replies_still() {
             return 0;
         }
-        u64::try_from(self.made.elapsed().as_nanos()).unwrap_or(u64::MAX)
+        u64::try_from(clock::now().since(self.made).as_nanos()).unwrap_or(u64::MAX)
     }
 
     /// Whether the next servant is expected to be fast.

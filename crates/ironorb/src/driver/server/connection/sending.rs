@@ -5,17 +5,19 @@
 use std::io::IoSlice;
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ironorb_giop::connection::ServerConnection;
 
 use super::{Connection, SlowPathFlags};
 use crate::base::sync::lock;
+use crate::base::time::Time;
+use crate::driver::clock;
 use crate::transport::{self, Moved, PIECES_MAX, Shutdown};
 
 /// How far a peer has read, and since when it reads nothing.
 #[derive(Debug, Default)]
-pub(in crate::driver::server) struct Stall(Option<(u64, Instant)>);
+pub(in crate::driver::server) struct Stall(Option<(u64, Time)>);
 
 impl Stall {
     /// The position in the stream up to which the peer had taken bytes at the last look.
@@ -25,7 +27,7 @@ impl Stall {
 
     /// Records how far the bytes have gone and returns when the peer is given up. All bytes count as progress,
     /// whichever thread has sent them.
-    fn given_up_at(&mut self, position: u64, now: Instant, timeout: Duration) -> Instant {
+    fn given_up_at(&mut self, position: u64, now: Time, timeout: Duration) -> Time {
         let since = match self.0 {
             Some((before, since)) if before == position => since,
             _ => now,
@@ -35,7 +37,7 @@ impl Stall {
     }
 }
 
-/// Longer timeouts count as this one, because an `Instant` has an end.
+/// Longer timeouts count as this one, because an `Time` has an end.
 const PATIENCE_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// The most sends in one look of the writer thread, so that one peer that reads fast does not keep it.
@@ -98,7 +100,7 @@ impl Connection {
 
     /// Sends what the peer takes now, on the writer thread. Gives up a peer that has read nothing for
     /// `transmit_timeout`, and returns when that would be. `None` when nothing is left to send.
-    pub(in crate::driver::server) fn send_stalled(&self, stall: &mut Stall, now: Instant) -> Option<Instant> {
+    pub(in crate::driver::server) fn send_stalled(&self, stall: &mut Stall, now: Time) -> Option<Time> {
         let mut sender = lock(&self.sender);
         let mut sends = SENDS_A_LOOK;
         while sends > 0 && self.send_some(&mut sender) {
@@ -223,7 +225,7 @@ impl Connection {
             if sender.transmit().pending_bytes() == 0 {
                 break; // the connection has failed
             }
-            let (position, now) = (sender.transmit().sent_position(), Instant::now());
+            let (position, now) = (sender.transmit().sent_position(), clock::now());
             let given_up_at = stall.given_up_at(position, now, self.orb.config.transmit_timeout);
             if given_up_at <= now {
                 self.give_up(&mut sender);
@@ -233,7 +235,7 @@ impl Connection {
             self.note_unread(&mut sender);
             drop(sender);
             self.keep_unread_within_limits();
-            let _ = transport::wait_writable(&self.stream, Some(given_up_at - now));
+            let _ = transport::wait_writable(&self.stream, Some(given_up_at.since(now)));
             sender = lock(&self.sender);
         }
         self.note_clogged(&mut sender);
