@@ -137,6 +137,7 @@ fn a_request_that_waits_is_not_sent_after_the_server_has_closed() {
     let mut engine = ClientEngine::new(&orb);
     let call = |number| ClientEvent::Call {
         call: CallNumber(number),
+        caller: 0,
         object: orb.string_to_object("corbaloc:iiop:1.2@server:2809/key").unwrap(),
         operation: &ADD,
         arguments: Box::new(|_| Ok(())),
@@ -224,7 +225,11 @@ fn an_address_without_a_server_is_a_transient_failure() {
     let e = pair.failure(call);
     let timed_out = (SystemExceptionKind::Transient, MinorCode::CONNECT_TIMEOUT, CompletionStatus::No);
     assert_eq!((e.kind, e.minor, e.completed), timed_out, "{pair}");
-    assert_eq!(pair.record(call).ended_at, Time::ZERO + Duration::from_secs(10), "{pair}: the default connect timeout");
+    assert_eq!(
+        pair.record(call).ended_at,
+        Time::ZERO + Duration::from_secs(10),
+        "{pair}: the default connect timeout"
+    );
 
     let hurried = pair.begin_with_timeout(0, &counter, Kind::Add, 1, Some(SECOND));
     let begun = pair.now();

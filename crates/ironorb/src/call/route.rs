@@ -1,6 +1,6 @@
 //! The route from a reference to its object, worked out once.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock, RwLock};
 
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
@@ -11,6 +11,7 @@ use ironorb_giop::{CharSet, TransmissionCodeSets};
 
 use crate::base::config::BareExceptions;
 use crate::base::sync::{read, write};
+use crate::base::time::Time;
 use crate::call::invocation::Next;
 use crate::driver::client::{EndpointLinks, Link};
 use crate::object::{ObjectRef, WireProfile};
@@ -21,20 +22,22 @@ use crate::transport::Address;
 #[derive(Debug)]
 pub(crate) struct Routes {
     original: OnceLock<Result<Route, SystemException>>,
-    /// A set of [`UNUSED`] and [`REPLACED`]. It is empty for a reference that has been called and was never
-    /// forwarded. Nearly all references are such, and their calls take no lock.
-    state: AtomicU8,
+    /// A set of [`UNUSED`] and [`REPLACED`], and above them the number of changes. The set is empty for a reference that has
+    /// been called and is not forwarded. Nearly all references are such, and their calls take no lock.
+    state: AtomicU32,
     replaced: RwLock<Option<Arc<Replaced>>>,
 }
 
 /// No call has been made.
-const UNUSED: u8 = 1;
+const UNUSED: u32 = 1;
 /// A replaced route is in use instead of the original.
-const REPLACED: u8 = 2;
+const REPLACED: u32 = 2;
+/// One change of the route.
+const CHANGE: u32 = 4;
 
 impl Default for Routes {
     fn default() -> Self {
-        Routes { original: OnceLock::new(), state: AtomicU8::new(UNUSED), replaced: RwLock::default() }
+        Routes { original: OnceLock::new(), state: AtomicU32::new(UNUSED), replaced: RwLock::default() }
     }
 }
 
@@ -93,6 +96,25 @@ pub(crate) struct RemoteTarget {
     pub(crate) links: Arc<EndpointLinks>,
 }
 
+impl RemoteTarget {
+    /// Whether an attempt to connect has failed a short while ago.
+    #[inline]
+    pub(crate) fn is_failing(&self, now: Time) -> bool {
+        self.links.is_failing(now)
+    }
+
+    /// Whether there has ever been a connection.
+    pub(crate) fn was_connected(&self) -> bool {
+        self.links.was_connected()
+    }
+
+    /// The address, for messages.
+    #[cold]
+    pub(crate) fn address_text(&self) -> String {
+        self.links.address().to_string()
+    }
+}
+
 /// A route in use.
 pub(crate) enum CurrentRoute<'r> {
     Original(&'r Route),
@@ -111,6 +133,15 @@ impl CurrentRoute<'_> {
     pub(crate) fn is_forwarded(&self) -> bool {
         matches!(self, CurrentRoute::Replaced(replaced) if replaced.is_forwarded)
     }
+
+    /// The addresses; `None` in this process.
+    #[inline]
+    pub(crate) fn targets(&self) -> Option<&[RemoteTarget]> {
+        match self.route() {
+            Route::Remote(targets) => Some(targets.as_slice()),
+            Route::Local(_) => None,
+        }
+    }
 }
 
 /// The addresses of a route that have been tried since it was looked up. Of a route with more than 64
@@ -121,12 +152,6 @@ pub(crate) struct Attempts {
 }
 
 impl Attempts {
-    /// True while no address has been tried.
-    #[inline]
-    pub(crate) fn is_fresh(self) -> bool {
-        self.tried == 0
-    }
-
     /// Marks an address as tried.
     #[inline]
     pub(crate) fn mark(&mut self, index: usize) {
@@ -135,7 +160,17 @@ impl Attempts {
 
     /// Returns the next address to try, in order of preference. Addresses that failed a short while ago come
     /// last.
+    #[inline]
     pub(crate) fn next(&mut self, count: usize, is_failing: impl Fn(usize) -> bool) -> Option<usize> {
+        if self.tried == 0 && count > 0 && !is_failing(0) {
+            self.tried = 1;
+            return Some(0);
+        }
+        self.next_untried(count, is_failing)
+    }
+
+    #[cold]
+    fn next_untried(&mut self, count: usize, is_failing: impl Fn(usize) -> bool) -> Option<usize> {
         let untried = |index: &usize| self.tried & (1 << index) == 0;
         let mut rest = (0..count.min(ATTEMPTS_MAX)).filter(untried);
         let next = rest.clone().find(|&index| !is_failing(index)).or_else(|| rest.next())?;
@@ -192,7 +227,7 @@ impl Routes {
     /// and was never forwarded.
     #[inline]
     pub(crate) fn fast_path_target(&self) -> Option<&RemoteTarget> {
-        if self.state.load(Ordering::Acquire) != 0 {
+        if self.state.load(Ordering::Acquire) & (UNUSED | REPLACED) != 0 {
             return None;
         }
         match self.original.get() {
@@ -201,21 +236,22 @@ impl Routes {
         }
     }
 
-    /// Returns the route for a call that begins now, and whether the call is the reference's first.
+    /// A number that differs after the route has changed.
     #[inline]
-    pub(crate) fn begin(&self, object: &ObjectRef) -> Result<(CurrentRoute<'_>, bool), SystemException> {
-        match self.state.load(Ordering::Acquire) {
-            0 => Ok((CurrentRoute::Original(self.original(object)?), false)),
-            _ => {
-                let is_first = self.state.fetch_and(!UNUSED, Ordering::AcqRel) & UNUSED != 0;
-                Ok((self.current(object)?, is_first))
-            }
-        }
+    pub(crate) fn version(&self) -> u32 {
+        self.state.load(Ordering::Acquire) & !UNUSED
+    }
+
+    /// Notes a call. True for the reference's first.
+    #[inline]
+    pub(crate) fn is_first_call(&self) -> bool {
+        self.state.load(Ordering::Acquire) & UNUSED != 0
+            && self.state.fetch_and(!UNUSED, Ordering::AcqRel) & UNUSED != 0
     }
 
     /// The route that the reference itself gives.
     #[inline]
-    pub(crate) fn original(&self, object: &ObjectRef) -> Result<&Route, SystemException> {
+    fn original(&self, object: &ObjectRef) -> Result<&Route, SystemException> {
         let original =
             self.original.get_or_init(|| Route::of(object, object.ior(), AddressingDisposition::Key));
         match original {
@@ -338,13 +374,10 @@ impl Routes {
 
     /// Replaces the route. The caller holds the lock.
     fn replace(&self, place: &mut Option<Arc<Replaced>>, by: Option<Arc<Replaced>>) {
-        let is_replaced = by.is_some();
+        let replaced = if by.is_some() { REPLACED } else { 0 };
         *place = by;
-        if is_replaced {
-            self.state.fetch_or(REPLACED, Ordering::AcqRel);
-        } else {
-            self.state.fetch_and(!REPLACED, Ordering::AcqRel);
-        }
+        let change = |state: u32| Some((state & !REPLACED | replaced).wrapping_add(CHANGE));
+        let _always = self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, change);
     }
 }
 

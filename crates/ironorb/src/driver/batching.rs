@@ -1,6 +1,6 @@
 //! The short path of a oneway that only joins a batch, and flushing. Anything unusual - no connection yet,
 //! interceptors, a connection that has ended - takes the general path, the
-//! [`RemoteCall`](crate::driver::remote_call::RemoteCall).
+//! [`RemoteCall`](crate::call::remote_call::RemoteCall).
 
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::minor::MinorCode;
@@ -29,9 +29,9 @@ pub(crate) fn add(
     if !core.interceptors.client.is_empty() {
         return None;
     }
-    let (route, _) = object.routes().begin(object).ok()?;
-    let Route::Remote(targets) = route.route() else { return None };
-    let target = targets.as_slice().first()?;
+    object.routes().is_first_call();
+    let route = object.routes().current(object).ok()?;
+    let target = route.targets()?.first()?;
     let link = target.links.link_for_more(thread_ordinal())?;
     let deadline = |now| deadline(object, now);
     match link.add_oneway(&target.request, operation.wire_name(), arguments, batching, deadline) {

@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
-use ironorb_giop::framer::{PLAIN_RESULTS_AT, ShortReply};
+use ironorb_giop::framer::ShortReply;
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::{Malformed, Misuse, Reader, Writer};
 
@@ -16,10 +16,10 @@ use crate::base::probe::{self, Stage};
 use crate::call::invocation::bad_reply;
 use crate::call::route::RemoteTarget;
 use crate::driver::batching;
+use crate::driver::blocking::{self, Answer};
 use crate::driver::client::{FastOutcome, Link, thread_ordinal};
 use crate::driver::clock;
 use crate::driver::loopback;
-use crate::driver::remote_call::{Answer, RemoteCall};
 use crate::generated::{LocalSlot, Operation, OperationError, RefTo};
 use crate::object::ObjectRef;
 use crate::object::deadline::{CallTime, call_timeout};
@@ -292,8 +292,8 @@ fn recycle(answer: Answer) {
     }
 }
 
-/// Sends every twoway request, compiled once and beside what it calls: on the fast path, or with a
-/// [`RemoteCall`] where that is not possible.
+/// Sends every twoway request, compiled once and beside what it calls: on the fast path, or by the general
+/// one where that is not possible.
 #[inline(never)]
 fn twoway(
     object: &ObjectRef,
@@ -304,7 +304,7 @@ fn twoway(
 ) -> Result<(), SystemException> {
     let fast_path = target.and_then(|target| Some((target, fast_path(object, target)?)));
     let Some((target, (link, time))) = fast_path else {
-        slot.answer = Some(RemoteCall::twoway(object, operation, arguments)?);
+        slot.answer = Some(blocking::twoway(object, operation, arguments)?);
         return Ok(());
     };
     let outcome =
@@ -328,9 +328,9 @@ fn follow(
 ) -> Result<(), SystemException> {
     slot.answer = match outcome {
         FastOutcome::Short => None,
-        FastOutcome::Long(message) => Some(Answer::new(object, message, Some(link), PLAIN_RESULTS_AT, false)),
+        FastOutcome::Long(message) => Some(Answer::plain(object, message, link)),
         FastOutcome::Other(outcome) => {
-            Some(RemoteCall::resume(object, operation, arguments, time, link, outcome)?)
+            Some(blocking::resume(object, operation, arguments, time, link, outcome)?)
         }
     };
     Ok(())
@@ -350,7 +350,7 @@ fn fast_path(object: &ObjectRef, target: &RemoteTarget) -> Option<(Arc<Link>, Ca
     Some((link, time))
 }
 
-/// Sends every oneway request: in a batch, on the fast path, or with a [`RemoteCall`].
+/// Sends every oneway request: in a batch, on the fast path, or by the general one.
 fn oneway(
     object: &ObjectRef,
     operation: &Operation<'_>,
@@ -360,19 +360,19 @@ fn oneway(
     if let Some(batching) = object.oneway_batching() {
         return match batching::add(object, operation, arguments, &batching) {
             Some(added) => added,
-            None => RemoteCall::begin(object, operation, arguments)?.oneway(),
+            None => blocking::oneway(object, operation, arguments),
         };
     }
     if object.sync_scope() != SyncScope::WithTransport {
-        return RemoteCall::begin(object, operation, arguments)?.oneway();
+        return blocking::oneway(object, operation, arguments);
     }
     let target = object.routes().fast_path_target();
     let fast_path = target.and_then(|target| Some((target, fast_path(object, target)?)));
     let Some((target, (link, time))) = fast_path else {
-        return RemoteCall::begin(object, operation, arguments)?.oneway();
+        return blocking::oneway(object, operation, arguments);
     };
     link.fast_path_oneway(&target.request, operation.wire_name(), arguments, time)
-        .or_else(|failure| RemoteCall::resume_oneway(object, operation, arguments, time, failure))
+        .or_else(|failure| blocking::resume_oneway(object, operation, arguments, time, failure))
 }
 
 /// Calls a twoway operation of an object in any process. An object of this process is called by a message.
@@ -440,14 +440,14 @@ pub(crate) fn about_named(object: &ObjectRef, operation: &str, e: SystemExceptio
 
 /// Asks where an object is. `false` when it does not exist.
 pub(crate) fn locate(object: &ObjectRef) -> Result<bool, SystemException> {
-    RemoteCall::begin(object, &LOCATE, NO_ARGUMENTS).and_then(|mut remote_call| remote_call.locate())
+    blocking::locate(object, false)
 }
 
 /// Asks where an object is, and rebinds also where the policies forbid calls to do so.
 pub(crate) fn bind(object: &ObjectRef) -> Result<bool, SystemException> {
-    RemoteCall::begin(object, &LOCATE, NO_ARGUMENTS).and_then(|remote_call| remote_call.bind())
+    blocking::locate(object, true)
 }
 
-const NO_ARGUMENTS: Arguments<'static> = &|_| Ok(());
+pub(crate) const NO_ARGUMENTS: Arguments<'static> = &|_| Ok(());
 
 pub(crate) static LOCATE: Operation<'static> = Operation::twoway("LocateRequest");

@@ -18,7 +18,7 @@ use ironorb_giop::minor::MinorCode;
 use ironorb_giop::{Encoding, TransmissionCodeSets};
 
 use crate::base::sync::lock;
-use crate::call::invocation::{Next, bad_reply};
+use crate::call::invocation::bad_reply;
 use crate::driver::clock;
 use crate::driver::invoke::Arguments;
 use crate::object::deadline::Deadline;
@@ -66,7 +66,7 @@ pub(crate) fn loopback(
     encoding: Encoding,
     arguments: Arguments<'_>,
     wait_policy: WaitPolicy,
-) -> Result<Message, Next> {
+) -> Result<Message, SystemException> {
     let mut client = ClientConnection::<()>::new(config(orb));
     let call = client.begin_call(&target(key, encoding), operation, arguments).map_err(failed)?;
     let place = serve(orb, &mut client)?;
@@ -74,14 +74,14 @@ pub(crate) fn loopback(
     while replies.connection.transmit().poll_transmit().is_empty() && replies.outstanding > 0 {
         let left = match wait_policy {
             WaitPolicy::Until(deadline) => deadline.remaining(clock::now()),
-            WaitPolicy::None => return Err(Next::Fail(cannot_wait())),
+            WaitPolicy::None => return Err(cannot_wait()),
         };
         replies = match left {
             Ok(None) => place.written.wait(replies).unwrap_or_else(PoisonError::into_inner),
             Ok(Some(left)) => {
                 place.written.wait_timeout(replies, left).unwrap_or_else(PoisonError::into_inner).0
             }
-            Err(_) => return Err(Next::Fail(timed_out())),
+            Err(_) => return Err(timed_out()),
         };
     }
     let reply = replies.connection.transmit().take_all();
@@ -90,7 +90,7 @@ pub(crate) fn loopback(
 }
 
 /// Receives the outcome of a call by message.
-pub(crate) type ReplyCallback = Box<dyn FnOnce(Result<Message, Next>) + Send>;
+pub(crate) type ReplyCallback = Box<dyn FnOnce(Result<Message, SystemException>) + Send>;
 
 /// Calls an object and reports the reply to `on_reply`: before this returns, or on the thread on which the
 /// servant replies later.
@@ -108,7 +108,7 @@ pub(crate) fn loopback_later(
     let served = begun.and_then(|call| Ok((call, serve(orb, &mut client)?)));
     let (call, place) = match served {
         Ok(served) => served,
-        Err(next) => return on_reply(Err(next)),
+        Err(e) => return on_reply(Err(e)),
     };
     let mut replies = lock(&place.replies);
     replies.on_reply = Some(Box::new(move |reply| on_reply(read_reply(client, call, &reply))));
@@ -117,10 +117,14 @@ pub(crate) fn loopback_later(
     notify();
 }
 
-fn read_reply(mut client: ClientConnection<()>, call: CallId, reply: &[u8]) -> Result<Message, Next> {
+fn read_reply(
+    mut client: ClientConnection<()>,
+    call: CallId,
+    reply: &[u8],
+) -> Result<Message, SystemException> {
     let mut framer = client.take_framer().ok_or_else(bug)?;
     framer.push(reply);
-    client.handle_input(framer, |()| {}).map_err(|e| Next::Fail(bad_reply(e.0)))?;
+    client.handle_input(framer, |()| {}).map_err(|e| bad_reply(e.0))?;
     match client.poll_call(call) {
         CallState::Answered(message) => Ok(message),
         _ => Err(bug()),
@@ -134,7 +138,7 @@ pub(crate) fn loopback_oneway(
     key: &[u8],
     operation: &str,
     arguments: Arguments<'_>,
-) -> Result<(), Next> {
+) -> Result<(), SystemException> {
     let mut client = ClientConnection::<()>::new(config(orb));
     client.begin_oneway(&target(key, encoding()), operation, arguments).map_err(failed)?;
     serve(orb, &mut client).map(drop)
@@ -159,7 +163,7 @@ fn target(key: &[u8], encoding: Encoding) -> RequestTarget {
 }
 
 /// Serves what the client has written.
-fn serve(orb: &Arc<OrbCore>, client: &mut ClientConnection<()>) -> Result<Arc<LocalReply>, Next> {
+fn serve(orb: &Arc<OrbCore>, client: &mut ClientConnection<()>) -> Result<Arc<LocalReply>, SystemException> {
     let (connection, mut framer): (_, Framer) = ServerConnection::new(config(orb));
     framer.push(client.transmit().poll_transmit());
     let Ok(Some(Incoming::Request(request))) = ServerConnection::poll_incoming(&mut framer) else {
@@ -241,9 +245,9 @@ impl Drop for DeferredLocalSink {
     }
 }
 
-fn failed(e: BeginError) -> Next {
+fn failed(e: BeginError) -> SystemException {
     match e {
-        BeginError::Misuse(misuse) => Next::Fail(misuse.into()),
+        BeginError::Misuse(misuse) => misuse.into(),
         BeginError::Ended(_) | BeginError::TooManyCalls => bug(),
     }
 }
@@ -260,6 +264,6 @@ fn cannot_wait() -> SystemException {
 }
 
 #[cold]
-fn bug() -> Next {
-    Next::Fail(SystemException::new(SystemExceptionKind::Internal, MinorCode::NONE, CompletionStatus::Maybe))
+fn bug() -> SystemException {
+    SystemException::new(SystemExceptionKind::Internal, MinorCode::NONE, CompletionStatus::Maybe)
 }

@@ -2,6 +2,7 @@
 //! asynchronous calls, and the engines for virtual time.
 
 pub(crate) mod batching;
+pub(crate) mod blocking;
 pub(crate) mod cancellations;
 pub(crate) mod client;
 pub(crate) mod clock;
@@ -9,7 +10,6 @@ pub mod engine;
 pub(crate) mod invoke;
 pub(crate) mod loopback;
 pub(crate) mod pending;
-pub(crate) mod remote_call;
 pub(crate) mod server;
 pub(crate) mod waiting;
 pub(crate) mod wakeable_epoll;

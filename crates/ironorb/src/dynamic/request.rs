@@ -13,10 +13,10 @@ use super::description::OperationDescription;
 use super::error::{DynamicError, RequestError};
 use super::results::{RawReply, Results};
 use crate::base::probe::{self, Stage};
+use crate::driver::blocking;
 use crate::driver::client::asynchronous::AsyncCall;
 use crate::driver::invoke::{self, about};
 use crate::driver::loopback;
-use crate::driver::remote_call::RemoteCall;
 use crate::generated::Operation;
 use crate::object::ObjectRef;
 use crate::object::context::{Context, put_properties};
@@ -294,7 +294,7 @@ fn twoway(
     arguments: invoke::Arguments<'_>,
 ) -> Result<RawReply, SystemException> {
     let _probe = probe::enter(Stage::Call);
-    let call = || RemoteCall::twoway(target, operation, arguments);
+    let call = || blocking::twoway(target, operation, arguments);
     let answer = match target.local(operation) {
         Ok(None) => call(),
         Ok(Some(upcall)) => loopback::with_begun(upcall, call),
@@ -312,8 +312,7 @@ fn oneway(
     arguments: invoke::Arguments<'_>,
 ) -> Result<(), SystemException> {
     let _probe = probe::enter(Stage::Call);
-    let call =
-        || RemoteCall::begin(target, operation, arguments).and_then(|mut remote_call| remote_call.oneway());
+    let call = || blocking::oneway(target, operation, arguments);
     let sent = match target.local(operation) {
         Ok(None) => call(),
         Ok(Some(upcall)) => loopback::with_begun(upcall, call),

@@ -16,8 +16,8 @@ use super::description::OperationDescription;
 use super::error::{DynamicError, RequestError};
 use crate::base::probe::{self, Stage};
 use crate::call::invocation::bad_reply;
+use crate::driver::blocking::Answer;
 use crate::driver::client::Link;
-use crate::driver::remote_call::Answer;
 use crate::object::{ObjectRef, ReplyEnvironment};
 
 /// A reply whose body has not been read: results, or a user exception.

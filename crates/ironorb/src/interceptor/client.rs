@@ -8,7 +8,6 @@ use ironorb_giop::message::Message;
 use ironorb_giop::service_context::ServiceContextList;
 
 use super::{ContextList, Interrupt, Outcome, PiCurrent, ReplyStatus, SlotId};
-use crate::call::invocation::Next;
 use crate::object::ObjectRef;
 
 /// Sees the requests that this process sends. All interception points have a default body that does nothing,
@@ -166,7 +165,7 @@ impl Attempt {
         let orb = attempt.info.target.core().clone();
         for interceptor in &orb.interceptors.client.0 {
             if let Err(interrupt) = interceptor.send_request(&mut attempt.info) {
-                return Err(attempt.end(interrupt.clone().into()).unwrap_or(interrupt));
+                return Err(attempt.end(interrupt.clone().into(), None).unwrap_or(interrupt));
             }
             attempt.passed += 1;
         }
@@ -178,55 +177,19 @@ impl Attempt {
         self.info.sent.to_send()
     }
 
-    /// Ends the attempt with results or a user exception. Returns what an interceptor does instead.
-    #[cold]
-    pub(crate) fn answered(
-        mut self,
-        reply: &Message,
-        body_at: usize,
-        user_exception: bool,
-    ) -> Option<Interrupt> {
-        self.see_contexts(reply);
-        self.end(if user_exception {
-            let id = reply.reader_at(body_at).read_str().map(|id| id.into_owned());
-            Outcome::UserException(id.unwrap_or_default())
-        } else {
-            Outcome::Results
-        })
-    }
-
-    /// Ends the attempt of a oneway that has been sent. Returns what an interceptor does instead.
-    #[cold]
-    pub(crate) fn sent(self) -> Option<Interrupt> {
-        self.end(Outcome::Oneway)
-    }
-
-    /// Ends the attempt with another step of the call, after a reply or without one. Returns what an
-    /// interceptor does instead.
-    #[cold]
-    pub(crate) fn led_to(mut self, next: &Next, reply: Option<&Message>) -> Option<Interrupt> {
-        if let Some(reply) = reply {
-            self.see_contexts(reply);
-        }
-        let outcome = match next {
-            Next::Fail(e) | Next::TryNext(e) => Outcome::SystemException(e.clone()),
-            Next::Follow { ior, .. } => {
-                Outcome::Forward(ObjectRef::new(self.info.target.core(), (**ior).clone()))
-            }
-            Next::Resend | Next::Readdress(_) | Next::FallBack => Outcome::Retry,
-        };
-        self.end(outcome)
-    }
-
     fn see_contexts(&mut self, reply: &Message) {
         if let Ok(reply) = reply.parse_reply() {
             self.info.received = reply.contexts.into();
         }
     }
 
-    /// Tells the interceptors that let the request pass how it ended. If several object, the last one
-    /// decides.
-    fn end(mut self, outcome: Outcome) -> Option<Interrupt> {
+    /// Tells the interceptors that let the request pass how it ended, after a reply or without one. Returns what an
+    /// interceptor does instead. If several object, the last one decides.
+    #[cold]
+    pub(crate) fn end(mut self, outcome: Outcome, reply: Option<&Message>) -> Option<Interrupt> {
+        if let Some(reply) = reply {
+            self.see_contexts(reply);
+        }
         let orb = self.info.target.core().clone();
         let mut instead = None;
         let mut outcome = outcome;

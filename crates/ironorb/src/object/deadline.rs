@@ -96,6 +96,11 @@ impl Deadline {
         Deadline(timeout.map_or(Time::MAX, |timeout| begun + timeout))
     }
 
+    /// The deadline at a moment; never without one.
+    pub(crate) fn at_time(at: Option<Time>) -> Deadline {
+        Deadline(at.unwrap_or(Time::MAX))
+    }
+
     /// The time that is left: `Ok(None)` without a deadline, `Err` when the deadline has passed.
     #[inline]
     pub(crate) fn remaining(self, now: Time) -> Result<Option<Duration>, Passed> {

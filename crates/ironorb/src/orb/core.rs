@@ -23,6 +23,7 @@ use super::values::{ValueFactories, ValueTypes};
 use crate::base::config::{OrbConfig, Transport};
 use crate::base::marshal_profile::MarshalProfile;
 use crate::base::sync::{lock, write};
+use crate::call::remote_call::shut_down;
 use crate::driver::client::Connector;
 use crate::driver::server::in_flight::InFlight;
 use crate::driver::server::threads::ServerThreads;
@@ -396,17 +397,6 @@ impl OrbCore {
             _ => e,
         }
     }
-}
-
-/// The exception of calls after the ORB has been shut down.
-#[cold]
-pub(crate) fn shut_down() -> SystemException {
-    SystemException::new(
-        SystemExceptionKind::BadInvOrder,
-        MinorCode::BAD_INV_ORDER_SHUT_DOWN,
-        CompletionStatus::No,
-    )
-    .with_detail("the ORB has been shut down")
 }
 
 /// Makes the address in references of a bidirectional ORB that does not listen. A server uses it to find the

@@ -11,7 +11,7 @@ mod small_file;
 mod values;
 
 pub use builder::{BuildError, OrbBuilder};
-pub(crate) use core::{OrbCore, shut_down};
+pub(crate) use core::OrbCore;
 pub use error::Error;
 pub use initial::InitialReference;
 pub use settings::{CONFIG_FILE_VARIABLE, INIT_REF_VARIABLE, Setting, SettingError, settings};

@@ -340,9 +340,10 @@ impl Pair {
         let object = object.clone();
         let deadline = timeout.map(|timeout| self.now + timeout);
         let event = match kind {
-            Kind::Locate => ClientEvent::Locate { call, object, deadline },
+            Kind::Locate => ClientEvent::Locate { call, caller: 0, object, deadline },
             _ => ClientEvent::Call {
                 call,
+                caller: 0,
                 object,
                 operation,
                 arguments: Box::new(move |w| counter::write_arguments(number, &payload, w)),

@@ -25,14 +25,12 @@ use super::retry_body::RetryBody;
 use crate::base::probe;
 use crate::base::sync::lock;
 use crate::base::time::Time;
-use crate::call::invocation::{Next, RemoteCallState};
-use crate::call::route::Attempts;
+use crate::call::remote_call::{CallEvent, RemoteCall};
 use crate::driver::clock;
 use crate::driver::invoke::Arguments;
-use crate::driver::remote_call::Refused;
 use crate::dynamic::ReceivedRequest;
 use crate::generated::Operation;
-use crate::interceptor::Attempt;
+use crate::interceptor::{self, Attempt};
 use crate::object::ObjectRef;
 use crate::object::deadline::{Deadline, Passed};
 
@@ -50,16 +48,12 @@ pub(crate) struct AsyncCall {
     deadline: Deadline,
     /// The number of the thread that began the call. It selects one of the connections to an endpoint.
     ordinal: usize,
-    /// True when the caller could not rely on any route at the beginning of the call.
-    is_free: bool,
     progress: Mutex<Progress>,
 }
 
 struct Progress {
-    invocation: RemoteCallState,
+    call: RemoteCall,
     arguments: Option<RetryBody>,
-    attempts: Attempts,
-    refused: Refused,
     stage: Stage,
     timer: Option<TimerKey>,
     end: End,
@@ -105,7 +99,7 @@ enum Listener {
 }
 
 /// The result of writing a request.
-pub(super) enum Written {
+pub(in crate::driver::client) enum Written {
     /// Nothing was written: the call is over already.
     Nothing,
     Oneway,
@@ -117,6 +111,9 @@ pub(super) enum Written {
 
 /// The result of a call.
 pub(crate) type Outcome = Result<Answer, SystemException>;
+
+/// How a call has ended: without an answer if its caller wants none.
+type Ended = Result<Option<Answer>, SystemException>;
 
 /// Receives the outcome on the receiver's thread.
 pub(crate) type Callback = Box<dyn FnOnce(Outcome) + Send>;
@@ -142,9 +139,9 @@ impl Answer {
     }
 
     /// Converts the answer to the form that synchronous calls use.
-    pub(crate) fn into_remote_call(self, object: &ObjectRef) -> crate::driver::remote_call::Answer {
+    pub(crate) fn into_remote_call(self, object: &ObjectRef) -> crate::driver::blocking::Answer {
         let Answer { message, body_at, user_exception, link } = self;
-        crate::driver::remote_call::Answer::new(object, message, link, body_at, user_exception)
+        crate::driver::blocking::Answer::new(object, message, link, body_at, user_exception)
     }
 
     /// Gives the buffer back after the answer has been read.
@@ -165,9 +162,9 @@ impl AsyncCall {
         let _probe = probe::enter(probe::Stage::Call);
         let now = clock::now();
         let call = AsyncCall::new(object, operation.lasting_name(), false, now);
-        match call.start(arguments, now) {
-            Ok(()) => call.set_timer(),
-            Err(e) => call.complete(call.lock(), Err(e)),
+        match call.start(Some(arguments), now) {
+            None => call.set_timer(),
+            Some(ended) => call.finish(ended),
         }
         call
     }
@@ -180,7 +177,8 @@ impl AsyncCall {
         arguments: Arguments<'_>,
     ) -> Result<(), SystemException> {
         let now = clock::now();
-        AsyncCall::new(object, operation.lasting_name(), true, now).start(arguments, now)
+        let call = AsyncCall::new(object, operation.lasting_name(), true, now);
+        call.start(Some(arguments), now).unwrap_or(Ok(None)).map(drop)
     }
 
     /// Makes a call that will pass the request on. [`relay`](Self::relay) begins it.
@@ -215,25 +213,17 @@ impl AsyncCall {
                 progress.listener = Listener::Callback(callback);
             }
         }
-        let begun = match self.object.core().connector.receiver().start() {
-            Ok(()) => self.advance(arguments, clock::now()),
-            Err(e) => Err(no_thread(&e)),
-        };
-        match begun {
-            Ok(()) => self.set_timer(),
-            Err(e) if self.is_oneway => return Err(e),
-            Err(e) => self.complete(self.lock(), Err(e)),
+        match self.start(arguments, clock::now()) {
+            None => self.set_timer(),
+            Some(Err(e)) if self.is_oneway => return Err(e),
+            Some(ended) => self.finish(ended),
         }
         Ok(())
     }
 
     /// Ends the call before its answer and notifies the listener.
     pub(crate) fn cut_short(&self) {
-        let e = match self.after_interceptors(Next::Fail(given_up()), None) {
-            Next::Fail(e) => e,
-            _ => given_up(), // no listener waits for any other outcome
-        };
-        self.complete(self.lock(), Err(e));
+        self.end_by(CallEvent::GivenUp(given_up()));
     }
 
     fn new(object: &ObjectRef, operation: Cow<'static, str>, is_oneway: bool, now: Time) -> Arc<AsyncCall> {
@@ -242,13 +232,10 @@ impl AsyncCall {
 
     fn before(object: &ObjectRef, operation: Cow<'static, str>, is_oneway: bool, now: Time) -> AsyncCall {
         let core = object.core();
-        // A reference without a route reports that at the first step of the call.
-        let is_free = object.routes().begin(object).is_ok_and(|(_, is_first)| is_first);
+        let deadline = Deadline::for_call(now, object.timeout(), || core.call_timeout());
         let progress = Progress {
-            invocation: RemoteCallState::new(core.config.forwards_max, core.config.resends_max, false),
+            call: RemoteCall::new(object, deadline, !core.interceptors.client.is_empty()),
             arguments: None,
-            attempts: Attempts::default(),
-            refused: Refused::new(),
             stage: Stage::Begun,
             timer: None,
             end: End::NotYet,
@@ -261,16 +248,18 @@ impl AsyncCall {
             on_behalf: None,
             is_oneway,
             is_given_up: AtomicBool::new(false),
-            deadline: Deadline::for_call(now, object.timeout(), || core.call_timeout()),
+            deadline,
             ordinal: super::thread_ordinal(),
-            is_free,
             progress: Mutex::new(progress),
         }
     }
 
-    fn start(self: &Arc<Self>, arguments: Arguments<'_>, now: Time) -> Result<(), SystemException> {
-        self.object.core().connector.receiver().start().map_err(|e| no_thread(&e))?;
-        self.advance(Some(arguments), now)
+    /// Begins the call in this thread, which may block. Returns how it has ended, if it has.
+    fn start(self: &Arc<Self>, arguments: Option<Arguments<'_>>, now: Time) -> Option<Ended> {
+        if let Err(e) = self.object.core().connector.receiver().start() {
+            return Some(Err(no_thread(&e)));
+        }
+        self.advance(CallEvent::Begun, arguments, now)
     }
 
     pub(crate) fn object(&self) -> &ObjectRef {
@@ -443,7 +432,7 @@ impl AsyncCall {
         let attempt = progress.attempt.take();
         self.forget(progress);
         if let Some(attempt) = attempt {
-            let _unused = attempt.led_to(&Next::Fail(given_up()), None);
+            let _unused = attempt.end(interceptor::Outcome::SystemException(given_up()), None);
         }
         if let End::Come(Ok(answer)) = end {
             answer.recycle();
@@ -454,13 +443,23 @@ impl AsyncCall {
     pub(super) fn time_out(&self) {
         let progress = self.lock();
         let written = matches!(progress.stage, Stage::InFlight(..) | Stage::Waited);
-        let timeout = progress.invocation.on_timeout(written);
         drop(progress);
-        let e = match self.after_interceptors(Next::Fail(timeout.clone()), None) {
-            Next::Fail(e) => e,
-            _ => timeout, // there is no time left for anything else
-        };
-        self.complete(self.lock(), Err(e));
+        self.end_by(CallEvent::TimedOut { written });
+    }
+
+    /// Records how the call has ended, if that was not done before.
+    fn finish(&self, ended: Ended) {
+        let mut progress = self.lock();
+        match ended {
+            Ok(Some(answer)) => self.complete(progress, Ok(answer)),
+            Err(e) => self.complete(progress, Err(e)),
+            Ok(None) => {
+                if matches!(progress.end, End::NotYet) {
+                    progress.end = End::Gone;
+                    self.forget(progress);
+                }
+            }
+        }
     }
 
     /// Records the outcome and notifies the listener. Only the first outcome counts.

@@ -31,6 +31,7 @@ pub(crate) use self::resolver::Resolver;
 use crate::base::config::OrbConfig;
 use crate::base::sync::lock;
 use crate::base::time::Time;
+use crate::call::remote_call::ConnectFailure;
 use crate::driver::clock;
 use crate::driver::waiting::{Spinners, Waits};
 use crate::object::deadline::{Deadline, Passed};
@@ -148,13 +149,12 @@ impl Connector {
             slots: (0..self.common.config.connections_per_endpoint_max.max(1))
                 .map(|_| Mutex::default())
                 .collect(),
-            failed_ms: AtomicU64::new(0),
+            failed_ns: AtomicU64::new(0),
             was_connected: AtomicBool::new(false),
             bare_exceptions: AtomicU8::new(UNKNOWN_FORM),
             accepted: Mutex::default(),
             sent: Condvar::new(),
             lost_oneways: Arc::default(),
-            made: clock::now(),
             common: self.common.clone(),
         });
         self.common.idle_reaper.add(&links);
@@ -291,9 +291,9 @@ pub(crate) struct EndpointLinks {
     slots: Box<[Mutex<Slot>]>,
     /// Notified when calls that waited for a connection have been sent.
     sent: Condvar,
-    /// When an attempt to connect failed last, in milliseconds since `made` and at least 1; 0 when none has failed
-    /// since one succeeded.
-    failed_ms: AtomicU64,
+    /// When an attempt to connect failed last, in nanoseconds and at least 1; 0 when none has failed since one
+    /// succeeded.
+    failed_ns: AtomicU64,
     /// Whether there has ever been a connection.
     was_connected: AtomicBool,
     /// Whether the server writes exceptions in an `any` without their ids (1) or with them (0), or
@@ -303,7 +303,6 @@ pub(crate) struct EndpointLinks {
     lost_oneways: Arc<AtomicUsize>,
     /// Connections of clients that announced this endpoint as their own.
     accepted: Mutex<Vec<Weak<Link>>>,
-    made: Time,
     common: Arc<ConnectorShared>,
 }
 
@@ -355,21 +354,8 @@ pub(crate) enum LinkLookup {
     Refused(ConnectFailure),
     /// None yet, and more calls wait for the connection than it can carry.
     TooMany,
-    /// None, and the caller's policy forbids a new connection.
-    Forbidden,
-}
-
-/// The reason why there is no connection.
-#[derive(Debug, Clone)]
-pub(crate) enum ConnectFailure {
-    /// The ORB has been shut down.
-    ShutDown,
-    /// The deadline of the call or of the attempt passed.
-    TimedOut,
-    /// As many connections as allowed are open, and in use.
-    TooMany,
-    /// The system's error.
-    Io(Arc<io::Error>),
+    /// None, and none is being made.
+    Unconnected,
 }
 
 /// The reason why pending requests have not all been sent.
@@ -513,13 +499,13 @@ impl EndpointLinks {
         self.was_connected.load(Ordering::Relaxed)
     }
 
-    /// Returns the connection for an asynchronous call. If there is none and the policy allows one, the
-    /// background pool makes it, and the call goes on when that is done. Calls go on in the order in which
-    /// they came here.
+    /// Returns the connection for an asynchronous call. If one is being made, the call goes on when that is done. So it
+    /// does with `connect`, where the background pool makes one if there is none. Calls go on in the order in which they
+    /// came here.
     pub(crate) fn link_or_wait(
         self: &Arc<Self>,
         ordinal: usize,
-        may_connect: impl FnOnce() -> bool,
+        connect: bool,
         (call, target): (&Arc<AsyncCall>, &RequestTarget),
     ) -> LinkLookup {
         let index = self.index(ordinal);
@@ -534,8 +520,8 @@ impl EndpointLinks {
             waiting.push((call.clone(), target.clone()));
             return LinkLookup::Waiting;
         }
-        if !may_connect() {
-            return LinkLookup::Forbidden;
+        if !connect {
+            return LinkLookup::Unconnected;
         }
         slot.waiting = Some(vec![(call.clone(), target.clone())]);
         drop(slot);
@@ -547,7 +533,7 @@ impl EndpointLinks {
                 let waiting = lock(&self.slots[index]).waiting.take().unwrap_or_default();
                 let failure = ConnectFailure::Io(Arc::new(e));
                 for (other, _) in waiting.into_iter().filter(|(other, _)| !Arc::ptr_eq(other, call)) {
-                    other.not_connected(self.address.to_string(), failure.clone());
+                    other.not_connected(failure.clone());
                 }
                 LinkLookup::Refused(failure)
             }
@@ -577,7 +563,7 @@ impl EndpointLinks {
             for (call, target) in waiting {
                 match &connected {
                     Ok(link) => call.connected(link, &target),
-                    Err(failure) => call.not_connected(self.address.to_string(), failure.clone()),
+                    Err(failure) => call.not_connected(failure.clone()),
                 }
             }
         }
@@ -586,18 +572,19 @@ impl EndpointLinks {
     /// True for a while after an attempt to connect has failed, if none has succeeded since.
     #[inline]
     pub(crate) fn is_failing(&self, now: Time) -> bool {
-        let failed_ms = self.failed_ms.load(Ordering::Relaxed);
-        failed_ms != 0 && self.is_within_pause(failed_ms, now)
+        let failed_ns = self.failed_ns.load(Ordering::Relaxed);
+        failed_ns != 0 && now.since(Time::from_nanos(failed_ns)) < self.common.config.failed_address_pause
     }
 
-    #[cold]
-    fn is_within_pause(&self, failed_ms: u64, now: Time) -> bool {
-        let pause_ms = u64::try_from(self.common.config.failed_address_pause.as_millis()).unwrap_or(u64::MAX);
-        self.elapsed_ms(now).saturating_sub(failed_ms) < pause_ms
+    /// Notes that a connection has been made.
+    pub(crate) fn note_connected(&self) {
+        self.failed_ns.store(0, Ordering::Relaxed);
+        self.was_connected.store(true, Ordering::Relaxed);
     }
 
-    fn elapsed_ms(&self, now: Time) -> u64 {
-        u64::try_from(now.since(self.made).as_millis()).unwrap_or(u64::MAX)
+    /// Notes that an attempt to connect has failed.
+    pub(crate) fn note_failed(&self, now: Time) {
+        self.failed_ns.store(now.as_nanos().max(1), Ordering::Relaxed);
     }
 
     fn announce(&self, link: &Link) {
@@ -672,13 +659,14 @@ impl EndpointLinks {
         {
             return Ok(self.share(slot, link));
         }
-        let failed_ms = if connected.is_ok() { 0 } else { self.elapsed_ms(clock::now()).max(1) };
-        self.failed_ms.store(failed_ms, Ordering::Relaxed);
+        match connected {
+            Ok(_) => self.note_connected(),
+            Err(_) => self.note_failed(clock::now()),
+        }
         let stream = connected.map_err(|e| match e.kind() {
             io::ErrorKind::TimedOut => ConnectFailure::TimedOut,
             _ => ConnectFailure::Io(Arc::new(e)),
         })?;
-        self.was_connected.store(true, Ordering::Relaxed);
         let link = Link::new(stream, &self.common, place, &self.lost_oneways);
         self.announce(&link);
         let mut slot = lock(slot);

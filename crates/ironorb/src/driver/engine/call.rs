@@ -1,22 +1,26 @@
-//! One call of a client engine: its target and its progress.
+//! One call of a client engine: its machine, and what the machine leaves to a driver.
 //!
 //! Nothing here touches a connection; the engine does.
 
 use std::sync::Arc;
 
-use ironorb_giop::connection::{CallId, CallState};
-use ironorb_giop::exception::SystemException;
-use ironorb_giop::message::Message;
+use ironorb_giop::Version;
+use ironorb_giop::connection::{BeginError, CallId, ClientConnection, RequestOptions};
+use ironorb_giop::exception::SystemExceptionKind;
+use ironorb_giop::message::{Message, RequestTarget, Response};
 
 use super::events::{Answer, Arguments, Reply};
-use super::{ConnectionId, Time};
-use crate::base::config::OrbConfig;
-use crate::call::invocation::{Answered, CallFailure, Located, Next, RemoteCallState};
-use crate::call::route::{Attempts, RemoteTarget, Route};
+use super::{CallNumber, ConnectionId, Time};
+use crate::call::invocation::CallFailure;
+use crate::call::remote_call::{CallEvent, Completed, RemoteCall, Step};
+use crate::call::route::Route;
 use crate::driver::invoke::LOCATE;
 use crate::driver::loopback::{self, WaitPolicy, loopback, loopback_oneway};
 use crate::generated::Operation;
+use crate::interceptor::Attempt;
 use crate::object::ObjectRef;
+use crate::object::deadline::Deadline;
+use crate::object::messaging::SyncScope;
 use crate::orb::OrbCore;
 use crate::poa::{HoldMode, Refusal};
 
@@ -24,26 +28,20 @@ use crate::poa::{HoldMode, Refusal};
 pub(super) struct EngineCall {
     pub(super) object: ObjectRef,
     pub(super) request: Request,
-    pub(super) deadline: Option<Time>,
-    pub(super) invocation: RemoteCallState,
-    pub(super) target: CallTarget,
-    /// The index of the address that is being tried.
-    pub(super) attempt: usize,
-    pub(super) attempts: Attempts,
-    /// True while no address has refused.
-    pub(super) all_timed_out: bool,
+    /// The number of the caller. It selects one of the connections to an endpoint.
+    pub(super) caller: usize,
+    call: RemoteCall,
+    attempt: Option<Attempt>,
+    /// The reply that has come.
+    reply: Option<Message>,
     pub(super) stage: Stage,
+    /// The GIOP version in which the request was written.
+    pub(super) version: Version,
 }
 
 pub(super) enum Request {
-    Call(&'static Operation<'static>, Arguments),
+    Call(&'static Operation<'static>, Response, Arguments),
     Locate,
-}
-
-/// The target of a call. It is looked up again after every decision.
-pub(super) enum CallTarget {
-    Local(Vec<u8>),
-    Remote(Vec<RemoteTarget>),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -54,147 +52,151 @@ pub(super) enum Stage {
     InFlight(ConnectionId, CallId),
 }
 
-/// The result of one step.
-pub(super) enum Step {
-    Wait,
-    Decide(Next),
-    Done(Answer),
-}
-
 impl EngineCall {
-    /// Makes a call without a target.
     pub(super) fn new(
         object: ObjectRef,
+        caller: usize,
         request: Request,
         deadline: Option<Time>,
-        config: &OrbConfig,
     ) -> EngineCall {
+        let deadline = Deadline::at_time(deadline);
+        let call = match &request {
+            Request::Call(..) => {
+                RemoteCall::new(&object, deadline, !object.core().interceptors.client.is_empty())
+            }
+            Request::Locate => RemoteCall::locate(&object, deadline, false),
+        };
         EngineCall {
             object,
             request,
-            deadline,
-            invocation: RemoteCallState::new(config.forwards_max, config.resends_max, false),
-            target: CallTarget::Remote(Vec::new()),
-            attempt: 0,
-            attempts: Attempts::default(),
-            all_timed_out: true,
+            caller,
+            call,
+            attempt: None,
+            reply: None,
             stage: Stage::Begun,
+            version: Version::V1_2,
         }
     }
 
-    /// Carries out a decision. An error ends the call.
-    pub(super) fn take(&mut self, next: Next, now: Time) -> Result<(), SystemException> {
-        let next = match next {
-            Next::TryNext(e) => {
-                if let CallTarget::Remote(targets) = &self.target
-                    && self.attempts.pass_over(targets)
-                {
-                    self.stage = Stage::Begun;
-                    return if self.is_late(now) { Err(e) } else { Ok(()) };
-                }
-                self.invocation.on_no_alternative(e)
+    pub(super) fn deadline(&self) -> Option<Time> {
+        self.call.deadline().at()
+    }
+
+    pub(super) fn on(&mut self, event: CallEvent<'_>, now: Time) -> Step {
+        self.call.on(&self.object, event, now)
+    }
+
+    pub(super) fn on_reply(&mut self, message: Message, now: Time) -> Step {
+        let step = self.on(CallEvent::Replied(&message), now);
+        self.reply = Some(message);
+        step
+    }
+
+    /// Shows the attempt to the interceptors.
+    pub(super) fn show(&mut self) -> CallEvent<'static> {
+        self.reply = None;
+        let operation = self.request.operation();
+        match Attempt::begin(&self.object, operation.lasting_name(), !operation.is_oneway()) {
+            Ok(attempt) => {
+                self.attempt = Some(attempt);
+                CallEvent::Shown
             }
-            next => next,
-        };
-        self.object.routes().take(&self.object, next)?;
-        self.look_up(now)
-    }
-
-    fn is_late(&self, now: Time) -> bool {
-        self.deadline.is_some_and(|at| at <= now)
-    }
-
-    /// Looks up the target. Fails when the deadline has passed, or when there is no target.
-    pub(super) fn look_up(&mut self, now: Time) -> Result<(), SystemException> {
-        if self.is_late(now) {
-            return Err(self.invocation.on_timeout(false));
+            Err(interrupt) => CallEvent::Interrupted(interrupt),
         }
-        self.stage = Stage::Begun;
-        self.attempts = Attempts::default();
-        self.all_timed_out = true;
-        let route = self.object.routes().current(&self.object)?;
-        self.invocation.on_route(route.is_forwarded());
-        self.target = match route.route() {
-            Route::Local(key) => CallTarget::Local(key.clone()),
-            // The driver's network has no files, and so no sockets in them.
-            Route::Remote(targets) => CallTarget::Remote(
-                targets
-                    .as_slice()
-                    .iter()
-                    .filter(|target| !target.links.address().is_local())
-                    .cloned()
-                    .collect(),
-            ),
+    }
+
+    /// Tells the interceptors how the attempt has ended.
+    pub(super) fn tell(&mut self) -> CallEvent<'static> {
+        let outcome = self.call.outcome(&self.object, self.reply.as_ref());
+        let attempt = self.attempt.take();
+        CallEvent::Told(attempt.and_then(|attempt| attempt.end(outcome, self.reply.as_ref())))
+    }
+
+    /// Writes the request on a connection. `None` when it wants no reply.
+    pub(super) fn write(
+        &self,
+        open: &mut ClientConnection<CallNumber>,
+        target: &RequestTarget,
+    ) -> Result<Option<CallId>, CallFailure> {
+        let contexts = self.attempt.as_ref().map(Attempt::contexts).unwrap_or_default();
+        let contexts = contexts.encoded();
+        let begun: Result<Option<CallId>, BeginError> = match &self.request {
+            Request::Call(operation, Response::None, arguments) => {
+                open.begin_oneway_with(target, operation.wire_name(), contexts, arguments).map(|()| None)
+            }
+            Request::Call(operation, response, arguments) => {
+                let options = RequestOptions { response: *response, contexts };
+                open.begin_request(target, operation.wire_name(), options, arguments).map(Some)
+            }
+            Request::Locate => open.begin_locate(target).map(Some),
         };
-        Ok(())
+        begun.map_err(CallFailure::from)
     }
 
     /// Calls an object in this process.
-    pub(super) fn step_here(&mut self, key: &[u8], orb: &Arc<OrbCore>) -> Step {
-        match &self.request {
-            Request::Call(operation, arguments) if operation.is_oneway() => {
-                match loopback_oneway(orb, key, operation.name(), arguments) {
-                    Ok(()) => Step::Done(Answer::Sent),
-                    Err(next) => Step::Decide(next),
+    pub(super) fn run_here(&mut self, orb: &Arc<OrbCore>, now: Time) -> Step {
+        let event = match self.object.routes().current(&self.object) {
+            Ok(route) => match (route.route(), &self.request) {
+                (Route::Remote(_), _) => CallEvent::Rerouted,
+                (Route::Local(key), Request::Call(operation, Response::None, arguments)) => {
+                    match loopback_oneway(orb, key, operation.name(), arguments) {
+                        Ok(()) => CallEvent::Sent,
+                        Err(e) => CallEvent::Raised(e),
+                    }
                 }
-            }
-            Request::Call(operation, arguments) => {
-                match loopback(orb, key, operation.name(), loopback::encoding(), arguments, WaitPolicy::None)
-                {
-                    Ok(message) => self.on_reply(message, orb),
-                    Err(next) => Step::Decide(next),
+                (Route::Local(key), Request::Call(operation, _, arguments)) => {
+                    let (name, encoding) = (operation.name(), loopback::encoding());
+                    match loopback(orb, key, name, encoding, arguments, WaitPolicy::None) {
+                        Ok(message) => return self.on_reply(message, now),
+                        Err(e) => CallEvent::Raised(e),
+                    }
                 }
-            }
-            Request::Locate => match orb.adapter.locate(key, HoldMode::Wait) {
-                Ok(()) | Err(Refusal::NotThisThread(_) | Refusal::Held(_)) => {
-                    Step::Done(Answer::Located(true))
-                }
-                Err(Refusal::Exception(_)) => Step::Done(Answer::Located(false)),
-                Err(Refusal::Forward(ior)) => Step::Decide(self.invocation.on_forward(ior)),
+                (Route::Local(key), Request::Locate) => match orb.adapter.locate(key, HoldMode::Wait) {
+                    Ok(()) | Err(Refusal::NotThisThread(_) | Refusal::Held(_)) => CallEvent::Located(true),
+                    Err(Refusal::Exception(e)) if e.kind == SystemExceptionKind::ObjectNotExist => {
+                        CallEvent::Located(false)
+                    }
+                    Err(Refusal::Exception(e)) => CallEvent::Raised(e),
+                    Err(Refusal::Forward(ior)) => CallEvent::Forwarded(ior),
+                },
             },
-        }
+            Err(e) => CallEvent::Raised(e),
+        };
+        self.on(event, now)
     }
 
-    /// Handles the state of the request on its connection.
-    pub(super) fn on_state(&mut self, state: CallState, orb: &Arc<OrbCore>) -> Step {
-        match state {
-            CallState::Answered(message) => self.on_reply(message, orb),
-            CallState::Ended { end, sent } => {
-                Step::Decide(self.invocation.on_failure(CallFailure::ended(end, sent)))
+    /// The answer for the program.
+    pub(super) fn answer(&mut self, completed: Completed, orb: &Arc<OrbCore>) -> Answer {
+        match (completed, self.reply.take()) {
+            (Completed::Located(known), _) => Answer::Located(known),
+            (Completed::Reply { at, user_exception }, Some(message))
+                if !self.request.operation().is_oneway() =>
+            {
+                Answer::Reply(Reply { message, body_at: at, user_exception, orb: orb.clone() })
             }
-            CallState::Waiting => Step::Wait, // a wake in vain
-        }
-    }
-
-    fn on_reply(&mut self, message: Message, orb: &Arc<OrbCore>) -> Step {
-        match &self.request {
-            Request::Call(..) => match self.invocation.on_reply(&message) {
-                Answered::Body { at, user_exception } => {
-                    let orb = orb.clone();
-                    Step::Done(Answer::Reply(Reply { message, body_at: at, user_exception, orb }))
-                }
-                Answered::Next(next) => Step::Decide(next),
-            },
-            Request::Locate => match self.invocation.on_locate_reply(&message) {
-                Located::Known(known) => Step::Done(Answer::Located(known)),
-                Located::Next(next) => Step::Decide(next),
-            },
-        }
-    }
-
-    /// The GIOP version in which the request was written.
-    pub(super) fn version(&self) -> Option<ironorb_giop::Version> {
-        match &self.target {
-            CallTarget::Remote(targets) => targets.get(self.attempt).map(|target| target.request.version()),
-            CallTarget::Local(_) => None,
+            _ => Answer::Sent,
         }
     }
 }
 
 impl Request {
+    pub(super) fn call(
+        object: &ObjectRef,
+        operation: &'static Operation<'static>,
+        arguments: Arguments,
+    ) -> Request {
+        let response = match object.sync_scope() {
+            _ if !operation.is_oneway() => Response::SyncWithTarget,
+            SyncScope::None | SyncScope::WithTransport => Response::None,
+            SyncScope::WithServer => Response::SyncWithServer,
+            SyncScope::WithTarget => Response::SyncWithTarget,
+        };
+        Request::Call(operation, response, arguments)
+    }
+
     pub(super) fn operation(&self) -> &'static Operation<'static> {
         match self {
-            Request::Call(operation, _) => operation,
+            Request::Call(operation, ..) => operation,
             Request::Locate => &LOCATE,
         }
     }

@@ -1,34 +1,33 @@
 //! The client side: calls over connections, from their beginning to their outcome.
 //!
-//! Nothing here decides what follows a reply or a failure;
-//! [`RemoteCallState`](crate::call::invocation::RemoteCallState) does.
+//! Nothing here decides what a call does next; its [`RemoteCall`](crate::call::remote_call::RemoteCall) does.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::fmt;
 use std::sync::Arc;
+use std::{fmt, io};
 
 use ironorb_giop::connection::{CallState, ClientConnection, ConnectionEnd};
 
-use super::call::{CallTarget, EngineCall, Request, Stage, Step};
-use super::events::{Answer, ClientAction, ClientEvent, Outcome};
+use super::call::{EngineCall, Request, Stage};
+use super::events::{ClientAction, ClientEvent, Outcome};
 use super::{CallNumber, ConnectionId, Time};
 use crate::Orb;
-use crate::call::invocation::{CallFailure, Next};
+use crate::call::invocation::CallFailure;
+use crate::call::remote_call::{CallEvent, ConnectFailure, Step};
 use crate::call::route::RemoteTarget;
+use crate::driver::client::EndpointLinks;
 use crate::driver::invoke::about;
-use crate::object::ObjectRef;
-use crate::orb::{OrbCore, shut_down};
+use crate::orb::OrbCore;
 
-/// The client side of an ORB as a state machine: any number of calls at once, and one connection to each
-/// endpoint, which all calls share. So requests to an endpoint keep their order, as those of one thread do.
+/// The client side of an ORB as a state machine: any number of calls at once, and for each caller a connection to each
+/// endpoint, up to [`connections_per_endpoint_max`](crate::OrbConfig::connections_per_endpoint_max) that callers share. So
+/// the requests of one caller to an endpoint keep their order.
 pub struct ClientEngine {
     orb: Arc<OrbCore>,
     calls: BTreeMap<CallNumber, EngineCall>,
     links: BTreeMap<ConnectionId, Link>,
     /// Each connection of `links`, by its endpoint.
     endpoints: BTreeMap<Endpoint, ConnectionId>,
-    /// When the last attempt to connect to an endpoint failed, if none has succeeded since.
-    failed: BTreeMap<Endpoint, Time>,
     next_connection: u64,
     deadlines: BTreeSet<(Time, Due)>,
     /// The time to which the driver's timer is set.
@@ -39,7 +38,8 @@ pub struct ClientEngine {
     is_shut_down: bool,
 }
 
-type Endpoint = (String, u16);
+/// A host, a port, and which of the connections to them.
+type Endpoint = (String, u16, usize);
 
 /// What is due at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,6 +51,8 @@ enum Due {
 /// A connection, or an attempt to make one.
 struct Link {
     endpoint: Endpoint,
+    /// What all drivers know of the endpoint.
+    known: Arc<EndpointLinks>,
     state: LinkState,
 }
 
@@ -72,7 +74,6 @@ impl ClientEngine {
             calls: BTreeMap::new(),
             links: BTreeMap::new(),
             endpoints: BTreeMap::new(),
-            failed: BTreeMap::new(),
             next_connection: 0,
             deadlines: BTreeSet::new(),
             timer: None,
@@ -86,19 +87,23 @@ impl ClientEngine {
     /// no effect.
     pub fn handle(&mut self, event: ClientEvent<'_>, now: Time) {
         match event {
-            ClientEvent::Call { call, object, operation, arguments, deadline } => {
-                self.begin(call, object, Request::Call(operation, arguments), deadline, now);
+            ClientEvent::Call { call, caller, object, operation, arguments, deadline } => {
+                let request = Request::call(&object, operation, arguments);
+                self.begin(call, EngineCall::new(object, caller, request, deadline), now);
             }
-            ClientEvent::Locate { call, object, deadline } => {
-                self.begin(call, object, Request::Locate, deadline, now);
+            ClientEvent::Locate { call, caller, object, deadline } => {
+                self.begin(call, EngineCall::new(object, caller, Request::Locate, deadline), now);
             }
             ClientEvent::Connected { connection } => self.connected(connection, now),
-            ClientEvent::ConnectFailed { connection, timed_out } => {
-                self.not_connected(connection, timed_out, now);
+            ClientEvent::ConnectFailed { connection, timed_out: true } => {
+                self.not_connected(connection, &ConnectFailure::TimedOut, now);
+            }
+            ClientEvent::ConnectFailed { connection, timed_out: false } => {
+                self.not_connected(connection, &refused(), now);
             }
             ClientEvent::Received { connection, bytes } => self.received(connection, bytes, now),
             ClientEvent::Closed { connection } => {
-                self.not_connected(connection, false, now);
+                self.not_connected(connection, &refused(), now);
                 self.end(
                     connection,
                     |connection, wake| connection.handle_end(ConnectionEnd::Lost, wake),
@@ -137,121 +142,129 @@ impl ClientEngine {
         self.calls.len()
     }
 
-    fn begin(
-        &mut self,
-        call: CallNumber,
-        object: ObjectRef,
-        request: Request,
-        deadline: Option<Time>,
-        now: Time,
-    ) {
+    fn begin(&mut self, call: CallNumber, mut engine_call: EngineCall, now: Time) {
         debug_assert!(!self.calls.contains_key(&call), "the number of a call that has not completed");
-        let mut engine_call = EngineCall::new(object, request, deadline, &self.orb.config);
-        if let Some(at) = deadline {
+        if let Some(at) = engine_call.deadline() {
             self.deadlines.insert((at, Due::Call(call)));
         }
-        match engine_call.look_up(now) {
-            Ok(()) => self.advance(call, engine_call, now),
-            Err(e) => self.complete(call, engine_call, Err(e)),
-        }
+        let step = match engine_call.deadline() {
+            Some(at) if at <= now => engine_call.on(CallEvent::TimedOut { written: false }, now),
+            _ => engine_call.on(CallEvent::Begun, now),
+        };
+        self.carry_out(call, engine_call, step, now);
     }
 
-    /// Advances a call until it waits or is done. The loop ends because
-    /// [`RemoteCallState`](crate::call::invocation::RemoteCallState) bounds the number of decisions.
-    fn advance(&mut self, call: CallNumber, mut engine_call: EngineCall, now: Time) {
+    /// Carries out steps until the call waits or is over. The loop ends because the call's machine bounds the number of
+    /// attempts.
+    fn carry_out(&mut self, call: CallNumber, mut engine_call: EngineCall, mut step: Step, now: Time) {
         loop {
-            match self.step(call, &mut engine_call, now) {
-                Step::Wait => {
-                    self.calls.insert(call, engine_call);
-                    return;
-                }
-                Step::Done(answer) => return self.complete(call, engine_call, Ok(answer)),
-                Step::Decide(next) => {
-                    if let Err(e) = engine_call.take(next, now) {
-                        return self.complete(call, engine_call, Err(e));
+            let event = match step {
+                Step::Send(index) => match self.send(call, &mut engine_call, index) {
+                    Some(event) => event,
+                    None => return drop(self.calls.insert(call, engine_call)),
+                },
+                Step::Connect { index, until } => {
+                    match self.connect(call, &mut engine_call, index, until.at(), now) {
+                        Some(event) => event,
+                        None => return drop(self.calls.insert(call, engine_call)),
                     }
                 }
-            }
+                Step::Done(Ok(completed)) => {
+                    let answer = engine_call.answer(completed, &self.orb);
+                    return self.complete(call, engine_call, Ok(answer));
+                }
+                Step::Done(Err(e)) => return self.complete(call, engine_call, Err(e)),
+                Step::RunHere => {
+                    step = engine_call.run_here(&self.orb, now);
+                    continue;
+                }
+                Step::Show => engine_call.show(),
+                Step::Tell => engine_call.tell(),
+                Step::GoOn => CallEvent::GoOn,
+            };
+            step = engine_call.on(event, now);
         }
     }
 
-    fn step(&mut self, call: CallNumber, engine_call: &mut EngineCall, now: Time) -> Step {
+    /// Sends a request. `None` when the call waits, for its answer or for a connection.
+    fn send(
+        &mut self,
+        call: CallNumber,
+        engine_call: &mut EngineCall,
+        index: usize,
+    ) -> Option<CallEvent<'static>> {
         if self.is_shut_down {
-            return Step::Decide(Next::Fail(shut_down()));
+            return Some(CallEvent::NotConnected(ConnectFailure::ShutDown));
         }
-        let targets = match &engine_call.target {
-            CallTarget::Local(key) => {
-                let key = key.clone();
-                return engine_call.step_here(&key, &self.orb);
-            }
-            CallTarget::Remote(targets) => targets,
+        let target = match target_of(engine_call, index) {
+            Ok(target) => target,
+            Err(event) => return Some(event),
         };
-        if let Stage::Begun = engine_call.stage {
-            let pause = self.orb.config.failed_address_pause;
-            let is_failing = |index: usize| {
-                let failed = self.failed.get(&endpoint_of(&targets[index]));
-                failed.is_some_and(|&failed| now < failed + pause)
-            };
-            let Some(attempt) = engine_call.attempts.next(targets.len(), is_failing) else {
-                return Step::Decide(engine_call.invocation.on_connect_failed(engine_call.all_timed_out));
-            };
-            engine_call.attempt = attempt;
-        }
-        let target = &targets[engine_call.attempt];
-        let endpoint = endpoint_of(target);
+        let endpoint = self.endpoint_of(&target, engine_call);
         let found = self.endpoints.get(&endpoint).and_then(|id| Some((*id, self.links.get_mut(id)?)));
         let (connection, open) = match found {
             Some((connection, Link { state: LinkState::Open(open), .. })) => (connection, open),
             Some((connection, Link { state: LinkState::Connecting { waiting, .. }, .. })) => {
                 waiting.push(call);
                 engine_call.stage = Stage::Connecting(connection);
-                return Step::Wait;
+                return None;
             }
-            None => {
-                engine_call.stage = Stage::Connecting(self.connect(endpoint, call, now));
-                return Step::Wait;
-            }
+            None => return Some(CallEvent::Unconnected),
         };
-        let begun = match &engine_call.request {
-            Request::Call(operation, arguments) if operation.is_oneway() => {
-                open.begin_oneway(&target.request, operation.name(), arguments).map(|()| None)
-            }
-            Request::Call(operation, arguments) => {
-                open.begin_call(&target.request, operation.name(), arguments).map(Some)
-            }
-            Request::Locate => open.begin_locate(&target.request).map(Some),
-        };
+        let written = engine_call.write(open, &target.request);
         self.talking.insert(connection);
-        match begun {
-            Ok(None) => Step::Done(Answer::Sent),
+        match written {
+            Ok(None) => Some(CallEvent::Sent),
             Ok(Some(id)) => {
                 open.set_waker(id, call);
                 engine_call.stage = Stage::InFlight(connection, id);
-                Step::Wait
+                engine_call.version = target.request.version();
+                None
             }
-            Err(error) => Step::Decide(engine_call.invocation.on_failure(CallFailure::from(error))),
+            Err(failure) => Some(CallEvent::Failed(failure)),
         }
     }
 
     fn complete(&mut self, call: CallNumber, engine_call: EngineCall, outcome: Outcome) {
-        if let Some(at) = engine_call.deadline {
+        if let Some(at) = engine_call.deadline() {
             self.deadlines.remove(&(at, Due::Call(call)));
         }
         let outcome = outcome.map_err(|e| about(&engine_call.object, engine_call.request.operation(), e));
         self.actions.push_back(ClientAction::Complete { call, outcome });
     }
 
-    fn connect(&mut self, endpoint: Endpoint, call: CallNumber, now: Time) -> ConnectionId {
+    /// Connects to an address, for a call that waits until then.
+    fn connect(
+        &mut self,
+        call: CallNumber,
+        engine_call: &mut EngineCall,
+        index: usize,
+        until: Option<Time>,
+        now: Time,
+    ) -> Option<CallEvent<'static>> {
+        let target = match target_of(engine_call, index) {
+            Ok(target) => target,
+            Err(event) => return Some(event),
+        };
+        let endpoint = self.endpoint_of(&target, engine_call);
         let connection = ConnectionId(self.next_connection);
         self.next_connection += 1;
-        let until = now + self.orb.config.connect_timeout;
+        let limit = now + self.orb.config.connect_timeout;
+        let until = until.map_or(limit, |until| until.min(limit));
         self.deadlines.insert((until, Due::Connect(connection)));
         self.endpoints.insert(endpoint.clone(), connection);
-        let (host, port) = endpoint.clone();
+        let (host, port, _) = endpoint.clone();
         self.actions.push_back(ClientAction::Connect { connection, host, port });
         let state = LinkState::Connecting { until, waiting: vec![call] };
-        self.links.insert(connection, Link { endpoint, state });
-        connection
+        self.links.insert(connection, Link { endpoint, known: target.links, state });
+        engine_call.stage = Stage::Connecting(connection);
+        None
+    }
+
+    /// The connection that a call uses to a target. The targets of an engine's calls have TCP addresses only.
+    fn endpoint_of(&self, target: &RemoteTarget, engine_call: &EngineCall) -> Endpoint {
+        let (host, port) = target.links.address().tcp().unwrap_or_default();
+        (host.to_owned(), port, engine_call.caller % self.orb.config.connections_per_endpoint_max.max(1))
     }
 
     fn connected(&mut self, connection: ConnectionId, now: Time) {
@@ -259,17 +272,18 @@ impl ClientEngine {
         let LinkState::Connecting { until, waiting } = &mut link.state else { return };
         let (until, waiting) = (*until, std::mem::take(waiting));
         link.state = LinkState::Open(Box::new(ClientConnection::new(self.orb.config.connection)));
-        self.failed.remove(&link.endpoint);
+        link.known.note_connected();
         self.deadlines.remove(&(until, Due::Connect(connection)));
         for call in waiting {
-            if let Some(engine_call) = self.calls.remove(&call) {
-                self.advance(call, engine_call, now);
+            if let Some(mut engine_call) = self.calls.remove(&call) {
+                let step = engine_call.on(CallEvent::Connected, now);
+                self.carry_out(call, engine_call, step, now);
             }
         }
     }
 
     /// Fails a connection attempt. The calls that wait for it try their next addresses.
-    fn not_connected(&mut self, connection: ConnectionId, timed_out: bool, now: Time) {
+    fn not_connected(&mut self, connection: ConnectionId, failure: &ConnectFailure, now: Time) {
         let Some(Link { state: LinkState::Connecting { until, waiting }, .. }) =
             self.links.get_mut(&connection)
         else {
@@ -278,15 +292,13 @@ impl ClientEngine {
         let (until, waiting) = (*until, std::mem::take(waiting));
         self.deadlines.remove(&(until, Due::Connect(connection)));
         if let Some(link) = self.forget(connection) {
-            let pause = self.orb.config.failed_address_pause;
-            self.failed.retain(|_, failed| now < *failed + pause);
-            self.failed.insert(link.endpoint, now);
+            link.known.note_failed(now);
         }
         for call in waiting {
             if let Some(mut engine_call) = self.calls.remove(&call) {
                 engine_call.stage = Stage::Begun;
-                engine_call.all_timed_out &= timed_out;
-                self.advance(call, engine_call, now);
+                let step = engine_call.on(CallEvent::NotConnected(failure.clone()), now);
+                self.carry_out(call, engine_call, step, now);
             }
         }
     }
@@ -359,16 +371,18 @@ impl ClientEngine {
 
     fn go_on(&mut self, answers: Vec<(CallNumber, EngineCall, CallState)>, now: Time) {
         for (call, mut engine_call, state) in answers {
-            match engine_call.on_state(state, &self.orb) {
-                Step::Wait => {
-                    self.calls.insert(call, engine_call);
+            let step = match state {
+                CallState::Answered(message) => engine_call.on_reply(message, now),
+                CallState::Ended { end, sent } => {
+                    engine_call.stage = Stage::Begun;
+                    engine_call.on(CallEvent::Failed(CallFailure::ended(end, sent)), now)
                 }
-                Step::Done(answer) => self.complete(call, engine_call, Ok(answer)),
-                Step::Decide(next) => match engine_call.take(next, now) {
-                    Ok(()) => self.advance(call, engine_call, now),
-                    Err(e) => self.complete(call, engine_call, Err(e)),
-                },
-            }
+                CallState::Waiting => {
+                    self.calls.insert(call, engine_call); // a wake in vain
+                    continue;
+                }
+            };
+            self.carry_out(call, engine_call, step, now);
         }
     }
 
@@ -378,23 +392,21 @@ impl ClientEngine {
         {
             self.deadlines.pop_first();
             match due {
-                Due::Call(call) => self.time_out(call),
+                Due::Call(call) => self.time_out(call, now),
                 Due::Connect(connection) => {
                     self.actions.push_back(ClientAction::Close { connection });
-                    self.not_connected(connection, true, now);
+                    self.not_connected(connection, &ConnectFailure::TimedOut, now);
                 }
             }
         }
     }
 
-    fn time_out(&mut self, call: CallNumber) {
-        let Some(engine_call) = self.calls.remove(&call) else { return };
+    fn time_out(&mut self, call: CallNumber, now: Time) {
+        let Some(mut engine_call) = self.calls.remove(&call) else { return };
         let written = match engine_call.stage {
             Stage::InFlight(connection, id) => {
-                if let Some(Link { state: LinkState::Open(open), .. }) = self.links.get_mut(&connection)
-                    && let Some(version) = engine_call.version()
-                {
-                    open.abandon(id, version);
+                if let Some(Link { state: LinkState::Open(open), .. }) = self.links.get_mut(&connection) {
+                    open.abandon(id, engine_call.version);
                     self.talking.insert(connection);
                 }
                 true
@@ -409,8 +421,8 @@ impl ClientEngine {
             }
             Stage::Begun => false,
         };
-        let e = engine_call.invocation.on_timeout(written);
-        self.complete(call, engine_call, Err(e));
+        let step = engine_call.on(CallEvent::TimedOut { written }, now);
+        self.carry_out(call, engine_call, step, now);
     }
 
     fn shut_down(&mut self, now: Time) {
@@ -418,7 +430,7 @@ impl ClientEngine {
         let all: Vec<ConnectionId> = self.links.keys().copied().collect();
         for connection in all {
             // For a connection attempt, its calls see that the engine is shut down.
-            self.not_connected(connection, false, now);
+            self.not_connected(connection, &ConnectFailure::ShutDown, now);
             if let Some(mut open) = self.end(connection, |connection, wake| connection.close(wake), now)
                 && let Some(bytes) = take_bytes(&mut open)
             {
@@ -438,10 +450,19 @@ impl fmt::Debug for ClientEngine {
     }
 }
 
-/// The endpoint of a target. The targets of an engine's calls have TCP addresses only.
-fn endpoint_of(target: &RemoteTarget) -> Endpoint {
-    let (host, port) = target.links.address().tcp().unwrap_or_default();
-    (host.to_owned(), port)
+/// A copy of the target that a call tries.
+fn target_of(engine_call: &EngineCall, index: usize) -> Result<RemoteTarget, CallEvent<'static>> {
+    let route = engine_call.object.routes().current(&engine_call.object).map_err(CallEvent::Raised)?;
+    let target = route.targets().and_then(|targets| targets.get(index)).ok_or(CallEvent::Rerouted)?;
+    match target.links.address().tcp() {
+        Some(_) => Ok(target.clone()),
+        // The driver's network has no files, and so no sockets in them.
+        None => Err(CallEvent::NotConnected(refused())),
+    }
+}
+
+fn refused() -> ConnectFailure {
+    ConnectFailure::Io(Arc::new(io::ErrorKind::ConnectionRefused.into()))
 }
 
 /// Takes the bytes that wait to be sent on a connection.

@@ -22,6 +22,8 @@ pub enum ClientEvent<'e> {
     Call {
         /// The call's number.
         call: CallNumber,
+        /// The caller. The requests of one caller to one endpoint go over one connection, in their order.
+        caller: usize,
         /// The target object. Forwards are shared with all clones of the reference.
         object: ObjectRef,
         /// The operation. A oneway completes when it has been written.
@@ -35,6 +37,8 @@ pub enum ClientEvent<'e> {
     Locate {
         /// The locate's number.
         call: CallNumber,
+        /// The caller. The requests of one caller to one endpoint go over one connection, in their order.
+        caller: usize,
         /// The object.
         object: ObjectRef,
         /// When the locate gives up; `None` never.
@@ -158,12 +162,12 @@ impl fmt::Debug for ClientEvent<'_> {
                 .field("operation", operation)
                 .field("deadline", deadline)
                 .finish_non_exhaustive(),
-            ClientEvent::Locate { call, object, deadline } => f
+            ClientEvent::Locate { call, object, deadline, .. } => f
                 .debug_struct("Locate")
                 .field("call", call)
                 .field("object", object)
                 .field("deadline", deadline)
-                .finish(),
+                .finish_non_exhaustive(),
             ClientEvent::Connected { connection } => f.debug_tuple("Connected").field(connection).finish(),
             ClientEvent::ConnectFailed { connection, timed_out } => f
                 .debug_struct("ConnectFailed")

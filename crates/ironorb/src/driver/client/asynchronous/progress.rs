@@ -1,6 +1,5 @@
-//! The progress of an asynchronous call. The call's [`RemoteCallState`](crate::call::invocation::RemoteCallState)
-//! decides, and the thread that finds something to do carries the decision out. Nothing here reports the end
-//! to the caller: `complete` does.
+//! The progress of an asynchronous call. The call's [`RemoteCall`](crate::call::remote_call::RemoteCall) decides, and the
+//! thread that has an event for it carries the steps out. Nothing here reports the end to the caller: `complete` does.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -12,19 +11,17 @@ use ironorb_giop::message::{Message, RequestTarget};
 use ironorb_giop::service_context::EncodedContexts;
 use ironorb_giop::{Encoding, Misuse, Writer};
 
-use super::{Answer, AsyncCall, End, InFlight, Listener, Progress, Stage, Written, no_thread};
+use super::{Answer, AsyncCall, End, Ended, InFlight, Listener, Progress, Stage, Written, no_thread};
 use crate::base::time::Time;
-use crate::call::invocation::{Answered, CallFailure, Next};
-use crate::call::route::{Attempts, Route};
+use crate::call::invocation::CallFailure;
+use crate::call::remote_call::{CallEvent, Completed, ConnectFailure, Step};
+use crate::call::route::Route;
 use crate::driver::client::retry_body::{BodySource, RetryArguments, RetryBody, expected_encoding};
-use crate::driver::client::{ConnectFailure, Link, LinkLookup};
+use crate::driver::client::{Link, LinkLookup};
 use crate::driver::clock;
 use crate::driver::invoke::Arguments;
 use crate::driver::loopback::{self, loopback_later, loopback_oneway};
-use crate::driver::remote_call::{may_connect, not_connected};
 use crate::interceptor::Attempt;
-use crate::object::deadline::Passed;
-use crate::object::messaging::Rebind;
 
 impl AsyncCall {
     /// Writes the request with `send`, which returns where the request is in flight. Writes nothing when the
@@ -55,9 +52,6 @@ impl AsyncCall {
             return Err(CallFailure::EncodingChanged);
         }
         let Some(in_flight) = written? else {
-            // A oneway ends when it has been written.
-            progress.end = End::Gone;
-            self.forget(progress);
             return Ok(Written::Oneway);
         };
         progress.stage = Stage::InFlight(in_flight);
@@ -68,23 +62,96 @@ impl AsyncCall {
         Ok(Written::Request { is_asked_for })
     }
 
-    /// Begins the call on a connection that has been made for the calls that waited for it.
-    pub(in crate::driver::client) fn connected(self: &Arc<Self>, link: &Link, target: &RequestTarget) {
-        let now = clock::now();
-        match link.begin(self, target, now) {
-            Ok(()) => self.note_sent(),
-            Err(failure) => self.on_failure(failure),
+    /// Takes an event of this thread, which may block, and carries out steps until the call waits or is over. Returns how
+    /// it has ended. `arguments` are given the first time only.
+    pub(super) fn advance(
+        self: &Arc<Self>,
+        event: CallEvent<'_>,
+        arguments: Option<Arguments<'_>>,
+        now: Time,
+    ) -> Option<Ended> {
+        let mut step = self.on(event, now)?;
+        loop {
+            let event = match step {
+                Step::Send(index) => self.send(index, false, arguments, now)?,
+                Step::Connect { index, .. } => self.send(index, true, arguments, now)?,
+                Step::Done(outcome) => return Some(outcome.map(|_| None)),
+                Step::RunHere => self.run_here(arguments)?,
+                Step::Show => self.show(),
+                Step::Tell => self.tell(None),
+                Step::GoOn => CallEvent::GoOn,
+            };
+            step = self.on(event, clock::now())?;
         }
     }
 
-    /// Records that an address could not be connected, and goes on to the next one.
-    pub(in crate::driver::client) fn not_connected(
-        self: &Arc<Self>,
-        address: String,
-        failure: ConnectFailure,
-    ) {
-        self.lock().refused.push((address, failure));
-        self.go_on(Ok(clock::now()));
+    /// Takes an event of a thread that may block, and ends the call if that follows.
+    fn go_on(self: &Arc<Self>, event: CallEvent<'_>) {
+        if let Some(ended) = self.advance(event, None, clock::now()) {
+            self.finish(ended);
+        }
+    }
+
+    /// Carries out a step in a thread that must not block, with the reply that has come. What may block goes to the
+    /// background pool.
+    fn carry_out_quickly(self: &Arc<Self>, mut step: Step, reply: Option<(Message, Option<Arc<Link>>)>) {
+        if let Step::Tell = step {
+            let told = self.tell(reply.as_ref().map(|(message, _)| message));
+            let Some(next) = self.on(told, clock::now()) else { return };
+            step = next;
+        }
+        match (step, reply) {
+            (Step::Done(Ok(Completed::Reply { at, user_exception })), Some((message, link))) => {
+                let answer = Answer { message, body_at: at, user_exception, link };
+                self.complete(self.lock(), Ok(answer));
+            }
+            (Step::Done(outcome), _) => self.finish(outcome.map(|_| None)),
+            _ => self.go_on_in_background(),
+        }
+    }
+
+    /// Takes an event without a reply in a thread that must not block.
+    fn take_quickly(self: &Arc<Self>, event: CallEvent<'_>) {
+        if let Some(step) = self.on(event, clock::now()) {
+            self.carry_out_quickly(step, None);
+        }
+    }
+
+    fn go_on_in_background(self: &Arc<Self>) {
+        let call = self.clone();
+        let task = move || call.go_on(CallEvent::GoOn);
+        if let Err(e) = self.object.core().connector.background_pool().run(task) {
+            self.finish(Err(no_thread(&e)));
+        }
+    }
+
+    /// Takes an event after which the call makes no further attempt.
+    pub(super) fn end_by(&self, event: CallEvent<'_>) {
+        let mut step = self.on(event, clock::now());
+        if let Some(Step::Tell) = step {
+            step = self.on(self.tell(None), clock::now());
+        }
+        if let Some(Step::Done(Err(e))) = step {
+            self.complete(self.lock(), Err(e));
+        }
+    }
+
+    /// Gives the machine an event. `None` when the call is over already.
+    fn on(&self, event: CallEvent<'_>, now: Time) -> Option<Step> {
+        let mut progress = self.lock();
+        matches!(progress.end, End::NotYet).then(|| progress.call.on(&self.object, event, now))
+    }
+
+    /// Begins the call on a connection that has been made for the calls that waited for it.
+    pub(in crate::driver::client) fn connected(self: &Arc<Self>, link: &Link, target: &RequestTarget) {
+        if let Some(event) = self.begin_on(link, target, clock::now()) {
+            self.take_quickly(event);
+        }
+    }
+
+    /// Takes the news that an address could not be connected.
+    pub(in crate::driver::client) fn not_connected(self: &Arc<Self>, failure: ConnectFailure) {
+        self.go_on(CallEvent::NotConnected(failure));
     }
 
     /// Takes an answer, or the end of the connection.
@@ -125,23 +192,54 @@ impl AsyncCall {
         Ok(())
     }
 
-    /// Shows the interceptors the request before it is sent. An error is what the interceptors decide
-    /// instead.
-    #[inline]
-    fn before_interceptors(&self) -> Result<(), Next> {
-        if self.object.core().interceptors.client.is_empty() {
-            return Ok(());
+    pub(super) fn on_message<'c>(
+        self: &'c Arc<Self>,
+        mut progress: MutexGuard<'c, Progress>,
+        message: Message,
+        link: Option<Arc<Link>>,
+    ) {
+        if !matches!(progress.end, End::NotYet) {
+            drop(progress);
+            if let Some(link) = link {
+                link.recycle(message);
+            }
+            return;
         }
-        if self.lock().attempt.is_some() {
-            return Ok(()); // the attempt goes on at another address
+        match progress.call.on(&self.object, CallEvent::Replied(&message), clock::coarse()) {
+            Step::Done(Ok(Completed::Reply { at, user_exception })) => {
+                self.complete(progress, Ok(Answer { message, body_at: at, user_exception, link }));
+            }
+            step => {
+                drop(progress);
+                self.carry_out_quickly(step, Some((message, link)));
+            }
         }
+    }
+
+    pub(super) fn on_failure(self: &Arc<Self>, failure: CallFailure) {
+        self.take_quickly(CallEvent::Failed(failure));
+    }
+
+    /// Shows the interceptors the request before it is sent.
+    #[cold]
+    fn show(&self) -> CallEvent<'static> {
         match Attempt::begin(&self.object, self.lasting_operation(), !self.is_oneway) {
             Ok(attempt) => {
                 self.lock().attempt = Some(attempt);
-                Ok(())
+                CallEvent::Shown
             }
-            Err(interrupt) => Err(self.lock().invocation.on_interrupt(interrupt)),
+            Err(interrupt) => CallEvent::Interrupted(interrupt),
         }
+    }
+
+    /// Tells the interceptors of the outcome of an attempt.
+    #[cold]
+    fn tell(&self, reply: Option<&Message>) -> CallEvent<'static> {
+        let mut progress = self.lock();
+        let outcome = progress.call.outcome(&self.object, reply);
+        let attempt = progress.attempt.take();
+        drop(progress);
+        CallEvent::Told(attempt.and_then(|attempt| attempt.end(outcome, reply)))
     }
 
     #[cold]
@@ -152,200 +250,88 @@ impl AsyncCall {
         }
     }
 
-    /// Tells the interceptors of the outcome of an attempt, and returns what follows from it.
-    pub(super) fn after_interceptors(&self, next: Next, reply: Option<&Message>) -> Next {
-        let attempt = self.lock().attempt.take();
-        match attempt.and_then(|attempt| attempt.led_to(&next, reply)) {
-            None => next,
-            Some(interrupt) => self.lock().invocation.on_interrupt(interrupt),
-        }
-    }
-
-    /// Ends the attempt of a oneway that has been sent. The call is then over, so it ignores what
-    /// interceptors decide. Does nothing for calls that wait for a reply.
-    fn note_sent(&self) {
-        if !self.wants_no_reply() {
-            return;
-        }
-        let mut progress = self.lock();
-        // A call that has not ended still waits for its connection.
-        if matches!(progress.end, End::Gone) {
-            let attempt = progress.attempt.take();
-            drop(progress);
-            let _too_late = attempt.and_then(Attempt::sent);
-        }
-    }
-
-    pub(super) fn on_message<'c>(
-        self: &'c Arc<Self>,
-        mut progress: MutexGuard<'c, Progress>,
-        message: Message,
-        link: Option<Arc<Link>>,
-    ) {
-        match progress.invocation.on_reply(&message) {
-            Answered::Body { at, user_exception } => {
-                if let Some(attempt) = progress.attempt.take() {
-                    drop(progress);
-                    let instead = attempt.answered(&message, at, user_exception);
-                    progress = self.lock();
-                    if let Some(interrupt) = instead {
-                        let next = progress.invocation.on_interrupt(interrupt);
-                        drop(progress);
-                        return self.follow_in_background(next);
-                    }
-                }
-                self.complete(progress, Ok(Answer { message, body_at: at, user_exception, link }));
-            }
-            Answered::Next(next) => {
-                drop(progress);
-                let next = self.after_interceptors(next, Some(&message));
-                self.follow_in_background(next);
-            }
-        }
-    }
-
-    pub(super) fn on_failure(self: &Arc<Self>, failure: CallFailure) {
-        let next = self.lock().invocation.on_failure(failure);
-        let next = self.after_interceptors(next, None);
-        self.follow_in_background(next);
-    }
-
-    /// Carries out a decision. Work that may block goes to the background pool.
-    fn follow_in_background(self: &Arc<Self>, next: Next) {
-        if let Next::Fail(e) = next {
-            return self.complete(self.lock(), Err(e));
-        }
-        let call = self.clone();
-        let task = move || call.go_on(call.follow(next));
-        if let Err(e) = self.object.core().connector.background_pool().run(task) {
-            self.complete(self.lock(), Err(no_thread(&e)));
-        }
-    }
-
-    /// Advances the call after a decision.
-    fn go_on(self: &Arc<Self>, followed: Result<Time, SystemException>) {
-        if let Err(e) = followed.and_then(|now| self.advance(None, now)) {
-            self.complete(self.lock(), Err(e));
-        }
-    }
-
-    fn follow(&self, next: Next) -> Result<Time, SystemException> {
-        let next = match next {
-            Next::TryNext(e) => {
-                if self.pass_over() {
-                    return Ok(clock::now()); // the call's timer sees to its deadline
-                }
-                self.lock().invocation.on_no_alternative(e)
-            }
-            Next::Follow { .. } if !self.is_free && self.object.rebind() > Rebind::Transparent => {
-                self.lock().invocation.on_rebind_forbidden()
-            }
-            next => next,
-        };
-        self.object.routes().take(&self.object, next)?;
-        let now = clock::now();
-        let mut progress = self.lock();
-        progress.attempts = Attempts::default();
-        progress.refused.clear();
-        match self.deadline.remaining(now) {
-            Err(Passed) => Err(progress.invocation.on_timeout(false)),
-            Ok(_) => Ok(now),
-        }
-    }
-
-    /// True when an untried server is left.
-    fn pass_over(&self) -> bool {
-        match self.object.routes().current(&self.object) {
-            Ok(route) => match route.route() {
-                Route::Remote(targets) => self.lock().attempts.pass_over(targets.as_slice()),
-                Route::Local(_) => false,
-            },
-            Err(_) => false,
-        }
-    }
-
-    /// Advances the call until it is in flight, waits for a connection, or is over. An error is its end.
-    /// `arguments` are given the first time only. The loop ends because
-    /// [`RemoteCallState`](crate::call::invocation::RemoteCallState) bounds the number of decisions.
-    pub(super) fn advance(
+    /// Sends the request to an address of the route. With `connect` a connection is made for it, if there is none. `None`
+    /// when the call waits: for its answer, or for a connection.
+    fn send(
         self: &Arc<Self>,
+        index: usize,
+        connect: bool,
         arguments: Option<Arguments<'_>>,
-        mut now: Time,
-    ) -> Result<(), SystemException> {
-        loop {
-            let next = match self.before_interceptors().and_then(|()| self.step(arguments, now)) {
-                Ok(()) => {
-                    self.note_sent();
-                    return Ok(());
-                }
-                Err(next) => next,
-            };
-            now = self.follow(self.after_interceptors(next, None))?;
+        now: Time,
+    ) -> Option<CallEvent<'static>> {
+        let route = match self.object.routes().current(&self.object) {
+            Ok(route) => route,
+            Err(e) => return Some(CallEvent::Raised(e)),
+        };
+        let Some(target) = route.targets().and_then(|targets| targets.get(index)) else {
+            return Some(CallEvent::Rerouted);
+        };
+        if let Some(link) = target.links.open_link(self.ordinal, clock::coarse()) {
+            return self.send_over(&link, &target.request, arguments, now);
+        }
+        if let Err(misuse) = self.keep(arguments, || expected_encoding(&target.request)) {
+            return Some(misuse);
+        }
+        match target.links.link_or_wait(self.ordinal, connect, (self, &target.request)) {
+            LinkLookup::Open(link) => self.begin_on(&link, &target.request, now),
+            LinkLookup::Waiting => None,
+            LinkLookup::Refused(failure) => Some(CallEvent::NotConnected(failure)),
+            LinkLookup::TooMany => Some(CallEvent::Failed(CallFailure::TooManyCalls)),
+            LinkLookup::Unconnected => Some(CallEvent::Unconnected),
         }
     }
 
-    fn step(self: &Arc<Self>, arguments: Option<Arguments<'_>>, now: Time) -> Result<(), Next> {
-        let route = self.object.routes().current(&self.object).map_err(Next::Fail)?;
-        self.lock().invocation.on_route(route.is_forwarded());
-        let targets = match route.route() {
-            Route::Remote(targets) => targets.as_slice(),
-            Route::Local(key) => {
-                self.keep(arguments, loopback::encoding())?;
-                return self.call_here(key.clone(), arguments.is_some());
-            }
-        };
+    /// Writes the request on an open connection.
+    fn send_over(
+        self: &Arc<Self>,
+        link: &Link,
+        target: &RequestTarget,
+        arguments: Option<Arguments<'_>>,
+        now: Time,
+    ) -> Option<CallEvent<'static>> {
+        let mut is_first = true;
         loop {
-            let mut progress = self.lock();
-            if !matches!(progress.end, End::NotYet) {
-                return Ok(());
+            if let Err(misuse) = self.keep(arguments, || link.encoding_for(target)) {
+                return Some(misuse);
             }
-            let attempt = progress.attempts.next(targets.len(), |index| targets[index].links.is_failing(now));
-            let Some(index) = attempt else {
-                let Progress { invocation, refused, .. } = &mut *progress;
-                return Err(not_connected(invocation, self.deadline, refused));
-            };
-            drop(progress);
-            let target = &targets[index];
-            if let Some(link) = target.links.open_link(self.ordinal, clock::coarse()) {
-                self.keep(arguments, link.encoding_for(&target.request))?;
-                let begun = match link.begin(self, &target.request, now) {
-                    // Another call's request has settled the code set meanwhile.
-                    Err(CallFailure::EncodingChanged) if arguments.is_some() => {
-                        self.lock().arguments = None;
-                        self.keep(arguments, link.encoding_for(&target.request))?;
-                        link.begin(self, &target.request, now)
-                    }
-                    begun => begun,
-                };
-                return begun.map_err(|e| self.lock().invocation.on_failure(e));
+            match self.begin_on(link, target, now) {
+                // Another call's request has settled the code set meanwhile.
+                Some(CallEvent::Failed(CallFailure::EncodingChanged)) if arguments.is_some() && is_first => {
+                    self.lock().arguments = None;
+                    is_first = false;
+                }
+                begun => return begun,
             }
-            self.keep(arguments, expected_encoding(&target.request))?;
-            let may_connect = || may_connect(&self.object, self.is_free, &target.links);
-            match target.links.link_or_wait(self.ordinal, may_connect, (self, &target.request)) {
-                LinkLookup::Open(link) => {
-                    return link
-                        .begin(self, &target.request, now)
-                        .map_err(|e| self.lock().invocation.on_failure(e));
-                }
-                LinkLookup::Waiting => return Ok(()),
-                LinkLookup::Refused(failure) => {
-                    let address = target.links.address().to_string();
-                    self.lock().refused.push((address, failure));
-                }
-                LinkLookup::TooMany => {
-                    return Err(self.lock().invocation.on_failure(CallFailure::TooManyCalls));
-                }
-                LinkLookup::Forbidden => return Err(self.lock().invocation.on_rebind_forbidden()),
-            }
+        }
+    }
+
+    /// Writes the request on a connection. `None` when the call waits for its answer, or is over.
+    fn begin_on(
+        self: &Arc<Self>,
+        link: &Link,
+        target: &RequestTarget,
+        now: Time,
+    ) -> Option<CallEvent<'static>> {
+        match link.begin(self, target, now) {
+            Ok(Written::Oneway) => Some(CallEvent::Sent),
+            Ok(Written::Request { .. } | Written::Nothing) => None,
+            Err(failure) => Some(CallEvent::Failed(failure)),
         }
     }
 
     /// Writes the arguments into memory of their own, unless that has been done.
-    fn keep(&self, arguments: Option<Arguments<'_>>, encoding: Encoding) -> Result<(), Next> {
+    fn keep(
+        &self,
+        arguments: Option<Arguments<'_>>,
+        encoding: impl FnOnce() -> Encoding,
+    ) -> Result<(), CallEvent<'static>> {
+        let Some(arguments) = arguments else { return Ok(()) };
+        let encoding = encoding();
         let mut progress = self.lock();
-        if let (None, Some(arguments)) = (&progress.arguments, arguments) {
+        if progress.arguments.is_none() {
             let copy = RetryArguments::write_down(arguments, encoding);
-            progress.arguments = Some(RetryBody::Written(copy.map_err(|misuse| Next::Fail(misuse.into()))?));
+            let copy = copy.map_err(|misuse| CallEvent::Failed(CallFailure::Misuse(misuse)))?;
+            progress.arguments = Some(RetryBody::Written(copy));
         }
         Ok(())
     }
@@ -353,20 +339,18 @@ impl AsyncCall {
     /// Calls an object of this process that cannot be called directly: the servant gets the call as a
     /// message. A call that begins runs in the caller's thread, as direct calls do. Otherwise a thread of the
     /// background pool runs it. A servant that replies later occupies no thread meanwhile.
-    fn call_here(self: &Arc<Self>, key: Vec<u8>, is_beginning: bool) -> Result<(), Next> {
-        if is_beginning {
-            self.call_by_message(&key);
-            return Ok(());
+    fn run_here(self: &Arc<Self>, arguments: Option<Arguments<'_>>) -> Option<CallEvent<'static>> {
+        if let Err(misuse) = self.keep(arguments, loopback::encoding) {
+            return Some(misuse);
         }
-        let call = self.clone();
-        let sent = self.object.core().connector.background_pool().run(move || call.call_by_message(&key));
-        sent.map_err(|e| Next::Fail(no_thread(&e)))
-    }
-
-    fn call_by_message(self: &Arc<Self>, key: &[u8]) {
+        let route = match self.object.routes().current(&self.object) {
+            Ok(route) => route,
+            Err(e) => return Some(CallEvent::Raised(e)),
+        };
+        let Route::Local(key) = route.route() else { return Some(CallEvent::Rerouted) };
         let core = self.object.core();
         // A copy, because the servant must not run under the lock.
-        let Some(arguments) = self.lock().arguments.clone() else { return };
+        let arguments = self.lock().arguments.clone()?;
         let encoding = arguments.encoding();
         let write = |w: &mut Writer<'_>| match &arguments {
             RetryBody::Raw(request) => request.write_here(w),
@@ -375,13 +359,14 @@ impl AsyncCall {
         };
         if self.is_oneway {
             let _unheard = loopback_oneway(core, key, self.operation(), &write);
-            return;
+            return Some(CallEvent::Sent);
         }
         let call = self.clone();
-        let on_reply = move |outcome| match outcome {
+        let on_reply = move |outcome: Result<Message, SystemException>| match outcome {
             Ok(message) => call.on_message(call.lock(), message, None),
-            Err(next) => call.follow_in_background(next),
+            Err(e) => call.take_quickly(CallEvent::Raised(e)),
         };
         loopback_later(core, key, self.operation(), encoding, &write, Box::new(on_reply));
+        None
     }
 }

@@ -109,12 +109,12 @@ impl Link {
     /// Writes the request of an asynchronous call. Sends as much as the socket takes at once, or waits for
     /// more requests that are likely to follow. Blocks only while more than `transmit_bytes_max` bytes of
     /// earlier requests are pending, at most until the call's deadline.
-    pub(crate) fn begin(
+    pub(in crate::driver::client) fn begin(
         &self,
         call: &Arc<AsyncCall>,
         target: &RequestTarget,
         now: Time,
-    ) -> Result<(), CallFailure> {
+    ) -> Result<Written, CallFailure> {
         let mut clock = self.clock(now);
         let mut state = if call.is_oneway() && call.on_behalf().is_none() {
             self.lock_if_room().ok_or(CallFailure::TooManyCalls)?
@@ -157,7 +157,7 @@ impl Link {
             Ok(self.me.upgrade().map(|link| InFlight { link, id, version: target.version(), ends_at }))
         })?;
         let may_wait = match written {
-            Written::Nothing => return Ok(()),
+            Written::Nothing => return Ok(written),
             Written::Oneway => false,
             Written::Request { is_asked_for } => {
                 state.async_replies.is_asked_for |= is_asked_for;
@@ -168,7 +168,7 @@ impl Link {
             self.send_some(&mut state);
         }
         self.engage_receiver(&mut state);
-        Ok(())
+        Ok(written)
     }
 
     /// Sends what the socket takes at once, and returns how many bytes. An error shows at the next send.

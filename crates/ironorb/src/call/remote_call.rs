@@ -1,0 +1,506 @@
+//! One remote call, from its beginning to its outcome: what it does next, for every driver.
+//!
+//! ```text
+//! let mut step = call.on(object, CallEvent::Begun, now);
+//! loop { step = call.on(object, carry_out(step), now) }     until the step is Done, or there is nothing to carry out yet
+//! ```
+//!
+//! A driver has the object, the arguments, the connections, the interceptors' attempt and the reply. The machine has
+//! what the call knows of itself: which addresses it has tried, how often it may go on, what its policies allow. It runs
+//! no application code. An event that ends an attempt changes nothing but the machine, so a driver may give it with a
+//! connection locked; `GoOn` changes the route.
+
+use std::sync::Arc;
+use std::{fmt, io};
+
+use ironorb_giop::connection::ConnectionEnd;
+use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
+use ironorb_giop::ior::Ior;
+use ironorb_giop::message::Message;
+use ironorb_giop::minor::MinorCode;
+
+use super::invocation::{Answered, CallFailure, Located, Next, RemoteCallState};
+use super::route::{Attempts, RemoteTarget, Route};
+use crate::base::time::Time;
+use crate::interceptor::{Interrupt, Outcome};
+use crate::object::ObjectRef;
+use crate::object::deadline::{Deadline, Passed};
+use crate::object::messaging::Rebind;
+
+/// A call in progress. Plain data.
+#[derive(Debug)]
+pub(crate) struct RemoteCall {
+    limits: RemoteCallState,
+    is_locate: bool,
+    deadline: Deadline,
+    rebind: Rebind,
+    /// True when the caller could not rely on any route at the beginning of the call, or asks to be bound anew.
+    is_free: bool,
+    interception: Interception,
+    /// The version of the route to which the next three belong. Another call may change the route.
+    route: u32,
+    attempts: Attempts,
+    /// The address of the route that is being tried.
+    index: usize,
+    /// The addresses that could not be connected since the route was looked up.
+    refused: Vec<Refused>,
+    /// What the attempt has led to, while the interceptors are told of it and until the call goes on.
+    verdict: Option<Verdict>,
+}
+
+/// How far the interceptors know of the call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Interception {
+    /// There are none, or they are not asked.
+    None,
+    /// They have not seen the next attempt.
+    Due,
+    /// They have let the attempt pass, and must learn how it ends.
+    Passed,
+}
+
+/// An address that could not be connected.
+#[derive(Debug)]
+struct Refused {
+    address: String,
+    failure: ConnectFailure,
+}
+
+/// The reason why there is no connection.
+#[derive(Debug, Clone)]
+pub(crate) enum ConnectFailure {
+    /// The ORB has been shut down.
+    ShutDown,
+    /// The deadline of the call or of the attempt passed.
+    TimedOut,
+    /// As many connections as allowed are open, and in use.
+    TooMany,
+    /// The system's error.
+    Io(Arc<io::Error>),
+}
+
+/// What has happened to a call.
+pub(crate) enum CallEvent<'m> {
+    /// The call begins.
+    Begun,
+    /// The interceptors have let the attempt pass.
+    Shown,
+    /// An interceptor has ended the attempt before the request was sent.
+    Interrupted(Interrupt),
+    /// There is no connection to the address, and none is being made.
+    Unconnected,
+    /// There is a connection to the address now.
+    Connected,
+    /// The address could not be connected.
+    NotConnected(ConnectFailure),
+    /// The route has changed, and has no such address any more.
+    Rerouted,
+    /// The request has been written, and wants no reply.
+    Sent,
+    /// A reply has come.
+    Replied(&'m Message),
+    /// The request was not answered.
+    Failed(CallFailure),
+    /// An object of this process has been found, or not.
+    Located(bool),
+    /// The adapter of this process forwards the call.
+    Forwarded(Ior),
+    /// The call failed in this process.
+    Raised(SystemException),
+    /// The deadline has passed. `written` says whether the request had been written to a connection.
+    TimedOut {
+        /// Whether the request had been written to a connection.
+        written: bool,
+    },
+    /// The caller has given the call up.
+    GivenUp(SystemException),
+    /// The interceptors have been told the outcome, and one may have put another in its place.
+    Told(Option<Interrupt>),
+    /// The call may go on.
+    GoOn,
+}
+
+/// What a driver does next. It answers with one of the events that each step names.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// Show the attempt to the interceptors: `Shown`, `Interrupted`.
+    Show,
+    /// Send the request to the address of the current route with this index, over a connection that is there or is being
+    /// made for other calls: `Sent`, `Replied`, `Failed`, `Unconnected`, `NotConnected`, `Rerouted`.
+    Send(usize),
+    /// Connect to this address: `Connected`, `NotConnected`, `Rerouted`.
+    Connect {
+        /// The address of the current route.
+        index: usize,
+        /// When to give up, so that time is left for other addresses.
+        until: Deadline,
+    },
+    /// Call the object in this process that the current route leads to: `Sent`, `Replied`, `Located`, `Forwarded`,
+    /// `Raised`.
+    RunHere,
+    /// Tell the interceptors the [`outcome`](RemoteCall::outcome) of the attempt: `Told`.
+    Tell,
+    /// Go on where locks may be taken and threads may block, for the call needs another attempt: `GoOn`.
+    GoOn,
+    /// The call is over.
+    Done(Result<Completed, SystemException>),
+}
+
+/// How a call has succeeded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Completed {
+    /// The reply that has come has results or a user exception.
+    Reply {
+        /// The position in the message at which they begin.
+        at: usize,
+        /// True for a user exception.
+        user_exception: bool,
+    },
+    /// The request has been sent.
+    Sent,
+    /// Whether the object is known.
+    Located(bool),
+}
+
+/// What an attempt has led to.
+#[derive(Debug)]
+enum Verdict {
+    Completed(Completed),
+    Next(Next),
+    /// The call ends with this, and only an interceptor's exception may take its place.
+    Over(SystemException),
+}
+
+impl RemoteCall {
+    /// A call that begins. `is_intercepted` says whether interceptors are asked.
+    #[inline]
+    pub(crate) fn new(object: &ObjectRef, deadline: Deadline, is_intercepted: bool) -> RemoteCall {
+        RemoteCall {
+            is_free: object.routes().is_first_call(),
+            ..RemoteCall::at_first_address(object, deadline, is_intercepted)
+        }
+    }
+
+    /// A locate that begins. With `is_free` it may rebind where the policies forbid calls to do so.
+    pub(crate) fn locate(object: &ObjectRef, deadline: Deadline, is_free: bool) -> RemoteCall {
+        let call = RemoteCall::new(object, deadline, false);
+        RemoteCall { is_locate: true, is_free: is_free || call.is_free, ..call }
+    }
+
+    /// A call whose request has been sent to the first address of the reference, by a way that needs no decision.
+    #[cold]
+    pub(crate) fn resumed(object: &ObjectRef, deadline: Deadline) -> RemoteCall {
+        let mut call = RemoteCall::at_first_address(object, deadline, false);
+        call.attempts.mark(0);
+        call
+    }
+
+    #[inline]
+    fn at_first_address(object: &ObjectRef, deadline: Deadline, is_intercepted: bool) -> RemoteCall {
+        let config = &object.core().config;
+        RemoteCall {
+            limits: RemoteCallState::new(config.forwards_max, config.resends_max, false),
+            is_locate: false,
+            deadline,
+            rebind: object.rebind(),
+            is_free: false,
+            interception: if is_intercepted { Interception::Due } else { Interception::None },
+            route: object.routes().version(),
+            attempts: Attempts::default(),
+            index: 0,
+            refused: Vec::new(),
+            verdict: None,
+        }
+    }
+
+    /// When the call gives up.
+    pub(crate) fn deadline(&self) -> Deadline {
+        self.deadline
+    }
+
+    /// Takes an event and returns what to do next.
+    #[inline]
+    pub(crate) fn on(&mut self, object: &ObjectRef, event: CallEvent<'_>, now: Time) -> Step {
+        match event {
+            CallEvent::Begun => self.attempt(object, now),
+            CallEvent::Replied(message) if !self.is_locate => {
+                let verdict = match self.limits.on_reply(message) {
+                    Answered::Body { at, user_exception } => {
+                        Verdict::Completed(Completed::Reply { at, user_exception })
+                    }
+                    Answered::Next(next) => Verdict::Next(next),
+                };
+                self.conclude(verdict)
+            }
+            CallEvent::Sent => self.conclude(Verdict::Completed(Completed::Sent)),
+            other => self.on_rarity(object, other, now),
+        }
+    }
+
+    #[cold]
+    fn on_rarity(&mut self, object: &ObjectRef, event: CallEvent<'_>, now: Time) -> Step {
+        let verdict = match event {
+            CallEvent::Begun => return self.attempt(object, now),
+            CallEvent::Shown => {
+                self.interception = Interception::Passed;
+                return self.reach(object, now);
+            }
+            CallEvent::Interrupted(interrupt) => {
+                let next = self.limits.on_interrupt(interrupt);
+                return self.follow(object, next, now);
+            }
+            CallEvent::Connected => return Step::Send(self.index),
+            CallEvent::NotConnected(failure) => {
+                if let Some(address) = self.with_target(object, RemoteTarget::address_text) {
+                    self.refused.push(Refused { address, failure });
+                }
+                return self.reach(object, now);
+            }
+            CallEvent::Unconnected => match self.with_target(object, |target| target.was_connected()) {
+                Some(true) if !self.is_free && self.rebind >= Rebind::NoReconnect => {
+                    Verdict::Next(self.limits.on_rebind_forbidden())
+                }
+                _ => return Step::Connect { index: self.index, until: self.share(object, now) },
+            },
+            CallEvent::Rerouted => Verdict::Next(self.limits.on_not_sent(ConnectionEnd::Lost)),
+            CallEvent::Sent => Verdict::Completed(Completed::Sent),
+            CallEvent::Replied(message) => match self.limits.on_locate_reply(message) {
+                Located::Known(known) => Verdict::Completed(Completed::Located(known)),
+                Located::Next(next) => Verdict::Next(next),
+            },
+            CallEvent::Failed(CallFailure::TimedOut { written }) | CallEvent::TimedOut { written } => {
+                Verdict::Over(self.limits.on_timeout(written))
+            }
+            CallEvent::Failed(failure) => Verdict::Next(self.failed(object, failure)),
+            CallEvent::Located(known) => Verdict::Completed(Completed::Located(known)),
+            CallEvent::Forwarded(ior) => Verdict::Next(self.limits.on_forward(ior)),
+            CallEvent::Raised(e) => Verdict::Next(Next::Fail(e)),
+            CallEvent::GivenUp(e) => Verdict::Over(e),
+            CallEvent::Told(interrupt) => return self.told(interrupt),
+            CallEvent::GoOn => {
+                return match self.verdict.take() {
+                    Some(Verdict::Next(next)) => self.follow(object, next, now),
+                    _ => self.attempt(object, now),
+                };
+            }
+        };
+        self.conclude(verdict)
+    }
+
+    /// The outcome of the attempt, for the interceptors. `reply` is the reply, if one has come.
+    pub(crate) fn outcome(&self, object: &ObjectRef, reply: Option<&Message>) -> Outcome {
+        match &self.verdict {
+            Some(Verdict::Completed(Completed::Reply { at, user_exception: true })) => {
+                let id = reply.and_then(|reply| Some(reply.reader_at(*at).read_str().ok()?.into_owned()));
+                Outcome::UserException(id.unwrap_or_default())
+            }
+            Some(Verdict::Completed(Completed::Sent)) => Outcome::Oneway,
+            Some(Verdict::Completed(_)) => Outcome::Results,
+            Some(Verdict::Over(e) | Verdict::Next(Next::Fail(e) | Next::TryNext(e))) => {
+                Outcome::SystemException(e.clone())
+            }
+            Some(Verdict::Next(Next::Follow { ior, .. })) => {
+                Outcome::Forward(ObjectRef::new(object.core(), (**ior).clone()))
+            }
+            Some(Verdict::Next(Next::Resend | Next::Readdress(_) | Next::FallBack)) | None => Outcome::Retry,
+        }
+    }
+
+    /// Ends an attempt. The interceptors learn of it first.
+    #[inline]
+    fn conclude(&mut self, verdict: Verdict) -> Step {
+        if self.interception == Interception::Passed {
+            self.interception = Interception::Due;
+            self.verdict = Some(verdict);
+            return Step::Tell;
+        }
+        self.accept(verdict)
+    }
+
+    #[cold]
+    fn told(&mut self, interrupt: Option<Interrupt>) -> Step {
+        let verdict = match (self.verdict.take(), interrupt) {
+            (Some(Verdict::Over(_)), Some(Interrupt::Raise(e))) => Verdict::Over(e),
+            (Some(Verdict::Over(e)), _) => Verdict::Over(e),
+            (_, Some(interrupt)) => Verdict::Next(self.limits.on_interrupt(interrupt)),
+            (Some(verdict), None) => verdict,
+            (None, None) => return Step::GoOn,
+        };
+        self.accept(verdict)
+    }
+
+    #[inline]
+    fn accept(&mut self, verdict: Verdict) -> Step {
+        match verdict {
+            Verdict::Completed(completed) => Step::Done(Ok(completed)),
+            Verdict::Over(e) | Verdict::Next(Next::Fail(e)) => Step::Done(Err(e)),
+            Verdict::Next(_) => {
+                self.verdict = Some(verdict);
+                Step::GoOn
+            }
+        }
+    }
+
+    /// Applies a decision to the route, and goes on.
+    #[cold]
+    fn follow(&mut self, object: &ObjectRef, next: Next, now: Time) -> Step {
+        let next = match next {
+            Next::TryNext(e) if self.pass_over(object) => {
+                // The call tries further servers only while there is time. After that the first failure is as good as
+                // any.
+                return match self.deadline.remaining(now) {
+                    Ok(_) => self.attempt(object, now),
+                    Err(Passed) => Step::Done(Err(e)),
+                };
+            }
+            Next::TryNext(e) => self.limits.on_no_alternative(e),
+            Next::Follow { .. } if !self.is_free && self.rebind > Rebind::Transparent => {
+                self.limits.on_rebind_forbidden()
+            }
+            next => next,
+        };
+        if let Err(e) = object.routes().take(object, next) {
+            return Step::Done(Err(e));
+        }
+        if self.deadline.remaining(now) == Err(Passed) {
+            return Step::Done(Err(self.limits.on_timeout(false)));
+        }
+        self.start_over(object);
+        self.attempt(object, now)
+    }
+
+    /// Forgets which addresses have been tried.
+    #[cold]
+    fn start_over(&mut self, object: &ObjectRef) {
+        self.route = object.routes().version();
+        self.attempts = Attempts::default();
+        self.refused.clear();
+    }
+
+    /// Begins an attempt. The interceptors see it first.
+    #[inline]
+    fn attempt(&mut self, object: &ObjectRef, now: Time) -> Step {
+        if self.interception == Interception::Due {
+            return Step::Show;
+        }
+        self.reach(object, now)
+    }
+
+    /// Goes to the next address of the route.
+    #[inline]
+    fn reach(&mut self, object: &ObjectRef, now: Time) -> Step {
+        if self.route != object.routes().version() {
+            self.start_over(object);
+        }
+        let route = match object.routes().current(object) {
+            Ok(route) => route,
+            Err(e) => return Step::Done(Err(e)),
+        };
+        self.limits.on_route(route.is_forwarded());
+        let Route::Remote(targets) = route.route() else { return Step::RunHere };
+        let targets = targets.as_slice();
+        match self.attempts.next(targets.len(), |index| targets[index].is_failing(now)) {
+            Some(index) => {
+                self.index = index;
+                Step::Send(index)
+            }
+            None => {
+                let next = self.unreachable(now);
+                self.conclude(Verdict::Next(next))
+            }
+        }
+    }
+
+    /// When an attempt to connect must end, so that time is left for the addresses that have not been tried.
+    pub(crate) fn share(&self, object: &ObjectRef, now: Time) -> Deadline {
+        let left = match object.routes().current(object) {
+            Ok(route) => route.targets().map_or(0, |targets| self.attempts.left(targets.len())),
+            Err(_) => 0,
+        };
+        self.deadline.share(now, 1 + left)
+    }
+
+    /// True when an untried server is left.
+    fn pass_over(&mut self, object: &ObjectRef) -> bool {
+        let route = object.routes().current(object);
+        route.is_ok_and(|route| route.targets().is_some_and(|targets| self.attempts.pass_over(targets)))
+    }
+
+    /// Looks at the address that is being tried; `None` when another call has changed the route.
+    fn with_target<T>(&self, object: &ObjectRef, of: impl FnOnce(&RemoteTarget) -> T) -> Option<T> {
+        if self.route != object.routes().version() {
+            return None;
+        }
+        let route = object.routes().current(object).ok()?;
+        route.targets()?.get(self.index).map(of)
+    }
+
+    /// Decides after a failure at the address that is being tried.
+    #[cold]
+    fn failed(&mut self, object: &ObjectRef, failure: CallFailure) -> Next {
+        let is_the_callers = matches!(failure, CallFailure::Misuse(_));
+        match self.limits.on_failure(failure) {
+            Next::Fail(e) if !is_the_callers => Next::Fail(self.at_address(object, e)),
+            Next::TryNext(e) => Next::TryNext(self.at_address(object, e)),
+            next => next,
+        }
+    }
+
+    fn at_address(&self, object: &ObjectRef, e: SystemException) -> SystemException {
+        let Some(address) = self.with_target(object, RemoteTarget::address_text) else { return e };
+        let detail = match e.detail() {
+            Some(detail) => format!("at {address}: {detail}"),
+            None => format!("at {address}"),
+        };
+        e.with_detail(detail)
+    }
+
+    /// Decides when no address could be connected.
+    #[cold]
+    fn unreachable(&mut self, now: Time) -> Next {
+        let has = |which: fn(&ConnectFailure) -> bool| self.refused.iter().any(|it| which(&it.failure));
+        if has(|failure| matches!(failure, ConnectFailure::ShutDown)) {
+            return Next::Fail(shut_down());
+        }
+        if self.deadline.remaining(now) == Err(Passed) {
+            let timeout = self.limits.on_timeout(false);
+            return Next::Fail(timeout.with_detail("the connection was not made in time"));
+        }
+        if has(|failure| matches!(failure, ConnectFailure::TooMany)) {
+            return Next::Fail(SystemException::new(
+                SystemExceptionKind::NoResources,
+                MinorCode::TOO_MANY_CONNECTIONS,
+                CompletionStatus::No,
+            ));
+        }
+        let timed_out = self.refused.iter().all(|it| matches!(it.failure, ConnectFailure::TimedOut));
+        let reasons: Vec<String> = self.refused.iter().map(Refused::to_string).collect();
+        match self.limits.on_connect_failed(timed_out) {
+            Next::Fail(e) => Next::Fail(e.with_detail(format!(
+                "{}; is the server running, and is the address right?",
+                reasons.join(", ")
+            ))),
+            next => next,
+        }
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.failure {
+            ConnectFailure::Io(e) => write!(f, "{}: {e}", self.address),
+            _ => write!(f, "{}: no answer in time", self.address),
+        }
+    }
+}
+
+/// The exception of calls after the ORB has been shut down.
+#[cold]
+pub(crate) fn shut_down() -> SystemException {
+    SystemException::new(
+        SystemExceptionKind::BadInvOrder,
+        MinorCode::BAD_INV_ORDER_SHUT_DOWN,
+        CompletionStatus::No,
+    )
+    .with_detail("the ORB has been shut down")
+}

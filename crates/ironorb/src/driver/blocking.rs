@@ -1,0 +1,381 @@
+//! Synchronous calls: the calling thread carries out the steps of its [`RemoteCall`] with real connections and a real
+//! clock, and waits.
+
+use std::sync::Arc;
+
+use ironorb_giop::Reader;
+use ironorb_giop::connection::RequestOptions;
+use ironorb_giop::exception::{SystemException, SystemExceptionKind};
+use ironorb_giop::framer::PLAIN_RESULTS_AT;
+use ironorb_giop::message::{Message, Response};
+
+use crate::base::time::Time;
+use crate::call::invocation::CallFailure;
+use crate::call::remote_call::{CallEvent, Completed, RemoteCall, Step};
+use crate::call::route::Route;
+use crate::driver::client::asynchronous::AsyncCall;
+use crate::driver::client::{Link, thread_ordinal};
+use crate::driver::clock;
+use crate::driver::invoke::{Arguments, LOCATE, NO_ARGUMENTS};
+use crate::driver::loopback::{self, WaitPolicy, loopback, loopback_oneway};
+use crate::generated::Operation;
+use crate::interceptor::Attempt;
+use crate::object::deadline::{CallTime, Deadline};
+use crate::object::messaging::SyncScope;
+use crate::object::{ObjectRef, ReplyEnvironment};
+use crate::poa::{HoldMode, Refusal};
+
+/// A reply. The caller reads it.
+pub(crate) struct Answer {
+    pub(crate) message: Message,
+    /// `None` when the answer came from this process.
+    pub(crate) link: Option<Arc<Link>>,
+    pub(crate) body_at: usize,
+    pub(crate) user_exception: bool,
+    /// Which server has sent it, if the object has several.
+    pub(crate) server: Option<ReplyEnvironment>,
+}
+
+impl Answer {
+    pub(crate) fn new(
+        object: &ObjectRef,
+        message: Message,
+        link: Option<Arc<Link>>,
+        body_at: usize,
+        user_exception: bool,
+    ) -> Answer {
+        let server = object.environment_of_reply(link.as_ref());
+        Answer { message, link, body_at, user_exception, server }
+    }
+
+    /// The plain reply that the fast path has received.
+    pub(crate) fn plain(object: &ObjectRef, message: Message, link: Arc<Link>) -> Answer {
+        Answer::new(object, message, Some(link), PLAIN_RESULTS_AT, false)
+    }
+
+    /// A reader at the body.
+    #[inline(never)]
+    pub(crate) fn reader<'a>(&'a self, object: &'a ObjectRef) -> Reader<'a> {
+        object.reader_of_reply(&self.message, self.body_at, self.server.as_ref())
+    }
+}
+
+/// Makes a twoway call, and blocks until its deadline at most.
+pub(crate) fn twoway(
+    object: &ObjectRef,
+    operation: &Operation<'_>,
+    arguments: Arguments<'_>,
+) -> Result<Answer, SystemException> {
+    BlockingCall::new(object, operation, arguments, Request::Call(Response::SyncWithTarget)).answered()
+}
+
+/// Makes a call without results. Blocks for what the caller's `SyncScope` says.
+pub(crate) fn oneway(
+    object: &ObjectRef,
+    operation: &Operation<'_>,
+    arguments: Arguments<'_>,
+) -> Result<(), SystemException> {
+    let request = match object.sync_scope() {
+        SyncScope::None => return AsyncCall::send_oneway(object, operation, arguments),
+        SyncScope::WithTransport => Request::Oneway,
+        SyncScope::WithServer => Request::Call(Response::SyncWithServer),
+        SyncScope::WithTarget => Request::Call(Response::SyncWithTarget),
+    };
+    // The caller calls an object of this process at once, so no wait remains; the object still answers.
+    if let (_, Some(Received { message, link: Some(link) })) =
+        BlockingCall::new(object, operation, arguments, request).run()?
+    {
+        link.recycle(message);
+    }
+    Ok(())
+}
+
+/// Finishes a twoway call whose request the fast path sent to the first address, starting with the outcome of that.
+#[cold]
+pub(crate) fn resume(
+    object: &ObjectRef,
+    operation: &Operation<'_>,
+    arguments: Arguments<'_>,
+    time: CallTime,
+    link: Arc<Link>,
+    outcome: Result<Message, CallFailure>,
+) -> Result<Answer, SystemException> {
+    let request = Request::Call(Response::SyncWithTarget);
+    let mut call = BlockingCall::resumed(object, operation, arguments, time, request);
+    let (step, reply) = match outcome {
+        Ok(message) => {
+            let step = call.on(CallEvent::Replied(&message));
+            (step, Some(Received { message, link: Some(link) }))
+        }
+        Err(failure) => (call.on(CallEvent::Failed(failure)), None),
+    };
+    call.answer(step, reply)
+}
+
+/// Finishes a oneway call whose request the fast path could not send to the first address.
+#[cold]
+pub(crate) fn resume_oneway(
+    object: &ObjectRef,
+    operation: &Operation<'_>,
+    arguments: Arguments<'_>,
+    time: CallTime,
+    failure: CallFailure,
+) -> Result<(), SystemException> {
+    let mut call = BlockingCall::resumed(object, operation, arguments, time, Request::Oneway);
+    let step = call.on(CallEvent::Failed(failure));
+    call.carry_out(step, None).map(drop)
+}
+
+/// Asks where an object is. `false` when it does not exist. With `is_free` it rebinds also where the policies forbid calls
+/// to do so.
+pub(crate) fn locate(object: &ObjectRef, is_free: bool) -> Result<bool, SystemException> {
+    let now = clock::now();
+    let deadline = deadline_of(object, now);
+    let call = BlockingCall {
+        object,
+        operation: &LOCATE,
+        arguments: NO_ARGUMENTS,
+        request: Request::Locate,
+        call: RemoteCall::locate(object, deadline, is_free),
+        attempt: None,
+        connected: None,
+        now,
+    };
+    match call.run()? {
+        (Completed::Located(known), _) => Ok(known),
+        _ => Ok(true),
+    }
+}
+
+fn deadline_of(object: &ObjectRef, now: Time) -> Deadline {
+    Deadline::for_call(now, object.timeout(), || object.core().call_timeout())
+}
+
+/// What a call sends.
+#[derive(Clone, Copy)]
+enum Request {
+    Call(Response),
+    Oneway,
+    Locate,
+}
+
+/// One synchronous call in progress.
+struct BlockingCall<'c> {
+    object: &'c ObjectRef,
+    operation: &'c Operation<'c>,
+    arguments: Arguments<'c>,
+    request: Request,
+    call: RemoteCall,
+    attempt: Option<Attempt>,
+    /// The connection that has just been made for the call.
+    connected: Option<Arc<Link>>,
+    now: Time,
+}
+
+/// A reply as it came.
+struct Received {
+    message: Message,
+    /// `None` when it came from this process.
+    link: Option<Arc<Link>>,
+}
+
+/// What a request has led to: perhaps a reply, or the event that there is none.
+type Sent = Result<Option<Received>, CallEvent<'static>>;
+
+impl<'c> BlockingCall<'c> {
+    fn new(
+        object: &'c ObjectRef,
+        operation: &'c Operation<'c>,
+        arguments: Arguments<'c>,
+        request: Request,
+    ) -> Self {
+        let now = clock::now();
+        let deadline = deadline_of(object, now);
+        let call = RemoteCall::new(object, deadline, !object.core().interceptors.client.is_empty());
+        BlockingCall { object, operation, arguments, request, call, attempt: None, connected: None, now }
+    }
+
+    #[cold]
+    fn resumed(
+        object: &'c ObjectRef,
+        operation: &'c Operation<'c>,
+        arguments: Arguments<'c>,
+        time: CallTime,
+        request: Request,
+    ) -> Self {
+        let (now, deadline) = time.settle();
+        let call = RemoteCall::resumed(object, deadline);
+        BlockingCall { object, operation, arguments, request, call, attempt: None, connected: None, now }
+    }
+
+    fn answered(mut self) -> Result<Answer, SystemException> {
+        let step = self.on(CallEvent::Begun);
+        self.answer(step, None)
+    }
+
+    fn answer(self, step: Step, reply: Option<Received>) -> Result<Answer, SystemException> {
+        let object = self.object;
+        match self.carry_out(step, reply)? {
+            (Completed::Reply { at, user_exception }, Some(Received { message, link })) => {
+                Ok(Answer::new(object, message, link, at, user_exception))
+            }
+            _ => unreachable!("a twoway call ends with its reply"),
+        }
+    }
+
+    fn run(mut self) -> Result<(Completed, Option<Received>), SystemException> {
+        let step = self.on(CallEvent::Begun);
+        self.carry_out(step, None)
+    }
+
+    #[inline]
+    fn on(&mut self, event: CallEvent<'_>) -> Step {
+        self.call.on(self.object, event, self.now)
+    }
+
+    /// Carries out steps until the call is over. `reply` is the reply that has come.
+    fn carry_out(
+        mut self,
+        mut step: Step,
+        mut reply: Option<Received>,
+    ) -> Result<(Completed, Option<Received>), SystemException> {
+        loop {
+            step = match step {
+                Step::Send(index) => {
+                    let sent = self.send(index);
+                    self.take(sent, &mut reply)
+                }
+                Step::Done(outcome) => return outcome.map(|completed| (completed, reply)),
+                Step::RunHere => {
+                    let sent = self.run_here();
+                    self.take(sent, &mut reply)
+                }
+                Step::GoOn => self.later(CallEvent::GoOn),
+                Step::Connect { index, until } => {
+                    let event = self.connect(index, until);
+                    self.later(event)
+                }
+                Step::Show => {
+                    reply = None;
+                    let wants_results = !self.operation.is_oneway();
+                    let event =
+                        match Attempt::begin(self.object, self.operation.lasting_name(), wants_results) {
+                            Ok(attempt) => {
+                                self.attempt = Some(attempt);
+                                CallEvent::Shown
+                            }
+                            Err(interrupt) => CallEvent::Interrupted(interrupt),
+                        };
+                    self.later(event)
+                }
+                Step::Tell => {
+                    let message = reply.as_ref().map(|reply| &reply.message);
+                    let outcome = self.call.outcome(self.object, message);
+                    let told = self.attempt.take().and_then(|attempt| attempt.end(outcome, message));
+                    self.later(CallEvent::Told(told))
+                }
+            };
+        }
+    }
+
+    /// Takes what a request has led to.
+    #[inline]
+    fn take(&mut self, sent: Sent, reply: &mut Option<Received>) -> Step {
+        match sent {
+            Ok(Some(received)) => {
+                let step = self.on(CallEvent::Replied(&received.message));
+                *reply = Some(received);
+                step
+            }
+            Ok(None) => self.on(CallEvent::Sent),
+            Err(event) => self.later(event),
+        }
+    }
+
+    /// Takes an event after which time has passed.
+    #[cold]
+    fn later(&mut self, event: CallEvent<'_>) -> Step {
+        self.now = clock::now();
+        self.on(event)
+    }
+
+    /// Sends the request over the connection to an address of the route, and waits for what it wants.
+    #[inline]
+    fn send(&mut self, index: usize) -> Sent {
+        let route = self.object.routes().current(self.object).map_err(CallEvent::Raised)?;
+        let target = route.targets().and_then(|targets| targets.get(index)).ok_or(CallEvent::Rerouted)?;
+        let connected = self.connected.take();
+        let link = match connected.or_else(|| target.links.open_link(thread_ordinal(), clock::coarse())) {
+            Some(link) => link,
+            None => {
+                let until = self.call.share(self.object, self.now);
+                let in_turn = target.links.link_in_turn(thread_ordinal(), until);
+                in_turn.map_err(CallEvent::NotConnected)?.ok_or(CallEvent::Unconnected)?
+            }
+        };
+        let contexts = self.attempt.as_ref().map(Attempt::contexts).unwrap_or_default();
+        let contexts = contexts.encoded();
+        let (to, now, deadline) = (&target.request, self.now, self.call.deadline());
+        let (operation, arguments) = (self.operation.wire_name(), self.arguments);
+        let message = match self.request {
+            Request::Call(response) => {
+                let options = RequestOptions { response, contexts };
+                link.call(to, options, operation, arguments, now, deadline)
+            }
+            Request::Oneway => {
+                let batching = self.object.oneway_batching();
+                let sent = link.oneway(to, contexts, operation, arguments, batching, now, deadline);
+                return sent.map(|()| None).map_err(CallEvent::Failed);
+            }
+            Request::Locate => link.locate(to, now, deadline),
+        };
+        let message = message.map_err(CallEvent::Failed)?;
+        Ok(Some(Received { message, link: Some(link) }))
+    }
+
+    #[cold]
+    fn connect(&mut self, index: usize, until: Deadline) -> CallEvent<'static> {
+        let route = match self.object.routes().current(self.object) {
+            Ok(route) => route,
+            Err(e) => return CallEvent::Raised(e),
+        };
+        let Some(target) = route.targets().and_then(|targets| targets.get(index)) else {
+            return CallEvent::Rerouted;
+        };
+        match target.links.connect_for(thread_ordinal(), until) {
+            Ok(link) => {
+                self.connected = Some(link);
+                CallEvent::Connected
+            }
+            Err(failure) => CallEvent::NotConnected(failure),
+        }
+    }
+
+    /// Calls an object of this process: a forward has led here, which the typed caller could not know.
+    #[cold]
+    fn run_here(&self) -> Sent {
+        let route = self.object.routes().current(self.object).map_err(CallEvent::Raised)?;
+        let Route::Local(key) = route.route() else { return Err(CallEvent::Rerouted) };
+        let (orb, operation) = (self.object.core(), self.operation.name());
+        match self.request {
+            Request::Call(_) => {
+                let wait_policy = WaitPolicy::Until(self.call.deadline());
+                let encoding = loopback::encoding();
+                let replied = loopback(orb, key, operation, encoding, self.arguments, wait_policy);
+                let message = replied.map_err(CallEvent::Raised)?;
+                Ok(Some(Received { message, link: None }))
+            }
+            Request::Oneway => {
+                loopback_oneway(orb, key, operation, self.arguments).map(|()| None).map_err(CallEvent::Raised)
+            }
+            Request::Locate => Err(match orb.adapter.locate(key, HoldMode::Wait) {
+                Ok(()) | Err(Refusal::NotThisThread(_) | Refusal::Held(_)) => CallEvent::Located(true),
+                Err(Refusal::Exception(e)) if e.kind == SystemExceptionKind::ObjectNotExist => {
+                    CallEvent::Located(false)
+                }
+                Err(Refusal::Exception(e)) => CallEvent::Raised(e),
+                Err(Refusal::Forward(ior)) => CallEvent::Forwarded(ior),
+            }),
+        }
+    }
+}
