@@ -188,13 +188,10 @@ fn find(layers: &Layers, sources: &[Source]) -> BTreeMap<Breach, usize> {
     let modules: BTreeSet<&String> = sources.iter().filter_map(|source| source.module.first()).collect();
     let root = sources.iter().find(|source| source.module.is_empty()).expect("lib.rs");
     for item in &root.file.items {
-        if let syn::Item::Use(item) = item
-            && let syn::UseTree::Path(path) = &item.tree
-            && modules.contains(&path.ident.to_string())
+        if let Some((module, names)) = re_exported(item)
+            && modules.contains(&module)
         {
-            for name in leaves(&path.tree) {
-                roots.insert(name, path.ident.to_string());
-            }
+            roots.extend(names.into_iter().map(|name| (name, module.clone())));
         }
     }
     let mut breaches = BTreeMap::new();
@@ -216,6 +213,27 @@ fn find(layers: &Layers, sources: &[Source]) -> BTreeMap<Breach, usize> {
         }
     }
     breaches
+}
+
+/// What an item of `lib.rs` gives out under another path: the module that has it, and the new names. An inline module
+/// gives out the module of its only `use`.
+fn re_exported(item: &syn::Item) -> Option<(String, Vec<String>)> {
+    match item {
+        syn::Item::Use(item) => match &item.tree {
+            syn::UseTree::Path(path) => Some((path.ident.to_string(), leaves(&path.tree))),
+            _ => None,
+        },
+        syn::Item::Mod(module) => match &*module.content.as_ref()?.1 {
+            [syn::Item::Use(syn::ItemUse { tree: syn::UseTree::Path(path), .. })]
+                if path.ident == "crate" =>
+            {
+                let syn::UseTree::Path(inner) = &*path.tree else { return None };
+                Some((inner.ident.to_string(), vec![module.ident.to_string()]))
+            }
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 fn leaves(tree: &syn::UseTree) -> Vec<String> {
@@ -267,7 +285,10 @@ fn found_in(low: &str) -> BTreeMap<Breach, usize> {
         file: syn::parse_file(text).expect("Rust"),
     };
     let sources = [
-        source(&[], "mod high; mod low; pub use high::{Upper as Renamed, other};"),
+        source(
+            &[],
+            "mod high; mod low; pub use high::{Upper as Renamed, other}; pub mod tall { pub use crate::high::*; }",
+        ),
         source(&["high"], "use crate::low::A; use std::thread;"),
         source(&["low"], low),
     ];
@@ -284,6 +305,7 @@ fn breaches_are_found_in_every_form() {
     uses("fn f() -> crate::high::A { crate::high::a() }", 2);
     uses("mod inner { use super::super::high; }", 1);
     uses("use crate::Renamed; pub use crate::other;", 2);
+    uses("use crate::tall::A;", 1);
     uses("impl<T: crate::high::A> B for T {}", 1);
     let names = |low: &str, what: &str| {
         assert_eq!(found_in(low), BTreeMap::from([(format!("low names {what}"), 1)]), "{low}");

@@ -41,10 +41,9 @@
 
 mod base;
 mod call;
+mod codegen;
 mod driver;
 pub mod dynamic;
-#[doc(hidden)]
-pub mod generated;
 mod initial;
 pub mod interceptor;
 mod object;
@@ -60,6 +59,12 @@ pub use call::invocation;
 pub use driver::engine;
 pub use initial::{ifr, naming};
 
+/// The path by which generated code names what it is built on.
+#[doc(hidden)]
+pub mod generated {
+    pub use crate::codegen::*;
+}
+
 // The ORB and its configuration.
 pub use base::config::{
     BadConcurrency, BareExceptions, Demultiplexing, ObjectLookup, OperationLookup, OrbConfig,
@@ -73,7 +78,7 @@ pub use transport::Endpoint;
 pub use transport::endpoint::BadAddress;
 
 // Objects and servants.
-pub use generated::{Call, Deferred, Replied, Reply};
+pub use codegen::{Call, Deferred, Replied, Reply};
 pub use object::servant::{Servant, servant};
 pub use object::{ObjectRef, TypedRef, WireProfile, nil_reference};
 pub use poa::{Poa, PoaPolicies};

@@ -14,10 +14,10 @@ use ironorb_giop::exception::{CompletionStatus, SystemException, SystemException
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::{Malformed, Misuse, Reader, Writer};
 
+use crate::codegen::{Operation, OperationError, RefTo};
 use crate::driver::client::asynchronous::{AsyncCall, Outcome};
 use crate::driver::invoke::{about, about_named, call_local, direct, read_answer};
 use crate::driver::loopback::with_begun;
-use crate::generated::{Operation, OperationError, RefTo};
 use crate::object::ObjectRef;
 use crate::orb::OrbCore;
 

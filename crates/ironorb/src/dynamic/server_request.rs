@@ -13,7 +13,7 @@ use super::argument::fits;
 use super::description::OperationDescription;
 use super::relay::{ReceivedRequest, parts_of_reply, unsendable};
 use super::results::{RawReply, undeclared};
-use crate::generated::{Call, OperationError, Raised, Replied, Reply};
+use crate::codegen::{Call, OperationError, Raised, Replied, Reply};
 use crate::object::context::{Exchanged, enter_received, read_properties};
 use crate::poa::ObjectId;
 

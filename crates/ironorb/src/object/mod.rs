@@ -28,10 +28,10 @@ use ironorb_giop::{
 use crate::base::config::BareExceptions;
 use crate::call::invocation::RemoteCallState;
 use crate::call::route::{Route, Routes};
+use crate::codegen::Operation;
 use crate::driver::batching;
 use crate::driver::client::Link;
 use crate::driver::invoke;
-use crate::generated::Operation;
 use crate::object::deadline::TimeoutSetting;
 use crate::object::lease::LeaseCell;
 use crate::object::messaging::{InvocationPolicies, OnewayBatching, Rebind, SyncScope, thread_policies};

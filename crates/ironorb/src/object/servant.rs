@@ -11,8 +11,8 @@ use bytemuck::allocation::TransparentWrapperAlloc;
 use ironorb_giop::exception::SystemException;
 
 use crate::base::config::OperationLookup;
-use crate::generated::call::no_interface_repository;
-use crate::generated::{Call, InterfaceOf, LocalSlot, Replied};
+use crate::codegen::call::no_interface_repository;
+use crate::codegen::{Call, InterfaceOf, LocalSlot, Replied};
 use crate::object::{OBJECT_ID, ObjectRef, TypedRef};
 use crate::poa::{ObjectId, Poa};
 

@@ -14,8 +14,8 @@ use ironorb_giop::url::UrlError;
 use ironorb_giop::{Malformed, Misuse};
 
 use crate::base::config::BadConcurrency;
+use crate::codegen::{OperationError, Raised};
 use crate::dynamic::{DynamicError, RequestError};
-use crate::generated::{OperationError, Raised};
 use crate::initial::naming::{InvalidName, NamingError};
 use crate::orb::{BuildError, SettingError};
 use crate::poa::PoaError;

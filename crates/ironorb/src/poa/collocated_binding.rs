@@ -170,7 +170,7 @@ impl Upcall {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generated::{Call, Operation, Replied};
+    use crate::codegen::{Call, Operation, Replied};
     use crate::poa::current::{is_being, is_in_upcall_of_poa};
     use crate::poa::{ManagerState, PoaCurrent, PoaPolicies};
     use crate::{ObjectRef, Orb, Servant};

@@ -11,7 +11,7 @@ use super::{
     current_object,
 };
 use crate::base::sync::read;
-use crate::generated::InterfaceOf;
+use crate::codegen::InterfaceOf;
 use crate::object::servant::{Servant, ServantHandle, servant};
 use crate::object::{ObjectRef, TypedRef};
 

@@ -8,8 +8,8 @@ use ironorb_giop::message::Message;
 use ironorb_giop::{Malformed, Misuse, Reader, Writer};
 
 use super::{CallNumber, ConnectionId, Time};
+use crate::codegen::{Operation, OperationError};
 use crate::driver::invoke::read_answer;
-use crate::generated::{Operation, OperationError};
 use crate::object::ObjectRef;
 use crate::orb::OrbCore;
 

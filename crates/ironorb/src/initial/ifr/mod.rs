@@ -20,7 +20,7 @@ include!(concat!(env!("OUT_DIR"), "/ir.rs"));
 
 use ironorb_giop::exception::SystemException;
 
-use crate::generated::call::no_interface_repository;
+use crate::codegen::call::no_interface_repository;
 use crate::object::ObjectRef;
 use crate::orb::{InitialReference, Orb};
 use corba::{Repository as _, RepositoryRef};

@@ -8,8 +8,8 @@ use ironorb_giop::message::Message;
 
 use super::ReplySink;
 use super::serving::{WaitCause, answer_locate, cannot_wait};
-use crate::generated::Raised;
-use crate::generated::call::{Later, Responder};
+use crate::codegen::Raised;
+use crate::codegen::call::{Later, Responder};
 use crate::interceptor::{FreshSlots, SlotValue};
 use crate::orb::OrbCore;
 use crate::poa::{HoldMode, MainThreadRequest, PoaManager, Refusal};

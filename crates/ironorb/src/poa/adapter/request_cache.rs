@@ -17,7 +17,7 @@ use ironorb_giop::message::{HeaderTemplate, Message, RequestFingerprint, Respons
 use super::Adapter;
 use crate::base::config::{Demultiplexing, ObjectLookup, OrbConfig};
 use crate::base::probe::{self, Stage};
-use crate::generated::operations::Found;
+use crate::codegen::operations::Found;
 use crate::object::lease::BindingLease;
 use crate::object::servant::{LeasedServant, Servant};
 use crate::poa::key::{self, ParsedKey};

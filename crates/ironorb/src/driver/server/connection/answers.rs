@@ -11,8 +11,8 @@ use ironorb_giop::service_context::ListenPoint;
 
 use super::{Connection, SlowPathFlags};
 use crate::base::sync::lock;
+use crate::codegen::call::Results;
 use crate::driver::cancellations::{OnCancel, Watch};
-use crate::generated::call::Results;
 use crate::poa::adapter::ReplySink;
 
 /// The reply sink of a request during its upcall.
