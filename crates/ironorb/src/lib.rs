@@ -78,9 +78,8 @@ pub use transport::Endpoint;
 pub use transport::endpoint::BadAddress;
 
 // Objects and servants.
-pub use codegen::{Call, Deferred, Replied, Reply};
-pub use object::servant::{Servant, servant};
 pub use object::{ObjectRef, TypedRef, WireProfile, nil_reference};
+pub use poa::servant::{Call, Deferred, Replied, Reply, Servant, servant};
 pub use poa::{Poa, PoaPolicies};
 
 // Calls.

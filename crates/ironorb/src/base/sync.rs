@@ -20,3 +20,8 @@ pub(crate) fn read<T: ?Sized>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
 pub(crate) fn write<T: ?Sized>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
     lock.write().unwrap_or_else(PoisonError::into_inner)
 }
+
+/// Whether this thread is being unwound by a panic.
+pub(crate) fn is_panicking() -> bool {
+    std::thread::panicking()
+}

@@ -12,9 +12,10 @@ use ironorb_giop::error::{Malformed, Misuse};
 use ironorb_giop::exception::SystemException;
 
 use super::codec::{Codec, Lend, check_arguments, check_results};
-use super::{Call, Operation, OperationError, RefTo, Replied, Reply, in_upcall};
+use super::{Call, Operation, OperationError, RefTo, Replied, Reply};
 use crate::driver::pending::Pending;
 use crate::object::context::{get_context, pass_context, put_context};
+use crate::poa::servant::in_upcall;
 
 /// An operation of an interface.
 pub trait RemoteOperation: 'static {

@@ -8,13 +8,13 @@ use ironorb_giop::minor::MinorCode;
 use crate::base::time::Time;
 use crate::call::invocation::{CallFailure, Next, RemoteCallState};
 use crate::call::route::Route;
-use crate::codegen::Operation;
 use crate::driver::client::{Added, FlushFailure, thread_ordinal};
 use crate::driver::clock;
 use crate::driver::invoke::Arguments;
 use crate::object::ObjectRef;
 use crate::object::deadline::Deadline;
 use crate::object::messaging::{OnewayBatching, SyncScope};
+use crate::object::operation::Operation;
 use crate::orb::OrbCore;
 
 /// Adds a oneway to the batch on the connection of this thread. `None` when it must take the general path.

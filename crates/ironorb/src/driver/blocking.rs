@@ -18,7 +18,7 @@ use crate::driver::client::{Link, thread_ordinal};
 use crate::driver::clock;
 use crate::driver::invoke::{Arguments, LOCATE, NO_ARGUMENTS};
 use crate::driver::loopback::{self, WaitPolicy, loopback, loopback_oneway};
-use crate::codegen::Operation;
+use crate::object::operation::Operation;
 use crate::interceptor::Attempt;
 use crate::object::deadline::{CallTime, Deadline};
 use crate::object::messaging::SyncScope;

@@ -13,9 +13,7 @@ use std::sync::Mutex;
 use ironorb_giop::message::RequestId;
 
 use crate::base::sync::lock;
-
-/// Runs when the client no longer waits.
-pub(crate) type OnCancel = Box<dyn FnOnce() + Send>;
+pub(crate) use crate::poa::servant::OnCancel;
 
 /// The cancellations of one connection's requests.
 #[derive(Default)]

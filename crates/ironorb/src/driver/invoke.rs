@@ -25,6 +25,8 @@ use crate::object::ObjectRef;
 use crate::object::deadline::{CallTime, call_timeout};
 use crate::object::lease::{self, Lease};
 use crate::object::messaging::SyncScope;
+use crate::object::operation::{Operation, OperationError, RefTo};
+use crate::poa::servant::{LocalSlot, servant_panicked};
 
 pub(crate) type Arguments<'a> = &'a dyn Fn(&mut Writer<'_>) -> Result<(), Misuse>;
 
@@ -216,11 +218,6 @@ where
 #[inline(never)]
 fn failed<E: OperationError>(object: &ObjectRef, operation: &Operation<'_>, raised: &mut Raised<E>) -> E {
     raised.take().unwrap_or_else(|| about(object, operation, servant_panicked()).into())
-}
-
-#[cold]
-pub(crate) fn servant_panicked() -> SystemException {
-    SystemException::new(SystemExceptionKind::Unknown, MinorCode::SERVANT_PANICKED, CompletionStatus::Maybe)
 }
 
 /// Calls a twoway operation of an object in another process.

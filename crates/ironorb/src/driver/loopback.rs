@@ -24,7 +24,7 @@ use crate::driver::invoke::Arguments;
 use crate::object::deadline::Deadline;
 use crate::orb::OrbCore;
 use crate::poa::Upcall;
-use crate::poa::adapter::{ReplySink, Session};
+use crate::poa::{adapter::Session, servant::ReplySink};
 
 thread_local! {
     /// An upcall that has begun and turned out to need a message.

@@ -14,11 +14,11 @@ use ironorb_giop::exception::{CompletionStatus, SystemException, SystemException
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::{Malformed, Misuse, Reader, Writer};
 
-use crate::codegen::{Operation, OperationError, RefTo};
 use crate::driver::client::asynchronous::{AsyncCall, Outcome};
 use crate::driver::invoke::{about, about_named, call_local, direct, read_answer};
 use crate::driver::loopback::with_begun;
 use crate::object::ObjectRef;
+use crate::object::operation::{Operation, OperationError, RefTo};
 use crate::orb::OrbCore;
 
 /// The reply of a call that has begun: a future, a result to wait for, or a result for a callback.

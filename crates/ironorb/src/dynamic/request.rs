@@ -17,7 +17,7 @@ use crate::driver::blocking;
 use crate::driver::client::asynchronous::AsyncCall;
 use crate::driver::invoke::{self, about};
 use crate::driver::loopback;
-use crate::codegen::Operation;
+use crate::object::operation::Operation;
 use crate::object::ObjectRef;
 use crate::object::context::{Context, put_properties};
 

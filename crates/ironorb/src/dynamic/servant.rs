@@ -10,10 +10,10 @@ use ironorb_giop::minor::MinorCode;
 use super::description::InterfaceDescription;
 use super::server_request::ServerRequest;
 use crate::base::probe::{self, Stage};
-use crate::codegen::call::no_interface_repository;
-use crate::codegen::{Call, Replied};
-use crate::object::servant::Servant;
 use crate::object::{OBJECT_ID, ObjectRef};
+use crate::poa::servant::Servant;
+use crate::poa::servant::no_interface_repository;
+use crate::poa::servant::{Call, Replied};
 use crate::poa::{ObjectId, Poa, PoaCurrent};
 
 /// A servant that takes any operation. [`servant`] turns it into a servant that an adapter activates.

@@ -13,9 +13,10 @@ use super::argument::fits;
 use super::description::OperationDescription;
 use super::relay::{ReceivedRequest, parts_of_reply, unsendable};
 use super::results::{RawReply, undeclared};
-use crate::codegen::{Call, OperationError, Raised, Replied, Reply};
 use crate::object::context::{Exchanged, enter_received, read_properties};
+use crate::object::operation::{OperationError, Raised};
 use crate::poa::ObjectId;
+use crate::poa::servant::{Call, Replied, Reply};
 
 /// A request to a dynamic servant, which must answer it exactly once.
 pub struct ServerRequest<'c> {

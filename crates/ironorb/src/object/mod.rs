@@ -5,7 +5,8 @@ pub(crate) mod context;
 pub(crate) mod deadline;
 pub(crate) mod lease;
 pub(crate) mod messaging;
-pub(crate) mod servant;
+pub(crate) mod operation;
+pub(crate) mod operation_table;
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -28,13 +29,13 @@ use ironorb_giop::{
 use crate::base::config::BareExceptions;
 use crate::call::invocation::RemoteCallState;
 use crate::call::route::{Route, Routes};
-use crate::codegen::Operation;
 use crate::driver::batching;
 use crate::driver::client::Link;
 use crate::driver::invoke;
 use crate::object::deadline::TimeoutSetting;
 use crate::object::lease::LeaseCell;
 use crate::object::messaging::{InvocationPolicies, OnewayBatching, Rebind, SyncScope, thread_policies};
+use crate::object::operation::Operation;
 use crate::orb::OrbCore;
 use crate::poa::{Refusal, Upcall};
 

@@ -14,9 +14,9 @@ use ironorb_giop::url::UrlError;
 use ironorb_giop::{Malformed, Misuse};
 
 use crate::base::config::BadConcurrency;
-use crate::codegen::{OperationError, Raised};
 use crate::dynamic::{DynamicError, RequestError};
 use crate::initial::naming::{InvalidName, NamingError};
+use crate::object::operation::{OperationError, Raised};
 use crate::orb::{BuildError, SettingError};
 use crate::poa::PoaError;
 use crate::transport::endpoint::BadAddress;

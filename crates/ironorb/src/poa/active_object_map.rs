@@ -19,7 +19,7 @@ use super::{ObjectId, PoaPolicies, RequestProcessing};
 use crate::base::config::ObjectLookup;
 use crate::base::sync::lock;
 use crate::object::lease::{BindingEpoch, Token};
-use crate::object::servant::ServantHandle;
+use crate::poa::servant::ServantHandle;
 
 /// Objects by slot, id and servant.
 pub(crate) struct ActiveObjectMap {

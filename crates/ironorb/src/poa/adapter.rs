@@ -8,9 +8,10 @@ mod parked_request;
 mod replicas;
 mod request_cache;
 mod serving;
+mod session;
 
 pub(crate) use parked_request::ParkedRequest;
-pub(crate) use serving::{ReplySink, Session};
+pub(crate) use session::Session;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, RwLock};

@@ -9,7 +9,7 @@ use super::slots::Activation;
 use super::upcall::UpcallTarget;
 use super::{ObjectId, PoaInner, ThreadModel, Upcall};
 use crate::object::lease::{BindingEpoch, BindingLease, LeasedUpcall, Token};
-use crate::object::servant::ServantHandle;
+use crate::poa::servant::ServantHandle;
 
 /// The object or adapter that a lease is for.
 pub(crate) struct CollocatedBinding {
@@ -170,8 +170,9 @@ impl Upcall {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codegen::{Call, Operation, Replied};
+    use crate::object::operation::Operation;
     use crate::poa::current::{is_being, is_in_upcall_of_poa};
+    use crate::poa::servant::{Call, Replied};
     use crate::poa::{ManagerState, PoaCurrent, PoaPolicies};
     use crate::{ObjectRef, Orb, Servant};
 

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use super::{ActiveObject, ObjectId, Poa, PoaInner, Upcall};
 use crate::object::ObjectRef;
 use crate::object::lease::{all_bindings, depth_by_lease, innermost_binding};
-use crate::object::servant::Servant;
 use crate::orb::OrbCore;
+use crate::poa::servant::Servant;
 
 thread_local! {
     /// The number of upcalls that the thread is in, not counting those by lease.

@@ -12,7 +12,7 @@ use super::single_thread::SingleThreadGuard;
 use super::upcall::Deactivation;
 use super::{ObjectId, Poa, PoaError, PoaInner, ServantActivator, ServantManager, ThreadModel};
 use crate::base::sync::{lock, read, write};
-use crate::object::servant::ServantHandle;
+use crate::poa::servant::ServantHandle;
 
 /// The stages of an adapter's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]

@@ -20,8 +20,8 @@ use super::{
     ThreadModel, Unavailable, Upcall, not_exist,
 };
 use crate::base::sync::read;
-use crate::driver::invoke::servant_panicked;
-use crate::object::servant::{Servant, ServantHandle};
+use crate::poa::servant::servant_panicked;
+use crate::poa::servant::{Servant, ServantHandle};
 
 /// How a key names an object within its adapter.
 #[derive(Debug, Clone, Copy)]

@@ -25,6 +25,7 @@ mod object_id;
 mod objects;
 mod path;
 mod policies;
+pub(crate) mod servant;
 mod servant_manager;
 mod single_thread;
 mod slots;
@@ -67,9 +68,9 @@ use ironorb_giop::minor::MinorCode;
 
 use crate::base::config::{Demultiplexing, ObjectLookup};
 use crate::base::sync::{lock, read, write};
-use crate::object::servant::{Servant, ServantHandle};
 use crate::orb::OrbCore;
 use crate::poa::adapter::AdapterLookup;
+use crate::poa::servant::{Servant, ServantHandle};
 use active_object_map::ActiveObjectMap;
 use current::enter_adapter;
 use destroy::LifecycleState;

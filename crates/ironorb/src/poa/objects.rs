@@ -11,9 +11,9 @@ use super::{
     current_object,
 };
 use crate::base::sync::read;
-use crate::codegen::InterfaceOf;
-use crate::object::servant::{Servant, ServantHandle, servant};
 use crate::object::{ObjectRef, TypedRef};
+use crate::poa::servant::InterfaceOf;
+use crate::poa::servant::{Servant, ServantHandle, servant};
 
 /// Activation and references.
 impl Poa {

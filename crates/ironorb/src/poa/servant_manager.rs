@@ -9,7 +9,7 @@ use ironorb_giop::exception::SystemException;
 
 use super::{ObjectId, Poa};
 use crate::object::ObjectRef;
-use crate::object::servant::Servant;
+use crate::poa::servant::Servant;
 
 /// Finds or makes the servant of an object that is not active, for adapters that keep it
 /// ([`ServantRetention::Retain`](super::ServantRetention::Retain)).

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use super::key::Slot;
 use crate::base::sync::lock;
-use crate::object::servant::ServantHandle;
+use crate::poa::servant::ServantHandle;
 
 /// Object slots by index.
 #[derive(Default)]

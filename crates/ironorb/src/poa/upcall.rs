@@ -18,8 +18,8 @@ use super::manager::Stripe;
 use super::slots::Activation;
 use super::{Cookie, ObjectId, Poa, PoaInner, PoaManager, ServantActivator, ServantLocator, ThreadModel};
 use crate::base::sync::lock;
-use crate::driver::invoke::servant_panicked;
-use crate::object::servant::{Servant, ServantHandle};
+use crate::poa::servant::servant_panicked;
+use crate::poa::servant::{Servant, ServantHandle};
 
 /// What is done after the last request of a deactivated object.
 pub(super) enum Deactivation {

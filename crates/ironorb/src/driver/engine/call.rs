@@ -16,7 +16,7 @@ use crate::call::remote_call::{CallEvent, Completed, RemoteCall, Step};
 use crate::call::route::Route;
 use crate::driver::invoke::LOCATE;
 use crate::driver::loopback::{self, WaitPolicy, loopback, loopback_oneway};
-use crate::codegen::Operation;
+use crate::object::operation::Operation;
 use crate::interceptor::Attempt;
 use crate::object::ObjectRef;
 use crate::object::deadline::Deadline;

@@ -8,9 +8,9 @@ use ironorb_giop::message::Message;
 use ironorb_giop::{Malformed, Misuse, Reader, Writer};
 
 use super::{CallNumber, ConnectionId, Time};
-use crate::codegen::{Operation, OperationError};
 use crate::driver::invoke::read_answer;
 use crate::object::ObjectRef;
+use crate::object::operation::{Operation, OperationError};
 use crate::orb::OrbCore;
 
 /// Writes the arguments of a call, perhaps more than once.

@@ -18,7 +18,7 @@ use crate::base::sync::lock;
 use crate::driver::cancellations::{Cancellations, Cancelled, OnCancel, Watch};
 use crate::driver::server::work::{Other, Stop, Work};
 use crate::orb::OrbCore;
-use crate::poa::adapter::{ReplySink, Session};
+use crate::poa::{adapter::Session, servant::ReplySink};
 
 /// An event for a server engine.
 #[derive(Debug)]

@@ -18,7 +18,7 @@ use ironorb_giop::service_context::{EncodedContexts, ListenPoint};
 use ironorb_giop::{Encoding, TransmissionCodeSets};
 
 use crate::driver::cancellations::OnCancel;
-use crate::poa::adapter::ReplySink;
+use crate::poa::servant::ReplySink;
 
 /// The number of requests in flight and its limit.
 #[derive(Debug)]

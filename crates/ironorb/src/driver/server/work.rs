@@ -9,7 +9,7 @@ use ironorb_giop::message::{Message, RequestId, Response};
 use super::in_flight::{self, CountedSink, Lack};
 use crate::base::probe::{self, Stage};
 use crate::orb::OrbCore;
-use crate::poa::adapter::{ReplySink, Session};
+use crate::poa::{adapter::Session, servant::ReplySink};
 
 /// A message that asks the server for something.
 #[derive(Debug)]

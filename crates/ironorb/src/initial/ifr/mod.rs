@@ -20,9 +20,9 @@ include!(concat!(env!("OUT_DIR"), "/ir.rs"));
 
 use ironorb_giop::exception::SystemException;
 
-use crate::codegen::call::no_interface_repository;
 use crate::object::ObjectRef;
 use crate::orb::{InitialReference, Orb};
+use crate::poa::servant::no_interface_repository;
 use corba::{Repository as _, RepositoryRef};
 
 /// The ORB's initial reference `InterfaceRepository`. Raises INTF_REPOS when the ORB has none. Does not call

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use ironorb_giop::TransmissionCodeSets;
 use ironorb_giop::message::Message;
 
-use super::ReplySink;
 use super::serving::{WaitCause, answer_locate, cannot_wait};
-use crate::codegen::Raised;
-use crate::codegen::call::{Later, Responder};
 use crate::interceptor::{FreshSlots, SlotValue};
+use crate::object::operation::Raised;
 use crate::orb::OrbCore;
+use crate::poa::servant::ReplySink;
+use crate::poa::servant::{Later, Responder};
 use crate::poa::{HoldMode, MainThreadRequest, PoaManager, Refusal};
 
 /// A request that waits. Dropping it answers it with TRANSIENT.

@@ -17,10 +17,10 @@ use ironorb_giop::message::{HeaderTemplate, Message, RequestFingerprint, Respons
 use super::Adapter;
 use crate::base::config::{Demultiplexing, ObjectLookup, OrbConfig};
 use crate::base::probe::{self, Stage};
-use crate::codegen::operations::Found;
 use crate::object::lease::BindingLease;
-use crate::object::servant::{LeasedServant, Servant};
+use crate::object::operation_table::Found;
 use crate::poa::key::{self, ParsedKey};
+use crate::poa::servant::{LeasedServant, Servant};
 use crate::poa::{AdapterLease, ObjectSelector, Upcall};
 
 thread_local! {

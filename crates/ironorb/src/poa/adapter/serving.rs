@@ -1,176 +1,24 @@
 //! Takes Requests and LocateRequests through the adapters and answers them. Opens no socket: a driver passes
 //! in messages and a sink for the replies.
 
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use ironorb_giop::cdr::Environment;
-use ironorb_giop::connection::ServerConnection;
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
-use ironorb_giop::message::{
-    LocateRequest, LocateStatus, Message, PlainRequest, Request, RequestId, Response,
-};
+use ironorb_giop::message::{LocateRequest, LocateStatus, Message, PlainRequest, Request, Response};
 use ironorb_giop::minor::MinorCode;
-use ironorb_giop::service_context::{BI_DIR_IIOP, CODE_SETS, CodeSetContext, ListenPoint, ServiceContext};
-use ironorb_giop::typecode::TypeCode;
-use ironorb_giop::value::ValueFactory;
+use ironorb_giop::service_context::{BI_DIR_IIOP, ListenPoint};
 use ironorb_giop::{Encoding, Shifts, TransmissionCodeSets, Version};
 
 use super::request_cache::CachedUpcall;
-use super::{Adapter, ParkedRequest};
-use crate::base::config::BareExceptions;
+use super::{Adapter, ParkedRequest, Session};
 use crate::base::probe::{self, Stage};
-use crate::codegen::call::{Responder, Results};
-use crate::codegen::{Call, Raised};
-use crate::driver::cancellations::OnCancel;
-use crate::driver::invoke::servant_panicked;
 use crate::interceptor::{FreshSlots, Interception, Outcome, Target};
+use crate::object::operation::Raised;
 use crate::orb::OrbCore;
+use crate::poa::servant::{Call, ReplySink, Responder, servant_panicked};
 use crate::poa::{Current, HoldMode, PoaCurrent, PoaInner, PoaManager, Refusal, Upcall, current_object};
-
-/// Where the replies of one connection are written.
-pub(crate) trait ReplySink {
-    /// Lets `write` write to the connection, then sends what was written.
-    fn with(&self, write: &mut dyn FnMut(&mut ServerConnection));
-
-    /// Writes the results of a request, as `with` would. A method of its own, because nearly every request
-    /// ends with results.
-    fn reply(&self, results: &Results<'_>) {
-        self.with(&mut |connection| results.write(connection));
-    }
-
-    /// Sends the part of these pieces that the peer takes now, without copying them, and returns the number
-    /// of bytes. May only be called while `with` runs `write`. Never waits.
-    fn send_pieces(&self, pieces: &[&[u8]]) -> usize {
-        let _ = pieces;
-        0
-    }
-
-    /// Tells the client that its message cannot be understood, and takes no further message of it.
-    #[cold]
-    fn break_off(&self) {
-        self.with(&mut ServerConnection::protocol_error);
-    }
-
-    /// Ends the connection at once, because it can carry no further message.
-    fn cut_off(&self) {}
-
-    /// A sink for a reply that is written after the upcall, from any thread. The connection counts the
-    /// request as in progress until the sink is dropped. `None` when the connection owes as many replies as
-    /// it may.
-    fn later(&self) -> Option<Box<dyn ReplySink + Send>>;
-
-    /// Whether the client no longer waits for the reply to this request, or is gone. Only sinks from
-    /// [`later`](Self::later) answer it.
-    fn is_cancelled(&self, id: RequestId) -> bool {
-        let _ = id;
-        false
-    }
-
-    /// Calls `then` when the client no longer waits for the reply: now if that is so already, else on the
-    /// thread that runs callbacks. Only sinks from [`later`](Self::later) do so.
-    fn on_cancel(&self, id: RequestId, then: OnCancel) {
-        let _ = id;
-        drop(then);
-    }
-
-    /// Whether the client has closed the connection. Only sinks from [`later`](Self::later) answer it.
-    fn is_client_gone(&self) -> bool {
-        false
-    }
-
-    /// A number for the connection that the request came from. Requests with the same number keep their order
-    /// when they must wait. `None` for a caller in this process, whose thread waits itself.
-    fn client(&self) -> Option<u64> {
-        None
-    }
-
-    /// Records that the client listens at these points and may be called over this connection (CORBA 3.3 part
-    /// 2, 9.8). Called only where the ORB's configuration allows bidirectional connections.
-    fn use_bidirectional(&self, listen_points: &[ListenPoint]) {
-        let _ = listen_points;
-    }
-}
-
-/// What the server keeps about one connection: its code sets, and how the client writes exceptions in an
-/// `any`. The code sets start as ISO 8859-1 without wide characters, and hold until the client sends its
-/// choice (CORBA 3.3 part 2, 7.10.2.5). Requests are read with the session, so that it can learn both.
-pub(crate) struct Session {
-    code_sets: AtomicU8,
-    bare_exceptions: AtomicBool,
-    orb: Weak<OrbCore>,
-}
-
-impl Environment for Session {
-    fn value_factory(&self, repository_id: &str) -> Option<Arc<dyn ValueFactory>> {
-        self.orb.upgrade()?.value_factory(repository_id)
-    }
-
-    fn value_type(&self, repository_id: &str) -> Option<&'static TypeCode> {
-        self.orb.upgrade()?.value_type(repository_id)
-    }
-
-    fn share(&self) -> Option<Arc<dyn Environment>> {
-        self.orb.upgrade().map(|orb| -> Arc<dyn Environment> { orb })
-    }
-
-    fn note_exception_form(&self, bare: bool) {
-        let learns = |orb: Arc<OrbCore>| orb.config.bare_exceptions == BareExceptions::Auto;
-        if self.orb.upgrade().is_some_and(learns) {
-            self.bare_exceptions.store(bare, Ordering::Relaxed);
-        }
-    }
-}
-
-impl fmt::Debug for Session {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Session").field("code_sets", &self.agreed_before()).finish_non_exhaustive()
-    }
-}
-
-impl Session {
-    /// Makes the session of a new connection. A client is taken to write exceptions as the standard says
-    /// until one has come, because nothing else tells how it writes them.
-    pub(crate) fn new(orb: &OrbCore) -> Session {
-        Session {
-            code_sets: AtomicU8::new(TransmissionCodeSets::UNNEGOTIATED.to_octet()),
-            bare_exceptions: AtomicBool::new(orb.config.bare_exceptions == BareExceptions::Yes),
-            orb: orb.weak(),
-        }
-    }
-
-    /// Whether the server sends exceptions in an `any` without their ids.
-    #[inline]
-    fn bare_exceptions(&self) -> bool {
-        self.bare_exceptions.load(Ordering::Relaxed)
-    }
-
-    /// The code sets of a request: its own, or those of an earlier request; `None` when the ORB does not
-    /// support them.
-    #[inline]
-    fn code_sets(&self, request: &Request<'_>) -> Option<TransmissionCodeSets> {
-        match request.contexts.find(CODE_SETS) {
-            None if request.version == Version::V1_0 => Some(TransmissionCodeSets::UNNEGOTIATED),
-            None => Some(self.agreed_before()),
-            Some(context) => self.agree(context),
-        }
-    }
-
-    /// The code sets of a request that names none.
-    #[inline]
-    fn agreed_before(&self) -> TransmissionCodeSets {
-        TransmissionCodeSets::from_octet(self.code_sets.load(Ordering::Relaxed))
-    }
-
-    #[cold]
-    fn agree(&self, context: ServiceContext<'_>) -> Option<TransmissionCodeSets> {
-        let sets = CodeSetContext::decode(context.data).ok()?.transmission()?;
-        self.code_sets.store(sets.to_octet(), Ordering::Relaxed);
-        Some(sets)
-    }
-}
 
 /// Where a request comes from.
 #[derive(Clone, Copy)]

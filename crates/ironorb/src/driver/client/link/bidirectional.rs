@@ -21,7 +21,7 @@ use crate::driver::clock;
 use crate::driver::server::work::Work;
 use crate::object::deadline::Deadline;
 use crate::orb::OrbCore;
-use crate::poa::adapter::{ReplySink, Session};
+use crate::poa::{adapter::Session, servant::ReplySink};
 use crate::transport::Stream;
 
 /// The ORB that serves requests which come over its outgoing connections.

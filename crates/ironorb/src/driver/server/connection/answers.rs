@@ -11,9 +11,9 @@ use ironorb_giop::service_context::ListenPoint;
 
 use super::{Connection, SlowPathFlags};
 use crate::base::sync::lock;
-use crate::codegen::call::Results;
 use crate::driver::cancellations::{OnCancel, Watch};
-use crate::poa::adapter::ReplySink;
+use crate::poa::servant::ReplySink;
+use crate::poa::servant::Results;
 
 /// The reply sink of a request during its upcall.
 pub(super) struct PendingReply<'c> {

@@ -8,9 +8,9 @@ use ironorb_giop::exception::{CompletionStatus, SystemException, SystemException
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::{Misuse, Writer};
 
-use super::call::{Later, Responder};
-use super::{OperationError, Raised};
-use crate::driver::invoke::servant_panicked;
+use super::{Later, Responder, servant_panicked};
+use crate::base::sync::is_panicking;
+use crate::object::operation::{OperationError, Raised};
 
 /// The obligation to answer one request, once: [`send`](Reply::send) takes it.
 ///
@@ -82,7 +82,7 @@ impl<T, E: OperationError> Reply<T, E> {
 impl<T, E> Drop for Reply<T, E> {
     fn drop(&mut self) {
         if let Some(later) = self.later.take() {
-            let e = if std::thread::panicking() { servant_panicked() } else { given_up() };
+            let e = if is_panicking() { servant_panicked() } else { given_up() };
             later.answer(|responder| {
                 responder.raise(Raised::System(&e));
             });

@@ -1,4 +1,20 @@
-//! Servants as an object adapter sees them: values that carry out operations.
+//! Servants as an object adapter sees them: values that carry out operations. The contract between adapters,
+//! servants and the code that is generated for them:
+//!
+//! - `interface`: what generated code says of an interface
+//! - `call`: one request, and how it is answered; `reply`: the answer after the upcall
+//! - `sink`: where the answers go
+
+mod call;
+mod interface;
+mod reply;
+mod sink;
+
+pub use call::{Call, Replied};
+pub(crate) use call::{Later, Responder, Results, in_upcall, no_interface_repository, servant_panicked};
+pub use interface::{DeferredServant, InterfaceOf, LocalSlot};
+pub use reply::{Deferred, Reply};
+pub(crate) use sink::{OnCancel, ReplySink};
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -11,8 +27,6 @@ use bytemuck::allocation::TransparentWrapperAlloc;
 use ironorb_giop::exception::SystemException;
 
 use crate::base::config::OperationLookup;
-use crate::codegen::call::no_interface_repository;
-use crate::codegen::{Call, InterfaceOf, LocalSlot, Replied};
 use crate::object::{OBJECT_ID, ObjectRef, TypedRef};
 use crate::poa::{ObjectId, Poa};
 

@@ -9,15 +9,13 @@ use ironorb_giop::minor::MinorCode;
 use ironorb_giop::service_context::{EncodedContexts, ServiceContext, ServiceContextList};
 use ironorb_giop::{Encoding, Malformed, Marshal, Misuse, Reader, Writer};
 
-use super::operations::{Found, OperationTable};
 use super::reply::Reply;
-use super::{OperationError, Raised};
+use super::{OnCancel, ReplySink, Servant};
 use crate::base::probe::{self, Stage};
-use crate::driver::cancellations::OnCancel;
 use crate::interceptor::{Interception, Outcome};
 use crate::object::OBJECT_ID;
-use crate::object::servant::Servant;
-use crate::poa::adapter::ReplySink;
+use crate::object::operation::{OperationError, Raised};
+use crate::object::operation_table::{Found, OperationTable};
 use crate::poa::{UpcallShare, current_object};
 
 /// A request to be carried out. It must be answered exactly once, which gives a [`Replied`].
@@ -281,6 +279,12 @@ pub(crate) fn no_interface_repository() -> SystemException {
         MinorCode::INTF_REPOS_UNAVAILABLE,
         CompletionStatus::No,
     )
+}
+
+/// The exception for a call of a servant that has panicked.
+#[cold]
+pub(crate) fn servant_panicked() -> SystemException {
+    SystemException::new(SystemExceptionKind::Unknown, MinorCode::SERVANT_PANICKED, CompletionStatus::Maybe)
 }
 
 impl<'c> Responder<'c> {

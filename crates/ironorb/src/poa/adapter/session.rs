@@ -1,0 +1,93 @@
+//! What the requests of one connection share.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, Weak};
+
+use ironorb_giop::cdr::Environment;
+use ironorb_giop::message::Request;
+use ironorb_giop::service_context::{CODE_SETS, CodeSetContext, ServiceContext};
+use ironorb_giop::typecode::TypeCode;
+use ironorb_giop::value::ValueFactory;
+use ironorb_giop::{TransmissionCodeSets, Version};
+
+use crate::base::config::BareExceptions;
+use crate::orb::OrbCore;
+
+/// What the server keeps about one connection: its code sets, and how the client writes exceptions in an
+/// `any`. The code sets start as ISO 8859-1 without wide characters, and hold until the client sends its
+/// choice (CORBA 3.3 part 2, 7.10.2.5). Requests are read with the session, so that it can learn both.
+pub(crate) struct Session {
+    code_sets: AtomicU8,
+    bare_exceptions: AtomicBool,
+    orb: Weak<OrbCore>,
+}
+
+impl Environment for Session {
+    fn value_factory(&self, repository_id: &str) -> Option<Arc<dyn ValueFactory>> {
+        self.orb.upgrade()?.value_factory(repository_id)
+    }
+
+    fn value_type(&self, repository_id: &str) -> Option<&'static TypeCode> {
+        self.orb.upgrade()?.value_type(repository_id)
+    }
+
+    fn share(&self) -> Option<Arc<dyn Environment>> {
+        self.orb.upgrade().map(|orb| -> Arc<dyn Environment> { orb })
+    }
+
+    fn note_exception_form(&self, bare: bool) {
+        let learns = |orb: Arc<OrbCore>| orb.config.bare_exceptions == BareExceptions::Auto;
+        if self.orb.upgrade().is_some_and(learns) {
+            self.bare_exceptions.store(bare, Ordering::Relaxed);
+        }
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("code_sets", &self.agreed_before()).finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    /// Makes the session of a new connection. A client is taken to write exceptions as the standard says
+    /// until one has come, because nothing else tells how it writes them.
+    pub(crate) fn new(orb: &OrbCore) -> Session {
+        Session {
+            code_sets: AtomicU8::new(TransmissionCodeSets::UNNEGOTIATED.to_octet()),
+            bare_exceptions: AtomicBool::new(orb.config.bare_exceptions == BareExceptions::Yes),
+            orb: orb.weak(),
+        }
+    }
+
+    /// Whether the server sends exceptions in an `any` without their ids.
+    #[inline]
+    pub(super) fn bare_exceptions(&self) -> bool {
+        self.bare_exceptions.load(Ordering::Relaxed)
+    }
+
+    /// The code sets of a request: its own, or those of an earlier request; `None` when the ORB does not
+    /// support them.
+    #[inline]
+    pub(super) fn code_sets(&self, request: &Request<'_>) -> Option<TransmissionCodeSets> {
+        match request.contexts.find(CODE_SETS) {
+            None if request.version == Version::V1_0 => Some(TransmissionCodeSets::UNNEGOTIATED),
+            None => Some(self.agreed_before()),
+            Some(context) => self.agree(context),
+        }
+    }
+
+    /// The code sets of a request that names none.
+    #[inline]
+    pub(super) fn agreed_before(&self) -> TransmissionCodeSets {
+        TransmissionCodeSets::from_octet(self.code_sets.load(Ordering::Relaxed))
+    }
+
+    #[cold]
+    fn agree(&self, context: ServiceContext<'_>) -> Option<TransmissionCodeSets> {
+        let sets = CodeSetContext::decode(context.data).ok()?.transmission()?;
+        self.code_sets.store(sets.to_octet(), Ordering::Relaxed);
+        Some(sets)
+    }
+}

@@ -1,0 +1,74 @@
+//! Where replies go. The drivers implement it.
+
+use ironorb_giop::connection::ServerConnection;
+use ironorb_giop::message::RequestId;
+use ironorb_giop::service_context::ListenPoint;
+
+use super::call::Results;
+
+/// Runs when the client no longer waits.
+pub(crate) type OnCancel = Box<dyn FnOnce() + Send>;
+
+/// Where the replies of one connection are written.
+pub(crate) trait ReplySink {
+    /// Lets `write` write to the connection, then sends what was written.
+    fn with(&self, write: &mut dyn FnMut(&mut ServerConnection));
+
+    /// Writes the results of a request, as `with` would. A method of its own, because nearly every request
+    /// ends with results.
+    fn reply(&self, results: &Results<'_>) {
+        self.with(&mut |connection| results.write(connection));
+    }
+
+    /// Sends the part of these pieces that the peer takes now, without copying them, and returns the number
+    /// of bytes. May only be called while `with` runs `write`. Never waits.
+    fn send_pieces(&self, pieces: &[&[u8]]) -> usize {
+        let _ = pieces;
+        0
+    }
+
+    /// Tells the client that its message cannot be understood, and takes no further message of it.
+    #[cold]
+    fn break_off(&self) {
+        self.with(&mut ServerConnection::protocol_error);
+    }
+
+    /// Ends the connection at once, because it can carry no further message.
+    fn cut_off(&self) {}
+
+    /// A sink for a reply that is written after the upcall, from any thread. The connection counts the
+    /// request as in progress until the sink is dropped. `None` when the connection owes as many replies as
+    /// it may.
+    fn later(&self) -> Option<Box<dyn ReplySink + Send>>;
+
+    /// Whether the client no longer waits for the reply to this request, or is gone. Only sinks from
+    /// [`later`](Self::later) answer it.
+    fn is_cancelled(&self, id: RequestId) -> bool {
+        let _ = id;
+        false
+    }
+
+    /// Calls `then` when the client no longer waits for the reply: now if that is so already, else on the
+    /// thread that runs callbacks. Only sinks from [`later`](Self::later) do so.
+    fn on_cancel(&self, id: RequestId, then: OnCancel) {
+        let _ = id;
+        drop(then);
+    }
+
+    /// Whether the client has closed the connection. Only sinks from [`later`](Self::later) answer it.
+    fn is_client_gone(&self) -> bool {
+        false
+    }
+
+    /// A number for the connection that the request came from. Requests with the same number keep their order
+    /// when they must wait. `None` for a caller in this process, whose thread waits itself.
+    fn client(&self) -> Option<u64> {
+        None
+    }
+
+    /// Records that the client listens at these points and may be called over this connection (CORBA 3.3 part
+    /// 2, 9.8). Called only where the ORB's configuration allows bidirectional connections.
+    fn use_bidirectional(&self, listen_points: &[ListenPoint]) {
+        let _ = listen_points;
+    }
+}
