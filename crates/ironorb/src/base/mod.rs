@@ -1,8 +1,10 @@
 //! What all layers share and what knows none of them: locks, moments, probes, limits.
 
 pub(crate) mod config;
+pub(crate) mod gate;
 pub mod marshal_profile;
 pub mod probe;
+pub(crate) mod single_thread_lock;
 pub(crate) mod sync;
 #[cfg(debug_assertions)]
 pub mod testing;

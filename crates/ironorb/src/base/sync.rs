@@ -1,6 +1,7 @@
 //! Locks that stay usable after a thread has panicked.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::thread::{self, ThreadId};
 
 /// Locks a mutex. The ORB catches a servant's panic before it can leave data half changed, so poison says
 /// nothing.
@@ -23,5 +24,16 @@ pub(crate) fn write<T: ?Sized>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
 
 /// Whether this thread is being unwound by a panic.
 pub(crate) fn is_panicking() -> bool {
-    std::thread::panicking()
+    thread::panicking()
+}
+
+/// Tells a thread from the others of the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ThreadMark(ThreadId);
+
+impl ThreadMark {
+    /// The mark of the calling thread.
+    pub(crate) fn of_this_thread() -> ThreadMark {
+        ThreadMark(thread::current().id())
+    }
 }

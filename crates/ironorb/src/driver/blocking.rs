@@ -18,10 +18,10 @@ use crate::driver::client::{Link, thread_ordinal};
 use crate::driver::clock;
 use crate::driver::invoke::{Arguments, LOCATE, NO_ARGUMENTS};
 use crate::driver::loopback::{self, WaitPolicy, loopback, loopback_oneway};
-use crate::object::operation::Operation;
 use crate::interceptor::Attempt;
 use crate::object::deadline::{CallTime, Deadline};
 use crate::object::messaging::SyncScope;
+use crate::object::operation::Operation;
 use crate::object::{ObjectRef, ReplyEnvironment};
 use crate::poa::{HoldMode, Refusal};
 

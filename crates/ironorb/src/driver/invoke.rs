@@ -20,7 +20,6 @@ use crate::driver::blocking::{self, Answer};
 use crate::driver::client::{FastOutcome, Link, thread_ordinal};
 use crate::driver::clock;
 use crate::driver::loopback;
-use crate::codegen::{LocalSlot, Operation, OperationError, RefTo};
 use crate::object::ObjectRef;
 use crate::object::deadline::{CallTime, call_timeout};
 use crate::object::lease::{self, Lease};

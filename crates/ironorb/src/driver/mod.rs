@@ -1,6 +1,7 @@
 //! What moves bytes, time and threads: connections to servers and from clients, waiting, the blocking and the
 //! asynchronous calls, and the engines for virtual time.
 
+pub(crate) mod adapter_threads;
 pub(crate) mod batching;
 pub(crate) mod blocking;
 pub(crate) mod cancellations;

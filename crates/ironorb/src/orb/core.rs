@@ -24,6 +24,7 @@ use crate::base::config::{OrbConfig, Transport};
 use crate::base::marshal_profile::MarshalProfile;
 use crate::base::sync::{lock, write};
 use crate::call::remote_call::shut_down;
+use crate::driver::adapter_threads::AdapterThreads;
 use crate::driver::client::Connector;
 use crate::driver::server::in_flight::InFlight;
 use crate::driver::server::threads::ServerThreads;
@@ -42,6 +43,7 @@ pub(crate) struct OrbCore {
     this: Weak<OrbCore>,
     pub(crate) config: OrbConfig,
     pub(crate) adapter: Adapter,
+    adapter_threads: Arc<AdapterThreads>,
     pub(crate) connector: Connector,
     /// The policies set by [`Orb::set_policies`](super::Orb::set_policies).
     pub(crate) policies: OrbPolicies,
@@ -95,9 +97,11 @@ impl OrbCore {
             ..
         } = settings;
         let server_threads = ServerThreads::new(&config);
+        let adapter_threads = AdapterThreads::new(&config, &server_threads);
         Arc::new_cyclic(|this| OrbCore {
             this: this.clone(),
-            adapter: Adapter::new(fresh_nonce(), &config, &server_threads),
+            adapter: Adapter::new(fresh_nonce(), &config, adapter_threads.clone()),
+            adapter_threads,
             connector: Connector::new(config.clone()),
             policies: OrbPolicies::default(),
             plain_bytes_max: match interceptors.server.is_empty()
@@ -380,7 +384,7 @@ impl OrbCore {
         }
         self.adapter.managers().close();
         self.adapter.main_thread().close();
-        self.adapter.threads_for_held().stop();
+        self.adapter_threads.stop();
         if let Some(file) = &self.marshal_profile {
             // The builder has checked that the file can be written. If that fails now, no caller is left to
             // get the error.

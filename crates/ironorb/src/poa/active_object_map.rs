@@ -9,7 +9,6 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use hashbrown::HashTable;
 
-use super::gate::{Gate, GateGuard};
 use super::ids::Ids;
 use super::key::Slot;
 use super::lookup::ObjectSelector;
@@ -17,6 +16,7 @@ use super::slots::{Activation, Entry, Incarnation, ObjectSlot, ObjectSlots, Vaca
 use super::upcall::Deactivation;
 use super::{ObjectId, PoaPolicies, RequestProcessing};
 use crate::base::config::ObjectLookup;
+use crate::base::gate::{Gate, GateGuard};
 use crate::base::sync::lock;
 use crate::object::lease::{BindingEpoch, Token};
 use crate::poa::servant::ServantHandle;

@@ -22,13 +22,13 @@ use ironorb_giop::message::{Message, MessageType};
 use ironorb_giop::minor::MinorCode;
 
 use crate::base::config::{Demultiplexing, OrbConfig};
+use crate::base::gate::Gate;
 use crate::base::sync::{read, write};
-use crate::driver::client::BackgroundPool;
-use crate::driver::server::threads::ServerThreads;
 use crate::object::lease::BindingEpoch;
 use crate::poa::key::{self, Nonce, ParsedKey, Slot};
 use crate::poa::{
-    Gate, HoldMode, MainThread, ManagerState, Managers, ObjectSelector, PoaInner, Refusal, Upcall, not_exist,
+    AdapterDriver, HoldMode, MainThread, ManagerState, Managers, ObjectSelector, PoaInner, PoaManager,
+    Refusal, Upcall, not_exist,
 };
 use directory::{Step, Table};
 use replicas::AdapterReplicas;
@@ -47,17 +47,15 @@ pub(crate) struct Adapter {
     making: AtomicUsize,
     managers: Managers,
     main_thread: MainThread,
-    threads_for_held: Arc<BackgroundPool>,
+    driver: Arc<dyn AdapterDriver>,
     /// How long a request waits for an adapter that another thread makes; `None` for ever.
     startup_timeout: Option<Duration>,
 }
 
 impl Adapter {
-    pub(crate) fn new(nonce: u64, config: &OrbConfig, counted: &Arc<ServerThreads>) -> Self {
-        let threads = config.concurrency.threads_for_held(config.threads_per_connection_max);
+    pub(crate) fn new(nonce: u64, config: &OrbConfig, driver: Arc<dyn AdapterDriver>) -> Self {
         Adapter {
             startup_timeout: config.call_timeout,
-            threads_for_held: BackgroundPool::counted(threads, counted),
             nonce: Nonce(nonce),
             table: RwLock::default(),
             replicas: AdapterReplicas::default(),
@@ -66,7 +64,8 @@ impl Adapter {
             caches_requests: Adapter::may_cache(config),
             making: AtomicUsize::new(0),
             managers: Managers::default(),
-            main_thread: MainThread::default(),
+            main_thread: MainThread::new(driver.clone()),
+            driver,
         }
     }
 
@@ -88,9 +87,14 @@ impl Adapter {
         &self.main_thread
     }
 
-    /// The threads that carry out requests after a manager has held them.
-    pub(crate) fn threads_for_held(&self) -> &Arc<BackgroundPool> {
-        &self.threads_for_held
+    /// What runs the adapters.
+    pub(crate) fn driver(&self) -> &Arc<dyn AdapterDriver> {
+        &self.driver
+    }
+
+    /// Makes a manager of this ORB's adapters.
+    pub(crate) fn make_manager(&self, id: String, state: ManagerState, held_max: usize) -> PoaManager {
+        PoaManager::new(id, state, held_max, &self.binding_epoch, &self.driver)
     }
 
     /// Adds an adapter, which `make` makes for a slot and an instance number; `None` when its path is taken.
@@ -154,7 +158,7 @@ impl Adapter {
                 Step::Found(poa) => return Ok(Some(poa)),
                 Step::Nowhere => return Ok(None),
                 Step::Wait(gate) => {
-                    if gate.wait(self.startup_timeout) {
+                    if self.driver.wait_at(&gate, self.startup_timeout) {
                         continue;
                     }
                     return Err(Refusal::Exception(SystemException::new(
@@ -357,20 +361,28 @@ impl Adapter {
     }
 
     fn adapter_status(&self, key: &[u8]) -> AdapterStatus {
-        let table = read(&self.table);
         // An alias never leads to another alias.
-        let key = table.aliases.get(key).map_or(key, Vec::as_slice);
-        let (found, may_come) = match key::parse(key) {
-            ParsedKey::Slot { nonce, poa, .. } if nonce == self.nonce => (table.in_slot(poa), false),
-            ParsedKey::Slot { .. } => (None, false),
-            ParsedKey::Path { nonce, instance, path, .. } => {
-                (table.visible(path).filter(|found| found.accepts(nonce, instance)), true)
+        let key = self.without_alias(key.to_vec());
+        let table = read(&self.table);
+        let (found, naming, may_come) = match key::parse(&key) {
+            ParsedKey::Slot { nonce, poa, object } if nonce == self.nonce => {
+                (table.in_slot(poa), Some(ObjectSelector::Slot(object)), false)
             }
-            ParsedKey::Foreign => (None, true),
+            ParsedKey::Slot { .. } => (None, None, false),
+            ParsedKey::Path { nonce, instance, path, id, .. } => {
+                let found = table.visible(path).filter(|found| found.accepts(nonce, instance));
+                (found, Some(ObjectSelector::Id(id)), true)
+            }
+            ParsedKey::Foreign => (None, None, true),
         };
         // The server may be starting, and the adapter may still come: see `find_or_wait_for_startup`.
         let holder = found.or_else(|| table.by_path.get(ROOT_PATH).filter(|_| may_come));
-        let is_held = holder.is_some_and(|poa| poa.manager().state() == ManagerState::Holding);
+        let holds = holder.is_some_and(|poa| poa.manager().state() == ManagerState::Holding);
+        let found = found.cloned();
+        let naming = naming.filter(|_| !holds);
+        // The table's lock is given back before that of the objects is taken.
+        drop(table);
+        let is_held = holds || found.as_ref().zip(naming).is_some_and(|(poa, naming)| poa.is_busy(naming));
         AdapterStatus { has_adapter: found.is_some(), is_held }
     }
 
@@ -426,7 +438,8 @@ impl Adapter {
 pub(crate) struct AdapterStatus {
     /// The adapter of its object exists.
     pub(crate) has_adapter: bool,
-    /// The request would wait for a manager that holds requests. A driver with a single thread must not wait.
+    /// The request would wait for a manager that holds requests, or for an object that is being incarnated or
+    /// etherealised. A driver with a single thread must not wait.
     pub(crate) is_held: bool,
 }
 

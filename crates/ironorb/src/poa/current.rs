@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 use super::{ActiveObject, ObjectId, Poa, PoaInner, Upcall};
 use crate::object::ObjectRef;
-use crate::object::lease::{all_bindings, depth_by_lease, innermost_binding};
-use crate::orb::OrbCore;
+use crate::object::lease::{BindingEpoch, all_bindings, depth_by_lease, innermost_binding};
 use crate::poa::servant::Servant;
 
 thread_local! {
@@ -95,9 +94,9 @@ pub(super) fn current_upcall<T>(ask: impl FnOnce(&Upcall) -> T) -> Option<T> {
     }
 }
 
-/// Whether this thread is in an upcall of an ORB.
-pub(crate) fn is_in_upcall_of(orb: &Arc<OrbCore>) -> bool {
-    any(|poa, _| Arc::ptr_eq(&poa.orb, orb))
+/// Whether this thread is in an upcall of the ORB whose bindings have this epoch.
+pub(crate) fn is_in_upcall_of(binding_epoch: &Arc<BindingEpoch>) -> bool {
+    any(|poa, _| Arc::ptr_eq(poa.orb.adapter.binding_epoch(), binding_epoch))
 }
 
 /// Whether this thread is in an upcall of an adapter.

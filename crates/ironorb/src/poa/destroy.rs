@@ -2,15 +2,15 @@
 //! and never with a lock held.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 
 use super::active_object_map::DeactivatedObject;
 use super::current::{enter_adapter, is_in_upcall_of};
-use super::gate::{Gate, GateGuard};
 use super::single_thread::SingleThreadGuard;
 use super::upcall::Deactivation;
 use super::{ObjectId, Poa, PoaError, PoaInner, ServantActivator, ServantManager, ThreadModel};
+use crate::base::gate::{Gate, GateGuard};
 use crate::base::sync::{lock, read, write};
 use crate::poa::servant::ServantHandle;
 
@@ -50,12 +50,12 @@ impl Poa {
     ///
     /// To destroy the adapter again changes nothing, but `wait_for_completion` still waits.
     pub fn destroy(&self, etherealize_objects: bool, wait_for_completion: bool) -> Result<(), PoaError> {
-        if wait_for_completion && is_in_upcall_of(&self.0.orb) {
+        if wait_for_completion && is_in_upcall_of(self.0.orb.adapter.binding_epoch()) {
             return Err(PoaError::WouldDeadlock);
         }
         self.0.begin_destroy(etherealize_objects);
         if wait_for_completion {
-            self.0.wait_until(|poa| poa.life() == LifecycleState::Destroyed);
+            self.0.driver().wait(&|| self.0.life() == LifecycleState::Destroyed, None);
         }
         Ok(())
     }
@@ -129,25 +129,13 @@ impl PoaInner {
             if self.life() != LifecycleState::Alive {
                 self.complete_destroy();
             }
-            self.notify_waiters();
+            self.driver().changed();
         }
-    }
-
-    /// Blocks until a condition holds that can change only when objects or the adapter have ended.
-    pub(super) fn wait_until(&self, is_so: impl Fn(&Self) -> bool) {
-        let mut guard = lock(&self.ended.0);
-        // sync: waiter-or-ended. Either this thread sees what has ended, or the thread that ends it sees that
-        // this one waits.
-        self.awaited.fetch_add(1, Ordering::SeqCst);
-        while !is_so(self) {
-            guard = self.ended.1.wait(guard).unwrap_or_else(PoisonError::into_inner);
-        }
-        self.awaited.fetch_sub(1, Ordering::SeqCst);
     }
 
     /// Blocks until no object is being deactivated or incarnated.
     pub(super) fn wait_for_deactivations(&self) {
-        self.wait_until(|poa| poa.leaving.load(Ordering::SeqCst) == 0);
+        self.driver().wait(&|| self.leaving.load(Ordering::SeqCst) == 0, None);
     }
 
     fn activator(&self) -> Option<Arc<dyn ServantActivator>> {
@@ -216,19 +204,11 @@ impl PoaInner {
             );
             drop(held);
             poa.life.store(LifecycleState::Destroyed as u8, Ordering::SeqCst);
-            poa.notify_waiters();
+            poa.driver().changed();
             if is_counted && let Some(parent) = parent {
                 parent.end_use();
             }
         });
-    }
-
-    fn notify_waiters(&self) {
-        // sync: waiter-or-ended. Usually no thread waits.
-        if self.awaited.load(Ordering::SeqCst) > 0 {
-            let _lock = lock(&self.ended.0);
-            self.ended.1.notify_all();
-        }
     }
 
     /// Does what is left to do for an object after its last request.

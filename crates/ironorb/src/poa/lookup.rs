@@ -10,7 +10,6 @@ use ironorb_giop::minor::MinorCode;
 
 use super::active_object_map::{AdmittedRequest, IdState};
 use super::current::{enter_adapter, is_being, is_in_upcall_of_poa};
-use super::gate::{Gate, GateGuard};
 use super::key::Slot;
 use super::single_thread::SingleThreadGuard;
 use super::slots::Activation;
@@ -19,6 +18,7 @@ use super::{
     HoldMode, ObjectId, Poa, PoaInner, Refusal, RequestProcessing, ServantActivator, ServantManager,
     ThreadModel, Unavailable, Upcall, not_exist,
 };
+use crate::base::gate::{Gate, GateGuard};
 use crate::base::sync::read;
 use crate::poa::servant::servant_panicked;
 use crate::poa::servant::{Servant, ServantHandle};
@@ -273,7 +273,7 @@ impl PoaInner {
             && match self.policies.thread {
                 // The work that opens the gate is done by this very thread.
                 ThreadModel::MainThread => self.orb.adapter.main_thread().work_until_open(gate, at_most),
-                ThreadModel::OrbControl | ThreadModel::SingleThread => gate.wait(at_most),
+                ThreadModel::OrbControl | ThreadModel::SingleThread => self.driver().wait_at(gate, at_most),
             };
         self.waiting.fetch_sub(1, Ordering::SeqCst);
         if came {

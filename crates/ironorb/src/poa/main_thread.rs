@@ -7,23 +7,18 @@
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::ThreadId;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::{Gate, PoaManager};
+use super::{AdapterDriver, PoaManager, Task};
 use crate::Orb;
-use crate::base::sync::lock;
-use crate::driver::clock;
+use crate::base::gate::Gate;
+use crate::base::sync::{ThreadMark, lock};
 
 /// The queue of requests, and which thread is the main thread.
-#[derive(Default)]
 pub(crate) struct MainThread {
     state: Mutex<State>,
-    changed: Condvar,
-    /// Whether the queue may have requests. Without any, a thread that changes a manager's state does not
-    /// take the lock.
-    has_requests: AtomicBool,
+    driver: Arc<dyn AdapterDriver>,
     /// Whether an adapter with this thread model was ever made.
     is_wanted: AtomicBool,
 }
@@ -31,9 +26,9 @@ pub(crate) struct MainThread {
 #[derive(Default)]
 struct State {
     /// The main thread, and how many nested times it has become the main thread.
-    main: Option<(ThreadId, usize)>,
+    main: Option<(ThreadMark, usize)>,
     /// The last thread that ran the ORB or performed work.
-    last: Option<ThreadId>,
+    last: Option<ThreadMark>,
     requests: VecDeque<Request>,
     /// Calls of servant managers, which are never refused.
     tasks: VecDeque<Task>,
@@ -49,8 +44,6 @@ pub(crate) struct Request {
     /// Carries out the request. Dropping it answers with an exception.
     pub(crate) carry_out: Task,
 }
-
-pub(crate) type Task = Box<dyn FnOnce() + Send>;
 
 impl Orb {
     /// Whether [`perform_work`](Self::perform_work) would find a request for an adapter with
@@ -69,6 +62,10 @@ impl Orb {
 }
 
 impl MainThread {
+    pub(super) fn new(driver: Arc<dyn AdapterDriver>) -> MainThread {
+        MainThread { state: Mutex::default(), driver, is_wanted: AtomicBool::new(false) }
+    }
+
     /// Records that an adapter needs the main thread for its upcalls.
     pub(super) fn want(&self) {
         self.is_wanted.store(true, Ordering::Relaxed);
@@ -84,7 +81,7 @@ impl MainThread {
         let mut state = lock(&self.state);
         let may = match state.main {
             Some(_) => true,
-            None => state.last == Some(std::thread::current().id()),
+            None => state.last == Some(ThreadMark::of_this_thread()),
         };
         may && state.become_main()
     }
@@ -97,8 +94,8 @@ impl MainThread {
             return Err(request);
         }
         state.requests.push_back(request);
-        self.has_requests.store(true, Ordering::SeqCst);
-        self.changed.notify_all();
+        drop(state);
+        self.driver.changed();
         Ok(())
     }
 
@@ -112,21 +109,14 @@ impl MainThread {
             self.resign();
         } else {
             state.tasks.push_back(task);
-            self.changed.notify_all();
-        }
-    }
-
-    /// Called when a manager has changed its state.
-    pub(super) fn on_manager_change(&self) {
-        if self.has_requests.load(Ordering::SeqCst) {
-            let _state = lock(&self.state);
-            self.changed.notify_all();
+            drop(state);
+            self.driver.changed();
         }
     }
 
     fn has_work(&self) -> bool {
         let state = lock(&self.state);
-        !state.tasks.is_empty() || state.first_runnable().is_some()
+        state.has_next()
     }
 
     fn perform_one(&self) -> bool {
@@ -134,7 +124,7 @@ impl MainThread {
         if !state.become_main() {
             return false;
         }
-        state.last = Some(std::thread::current().id());
+        state.last = Some(ThreadMark::of_this_thread());
         let task = state.take_next();
         drop(state);
         let did = task.is_some();
@@ -153,7 +143,7 @@ impl MainThread {
         loop {
             if !is_main && state.become_main() {
                 is_main = true;
-                state.last = Some(std::thread::current().id());
+                state.last = Some(ThreadMark::of_this_thread());
             }
             if let Some(task) = is_main.then(|| state.take_next()).flatten() {
                 drop(state);
@@ -162,7 +152,9 @@ impl MainThread {
             } else if state.is_closed {
                 break;
             } else {
-                state = self.wait(state);
+                drop(state);
+                self.driver.wait(&|| lock(&self.state).is_of_use(is_main), None);
+                state = lock(&self.state);
             }
         }
         drop(state);
@@ -175,7 +167,7 @@ impl MainThread {
     /// longer than `at_most`. Only the main thread opens the gates of its adapters. Requests wait meanwhile,
     /// because serving them here would take stack space for each.
     pub(super) fn work_until_open(&self, gate: &Gate, at_most: Option<Duration>) -> bool {
-        let begun = clock::now();
+        let begun = self.driver.now();
         let mut state = lock(&self.state);
         if !state.become_main() {
             return false; // cannot happen: no other thread became the main thread meanwhile
@@ -190,14 +182,14 @@ impl MainThread {
             if gate.is_open() {
                 break true;
             }
-            let left = at_most.map(|at_most| at_most.saturating_sub(clock::now().since(begun)));
-            state = match left {
-                Some(left) if left.is_zero() => break false,
-                Some(left) => {
-                    self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
-                }
-                None => self.wait(state),
-            };
+            drop(state);
+            let left = at_most.map(|at_most| at_most.saturating_sub(self.driver.now().since(begun)));
+            let has_come = || gate.is_open() || !lock(&self.state).tasks.is_empty();
+            let came = self.driver.wait(&has_come, left);
+            state = lock(&self.state);
+            if !came {
+                break false;
+            }
         };
         drop(state);
         self.resign();
@@ -218,8 +210,8 @@ impl MainThread {
             true => std::mem::take(&mut state.requests),
             false => VecDeque::new(),
         };
-        self.changed.notify_all();
         drop(state);
+        self.driver.changed();
         drop(abandoned);
     }
 
@@ -231,8 +223,8 @@ impl MainThread {
             None => std::mem::take(&mut state.requests),
             Some(_) => VecDeque::new(),
         };
-        self.changed.notify_all();
         drop(state);
+        self.driver.changed();
         drop(abandoned);
     }
 
@@ -242,20 +234,16 @@ impl MainThread {
         state.is_closing = true;
         state.is_closed = true;
         let abandoned = std::mem::take(&mut state.requests);
-        self.changed.notify_all();
         drop(state);
+        self.driver.changed();
         drop(abandoned);
-    }
-
-    fn wait<'s>(&'s self, state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
-        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl State {
     /// Makes this thread the main thread, unless another thread is.
     fn become_main(&mut self) -> bool {
-        let me = std::thread::current().id();
+        let me = ThreadMark::of_this_thread();
         match &mut self.main {
             Some((thread, depth)) if *thread == me => *depth += 1,
             Some(_) => return false,
@@ -277,6 +265,19 @@ impl State {
 
     fn first_runnable(&self) -> Option<usize> {
         self.requests.iter().position(|request| !request.manager.is_holding())
+    }
+
+    fn has_next(&self) -> bool {
+        !self.tasks.is_empty() || self.first_runnable().is_some()
+    }
+
+    /// Whether a thread in [`Orb::run`] can do something, as the main thread or to become it.
+    fn is_of_use(&self, is_main: bool) -> bool {
+        self.is_closed || if is_main { self.has_next() } else { self.may_become_main() }
+    }
+
+    fn may_become_main(&self) -> bool {
+        self.main.is_none_or(|(thread, _)| thread == ThreadMark::of_this_thread())
     }
 
     fn take_next(&mut self) -> Option<Task> {

@@ -6,17 +6,17 @@ mod in_flight;
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use ironorb_giop::exception::SystemExceptionKind;
 use ironorb_giop::minor::MinorCode;
 
 use super::current::is_in_upcall_of;
 use super::upcall::refusal;
-use super::{PoaError, PoaInner, Refusal};
+use super::{AdapterDriver, PoaError, PoaInner, Refusal};
 use crate::base::sync::lock;
-use crate::object::lease::Token;
-use crate::orb::OrbCore;
+use crate::object::lease::{BindingEpoch, Token};
+pub(crate) use held::Admission;
 use held::HeldRequests;
 use in_flight::InFlight;
 pub(crate) use in_flight::{STRIPES, Stripe};
@@ -101,12 +101,13 @@ pub(super) struct ManagerInner {
     number: u64,
     /// Requests that wait for the state to change.
     held: Mutex<HeldRequests>,
-    /// Notified when the state has changed, and when a request is done while it is not active.
-    changed: Condvar,
+    /// Told when the state has changed, and when a request is done while it is not active.
+    driver: Arc<dyn AdapterDriver>,
     held_max: usize,
     /// The ORB is being shut down, and held requests are refused.
     is_closing: AtomicBool,
-    orb: Weak<OrbCore>,
+    /// The epoch of the ORB's bindings, which all its managers share.
+    binding_epoch: Arc<BindingEpoch>,
     poas: Mutex<Vec<Weak<PoaInner>>>,
 }
 
@@ -119,17 +120,23 @@ impl PartialEq for PoaManager {
 impl Eq for PoaManager {}
 
 impl PoaManager {
-    pub(crate) fn new(id: String, state: ManagerState, held_max: usize, orb: Weak<OrbCore>) -> Self {
+    pub(crate) fn new(
+        id: String,
+        state: ManagerState,
+        held_max: usize,
+        binding_epoch: &Arc<BindingEpoch>,
+        driver: &Arc<dyn AdapterDriver>,
+    ) -> Self {
         PoaManager(Arc::new(ManagerInner {
             id,
             state: AtomicU8::new(state as u8),
             in_flight: InFlight::default(),
             number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
             held: Mutex::default(),
-            changed: Condvar::new(),
+            driver: driver.clone(),
             held_max,
             is_closing: AtomicBool::new(false),
-            orb,
+            binding_epoch: binding_epoch.clone(),
             poas: Mutex::default(),
         }))
     }
@@ -198,8 +205,14 @@ impl PoaManager {
         poas.push(Arc::downgrade(poa));
     }
 
-    pub(super) fn is_of(&self, orb: &Arc<OrbCore>) -> bool {
-        std::ptr::eq(self.0.orb.as_ptr(), Arc::as_ptr(orb))
+    /// Whether it is a manager of the ORB whose bindings have this epoch.
+    pub(super) fn is_of(&self, binding_epoch: &Arc<BindingEpoch>) -> bool {
+        Arc::ptr_eq(&self.0.binding_epoch, binding_epoch)
+    }
+
+    /// What its requests wait for, and by what.
+    pub(crate) fn driver(&self) -> &Arc<dyn AdapterDriver> {
+        &self.0.driver
     }
 
     /// Refuses held requests from now on, because the ORB is being shut down.
@@ -207,15 +220,15 @@ impl PoaManager {
         {
             let _held = lock(&self.0.held);
             self.0.is_closing.store(true, Ordering::SeqCst);
-            self.0.changed.notify_all();
         }
+        self.0.driver.changed();
         self.let_in();
     }
 
     fn check_wait(&self, wait: bool) -> Result<(), PoaError> {
-        match self.0.orb.upgrade() {
-            Some(orb) if wait && is_in_upcall_of(&orb) => Err(PoaError::WouldDeadlock),
-            _ => Ok(()),
+        match wait && is_in_upcall_of(&self.0.binding_epoch) {
+            true => Err(PoaError::WouldDeadlock),
+            false => Ok(()),
         }
     }
 
@@ -231,45 +244,36 @@ impl PoaManager {
     /// Changes the state and returns the one before.
     fn change(&self, state: ManagerState) -> Result<ManagerState, PoaError> {
         let before = {
+            let now = self.0.driver.now();
             let held = lock(&self.0.held);
             let before = self.state();
             if before == ManagerState::Inactive && state != ManagerState::Inactive {
                 return Err(PoaError::AdapterInactive);
             }
             let state = match state {
-                ManagerState::Active if !held.is_empty() => LETTING_IN,
+                ManagerState::Active if !held.is_empty(now) => LETTING_IN,
                 other => other as u8,
             };
             self.0.state.store(state, Ordering::SeqCst);
-            self.0.changed.notify_all();
             before
         };
-        if let Some(orb) = self.0.orb.upgrade() {
-            orb.adapter.binding_epoch().end_epoch();
-        }
+        self.0.driver.changed();
+        self.0.binding_epoch.end_epoch();
         if state != ManagerState::Holding {
             self.let_in();
-        }
-        if let Some(orb) = self.0.orb.upgrade() {
-            orb.adapter.main_thread().on_manager_change();
         }
         Ok(before)
     }
 
     fn wait_while(&self, state: ManagerState) {
-        let orb = self.0.orb.upgrade();
-        // Calls by lease that began before the state changed. Their end notifies `changed`, as the end of
-        // other requests does.
-        let any_leased = || {
-            let is_ours = |token: Token| token.is_of(self.0.number);
-            orb.as_ref().is_some_and(|orb| orb.adapter.binding_epoch().any(is_ours))
-        };
-        let mut held = lock(&self.0.held);
-        // The order matters. A call by lease may leave a request behind whose servant answers later. That
-        // request is counted before the call's end shows.
-        while (any_leased() || self.0.in_flight.any()) && self.state() == state {
-            held = self.0.changed.wait(held).unwrap_or_else(PoisonError::into_inner);
-        }
+        self.0.driver.wait(&|| self.state() != state || !self.has_requests(), None);
+    }
+
+    /// Whether requests are in progress.
+    fn has_requests(&self) -> bool {
+        // The order matters. A call by lease may leave a request behind whose servant answers later. That request is
+        // counted before the call's end shows.
+        self.0.binding_epoch.any(|token: Token| token.is_of(self.0.number)) || self.0.in_flight.any()
     }
 
     /// Admits and counts a request, waits, or refuses it, as the state says.
@@ -339,8 +343,13 @@ impl PoaManager {
                 }
                 (ManagerState::Holding, HoldMode::Wait) => {
                     held.threads += 1;
-                    held = self.0.changed.wait(held).unwrap_or_else(PoisonError::into_inner);
+                    drop(held);
+                    let is_over = self.0.driver.wait(&|| !self.is_holding(), None);
+                    held = lock(&self.0.held);
                     held.threads -= 1;
+                    if !is_over {
+                        return Err(discarded());
+                    }
                 }
             }
         }
@@ -357,8 +366,7 @@ impl PoaManager {
     #[inline]
     pub(super) fn notify_waiters(&self) {
         if self.0.state.load(Ordering::SeqCst) != ACTIVE {
-            let _held = lock(&self.0.held);
-            self.0.changed.notify_all();
+            self.0.driver.changed();
         }
     }
 }
@@ -372,6 +380,15 @@ impl fmt::Debug for ManagerInner {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::config::OrbConfig;
+    use crate::driver::adapter_threads::AdapterThreads;
+    use crate::driver::server::threads::ServerThreads;
+
+    fn manager() -> PoaManager {
+        let config = OrbConfig::default();
+        let driver: Arc<dyn AdapterDriver> = AdapterThreads::new(&config, &ServerThreads::new(&config));
+        PoaManager::new("m".to_owned(), ManagerState::Active, 1, &Arc::default(), &driver)
+    }
 
     fn enter(manager: &PoaManager) -> Result<Stripe, (SystemExceptionKind, MinorCode)> {
         manager.enter(HoldMode::Wait).map_err(|refusal| match refusal {
@@ -382,7 +399,7 @@ mod tests {
 
     #[test]
     fn states_let_through_hold_or_refuse() {
-        let manager = PoaManager::new("m".to_owned(), ManagerState::Active, 1, Weak::new());
+        let manager = manager();
         let entered = enter(&manager).unwrap();
         manager.discard_requests(false).unwrap();
         assert_eq!(enter(&manager).unwrap_err().0, SystemExceptionKind::Transient);
@@ -405,7 +422,7 @@ mod tests {
 
     #[test]
     fn waiting_for_completion_waits() {
-        let manager = PoaManager::new("m".to_owned(), ManagerState::Active, 1, Weak::new());
+        let manager = manager();
         let entered = enter(&manager).unwrap();
         std::thread::scope(|scope| {
             let waiter = scope.spawn(|| manager.hold_requests(true));

@@ -90,7 +90,7 @@ impl Managers {
         if registry.by_id.len().is_power_of_two() {
             registry.by_id.retain(|_, manager| manager.strong_count() > 0);
         }
-        let manager = PoaManager::new(id.clone(), state, orb.config.held_requests_max, Arc::downgrade(orb));
+        let manager = orb.adapter.make_manager(id.clone(), state, orb.config.held_requests_max);
         if registry.is_closing {
             manager.begin_close();
         }

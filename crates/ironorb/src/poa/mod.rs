@@ -13,8 +13,8 @@ pub(crate) mod adapter;
 mod collocated_binding;
 mod current;
 mod destroy;
+mod driver;
 mod error;
-mod gate;
 mod ids;
 pub(crate) mod key;
 mod lookup;
@@ -35,12 +35,12 @@ pub(crate) use collocated_binding::{AdapterLease, CollocatedBinding};
 pub(crate) use current::Current;
 pub use current::PoaCurrent;
 pub(crate) use current::{current_object, is_in_upcall_of};
+pub(crate) use driver::{AdapterDriver, Task};
 pub use error::PoaError;
-pub(crate) use gate::Gate;
 pub use key::describe_object_key;
 pub(crate) use lookup::ObjectSelector;
 pub(crate) use main_thread::{MainThread, Request as MainThreadRequest};
-pub(crate) use manager::HoldMode;
+pub(crate) use manager::{Admission, HoldMode};
 pub use manager::{ManagerState, PoaManager};
 pub(crate) use manager::{STRIPES, Stripe};
 pub(crate) use manager_factory::Managers;
@@ -60,22 +60,22 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize};
-use std::sync::{Arc, Condvar, Mutex, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
 
 use ironorb_giop::exception::SystemExceptionKind;
 use ironorb_giop::ior::TaggedComponent;
 use ironorb_giop::minor::MinorCode;
 
 use crate::base::config::{Demultiplexing, ObjectLookup};
+use crate::base::single_thread_lock::SingleThreadLock;
 use crate::base::sync::{lock, read, write};
 use crate::orb::OrbCore;
 use crate::poa::adapter::AdapterLookup;
 use crate::poa::servant::{Servant, ServantHandle};
-use active_object_map::ActiveObjectMap;
+use active_object_map::{ActiveObjectMap, IdState};
 use current::enter_adapter;
 use destroy::LifecycleState;
 use key::{Hint, Nonce, Slot};
-use single_thread::SingleThreadLock;
 
 /// A portable object adapter: it takes requests to the servants of its objects. Cheap to clone; the clones
 /// are handles of one adapter.
@@ -119,10 +119,6 @@ pub(crate) struct PoaInner {
     leaving: AtomicUsize,
     /// Objects to be etherealised when the last request is done.
     doomed: Mutex<Vec<(ObjectId, ServantHandle)>>,
-    /// Notified when objects or the adapter have ended.
-    ended: (Mutex<()>, Condvar),
-    /// The number of threads that wait for `ended`.
-    awaited: AtomicUsize,
 }
 
 impl Poa {
@@ -135,8 +131,7 @@ impl Poa {
 
     /// The root adapter of an ORB that has been shut down.
     pub(crate) fn destroyed_root(orb: &Arc<OrbCore>) -> Poa {
-        let manager =
-            PoaManager::new(ROOT_MANAGER.to_owned(), ManagerState::Inactive, 0, Arc::downgrade(orb));
+        let manager = orb.adapter.make_manager(ROOT_MANAGER.to_owned(), ManagerState::Inactive, 0);
         let slot = Slot { index: u32::MAX, generation: 0 };
         let mut poa =
             PoaInner::new(orb, None, ROOT_NAME, Vec::new(), PoaPolicies::ROOT, Vec::new(), manager, slot, 0);
@@ -185,7 +180,7 @@ impl Poa {
         }
         let orb = &self.0.orb;
         let manager = match manager {
-            Some(manager) if !manager.is_of(orb) => {
+            Some(manager) if !manager.is_of(orb.adapter.binding_epoch()) => {
                 return Err(PoaError::WrongPolicy("the manager is another ORB's"));
             }
             Some(manager) => manager,
@@ -414,8 +409,6 @@ impl PoaInner {
             life: AtomicU8::new(LifecycleState::Alive as u8),
             leaving: AtomicUsize::new(0),
             doomed: Mutex::default(),
-            ended: Default::default(),
-            awaited: AtomicUsize::new(0),
         }
     }
 
@@ -465,6 +458,11 @@ impl PoaInner {
         &self.manager
     }
 
+    /// What its requests wait for, and by what.
+    pub(super) fn driver(&self) -> &dyn AdapterDriver {
+        &**self.orb.adapter.driver()
+    }
+
     /// Returns when the manager does not hold requests. Waits as `on_hold` says.
     pub(crate) fn wait_while_holding(&self, on_hold: HoldMode<'_>) -> Result<(), Refusal> {
         let entered = self.manager.enter(on_hold)?;
@@ -493,6 +491,17 @@ impl PoaInner {
             AdapterLookup::Direct => None,
         };
         Ok(Some(AdapterActivation { parent: self.clone(), activator, counted }))
+    }
+
+    /// Whether a request to an object would wait for its incarnation or etherealisation.
+    pub(crate) fn is_busy(&self, naming: ObjectSelector<'_>) -> bool {
+        match naming {
+            ObjectSelector::Slot(slot) => {
+                let id = self.objects.id_in_slot(slot);
+                id.is_some_and(|id| self.is_busy(ObjectSelector::Id(id.as_bytes())))
+            }
+            ObjectSelector::Id(id) => matches!(self.objects.open().find(id), IdState::Busy(_)),
+        }
     }
 
     /// Whether an object may exist, as far as that is known without asking a servant manager. An error if it

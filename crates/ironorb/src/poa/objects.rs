@@ -91,7 +91,9 @@ impl Poa {
             if self.0.would_wait_for_itself(&gate, id) {
                 return Err(PoaError::WouldDeadlock);
             }
-            gate.wait(None);
+            if !self.0.driver().wait_at(&gate, None) {
+                return Err(PoaError::WouldDeadlock);
+            }
         }
     }
 

@@ -13,10 +13,10 @@ use ironorb_giop::minor::MinorCode;
 
 use super::active_object_map::DeactivatedObject;
 use super::current::{Current, current_upcall, enter};
-use super::gate::{Gate, GateGuard};
 use super::manager::Stripe;
 use super::slots::Activation;
 use super::{Cookie, ObjectId, Poa, PoaInner, PoaManager, ServantActivator, ServantLocator, ThreadModel};
+use crate::base::gate::{Gate, GateGuard};
 use crate::base::sync::lock;
 use crate::poa::servant::servant_panicked;
 use crate::poa::servant::{Servant, ServantHandle};

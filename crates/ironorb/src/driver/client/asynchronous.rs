@@ -29,10 +29,10 @@ use crate::call::remote_call::{CallEvent, RemoteCall};
 use crate::driver::clock;
 use crate::driver::invoke::Arguments;
 use crate::dynamic::ReceivedRequest;
-use crate::object::operation::Operation;
 use crate::interceptor::{self, Attempt};
 use crate::object::ObjectRef;
 use crate::object::deadline::{Deadline, Passed};
+use crate::object::operation::Operation;
 
 /// One asynchronous call.
 pub(crate) struct AsyncCall {

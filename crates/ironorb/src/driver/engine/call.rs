@@ -14,13 +14,14 @@ use super::{CallNumber, ConnectionId, Time};
 use crate::call::invocation::CallFailure;
 use crate::call::remote_call::{CallEvent, Completed, RemoteCall, Step};
 use crate::call::route::Route;
+use crate::driver::adapter_threads::WithoutWaits;
 use crate::driver::invoke::LOCATE;
 use crate::driver::loopback::{self, WaitPolicy, loopback, loopback_oneway};
-use crate::object::operation::Operation;
 use crate::interceptor::Attempt;
 use crate::object::ObjectRef;
 use crate::object::deadline::Deadline;
 use crate::object::messaging::SyncScope;
+use crate::object::operation::Operation;
 use crate::orb::OrbCore;
 use crate::poa::{HoldMode, Refusal};
 
@@ -135,6 +136,7 @@ impl EngineCall {
 
     /// Calls an object in this process.
     pub(super) fn run_here(&mut self, orb: &Arc<OrbCore>, now: Time) -> Step {
+        let _alone = WithoutWaits::begin();
         let event = match self.object.routes().current(&self.object) {
             Ok(route) => match (route.route(), &self.request) {
                 (Route::Remote(_), _) => CallEvent::Rerouted,

@@ -15,6 +15,7 @@ use ironorb_giop::message::RequestId;
 use super::{ConnectionId, Time, UpcallNumber};
 use crate::Orb;
 use crate::base::sync::lock;
+use crate::driver::adapter_threads::WithoutWaits;
 use crate::driver::cancellations::{Cancellations, Cancelled, OnCancel, Watch};
 use crate::driver::server::work::{Other, Stop, Work};
 use crate::orb::OrbCore;
@@ -43,8 +44,8 @@ pub enum ServerEvent<'e> {
     },
     /// The driver answers [`ServerAction::Upcall`], at once or when it is the servant's turn. The servant
     /// runs now and its reply is written. A number that no longer waits has no effect. While a POA manager
-    /// holds the request the event has no effect either. The first [`poll_action`](ServerEngine::poll_action)
-    /// after the manager releases the request announces it again, under the same number.
+    /// holds the request, or its object is being etherealised, the event has no effect either. The first
+    /// [`poll_action`](ServerEngine::poll_action) after that is over announces it again, under the same number.
     CarryOut {
         /// The request.
         upcall: UpcallNumber,
@@ -89,7 +90,7 @@ pub struct ServerEngine {
     connections: BTreeMap<ConnectionId, Accepted>,
     upcalls: BTreeMap<UpcallNumber, (ConnectionId, Work)>,
     next_upcall: u64,
-    /// Requests that were to be carried out and that a POA manager holds.
+    /// Requests that were to be carried out and that an adapter or its manager does not admit yet.
     held: Vec<UpcallNumber>,
     /// Connections that may have bytes to transmit.
     talking: BTreeSet<ConnectionId>,
@@ -279,6 +280,7 @@ impl ServerEngine {
         let Some((connection, mut work)) = self.upcalls.remove(&upcall) else { return };
         let Some(accepted) = self.connections.get_mut(&connection) else { return };
         accepted.waiting -= 1;
+        let _alone = WithoutWaits::begin();
         work.carry_out_within_limits(&self.orb, &accepted.session, &EngineSink(accepted.sender.clone()));
         accepted.framer.recycle(work.into_buffer());
         if lock(&accepted.sender.connection).is_ended() {

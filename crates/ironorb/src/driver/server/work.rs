@@ -135,7 +135,7 @@ impl Work {
         }
     }
 
-    /// Whether [`carry_out`](Self::carry_out) would wait for a POA manager in the holding state.
+    /// Whether [`carry_out`](Self::carry_out) would wait: for a POA manager in the holding state, or for its object.
     pub(crate) fn is_held(&self, orb: &OrbCore) -> bool {
         match self {
             Work::Request(message) | Work::Locate(message) => orb.adapter.adapter_status_of(message).is_held,

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::ROOT_PATH;
+use crate::base::gate::Gate;
+use crate::poa::PoaInner;
 use crate::poa::key::{self, Slot};
-use crate::poa::{Gate, PoaInner};
 
 #[derive(Default)]
 pub(super) struct Table {

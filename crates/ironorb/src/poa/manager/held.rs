@@ -5,14 +5,13 @@
 //! A held request occupies no thread, except that of a caller in this process.
 
 use std::collections::VecDeque;
+use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
-use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::{ACTIVE, HOLDING, LETTING_IN, PoaManager};
 use crate::base::sync::lock;
 use crate::base::time::Time;
-use crate::driver::clock;
 use crate::poa::adapter::ParkedRequest;
 
 /// The requests that wait for a manager.
@@ -34,9 +33,26 @@ pub(super) struct HeldRequests {
 const IN_ORDER_FOR: Duration = Duration::from_millis(25);
 
 /// The next step of a thread that admits requests.
+pub(crate) enum Admission {
+    /// Carry this request out, and ask again.
+    Begin(AdmittedRequest),
+    /// Each client with a parked request also has one in progress. Ask again after this time, or when
+    /// [`PoaManager::must_wait_to_admit`] is false.
+    Wait(Duration),
+    /// The thread is not needed any more, and is not counted any more.
+    Over,
+}
+
+/// A request that its manager has held and admits.
+pub(crate) struct AdmittedRequest {
+    request: ParkedRequest,
+    since: Time,
+}
+
+/// Which parked request may begin.
 enum Next {
-    Begin(ParkedRequest),
-    /// Each client with a parked request also has one in progress.
+    /// The one with this index.
+    Begin(usize),
     Wait(Duration),
     Nothing,
 }
@@ -47,9 +63,8 @@ impl HeldRequests {
     }
 
     /// True when no request is parked and none must end before another begins.
-    pub(super) fn is_empty(&self) -> bool {
-        self.parked.is_empty()
-            && self.begun.iter().all(|(_, since)| clock::now().since(*since) >= IN_ORDER_FOR)
+    pub(super) fn is_empty(&self, now: Time) -> bool {
+        self.parked.is_empty() && self.begun.iter().all(|(_, since)| now.since(*since) >= IN_ORDER_FOR)
     }
 
     fn park(&mut self, request: ParkedRequest, is_first: bool) {
@@ -60,7 +75,7 @@ impl HeldRequests {
         }
     }
 
-    fn next(&mut self, now: Time) -> Next {
+    fn next(&self, now: Time) -> Next {
         if self.parked.is_empty() {
             return Next::Nothing;
         }
@@ -69,18 +84,21 @@ impl HeldRequests {
             last.map_or(Duration::ZERO, |since| (since + IN_ORDER_FOR).since(now))
         };
         let mut least = IN_ORDER_FOR;
-        for index in 0..self.parked.len() {
-            let left = left(self.parked[index].client());
-            if left.is_zero()
-                && let Some(request) = self.parked.remove(index)
-            {
-                self.parked_bytes -= request.bytes();
-                self.begun.push((request.client(), now));
-                return Next::Begin(request);
+        for (index, request) in self.parked.iter().enumerate() {
+            let left = left(request.client());
+            if left.is_zero() {
+                return Next::Begin(index);
             }
             least = least.min(left);
         }
         Next::Wait(least)
+    }
+
+    fn begin(&mut self, index: usize, now: Time) -> Option<AdmittedRequest> {
+        let request = self.parked.remove(index)?;
+        self.parked_bytes -= request.bytes();
+        self.begun.push((request.client(), now));
+        Some(AdmittedRequest { request, since: now })
     }
 
     fn end(&mut self, client: Option<u64>, since: Time) {
@@ -122,7 +140,6 @@ impl PoaManager {
     /// Carries out requests that are held for adapters that are gone: no later state of the manager concerns
     /// them. They are answered, or wait for an adapter activator that may make such an adapter.
     pub(crate) fn carry_out_orphaned(&self) {
-        let Some(orb) = self.0.orb.upgrade() else { return };
         let absent = {
             let mut held = lock(&self.0.held);
             let (present, absent): (Vec<_>, Vec<_>) =
@@ -138,9 +155,7 @@ impl PoaManager {
         // The last request goes first, because each that must wait again is parked ahead of the others.
         // Without a thread for them they are dropped, which answers them.
         let take_up = move || absent.into_iter().rev().for_each(|request| request.carry_out(Some(&manager)));
-        // The limit of the server's threads does not apply: there is one such thread for each adapter that
-        // goes.
-        let _dropped = orb.server_threads.spawn_beyond("ironorb-held", take_up);
+        self.0.driver.run_apart(Box::new(take_up));
     }
 
     /// Admits or refuses the held requests, as the state now says.
@@ -148,57 +163,55 @@ impl PoaManager {
         self.add_worker(lock(&self.0.held));
     }
 
-    /// Starts a thread that admits requests. The first is the manager's own, because the threads of other
-    /// managers may all be in servants that wait for it.
+    /// Has one more thread admit requests, if there is need of it.
     fn add_worker(&self, mut held: MutexGuard<'_, HeldRequests>) {
-        let Some(orb) = self.0.orb.upgrade() else { return };
-        let threads = orb.adapter.threads_for_held();
-        if held.parked.is_empty() || held.workers > threads.threads_max() {
+        if held.parked.is_empty() || held.workers > self.0.driver.admitting_threads_max() {
             return;
         }
         let is_first = held.workers == 0;
         held.workers += 1;
         drop(held);
-        let manager = self.clone();
-        let work = move || manager.work();
-        let is_begun = match is_first {
-            // The limit of the server's threads does not apply: they may all be in servants that wait for
-            // this one.
-            true => orb.server_threads.spawn_beyond("ironorb-held", work).is_ok(),
-            false => threads.run(work).is_ok(),
-        };
-        match (is_begun, is_first) {
-            (true, _) => {}
-            (false, true) => self.work(), // the caller's thread does the work: late is worse than slow
-            // The threads that exist admit the remaining requests.
-            (false, false) => lock(&self.0.held).workers -= 1,
-        }
+        self.0.driver.admit_held(self, is_first);
     }
 
-    fn work(&self) {
+    /// Says what a thread that admits requests does next.
+    pub(crate) fn next_held(&self, now: Time) -> Admission {
         let mut held = lock(&self.0.held);
-        while !self.is_holding() {
-            match held.next(clock::now()) {
-                Next::Nothing => break,
-                Next::Wait(time) => {
-                    held = self.0.changed.wait_timeout(held, time).unwrap_or_else(PoisonError::into_inner).0;
-                }
-                Next::Begin(request) => {
-                    let client = request.client();
-                    let since = held.begun.last().map_or_else(clock::now, |(_, since)| *since);
+        match held.next(now) {
+            Next::Wait(time) if !self.is_holding() => return Admission::Wait(time),
+            Next::Begin(index) if !self.is_holding() => {
+                if let Some(admitted) = held.begin(index, now) {
                     // Another thread admits the remaining requests, because a servant may keep this one.
                     self.add_worker(held);
-                    request.carry_out(Some(self));
-                    held = lock(&self.0.held);
-                    held.end(client, since);
-                    self.0.changed.notify_all();
+                    return Admission::Begin(admitted);
                 }
             }
+            _ => {}
         }
         held.workers -= 1;
-        if held.is_empty() && self.0.state.load(Ordering::SeqCst) == LETTING_IN {
+        if held.is_empty(now) && self.0.state.load(Ordering::SeqCst) == LETTING_IN {
             self.0.state.store(ACTIVE, Ordering::SeqCst);
         }
+        Admission::Over
+    }
+
+    /// Whether a thread that admits requests has nothing to do now.
+    pub(crate) fn must_wait_to_admit(&self, now: Time) -> bool {
+        !self.is_holding() && matches!(lock(&self.0.held).next(now), Next::Wait(_))
+    }
+
+    /// Carries out a request that [`next_held`](Self::next_held) has given.
+    pub(crate) fn carry_out_held(&self, admitted: AdmittedRequest) {
+        let AdmittedRequest { request, since } = admitted;
+        let client = request.client();
+        request.carry_out(Some(self));
+        lock(&self.0.held).end(client, since);
+        self.0.driver.changed();
+    }
+
+    /// Counts out a thread that was to admit requests and cannot be had.
+    pub(crate) fn end_admitting(&self) {
+        lock(&self.0.held).workers -= 1;
     }
 
     /// Whether requests wait for another state.

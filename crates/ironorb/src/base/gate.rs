@@ -1,11 +1,10 @@
 //! A gate for work that one thread does and others wait for: an incarnation, an etherealisation, the making
-//! of an adapter.
+//! of an adapter. Code that decides asks whether a gate is open. Only drivers wait at one.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::thread::ThreadId;
 use std::time::Duration;
 
-use crate::base::sync::lock;
+use super::sync::{ThreadMark, lock};
 
 /// Closed until its [`GateGuard`] is dropped.
 #[derive(Debug)]
@@ -13,7 +12,7 @@ pub(crate) struct Gate {
     is_open: Mutex<bool>,
     opened: Condvar,
     /// The thread that closed the gate, if that thread also opens it. It must not wait for itself.
-    owner: Option<ThreadId>,
+    owner: Option<ThreadMark>,
 }
 
 /// Opens its gate when dropped, even if the thread panics.
@@ -23,7 +22,7 @@ pub(crate) struct GateGuard(Arc<Gate>);
 impl Gate {
     /// Makes a closed gate that this thread opens again.
     pub(crate) fn of_this_thread() -> GateGuard {
-        Gate::closed(Some(std::thread::current().id()))
+        Gate::closed(Some(ThreadMark::of_this_thread()))
     }
 
     /// Makes a closed gate that any thread may open.
@@ -31,16 +30,16 @@ impl Gate {
         Gate::closed(None)
     }
 
-    fn closed(owner: Option<ThreadId>) -> GateGuard {
+    fn closed(owner: Option<ThreadMark>) -> GateGuard {
         GateGuard(Arc::new(Gate { is_open: Mutex::new(false), opened: Condvar::new(), owner }))
     }
 
     /// Whether this thread must open the gate.
     pub(crate) fn is_ours(&self) -> bool {
-        self.owner == Some(std::thread::current().id())
+        self.owner == Some(ThreadMark::of_this_thread())
     }
 
-    pub(super) fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         *lock(&self.is_open)
     }
 

@@ -1,0 +1,161 @@
+//! The threads of adapters, and how they wait.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::base::config::OrbConfig;
+use crate::base::gate::Gate;
+use crate::base::single_thread_lock::SingleThreadLock;
+use crate::base::sync::lock;
+use crate::base::time::Time;
+use crate::driver::client::BackgroundPool;
+use crate::driver::clock;
+use crate::driver::server::threads::ServerThreads;
+use crate::poa::{AdapterDriver, Admission, PoaManager, Task};
+
+/// Drives the adapters of one ORB by threads.
+pub(crate) struct AdapterThreads {
+    /// Held while a waiting thread asks whether its wait is over.
+    monitor: Mutex<()>,
+    changed: Condvar,
+    /// The number of threads that wait for `changed`.
+    waiting: AtomicUsize,
+    server_threads: Arc<ServerThreads>,
+    /// The threads that carry out requests after a manager has held them.
+    for_held: Arc<BackgroundPool>,
+}
+
+const NAME: &str = "ironorb-held";
+
+thread_local! {
+    static MAY_WAIT: Cell<bool> = const { Cell::new(true) };
+}
+
+/// Has this thread not wait for adapters until this is dropped. A driver with one thread for everything holds it:
+/// what such a thread waits for can never happen.
+#[must_use]
+pub(crate) struct WithoutWaits {
+    before: bool,
+}
+
+impl WithoutWaits {
+    pub(crate) fn begin() -> WithoutWaits {
+        WithoutWaits { before: MAY_WAIT.replace(false) }
+    }
+}
+
+impl Drop for WithoutWaits {
+    fn drop(&mut self) {
+        MAY_WAIT.set(self.before);
+    }
+}
+
+impl AdapterThreads {
+    pub(crate) fn new(config: &OrbConfig, server_threads: &Arc<ServerThreads>) -> Arc<AdapterThreads> {
+        let threads = config.concurrency.threads_for_held(config.threads_per_connection_max);
+        Arc::new(AdapterThreads {
+            monitor: Mutex::default(),
+            changed: Condvar::new(),
+            waiting: AtomicUsize::new(0),
+            server_threads: server_threads.clone(),
+            for_held: BackgroundPool::counted(threads, server_threads),
+        })
+    }
+
+    /// Ends the threads after what they have begun.
+    pub(crate) fn stop(&self) {
+        self.for_held.stop();
+    }
+
+    fn wait_until(&self, is_over: &dyn Fn() -> bool, at_most: Option<Duration>) -> bool {
+        let mut guard = lock(&self.monitor);
+        match at_most {
+            None => {
+                while !is_over() {
+                    guard = self.changed.wait(guard).unwrap_or_else(PoisonError::into_inner);
+                }
+                true
+            }
+            Some(at_most) => {
+                let waited = self.changed.wait_timeout_while(guard, at_most, |()| !is_over());
+                !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+            }
+        }
+    }
+}
+
+impl AdapterDriver for AdapterThreads {
+    fn now(&self) -> Time {
+        clock::now()
+    }
+
+    fn changed(&self) {
+        // sync: waiter-or-change. Usually no thread waits.
+        if self.waiting.load(Ordering::SeqCst) > 0 {
+            let _monitor = lock(&self.monitor);
+            self.changed.notify_all();
+        }
+    }
+
+    fn wait(&self, is_over: &dyn Fn() -> bool, at_most: Option<Duration>) -> bool {
+        if !MAY_WAIT.get() {
+            return is_over();
+        }
+        // sync: waiter-or-change. Either this thread sees the change, or the thread that makes it sees that this one
+        // waits.
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        let is_over = self.wait_until(is_over, at_most);
+        self.waiting.fetch_sub(1, Ordering::SeqCst);
+        is_over
+    }
+
+    fn wait_at(&self, gate: &Gate, at_most: Option<Duration>) -> bool {
+        if MAY_WAIT.get() { gate.wait(at_most) } else { gate.is_open() }
+    }
+
+    fn take_turn(&self, turn: &SingleThreadLock) {
+        turn.take();
+    }
+
+    fn admitting_threads_max(&self) -> usize {
+        self.for_held.threads_max()
+    }
+
+    fn admit_held(&self, manager: &PoaManager, is_first: bool) {
+        let own = manager.clone();
+        let work = move || admit(&own);
+        let is_begun = match is_first {
+            // The manager has a thread of its own, because the threads of other managers may all be in servants that
+            // wait for it. The limit of the server's threads does not apply: they may be in such servants too.
+            true => self.server_threads.spawn_beyond(NAME, work).is_ok(),
+            false => self.for_held.run(work).is_ok(),
+        };
+        match (is_begun, is_first) {
+            (true, _) => {}
+            (false, true) => admit(manager), // the caller's thread does the work: late is worse than slow
+            // The threads that exist admit the remaining requests.
+            (false, false) => manager.end_admitting(),
+        }
+    }
+
+    fn run_apart(&self, task: Task) {
+        // The limit of the server's threads does not apply: there is one such thread for each adapter that goes.
+        let _dropped = self.server_threads.spawn_beyond(NAME, task);
+    }
+}
+
+/// Admits the requests that a manager has held, until there is none or the manager holds again.
+fn admit(manager: &PoaManager) {
+    let driver = manager.driver();
+    loop {
+        match manager.next_held(driver.now()) {
+            Admission::Over => return,
+            Admission::Wait(time) => {
+                driver.wait(&|| !manager.must_wait_to_admit(driver.now()), Some(time));
+            }
+            Admission::Begin(held) => manager.carry_out_held(held),
+        }
+    }
+}

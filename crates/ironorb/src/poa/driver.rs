@@ -1,0 +1,42 @@
+//! What adapters and their managers need of the driver that runs them: the time, threads, and a place to wait.
+//! They only say what is waited for.
+
+use std::time::Duration;
+
+use super::PoaManager;
+use crate::base::gate::Gate;
+use crate::base::single_thread_lock::SingleThreadLock;
+use crate::base::time::Time;
+
+/// Work of an adapter that needs a thread.
+pub(crate) type Task = Box<dyn FnOnce() + Send>;
+
+/// Runs the adapters of an ORB. No method is called with a lock of an adapter held.
+pub(crate) trait AdapterDriver: Send + Sync {
+    /// The time now.
+    fn now(&self) -> Time;
+
+    /// Has the threads in [`wait`](Self::wait) ask again: something has changed. Costs one load when no thread waits.
+    fn changed(&self);
+
+    /// Waits until `is_over`, for `at_most` this time, and for ever if that is `None`. `is_over` may take locks of
+    /// adapters, and is asked again after each [`changed`](Self::changed). Returns whether it is over. A driver
+    /// whose thread must not wait returns at once.
+    fn wait(&self, is_over: &dyn Fn() -> bool, at_most: Option<Duration>) -> bool;
+
+    /// Waits until a gate is open, as [`wait`](Self::wait) does.
+    fn wait_at(&self, gate: &Gate, at_most: Option<Duration>) -> bool;
+
+    /// Takes the lock of an adapter that makes one upcall at a time.
+    fn take_turn(&self, turn: &SingleThreadLock);
+
+    /// The most threads besides a manager's own that admit the requests which it has held.
+    fn admitting_threads_max(&self) -> usize;
+
+    /// Admits the requests that a manager has held, as [`PoaManager::next_held`] says, on one more thread.
+    /// `is_first` is true when no other thread does so for this manager.
+    fn admit_held(&self, manager: &PoaManager, is_first: bool);
+
+    /// Carries out a task on a thread of its own. Drops it where there can be none.
+    fn run_apart(&self, task: Task);
+}
