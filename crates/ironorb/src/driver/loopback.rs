@@ -174,7 +174,7 @@ fn serve(orb: &Arc<OrbCore>, client: &mut ClientConnection<()>) -> Result<Arc<Lo
         written: Condvar::new(),
     });
     let sink = LocalSink(place.clone());
-    orb.adapter.serve_begun(&request, &Session::new(orb), &sink, orb, BEGUN.take());
+    orb.adapter.serve_begun(&request, &Session::new(&orb.adapter), &sink, BEGUN.take());
     Ok(place)
 }
 

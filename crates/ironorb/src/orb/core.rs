@@ -12,7 +12,7 @@ use std::time::Duration;
 use ironorb_giop::Version;
 use ironorb_giop::cdr::Environment;
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
-use ironorb_giop::framer::{BUFFER_BYTES, ReceiveMemory};
+use ironorb_giop::framer::ReceiveMemory;
 use ironorb_giop::ior::{IRONORB_ORB_TYPE, IiopProfile, Ior, Profile, TaggedComponent};
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::service_context::ListenPoint;
@@ -34,7 +34,7 @@ use crate::interceptor::Interceptors;
 use crate::object::ObjectRef;
 use crate::object::messaging::OrbPolicies;
 use crate::poa::adapter::{Adapter, Ownership};
-use crate::poa::{ManagerState, Poa};
+use crate::poa::{AdapterHost, ManagerState, Poa};
 use crate::transport::tcp::HostPort;
 use crate::transport::{Address, Endpoint, unix};
 
@@ -48,10 +48,6 @@ pub(crate) struct OrbCore {
     /// The policies set by [`Orb::set_policies`](super::Orb::set_policies).
     pub(crate) policies: OrbPolicies,
     pub(crate) interceptors: Interceptors,
-    /// The largest message, in bytes, that the server's fast path takes. It is 0 if every request needs a
-    /// check: if there are server interceptors, bidirectional connections are allowed, or a form of
-    /// addressing is demanded.
-    pub(crate) plain_bytes_max: usize,
     /// The count of requests in flight, if they are limited.
     pub(crate) requests: Option<Arc<InFlight>>,
     /// The threads that serve clients, and their limit.
@@ -100,17 +96,16 @@ impl OrbCore {
         let adapter_threads = AdapterThreads::new(&config, &server_threads);
         Arc::new_cyclic(|this| OrbCore {
             this: this.clone(),
-            adapter: Adapter::new(fresh_nonce(), &config, adapter_threads.clone()),
+            adapter: Adapter::new(
+                fresh_nonce(),
+                &config,
+                !interceptors.server.is_empty(),
+                adapter_threads.clone(),
+                this.clone(),
+            ),
             adapter_threads,
             connector: Connector::new(config.clone()),
             policies: OrbPolicies::default(),
-            plain_bytes_max: match interceptors.server.is_empty()
-                && !config.bidirectional
-                && config.addressing_demanded.is_none()
-            {
-                true => BUFFER_BYTES,
-                false => 0,
-            },
             requests: config.server_requests_max.map(InFlight::new),
             server_threads: server_threads.clone(),
             unread_replies: config.transmit_memory_max.map(UnreadReplies::new),
@@ -144,14 +139,14 @@ impl OrbCore {
         }
     }
 
-    /// A weak handle, for parts that the ORB owns.
-    pub(crate) fn weak(&self) -> Weak<OrbCore> {
-        self.this.clone()
-    }
-
     /// A further handle. `None` only while the last handle is being dropped.
     pub(crate) fn this(&self) -> Option<Arc<OrbCore>> {
         self.this.upgrade()
+    }
+
+    /// The ORB, as its adapters see it.
+    fn host(self: &Arc<Self>) -> Arc<dyn AdapterHost> {
+        self.clone()
     }
 
     /// The root adapter. The first call begins to listen.
@@ -161,7 +156,7 @@ impl OrbCore {
             return Ok(poa.clone());
         }
         if *lock(&self.is_shut_down) {
-            return Ok(Poa::destroyed_root(self));
+            return Ok(Poa::destroyed_root(&self.host()));
         }
         if self.endpoints.is_empty() {
             self.publish(Vec::new())?;
@@ -169,7 +164,7 @@ impl OrbCore {
         let state = if self.hold_requests { ManagerState::Holding } else { ManagerState::Active };
         // The adapter is made before a client can connect. A client may find its object held, but never no
         // adapter at all.
-        let poa = Poa::root(self, state).map_err(io::Error::other)?;
+        let poa = Poa::root(&self.host(), state).map_err(io::Error::other)?;
         if !self.endpoints.is_empty() {
             match Server::start(self, &self.endpoints) {
                 Ok(server) => *lock(&self.server) = Some(server),

@@ -1,5 +1,6 @@
 //! The ORB, which a program makes first and shuts down last (CORBA 3.3 part 1, clause 8.5).
 
+mod adapters;
 mod builder;
 mod builder_settings;
 mod core;

@@ -14,10 +14,11 @@ pub(crate) use parked_request::ParkedRequest;
 pub(crate) use session::Session;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, RwLock, Weak};
 use std::time::Duration;
 
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
+use ironorb_giop::framer::BUFFER_BYTES;
 use ironorb_giop::message::{Message, MessageType};
 use ironorb_giop::minor::MinorCode;
 
@@ -27,8 +28,8 @@ use crate::base::sync::{read, write};
 use crate::object::lease::BindingEpoch;
 use crate::poa::key::{self, Nonce, ParsedKey, Slot};
 use crate::poa::{
-    AdapterDriver, HoldMode, MainThread, ManagerState, Managers, ObjectSelector, PoaInner, PoaManager,
-    Refusal, Upcall, not_exist,
+    AdapterDriver, AdapterHost, HoldMode, MainThread, ManagerState, Managers, ObjectSelector, PoaError,
+    PoaInner, PoaManager, Refusal, Upcall, not_exist,
 };
 use directory::{Step, Table};
 use replicas::AdapterReplicas;
@@ -48,12 +49,25 @@ pub(crate) struct Adapter {
     managers: Managers,
     main_thread: MainThread,
     driver: Arc<dyn AdapterDriver>,
+    host: Weak<dyn AdapterHost>,
+    config: OrbConfig,
+    has_interceptors: bool,
+    /// The largest message, in bytes, that the fast path takes. It is 0 if every request needs a check: if there are
+    /// server interceptors, bidirectional connections are allowed, or a form of addressing is demanded.
+    plain_bytes_max: usize,
     /// How long a request waits for an adapter that another thread makes; `None` for ever.
     startup_timeout: Option<Duration>,
 }
 
 impl Adapter {
-    pub(crate) fn new(nonce: u64, config: &OrbConfig, driver: Arc<dyn AdapterDriver>) -> Self {
+    pub(crate) fn new(
+        nonce: u64,
+        config: &OrbConfig,
+        has_interceptors: bool,
+        driver: Arc<dyn AdapterDriver>,
+        host: Weak<dyn AdapterHost>,
+    ) -> Self {
+        let is_plain = !has_interceptors && !config.bidirectional && config.addressing_demanded.is_none();
         Adapter {
             startup_timeout: config.call_timeout,
             nonce: Nonce(nonce),
@@ -66,6 +80,10 @@ impl Adapter {
             managers: Managers::default(),
             main_thread: MainThread::new(driver.clone()),
             driver,
+            host,
+            config: config.clone(),
+            has_interceptors,
+            plain_bytes_max: if is_plain { BUFFER_BYTES } else { 0 },
         }
     }
 
@@ -90,6 +108,25 @@ impl Adapter {
     /// What runs the adapters.
     pub(crate) fn driver(&self) -> &Arc<dyn AdapterDriver> {
         &self.driver
+    }
+
+    /// The ORB's settings.
+    pub(crate) fn config(&self) -> &OrbConfig {
+        &self.config
+    }
+
+    /// The ORB of the adapters. `None` only while it is being dropped.
+    fn host(&self) -> Option<Arc<dyn AdapterHost>> {
+        self.host.upgrade()
+    }
+
+    /// Makes a manager and enters it in the ORB's list. Without an `id`, generates one.
+    pub(super) fn create_manager(
+        &self,
+        id: Option<&str>,
+        state: ManagerState,
+    ) -> Result<PoaManager, PoaError> {
+        self.managers.create(self, id, state)
     }
 
     /// Makes a manager of this ORB's adapters.

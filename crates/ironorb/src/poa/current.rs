@@ -96,7 +96,7 @@ pub(super) fn current_upcall<T>(ask: impl FnOnce(&Upcall) -> T) -> Option<T> {
 
 /// Whether this thread is in an upcall of the ORB whose bindings have this epoch.
 pub(crate) fn is_in_upcall_of(binding_epoch: &Arc<BindingEpoch>) -> bool {
-    any(|poa, _| Arc::ptr_eq(poa.orb.adapter.binding_epoch(), binding_epoch))
+    any(|poa, _| Arc::ptr_eq(poa.orb.adapter().binding_epoch(), binding_epoch))
 }
 
 /// Whether this thread is in an upcall of an adapter.

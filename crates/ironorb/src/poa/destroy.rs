@@ -50,7 +50,7 @@ impl Poa {
     ///
     /// To destroy the adapter again changes nothing, but `wait_for_completion` still waits.
     pub fn destroy(&self, etherealize_objects: bool, wait_for_completion: bool) -> Result<(), PoaError> {
-        if wait_for_completion && is_in_upcall_of(self.0.orb.adapter.binding_epoch()) {
+        if wait_for_completion && is_in_upcall_of(self.0.orb.adapter().binding_epoch()) {
             return Err(PoaError::WouldDeadlock);
         }
         self.0.begin_destroy(etherealize_objects);
@@ -180,7 +180,7 @@ impl PoaInner {
         let is_counted = {
             // Both change together: a thread that makes an adapter of this name finds both free, or neither.
             let mut siblings = parent.as_ref().map(|parent| lock(&parent.children));
-            self.orb.adapter.unregister(self.slot, &self.path);
+            self.orb.adapter().unregister(self.slot, &self.path);
             if let Some(siblings) = &mut siblings {
                 siblings.remove(&self.name);
             }
@@ -277,7 +277,7 @@ impl PoaInner {
                 call();
             }
             // Where there is no main thread, this one stands in.
-            ThreadModel::MainThread => self.orb.adapter.main_thread().carry_out(Box::new(call)),
+            ThreadModel::MainThread => self.orb.adapter().main_thread().carry_out(Box::new(call)),
         }
     }
 

@@ -250,7 +250,7 @@ impl PoaInner {
 
     /// Makes the handle by which this adapter keeps a servant.
     pub(super) fn keep(&self, servant: Arc<dyn Servant>) -> ServantHandle {
-        ServantHandle::new(servant, self.orb.config.operation_lookup)
+        ServantHandle::new(servant, self.orb.adapter().config().operation_lookup)
     }
 
     /// Whether the work on an object cannot end before this thread's upcalls end.
@@ -268,11 +268,11 @@ impl PoaInner {
             return Err(refusal(SystemExceptionKind::BadInvOrder, deadlock));
         }
         let waiting = self.waiting.fetch_add(1, Ordering::SeqCst);
-        let at_most = self.orb.config.call_timeout;
-        let came = waiting < self.orb.config.held_requests_max
+        let at_most = self.orb.adapter().config().call_timeout;
+        let came = waiting < self.orb.adapter().config().held_requests_max
             && match self.policies.thread {
                 // The work that opens the gate is done by this very thread.
-                ThreadModel::MainThread => self.orb.adapter.main_thread().work_until_open(gate, at_most),
+                ThreadModel::MainThread => self.orb.adapter().main_thread().work_until_open(gate, at_most),
                 ThreadModel::OrbControl | ThreadModel::SingleThread => self.driver().wait_at(gate, at_most),
             };
         self.waiting.fetch_sub(1, Ordering::SeqCst);

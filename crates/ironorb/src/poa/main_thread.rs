@@ -1,8 +1,8 @@
 //! Upcalls on the program's main thread, for adapters with
 //! [`ThreadModel::MainThread`](super::ThreadModel::MainThread) (CORBA 3.3 part 1, 8.5.1.2 and 15.3.8.1).
 //!
-//! Requests that other threads have received wait in a queue until a thread is in [`Orb::run`] or
-//! [`Orb::perform_work`]. That thread is then the main thread. There is one at a time.
+//! Requests that other threads have received wait in a queue until a thread is in [`Orb::run`](crate::Orb::run) or
+//! [`Orb::perform_work`](crate::Orb::perform_work). That thread is then the main thread. There is one at a time.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,7 +11,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::{AdapterDriver, PoaManager, Task};
-use crate::Orb;
 use crate::base::gate::Gate;
 use crate::base::sync::{ThreadMark, lock};
 
@@ -43,22 +42,6 @@ pub(crate) struct Request {
     pub(crate) manager: PoaManager,
     /// Carries out the request. Dropping it answers with an exception.
     pub(crate) carry_out: Task,
-}
-
-impl Orb {
-    /// Whether [`perform_work`](Self::perform_work) would find a request for an adapter with
-    /// [`ThreadModel::MainThread`](super::ThreadModel::MainThread). False after a shutdown.
-    pub fn work_pending(&self) -> bool {
-        self.core().adapter.main_thread().has_work()
-    }
-
-    /// Carries out one request for an adapter with
-    /// [`ThreadModel::MainThread`](super::ThreadModel::MainThread), if there is one that no manager holds.
-    /// Returns whether it did. All other adapters use other threads. Never waits for a request. While another
-    /// thread is in [`run`](Self::run) this does nothing.
-    pub fn perform_work(&self) -> bool {
-        self.core().adapter.main_thread().perform_one()
-    }
 }
 
 impl MainThread {
@@ -114,12 +97,12 @@ impl MainThread {
         }
     }
 
-    fn has_work(&self) -> bool {
+    pub(crate) fn has_work(&self) -> bool {
         let state = lock(&self.state);
         state.has_next()
     }
 
-    fn perform_one(&self) -> bool {
+    pub(crate) fn perform_one(&self) -> bool {
         let mut state = lock(&self.state);
         if !state.become_main() {
             return false;
@@ -271,7 +254,7 @@ impl State {
         !self.tasks.is_empty() || self.first_runnable().is_some()
     }
 
-    /// Whether a thread in [`Orb::run`] can do something, as the main thread or to become it.
+    /// Whether a thread in [`Orb::run`](crate::Orb::run) can do something, as the main thread or to become it.
     fn is_of_use(&self, is_main: bool) -> bool {
         self.is_closed || if is_main { self.has_next() } else { self.may_become_main() }
     }

@@ -4,15 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, Weak};
 
+use super::adapter::Adapter;
 use super::manager::ManagerInner;
-use super::{ManagerState, PoaError, PoaManager};
-use crate::Orb;
+use super::{AdapterHost, ManagerState, PoaError, PoaManager};
 use crate::base::sync::lock;
-use crate::orb::OrbCore;
 
 /// Makes and finds the POA managers of an ORB. All adapters of the ORB share one factory.
 #[derive(Clone)]
-pub struct PoaManagerFactory(Arc<OrbCore>);
+pub struct PoaManagerFactory(Arc<dyn AdapterHost>);
 
 /// The managers of an ORB. A manager lives as long as an adapter or the application holds it.
 #[derive(Default)]
@@ -29,32 +28,25 @@ struct Registry {
     is_closing: bool,
 }
 
-impl Orb {
-    /// The factory of POA managers.
-    pub fn poa_manager_factory(&self) -> PoaManagerFactory {
-        PoaManagerFactory(self.core().clone())
-    }
-}
-
 impl PoaManagerFactory {
-    pub(super) fn new(orb: &Arc<OrbCore>) -> Self {
-        PoaManagerFactory(orb.clone())
+    pub(crate) fn new(orb: Arc<dyn AdapterHost>) -> Self {
+        PoaManagerFactory(orb)
     }
 
     /// Makes a manager, which holds requests until it is activated (`create_POAManager`). If the ORB has a
     /// manager with this id, the error is [`PoaError::ManagerAlreadyExists`].
     pub fn create(&self, id: &str) -> Result<PoaManager, PoaError> {
-        self.0.adapter.managers().create(&self.0, Some(id), ManagerState::Holding)
+        self.0.adapter().create_manager(Some(id), ManagerState::Holding)
     }
 
     /// All managers of the ORB.
     pub fn list(&self) -> Vec<PoaManager> {
-        self.0.adapter.managers().list()
+        self.0.adapter().managers().list()
     }
 
     /// The manager with this id, if there is one.
     pub fn find(&self, id: &str) -> Option<PoaManager> {
-        lock(&self.0.adapter.managers().by_id).by_id.get(id).and_then(PoaManager::upgrade)
+        lock(&self.0.adapter().managers().by_id).by_id.get(id).and_then(PoaManager::upgrade)
     }
 }
 
@@ -68,7 +60,7 @@ impl Managers {
     /// Makes a manager. Without an `id`, generates one.
     pub(super) fn create(
         &self,
-        orb: &Arc<OrbCore>,
+        adapter: &Adapter,
         id: Option<&str>,
         state: ManagerState,
     ) -> Result<PoaManager, PoaError> {
@@ -90,7 +82,7 @@ impl Managers {
         if registry.by_id.len().is_power_of_two() {
             registry.by_id.retain(|_, manager| manager.strong_count() > 0);
         }
-        let manager = orb.adapter.make_manager(id.clone(), state, orb.config.held_requests_max);
+        let manager = adapter.make_manager(id.clone(), state, adapter.config().held_requests_max);
         if registry.is_closing {
             manager.begin_close();
         }

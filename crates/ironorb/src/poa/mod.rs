@@ -15,6 +15,7 @@ mod current;
 mod destroy;
 mod driver;
 mod error;
+mod host;
 mod ids;
 pub(crate) mod key;
 mod lookup;
@@ -37,6 +38,7 @@ pub use current::PoaCurrent;
 pub(crate) use current::{current_object, is_in_upcall_of};
 pub(crate) use driver::{AdapterDriver, Task};
 pub use error::PoaError;
+pub(crate) use host::AdapterHost;
 pub use key::describe_object_key;
 pub(crate) use lookup::ObjectSelector;
 pub(crate) use main_thread::{MainThread, Request as MainThreadRequest};
@@ -69,7 +71,6 @@ use ironorb_giop::minor::MinorCode;
 use crate::base::config::{Demultiplexing, ObjectLookup};
 use crate::base::single_thread_lock::SingleThreadLock;
 use crate::base::sync::{lock, read, write};
-use crate::orb::OrbCore;
 use crate::poa::adapter::AdapterLookup;
 use crate::poa::servant::{Servant, ServantHandle};
 use active_object_map::{ActiveObjectMap, IdState};
@@ -83,7 +84,7 @@ use key::{Hint, Nonce, Slot};
 pub struct Poa(Arc<PoaInner>);
 
 pub(crate) struct PoaInner {
-    orb: Arc<OrbCore>,
+    orb: Arc<dyn AdapterHost>,
     name: String,
     parent: Option<Poa>,
     /// The names below the root, each after its length, so that no two adapters share a path.
@@ -91,6 +92,8 @@ pub(crate) struct PoaInner {
     pub(crate) slot: Slot,
     /// The number that tells this adapter from earlier ones of the same path.
     instance: u32,
+    /// The nonce in the keys of its objects.
+    nonce: Nonce,
     /// The hint in the path keys of its objects.
     hint: Hint,
     policies: PoaPolicies,
@@ -123,15 +126,15 @@ pub(crate) struct PoaInner {
 
 impl Poa {
     /// The root adapter.
-    pub(crate) fn root(orb: &Arc<OrbCore>, state: ManagerState) -> Result<Poa, PoaError> {
-        let manager = orb.adapter.managers().create(orb, Some(ROOT_MANAGER), state)?;
-        let components = orb.interceptors.ior.establish(&[]);
+    pub(crate) fn root(orb: &Arc<dyn AdapterHost>, state: ManagerState) -> Result<Poa, PoaError> {
+        let manager = orb.adapter().create_manager(Some(ROOT_MANAGER), state)?;
+        let components = orb.components_for(&[]);
         Poa::register(orb, None, ROOT_NAME, Vec::new(), PoaPolicies::ROOT, components, manager)
     }
 
     /// The root adapter of an ORB that has been shut down.
-    pub(crate) fn destroyed_root(orb: &Arc<OrbCore>) -> Poa {
-        let manager = orb.adapter.make_manager(ROOT_MANAGER.to_owned(), ManagerState::Inactive, 0);
+    pub(crate) fn destroyed_root(orb: &Arc<dyn AdapterHost>) -> Poa {
+        let manager = orb.adapter().make_manager(ROOT_MANAGER.to_owned(), ManagerState::Inactive, 0);
         let slot = Slot { index: u32::MAX, generation: 0 };
         let mut poa =
             PoaInner::new(orb, None, ROOT_NAME, Vec::new(), PoaPolicies::ROOT, Vec::new(), manager, slot, 0);
@@ -140,7 +143,7 @@ impl Poa {
     }
 
     fn register(
-        orb: &Arc<OrbCore>,
+        orb: &Arc<dyn AdapterHost>,
         parent: Option<Poa>,
         name: &str,
         path: Vec<u8>,
@@ -150,7 +153,7 @@ impl Poa {
     ) -> Result<Poa, PoaError> {
         let adopter = manager.clone();
         let poa = orb
-            .adapter
+            .adapter()
             .register(path.clone(), |slot, instance| {
                 Arc::new(PoaInner::new(
                     orb, parent, name, path, policies, components, manager, slot, instance,
@@ -180,22 +183,22 @@ impl Poa {
         }
         let orb = &self.0.orb;
         let manager = match manager {
-            Some(manager) if !manager.is_of(orb.adapter.binding_epoch()) => {
+            Some(manager) if !manager.is_of(orb.adapter().binding_epoch()) => {
                 return Err(PoaError::WrongPolicy("the manager is another ORB's"));
             }
             Some(manager) => manager,
-            None => orb.adapter.managers().create(orb, None, ManagerState::Active)?,
+            None => orb.adapter().create_manager(None, ManagerState::Active)?,
         };
         // The interceptors run before the adapter can be found and while no lock is held, because they may
         // call anything.
-        let components = orb.interceptors.ior.establish(&path::names(&path));
+        let components = orb.components_for(&path::names(&path));
         let mut children = lock(&self.0.children);
         // A destruction needs this lock to see all children.
         self.check_alive()?;
         let poa = Poa::register(orb, Some(self.clone()), name, path, policies, components, manager)?;
         children.insert(name.to_owned(), poa.clone());
         if policies.thread == ThreadModel::MainThread {
-            orb.adapter.main_thread().want();
+            orb.adapter().main_thread().want();
         }
         Ok(poa)
     }
@@ -209,7 +212,7 @@ impl Poa {
         }
         // The lookup is needed even if the child is known: it may still be in the making.
         self.check_alive()?;
-        match self.0.orb.adapter.find_or_activate(&self.path_of_child(name), AdapterLookup::Direct) {
+        match self.0.orb.adapter().find_or_activate(&self.path_of_child(name), AdapterLookup::Direct) {
             Ok(Some(poa)) => Ok(Poa(poa)),
             Ok(None) => Err(PoaError::AdapterNonExistent),
             Err(_) if self.check_alive().is_err() => Err(PoaError::Destroyed),
@@ -237,7 +240,7 @@ impl Poa {
     pub fn id(&self) -> Vec<u8> {
         let mut id = self.0.path.clone();
         if self.0.policies.lifespan == Lifespan::Transient {
-            id.extend(self.0.orb.adapter.nonce().0.to_be_bytes());
+            id.extend(self.0.orb.adapter().nonce().0.to_be_bytes());
             id.extend(self.0.instance.to_be_bytes());
         }
         id
@@ -250,7 +253,7 @@ impl Poa {
 
     /// The factory of managers (`the_POAManagerFactory`).
     pub fn manager_factory(&self) -> PoaManagerFactory {
-        PoaManagerFactory::new(&self.0.orb)
+        PoaManagerFactory::new(self.0.orb.clone())
     }
 
     /// The policies of the adapter.
@@ -258,9 +261,9 @@ impl Poa {
         &self.0.policies
     }
 
-    /// The ORB of the adapter.
-    pub fn orb(&self) -> crate::Orb {
-        crate::Orb::from_core(self.0.orb.clone())
+    /// What the adapter knows of its ORB.
+    pub(crate) fn host(&self) -> &Arc<dyn AdapterHost> {
+        &self.0.orb
     }
 
     /// The activator that makes children which are asked for and do not exist (`the_activator`).
@@ -330,7 +333,7 @@ impl Poa {
     /// one default adapter: the one set last. Not part of the standard.
     pub fn set_default_adapter(&self) -> Result<(), PoaError> {
         self.check_alive()?;
-        self.0.orb.adapter.set_default_adapter(&self.0);
+        self.0.orb.adapter().set_default_adapter(&self.0);
         Ok(())
     }
 
@@ -365,7 +368,7 @@ impl Poa {
 impl PoaInner {
     #[allow(clippy::too_many_arguments)] // all of one adapter, from two places next to each other
     fn new(
-        orb: &Arc<OrbCore>,
+        orb: &Arc<dyn AdapterHost>,
         parent: Option<Poa>,
         name: &str,
         path: Vec<u8>,
@@ -375,10 +378,11 @@ impl PoaInner {
         slot: Slot,
         instance: u32,
     ) -> PoaInner {
-        let ids_are_slots = policies.may_use_slots() && orb.config.object_lookup == ObjectLookup::Active;
-        let hint = match policies.lifespan {
-            Lifespan::Transient => Hint::of_instance(instance),
-            Lifespan::Persistent => Hint::of_path(&path),
+        let config = orb.adapter().config();
+        let ids_are_slots = policies.may_use_slots() && config.object_lookup == ObjectLookup::Active;
+        let (nonce, hint) = match policies.lifespan {
+            Lifespan::Transient => (orb.adapter().nonce(), Hint::of_instance(instance)),
+            Lifespan::Persistent => (Nonce::PERSISTENT, Hint::of_path(&path)),
         };
         PoaInner {
             orb: orb.clone(),
@@ -387,6 +391,7 @@ impl PoaInner {
             path,
             slot,
             instance,
+            nonce,
             hint,
             policies,
             components,
@@ -395,11 +400,11 @@ impl PoaInner {
             objects: ActiveObjectMap::new(
                 &policies,
                 ids_are_slots,
-                orb.config.object_lookup,
-                orb.adapter.binding_epoch().clone(),
+                config.object_lookup,
+                orb.adapter().binding_epoch().clone(),
             ),
             ids_are_slots,
-            keys_are_slots: ids_are_slots && orb.config.demultiplexing == Demultiplexing::Delayered,
+            keys_are_slots: ids_are_slots && config.demultiplexing == Demultiplexing::Delayered,
             next_id: AtomicU64::new(0),
             servant_manager: RwLock::default(),
             default_servant: RwLock::default(),
@@ -409,13 +414,6 @@ impl PoaInner {
             life: AtomicU8::new(LifecycleState::Alive as u8),
             leaving: AtomicUsize::new(0),
             doomed: Mutex::default(),
-        }
-    }
-
-    fn nonce(&self) -> Nonce {
-        match self.policies.lifespan {
-            Lifespan::Transient => self.orb.adapter.nonce(),
-            Lifespan::Persistent => Nonce::PERSISTENT,
         }
     }
 
@@ -439,7 +437,7 @@ impl PoaInner {
 
     /// Whether a path key with this nonce and instance is of this adapter.
     pub(crate) fn accepts(&self, nonce: Nonce, instance: u32) -> bool {
-        nonce == self.nonce() && instance == self.key_instance()
+        nonce == self.nonce && instance == self.key_instance()
     }
 
     /// The adapter at a path below this one, found name by name.
@@ -460,7 +458,7 @@ impl PoaInner {
 
     /// What its requests wait for, and by what.
     pub(super) fn driver(&self) -> &dyn AdapterDriver {
-        &**self.orb.adapter.driver()
+        &**self.orb.adapter().driver()
     }
 
     /// Returns when the manager does not hold requests. Waits as `on_hold` says.

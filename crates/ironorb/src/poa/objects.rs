@@ -172,7 +172,7 @@ impl Poa {
     /// The id of an object of this adapter, active or not. A persistent reference must also contain an
     /// address of this ORB, because another server may have an adapter of the same name.
     pub fn reference_to_id(&self, reference: &ObjectRef) -> Result<ObjectId, PoaError> {
-        let adapter = &self.0.orb.adapter;
+        let adapter = self.0.orb.adapter();
         reference
             .ior()
             .iiop_profiles()
@@ -238,11 +238,11 @@ impl Poa {
         let key = if let Some(slot) = slot
             && self.0.keys_are_slots
         {
-            key::slot_key(self.0.orb.adapter.nonce(), self.0.slot, slot)
+            key::slot_key(self.0.orb.adapter().nonce(), self.0.slot, slot)
         } else {
-            key::path_key(self.0.nonce(), self.0.hint, self.0.key_instance(), &self.0.path, id.as_bytes())
+            key::path_key(self.0.nonce, self.0.hint, self.0.key_instance(), &self.0.path, id.as_bytes())
         };
-        Ok(self.0.orb.reference(repository_id, &key, &self.0.components))
+        Ok(self.0.orb.clone().reference(repository_id, &key, &self.0.components))
     }
 
     pub(super) fn reference_of(&self, object: &ActiveObject) -> Result<ObjectRef, PoaError> {
@@ -312,7 +312,7 @@ impl Poa {
             Lifespan::Transient => ObjectId::from(&number[..]),
             // Ids of earlier runs may still be known to clients.
             Lifespan::Persistent => {
-                let run = self.0.orb.adapter.nonce().0.to_be_bytes();
+                let run = self.0.orb.adapter().nonce().0.to_be_bytes();
                 ObjectId::from(&[run, number].concat()[..])
             }
         }
@@ -329,7 +329,7 @@ impl Poa {
             (Lifespan::Transient, Some(([], number))) => number,
             (Lifespan::Transient, Some(_)) => return false,
             (Lifespan::Persistent, Some((run, number))) => {
-                if *run != self.0.orb.adapter.nonce().0.to_be_bytes() {
+                if *run != self.0.orb.adapter().nonce().0.to_be_bytes() {
                     return run.len() == 8;
                 }
                 number

@@ -15,7 +15,7 @@ impl SingleThreadGuard {
         match poa.policies.thread {
             ThreadModel::OrbControl => return Some(SingleThreadGuard(None)),
             ThreadModel::SingleThread => poa.driver().take_turn(&poa.single_thread_lock),
-            ThreadModel::MainThread if poa.orb.adapter.main_thread().enter() => {}
+            ThreadModel::MainThread if poa.orb.adapter().main_thread().enter() => {}
             ThreadModel::MainThread => return None,
         }
         Some(SingleThreadGuard(Some(poa.clone())))
@@ -43,7 +43,7 @@ impl PoaInner {
         match self.policies.thread {
             ThreadModel::OrbControl => {}
             ThreadModel::SingleThread => self.single_thread_lock.release(),
-            ThreadModel::MainThread => self.orb.adapter.main_thread().resign(),
+            ThreadModel::MainThread => self.orb.adapter().main_thread().resign(),
         }
     }
 }

@@ -130,7 +130,7 @@ impl ActiveObject {
     pub(crate) fn interface_in_repository(
         &self,
     ) -> Result<Option<crate::object::ObjectRef>, SystemException> {
-        crate::initial::ifr::interface_of(&Poa(self.poa.clone()).orb(), &self.primary_interface())
+        self.poa.orb.clone().interface_in_repository(&self.primary_interface())
     }
 }
 

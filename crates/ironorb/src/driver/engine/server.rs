@@ -211,7 +211,7 @@ impl ServerEngine {
                 answered_later: self.answered_later.clone(),
                 cancellations: Cancellations::default(),
             }),
-            session: Session::new(&self.orb),
+            session: Session::new(&self.orb.adapter),
             waiting: 0,
             ending: None,
         };

@@ -172,7 +172,7 @@ impl Connection {
             receiver: Mutex::new(receiver),
             waits,
             sender: Mutex::new(sender),
-            session: Session::new(&server.orb),
+            session: Session::new(&server.orb.adapter),
             slow_path_flags: AtomicU8::new(slow_path_flags),
             served: AtomicU64::new(0),
             replies_taken: AtomicU64::new(0),

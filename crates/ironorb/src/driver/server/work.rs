@@ -88,7 +88,7 @@ impl Work {
         if let Work::Request(message) = self
             && let Ok(request) = message.parse_request()
         {
-            orb.adapter.take_note(&request, session, sink, orb);
+            orb.adapter.take_note(&request, session, sink);
         }
     }
 
@@ -97,8 +97,8 @@ impl Work {
     pub(crate) fn carry_out(&mut self, orb: &Arc<OrbCore>, session: &Session, sink: &dyn ReplySink) {
         let _probe = probe::enter(Stage::Serve);
         match self {
-            Work::Request(message) => orb.adapter.serve_request(message, session, sink, orb),
-            Work::Locate(message) => orb.adapter.serve_locate(message, sink, orb),
+            Work::Request(message) => orb.adapter.serve_request(message, session, sink),
+            Work::Locate(message) => orb.adapter.serve_locate(message, sink),
             Work::TooLarge(refused) => sink.with(&mut |connection| connection.refuse(*refused)),
         }
     }

@@ -9,10 +9,9 @@ use ironorb_giop::message::Message;
 use super::serving::{WaitCause, answer_locate, cannot_wait};
 use crate::interceptor::{FreshSlots, SlotValue};
 use crate::object::operation::Raised;
-use crate::orb::OrbCore;
 use crate::poa::servant::ReplySink;
 use crate::poa::servant::{Later, Responder};
-use crate::poa::{HoldMode, MainThreadRequest, PoaManager, Refusal};
+use crate::poa::{AdapterHost, HoldMode, MainThreadRequest, PoaManager, Refusal};
 
 /// A request that waits. Dropping it answers it with TRANSIENT.
 pub(crate) struct ParkedRequest {
@@ -20,7 +19,7 @@ pub(crate) struct ParkedRequest {
     client: Option<u64>,
     /// `None` once it has been answered.
     place: Option<ReplyDestination>,
-    orb: Arc<OrbCore>,
+    orb: Arc<dyn AdapterHost>,
 }
 
 /// Where the reply goes.
@@ -41,7 +40,7 @@ impl ParkedRequest {
         message: &Message,
         code_sets: TransmissionCodeSets,
         responder: &Responder<'_>,
-        orb: &Arc<OrbCore>,
+        orb: &Arc<dyn AdapterHost>,
     ) -> Option<ParkedRequest> {
         let later = responder.later_outside_upcall()?;
         let slots = responder.interception().map(|_| FreshSlots::of_this_thread());
@@ -57,7 +56,7 @@ impl ParkedRequest {
     pub(super) fn locate(
         message: &Message,
         sink: &dyn ReplySink,
-        orb: &Arc<OrbCore>,
+        orb: &Arc<dyn AdapterHost>,
     ) -> Option<ParkedRequest> {
         Some(ParkedRequest {
             message: message.clone(),
@@ -89,12 +88,12 @@ impl ParkedRequest {
 
     /// Whether the adapter of its object exists. Never waits, and asks no activator.
     pub(crate) fn has_adapter(&self) -> bool {
-        self.place.is_some() && self.orb.adapter.adapter_status_of(&self.message).has_adapter
+        self.place.is_some() && self.orb.adapter().adapter_status_of(&self.message).has_adapter
     }
 
     /// The most bytes of requests that one manager may hold.
     pub(crate) fn bytes_max(&self) -> usize {
-        self.orb.config.connection.framer.message_bytes_max
+        self.orb.adapter().config.connection.framer.message_bytes_max
     }
 
     /// Carries out the request, or makes it wait again. `passed` is the manager that it has waited for.
@@ -124,14 +123,15 @@ impl ParkedRequest {
                     carry_out: Box::new(move || self.carry_out(Some(poa.manager()))),
                 };
                 // A request that is given back is answered when it is dropped.
-                let _refused = orb.adapter.main_thread.push(request, orb.config.held_requests_max);
+                let _refused =
+                    orb.adapter().main_thread.push(request, orb.adapter().config.held_requests_max);
                 None
             }
         }
     }
 
     fn try_carry_out(&mut self, passed: Option<&PoaManager>) -> Result<(), WaitCause> {
-        let (adapter, orb) = (&self.orb.adapter, &self.orb);
+        let (adapter, orb) = (self.orb.adapter(), &self.orb);
         match self.place.take() {
             None => Ok(()),
             Some(ReplyDestination::Locate(sink)) => {

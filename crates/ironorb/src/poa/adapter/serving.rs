@@ -16,7 +16,6 @@ use super::{Adapter, ParkedRequest, Session};
 use crate::base::probe::{self, Stage};
 use crate::interceptor::{FreshSlots, Interception, Outcome, Target};
 use crate::object::operation::Raised;
-use crate::orb::OrbCore;
 use crate::poa::servant::{Call, ReplySink, Responder, servant_panicked};
 use crate::poa::{Current, HoldMode, PoaCurrent, PoaInner, PoaManager, Refusal, Upcall, current_object};
 
@@ -26,21 +25,14 @@ struct RequestOrigin<'p> {
     message: &'p Message,
     session: &'p Session,
     sink: &'p dyn ReplySink,
-    orb: &'p Arc<OrbCore>,
 }
 
 impl Adapter {
     /// Carries out a Request message. Never panics; a servant's panic becomes UNKNOWN.
     #[inline]
-    pub(crate) fn serve_request(
-        &self,
-        message: &mut Message,
-        session: &Session,
-        sink: &dyn ReplySink,
-        orb: &Arc<OrbCore>,
-    ) {
-        if message.bytes().len() > orb.plain_bytes_max {
-            return self.serve_large(message, session, sink, orb);
+    pub(crate) fn serve_request(&self, message: &mut Message, session: &Session, sink: &dyn ReplySink) {
+        if message.bytes().len() > self.plain_bytes_max {
+            return self.serve_large(message, session, sink);
         }
         let fingerprint = message.fingerprint();
         let known = self.if_cached(fingerprint, message, |known, message| {
@@ -59,21 +51,15 @@ impl Adapter {
             let current = upcall.enter();
             return dispatch(&current, call, &responder);
         }
-        self.serve_begun(message, session, sink, orb, None);
+        self.serve_begun(message, session, sink, None);
     }
 
     /// Carries out a large request, or one that interceptors or settings concern. In a large message the
     /// servant's arguments may have to be moved to align them: then the message is read again.
     #[inline(never)]
-    fn serve_large(
-        &self,
-        message: &mut Message,
-        session: &Session,
-        sink: &dyn ReplySink,
-        orb: &Arc<OrbCore>,
-    ) {
-        if orb.plain_bytes_max == 0 {
-            return self.serve_begun(message, session, sink, orb, None);
+    fn serve_large(&self, message: &mut Message, session: &Session, sink: &dyn ReplySink) {
+        if self.plain_bytes_max == 0 {
+            return self.serve_begun(message, session, sink, None);
         }
         let shifts = Shifts::default();
         // The loop repeats each time something has been moved, at most as often as `Shifts` has room for.
@@ -85,7 +71,7 @@ impl Adapter {
             return;
         }
         let Some((request, upcall)) = self.begin_plain_request(message) else {
-            return self.serve_begun(message, session, sink, orb, None);
+            return self.serve_begun(message, session, sink, None);
         };
         self.note(fingerprint, message, request.object_key, &upcall);
         let (code_sets, encoding) = plain_encoding(session);
@@ -118,15 +104,9 @@ impl Adapter {
 
     /// Takes note of a request's service contexts that concern the whole connection, ahead of serving it.
     #[cold]
-    pub(crate) fn take_note(
-        &self,
-        request: &Request<'_>,
-        session: &Session,
-        sink: &dyn ReplySink,
-        orb: &OrbCore,
-    ) {
+    pub(crate) fn take_note(&self, request: &Request<'_>, session: &Session, sink: &dyn ReplySink) {
         let agreed = session.code_sets(request);
-        if agreed.is_some() && orb.config.bidirectional && request.version == Version::V1_2 {
+        if agreed.is_some() && self.config.bidirectional && request.version == Version::V1_2 {
             offer_bidirectional(request, sink);
         }
     }
@@ -138,7 +118,6 @@ impl Adapter {
         message: &Message,
         session: &Session,
         sink: &dyn ReplySink,
-        orb: &Arc<OrbCore>,
         begun: Option<Upcall>,
     ) {
         let probe = probe::enter(Stage::Frame);
@@ -147,8 +126,8 @@ impl Adapter {
             Err(_) => return sink.break_off(),
         };
         drop(probe);
-        let place = RequestOrigin { message, session, sink, orb };
-        if !orb.interceptors.server.is_empty() {
+        let place = RequestOrigin { message, session, sink };
+        if self.has_interceptors {
             return self.serve_intercepted(&request, place, begun);
         }
         self.serve_before(&request, place, begun, None, None);
@@ -156,8 +135,9 @@ impl Adapter {
 
     #[cold]
     fn serve_intercepted(&self, request: &Request<'_>, place: RequestOrigin<'_>, begun: Option<Upcall>) {
+        let Some(orb) = self.host() else { return };
         let _slots = FreshSlots::enter();
-        let (interception, instead) = Interception::begin(place.orb, request);
+        let (interception, instead) = orb.intercept(request);
         self.serve_before(request, place, begun, Some(&interception), instead);
     }
 
@@ -171,7 +151,7 @@ impl Adapter {
         interception: Option<&Interception>,
         instead: Option<Outcome>,
     ) {
-        let RequestOrigin { message, session, sink, orb } = place;
+        let RequestOrigin { message, session, sink } = place;
         let agreed = session.code_sets(request);
         let code_sets = agreed.unwrap_or(TransmissionCodeSets::UNNEGOTIATED);
         let encoding = Encoding {
@@ -187,18 +167,18 @@ impl Adapter {
             responder.raise(Raised::System(&incompatible_code_sets()));
             return;
         }
-        if let Some(demanded) = orb.config.other_addressing_demanded(request.version, request.addressing) {
+        if let Some(demanded) = self.config.other_addressing_demanded(request.version, request.addressing) {
             responder.need_addressing(demanded);
             return;
         }
-        if orb.config.bidirectional && request.version == Version::V1_2 {
+        if self.config.bidirectional && request.version == Version::V1_2 {
             offer_bidirectional(request, sink);
         }
         if let Some(outcome) = instead {
             return responder.end_instead(&outcome);
         }
         if let Err(cause) = self.carry_out(request, code_sets, &responder, session, begun, None) {
-            park(cause, message, code_sets, &responder, orb);
+            self.park(cause, message, code_sets, &responder);
         }
     }
 
@@ -247,13 +227,31 @@ impl Adapter {
         self.begin_upcall_slowly(request.object_key, request.operation, on_hold)
     }
 
+    /// Parks a request with a copy of its message, so that the connection can go on.
+    #[cold]
+    fn park(
+        &self,
+        cause: WaitCause,
+        message: &Message,
+        code_sets: TransmissionCodeSets,
+        responder: &Responder<'_>,
+    ) {
+        let parked = self.host().and_then(|orb| ParkedRequest::request(message, code_sets, responder, &orb));
+        match parked {
+            Some(parked) => wait_for(parked, cause),
+            None => {
+                responder.raise(Raised::System(&cannot_wait()));
+            }
+        }
+    }
+
     /// Answers a LocateRequest message.
     #[cold]
-    pub(crate) fn serve_locate(&self, message: &Message, sink: &dyn ReplySink, orb: &Arc<OrbCore>) {
+    pub(crate) fn serve_locate(&self, message: &Message, sink: &dyn ReplySink) {
         let Ok(request) = message.parse_locate_request() else {
             return sink.break_off();
         };
-        if let Some(demanded) = orb.config.other_addressing_demanded(request.version, request.addressing) {
+        if let Some(demanded) = self.config.other_addressing_demanded(request.version, request.addressing) {
             let encoding = encoding_of_locate(&request);
             return sink.with(&mut |connection| {
                 let status = LocateStatus::NeedsAddressingMode;
@@ -262,10 +260,12 @@ impl Adapter {
             });
         }
         let found = match self.locate(request.object_key, HoldMode::of(sink.client(), None)) {
-            Err(Refusal::Held(manager)) => match ParkedRequest::locate(message, sink, orb) {
-                Some(parked) => return wait_for(parked, WaitCause::Held(manager)),
-                None => Err(cannot_wait().into()),
-            },
+            Err(Refusal::Held(manager)) => {
+                match self.host().and_then(|orb| ParkedRequest::locate(message, sink, &orb)) {
+                    Some(parked) => return wait_for(parked, WaitCause::Held(manager)),
+                    None => Err(cannot_wait().into()),
+                }
+            }
             found => found,
         };
         answer_locate(sink, &request, &found);
@@ -357,23 +357,6 @@ pub(super) enum WaitCause {
     OtherThread(Arc<PoaInner>),
     /// The manager holds requests.
     Held(PoaManager),
-}
-
-/// Parks a request with a copy of its message, so that the connection can go on.
-#[cold]
-fn park(
-    cause: WaitCause,
-    message: &Message,
-    code_sets: TransmissionCodeSets,
-    responder: &Responder<'_>,
-    orb: &Arc<OrbCore>,
-) {
-    match ParkedRequest::request(message, code_sets, responder, orb) {
-        Some(parked) => wait_for(parked, cause),
-        None => {
-            responder.raise(Raised::System(&cannot_wait()));
-        }
-    }
 }
 
 fn wait_for(parked: ParkedRequest, cause: WaitCause) {

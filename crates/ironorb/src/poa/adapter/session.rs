@@ -11,8 +11,9 @@ use ironorb_giop::typecode::TypeCode;
 use ironorb_giop::value::ValueFactory;
 use ironorb_giop::{TransmissionCodeSets, Version};
 
+use super::Adapter;
 use crate::base::config::BareExceptions;
-use crate::orb::OrbCore;
+use crate::poa::AdapterHost;
 
 /// What the server keeps about one connection: its code sets, and how the client writes exceptions in an
 /// `any`. The code sets start as ISO 8859-1 without wide characters, and hold until the client sends its
@@ -20,7 +21,7 @@ use crate::orb::OrbCore;
 pub(crate) struct Session {
     code_sets: AtomicU8,
     bare_exceptions: AtomicBool,
-    orb: Weak<OrbCore>,
+    orb: Weak<dyn AdapterHost>,
 }
 
 impl Environment for Session {
@@ -37,7 +38,7 @@ impl Environment for Session {
     }
 
     fn note_exception_form(&self, bare: bool) {
-        let learns = |orb: Arc<OrbCore>| orb.config.bare_exceptions == BareExceptions::Auto;
+        let learns = |orb: Arc<dyn AdapterHost>| orb.adapter().config.bare_exceptions == BareExceptions::Auto;
         if self.orb.upgrade().is_some_and(learns) {
             self.bare_exceptions.store(bare, Ordering::Relaxed);
         }
@@ -53,11 +54,11 @@ impl fmt::Debug for Session {
 impl Session {
     /// Makes the session of a new connection. A client is taken to write exceptions as the standard says
     /// until one has come, because nothing else tells how it writes them.
-    pub(crate) fn new(orb: &OrbCore) -> Session {
+    pub(crate) fn new(adapter: &Adapter) -> Session {
         Session {
             code_sets: AtomicU8::new(TransmissionCodeSets::UNNEGOTIATED.to_octet()),
-            bare_exceptions: AtomicBool::new(orb.config.bare_exceptions == BareExceptions::Yes),
-            orb: orb.weak(),
+            bare_exceptions: AtomicBool::new(adapter.config.bare_exceptions == BareExceptions::Yes),
+            orb: adapter.host.clone(),
         }
     }
 

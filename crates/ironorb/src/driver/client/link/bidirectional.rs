@@ -85,7 +85,7 @@ impl Bidirectional {
 
     /// The session of the peer's requests to this ORB.
     fn session(&self, orb: &OrbCore) -> &Session {
-        self.session.get_or_init(|| Session::new(orb))
+        self.session.get_or_init(|| Session::new(&orb.adapter))
     }
 
     /// The accepted connection over which calls leave; `None` on an outgoing connection.

@@ -1,0 +1,77 @@
+//! The ORB and its adapters: what each offers of the other.
+
+use std::sync::Arc;
+
+use ironorb_giop::exception::SystemException;
+use ironorb_giop::ior::{IiopProfile, TaggedComponent};
+use ironorb_giop::message::Request;
+
+use super::{Orb, OrbCore};
+use crate::initial::ifr;
+use crate::interceptor::{Interception, Outcome};
+use crate::object::ObjectRef;
+use crate::poa::adapter::Adapter;
+use crate::poa::{AdapterHost, Poa, PoaManagerFactory};
+
+impl Orb {
+    /// The factory of POA managers.
+    pub fn poa_manager_factory(&self) -> PoaManagerFactory {
+        PoaManagerFactory::new(self.core().clone())
+    }
+
+    /// Whether [`perform_work`](Self::perform_work) would find a request for an adapter with
+    /// [`ThreadModel::MainThread`](crate::poa::ThreadModel::MainThread). False after a shutdown.
+    pub fn work_pending(&self) -> bool {
+        self.core().adapter.main_thread().has_work()
+    }
+
+    /// Carries out one request for an adapter with
+    /// [`ThreadModel::MainThread`](crate::poa::ThreadModel::MainThread), if there is one that no manager holds.
+    /// Returns whether it did. All other adapters use other threads. Never waits for a request. While another
+    /// thread is in [`run`](Self::run) this does nothing.
+    pub fn perform_work(&self) -> bool {
+        self.core().adapter.main_thread().perform_one()
+    }
+}
+
+impl Poa {
+    /// The ORB of the adapter.
+    pub fn orb(&self) -> Orb {
+        let orb = OrbCore::of_environment(&**self.host());
+        Orb::from_core(orb.expect("an adapter keeps its ORB"))
+    }
+}
+
+impl AdapterHost for OrbCore {
+    fn adapter(&self) -> &Adapter {
+        &self.adapter
+    }
+
+    fn components_for(&self, adapter_name: &[String]) -> Vec<TaggedComponent<'static>> {
+        self.interceptors.ior.establish(adapter_name)
+    }
+
+    fn intercept(self: Arc<Self>, request: &Request<'_>) -> (Interception, Option<Outcome>) {
+        Interception::begin(&self, request)
+    }
+
+    fn reference(
+        self: Arc<Self>,
+        repository_id: &str,
+        key: &[u8],
+        components: &[TaggedComponent<'static>],
+    ) -> ObjectRef {
+        OrbCore::reference(&self, repository_id, key, components)
+    }
+
+    fn local_key(&self, profile: &IiopProfile) -> Option<Vec<u8>> {
+        OrbCore::local_key(self, profile)
+    }
+
+    fn interface_in_repository(
+        self: Arc<Self>,
+        repository_id: &str,
+    ) -> Result<Option<ObjectRef>, SystemException> {
+        ifr::interface_of(&Orb::from_core(self), repository_id)
+    }
+}

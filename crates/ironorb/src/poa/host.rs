@@ -1,0 +1,42 @@
+//! What the adapters need of the ORB that they belong to.
+
+use std::sync::Arc;
+
+use ironorb_giop::cdr::Environment;
+use ironorb_giop::exception::SystemException;
+use ironorb_giop::ior::{IiopProfile, TaggedComponent};
+use ironorb_giop::message::Request;
+
+use super::adapter::Adapter;
+use crate::interceptor::{Interception, Outcome};
+use crate::object::ObjectRef;
+
+/// An ORB, as its adapters see it: it makes references, and calls interceptors.
+pub(crate) trait AdapterHost: Environment {
+    /// The ORB's adapters.
+    fn adapter(&self) -> &Adapter;
+
+    /// The components that interceptors add to the references of a new adapter with this name.
+    fn components_for(&self, adapter_name: &[String]) -> Vec<TaggedComponent<'static>>;
+
+    /// Calls the interceptors when a request has come, as [`Interception::begin`] does.
+    fn intercept(self: Arc<Self>, request: &Request<'_>) -> (Interception, Option<Outcome>);
+
+    /// Makes a reference to an object of this ORB, at the addresses that it publishes.
+    fn reference(
+        self: Arc<Self>,
+        repository_id: &str,
+        key: &[u8],
+        components: &[TaggedComponent<'static>],
+    ) -> ObjectRef;
+
+    /// The object key of a profile that leads to an object in this process.
+    fn local_key(&self, profile: &IiopProfile) -> Option<Vec<u8>>;
+
+    /// What the ORB's interface repository says of an interface. INTF_REPOS where there is none. Calls the
+    /// repository.
+    fn interface_in_repository(
+        self: Arc<Self>,
+        repository_id: &str,
+    ) -> Result<Option<ObjectRef>, SystemException>;
+}
