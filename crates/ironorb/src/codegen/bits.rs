@@ -85,34 +85,34 @@ macro_rules! __ironorb_bitset {
         { $($field:ident: $type:ty = $offset:literal, $width:literal);* $(;)? }
     ) => {
         $crate::__ironorb_type_code! {
-            $name: $type_code = $crate::codegen::TypeDef::Alias {
+            $name: $type_code = $crate::generated::TypeDef::Alias {
                 id: $id,
                 name: $crate::__ironorb_idl_name!($name $($idl)?),
-                original: <$storage as $crate::codegen::Typed>::TYPE,
+                original: <$storage as $crate::generated::Typed>::TYPE,
             }
         }
 
-        $crate::__ironorb_whole! { $name = $name { $($field: $crate::codegen::Blank::blank()),* } }
+        $crate::__ironorb_whole! { $name = $name { $($field: $crate::generated::Blank::blank()),* } }
 
-        impl $crate::codegen::Marshal for $name {
+        impl $crate::generated::Marshal for $name {
             fn marshal(
                 &self,
-                w: &mut $crate::codegen::Writer<'_>,
-            ) -> ::std::result::Result<(), $crate::codegen::Misuse> {
-                let bits: u64 = 0 $(| $crate::codegen::Bits::to_bits(self.$field, $width)? << $offset)*;
+                w: &mut $crate::generated::Writer<'_>,
+            ) -> ::std::result::Result<(), $crate::generated::Misuse> {
+                let bits: u64 = 0 $(| $crate::generated::Bits::to_bits(self.$field, $width)? << $offset)*;
                 w.put(&(bits as $storage))
             }
         }
 
-        impl $crate::codegen::Unmarshal for $name {
-            const BYTES_MIN: usize = <$storage as $crate::codegen::Unmarshal>::BYTES_MIN;
+        impl $crate::generated::Unmarshal for $name {
+            const BYTES_MIN: usize = <$storage as $crate::generated::Unmarshal>::BYTES_MIN;
 
             fn unmarshal(
-                r: &mut $crate::codegen::Reader<'_>,
-            ) -> ::std::result::Result<Self, $crate::codegen::Malformed> {
+                r: &mut $crate::generated::Reader<'_>,
+            ) -> ::std::result::Result<Self, $crate::generated::Malformed> {
                 let _bits = u64::from(r.get::<$storage>()?);
                 ::std::result::Result::Ok($name {
-                    $($field: $crate::codegen::Bits::from_bits(_bits >> $offset, $width),)*
+                    $($field: $crate::generated::Bits::from_bits(_bits >> $offset, $width),)*
                 })
             }
         }
@@ -128,10 +128,10 @@ macro_rules! __ironorb_bitmask {
         { $($(#[$meta:meta])* $flag:ident $($idl_flag:literal)? = $position:literal),* $(,)? }
     ) => {
         $crate::__ironorb_type_code! {
-            $name: $type_code = $crate::codegen::TypeDef::Alias {
+            $name: $type_code = $crate::generated::TypeDef::Alias {
                 id: $id,
                 name: $crate::__ironorb_idl_name!($name $($idl)?),
-                original: <$storage as $crate::codegen::Typed>::TYPE,
+                original: <$storage as $crate::generated::Typed>::TYPE,
             }
         }
 
@@ -228,23 +228,23 @@ macro_rules! __ironorb_bitmask {
 
         $crate::__ironorb_whole! { $name = $name(0) }
 
-        impl $crate::codegen::Marshal for $name {
+        impl $crate::generated::Marshal for $name {
             #[inline]
             fn marshal(
                 &self,
-                w: &mut $crate::codegen::Writer<'_>,
-            ) -> ::std::result::Result<(), $crate::codegen::Misuse> {
+                w: &mut $crate::generated::Writer<'_>,
+            ) -> ::std::result::Result<(), $crate::generated::Misuse> {
                 w.put(&self.0)
             }
         }
 
-        impl $crate::codegen::Unmarshal for $name {
-            const BYTES_MIN: usize = <$storage as $crate::codegen::Unmarshal>::BYTES_MIN;
+        impl $crate::generated::Unmarshal for $name {
+            const BYTES_MIN: usize = <$storage as $crate::generated::Unmarshal>::BYTES_MIN;
 
             #[inline]
             fn unmarshal(
-                r: &mut $crate::codegen::Reader<'_>,
-            ) -> ::std::result::Result<Self, $crate::codegen::Malformed> {
+                r: &mut $crate::generated::Reader<'_>,
+            ) -> ::std::result::Result<Self, $crate::generated::Malformed> {
                 r.get().map($name)
             }
         }

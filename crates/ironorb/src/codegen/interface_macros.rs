@@ -45,21 +45,21 @@ macro_rules! __ironorb_interface {
 
             impl<__R> $interface for __R
             where
-                __R: $crate::codegen::RefTo<dyn $interface> $(+ $crate::generated::RefTo<dyn $base>)*,
+                __R: $crate::generated::RefTo<dyn $interface> $(+ $crate::generated::RefTo<dyn $base>)*,
             {
                 $(fn $operation(&self, $($parameter: $type),*) -> ::std::result::Result<$value, $error> {
-                    $crate::codegen::stub::$kind::<$skeleton<$number>, __R>(self, ($($parameter,)*))
+                    $crate::generated::stub::$kind::<$skeleton<$number>, __R>(self, ($($parameter,)*))
                 })*
             }
 
-            impl<__R: $crate::codegen::RefTo<dyn $interface>> $asynchronous for __R {
+            impl<__R: $crate::generated::RefTo<dyn $interface>> $asynchronous for __R {
                 $($crate::__ironorb_begin! {
                     $skeleton<$number> __R fn $($later)?($($parameter: $type),*) -> $value, $error
                 })*
             }
 
-            static __OPERATIONS: $crate::codegen::OperationTable<$slots> =
-                $crate::codegen::OperationTable::new($seed, &[$($($move),*)?], __NAMES);
+            static __OPERATIONS: $crate::generated::OperationTable<$slots> =
+                $crate::generated::OperationTable::new($seed, &[$($($move),*)?], __NAMES);
             const __NAMES: &[&str] = &[$($name),*];
             const __IDS: &[&str] = &[$id $(, $base_id)*];
 
@@ -67,34 +67,34 @@ macro_rules! __ironorb_interface {
             fn __to_operation<__S: $interface>(
                 position: ::std::option::Option<u16>,
                 servant: &__S,
-                call: $crate::codegen::Call<'_>,
-            ) -> $crate::codegen::Replied {
+                call: $crate::generated::Call<'_>,
+            ) -> $crate::generated::Replied {
                 match position {
                     $(::std::option::Option::Some(position @ 0..=$own) => {
-                        <dyn $interface as $crate::codegen::InterfaceOf<__S>>::own(position, servant, call)
+                        <dyn $interface as $crate::generated::InterfaceOf<__S>>::own(position, servant, call)
                     })?
                     $($(::std::option::Option::Some(position @ $first..=$last) => {
-                        <dyn $base as $crate::codegen::InterfaceOf<__S>>::own(position - $first, servant, call)
+                        <dyn $base as $crate::generated::InterfaceOf<__S>>::own(position - $first, servant, call)
                     })?)*
                     _ => call.standard_operation(__IDS),
                 }
             }
 
-            impl<__S: $interface> $crate::codegen::InterfaceOf<__S> for dyn $interface {
+            impl<__S: $interface> $crate::generated::InterfaceOf<__S> for dyn $interface {
                 const REPOSITORY_IDS: &'static [&'static str] = __IDS;
 
-                fn dispatch(servant: &__S, call: $crate::codegen::Call<'_>) -> $crate::generated::Replied {
+                fn dispatch(servant: &__S, call: $crate::generated::Call<'_>) -> $crate::generated::Replied {
                     __to_operation(call.position(&__OPERATIONS), servant, call)
                 }
 
                 #[cold]
                 fn dispatch_by(
-                    lookup: $crate::codegen::OperationLookup,
+                    lookup: $crate::generated::OperationLookup,
                     servant: &__S,
-                    call: $crate::codegen::Call<'_>,
-                ) -> $crate::codegen::Replied {
-                    static SEARCH: $crate::codegen::OperationSearch =
-                        $crate::codegen::OperationSearch::new(__NAMES);
+                    call: $crate::generated::Call<'_>,
+                ) -> $crate::generated::Replied {
+                    static SEARCH: $crate::generated::OperationSearch =
+                        $crate::generated::OperationSearch::new(__NAMES);
                     __to_operation(SEARCH.find(lookup, call.operation()), servant, call)
                 }
 
@@ -102,19 +102,19 @@ macro_rules! __ironorb_interface {
                 fn own(
                     position: u16,
                     servant: &__S,
-                    call: $crate::codegen::Call<'_>,
-                ) -> $crate::codegen::Replied {
+                    call: $crate::generated::Call<'_>,
+                ) -> $crate::generated::Replied {
                     #[inline(always)]
                     fn view<__S: $interface>(servant: &__S) -> &(dyn $interface + 'static) {
                         servant
                     }
                     match position {
-                        $($at => $crate::codegen::skeleton::$kind::<$skeleton<$number>, __S>(servant, view, call),)*
+                        $($at => $crate::generated::skeleton::$kind::<$skeleton<$number>, __S>(servant, view, call),)*
                         _ => call.standard_operation(__IDS),
                     }
                 }
 
-                fn provide(servant: &::std::sync::Arc<__S>, slot: &mut $crate::codegen::LocalSlot<'_>) {
+                fn provide(servant: &::std::sync::Arc<__S>, slot: &mut $crate::generated::LocalSlot<'_>) {
                     if slot.wants::<dyn $interface>() {
                         slot.put::<dyn $interface>(::std::sync::Arc::<__S>::clone(servant));
                     }
@@ -124,56 +124,56 @@ macro_rules! __ironorb_interface {
                 }
             }
 
-            impl $crate::codegen::DeferredServant for dyn $deferred {
+            impl $crate::generated::DeferredServant for dyn $deferred {
                 #[inline] // nothing of it where no servant answers later
                 fn own(
                     &self,
                     position: u16,
-                    call: $crate::codegen::Call<'_>,
-                ) -> $crate::codegen::Replied {
+                    call: $crate::generated::Call<'_>,
+                ) -> $crate::generated::Replied {
                     match position {
-                        $($at => $crate::codegen::deferred::$kind::<$skeleton<$number>>(self, call),)*
+                        $($at => $crate::generated::deferred::$kind::<$skeleton<$number>>(self, call),)*
                         _ => call.standard_operation(__IDS),
                     }
                 }
             }
 
-            impl<__S> $crate::codegen::InterfaceOf<$crate::generated::Deferred<__S>> for dyn $interface
+            impl<__S> $crate::generated::InterfaceOf<$crate::generated::Deferred<__S>> for dyn $interface
             where
                 __S: $deferred $(+ $base_deferred)*,
             {
                 const REPOSITORY_IDS: &'static [&'static str] = __IDS;
 
                 fn dispatch(
-                    servant: &$crate::codegen::Deferred<__S>,
-                    call: $crate::codegen::Call<'_>,
-                ) -> $crate::codegen::Replied {
+                    servant: &$crate::generated::Deferred<__S>,
+                    call: $crate::generated::Call<'_>,
+                ) -> $crate::generated::Replied {
                     let position = call.position(&__OPERATIONS);
                     Self::own(position.unwrap_or(::std::primitive::u16::MAX), servant, call)
                 }
 
                 fn own(
                     position: u16,
-                    servant: &$crate::codegen::Deferred<__S>,
-                    call: $crate::codegen::Call<'_>,
-                ) -> $crate::codegen::Replied {
+                    servant: &$crate::generated::Deferred<__S>,
+                    call: $crate::generated::Call<'_>,
+                ) -> $crate::generated::Replied {
                     let servant = &servant.0;
                     match position {
                         $(0..=$own => {
                             let servant: &dyn $deferred = servant;
-                            $crate::codegen::DeferredServant::own(servant, position, call)
+                            $crate::generated::DeferredServant::own(servant, position, call)
                         })?
                         $($($first..=$last => {
                             let servant: &dyn $base_deferred = servant;
-                            $crate::codegen::DeferredServant::own(servant, position - $first, call)
+                            $crate::generated::DeferredServant::own(servant, position - $first, call)
                         })?)*
                         _ => call.standard_operation(__IDS),
                     }
                 }
 
                 fn provide(
-                    _: &::std::sync::Arc<$crate::codegen::Deferred<__S>>,
-                    _: &mut $crate::codegen::LocalSlot<'_>,
+                    _: &::std::sync::Arc<$crate::generated::Deferred<__S>>,
+                    _: &mut $crate::generated::LocalSlot<'_>,
                 ) {
                     // A caller in this process waits for the message with the reply.
                 }
@@ -183,21 +183,21 @@ macro_rules! __ironorb_interface {
             // checks nearly everything again when an implementation of a trait of the standard library changes its number.
             const _: () = {
                 $(
-                    impl $crate::codegen::RemoteOperation for $skeleton<$number> {
+                    impl $crate::generated::RemoteOperation for $skeleton<$number> {
                         type Interface = dyn $interface;
                         type Deferred = dyn $deferred;
                         type Arguments = ($($argument,)*);
                         type Results = $crate::__ironorb_results!($value $(= $codec)?);
                         type Error = $error;
                         type Reply = $crate::__ironorb_reply!($kind $value, $error);
-                        const OPERATION: &'static $crate::codegen::Operation<'static> =
-                            &$crate::codegen::Operation::$kind($wire);
+                        const OPERATION: &'static $crate::generated::Operation<'static> =
+                            &$crate::generated::Operation::$kind($wire);
                         $($crate::__ironorb_clause! { $clause $($pattern),* })*
 
                         #[inline(always)]
                         fn call(
                             servant: &(dyn $interface + 'static),
-                            ($($parameter,)*): $crate::codegen::Lent<'_, Self>,
+                            ($($parameter,)*): $crate::generated::Lent<'_, Self>,
                         ) -> ::std::result::Result<$value, $error> {
                             $interface::$operation(servant, $($parameter),*)
                         }
@@ -205,7 +205,7 @@ macro_rules! __ironorb_interface {
                         #[inline(always)]
                         fn defer(
                             servant: &(dyn $deferred + 'static),
-                            ($($parameter,)*): $crate::codegen::Lent<'_, Self>,
+                            ($($parameter,)*): $crate::generated::Lent<'_, Self>,
                             reply: $crate::__ironorb_reply!($kind $value, $error),
                         ) {
                             $crate::__ironorb_defer!($kind $deferred::$operation(servant $(, $parameter)*; reply))
@@ -243,8 +243,8 @@ macro_rules! __ironorb_begin {
         $skeleton:ident<$number:ty> $self:ident
         fn $later:ident($($parameter:ident: $type:ty),*) -> $value:ty, $error:ty
     ) => {
-        fn $later(&self, $($parameter: $type),*) -> $crate::codegen::Pending<$value, $error> {
-            $crate::codegen::stub::begin::<$skeleton<$number>, $self>(self, ($($parameter,)*))
+        fn $later(&self, $($parameter: $type),*) -> $crate::generated::Pending<$value, $error> {
+            $crate::generated::stub::begin::<$skeleton<$number>, $self>(self, ($($parameter,)*))
         }
     };
 }
@@ -257,7 +257,7 @@ macro_rules! __ironorb_reply {
         ()
     };
     (twoway $value:ty, $error:ty) => {
-        $crate::codegen::Reply<$value, $error>
+        $crate::generated::Reply<$value, $error>
     };
 }
 
@@ -292,27 +292,27 @@ macro_rules! __ironorb_clause {
 #[macro_export]
 macro_rules! __ironorb_reference {
     ($reference:ident: dyn $interface:ident = $id:literal, $type_code:ident, [$($base_reference:ty: dyn $base:path),*]) => {
-        impl $crate::codegen::TypedRef for $reference {
+        impl $crate::generated::TypedRef for $reference {
             type Interface = dyn $interface;
             const REPOSITORY_ID: &'static str = $id;
 
             #[inline]
-            fn object(&self) -> &$crate::codegen::ObjectRef {
+            fn object(&self) -> &$crate::generated::ObjectRef {
                 &self.0.object
             }
 
             #[inline]
-            fn lease_cell(&self) -> &$crate::codegen::LeaseCell<dyn $interface> {
+            fn lease_cell(&self) -> &$crate::generated::LeaseCell<dyn $interface> {
                 &self.0.lease_cell
             }
 
             #[inline]
-            fn from_object(object: $crate::codegen::ObjectRef) -> Self {
-                $reference($crate::codegen::Reference::new(object))
+            fn from_object(object: $crate::generated::ObjectRef) -> Self {
+                $reference($crate::generated::Reference::new(object))
             }
         }
 
-        impl $crate::codegen::Widen<dyn $interface> for $reference {
+        impl $crate::generated::Widen<dyn $interface> for $reference {
             type Derived = dyn $interface;
 
             #[inline]
@@ -321,7 +321,7 @@ macro_rules! __ironorb_reference {
             }
         }
         $(
-            impl $crate::codegen::Widen<dyn $base> for $reference {
+            impl $crate::generated::Widen<dyn $base> for $reference {
                 type Derived = dyn $interface;
 
                 #[inline]
@@ -332,7 +332,7 @@ macro_rules! __ironorb_reference {
 
             impl ::std::convert::From<$reference> for $base_reference {
                 fn from(reference: $reference) -> Self {
-                    $crate::codegen::reference_to(reference.0.object)
+                    $crate::generated::reference_to(reference.0.object)
                 }
             }
         )*
@@ -340,47 +340,47 @@ macro_rules! __ironorb_reference {
         /// Gives access to the operations that every object has: `is_a`, `narrow`, `locate`, policies and
         /// others.
         impl ::std::ops::Deref for $reference {
-            type Target = $crate::codegen::ObjectRef;
+            type Target = $crate::generated::ObjectRef;
 
             #[inline]
-            fn deref(&self) -> &$crate::codegen::ObjectRef {
+            fn deref(&self) -> &$crate::generated::ObjectRef {
                 &self.0.object
             }
         }
 
-        impl ::std::convert::From<$reference> for $crate::codegen::ObjectRef {
+        impl ::std::convert::From<$reference> for $crate::generated::ObjectRef {
             fn from(reference: $reference) -> Self {
                 reference.0.object
             }
         }
 
-        impl $crate::codegen::MarshalNillable for $reference {
+        impl $crate::generated::MarshalNillable for $reference {
             fn marshal_some(
                 &self,
-                w: &mut $crate::codegen::Writer<'_>,
-            ) -> ::std::result::Result<(), $crate::codegen::Misuse> {
-                $crate::codegen::marshal_reference(&self.0.object, w)
+                w: &mut $crate::generated::Writer<'_>,
+            ) -> ::std::result::Result<(), $crate::generated::Misuse> {
+                $crate::generated::marshal_reference(&self.0.object, w)
             }
 
             fn marshal_nil(
-                w: &mut $crate::codegen::Writer<'_>,
-            ) -> ::std::result::Result<(), $crate::codegen::Misuse> {
-                $crate::codegen::marshal_nil_reference(w)
+                w: &mut $crate::generated::Writer<'_>,
+            ) -> ::std::result::Result<(), $crate::generated::Misuse> {
+                $crate::generated::marshal_nil_reference(w)
             }
         }
 
-        impl $crate::codegen::UnmarshalNillable for $reference {
-            const NIL_BYTES_MIN: usize = $crate::codegen::REFERENCE_BYTES_MIN;
+        impl $crate::generated::UnmarshalNillable for $reference {
+            const NIL_BYTES_MIN: usize = $crate::generated::REFERENCE_BYTES_MIN;
 
             fn unmarshal_nillable(
-                r: &mut $crate::codegen::Reader<'_>,
-            ) -> ::std::result::Result<::std::option::Option<Self>, $crate::codegen::Malformed> {
-                $crate::codegen::unmarshal_reference(r)
+                r: &mut $crate::generated::Reader<'_>,
+            ) -> ::std::result::Result<::std::option::Option<Self>, $crate::generated::Malformed> {
+                $crate::generated::unmarshal_reference(r)
             }
         }
 
-        impl $crate::codegen::TypedNillable for $reference {
-            const TYPE: &'static $crate::codegen::TypeDef = &$type_code;
+        impl $crate::generated::TypedNillable for $reference {
+            const TYPE: &'static $crate::generated::TypeDef = &$type_code;
         }
     };
 }
@@ -394,9 +394,9 @@ macro_rules! __ironorb_abstract_calls {
         [abstract] $interface:ident [$(dyn $base:path),*]
         $($operation:ident($($parameter:ident: $type:ty),*) -> $value:ty, $error:ty;)*
     ) => {
-        impl<__R> $interface for $crate::codegen::Abstract<__R>
+        impl<__R> $interface for $crate::generated::Abstract<__R>
         where
-            __R: $crate::codegen::RefTo<dyn $interface> $(+ $crate::generated::RefTo<dyn $base>)*,
+            __R: $crate::generated::RefTo<dyn $interface> $(+ $crate::generated::RefTo<dyn $base>)*,
         {
             $(
                 #[allow(unused_variables)]
@@ -409,9 +409,9 @@ macro_rules! __ironorb_abstract_calls {
                             ::std::option::Option::Some(value) => {
                                 return $interface::$operation(value, $($parameter),*);
                             }
-                            ::std::option::Option::None => $crate::codegen::not_implemented(value.info()),
+                            ::std::option::Option::None => $crate::generated::not_implemented(value.info()),
                         },
-                        ::std::option::Option::None => $crate::codegen::nil_reference(),
+                        ::std::option::Option::None => $crate::generated::nil_reference(),
                     };
                     ::std::result::Result::Err(::std::convert::From::from(e))
                 }

@@ -10,7 +10,7 @@ macro_rules! __ironorb_whole {
     ($name:ident = $blank:expr) => {
         $crate::__ironorb_interpret_whole! { $name }
 
-        impl $crate::codegen::Blank for $name {
+        impl $crate::generated::Blank for $name {
             #[inline]
             fn blank() -> Self {
                 $blank
@@ -23,23 +23,23 @@ macro_rules! __ironorb_whole {
 #[macro_export]
 macro_rules! __ironorb_interpret_whole {
     ($name:ident) => {
-        impl $crate::codegen::Interpret for $name {
+        impl $crate::generated::Interpret for $name {
             #[inline]
             fn write_as(
                 &self,
-                _: $crate::codegen::interpret::Type,
-                w: &mut $crate::codegen::Writer<'_>,
-            ) -> ::std::result::Result<(), $crate::codegen::Misuse> {
-                $crate::codegen::write_whole(self, w)
+                _: $crate::generated::interpret::Type,
+                w: &mut $crate::generated::Writer<'_>,
+            ) -> ::std::result::Result<(), $crate::generated::Misuse> {
+                $crate::generated::write_whole(self, w)
             }
 
             #[inline]
             fn read_as(
                 &mut self,
-                _: $crate::codegen::interpret::Type,
-                r: &mut $crate::codegen::Reader<'_>,
-            ) -> ::std::result::Result<(), $crate::codegen::Malformed> {
-                $crate::codegen::read_whole(self, r)
+                _: $crate::generated::interpret::Type,
+                r: &mut $crate::generated::Reader<'_>,
+            ) -> ::std::result::Result<(), $crate::generated::Malformed> {
+                $crate::generated::read_whole(self, r)
             }
         }
     };
@@ -63,7 +63,7 @@ macro_rules! __ironorb_beside_rust {
 macro_rules! __ironorb_count {
     (interpreted $direction:ident $id:literal) => {};
     (recorded $direction:ident $id:literal) => {
-        static USE: $crate::codegen::Use = $crate::generated::Use::$direction($id);
+        static USE: $crate::generated::Use = $crate::generated::Use::$direction($id);
         USE.count();
     };
 }
@@ -73,30 +73,30 @@ macro_rules! __ironorb_count {
 #[macro_export]
 macro_rules! __ironorb_interpreted {
     ($name:ident $type:expr; $bytes_min:expr) => {
-        impl $crate::codegen::Marshal for $name {
+        impl $crate::generated::Marshal for $name {
             #[inline]
             fn marshal(
                 &self,
-                w: &mut $crate::codegen::Writer<'_>,
-            ) -> ::std::result::Result<(), $crate::codegen::Misuse> {
-                $crate::codegen::Interpret::write_as(self, $type, w)
+                w: &mut $crate::generated::Writer<'_>,
+            ) -> ::std::result::Result<(), $crate::generated::Misuse> {
+                $crate::generated::Interpret::write_as(self, $type, w)
             }
         }
 
-        impl $crate::codegen::Unmarshal for $name {
+        impl $crate::generated::Unmarshal for $name {
             const BYTES_MIN: usize = $bytes_min;
 
             fn unmarshal(
-                r: &mut $crate::codegen::Reader<'_>,
-            ) -> ::std::result::Result<Self, $crate::codegen::Malformed> {
-                $crate::codegen::interpret::read($type, r)
+                r: &mut $crate::generated::Reader<'_>,
+            ) -> ::std::result::Result<Self, $crate::generated::Malformed> {
+                $crate::generated::interpret::read($type, r)
             }
 
             fn unmarshal_elements(
-                r: &mut $crate::codegen::Reader<'_>,
+                r: &mut $crate::generated::Reader<'_>,
                 count: usize,
-            ) -> ::std::result::Result<::std::vec::Vec<Self>, $crate::codegen::Malformed> {
-                $crate::codegen::interpret::read_elements(count, $type, r)
+            ) -> ::std::result::Result<::std::vec::Vec<Self>, $crate::generated::Malformed> {
+                $crate::generated::interpret::read_elements(count, $type, r)
             }
         }
     };
@@ -108,35 +108,35 @@ macro_rules! __ironorb_interpreted {
 macro_rules! __ironorb_interpreted_members {
     ([$how:ident $($bounded:ident)?] $name:ident $type_code:ident $id:literal { $($member:ident: $codec:ty),* }) => {
         $crate::__ironorb_interpreted! {
-            $name $crate::__ironorb_beside_rust!($($bounded)? $type_code); (0 $(+ <$codec as $crate::codegen::Codec>::BYTES_MIN)*)
+            $name $crate::__ironorb_beside_rust!($($bounded)? $type_code); (0 $(+ <$codec as $crate::generated::Codec>::BYTES_MIN)*)
         }
 
-        impl $crate::codegen::Blank for $name {
+        impl $crate::generated::Blank for $name {
             #[inline]
             fn blank() -> Self {
-                $name { $($member: $crate::codegen::Blank::blank()),* }
+                $name { $($member: $crate::generated::Blank::blank()),* }
             }
         }
 
-        impl $crate::codegen::Interpret for $name {
+        impl $crate::generated::Interpret for $name {
             #[inline(never)]
             fn write_as(
                 &self,
-                ty: $crate::codegen::interpret::Type,
-                w: &mut $crate::codegen::Writer<'_>,
-            ) -> ::std::result::Result<(), $crate::codegen::Misuse> {
+                ty: $crate::generated::interpret::Type,
+                w: &mut $crate::generated::Writer<'_>,
+            ) -> ::std::result::Result<(), $crate::generated::Misuse> {
                 $crate::__ironorb_count!($how written $id);
-                $crate::codegen::interpret::write_members(&[$(&self.$member),*], ty, w)
+                $crate::generated::interpret::write_members(&[$(&self.$member),*], ty, w)
             }
 
             #[inline(never)]
             fn read_as(
                 &mut self,
-                ty: $crate::codegen::interpret::Type,
-                r: &mut $crate::codegen::Reader<'_>,
-            ) -> ::std::result::Result<(), $crate::codegen::Malformed> {
+                ty: $crate::generated::interpret::Type,
+                r: &mut $crate::generated::Reader<'_>,
+            ) -> ::std::result::Result<(), $crate::generated::Malformed> {
                 $crate::__ironorb_count!($how read $id);
-                $crate::codegen::interpret::read_members(&mut [$(&mut self.$member),*], ty, r)
+                $crate::generated::interpret::read_members(&mut [$(&mut self.$member),*], ty, r)
             }
         }
     };
@@ -147,45 +147,45 @@ macro_rules! __ironorb_interpreted_members {
 #[macro_export]
 macro_rules! __ironorb_interpreted_enumerators {
     ([$how:ident $($bounded:ident)?] $name:ident $id:literal [$($variant:ident),*]) => {
-        impl $crate::codegen::Interpret for $name {
+        impl $crate::generated::Interpret for $name {
             #[inline(never)]
             fn write_as(
                 &self,
-                _: $crate::codegen::interpret::Type,
-                w: &mut $crate::codegen::Writer<'_>,
-            ) -> ::std::result::Result<(), $crate::codegen::Misuse> {
+                _: $crate::generated::interpret::Type,
+                w: &mut $crate::generated::Writer<'_>,
+            ) -> ::std::result::Result<(), $crate::generated::Misuse> {
                 w.put(self)
             }
 
             #[inline(never)]
             fn read_as(
                 &mut self,
-                _: $crate::codegen::interpret::Type,
-                r: &mut $crate::codegen::Reader<'_>,
-            ) -> ::std::result::Result<(), $crate::codegen::Malformed> {
+                _: $crate::generated::interpret::Type,
+                r: &mut $crate::generated::Reader<'_>,
+            ) -> ::std::result::Result<(), $crate::generated::Malformed> {
                 *self = r.get()?;
                 ::std::result::Result::Ok(())
             }
         }
 
-        impl $crate::codegen::Marshal for $name {
+        impl $crate::generated::Marshal for $name {
             fn marshal(
                 &self,
-                w: &mut $crate::codegen::Writer<'_>,
-            ) -> ::std::result::Result<(), $crate::codegen::Misuse> {
+                w: &mut $crate::generated::Writer<'_>,
+            ) -> ::std::result::Result<(), $crate::generated::Misuse> {
                 $crate::__ironorb_count!($how written $id);
-                $crate::codegen::interpret::write_ordinal(*self as u32, w)
+                $crate::generated::interpret::write_ordinal(*self as u32, w)
             }
         }
 
-        impl $crate::codegen::Unmarshal for $name {
+        impl $crate::generated::Unmarshal for $name {
             const BYTES_MIN: usize = 4;
 
             fn unmarshal(
-                r: &mut $crate::codegen::Reader<'_>,
-            ) -> ::std::result::Result<Self, $crate::codegen::Malformed> {
+                r: &mut $crate::generated::Reader<'_>,
+            ) -> ::std::result::Result<Self, $crate::generated::Malformed> {
                 $crate::__ironorb_count!($how read $id);
-                $crate::codegen::interpret::read_ordinal(&[$($name::$variant),*], r)
+                $crate::generated::interpret::read_ordinal(&[$($name::$variant),*], r)
             }
         }
     };
@@ -203,62 +203,62 @@ macro_rules! __ironorb_interpreted_cases {
         $(rest { $rest:ident unless [$($not_rest:tt)+] })?
     ) => {
         $crate::__ironorb_interpreted! {
-            $name $crate::__ironorb_beside_rust!($($bounded)? $type_code); (<$discriminator as $crate::codegen::Codec>::BYTES_MIN)
+            $name $crate::__ironorb_beside_rust!($($bounded)? $type_code); (<$discriminator as $crate::generated::Codec>::BYTES_MIN)
         }
 
-        impl $crate::codegen::Interpret for $name {
+        impl $crate::generated::Interpret for $name {
             #[inline(never)]
             fn write_as(
                 &self,
-                ty: $crate::codegen::interpret::Type,
-                w: &mut $crate::codegen::Writer<'_>,
-            ) -> ::std::result::Result<(), $crate::codegen::Misuse> {
+                ty: $crate::generated::interpret::Type,
+                w: &mut $crate::generated::Writer<'_>,
+            ) -> ::std::result::Result<(), $crate::generated::Misuse> {
                 $crate::__ironorb_count!($how written $id);
                 let label = self.discriminator();
-                $crate::codegen::interpret::write_label(&label, w)?;
+                $crate::generated::interpret::write_label(&label, w)?;
                 #[allow(unreachable_patterns)]
-                let value: &dyn $crate::codegen::Interpret = match self {
+                let value: &dyn $crate::generated::Interpret = match self {
                     $($(Self::$one(value) => value,)*)?
                     $($(Self::$many { value, .. } if ::std::matches!(label, $($many_label)+) => value,)*)?
                     $(Self::$default { value, .. } $(if !::std::matches!(label, $($not_default)+))? => value,)?
                     $(Self::$rest { .. } if !::std::matches!(label, $($not_rest)+) => {
                         return ::std::result::Result::Ok(());
                     })?
-                    _ => return ::std::result::Result::Err($crate::codegen::Misuse::WrongLabel),
+                    _ => return ::std::result::Result::Err($crate::generated::Misuse::WrongLabel),
                 };
-                $crate::codegen::interpret::write_case(
-                    $crate::codegen::Label::number(label), value, ty, w,
+                $crate::generated::interpret::write_case(
+                    $crate::generated::Label::number(label), value, ty, w,
                 )
             }
 
             #[inline(never)]
             fn read_as(
                 &mut self,
-                ty: $crate::codegen::interpret::Type,
-                r: &mut $crate::codegen::Reader<'_>,
-            ) -> ::std::result::Result<(), $crate::codegen::Malformed> {
+                ty: $crate::generated::interpret::Type,
+                r: &mut $crate::generated::Reader<'_>,
+            ) -> ::std::result::Result<(), $crate::generated::Malformed> {
                 $crate::__ironorb_count!($how read $id);
-                let mut label = <$discriminator as $crate::codegen::Blank>::blank();
-                $crate::codegen::interpret::read_label(&mut label, r)?;
+                let mut label = <$discriminator as $crate::generated::Blank>::blank();
+                $crate::generated::interpret::read_label(&mut label, r)?;
                 #[allow(unreachable_patterns)]
                 {
                     *self = match label {
-                        $($($($one_label)+ => Self::$one($crate::codegen::Blank::blank()),)*)?
+                        $($($($one_label)+ => Self::$one($crate::generated::Blank::blank()),)*)?
                         $($($($many_label)+ => {
-                            Self::$many { label, value: $crate::codegen::Blank::blank() }
+                            Self::$many { label, value: $crate::generated::Blank::blank() }
                         })*)?
-                        $(label => Self::$default { label, value: $crate::codegen::Blank::blank() },)?
+                        $(label => Self::$default { label, value: $crate::generated::Blank::blank() },)?
                         $(label => Self::$rest { label },)?
                     };
                 }
-                let value: &mut dyn $crate::codegen::Interpret = match self {
+                let value: &mut dyn $crate::generated::Interpret = match self {
                     $($(Self::$one(value) => value,)*)?
                     $($(Self::$many { value, .. } => value,)*)?
                     $(Self::$default { value, .. } => value,)?
                     $(Self::$rest { .. } => return ::std::result::Result::Ok(()),)?
                 };
-                $crate::codegen::interpret::read_case(
-                    $crate::codegen::Label::number(label), value, ty, r,
+                $crate::generated::interpret::read_case(
+                    $crate::generated::Label::number(label), value, ty, r,
                 )
             }
         }

@@ -18,7 +18,7 @@ pub use crate::{
 macro_rules! __ironorb_static_type {
     ($name:ident: $type_code:ident = $description:expr) => {
         #[doc = ::std::concat!("The description of `", ::std::stringify!($name), "`, for `any` and `TypeCode`.")]
-        pub static $type_code: $crate::codegen::TypeDef = $description;
+        pub static $type_code: $crate::generated::TypeDef = $description;
     };
 }
 
@@ -29,8 +29,8 @@ macro_rules! __ironorb_type_code {
     ($name:ident: $type_code:ident = $description:expr) => {
         $crate::__ironorb_static_type! { $name: $type_code = $description }
 
-        impl $crate::codegen::Typed for $name {
-            const TYPE: &'static $crate::codegen::TypeDef = &$type_code;
+        impl $crate::generated::Typed for $name {
+            const TYPE: &'static $crate::generated::TypeDef = &$type_code;
         }
     };
 }
@@ -40,7 +40,7 @@ macro_rules! __ironorb_type_code {
 #[macro_export]
 macro_rules! __ironorb_type_of {
     ($codec:ty) => {
-        <$codec as $crate::codegen::Typed>::TYPE
+        <$codec as $crate::generated::Typed>::TYPE
     };
     ($codec:ty = $description:expr) => {
         $description
@@ -72,7 +72,7 @@ macro_rules! __ironorb_alias {
         $name:ident $($idl:literal)?: $type_code:ident = $id:literal, $codec:ty $(= $description:expr)?
     ) => {
         $crate::__ironorb_static_type! {
-            $name: $type_code = $crate::codegen::TypeDef::Alias {
+            $name: $type_code = $crate::generated::TypeDef::Alias {
                 id: $id,
                 name: $crate::__ironorb_idl_name!($name $($idl)?),
                 original: $crate::__ironorb_type_of!($codec $(= $description)?),
@@ -87,7 +87,7 @@ macro_rules! __ironorb_alias {
 macro_rules! __ironorb_native {
     ($name:ident $($idl:literal)?: $type_code:ident = $id:literal) => {
         $crate::__ironorb_static_type! {
-            $name: $type_code = $crate::codegen::TypeDef::Native {
+            $name: $type_code = $crate::generated::TypeDef::Native {
                 id: $id,
                 name: $crate::__ironorb_idl_name!($name $($idl)?),
             }
@@ -102,14 +102,14 @@ macro_rules! __ironorb_native {
 macro_rules! __ironorb_local_interface {
     (dyn $interface:ident $($idl:literal)?: $type_code:ident = $id:literal) => {
         $crate::__ironorb_static_type! {
-            $interface: $type_code = $crate::codegen::TypeDef::LocalInterface {
+            $interface: $type_code = $crate::generated::TypeDef::LocalInterface {
                 id: $id,
                 name: $crate::__ironorb_idl_name!($interface $($idl)?),
             }
         }
 
-        impl $crate::codegen::Typed for dyn $interface {
-            const TYPE: &'static $crate::codegen::TypeDef = &$type_code;
+        impl $crate::generated::Typed for dyn $interface {
+            const TYPE: &'static $crate::generated::TypeDef = &$type_code;
         }
 
         impl ::std::fmt::Debug for dyn $interface {
@@ -139,10 +139,10 @@ macro_rules! __ironorb_local_interface {
 #[macro_export]
 macro_rules! __ironorb_interface_type {
     (, $id:literal, $name:expr) => {
-        $crate::codegen::TypeDef::ObjRef { id: $id, name: $name }
+        $crate::generated::TypeDef::ObjRef { id: $id, name: $name }
     };
     (abstract, $id:literal, $name:expr) => {
-        $crate::codegen::TypeDef::AbstractInterface { id: $id, name: $name }
+        $crate::generated::TypeDef::AbstractInterface { id: $id, name: $name }
     };
 }
 
@@ -175,10 +175,10 @@ macro_rules! __ironorb_initial {
 #[macro_export]
 macro_rules! __ironorb_blank {
     (One $variant:ident) => {
-        Self::$variant($crate::codegen::Blank::blank())
+        Self::$variant($crate::generated::Blank::blank())
     };
     (Many $variant:ident $label:expr) => {
-        Self::$variant { label: $label, value: $crate::codegen::Blank::blank() }
+        Self::$variant { label: $label, value: $crate::generated::Blank::blank() }
     };
 }
 
@@ -220,7 +220,7 @@ macro_rules! __ironorb_struct_type {
         { $($member:ident $($idl_member:literal)?: $codec:ty $(= $member_type:expr)?),* }
     ) => {
         $crate::__ironorb_type_code! {
-            $name: $type_code = $crate::codegen::TypeDef::Struct {
+            $name: $type_code = $crate::generated::TypeDef::Struct {
                 id: $id,
                 name: $crate::__ironorb_idl_name!($name $($idl)?),
                 members: &[$((
@@ -253,21 +253,21 @@ macro_rules! __ironorb_members {
         // each is a number or a struct or array of numbers. The layout that Rust chooses for the struct does
         // not matter.
         const _: fn($name) = |value| {
-            fn is_known<T: $crate::codegen::WireLayout>(_: T) {}
+            fn is_known<T: $crate::generated::WireLayout>(_: T) {}
             let $name { $($member),* } = value;
             $(is_known::<$codec>($member);)*
         };
         // SAFETY: all members are numbers, or structs or arrays of numbers (checked above). All zeros and all
         // other bits are values of these, and the image names no other bytes than theirs.
-        unsafe impl $crate::codegen::Zeroable for $name {}
+        unsafe impl $crate::generated::Zeroable for $name {}
         // SAFETY: all members are numbers, or structs or arrays of numbers, for which all bits are values.
-        unsafe impl $crate::codegen::AnyBitPattern for $name {}
+        unsafe impl $crate::generated::AnyBitPattern for $name {}
         // SAFETY: the image names the members' bytes and no others.
-        unsafe impl $crate::codegen::WireLayout for $name {
-            const IMAGE: $crate::codegen::WireImage = $crate::generated::WireImage::EMPTY
+        unsafe impl $crate::generated::WireLayout for $name {
+            const IMAGE: $crate::generated::WireImage = $crate::generated::WireImage::EMPTY
                 $(.with(
                     ::std::mem::offset_of!($name, $member),
-                    <$codec as $crate::codegen::WireLayout>::IMAGE,
+                    <$codec as $crate::generated::WireLayout>::IMAGE,
                 ))*;
         }
     };
@@ -294,26 +294,26 @@ macro_rules! __ironorb_exception_members {
 #[macro_export]
 macro_rules! __ironorb_variable_members {
     ($name:ident { $([ $($member:ident: $codec:ty),+ ])* }) => {
-        $crate::__ironorb_whole! { $name = $name { $($($member: $crate::codegen::Blank::blank()),+),* } }
+        $crate::__ironorb_whole! { $name = $name { $($($member: $crate::generated::Blank::blank()),+),* } }
 
-        impl $crate::codegen::Marshal for $name {
+        impl $crate::generated::Marshal for $name {
             #[inline]
             fn marshal(
                 &self,
-                _w: &mut $crate::codegen::Writer<'_>,
-            ) -> ::std::result::Result<(), $crate::codegen::Misuse> {
+                _w: &mut $crate::generated::Writer<'_>,
+            ) -> ::std::result::Result<(), $crate::generated::Misuse> {
                 $($crate::__ironorb_put_members! { self _w $($member: $codec),+ })*
                 ::std::result::Result::Ok(())
             }
         }
 
-        impl $crate::codegen::Unmarshal for $name {
-            const BYTES_MIN: usize = 0 $($(+ <$codec as $crate::codegen::Codec>::BYTES_MIN)+)*;
+        impl $crate::generated::Unmarshal for $name {
+            const BYTES_MIN: usize = 0 $($(+ <$codec as $crate::generated::Codec>::BYTES_MIN)+)*;
 
             #[inline]
             fn unmarshal(
-                _r: &mut $crate::codegen::Reader<'_>,
-            ) -> ::std::result::Result<Self, $crate::codegen::Malformed> {
+                _r: &mut $crate::generated::Reader<'_>,
+            ) -> ::std::result::Result<Self, $crate::generated::Malformed> {
                 $($crate::__ironorb_get_members! { _r $($member: $codec),+ })*
                 ::std::result::Result::Ok($name { $($($member),+),* })
             }
@@ -330,14 +330,14 @@ macro_rules! __ironorb_compiled_members {
         $put_elements:ident $get_elements:ident $borrow_elements:ident
         $name:ident { $([ $($member:ident: $codec:ty),+ ])* }
     ) => {
-        $crate::__ironorb_whole! { $name = $name { $($($member: $crate::codegen::Blank::blank()),+),* } }
+        $crate::__ironorb_whole! { $name = $name { $($($member: $crate::generated::Blank::blank()),+),* } }
 
-        impl $crate::codegen::Marshal for $name {
+        impl $crate::generated::Marshal for $name {
             #[inline]
             fn marshal(
                 &self,
-                _w: &mut $crate::codegen::Writer<'_>,
-            ) -> ::std::result::Result<(), $crate::codegen::Misuse> {
+                _w: &mut $crate::generated::Writer<'_>,
+            ) -> ::std::result::Result<(), $crate::generated::Misuse> {
                 if _w.put_block(self) {
                     return ::std::result::Result::Ok(());
                 }
@@ -348,28 +348,28 @@ macro_rules! __ironorb_compiled_members {
             #[inline]
             fn marshal_elements(
                 items: &[Self],
-                w: &mut $crate::codegen::Writer<'_>,
-            ) -> ::std::result::Result<(), $crate::codegen::Misuse> {
+                w: &mut $crate::generated::Writer<'_>,
+            ) -> ::std::result::Result<(), $crate::generated::Misuse> {
                 w.$put_elements(items)
             }
 
             #[inline(always)]
-            fn put_blocks(items: &[Self], _block: &mut $crate::codegen::BlockWriter<'_>) {
+            fn put_blocks(items: &[Self], _block: &mut $crate::generated::BlockWriter<'_>) {
                 for _item in items {
-                    $($(<$codec as $crate::codegen::Codec>::put_block(&_item.$member, _block);)+)*
+                    $($(<$codec as $crate::generated::Codec>::put_block(&_item.$member, _block);)+)*
                 }
             }
         }
 
-        impl $crate::codegen::Unmarshal for $name {
-            const BYTES_MIN: usize = 0 $($(+ <$codec as $crate::codegen::Codec>::BYTES_MIN)+)*;
-            const LAYOUT: $crate::codegen::BlockLayout = $crate::generated::BlockLayout::EMPTY
-                $($(.then(<$codec as $crate::codegen::Codec>::LAYOUT))+)*;
+        impl $crate::generated::Unmarshal for $name {
+            const BYTES_MIN: usize = 0 $($(+ <$codec as $crate::generated::Codec>::BYTES_MIN)+)*;
+            const LAYOUT: $crate::generated::BlockLayout = $crate::generated::BlockLayout::EMPTY
+                $($(.then(<$codec as $crate::generated::Codec>::LAYOUT))+)*;
 
             #[inline]
             fn unmarshal(
-                _r: &mut $crate::codegen::Reader<'_>,
-            ) -> ::std::result::Result<Self, $crate::codegen::Malformed> {
+                _r: &mut $crate::generated::Reader<'_>,
+            ) -> ::std::result::Result<Self, $crate::generated::Malformed> {
                 if let ::std::option::Option::Some(value) = _r.get_block() {
                     return ::std::result::Result::Ok(value);
                 }
@@ -379,9 +379,9 @@ macro_rules! __ironorb_compiled_members {
 
             #[inline]
             fn unmarshal_elements(
-                r: &mut $crate::codegen::Reader<'_>,
+                r: &mut $crate::generated::Reader<'_>,
                 count: usize,
-            ) -> ::std::result::Result<::std::vec::Vec<Self>, $crate::codegen::Malformed> {
+            ) -> ::std::result::Result<::std::vec::Vec<Self>, $crate::generated::Malformed> {
                 match r.$get_elements(count) {
                     ::std::option::Option::Some(items) => ::std::result::Result::Ok(items),
                     ::std::option::Option::None => r.get_elements(count),
@@ -390,7 +390,7 @@ macro_rules! __ironorb_compiled_members {
 
             #[inline]
             fn borrow_elements<'a>(
-                r: &mut $crate::codegen::Reader<'a>,
+                r: &mut $crate::generated::Reader<'a>,
                 count: usize,
             ) -> ::std::option::Option<&'a [Self]> {
                 r.$borrow_elements(count)
@@ -398,10 +398,10 @@ macro_rules! __ironorb_compiled_members {
 
             #[inline(always)]
             fn get_block(
-                _block: &mut $crate::codegen::BlockReader<'_>,
+                _block: &mut $crate::generated::BlockReader<'_>,
             ) -> ::std::option::Option<Self> {
                 ::std::option::Option::Some($name {
-                    $($($member: <$codec as $crate::codegen::Codec>::get_block(_block)?,)+)*
+                    $($($member: <$codec as $crate::generated::Codec>::get_block(_block)?,)+)*
                 })
             }
         }
@@ -425,15 +425,15 @@ macro_rules! __ironorb_try {
 #[macro_export]
 macro_rules! __ironorb_put_members {
     ($self:ident $w:ident $member:ident: $codec:ty) => {
-        $crate::__ironorb_try!(<$codec as $crate::codegen::Codec>::put(&$self.$member, $w));
+        $crate::__ironorb_try!(<$codec as $crate::generated::Codec>::put(&$self.$member, $w));
     };
     ($self:ident $w:ident $($member:ident: $codec:ty),+) => {{
         $crate::__ironorb_members_block! { $($codec),+ }
         let is_put = $w.put_as_block::<__IronorbMembers>(|block| {
-            $(<$codec as $crate::codegen::Codec>::put_block(&$self.$member, block);)+
+            $(<$codec as $crate::generated::Codec>::put_block(&$self.$member, block);)+
         });
         if !is_put {
-            $($crate::__ironorb_try!(<$codec as $crate::codegen::Codec>::put(&$self.$member, $w));)+
+            $($crate::__ironorb_try!(<$codec as $crate::generated::Codec>::put(&$self.$member, $w));)+
         }
     }};
 }
@@ -443,17 +443,17 @@ macro_rules! __ironorb_put_members {
 #[macro_export]
 macro_rules! __ironorb_get_members {
     ($r:ident $member:ident: $codec:ty) => {
-        let $member = $crate::__ironorb_try!(<$codec as $crate::codegen::Codec>::get($r));
+        let $member = $crate::__ironorb_try!(<$codec as $crate::generated::Codec>::get($r));
     };
     ($r:ident $($member:ident: $codec:ty),+) => {
         let ($($member),+) = {
             $crate::__ironorb_members_block! { $($codec),+ }
             let found = $r.get_as_block::<__IronorbMembers, _>(|block| {
-                ::std::option::Option::Some(($(<$codec as $crate::codegen::Codec>::get_block(block)?),+))
+                ::std::option::Option::Some(($(<$codec as $crate::generated::Codec>::get_block(block)?),+))
             });
             match found {
                 ::std::option::Option::Some(members) => members,
-                ::std::option::Option::None => ($($crate::__ironorb_try!(<$codec as $crate::codegen::Codec>::get($r))),+),
+                ::std::option::Option::None => ($($crate::__ironorb_try!(<$codec as $crate::generated::Codec>::get($r))),+),
             }
         };
     };
@@ -465,9 +465,9 @@ macro_rules! __ironorb_get_members {
 macro_rules! __ironorb_members_block {
     ($($codec:ty),+) => {
         struct __IronorbMembers;
-        impl $crate::codegen::Block for __IronorbMembers {
-            const LAYOUT: $crate::codegen::BlockLayout = $crate::generated::BlockLayout::EMPTY
-                $(.then(<$codec as $crate::codegen::Codec>::LAYOUT))+;
+        impl $crate::generated::Block for __IronorbMembers {
+            const LAYOUT: $crate::generated::BlockLayout = $crate::generated::BlockLayout::EMPTY
+                $(.then(<$codec as $crate::generated::Codec>::LAYOUT))+;
         }
     };
 }
@@ -481,7 +481,7 @@ macro_rules! __ironorb_cdr_enum {
         { $($variant:ident $($idl_variant:literal)?),* $(,)? }
     ) => {
         $crate::__ironorb_type_code! {
-            $name: $type_code = $crate::codegen::TypeDef::Enum {
+            $name: $type_code = $crate::generated::TypeDef::Enum {
                 id: $id,
                 name: $crate::__ironorb_idl_name!($name $($idl)?),
                 enumerators: &[$($crate::__ironorb_idl_name!($variant $($idl_variant)?)),*],
@@ -490,14 +490,14 @@ macro_rules! __ironorb_cdr_enum {
 
         $crate::__ironorb_enumerators! { [$($($how)+)?] $name $id [$($variant),*] }
 
-        impl $crate::codegen::Blank for $name {
+        impl $crate::generated::Blank for $name {
             #[inline]
             fn blank() -> Self {
                 ::std::default::Default::default()
             }
         }
 
-        impl $crate::codegen::Label for $name {
+        impl $crate::generated::Label for $name {
             fn number(self) -> i64 {
                 self as i64
             }
@@ -512,12 +512,12 @@ macro_rules! __ironorb_enumerators {
     ([] $name:ident $id:literal [$($variant:ident),*]) => {
         $crate::__ironorb_interpret_whole! { $name }
 
-        impl $crate::codegen::Marshal for $name {
+        impl $crate::generated::Marshal for $name {
             #[inline]
             fn marshal(
                 &self,
-                w: &mut $crate::codegen::Writer<'_>,
-            ) -> ::std::result::Result<(), $crate::codegen::Misuse> {
+                w: &mut $crate::generated::Writer<'_>,
+            ) -> ::std::result::Result<(), $crate::generated::Misuse> {
                 w.write_u32(*self as u32);
                 ::std::result::Result::Ok(())
             }
@@ -525,13 +525,13 @@ macro_rules! __ironorb_enumerators {
             #[inline]
             fn marshal_elements(
                 items: &[Self],
-                w: &mut $crate::codegen::Writer<'_>,
-            ) -> ::std::result::Result<(), $crate::codegen::Misuse> {
+                w: &mut $crate::generated::Writer<'_>,
+            ) -> ::std::result::Result<(), $crate::generated::Misuse> {
                 w.put_block_elements(items)
             }
 
             #[inline(always)]
-            fn put_blocks(items: &[Self], block: &mut $crate::codegen::BlockWriter<'_>) {
+            fn put_blocks(items: &[Self], block: &mut $crate::generated::BlockWriter<'_>) {
                 items.iter().for_each(|item| block.ordinal(*item as u32));
             }
         }
@@ -539,15 +539,15 @@ macro_rules! __ironorb_enumerators {
         const _: () = {
             const VARIANTS: &[$name] = &[$($name::$variant),*];
 
-            impl $crate::codegen::Unmarshal for $name {
+            impl $crate::generated::Unmarshal for $name {
                 const BYTES_MIN: usize = 4;
-                const LAYOUT: $crate::codegen::BlockLayout = $crate::generated::BlockLayout::ENUMERATOR;
+                const LAYOUT: $crate::generated::BlockLayout = $crate::generated::BlockLayout::ENUMERATOR;
 
                 #[inline]
                 fn unmarshal_elements(
-                    r: &mut $crate::codegen::Reader<'_>,
+                    r: &mut $crate::generated::Reader<'_>,
                     count: usize,
-                ) -> ::std::result::Result<::std::vec::Vec<Self>, $crate::codegen::Malformed> {
+                ) -> ::std::result::Result<::std::vec::Vec<Self>, $crate::generated::Malformed> {
                     match r.get_block_elements(count) {
                         ::std::option::Option::Some(items) => ::std::result::Result::Ok(items),
                         ::std::option::Option::None => r.get_elements(count),
@@ -556,19 +556,19 @@ macro_rules! __ironorb_enumerators {
 
                 #[inline(always)]
                 fn get_block(
-                    block: &mut $crate::codegen::BlockReader<'_>,
+                    block: &mut $crate::generated::BlockReader<'_>,
                 ) -> ::std::option::Option<Self> {
                     VARIANTS.get(block.ordinal()?).copied()
                 }
 
                 #[inline]
                 fn unmarshal(
-                    r: &mut $crate::codegen::Reader<'_>,
-                ) -> ::std::result::Result<Self, $crate::codegen::Malformed> {
+                    r: &mut $crate::generated::Reader<'_>,
+                ) -> ::std::result::Result<Self, $crate::generated::Malformed> {
                     match VARIANTS.get(r.read_u32()? as usize) {
                         ::std::option::Option::Some(variant) => ::std::result::Result::Ok(*variant),
                         ::std::option::Option::None => ::std::result::Result::Err(
-                            r.malformed($crate::codegen::MalformedKind::NoSuchEnumerator),
+                            r.malformed($crate::generated::MalformedKind::NoSuchEnumerator),
                         ),
                     }
                 }
@@ -600,7 +600,7 @@ macro_rules! __ironorb_cdr_union {
         $(blank $blank_kind:ident $blank:ident $(($blank_label:expr))?;)?
     ) => {
         $crate::__ironorb_type_code! {
-            $name: $type_code = $crate::codegen::TypeDef::Union {
+            $name: $type_code = $crate::generated::TypeDef::Union {
                 id: $id,
                 name: $crate::__ironorb_idl_name!($name $($idl)?),
                 discriminator: $crate::__ironorb_type_of!($discriminator $(= $discriminator_type)?),
@@ -635,7 +635,7 @@ macro_rules! __ironorb_cdr_union {
             }
         }
 
-        impl $crate::codegen::Blank for $name {
+        impl $crate::generated::Blank for $name {
             fn blank() -> Self {
                 $($crate::__ironorb_blank!($initial_kind $initial $($initial_label)?))?
                 $($crate::__ironorb_blank!($blank_kind $blank $($blank_label)?))?
@@ -665,48 +665,48 @@ macro_rules! __ironorb_cases {
     ) => {
         $crate::__ironorb_interpret_whole! { $name }
 
-        impl $crate::codegen::Marshal for $name {
+        impl $crate::generated::Marshal for $name {
             #[inline]
             fn marshal(
                 &self,
-                w: &mut $crate::codegen::Writer<'_>,
-            ) -> ::std::result::Result<(), $crate::codegen::Misuse> {
+                w: &mut $crate::generated::Writer<'_>,
+            ) -> ::std::result::Result<(), $crate::generated::Misuse> {
                 let label = self.discriminator();
-                <$discriminator as $crate::codegen::Codec>::put(&label, w)?;
+                <$discriminator as $crate::generated::Codec>::put(&label, w)?;
                 #[allow(unreachable_patterns)]
                 match self {
-                    $($(Self::$one(value) => <$one_codec as $crate::codegen::Codec>::put(value, w),)*)?
+                    $($(Self::$one(value) => <$one_codec as $crate::generated::Codec>::put(value, w),)*)?
                     $($(Self::$many { value, .. } if ::std::matches!(label, $($many_label)+) => {
-                        <$many_codec as $crate::codegen::Codec>::put(value, w)
+                        <$many_codec as $crate::generated::Codec>::put(value, w)
                     })*)?
                     $(Self::$default { value, .. } $(if !::std::matches!(label, $($not_default)+))? => {
-                        <$default_codec as $crate::codegen::Codec>::put(value, w)
+                        <$default_codec as $crate::generated::Codec>::put(value, w)
                     })?
                     $(Self::$rest { .. } if !::std::matches!(label, $($not_rest)+) => {
                         ::std::result::Result::Ok(())
                     })?
-                    _ => ::std::result::Result::Err($crate::codegen::Misuse::WrongLabel),
+                    _ => ::std::result::Result::Err($crate::generated::Misuse::WrongLabel),
                 }
             }
         }
 
-        impl $crate::codegen::Unmarshal for $name {
-            const BYTES_MIN: usize = <$discriminator as $crate::codegen::Codec>::BYTES_MIN;
+        impl $crate::generated::Unmarshal for $name {
+            const BYTES_MIN: usize = <$discriminator as $crate::generated::Codec>::BYTES_MIN;
 
             #[inline]
             fn unmarshal(
-                r: &mut $crate::codegen::Reader<'_>,
-            ) -> ::std::result::Result<Self, $crate::codegen::Malformed> {
-                let label = <$discriminator as $crate::codegen::Codec>::get(r)?;
+                r: &mut $crate::generated::Reader<'_>,
+            ) -> ::std::result::Result<Self, $crate::generated::Malformed> {
+                let label = <$discriminator as $crate::generated::Codec>::get(r)?;
                 #[allow(unreachable_patterns)]
                 ::std::result::Result::Ok(match label {
-                    $($($($one_label)+ => Self::$one(<$one_codec as $crate::codegen::Codec>::get(r)?),)*)?
+                    $($($($one_label)+ => Self::$one(<$one_codec as $crate::generated::Codec>::get(r)?),)*)?
                     $($($($many_label)+ => {
-                        Self::$many { label, value: <$many_codec as $crate::codegen::Codec>::get(r)? }
+                        Self::$many { label, value: <$many_codec as $crate::generated::Codec>::get(r)? }
                     })*)?
                     $(label => Self::$default {
                         label,
-                        value: <$default_codec as $crate::codegen::Codec>::get(r)?,
+                        value: <$default_codec as $crate::generated::Codec>::get(r)?,
                     },)?
                     $(label => Self::$rest { label },)?
                 })
@@ -729,9 +729,9 @@ macro_rules! __ironorb_exception {
         $crate::__ironorb_exception_members! { [$($($how)+)?] $name $type_code $id { $($member: $codec),* } }
 
         $crate::__ironorb_type_code! {
-            $name: $type_code = $crate::codegen::TypeDef::Except {
+            $name: $type_code = $crate::generated::TypeDef::Except {
                 id: $id,
-                name: $crate::codegen::last_name($idl),
+                name: $crate::generated::last_name($idl),
                 members: &[$((
                     $crate::__ironorb_idl_name!($member $($idl_member)?),
                     $crate::__ironorb_type_of!($codec $(= $member_type)?),
@@ -739,13 +739,13 @@ macro_rules! __ironorb_exception {
             }
         }
 
-        impl $crate::codegen::UserException for $name {
+        impl $crate::generated::UserException for $name {
             const REPOSITORY_ID: &'static str = $id;
         }
 
         impl ::std::fmt::Display for $name {
             fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
-                $crate::codegen::display_exception(f, $idl, &[
+                $crate::generated::display_exception(f, $idl, &[
                     $(($crate::__ironorb_idl_name!($member $($idl_member)?), &self.$member)),*
                 ])
             }
@@ -761,9 +761,9 @@ macro_rules! __ironorb_exception {
 macro_rules! __ironorb_from_errors {
     ($name:ident: $($error:ident $convert:ident,)*) => {$(
         /// Converts the error through its system exception.
-        impl ::std::convert::From<$crate::codegen::$error> for $name {
-            fn from(error: $crate::codegen::$error) -> Self {
-                Self::System($crate::codegen::system::$convert(error))
+        impl ::std::convert::From<$crate::generated::$error> for $name {
+            fn from(error: $crate::generated::$error) -> Self {
+                Self::System($crate::generated::system::$convert(error))
             }
         }
     )*};
@@ -785,12 +785,12 @@ macro_rules! __ironorb_operation_error {
                 $variant($exception),
             )*
             /// The call failed, or the object raised a system exception.
-            System($crate::codegen::SystemException),
+            System($crate::generated::SystemException),
         }
 
         impl ::std::fmt::Display for $name {
             fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
-                $crate::codegen::display_source(self, f)
+                $crate::generated::display_source(self, f)
             }
         }
 
@@ -803,8 +803,8 @@ macro_rules! __ironorb_operation_error {
             }
         }
 
-        impl ::std::convert::From<$crate::codegen::SystemException> for $name {
-            fn from(exception: $crate::codegen::SystemException) -> Self {
+        impl ::std::convert::From<$crate::generated::SystemException> for $name {
+            fn from(exception: $crate::generated::SystemException) -> Self {
                 Self::System(exception)
             }
         }
@@ -823,26 +823,26 @@ macro_rules! __ironorb_operation_error {
             }
         )*
 
-        impl $crate::codegen::OperationError for $name {
+        impl $crate::generated::OperationError for $name {
             fn from_user_exception(
                 id: &str,
-                r: &mut $crate::codegen::Reader<'_>,
-            ) -> ::std::result::Result<::std::option::Option<Self>, $crate::codegen::Malformed> {
+                r: &mut $crate::generated::Reader<'_>,
+            ) -> ::std::result::Result<::std::option::Option<Self>, $crate::generated::Malformed> {
                 $(
-                    if id == <$exception as $crate::codegen::UserException>::REPOSITORY_ID {
-                        return $crate::codegen::read_exception::<$exception, Self>(r, Self::$variant);
+                    if id == <$exception as $crate::generated::UserException>::REPOSITORY_ID {
+                        return $crate::generated::read_exception::<$exception, Self>(r, Self::$variant);
                     }
                 )*
                 ::std::result::Result::Ok(::std::option::Option::None)
             }
 
-            fn raised(&self) -> $crate::codegen::Raised<'_> {
+            fn raised(&self) -> $crate::generated::Raised<'_> {
                 match self {
-                    $(Self::$variant(exception) => $crate::codegen::Raised::User(
-                        <$exception as $crate::codegen::UserException>::REPOSITORY_ID,
+                    $(Self::$variant(exception) => $crate::generated::Raised::User(
+                        <$exception as $crate::generated::UserException>::REPOSITORY_ID,
                         exception,
                     ),)*
-                    Self::System(exception) => $crate::codegen::Raised::System(exception),
+                    Self::System(exception) => $crate::generated::Raised::System(exception),
                 }
             }
         }

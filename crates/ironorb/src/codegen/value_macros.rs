@@ -26,7 +26,7 @@ macro_rules! __ironorb_valuetype {
         }
     ) => {
         $crate::__ironorb_static_type! {
-            $name: $type_code = $crate::codegen::TypeDef::Value {
+            $name: $type_code = $crate::generated::TypeDef::Value {
                 id: $id,
                 name: $crate::__ironorb_idl_name!($name $($idl)?),
                 modifier: $crate::__ironorb_modifier!($modifier),
@@ -39,9 +39,9 @@ macro_rules! __ironorb_valuetype {
             }
         }
 
-        impl $crate::codegen::ValueBase for $name {
-            fn info(&self) -> &'static $crate::codegen::value::ValueInfo {
-                <Self as $crate::codegen::ValueType>::INFO
+        impl $crate::generated::ValueBase for $name {
+            fn info(&self) -> &'static $crate::generated::value::ValueInfo {
+                <Self as $crate::generated::ValueType>::INFO
             }
 
             $crate::__ironorb_marshal_state! {
@@ -49,14 +49,14 @@ macro_rules! __ironorb_valuetype {
             }
         }
 
-        impl $crate::codegen::ValueType for $name {
-            const INFO: &'static $crate::codegen::value::ValueInfo = &$crate::generated::value::ValueInfo {
+        impl $crate::generated::ValueType for $name {
+            const INFO: &'static $crate::generated::value::ValueInfo = &$crate::generated::value::ValueInfo {
                 id: $id,
-                bases: &[$(<$ancestor as $crate::codegen::FormalValue>::ID),*],
+                bases: &[$(<$ancestor as $crate::generated::FormalValue>::ID),*],
                 truncatable: $truncatable,
                 kind: $crate::__ironorb_value_kind!($modifier),
                 type_def: &$type_code,
-                factory: &$crate::codegen::value::StateFactory::<$name>::new(),
+                factory: &$crate::generated::value::StateFactory::<$name>::new(),
                 views: $crate::__ironorb_views!($name [$($ancestor),*] [$($abstract,)* $($view,)*]),
             };
 
@@ -65,13 +65,13 @@ macro_rules! __ironorb_valuetype {
             }
         }
 
-        impl $crate::codegen::DerivesFrom<$name> for $name {}
-        impl $crate::codegen::DerivesFrom<dyn $crate::generated::ValueBase> for $name {}
-        $(impl $crate::codegen::DerivesFrom<$ancestor> for $name {})*
+        impl $crate::generated::DerivesFrom<$name> for $name {}
+        impl $crate::generated::DerivesFrom<dyn $crate::generated::ValueBase> for $name {}
+        $(impl $crate::generated::DerivesFrom<$ancestor> for $name {})*
         $crate::__ironorb_state_of! { $name [$($field: $base)?] [$($ancestor),*] }
         $crate::__ironorb_seen! { $name [$($field: $base)?] [$($abstract,)* $($view,)*] }
         $(
-            impl $crate::codegen::DerivesFrom<dyn $abstract> for $name {}
+            impl $crate::generated::DerivesFrom<dyn $abstract> for $name {}
             $crate::__ironorb_mark! { $abstract_kind $abstract, $name }
         )*
     };
@@ -84,21 +84,21 @@ macro_rules! __ironorb_marshal_state {
     (custom $name:ident $base:tt $members:tt) => {
         fn marshal_state(
             &self,
-            w: &mut $crate::codegen::Writer<'_>,
-        ) -> ::std::result::Result<(), $crate::codegen::Misuse> {
-            use $crate::codegen::NotCustom as _;
-            $crate::codegen::MayBeCustom::<$name>::marshal(self, w)
+            w: &mut $crate::generated::Writer<'_>,
+        ) -> ::std::result::Result<(), $crate::generated::Misuse> {
+            use $crate::generated::NotCustom as _;
+            $crate::generated::MayBeCustom::<$name>::marshal(self, w)
         }
     };
     ($modifier:ident $name:ident [$($field:ident: $base:ty)?] { $($member:ident: $codec:ty),* }) => {
         fn marshal_state(
             &self,
-            _w: &mut $crate::codegen::Writer<'_>,
-        ) -> ::std::result::Result<(), $crate::codegen::Misuse> {
-            $(<$base as $crate::codegen::ValueBase>::marshal_state(&self.$field, _w)?;)?
+            _w: &mut $crate::generated::Writer<'_>,
+        ) -> ::std::result::Result<(), $crate::generated::Misuse> {
+            $(<$base as $crate::generated::ValueBase>::marshal_state(&self.$field, _w)?;)?
             $(
-                <$codec as $crate::codegen::Codec>::put(&self.$member, _w)?;
-                $crate::codegen::end_member(&self.$member, _w)?;
+                <$codec as $crate::generated::Codec>::put(&self.$member, _w)?;
+                $crate::generated::end_member(&self.$member, _w)?;
             )*
             ::std::result::Result::Ok(())
         }
@@ -111,19 +111,19 @@ macro_rules! __ironorb_marshal_state {
 macro_rules! __ironorb_unmarshal_state {
     (custom $name:ident $base:tt $members:tt) => {
         fn unmarshal_state(
-            r: &mut $crate::codegen::Reader<'_>,
-        ) -> ::std::result::Result<Self, $crate::codegen::Malformed> {
-            use $crate::codegen::NotCustom as _;
-            $crate::codegen::MayBeCustom::<$name>::unmarshal(r)
+            r: &mut $crate::generated::Reader<'_>,
+        ) -> ::std::result::Result<Self, $crate::generated::Malformed> {
+            use $crate::generated::NotCustom as _;
+            $crate::generated::MayBeCustom::<$name>::unmarshal(r)
         }
     };
     ($modifier:ident $name:ident [$($field:ident: $base:ty)?] { $($member:ident: $codec:ty),* }) => {
         fn unmarshal_state(
-            _r: &mut $crate::codegen::Reader<'_>,
-        ) -> ::std::result::Result<Self, $crate::codegen::Malformed> {
+            _r: &mut $crate::generated::Reader<'_>,
+        ) -> ::std::result::Result<Self, $crate::generated::Malformed> {
             ::std::result::Result::Ok($name {
-                $($field: <$base as $crate::codegen::ValueType>::unmarshal_state(_r)?,)?
-                $($member: <$codec as $crate::codegen::Codec>::get(_r)?,)*
+                $($field: <$base as $crate::generated::ValueType>::unmarshal_state(_r)?,)?
+                $($member: <$codec as $crate::generated::Codec>::get(_r)?,)*
             })
         }
     };
@@ -133,10 +133,10 @@ macro_rules! __ironorb_unmarshal_state {
 #[macro_export]
 macro_rules! __ironorb_value_kind {
     (custom) => {
-        $crate::codegen::value::ValueKind::Custom
+        $crate::generated::value::ValueKind::Custom
     };
     ($modifier:ident) => {
-        $crate::codegen::value::ValueKind::Plain
+        $crate::generated::value::ValueKind::Plain
     };
 }
 
@@ -148,46 +148,46 @@ macro_rules! __ironorb_value_box {
         $name:ident $($idl:literal)?: $type_code:ident = $id:literal, $codec:ty $(= $content_type:expr)?
     ) => {
         $crate::__ironorb_static_type! {
-            $name: $type_code = $crate::codegen::TypeDef::ValueBox {
+            $name: $type_code = $crate::generated::TypeDef::ValueBox {
                 id: $id,
                 name: $crate::__ironorb_idl_name!($name $($idl)?),
                 content: $crate::__ironorb_type_of!($codec $(= $content_type)?),
             }
         }
 
-        impl $crate::codegen::ValueBase for $name {
-            fn info(&self) -> &'static $crate::codegen::value::ValueInfo {
-                <Self as $crate::codegen::ValueType>::INFO
+        impl $crate::generated::ValueBase for $name {
+            fn info(&self) -> &'static $crate::generated::value::ValueInfo {
+                <Self as $crate::generated::ValueType>::INFO
             }
 
             fn marshal_state(
                 &self,
-                w: &mut $crate::codegen::Writer<'_>,
-            ) -> ::std::result::Result<(), $crate::codegen::Misuse> {
-                <$codec as $crate::codegen::Codec>::put(&self.0, w)
+                w: &mut $crate::generated::Writer<'_>,
+            ) -> ::std::result::Result<(), $crate::generated::Misuse> {
+                <$codec as $crate::generated::Codec>::put(&self.0, w)
             }
         }
 
-        impl $crate::codegen::ValueType for $name {
-            const INFO: &'static $crate::codegen::value::ValueInfo = &$crate::generated::value::ValueInfo {
+        impl $crate::generated::ValueType for $name {
+            const INFO: &'static $crate::generated::value::ValueInfo = &$crate::generated::value::ValueInfo {
                 id: $id,
                 bases: &[],
                 truncatable: 0,
-                kind: $crate::codegen::value::ValueKind::Boxed,
+                kind: $crate::generated::value::ValueKind::Boxed,
                 type_def: &$type_code,
-                factory: &$crate::codegen::value::StateFactory::<$name>::new(),
-                views: &[&$crate::codegen::value::View::<$name>($crate::generated::value::state::<$name>)],
+                factory: &$crate::generated::value::StateFactory::<$name>::new(),
+                views: &[&$crate::generated::value::View::<$name>($crate::generated::value::state::<$name>)],
             };
 
             fn unmarshal_state(
-                r: &mut $crate::codegen::Reader<'_>,
-            ) -> ::std::result::Result<Self, $crate::codegen::Malformed> {
-                ::std::result::Result::Ok($name(<$codec as $crate::codegen::Codec>::get(r)?))
+                r: &mut $crate::generated::Reader<'_>,
+            ) -> ::std::result::Result<Self, $crate::generated::Malformed> {
+                ::std::result::Result::Ok($name(<$codec as $crate::generated::Codec>::get(r)?))
             }
         }
 
-        impl $crate::codegen::DerivesFrom<$name> for $name {}
-        impl $crate::codegen::DerivesFrom<dyn $crate::generated::ValueBase> for $name {}
+        impl $crate::generated::DerivesFrom<$name> for $name {}
+        impl $crate::generated::DerivesFrom<dyn $crate::generated::ValueBase> for $name {}
     };
 }
 
@@ -199,25 +199,25 @@ macro_rules! __ironorb_abstract_value {
         dyn $name:ident $($idl:literal)?: $type_code:ident = $id:literal [$(dyn $base:path),* $(,)?]
     ) => {
         $crate::__ironorb_static_type! {
-            $name: $type_code = $crate::codegen::TypeDef::Value {
+            $name: $type_code = $crate::generated::TypeDef::Value {
                 id: $id,
                 name: $crate::__ironorb_idl_name!($name $($idl)?),
-                modifier: $crate::codegen::ValueModifier::Abstract,
+                modifier: $crate::generated::ValueModifier::Abstract,
                 base: ::std::option::Option::None,
                 members: &[],
             }
         }
 
-        impl $crate::codegen::FormalValue for dyn $name {
+        impl $crate::generated::FormalValue for dyn $name {
             const ID: &'static str = $id;
-            const FACTORY: ::std::option::Option<&'static dyn $crate::codegen::value::ValueFactory> =
+            const FACTORY: ::std::option::Option<&'static dyn $crate::generated::value::ValueFactory> =
                 ::std::option::Option::None;
-            const TYPE: &'static $crate::codegen::TypeDef = &$type_code;
+            const TYPE: &'static $crate::generated::TypeDef = &$type_code;
         }
 
-        impl $crate::codegen::DerivesFrom<dyn $name> for dyn $name {}
-        impl $crate::codegen::DerivesFrom<dyn $crate::generated::ValueBase> for dyn $name {}
-        $(impl $crate::codegen::DerivesFrom<dyn $base> for dyn $name {})*
+        impl $crate::generated::DerivesFrom<dyn $name> for dyn $name {}
+        impl $crate::generated::DerivesFrom<dyn $crate::generated::ValueBase> for dyn $name {}
+        $(impl $crate::generated::DerivesFrom<dyn $base> for dyn $name {})*
     };
 }
 
@@ -229,18 +229,18 @@ macro_rules! __ironorb_value_operations {
         $operations:ident for $formal:ty [$(dyn $base:path),* $(,)?];
         $(fn $operation:ident($($parameter:ident: $type:ty),* $(,)?) -> $result:ty, $error:ty;)*
     ) => {
-        impl<__T> $operations for $crate::codegen::Value<__T>
+        impl<__T> $operations for $crate::generated::Value<__T>
         where
             __T: ?::std::marker::Sized
-                + $crate::codegen::DerivesFrom<$formal>
-                $(+ $crate::codegen::DerivesFrom<dyn $base>)*,
+                + $crate::generated::DerivesFrom<$formal>
+                $(+ $crate::generated::DerivesFrom<dyn $base>)*,
         {
             $(
                 fn $operation(&self, $($parameter: $type),*) -> ::std::result::Result<$result, $error> {
-                    match $crate::codegen::Value::view::<dyn $operations>(self) {
+                    match $crate::generated::Value::view::<dyn $operations>(self) {
                         ::std::option::Option::Some(value) => $operations::$operation(value, $($parameter),*),
                         ::std::option::Option::None => ::std::result::Result::Err(
-                            ::std::convert::From::from($crate::codegen::not_implemented(self.info())),
+                            ::std::convert::From::from($crate::generated::not_implemented(self.info())),
                         ),
                     }
                 }
@@ -254,13 +254,13 @@ macro_rules! __ironorb_value_operations {
 #[macro_export]
 macro_rules! __ironorb_modifier {
     (plain) => {
-        $crate::codegen::ValueModifier::None
+        $crate::generated::ValueModifier::None
     };
     (custom) => {
-        $crate::codegen::ValueModifier::Custom
+        $crate::generated::ValueModifier::Custom
     };
     (truncatable) => {
-        $crate::codegen::ValueModifier::Truncatable
+        $crate::generated::ValueModifier::Truncatable
     };
 }
 
@@ -268,10 +268,10 @@ macro_rules! __ironorb_modifier {
 #[macro_export]
 macro_rules! __ironorb_visibility {
     (public) => {
-        $crate::codegen::Visibility::Public
+        $crate::generated::Visibility::Public
     };
     (private) => {
-        $crate::codegen::Visibility::Private
+        $crate::generated::Visibility::Private
     };
 }
 
@@ -292,7 +292,7 @@ macro_rules! __ironorb_optional {
 #[macro_export]
 macro_rules! __ironorb_state_of {
     ($name:ident [$($field:ident: $base:ty)?] [$($nearest:ty $(, $ancestor:ty)*)?]) => {
-        impl $crate::codegen::StateOf<$name> for $name {
+        impl $crate::generated::StateOf<$name> for $name {
             fn state_of(&self) -> &$name {
                 self
             }
@@ -301,15 +301,15 @@ macro_rules! __ironorb_state_of {
     };
     ($name:ident) => {};
     ($name:ident; $field:ident: $base:ty $(, $ancestor:ty)*) => {
-        impl $crate::codegen::StateOf<$base> for $name {
+        impl $crate::generated::StateOf<$base> for $name {
             fn state_of(&self) -> &$base {
                 &self.$field
             }
         }
         $(
-            impl $crate::codegen::StateOf<$ancestor> for $name {
+            impl $crate::generated::StateOf<$ancestor> for $name {
                 fn state_of(&self) -> &$ancestor {
-                    <$base as $crate::codegen::StateOf<$ancestor>>::state_of(&self.$field)
+                    <$base as $crate::generated::StateOf<$ancestor>>::state_of(&self.$field)
                 }
             }
         )*
@@ -332,16 +332,16 @@ macro_rules! __ironorb_mark {
 macro_rules! __ironorb_views {
     ($name:ident [$($ancestor:ty),*] [$($view:path,)*]) => {
         &[
-            &$crate::codegen::value::View::<$name>($crate::generated::value::state::<$name>),
-            $(&$crate::codegen::value::View::<$ancestor>(|value| {
-                ::std::option::Option::Some($crate::codegen::StateOf::state_of(
-                    $crate::codegen::value::state::<$name>(value)?,
+            &$crate::generated::value::View::<$name>($crate::generated::value::state::<$name>),
+            $(&$crate::generated::value::View::<$ancestor>(|value| {
+                ::std::option::Option::Some($crate::generated::StateOf::state_of(
+                    $crate::generated::value::state::<$name>(value)?,
                 ))
             }),)*
-            $(match <$name as $crate::codegen::SeenAs<dyn $view>>::SEEN {
-                ::std::option::Option::Some(_) => &$crate::codegen::value::View::<dyn $view>(|value| {
-                    <$name as $crate::codegen::SeenAs<dyn $view>>::SEEN?(
-                        $crate::codegen::value::state::<$name>(value)?,
+            $(match <$name as $crate::generated::SeenAs<dyn $view>>::SEEN {
+                ::std::option::Option::Some(_) => &$crate::generated::value::View::<dyn $view>(|value| {
+                    <$name as $crate::generated::SeenAs<dyn $view>>::SEEN?(
+                        $crate::generated::value::state::<$name>(value)?,
                     )
                 }),
                 ::std::option::Option::None => &(),
@@ -364,21 +364,21 @@ macro_rules! __ironorb_seen {
 #[macro_export]
 macro_rules! __ironorb_seen_as {
     ($name:ident $base:tt $view:path) => {
-        impl $crate::codegen::SeenAs<dyn $view> for $name {
-            const SEEN: ::std::option::Option<$crate::codegen::Seen<Self, dyn $view>> = {
+        impl $crate::generated::SeenAs<dyn $view> for $name {
+            const SEEN: ::std::option::Option<$crate::generated::Seen<Self, dyn $view>> = {
                 struct __Whole<__T>(::std::marker::PhantomData<fn() -> __T>);
 
                 impl<__T: $view + 'static> __Whole<__T> {
-                    const SEEN: ::std::option::Option<$crate::codegen::Seen<__T, dyn $view>> =
+                    const SEEN: ::std::option::Option<$crate::generated::Seen<__T, dyn $view>> =
                         ::std::option::Option::Some(|state| ::std::option::Option::Some(state));
                 }
 
                 trait __Unseen {
-                    const SEEN: ::std::option::Option<$crate::codegen::Seen<$name, dyn $view>>;
+                    const SEEN: ::std::option::Option<$crate::generated::Seen<$name, dyn $view>>;
                 }
 
                 impl __Unseen for __Whole<$name> {
-                    const SEEN: ::std::option::Option<$crate::codegen::Seen<$name, dyn $view>> =
+                    const SEEN: ::std::option::Option<$crate::generated::Seen<$name, dyn $view>> =
                         $crate::__ironorb_seen_as_base!($view $base);
                 }
 
@@ -397,16 +397,16 @@ macro_rules! __ironorb_seen_as_base {
     ($view:path [$field:ident: $base:ty]) => {{
         struct __Base<__T>(::std::marker::PhantomData<fn() -> __T>);
 
-        impl<__T: $crate::codegen::SeenAs<dyn $view>> __Base<__T> {
-            const SEEN: ::std::option::Option<$crate::codegen::Seen<__T, dyn $view>> = __T::SEEN;
+        impl<__T: $crate::generated::SeenAs<dyn $view>> __Base<__T> {
+            const SEEN: ::std::option::Option<$crate::generated::Seen<__T, dyn $view>> = __T::SEEN;
         }
 
         trait __Unseen {
-            const SEEN: ::std::option::Option<$crate::codegen::Seen<$base, dyn $view>>;
+            const SEEN: ::std::option::Option<$crate::generated::Seen<$base, dyn $view>>;
         }
 
         impl __Unseen for __Base<$base> {
-            const SEEN: ::std::option::Option<$crate::codegen::Seen<$base, dyn $view>> =
+            const SEEN: ::std::option::Option<$crate::generated::Seen<$base, dyn $view>> =
                 ::std::option::Option::None;
         }
 
