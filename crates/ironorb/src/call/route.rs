@@ -32,14 +32,10 @@ pub(crate) struct Routes {
 const UNUSED: u32 = 1;
 /// A replaced route is in use instead of the original.
 const REPLACED: u32 = 2;
+/// The calls run in virtual time. Never changes.
+const SIMULATED: u32 = 4;
 /// One change of the route.
-const CHANGE: u32 = 4;
-
-impl Default for Routes {
-    fn default() -> Self {
-        Routes { original: OnceLock::new(), state: AtomicU32::new(UNUSED), replaced: RwLock::default() }
-    }
-}
+const CHANGE: u32 = 8;
 
 /// A route that the object's server has given.
 #[derive(Debug)]
@@ -205,6 +201,11 @@ impl Attempts {
 const ATTEMPTS_MAX: usize = u64::BITS as usize;
 
 impl Routes {
+    pub(crate) fn new(is_simulated: bool) -> Self {
+        let state = AtomicU32::new(if is_simulated { UNUSED | SIMULATED } else { UNUSED });
+        Routes { original: OnceLock::new(), state, replaced: RwLock::default() }
+    }
+
     /// Where the object's server has forwarded calls; `None` while calls go to the address in the reference.
     #[cold]
     pub(crate) fn forwarded_to(&self) -> Option<Ior> {
@@ -227,7 +228,7 @@ impl Routes {
     /// and was never forwarded.
     #[inline]
     pub(crate) fn fast_path_target(&self) -> Option<&RemoteTarget> {
-        if self.state.load(Ordering::Acquire) & (UNUSED | REPLACED) != 0 {
+        if self.state.load(Ordering::Acquire) & (UNUSED | REPLACED | SIMULATED) != 0 {
             return None;
         }
         match self.original.get() {

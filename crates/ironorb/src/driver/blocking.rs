@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ironorb_giop::Reader;
 use ironorb_giop::connection::RequestOptions;
-use ironorb_giop::exception::{SystemException, SystemExceptionKind};
+use ironorb_giop::exception::SystemException;
 use ironorb_giop::framer::PLAIN_RESULTS_AT;
 use ironorb_giop::message::{Message, Response};
 
@@ -16,6 +16,7 @@ use crate::call::route::Route;
 use crate::driver::client::asynchronous::AsyncCall;
 use crate::driver::client::{Link, thread_ordinal};
 use crate::driver::clock;
+use crate::driver::engine::located;
 use crate::driver::invoke::{Arguments, LOCATE, NO_ARGUMENTS};
 use crate::driver::loopback::{self, WaitPolicy, loopback, loopback_oneway};
 use crate::interceptor::Attempt;
@@ -23,7 +24,6 @@ use crate::object::deadline::{CallTime, Deadline};
 use crate::object::messaging::SyncScope;
 use crate::object::operation::Operation;
 use crate::object::{ObjectRef, ReplyEnvironment};
-use crate::poa::{HoldMode, Refusal};
 
 /// A reply. The caller reads it.
 pub(crate) struct Answer {
@@ -66,6 +66,9 @@ pub(crate) fn twoway(
     operation: &Operation<'_>,
     arguments: Arguments<'_>,
 ) -> Result<Answer, SystemException> {
+    if let Some(simulated) = &object.core().simulated {
+        return simulated.twoway(object, operation, arguments);
+    }
     BlockingCall::new(object, operation, arguments, Request::Call(Response::SyncWithTarget)).answered()
 }
 
@@ -75,6 +78,9 @@ pub(crate) fn oneway(
     operation: &Operation<'_>,
     arguments: Arguments<'_>,
 ) -> Result<(), SystemException> {
+    if let Some(simulated) = &object.core().simulated {
+        return simulated.oneway(object, operation, arguments);
+    }
     let request = match object.sync_scope() {
         SyncScope::None => return AsyncCall::send_oneway(object, operation, arguments),
         SyncScope::WithTransport => Request::Oneway,
@@ -129,6 +135,9 @@ pub(crate) fn resume_oneway(
 /// Asks where an object is. `false` when it does not exist. With `is_free` it rebinds also where the policies forbid calls
 /// to do so.
 pub(crate) fn locate(object: &ObjectRef, is_free: bool) -> Result<bool, SystemException> {
+    if let Some(simulated) = &object.core().simulated {
+        return simulated.locate(object, is_free);
+    }
     let now = clock::now();
     let deadline = deadline_of(object, now);
     let call = BlockingCall {
@@ -368,14 +377,7 @@ impl<'c> BlockingCall<'c> {
             Request::Oneway => {
                 loopback_oneway(orb, key, operation, self.arguments).map(|()| None).map_err(CallEvent::Raised)
             }
-            Request::Locate => Err(match orb.adapter.locate(key, HoldMode::Wait) {
-                Ok(()) | Err(Refusal::NotThisThread(_) | Refusal::Held(_)) => CallEvent::Located(true),
-                Err(Refusal::Exception(e)) if e.kind == SystemExceptionKind::ObjectNotExist => {
-                    CallEvent::Located(false)
-                }
-                Err(Refusal::Exception(e)) => CallEvent::Raised(e),
-                Err(Refusal::Forward(ior)) => CallEvent::Forwarded(ior),
-            }),
+            Request::Locate => Err(located(orb, key)),
         }
     }
 }

@@ -12,5 +12,6 @@ pub(crate) mod invoke;
 pub(crate) mod loopback;
 pub(crate) mod pending;
 pub(crate) mod server;
+pub(crate) mod simulated;
 pub(crate) mod waiting;
 pub(crate) mod wakeable_epoll;

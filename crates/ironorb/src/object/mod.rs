@@ -146,7 +146,7 @@ impl ObjectRef {
         wire_profile: Option<WireProfile>,
         leader: Option<ObjectRef>,
     ) -> ObjectRef {
-        let (routes, calls) = (Routes::default(), AtomicU8::new(0));
+        let (routes, calls) = (Routes::new(orb.simulated.is_some()), AtomicU8::new(0));
         ObjectRef(Arc::new(Inner { orb: orb.clone(), leader, routes, policies, ior, wire_profile, calls }))
     }
 

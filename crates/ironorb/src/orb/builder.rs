@@ -16,6 +16,7 @@ use super::settings::{CommandLineOption, SettingError, Settings, split_options};
 use crate::base::config::{
     Demultiplexing, ObjectLookup, OperationLookup, OrbConfig, ServerConcurrency, Waiting,
 };
+use crate::driver::simulated::{Simulation, SimulationSetting};
 use crate::interceptor::{ClientInterceptor, IorInterceptor, ServerInterceptor};
 use crate::object::messaging::OnewayBatching;
 use crate::transport::endpoint::BadAddress;
@@ -290,6 +291,13 @@ impl OrbBuilder {
     /// after those added before.
     pub fn ior_interceptor(mut self, interceptor: impl IorInterceptor) -> Self {
         self.settings.interceptors.ior.push(Arc::new(interceptor));
+        self
+    }
+
+    /// Has the ORB's calls run in a simulation's virtual time, instead of on threads and sockets. Its calls fail with
+    /// BAD_INV_ORDER until it has an [engine](crate::engine::ClientEngine::for_stubs).
+    pub fn simulation(mut self, simulation: Arc<dyn Simulation>) -> Self {
+        self.settings.simulation = Some(SimulationSetting(simulation));
         self
     }
 

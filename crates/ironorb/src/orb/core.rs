@@ -23,13 +23,16 @@ use super::values::{ValueFactories, ValueTypes};
 use crate::base::config::{OrbConfig, Transport};
 use crate::base::marshal_profile::MarshalProfile;
 use crate::base::sync::{lock, write};
+use crate::base::time::Time;
 use crate::call::remote_call::shut_down;
 use crate::driver::adapter_threads::AdapterThreads;
 use crate::driver::client::Connector;
+use crate::driver::clock;
 use crate::driver::server::in_flight::InFlight;
 use crate::driver::server::threads::ServerThreads;
 use crate::driver::server::unread::UnreadReplies;
 use crate::driver::server::{self, Server};
+use crate::driver::simulated::Simulated;
 use crate::interceptor::Interceptors;
 use crate::object::ObjectRef;
 use crate::object::messaging::OrbPolicies;
@@ -48,6 +51,8 @@ pub(crate) struct OrbCore {
     /// The policies set by [`Orb::set_policies`](super::Orb::set_policies).
     pub(crate) policies: OrbPolicies,
     pub(crate) interceptors: Interceptors,
+    /// What runs the calls of stubs in virtual time, if they do not run on threads.
+    pub(crate) simulated: Option<Simulated>,
     /// The count of requests in flight, if they are limited.
     pub(crate) requests: Option<Arc<InFlight>>,
     /// The threads that serve clients, and their limit.
@@ -89,6 +94,7 @@ impl OrbCore {
             orb_id,
             server_id,
             interceptors,
+            simulation,
             marshal_profile,
             ..
         } = settings;
@@ -113,6 +119,7 @@ impl OrbCore {
             config,
             initial: RwLock::default(),
             interceptors,
+            simulated: simulation.map(Simulated::new),
             default_initial,
             orb_id,
             server_id,
@@ -203,6 +210,15 @@ impl OrbCore {
     #[inline]
     pub(crate) fn call_timeout(&self) -> Option<Duration> {
         self.policies.get().roundtrip_timeout.unwrap_or(self.config.call_timeout)
+    }
+
+    /// The time by which the ORB's calls go.
+    #[inline]
+    pub(crate) fn now(&self) -> Time {
+        match &self.simulated {
+            None => clock::now(),
+            Some(simulated) => simulated.now(),
+        }
     }
 
     fn published(&self) -> &[Address] {

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use super::small_file;
 use crate::base::config::OrbConfig;
+use crate::driver::simulated::SimulationSetting;
 use crate::interceptor::Interceptors;
 use crate::transport::Endpoint;
 
@@ -50,6 +51,7 @@ pub(super) struct Settings {
     pub(super) server_id: String,
     pub(super) marshal_profile: Option<PathBuf>,
     pub(super) interceptors: Interceptors,
+    pub(super) simulation: Option<SimulationSetting>,
 }
 
 /// A list that each source of settings begins anew: for example, endpoints on the command line replace those

@@ -27,6 +27,7 @@ use crate::base::sync::lock;
 use crate::base::time::Time;
 use crate::call::remote_call::{CallEvent, RemoteCall};
 use crate::driver::clock;
+use crate::driver::engine;
 use crate::driver::invoke::Arguments;
 use crate::dynamic::ReceivedRequest;
 use crate::interceptor::{self, Attempt};
@@ -144,6 +145,16 @@ impl Answer {
         crate::driver::blocking::Answer::new(object, message, link, body_at, user_exception)
     }
 
+    /// The answer of a simulated call; `None` if it has no reply.
+    fn of_engine(answer: engine::Answer) -> Option<Answer> {
+        match answer {
+            engine::Answer::Reply(engine::Reply { message, body_at, user_exception, .. }) => {
+                Some(Answer { message, body_at, user_exception, link: None })
+            }
+            engine::Answer::Sent | engine::Answer::Located(_) => None,
+        }
+    }
+
     /// Gives the buffer back after the answer has been read.
     pub(crate) fn recycle(self) {
         if let Some(link) = self.link {
@@ -160,7 +171,7 @@ impl AsyncCall {
         arguments: Arguments<'_>,
     ) -> Arc<AsyncCall> {
         let _probe = probe::enter(probe::Stage::Call);
-        let now = clock::now();
+        let now = object.core().now();
         let call = AsyncCall::new(object, operation.lasting_name(), false, now);
         match call.start(Some(arguments), now) {
             None => call.set_timer(),
@@ -176,7 +187,7 @@ impl AsyncCall {
         operation: &Operation<'_>,
         arguments: Arguments<'_>,
     ) -> Result<(), SystemException> {
-        let now = clock::now();
+        let now = object.core().now();
         let call = AsyncCall::new(object, operation.lasting_name(), true, now);
         call.start(Some(arguments), now).unwrap_or(Ok(None)).map(drop)
     }
@@ -187,7 +198,7 @@ impl AsyncCall {
         let is_oneway = request.response() == Response::None;
         Arc::new(AsyncCall {
             on_behalf: Some(request.clone()),
-            ..AsyncCall::before(object, operation, is_oneway, clock::now())
+            ..AsyncCall::before(object, operation, is_oneway, object.core().now())
         })
     }
 
@@ -256,6 +267,9 @@ impl AsyncCall {
 
     /// Begins the call in this thread, which may block. Returns how it has ended, if it has.
     fn start(self: &Arc<Self>, arguments: Option<Arguments<'_>>, now: Time) -> Option<Ended> {
+        if let Some(simulated) = &self.object.core().simulated {
+            return self.start_simulated(simulated, arguments).err().map(Err);
+        }
         if let Err(e) = self.object.core().connector.receiver().start() {
             return Some(Err(no_thread(&e)));
         }
@@ -334,6 +348,11 @@ impl AsyncCall {
         loop {
             if let Some(outcome) = progress.take_outcome() {
                 return outcome;
+            }
+            if let Some(simulated) = &self.object.core().simulated {
+                drop(progress);
+                simulated.run_until(&|| !matches!(self.lock().end, End::NotYet));
+                return self.lock().take_outcome().unwrap_or_else(|| Err(would_deadlock()));
             }
             let receiver = self.object.core().connector.receiver();
             if receiver.is_current_thread() {
@@ -476,7 +495,8 @@ impl AsyncCall {
             progress.end = End::Gone;
             self.forget(progress);
             // The receiver's queue may already hold callbacks of answers that came later.
-            return match self.object.core().connector.receiver().is_current_thread() {
+            let core = self.object.core();
+            return match core.simulated.is_some() || core.connector.receiver().is_current_thread() {
                 true => callback(outcome),
                 false => self.run_soon(callback, outcome),
             };
@@ -506,6 +526,9 @@ impl AsyncCall {
 
     fn set_timer(self: &Arc<Self>) {
         let Some(at) = self.deadline.at() else { return };
+        if self.object.core().simulated.is_some() {
+            return; // the engine sees to it
+        }
         let mut progress = self.lock();
         if matches!(progress.end, End::NotYet) {
             progress.timer = Some(self.object.core().connector.receiver().set_timer(at, self));
@@ -513,8 +536,11 @@ impl AsyncCall {
     }
 
     fn run_soon(&self, callback: Callback, outcome: Outcome) {
-        let receiver = self.object.core().connector.receiver();
-        receiver.run_soon(Box::new(move || callback(outcome)));
+        let core = self.object.core();
+        match core.simulated {
+            None => core.connector.receiver().run_soon(Box::new(move || callback(outcome))),
+            Some(_) => callback(outcome),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Progress> {

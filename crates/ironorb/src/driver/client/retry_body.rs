@@ -40,7 +40,7 @@ pub(super) enum BodySource<'a> {
 /// in GIOP 1.2, at any multiple of 4 before. So before 1.2 they are written for both. Worst case of memory:
 /// the body, twice before GIOP 1.2, until the reply has come.
 #[derive(Clone)]
-pub(super) struct RetryArguments {
+pub(in crate::driver) struct RetryArguments {
     pub(super) encoding: Encoding,
     /// The bytes for a body that begins at a multiple of 8.
     at_8: Vec<u8>,
@@ -49,7 +49,10 @@ pub(super) struct RetryArguments {
 }
 
 impl RetryArguments {
-    pub(super) fn write_down(arguments: Arguments<'_>, encoding: Encoding) -> Result<Self, Misuse> {
+    pub(in crate::driver) fn write_down(
+        arguments: Arguments<'_>,
+        encoding: Encoding,
+    ) -> Result<Self, Misuse> {
         let write_at = |at: usize| {
             let mut body = vec![0; at];
             arguments(&mut Writer::continuing(&mut body, 0, encoding))?;
@@ -62,7 +65,7 @@ impl RetryArguments {
 
     /// Writes the body. Returns false and writes nothing if the bytes would differ at this position or in
     /// this encoding.
-    pub(super) fn write(&self, w: &mut Writer<'_>) -> bool {
+    pub(in crate::driver) fn write(&self, w: &mut Writer<'_>) -> bool {
         let to = w.encoding();
         let at_4 = w.position() % 8 == 4;
         let place_fits = !at_4 || self.encoding.version < Version::V1_2;
@@ -81,7 +84,7 @@ impl RetryArguments {
 }
 
 /// The encoding of the first request on a connection that has not been made yet.
-pub(super) fn expected_encoding(target: &RequestTarget) -> Encoding {
+pub(in crate::driver) fn expected_encoding(target: &RequestTarget) -> Encoding {
     let code_sets = match target.code_sets() {
         Some(code_sets) if target.version() > Version::V1_0 => code_sets,
         _ => TransmissionCodeSets::UNNEGOTIATED,

@@ -2,14 +2,15 @@
 //!
 //! Nothing here touches a connection; the engine does.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use ironorb_giop::Version;
-use ironorb_giop::connection::{BeginError, CallId, ClientConnection, RequestOptions};
+use ironorb_giop::connection::{CallId, ClientConnection, RequestOptions};
 use ironorb_giop::exception::SystemExceptionKind;
-use ironorb_giop::message::{Message, RequestTarget, Response};
+use ironorb_giop::message::{Message, OperationName, RequestTarget, Response};
 
-use super::events::{Answer, Arguments, Reply};
+use super::events::{Answer, Arguments, Outcome, Reply};
 use super::{CallNumber, ConnectionId, Time};
 use crate::call::invocation::CallFailure;
 use crate::call::remote_call::{CallEvent, Completed, RemoteCall, Step};
@@ -26,7 +27,7 @@ use crate::orb::OrbCore;
 use crate::poa::{HoldMode, Refusal};
 
 /// One call in progress.
-pub(super) struct EngineCall {
+pub(in crate::driver) struct EngineCall {
     pub(super) object: ObjectRef,
     pub(super) request: Request,
     /// The number of the caller. It selects one of the connections to an endpoint.
@@ -38,11 +39,26 @@ pub(super) struct EngineCall {
     pub(super) stage: Stage,
     /// The GIOP version in which the request was written.
     pub(super) version: Version,
+    /// Gets the outcome of a stub's call, instead of the driver.
+    pub(super) on_end: Option<OnEnd>,
 }
 
-pub(super) enum Request {
-    Call(&'static Operation<'static>, Response, Arguments),
-    Locate,
+/// Gets the outcome of a call.
+pub(in crate::driver) type OnEnd = Box<dyn FnOnce(Outcome) + Send>;
+
+pub(in crate::driver) enum Request {
+    Call(Invoked, Arguments),
+    Locate {
+        /// The locate may rebind where the policies forbid calls to do so.
+        is_free: bool,
+    },
+}
+
+/// An operation, and what is expected of the server.
+pub(in crate::driver) struct Invoked {
+    operation: Cow<'static, str>,
+    is_oneway: bool,
+    response: Response,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -65,18 +81,20 @@ impl EngineCall {
             Request::Call(..) => {
                 RemoteCall::new(&object, deadline, !object.core().interceptors.client.is_empty())
             }
-            Request::Locate => RemoteCall::locate(&object, deadline, false),
+            Request::Locate { is_free } => RemoteCall::locate(&object, deadline, *is_free),
         };
-        EngineCall {
-            object,
-            request,
-            caller,
-            call,
-            attempt: None,
-            reply: None,
-            stage: Stage::Begun,
-            version: Version::V1_2,
-        }
+        let (stage, version) = (Stage::Begun, Version::V1_2);
+        EngineCall { object, request, caller, call, attempt: None, reply: None, stage, version, on_end: None }
+    }
+
+    /// A call of a stub.
+    pub(in crate::driver) fn of_stub(
+        object: &ObjectRef,
+        request: Request,
+        deadline: Option<Time>,
+        on_end: OnEnd,
+    ) -> EngineCall {
+        EngineCall { on_end: Some(on_end), ..EngineCall::new(object.clone(), 0, request, deadline) }
     }
 
     pub(super) fn deadline(&self) -> Option<Time> {
@@ -96,8 +114,8 @@ impl EngineCall {
     /// Shows the attempt to the interceptors.
     pub(super) fn show(&mut self) -> CallEvent<'static> {
         self.reply = None;
-        let operation = self.request.operation();
-        match Attempt::begin(&self.object, operation.lasting_name(), !operation.is_oneway()) {
+        let Request::Call(invoked, _) = &self.request else { return CallEvent::Shown };
+        match Attempt::begin(&self.object, invoked.operation.clone(), !invoked.is_oneway) {
             Ok(attempt) => {
                 self.attempt = Some(attempt);
                 CallEvent::Shown
@@ -121,15 +139,20 @@ impl EngineCall {
     ) -> Result<Option<CallId>, CallFailure> {
         let contexts = self.attempt.as_ref().map(Attempt::contexts).unwrap_or_default();
         let contexts = contexts.encoded();
-        let begun: Result<Option<CallId>, BeginError> = match &self.request {
-            Request::Call(operation, Response::None, arguments) => {
-                open.begin_oneway_with(target, operation.wire_name(), contexts, arguments).map(|()| None)
+        let begun = match &self.request {
+            Request::Locate { .. } => open.begin_locate(target).map(Some),
+            Request::Call(invoked, arguments) => {
+                let operation = OperationName::from(&*invoked.operation);
+                match invoked.response {
+                    Response::None => {
+                        open.begin_oneway_with(target, operation, contexts, arguments).map(|()| None)
+                    }
+                    response => {
+                        let options = RequestOptions { response, contexts };
+                        open.begin_request(target, operation, options, arguments).map(Some)
+                    }
+                }
             }
-            Request::Call(operation, response, arguments) => {
-                let options = RequestOptions { response: *response, contexts };
-                open.begin_request(target, operation.wire_name(), options, arguments).map(Some)
-            }
-            Request::Locate => open.begin_locate(target).map(Some),
         };
         begun.map_err(CallFailure::from)
     }
@@ -138,41 +161,36 @@ impl EngineCall {
     pub(super) fn run_here(&mut self, orb: &Arc<OrbCore>, now: Time) -> Step {
         let _alone = WithoutWaits::begin();
         let event = match self.object.routes().current(&self.object) {
+            Err(e) => CallEvent::Raised(e),
             Ok(route) => match (route.route(), &self.request) {
                 (Route::Remote(_), _) => CallEvent::Rerouted,
-                (Route::Local(key), Request::Call(operation, Response::None, arguments)) => {
-                    match loopback_oneway(orb, key, operation.name(), arguments) {
-                        Ok(()) => CallEvent::Sent,
-                        Err(e) => CallEvent::Raised(e),
+                (Route::Local(key), Request::Locate { .. }) => located(orb, key),
+                (Route::Local(key), Request::Call(invoked, arguments)) => {
+                    let operation = &*invoked.operation;
+                    if invoked.response == Response::None {
+                        match loopback_oneway(orb, key, operation, arguments) {
+                            Ok(()) => CallEvent::Sent,
+                            Err(e) => CallEvent::Raised(e),
+                        }
+                    } else {
+                        let encoding = loopback::encoding();
+                        match loopback(orb, key, operation, encoding, arguments, WaitPolicy::None) {
+                            Ok(message) => return self.on_reply(message, now),
+                            Err(e) => CallEvent::Raised(e),
+                        }
                     }
                 }
-                (Route::Local(key), Request::Call(operation, _, arguments)) => {
-                    let (name, encoding) = (operation.name(), loopback::encoding());
-                    match loopback(orb, key, name, encoding, arguments, WaitPolicy::None) {
-                        Ok(message) => return self.on_reply(message, now),
-                        Err(e) => CallEvent::Raised(e),
-                    }
-                }
-                (Route::Local(key), Request::Locate) => match orb.adapter.locate(key, HoldMode::Wait) {
-                    Ok(()) | Err(Refusal::NotThisThread(_) | Refusal::Held(_)) => CallEvent::Located(true),
-                    Err(Refusal::Exception(e)) if e.kind == SystemExceptionKind::ObjectNotExist => {
-                        CallEvent::Located(false)
-                    }
-                    Err(Refusal::Exception(e)) => CallEvent::Raised(e),
-                    Err(Refusal::Forward(ior)) => CallEvent::Forwarded(ior),
-                },
             },
-            Err(e) => CallEvent::Raised(e),
         };
         self.on(event, now)
     }
 
     /// The answer for the program.
     pub(super) fn answer(&mut self, completed: Completed, orb: &Arc<OrbCore>) -> Answer {
-        match (completed, self.reply.take()) {
-            (Completed::Located(known), _) => Answer::Located(known),
-            (Completed::Reply { at, user_exception }, Some(message))
-                if !self.request.operation().is_oneway() =>
+        match (completed, self.reply.take(), &self.request) {
+            (Completed::Located(known), ..) => Answer::Located(known),
+            (Completed::Reply { at, user_exception }, Some(message), Request::Call(invoked, _))
+                if !invoked.is_oneway =>
             {
                 Answer::Reply(Reply { message, body_at: at, user_exception, orb: orb.clone() })
             }
@@ -181,10 +199,23 @@ impl EngineCall {
     }
 }
 
+/// Asks the adapter of this process for an object.
+#[cold]
+pub(in crate::driver) fn located(orb: &OrbCore, key: &[u8]) -> CallEvent<'static> {
+    match orb.adapter.locate(key, HoldMode::Wait) {
+        Ok(()) | Err(Refusal::NotThisThread(_) | Refusal::Held(_)) => CallEvent::Located(true),
+        Err(Refusal::Exception(e)) if e.kind == SystemExceptionKind::ObjectNotExist => {
+            CallEvent::Located(false)
+        }
+        Err(Refusal::Exception(e)) => CallEvent::Raised(e),
+        Err(Refusal::Forward(ior)) => CallEvent::Forwarded(ior),
+    }
+}
+
 impl Request {
-    pub(super) fn call(
+    pub(in crate::driver) fn call(
         object: &ObjectRef,
-        operation: &'static Operation<'static>,
+        operation: &Operation<'_>,
         arguments: Arguments,
     ) -> Request {
         let response = match object.sync_scope() {
@@ -193,13 +224,14 @@ impl Request {
             SyncScope::WithServer => Response::SyncWithServer,
             SyncScope::WithTarget => Response::SyncWithTarget,
         };
-        Request::Call(operation, response, arguments)
+        let (operation, is_oneway) = (operation.lasting_name(), operation.is_oneway());
+        Request::Call(Invoked { operation, is_oneway, response }, arguments)
     }
 
-    pub(super) fn operation(&self) -> &'static Operation<'static> {
+    pub(super) fn operation(&self) -> &str {
         match self {
-            Request::Call(operation, ..) => operation,
-            Request::Locate => &LOCATE,
+            Request::Call(invoked, _) => &invoked.operation,
+            Request::Locate { .. } => LOCATE.name(),
         }
     }
 }

@@ -3,7 +3,7 @@
 //! Nothing here decides what a call does next; its [`RemoteCall`](crate::call::remote_call::RemoteCall) does.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::{fmt, io};
 
 use ironorb_giop::connection::{CallState, ClientConnection, ConnectionEnd};
@@ -12,23 +12,35 @@ use super::call::{EngineCall, Request, Stage};
 use super::events::{ClientAction, ClientEvent, Outcome};
 use super::{CallNumber, ConnectionId, Time};
 use crate::Orb;
+use crate::base::sync::lock;
 use crate::call::invocation::CallFailure;
 use crate::call::remote_call::{CallEvent, ConnectFailure, Step};
 use crate::call::route::RemoteTarget;
 use crate::driver::client::EndpointLinks;
-use crate::driver::invoke::about;
+use crate::driver::invoke::about_named;
 use crate::orb::OrbCore;
 
 /// The client side of an ORB as a state machine: any number of calls at once, and for each caller a connection to each
 /// endpoint, up to [`connections_per_endpoint_max`](crate::OrbConfig::connections_per_endpoint_max) that callers share. So
 /// the requests of one caller to an endpoint keep their order.
+///
+/// Interceptors, and servants of this process, run within [`handle`](Self::handle). They may make calls of their own,
+/// whose events come in meanwhile.
 pub struct ClientEngine {
     orb: Arc<OrbCore>,
+    /// Never locked while code of the program runs.
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
     calls: BTreeMap<CallNumber, EngineCall>,
     links: BTreeMap<ConnectionId, Link>,
     /// Each connection of `links`, by its endpoint.
     endpoints: BTreeMap<Endpoint, ConnectionId>,
     next_connection: u64,
+    /// How many calls of stubs have begun.
+    stub_calls: u64,
     deadlines: BTreeSet<(Time, Due)>,
     /// The time to which the driver's timer is set.
     timer: Option<Time>,
@@ -69,30 +81,48 @@ enum LinkState {
 impl ClientEngine {
     /// Makes an engine for the calls of an ORB, with its settings.
     pub fn new(orb: &Orb) -> Self {
-        ClientEngine {
-            orb: orb.core().clone(),
-            calls: BTreeMap::new(),
-            links: BTreeMap::new(),
-            endpoints: BTreeMap::new(),
-            next_connection: 0,
-            deadlines: BTreeSet::new(),
-            timer: None,
-            talking: BTreeSet::new(),
-            actions: VecDeque::new(),
-            is_shut_down: false,
+        ClientEngine { orb: orb.core().clone(), state: Mutex::default() }
+    }
+
+    /// Makes the engine for the calls that the program makes by stubs. The ORB must have been built with a
+    /// [`simulation`](crate::OrbBuilder::simulation), and has one such engine: the first.
+    pub fn for_stubs(orb: &Orb) -> Arc<Self> {
+        let engine = Arc::new(ClientEngine::new(orb));
+        if let Some(simulated) = &engine.orb.simulated {
+            simulated.attach(&engine);
         }
+        engine
+    }
+
+    /// Begins a call of a stub. `on_end` gets its outcome.
+    pub(in crate::driver) fn begin_for_stub(&self, stub_call: EngineCall, now: Time) {
+        let mut state = self.lock();
+        // The driver's own numbers count from below.
+        let call = CallNumber(u64::MAX - state.stub_calls);
+        state.stub_calls += 1;
+        drop(state);
+        self.begin(call, stub_call, now);
+        self.expire(now);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
     }
 
     /// Handles an event. `now` never goes back. Events for connections that have been closed meanwhile have
     /// no effect.
-    pub fn handle(&mut self, event: ClientEvent<'_>, now: Time) {
+    pub fn handle(&self, event: ClientEvent<'_>, now: Time) {
         match event {
             ClientEvent::Call { call, caller, object, operation, arguments, deadline } => {
                 let request = Request::call(&object, operation, arguments);
                 self.begin(call, EngineCall::new(object, caller, request, deadline), now);
             }
             ClientEvent::Locate { call, caller, object, deadline } => {
-                self.begin(call, EngineCall::new(object, caller, Request::Locate, deadline), now);
+                self.begin(
+                    call,
+                    EngineCall::new(object, caller, Request::Locate { is_free: false }, deadline),
+                    now,
+                );
             }
             ClientEvent::Connected { connection } => self.connected(connection, now),
             ClientEvent::ConnectFailed { connection, timed_out: true } => {
@@ -110,7 +140,7 @@ impl ClientEngine {
                     now,
                 );
             }
-            ClientEvent::Timer => self.timer = None,
+            ClientEvent::Timer => self.lock().timer = None,
             ClientEvent::Shutdown => self.shut_down(now),
         }
         // After the event, because what has arrived at the last moment counts.
@@ -118,35 +148,17 @@ impl ClientEngine {
     }
 
     /// Returns the next action for the driver.
-    pub fn poll_action(&mut self) -> Option<ClientAction> {
-        if let Some(action) = self.actions.pop_front() {
-            return Some(action);
-        }
-        while let Some(connection) = self.talking.pop_first() {
-            if let Some(Link { state: LinkState::Open(open), .. }) = self.links.get_mut(&connection)
-                && let Some(bytes) = take_bytes(open)
-            {
-                return Some(ClientAction::Transmit { connection, bytes });
-            }
-        }
-        let next = self.deadlines.first().map(|(at, _)| *at);
-        if next == self.timer {
-            return None;
-        }
-        self.timer = next;
-        next.map(|at| ClientAction::SetTimer { at })
+    pub fn poll_action(&self) -> Option<ClientAction> {
+        self.lock().poll_action()
     }
 
     /// The number of calls that have not completed.
     pub fn calls_pending(&self) -> usize {
-        self.calls.len()
+        self.lock().calls.len()
     }
 
-    fn begin(&mut self, call: CallNumber, mut engine_call: EngineCall, now: Time) {
-        debug_assert!(!self.calls.contains_key(&call), "the number of a call that has not completed");
-        if let Some(at) = engine_call.deadline() {
-            self.deadlines.insert((at, Due::Call(call)));
-        }
+    fn begin(&self, call: CallNumber, mut engine_call: EngineCall, now: Time) {
+        debug_assert!(!self.lock().calls.contains_key(&call), "the number of a call that has not completed");
         let step = match engine_call.deadline() {
             Some(at) if at <= now => engine_call.on(CallEvent::TimedOut { written: false }, now),
             _ => engine_call.on(CallEvent::Begun, now),
@@ -156,17 +168,21 @@ impl ClientEngine {
 
     /// Carries out steps until the call waits or is over. The loop ends because the call's machine bounds the number of
     /// attempts.
-    fn carry_out(&mut self, call: CallNumber, mut engine_call: EngineCall, mut step: Step, now: Time) {
+    fn carry_out(&self, call: CallNumber, mut engine_call: EngineCall, mut step: Step, now: Time) {
         loop {
             let event = match step {
-                Step::Send(index) => match self.send(call, &mut engine_call, index) {
-                    Some(event) => event,
-                    None => return drop(self.calls.insert(call, engine_call)),
-                },
-                Step::Connect { index, until } => {
-                    match self.connect(call, &mut engine_call, index, until.at(), now) {
+                Step::Send(index) => {
+                    let mut state = self.lock();
+                    match state.send(&self.orb, call, &mut engine_call, index) {
                         Some(event) => event,
-                        None => return drop(self.calls.insert(call, engine_call)),
+                        None => return state.keep(call, engine_call),
+                    }
+                }
+                Step::Connect { index, until } => {
+                    let mut state = self.lock();
+                    match state.connect(&self.orb, call, &mut engine_call, index, until.at(), now) {
+                        Some(event) => event,
+                        None => return state.keep(call, engine_call),
                     }
                 }
                 Step::Done(Ok(completed)) => {
@@ -186,9 +202,167 @@ impl ClientEngine {
         }
     }
 
+    fn complete(&self, call: CallNumber, mut engine_call: EngineCall, outcome: Outcome) {
+        let outcome =
+            outcome.map_err(|e| about_named(&engine_call.object, engine_call.request.operation(), e));
+        let mut state = self.lock();
+        if let Some(at) = engine_call.deadline() {
+            state.deadlines.remove(&(at, Due::Call(call)));
+        }
+        match engine_call.on_end.take() {
+            Some(on_end) => {
+                drop(state);
+                on_end(outcome);
+            }
+            None => state.actions.push_back(ClientAction::Complete { call, outcome }),
+        }
+    }
+
+    fn connected(&self, connection: ConnectionId, now: Time) {
+        for call in self.lock().open(connection, &self.orb) {
+            self.go_on(call, CallEvent::Connected, now);
+        }
+    }
+
+    /// Fails a connection attempt. The calls that wait for it try their next addresses.
+    fn not_connected(&self, connection: ConnectionId, failure: &ConnectFailure, now: Time) {
+        for call in self.lock().give_up_connecting(connection, now) {
+            self.go_on(call, CallEvent::NotConnected(failure.clone()), now);
+        }
+    }
+
+    /// Goes on with a call that has waited for a connection.
+    fn go_on(&self, call: CallNumber, event: CallEvent<'_>, now: Time) {
+        let waiting = self.lock().calls.remove(&call);
+        if let Some(mut engine_call) = waiting {
+            engine_call.stage = Stage::Begun;
+            let step = engine_call.on(event, now);
+            self.carry_out(call, engine_call, step, now);
+        }
+    }
+
+    fn received(&self, connection: ConnectionId, bytes: &[u8], now: Time) {
+        let answers = self.lock().receive(connection, bytes);
+        self.take_answers(answers, now);
+    }
+
+    /// Ends an open connection. Its calls go on as their states decide.
+    fn end(
+        &self,
+        connection: ConnectionId,
+        end: impl FnOnce(&mut ClientConnection<CallNumber>, &mut dyn FnMut(CallNumber)),
+        now: Time,
+    ) -> Option<Box<ClientConnection<CallNumber>>> {
+        let (answers, open) = self.lock().end(connection, end)?;
+        self.take_answers(answers, now);
+        Some(open)
+    }
+
+    fn take_answers(&self, answers: Vec<(CallNumber, EngineCall, CallState)>, now: Time) {
+        for (call, mut engine_call, state) in answers {
+            let step = match state {
+                CallState::Answered(message) => engine_call.on_reply(message, now),
+                CallState::Ended { end, sent } => {
+                    engine_call.stage = Stage::Begun;
+                    engine_call.on(CallEvent::Failed(CallFailure::ended(end, sent)), now)
+                }
+                CallState::Waiting => {
+                    self.lock().keep(call, engine_call); // a wake in vain
+                    continue;
+                }
+            };
+            self.carry_out(call, engine_call, step, now);
+        }
+    }
+
+    fn expire(&self, now: Time) {
+        loop {
+            let due = self.lock().next_due(now);
+            match due {
+                None => return,
+                Some(Due::Call(call)) => self.time_out(call, now),
+                Some(Due::Connect(connection)) => {
+                    self.lock().actions.push_back(ClientAction::Close { connection });
+                    self.not_connected(connection, &ConnectFailure::TimedOut, now);
+                }
+            }
+        }
+    }
+
+    fn time_out(&self, call: CallNumber, now: Time) {
+        let ended = self.lock().take_late(call);
+        if let Some((mut engine_call, written)) = ended {
+            let step = engine_call.on(CallEvent::TimedOut { written }, now);
+            self.carry_out(call, engine_call, step, now);
+        }
+    }
+
+    fn shut_down(&self, now: Time) {
+        let all: Vec<ConnectionId> = {
+            let mut state = self.lock();
+            state.is_shut_down = true;
+            state.links.keys().copied().collect()
+        };
+        for connection in all {
+            // For a connection attempt, its calls see that the engine is shut down.
+            self.not_connected(connection, &ConnectFailure::ShutDown, now);
+            let open = self.end(connection, |connection, wake| connection.close(wake), now);
+            let mut state = self.lock();
+            if let Some(mut open) = open
+                && let Some(bytes) = take_bytes(&mut open)
+            {
+                state.actions.push_back(ClientAction::Transmit { connection, bytes });
+            }
+            state.actions.push_back(ClientAction::Close { connection });
+        }
+    }
+}
+
+/// The answers of calls that are on no connection any more.
+type Answers = Vec<(CallNumber, EngineCall, CallState)>;
+
+impl State {
+    fn poll_action(&mut self) -> Option<ClientAction> {
+        if let Some(action) = self.actions.pop_front() {
+            return Some(action);
+        }
+        while let Some(connection) = self.talking.pop_first() {
+            if let Some(Link { state: LinkState::Open(open), .. }) = self.links.get_mut(&connection)
+                && let Some(bytes) = take_bytes(open)
+            {
+                return Some(ClientAction::Transmit { connection, bytes });
+            }
+        }
+        let next = self.deadlines.first().map(|(at, _)| *at);
+        if next == self.timer {
+            return None;
+        }
+        self.timer = next;
+        next.map(|at| ClientAction::SetTimer { at })
+    }
+
+    /// Keeps a call that waits.
+    fn keep(&mut self, call: CallNumber, engine_call: EngineCall) {
+        if let Some(at) = engine_call.deadline() {
+            self.deadlines.insert((at, Due::Call(call)));
+        }
+        self.calls.insert(call, engine_call);
+    }
+
+    fn next_due(&mut self, now: Time) -> Option<Due> {
+        match self.deadlines.first() {
+            Some(&(at, due)) if at <= now => {
+                self.deadlines.pop_first();
+                Some(due)
+            }
+            _ => None,
+        }
+    }
+
     /// Sends a request. `None` when the call waits, for its answer or for a connection.
     fn send(
         &mut self,
+        orb: &OrbCore,
         call: CallNumber,
         engine_call: &mut EngineCall,
         index: usize,
@@ -200,7 +374,7 @@ impl ClientEngine {
             Ok(target) => target,
             Err(event) => return Some(event),
         };
-        let endpoint = self.endpoint_of(&target, engine_call);
+        let endpoint = endpoint_of(orb, &target, engine_call);
         let found = self.endpoints.get(&endpoint).and_then(|id| Some((*id, self.links.get_mut(id)?)));
         let (connection, open) = match found {
             Some((connection, Link { state: LinkState::Open(open), .. })) => (connection, open),
@@ -225,17 +399,10 @@ impl ClientEngine {
         }
     }
 
-    fn complete(&mut self, call: CallNumber, engine_call: EngineCall, outcome: Outcome) {
-        if let Some(at) = engine_call.deadline() {
-            self.deadlines.remove(&(at, Due::Call(call)));
-        }
-        let outcome = outcome.map_err(|e| about(&engine_call.object, engine_call.request.operation(), e));
-        self.actions.push_back(ClientAction::Complete { call, outcome });
-    }
-
     /// Connects to an address, for a call that waits until then.
     fn connect(
         &mut self,
+        orb: &OrbCore,
         call: CallNumber,
         engine_call: &mut EngineCall,
         index: usize,
@@ -246,10 +413,10 @@ impl ClientEngine {
             Ok(target) => target,
             Err(event) => return Some(event),
         };
-        let endpoint = self.endpoint_of(&target, engine_call);
+        let endpoint = endpoint_of(orb, &target, engine_call);
         let connection = ConnectionId(self.next_connection);
         self.next_connection += 1;
-        let limit = now + self.orb.config.connect_timeout;
+        let limit = now + orb.config.connect_timeout;
         let until = until.map_or(limit, |until| until.min(limit));
         self.deadlines.insert((until, Due::Connect(connection)));
         self.endpoints.insert(endpoint.clone(), connection);
@@ -261,46 +428,30 @@ impl ClientEngine {
         None
     }
 
-    /// The connection that a call uses to a target. The targets of an engine's calls have TCP addresses only.
-    fn endpoint_of(&self, target: &RemoteTarget, engine_call: &EngineCall) -> Endpoint {
-        let (host, port) = target.links.address().tcp().unwrap_or_default();
-        (host.to_owned(), port, engine_call.caller % self.orb.config.connections_per_endpoint_max.max(1))
-    }
-
-    fn connected(&mut self, connection: ConnectionId, now: Time) {
-        let Some(link) = self.links.get_mut(&connection) else { return };
-        let LinkState::Connecting { until, waiting } = &mut link.state else { return };
+    /// Takes the news that a connection is there. Returns the calls that have waited for it.
+    fn open(&mut self, connection: ConnectionId, orb: &OrbCore) -> Vec<CallNumber> {
+        let Some(link) = self.links.get_mut(&connection) else { return Vec::new() };
+        let LinkState::Connecting { until, waiting } = &mut link.state else { return Vec::new() };
         let (until, waiting) = (*until, std::mem::take(waiting));
-        link.state = LinkState::Open(Box::new(ClientConnection::new(self.orb.config.connection)));
+        link.state = LinkState::Open(Box::new(ClientConnection::new(orb.config.connection)));
         link.known.note_connected();
         self.deadlines.remove(&(until, Due::Connect(connection)));
-        for call in waiting {
-            if let Some(mut engine_call) = self.calls.remove(&call) {
-                let step = engine_call.on(CallEvent::Connected, now);
-                self.carry_out(call, engine_call, step, now);
-            }
-        }
+        waiting
     }
 
-    /// Fails a connection attempt. The calls that wait for it try their next addresses.
-    fn not_connected(&mut self, connection: ConnectionId, failure: &ConnectFailure, now: Time) {
+    /// Gives up a connection attempt. Returns the calls that have waited for it.
+    fn give_up_connecting(&mut self, connection: ConnectionId, now: Time) -> Vec<CallNumber> {
         let Some(Link { state: LinkState::Connecting { until, waiting }, .. }) =
             self.links.get_mut(&connection)
         else {
-            return;
+            return Vec::new();
         };
         let (until, waiting) = (*until, std::mem::take(waiting));
         self.deadlines.remove(&(until, Due::Connect(connection)));
         if let Some(link) = self.forget(connection) {
             link.known.note_failed(now);
         }
-        for call in waiting {
-            if let Some(mut engine_call) = self.calls.remove(&call) {
-                engine_call.stage = Stage::Begun;
-                let step = engine_call.on(CallEvent::NotConnected(failure.clone()), now);
-                self.carry_out(call, engine_call, step, now);
-            }
-        }
+        waiting
     }
 
     fn forget(&mut self, connection: ConnectionId) -> Option<Link> {
@@ -309,9 +460,11 @@ impl ClientEngine {
         Some(link)
     }
 
-    fn received(&mut self, connection: ConnectionId, bytes: &[u8], now: Time) {
-        let Some(Link { state: LinkState::Open(open), .. }) = self.links.get_mut(&connection) else { return };
-        let Some(mut framer) = open.take_framer() else { return };
+    fn receive(&mut self, connection: ConnectionId, bytes: &[u8]) -> Answers {
+        let Some(Link { state: LinkState::Open(open), .. }) = self.links.get_mut(&connection) else {
+            return Vec::new();
+        };
+        let Some(mut framer) = open.take_framer() else { return Vec::new() };
         framer.push(bytes);
         let mut woken = Vec::new();
         // After an error the connection has ended, and its last message waits to be sent.
@@ -326,36 +479,28 @@ impl ClientEngine {
             }
             self.actions.push_back(ClientAction::Close { connection });
         }
-        self.go_on(answers, now);
+        answers
     }
 
-    /// Ends an open connection. Its calls go on as their states decide.
     fn end(
         &mut self,
         connection: ConnectionId,
         end: impl FnOnce(&mut ClientConnection<CallNumber>, &mut dyn FnMut(CallNumber)),
-        now: Time,
-    ) -> Option<Box<ClientConnection<CallNumber>>> {
+    ) -> Option<(Answers, Box<ClientConnection<CallNumber>>)> {
         let Some(Link { state: LinkState::Open(open), .. }) = self.links.get_mut(&connection) else {
             return None;
         };
         let mut woken = Vec::new();
         end(open, &mut |call| woken.push(call));
         let answers = self.take_answers(connection, woken);
-        let link = self.forget(connection);
-        self.go_on(answers, now);
-        match link {
-            Some(Link { state: LinkState::Open(open), .. }) => Some(open),
+        match self.forget(connection) {
+            Some(Link { state: LinkState::Open(open), .. }) => Some((answers, open)),
             _ => None,
         }
     }
 
     /// Removes calls from a connection, with their states.
-    fn take_answers(
-        &mut self,
-        connection: ConnectionId,
-        woken: Vec<CallNumber>,
-    ) -> Vec<(CallNumber, EngineCall, CallState)> {
+    fn take_answers(&mut self, connection: ConnectionId, woken: Vec<CallNumber>) -> Answers {
         let Some(Link { state: LinkState::Open(open), .. }) = self.links.get_mut(&connection) else {
             return Vec::new();
         };
@@ -369,40 +514,9 @@ impl ClientEngine {
         answers
     }
 
-    fn go_on(&mut self, answers: Vec<(CallNumber, EngineCall, CallState)>, now: Time) {
-        for (call, mut engine_call, state) in answers {
-            let step = match state {
-                CallState::Answered(message) => engine_call.on_reply(message, now),
-                CallState::Ended { end, sent } => {
-                    engine_call.stage = Stage::Begun;
-                    engine_call.on(CallEvent::Failed(CallFailure::ended(end, sent)), now)
-                }
-                CallState::Waiting => {
-                    self.calls.insert(call, engine_call); // a wake in vain
-                    continue;
-                }
-            };
-            self.carry_out(call, engine_call, step, now);
-        }
-    }
-
-    fn expire(&mut self, now: Time) {
-        while let Some(&(at, due)) = self.deadlines.first()
-            && at <= now
-        {
-            self.deadlines.pop_first();
-            match due {
-                Due::Call(call) => self.time_out(call, now),
-                Due::Connect(connection) => {
-                    self.actions.push_back(ClientAction::Close { connection });
-                    self.not_connected(connection, &ConnectFailure::TimedOut, now);
-                }
-            }
-        }
-    }
-
-    fn time_out(&mut self, call: CallNumber, now: Time) {
-        let Some(mut engine_call) = self.calls.remove(&call) else { return };
+    /// Takes a call whose deadline has passed, and whether its request had been written.
+    fn take_late(&mut self, call: CallNumber) -> Option<(EngineCall, bool)> {
+        let engine_call = self.calls.remove(&call)?;
         let written = match engine_call.stage {
             Stage::InFlight(connection, id) => {
                 if let Some(Link { state: LinkState::Open(open), .. }) = self.links.get_mut(&connection) {
@@ -421,31 +535,15 @@ impl ClientEngine {
             }
             Stage::Begun => false,
         };
-        let step = engine_call.on(CallEvent::TimedOut { written }, now);
-        self.carry_out(call, engine_call, step, now);
-    }
-
-    fn shut_down(&mut self, now: Time) {
-        self.is_shut_down = true;
-        let all: Vec<ConnectionId> = self.links.keys().copied().collect();
-        for connection in all {
-            // For a connection attempt, its calls see that the engine is shut down.
-            self.not_connected(connection, &ConnectFailure::ShutDown, now);
-            if let Some(mut open) = self.end(connection, |connection, wake| connection.close(wake), now)
-                && let Some(bytes) = take_bytes(&mut open)
-            {
-                self.actions.push_back(ClientAction::Transmit { connection, bytes });
-            }
-            self.actions.push_back(ClientAction::Close { connection });
-        }
+        Some((engine_call, written))
     }
 }
 
 impl fmt::Debug for ClientEngine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ClientEngine")
-            .field("calls_pending", &self.calls.len())
-            .field("connections", &self.links.len())
+            .field("calls_pending", &self.lock().calls.len())
+            .field("connections", &self.lock().links.len())
             .finish_non_exhaustive()
     }
 }
@@ -459,6 +557,12 @@ fn target_of(engine_call: &EngineCall, index: usize) -> Result<RemoteTarget, Cal
         // The driver's network has no files, and so no sockets in them.
         None => Err(CallEvent::NotConnected(refused())),
     }
+}
+
+/// The connection that a call uses to a target.
+fn endpoint_of(orb: &OrbCore, target: &RemoteTarget, engine_call: &EngineCall) -> Endpoint {
+    let (host, port) = target.links.address().tcp().unwrap_or_default();
+    (host.to_owned(), port, engine_call.caller % orb.config.connections_per_endpoint_max.max(1))
 }
 
 fn refused() -> ConnectFailure {

@@ -130,9 +130,9 @@ pub enum Answer {
 
 /// The reply of a twoway call. The program that knows the operation reads it.
 pub struct Reply {
-    pub(super) message: Message,
-    pub(super) body_at: usize,
-    pub(super) user_exception: bool,
+    pub(in crate::driver) message: Message,
+    pub(in crate::driver) body_at: usize,
+    pub(in crate::driver) user_exception: bool,
     pub(super) orb: Arc<OrbCore>,
 }
 

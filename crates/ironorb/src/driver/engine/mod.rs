@@ -22,6 +22,8 @@ mod client;
 mod events;
 mod server;
 
+pub use crate::driver::simulated::Simulation;
+pub(in crate::driver) use call::{EngineCall, OnEnd, Request, located};
 pub use client::ClientEngine;
 pub use events::{Answer, Arguments, ClientAction, ClientEvent, Outcome, Reply};
 pub use server::{ServerAction, ServerEngine, ServerEvent};

@@ -19,9 +19,12 @@ use crate::call::route::Route;
 use crate::driver::client::retry_body::{BodySource, RetryArguments, RetryBody, expected_encoding};
 use crate::driver::client::{Link, LinkLookup};
 use crate::driver::clock;
+use crate::driver::engine;
 use crate::driver::invoke::Arguments;
 use crate::driver::loopback::{self, loopback_later, loopback_oneway};
+use crate::driver::simulated::{self, Simulated};
 use crate::interceptor::Attempt;
+use crate::object::operation::Operation;
 
 impl AsyncCall {
     /// Writes the request with `send`, which returns where the request is in flight. Writes nothing when the
@@ -60,6 +63,26 @@ impl AsyncCall {
         }
         let is_asked_for = matches!(progress.listener, Listener::Task(_) | Listener::Callback(_));
         Ok(Written::Request { is_asked_for })
+    }
+
+    /// Gives the call to the engine of a simulation.
+    pub(super) fn start_simulated(
+        self: &Arc<Self>,
+        simulated: &Simulated,
+        arguments: Option<Arguments<'_>>,
+    ) -> Result<(), SystemException> {
+        let operation = Operation::named(self.operation(), self.is_oneway);
+        let body: engine::Arguments = match arguments {
+            Some(arguments) => simulated::written(&self.object, arguments)?,
+            None => {
+                let request = self.on_behalf.clone();
+                Box::new(move |w| request.as_ref().map_or(Ok(()), |request| request.write_here(w)))
+            }
+        };
+        let request = engine::Request::call(&self.object, &operation, body);
+        let call = self.clone();
+        let on_end = move |outcome: engine::Outcome| call.finish(outcome.map(Answer::of_engine));
+        simulated.begin(&self.object, request, Box::new(on_end))
     }
 
     /// Takes an event of this thread, which may block, and carries out steps until the call waits or is over. Returns how
