@@ -1,5 +1,6 @@
 //! One program of all tests that can share a process: it is linked once, and its tests run side by side.
 
+mod busy_objects;
 mod close_connection;
 mod support;
 mod virtual_time;

@@ -3,6 +3,7 @@
 pub(crate) mod config;
 pub(crate) mod gate;
 pub mod marshal_profile;
+pub(crate) mod monitor;
 pub mod probe;
 pub(crate) mod single_thread_lock;
 pub(crate) mod sync;

@@ -1,14 +1,13 @@
 //! The threads of adapters, and how they wait.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::base::config::OrbConfig;
 use crate::base::gate::Gate;
+use crate::base::monitor::Monitor;
 use crate::base::single_thread_lock::SingleThreadLock;
-use crate::base::sync::lock;
 use crate::base::time::Time;
 use crate::driver::client::BackgroundPool;
 use crate::driver::clock;
@@ -17,11 +16,6 @@ use crate::poa::{AdapterDriver, Admission, PoaManager, Task};
 
 /// Drives the adapters of one ORB by threads.
 pub(crate) struct AdapterThreads {
-    /// Held while a waiting thread asks whether its wait is over.
-    monitor: Mutex<()>,
-    changed: Condvar,
-    /// The number of threads that wait for `changed`.
-    waiting: AtomicUsize,
     server_threads: Arc<ServerThreads>,
     /// The threads that carry out requests after a manager has held them.
     for_held: Arc<BackgroundPool>,
@@ -56,9 +50,6 @@ impl AdapterThreads {
     pub(crate) fn new(config: &OrbConfig, server_threads: &Arc<ServerThreads>) -> Arc<AdapterThreads> {
         let threads = config.concurrency.threads_for_held(config.threads_per_connection_max);
         Arc::new(AdapterThreads {
-            monitor: Mutex::default(),
-            changed: Condvar::new(),
-            waiting: AtomicUsize::new(0),
             server_threads: server_threads.clone(),
             for_held: BackgroundPool::counted(threads, server_threads),
         })
@@ -68,22 +59,6 @@ impl AdapterThreads {
     pub(crate) fn stop(&self) {
         self.for_held.stop();
     }
-
-    fn wait_until(&self, is_over: &dyn Fn() -> bool, at_most: Option<Duration>) -> bool {
-        let mut guard = lock(&self.monitor);
-        match at_most {
-            None => {
-                while !is_over() {
-                    guard = self.changed.wait(guard).unwrap_or_else(PoisonError::into_inner);
-                }
-                true
-            }
-            Some(at_most) => {
-                let waited = self.changed.wait_timeout_while(guard, at_most, |()| !is_over());
-                !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
-            }
-        }
-    }
 }
 
 impl AdapterDriver for AdapterThreads {
@@ -91,24 +66,8 @@ impl AdapterDriver for AdapterThreads {
         clock::now()
     }
 
-    fn changed(&self) {
-        // sync: waiter-or-change. Usually no thread waits.
-        if self.waiting.load(Ordering::SeqCst) > 0 {
-            let _monitor = lock(&self.monitor);
-            self.changed.notify_all();
-        }
-    }
-
-    fn wait(&self, is_over: &dyn Fn() -> bool, at_most: Option<Duration>) -> bool {
-        if !MAY_WAIT.get() {
-            return is_over();
-        }
-        // sync: waiter-or-change. Either this thread sees the change, or the thread that makes it sees that this one
-        // waits.
-        self.waiting.fetch_add(1, Ordering::SeqCst);
-        let is_over = self.wait_until(is_over, at_most);
-        self.waiting.fetch_sub(1, Ordering::SeqCst);
-        is_over
+    fn wait(&self, monitor: &Monitor, is_over: &dyn Fn() -> bool, at_most: Option<Duration>) -> bool {
+        if MAY_WAIT.get() { monitor.wait(is_over, at_most) } else { is_over() }
     }
 
     fn wait_at(&self, gate: &Gate, at_most: Option<Duration>) -> bool {
@@ -153,7 +112,8 @@ fn admit(manager: &PoaManager) {
         match manager.next_held(driver.now()) {
             Admission::Over => return,
             Admission::Wait(time) => {
-                driver.wait(&|| !manager.must_wait_to_admit(driver.now()), Some(time));
+                let is_over = || !manager.must_wait_to_admit(driver.now());
+                driver.wait(manager.monitor(), &is_over, Some(time));
             }
             Admission::Begin(held) => manager.carry_out_held(held),
         }

@@ -256,13 +256,13 @@ impl Interception {
     /// Calls the interceptors when a request has come. The second value is the way in which the request ends
     /// instead of being served, if an interceptor ends it.
     #[cold]
-    pub(crate) fn begin(orb: &Arc<OrbCore>, request: &Request<'_>) -> (Interception, Option<Outcome>) {
+    pub(crate) fn begin(orb: Arc<OrbCore>, request: &Request<'_>) -> (Interception, Option<Outcome>) {
         let mut info = ServerRequestInfo::new(request);
         let (state, instead) = match orb.interceptors.server.begin(&mut info) {
             Ok(passed) => (Some(Box::new((passed, info))), None),
             Err(outcome) => (Some(Box::new((Passed(0), info))), Some(outcome)),
         };
-        (Interception { orb: orb.clone(), state: Cell::new(state) }, instead)
+        (Interception { orb, state: Cell::new(state) }, instead)
     }
 
     /// Calls the interceptors when the servant is known. Returns the way in which the request ends instead of

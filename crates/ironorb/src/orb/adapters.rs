@@ -52,7 +52,7 @@ impl AdapterHost for OrbCore {
     }
 
     fn intercept(self: Arc<Self>, request: &Request<'_>) -> (Interception, Option<Outcome>) {
-        Interception::begin(&self, request)
+        Interception::begin(self, request)
     }
 
     fn reference(

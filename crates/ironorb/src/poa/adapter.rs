@@ -131,7 +131,8 @@ impl Adapter {
 
     /// Makes a manager of this ORB's adapters.
     pub(crate) fn make_manager(&self, id: String, state: ManagerState, held_max: usize) -> PoaManager {
-        PoaManager::new(id, state, held_max, &self.binding_epoch, &self.driver)
+        let main_thread = self.main_thread.monitor();
+        PoaManager::new(id, state, held_max, &self.binding_epoch, main_thread, &self.driver)
     }
 
     /// Adds an adapter, which `make` makes for a slot and an instance number; `None` when its path is taken.

@@ -55,7 +55,8 @@ impl Poa {
         }
         self.0.begin_destroy(etherealize_objects);
         if wait_for_completion {
-            self.0.driver().wait(&|| self.0.life() == LifecycleState::Destroyed, None);
+            let is_over = || self.0.life() == LifecycleState::Destroyed;
+            self.0.driver().wait(&self.0.ended, &is_over, None);
         }
         Ok(())
     }
@@ -129,13 +130,13 @@ impl PoaInner {
             if self.life() != LifecycleState::Alive {
                 self.complete_destroy();
             }
-            self.driver().changed();
+            self.ended.changed();
         }
     }
 
     /// Blocks until no object is being deactivated or incarnated.
     pub(super) fn wait_for_deactivations(&self) {
-        self.driver().wait(&|| self.leaving.load(Ordering::SeqCst) == 0, None);
+        self.driver().wait(&self.ended, &|| self.leaving.load(Ordering::SeqCst) == 0, None);
     }
 
     fn activator(&self) -> Option<Arc<dyn ServantActivator>> {
@@ -204,7 +205,7 @@ impl PoaInner {
             );
             drop(held);
             poa.life.store(LifecycleState::Destroyed as u8, Ordering::SeqCst);
-            poa.driver().changed();
+            poa.ended.changed();
             if is_counted && let Some(parent) = parent {
                 parent.end_use();
             }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::PoaManager;
 use crate::base::gate::Gate;
+use crate::base::monitor::Monitor;
 use crate::base::single_thread_lock::SingleThreadLock;
 use crate::base::time::Time;
 
@@ -16,13 +17,10 @@ pub(crate) trait AdapterDriver: Send + Sync {
     /// The time now.
     fn now(&self) -> Time;
 
-    /// Has the threads in [`wait`](Self::wait) ask again: something has changed. Costs one load when no thread waits.
-    fn changed(&self);
-
     /// Waits until `is_over`, for `at_most` this time, and for ever if that is `None`. `is_over` may take locks of
-    /// adapters, and is asked again after each [`changed`](Self::changed). Returns whether it is over. A driver
-    /// whose thread must not wait returns at once.
-    fn wait(&self, is_over: &dyn Fn() -> bool, at_most: Option<Duration>) -> bool;
+    /// adapters, and its answer changes only before [`Monitor::changed`]. Returns whether it is over. A driver whose
+    /// thread must not wait returns at once.
+    fn wait(&self, monitor: &Monitor, is_over: &dyn Fn() -> bool, at_most: Option<Duration>) -> bool;
 
     /// Waits until a gate is open, as [`wait`](Self::wait) does.
     fn wait_at(&self, gate: &Gate, at_most: Option<Duration>) -> bool;

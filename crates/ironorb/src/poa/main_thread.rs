@@ -12,11 +12,13 @@ use std::time::Duration;
 
 use super::{AdapterDriver, PoaManager, Task};
 use crate::base::gate::Gate;
+use crate::base::monitor::Monitor;
 use crate::base::sync::{ThreadMark, lock};
 
 /// The queue of requests, and which thread is the main thread.
 pub(crate) struct MainThread {
     state: Mutex<State>,
+    changed: Arc<Monitor>,
     driver: Arc<dyn AdapterDriver>,
     /// Whether an adapter with this thread model was ever made.
     is_wanted: AtomicBool,
@@ -46,7 +48,17 @@ pub(crate) struct Request {
 
 impl MainThread {
     pub(super) fn new(driver: Arc<dyn AdapterDriver>) -> MainThread {
-        MainThread { state: Mutex::default(), driver, is_wanted: AtomicBool::new(false) }
+        MainThread {
+            state: Mutex::default(),
+            changed: Arc::default(),
+            driver,
+            is_wanted: AtomicBool::new(false),
+        }
+    }
+
+    /// What managers tell of changes of their states.
+    pub(super) fn monitor(&self) -> &Arc<Monitor> {
+        &self.changed
     }
 
     /// Records that an adapter needs the main thread for its upcalls.
@@ -78,7 +90,7 @@ impl MainThread {
         }
         state.requests.push_back(request);
         drop(state);
-        self.driver.changed();
+        self.changed.changed();
         Ok(())
     }
 
@@ -93,7 +105,7 @@ impl MainThread {
         } else {
             state.tasks.push_back(task);
             drop(state);
-            self.driver.changed();
+            self.changed.changed();
         }
     }
 
@@ -136,7 +148,8 @@ impl MainThread {
                 break;
             } else {
                 drop(state);
-                self.driver.wait(&|| lock(&self.state).is_of_use(is_main), None);
+                let is_over = || lock(&self.state).is_of_use(is_main);
+                self.driver.wait(&self.changed, &is_over, None);
                 state = lock(&self.state);
             }
         }
@@ -168,7 +181,7 @@ impl MainThread {
             drop(state);
             let left = at_most.map(|at_most| at_most.saturating_sub(self.driver.now().since(begun)));
             let has_come = || gate.is_open() || !lock(&self.state).tasks.is_empty();
-            let came = self.driver.wait(&has_come, left);
+            let came = self.driver.wait(&self.changed, &has_come, left);
             state = lock(&self.state);
             if !came {
                 break false;
@@ -194,7 +207,7 @@ impl MainThread {
             false => VecDeque::new(),
         };
         drop(state);
-        self.driver.changed();
+        self.changed.changed();
         drop(abandoned);
     }
 
@@ -207,7 +220,7 @@ impl MainThread {
             Some(_) => VecDeque::new(),
         };
         drop(state);
-        self.driver.changed();
+        self.changed.changed();
         drop(abandoned);
     }
 
@@ -218,7 +231,7 @@ impl MainThread {
         state.is_closed = true;
         let abandoned = std::mem::take(&mut state.requests);
         drop(state);
-        self.driver.changed();
+        self.changed.changed();
         drop(abandoned);
     }
 }

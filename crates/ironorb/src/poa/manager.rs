@@ -14,6 +14,7 @@ use ironorb_giop::minor::MinorCode;
 use super::current::is_in_upcall_of;
 use super::upcall::refusal;
 use super::{AdapterDriver, PoaError, PoaInner, Refusal};
+use crate::base::monitor::Monitor;
 use crate::base::sync::lock;
 use crate::object::lease::{BindingEpoch, Token};
 pub(crate) use held::Admission;
@@ -102,6 +103,9 @@ pub(super) struct ManagerInner {
     /// Requests that wait for the state to change.
     held: Mutex<HeldRequests>,
     /// Told when the state has changed, and when a request is done while it is not active.
+    changed: Monitor,
+    /// Told when the state has changed.
+    main_thread: Arc<Monitor>,
     driver: Arc<dyn AdapterDriver>,
     held_max: usize,
     /// The ORB is being shut down, and held requests are refused.
@@ -125,6 +129,7 @@ impl PoaManager {
         state: ManagerState,
         held_max: usize,
         binding_epoch: &Arc<BindingEpoch>,
+        main_thread: &Arc<Monitor>,
         driver: &Arc<dyn AdapterDriver>,
     ) -> Self {
         PoaManager(Arc::new(ManagerInner {
@@ -133,6 +138,8 @@ impl PoaManager {
             in_flight: InFlight::default(),
             number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
             held: Mutex::default(),
+            changed: Monitor::default(),
+            main_thread: main_thread.clone(),
             driver: driver.clone(),
             held_max,
             is_closing: AtomicBool::new(false),
@@ -210,9 +217,14 @@ impl PoaManager {
         Arc::ptr_eq(&self.0.binding_epoch, binding_epoch)
     }
 
-    /// What its requests wait for, and by what.
+    /// What runs its adapters.
     pub(crate) fn driver(&self) -> &Arc<dyn AdapterDriver> {
         &self.0.driver
+    }
+
+    /// Where threads wait for a change of its state or its requests.
+    pub(crate) fn monitor(&self) -> &Monitor {
+        &self.0.changed
     }
 
     /// Refuses held requests from now on, because the ORB is being shut down.
@@ -221,7 +233,8 @@ impl PoaManager {
             let _held = lock(&self.0.held);
             self.0.is_closing.store(true, Ordering::SeqCst);
         }
-        self.0.driver.changed();
+        self.0.changed.changed();
+        self.0.main_thread.changed();
         self.let_in();
     }
 
@@ -257,7 +270,8 @@ impl PoaManager {
             self.0.state.store(state, Ordering::SeqCst);
             before
         };
-        self.0.driver.changed();
+        self.0.changed.changed();
+        self.0.main_thread.changed();
         self.0.binding_epoch.end_epoch();
         if state != ManagerState::Holding {
             self.let_in();
@@ -266,7 +280,8 @@ impl PoaManager {
     }
 
     fn wait_while(&self, state: ManagerState) {
-        self.0.driver.wait(&|| self.state() != state || !self.has_requests(), None);
+        let is_over = || self.state() != state || !self.has_requests();
+        self.0.driver.wait(&self.0.changed, &is_over, None);
     }
 
     /// Whether requests are in progress.
@@ -344,7 +359,7 @@ impl PoaManager {
                 (ManagerState::Holding, HoldMode::Wait) => {
                     held.threads += 1;
                     drop(held);
-                    let is_over = self.0.driver.wait(&|| !self.is_holding(), None);
+                    let is_over = self.0.driver.wait(&self.0.changed, &|| !self.is_holding(), None);
                     held = lock(&self.0.held);
                     held.threads -= 1;
                     if !is_over {
@@ -366,7 +381,7 @@ impl PoaManager {
     #[inline]
     pub(super) fn notify_waiters(&self) {
         if self.0.state.load(Ordering::SeqCst) != ACTIVE {
-            self.0.driver.changed();
+            self.0.changed.changed();
         }
     }
 }
@@ -387,7 +402,7 @@ mod tests {
     fn manager() -> PoaManager {
         let config = OrbConfig::default();
         let driver: Arc<dyn AdapterDriver> = AdapterThreads::new(&config, &ServerThreads::new(&config));
-        PoaManager::new("m".to_owned(), ManagerState::Active, 1, &Arc::default(), &driver)
+        PoaManager::new("m".to_owned(), ManagerState::Active, 1, &Arc::default(), &Arc::default(), &driver)
     }
 
     fn enter(manager: &PoaManager) -> Result<Stripe, (SystemExceptionKind, MinorCode)> {

@@ -5,6 +5,8 @@
 //! - requests: `manager` (whether they may pass), `lookup` (to which servant), `upcall` (what is counted),
 //!   `single_thread` and `main_thread` (on which thread), `current` (what the servant may ask),
 //!   `collocated_binding` (calls that are not counted)
+//! - around them: `driver` (what waits and has threads), `host` (the ORB)
+//! - `servant`: servants, and their contract with generated code
 //!
 //! No application code is called with a lock held.
 
@@ -69,6 +71,7 @@ use ironorb_giop::ior::TaggedComponent;
 use ironorb_giop::minor::MinorCode;
 
 use crate::base::config::{Demultiplexing, ObjectLookup};
+use crate::base::monitor::Monitor;
 use crate::base::single_thread_lock::SingleThreadLock;
 use crate::base::sync::{lock, read, write};
 use crate::poa::adapter::AdapterLookup;
@@ -122,6 +125,8 @@ pub(crate) struct PoaInner {
     leaving: AtomicUsize,
     /// Objects to be etherealised when the last request is done.
     doomed: Mutex<Vec<(ObjectId, ServantHandle)>>,
+    /// Told when objects or the adapter have ended.
+    ended: Monitor,
 }
 
 impl Poa {
@@ -414,6 +419,7 @@ impl PoaInner {
             life: AtomicU8::new(LifecycleState::Alive as u8),
             leaving: AtomicUsize::new(0),
             doomed: Mutex::default(),
+            ended: Monitor::default(),
         }
     }
 

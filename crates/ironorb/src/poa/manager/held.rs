@@ -206,7 +206,7 @@ impl PoaManager {
         let client = request.client();
         request.carry_out(Some(self));
         lock(&self.0.held).end(client, since);
-        self.0.driver.changed();
+        self.0.changed.changed();
     }
 
     /// Counts out a thread that was to admit requests and cannot be had.
