@@ -1,4 +1,4 @@
-//! What all layers share and what knows none of them: locks, moments, probes, limits.
+//! What all layers share and what knows none of them: locks, threads, random numbers, moments, probes, limits.
 
 pub(crate) mod config;
 pub(crate) mod gate;
@@ -6,6 +6,7 @@ pub mod marshal_profile;
 pub(crate) mod monitor;
 pub mod probe;
 pub(crate) mod single_thread_lock;
+pub(crate) mod spawner;
 pub(crate) mod sync;
 #[cfg(debug_assertions)]
 pub mod testing;

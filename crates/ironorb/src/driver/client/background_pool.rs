@@ -9,6 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::base::spawner::{NewThread, ThreadClass};
 use crate::base::sync::lock;
 use crate::driver::server::threads::ServerThreads;
 
@@ -86,7 +87,7 @@ impl BackgroundPool {
     fn spawn(&self, body: impl FnOnce() + Send + 'static) -> io::Result<()> {
         match &self.counted {
             Some(counted) => counted.spawn(NAME, body),
-            None => std::thread::Builder::new().name(NAME.to_owned()).spawn(body).map(drop),
+            None => NewThread::new(NAME, ThreadClass::Background).spawn(body).map(drop),
         }
     }
 

@@ -7,6 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use super::EndpointLinks;
+use crate::base::spawner::{NewThread, ThreadClass};
 use crate::base::sync::lock;
 use crate::driver::clock;
 
@@ -53,7 +54,7 @@ impl IdleReaper {
         }
         let idle_reaper = self.clone();
         let spawned =
-            std::thread::Builder::new().name("ironorb-idle".to_owned()).spawn(move || idle_reaper.run(limit));
+            NewThread::new("ironorb-idle", ThreadClass::Timer).spawn(move || idle_reaper.run(limit));
         // Without a thread connections stay open, as they do without a limit.
         state.is_running = spawned.is_ok();
     }

@@ -26,6 +26,7 @@ use rustix::event::epoll::{self, Event, EventData, EventFlags};
 
 use super::asynchronous::AsyncCall;
 use super::link::Link;
+use crate::base::spawner::{NewThread, ThreadClass};
 use crate::base::sync::lock;
 use crate::base::time::Time;
 use crate::driver::clock;
@@ -108,8 +109,8 @@ impl Receiver {
         }
         let receiver = self.clone();
         let thread =
-            std::thread::Builder::new().name("ironorb-receiver".to_owned()).spawn(move || receiver.run())?;
-        state.thread = Some(thread.thread().id());
+            NewThread::new("ironorb-receiver", ThreadClass::Receiver).spawn(move || receiver.run())?;
+        state.thread = Some(thread);
         Ok(())
     }
 

@@ -14,8 +14,9 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+use super::Shared;
 use super::connection::{Connection, CurrentRequest, WorkLookup};
-use super::{Shared, spawn};
+use crate::base::spawner::{NewThread, ThreadClass};
 use crate::base::sync::lock;
 
 /// The pause between two looks. A connection must be found stalled twice.
@@ -28,14 +29,15 @@ const STANDSTILL_LOOKS: u32 = 40;
 /// thread.
 pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
     let shared = shared.clone();
-    spawn("ironorb-monitor", move || {
+    let run = move || {
         let mut blocked_servant_monitor = Monitor::default();
         while !shared.is_stopping() {
             blocked_servant_monitor.wait_for_connections(&shared);
             blocked_servant_monitor.look(&shared);
             std::thread::sleep(WATCH_EVERY);
         }
-    })
+    };
+    NewThread::new("ironorb-monitor", ThreadClass::Timer).spawn(run).map(drop)
 }
 
 /// What the monitor keeps between looks. The vectors are reused, so that an idle server allocates nothing.

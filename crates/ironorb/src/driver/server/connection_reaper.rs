@@ -8,9 +8,10 @@ use std::io;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+use super::Shared;
 use super::connection::Connection;
-use super::{Shared, spawn};
 use crate::base::config::OrbConfig;
+use crate::base::spawner::{NewThread, ThreadClass};
 use crate::base::sync::lock;
 use crate::base::time::Time;
 use crate::driver::clock;
@@ -20,7 +21,7 @@ pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
     let limits = Limits::of(&shared.orb.config);
     let every = limits.look_every();
     let shared = shared.clone();
-    spawn("ironorb-reaper", move || {
+    let run = move || {
         let mut connection_reaper = ConnectionReaper::new(limits);
         // The vector lives across rounds, so that an idle server allocates nothing.
         let mut connections: Vec<Arc<Connection>> = Vec::new();
@@ -43,7 +44,8 @@ pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
                 }
             }
         }
-    })
+    };
+    NewThread::new("ironorb-reaper", ThreadClass::Timer).spawn(run).map(drop)
 }
 
 /// Sleeps for `every`, and longer while there is no connection.

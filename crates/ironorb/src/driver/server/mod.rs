@@ -22,6 +22,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use crate::base::config::ServerConcurrency;
+use crate::base::spawner::{NewThread, ThreadClass};
 use crate::base::sync::lock;
 use crate::orb::OrbCore;
 use crate::transport::endpoint::{split_host_port, without_scheme};
@@ -112,7 +113,8 @@ impl Server {
         connection_reaper::start(&shared)?;
         for listener in &listeners {
             let (listener, shared) = (listener.clone(), shared.clone());
-            spawn("ironorb-accept", move || accept(&listener, &shared))?;
+            NewThread::new("ironorb-accept", ThreadClass::Listener)
+                .spawn(move || accept(&listener, &shared))?;
         }
         Ok(Server { shared, listeners })
     }
@@ -286,8 +288,4 @@ pub(crate) fn published(publish: &[String], bound: Vec<Address>) -> io::Result<V
     let mut published = named.collect::<io::Result<Vec<_>>>()?;
     published.extend(bound.into_iter().filter(Address::is_local));
     Ok(published)
-}
-
-fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<()> {
-    std::thread::Builder::new().name(name.to_owned()).spawn(body).map(drop)
 }

@@ -10,7 +10,7 @@ use rustix::event::Timespec;
 use rustix::event::epoll::{self, EventData, EventFlags};
 
 use super::connection::Connection;
-use super::spawn;
+use crate::base::spawner::{NewThread, ThreadClass};
 use crate::base::sync::lock;
 use crate::driver::wakeable_epoll::{WAKE, WakeableEpoll};
 
@@ -19,6 +19,7 @@ use crate::driver::wakeable_epoll::{WAKE, WakeableEpoll};
 #[derive(Debug)]
 pub(super) struct PollThread {
     name: &'static str,
+    class: ThreadClass,
     /// Woken when there is a newcomer.
     sockets: OnceLock<WakeableEpoll>,
     state: Mutex<State>,
@@ -32,9 +33,9 @@ struct State {
 }
 
 impl PollThread {
-    pub(super) fn new(name: &'static str, stays: bool) -> PollThread {
+    pub(super) fn new(name: &'static str, class: ThreadClass, stays: bool) -> PollThread {
         let state = State { newcomers: Vec::new(), is_running: false, stays };
-        PollThread { name, sockets: OnceLock::new(), state: Mutex::new(state) }
+        PollThread { name, class, sockets: OnceLock::new(), state: Mutex::new(state) }
     }
 
     /// Lets the thread end when it has no connection.
@@ -55,7 +56,7 @@ impl PollThread {
         }
         let mut state = lock(&self.state);
         if !state.is_running {
-            spawn(self.name, run)?;
+            NewThread::new(self.name, self.class).spawn(run)?;
             state.is_running = true;
         }
         state.newcomers.push(connection);

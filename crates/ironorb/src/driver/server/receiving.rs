@@ -13,6 +13,7 @@ use rustix::event::epoll::EventFlags;
 
 use super::connection::{Connection, Received};
 use super::poll_thread::PollThread;
+use crate::base::spawner::ThreadClass;
 
 /// The thread, and the way to it.
 #[derive(Debug)]
@@ -22,7 +23,7 @@ pub(super) struct Receiving {
 
 impl Receiving {
     pub(super) fn new() -> Arc<Receiving> {
-        Arc::new(Receiving { thread: PollThread::new("ironorb-bidir", false) })
+        Arc::new(Receiving { thread: PollThread::new("ironorb-bidir", ThreadClass::Receiver, false) })
     }
 
     /// Has the thread receive on a connection from now on. It takes what the framer holds first. On an error

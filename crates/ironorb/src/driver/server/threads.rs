@@ -7,8 +7,8 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::spawn;
 use crate::base::config::{OrbConfig, ServerConcurrency};
+use crate::base::spawner::{NewThread, ThreadClass};
 
 /// The number of a server's threads and its limit.
 #[derive(Debug)]
@@ -75,10 +75,11 @@ pub(super) struct ThreadPlace(Arc<ServerThreads>);
 impl ThreadPlace {
     /// Starts the thread, which keeps the place until it ends.
     pub(super) fn spawn(self, name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<()> {
-        spawn(name, move || {
+        let run = move || {
             let _place = self;
             body();
-        })
+        };
+        NewThread::new(name, ThreadClass::Worker).spawn(run).map(drop)
     }
 }
 

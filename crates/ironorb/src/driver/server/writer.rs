@@ -16,6 +16,7 @@ use rustix::event::epoll::EventFlags;
 use super::Shared;
 use super::connection::{Connection, Stall};
 use super::poll_thread::PollThread;
+use crate::base::spawner::ThreadClass;
 use crate::base::time::Time;
 use crate::driver::clock;
 use crate::transport;
@@ -46,7 +47,7 @@ const PAUSE_MAX: Duration = Duration::from_millis(64);
 
 impl Writer {
     pub(super) fn new() -> Arc<Writer> {
-        Arc::new(Writer { thread: PollThread::new("ironorb-writer", true) })
+        Arc::new(Writer { thread: PollThread::new("ironorb-writer", ThreadClass::Writer, true) })
     }
 
     /// Has the thread look at a connection whose bytes wait. Takes no lock of a connection: the caller holds

@@ -1,0 +1,121 @@
+//! The one place that makes threads.
+//!
+//! A thread has a name, a lane, a class and perhaps a priority. All code that needs a thread asks here, so that what
+//! holds for every thread of the ORB is said once.
+//!
+//! On Linux a new thread inherits the scheduling class and the priority of the thread that makes it. An ORB that is
+//! built or called first by a real-time thread therefore has real-time threads until they are given a class of
+//! their own. That takes `sched_setattr`, for which no crate of this workspace has a safe function; it comes with the
+//! real-time lanes, here and nowhere else.
+
+use std::cell::Cell;
+use std::io;
+use std::thread::{self, ThreadId};
+
+/// The number of a lane: a range of priorities with all that it owns. An ORB without real time has one lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct LaneId(u16);
+
+impl LaneId {
+    /// The lane of an ORB that has only one.
+    pub(crate) const ONLY: LaneId = LaneId(0);
+}
+
+/// What a thread is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ThreadClass {
+    /// Accepts connections.
+    Listener,
+    /// Carries out requests of clients.
+    Worker,
+    /// Receives for other threads.
+    Receiver,
+    /// Sends for other threads.
+    Writer,
+    /// Looks after connections at intervals.
+    Timer,
+    /// Does work that may block while no caller waits for it.
+    Background,
+}
+
+/// A priority of the system's real-time class, from 1 to 99.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Priority(u8);
+
+/// A thread to be made.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NewThread<'n> {
+    name: &'n str,
+    facts: Facts,
+}
+
+/// What a thread of the ORB knows about itself.
+#[derive(Debug, Clone, Copy)]
+struct Facts {
+    lane: LaneId,
+    class: ThreadClass,
+    priority: Option<Priority>,
+}
+
+thread_local! {
+    /// `None` on the threads of the application.
+    static OWN: Cell<Option<Facts>> = const { Cell::new(None) };
+}
+
+impl<'n> NewThread<'n> {
+    /// A thread of the only lane, without a priority of its own. The system shows the first 15 bytes of the name.
+    pub(crate) fn new(name: &'n str, class: ThreadClass) -> NewThread<'n> {
+        NewThread { name, facts: Facts { lane: LaneId::ONLY, class, priority: None } }
+    }
+
+    /// Starts the thread, which runs `body` and ends. Fails when the system refuses a thread.
+    pub(crate) fn spawn(self, body: impl FnOnce() + Send + 'static) -> io::Result<ThreadId> {
+        let NewThread { name, facts } = self;
+        let thread = thread::Builder::new().name(name.to_owned()).spawn(move || {
+            OWN.set(Some(facts));
+            body();
+        })?;
+        Ok(thread.thread().id())
+    }
+}
+
+/// The lane of the calling thread. The application's threads are in the lane of an ORB that has only one.
+#[cfg_attr(not(test), expect(dead_code, reason = "the locks will ask"))]
+pub(crate) fn current_lane() -> LaneId {
+    // A thread that is ending may still lock.
+    OWN.try_with(Cell::get).ok().flatten().map_or(LaneId::ONLY, |own| own.lane)
+}
+
+/// Whether the calling thread has a real-time priority from the ORB.
+#[cfg_attr(not(test), expect(dead_code, reason = "the locks will ask"))]
+pub(crate) fn is_real_time() -> bool {
+    OWN.try_with(Cell::get).ok().flatten().is_some_and(|own| own.priority.is_some())
+}
+
+/// What the calling thread is for; `None` on the threads of the application.
+#[cfg_attr(not(test), expect(dead_code, reason = "the locks will ask"))]
+pub(crate) fn current_class() -> Option<ThreadClass> {
+    OWN.try_with(Cell::get).ok().flatten().map(|own| own.class)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn a_thread_knows_its_name_and_what_it_is_for() {
+        let (tell, told) = mpsc::channel();
+        let id = NewThread::new("ironorb-test", ThreadClass::Timer)
+            .spawn(move || {
+                let thread = thread::current();
+                let facts = (current_lane(), current_class(), is_real_time());
+                tell.send((thread.id(), thread.name().map(str::to_owned), facts)).unwrap();
+            })
+            .unwrap();
+        let expected = (LaneId::ONLY, Some(ThreadClass::Timer), false);
+        assert_eq!(told.recv().unwrap(), (id, Some("ironorb-test".to_owned()), expected));
+        assert_eq!((current_lane(), current_class()), (LaneId::ONLY, None));
+    }
+}
