@@ -43,6 +43,7 @@ mod layout;
 mod lower;
 mod marshalling;
 mod names;
+mod owned;
 mod parts;
 mod profile;
 mod select;
@@ -88,14 +89,16 @@ fn generate_files(outcome: &Outcome, config: &Config, pieces: Option<&str>) -> R
     }
 }
 
-/// Checks for mistakes that only the generator finds: each `@marshal` without a meaning. The outcome has the
+/// Checks for mistakes that only the generator finds: each `@marshal` and `@owned` without a meaning. The outcome has the
 /// mistakes that the front end finds. Reads no file.
 pub fn check_outcome(outcome: &Outcome) -> Result<(), Errors> {
     outcome.model.as_ref().map_or(Ok(()), |model| check(model, Some(&outcome.sources)))
 }
 
 fn check(model: &Model, sources: Option<&ironorb_idl::source::Sources>) -> Result<(), Errors> {
-    match marshalling::check(model) {
+    let mut mistakes = marshalling::check(model);
+    mistakes.extend(owned::check(model));
+    match mistakes {
         mistakes if mistakes.is_empty() => Ok(()),
         mistakes => Err(Errors::mistakes(model, sources, &mistakes)),
     }

@@ -244,7 +244,7 @@ fn is_ours(annotation: &Annotation) -> bool {
 }
 
 /// The annotations of the parts of a definition that are no definitions themselves.
-fn inner(kind: &DefKind) -> impl Iterator<Item = &Annotation> {
+pub(crate) fn inner(kind: &DefKind) -> impl Iterator<Item = &Annotation> {
     let mut lists: Vec<&[Annotation]> = Vec::new();
     match kind {
         DefKind::Struct(s) | DefKind::Exception(s) => {

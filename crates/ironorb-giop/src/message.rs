@@ -24,6 +24,9 @@ pub use write::{
     MessageStart, RequestTarget, write_cancel_request, write_close_connection, write_message_error,
 };
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use crate::cdr::Reader;
 use crate::error::{Malformed, MalformedKind};
 use crate::framer::Buffer;
@@ -244,6 +247,14 @@ impl Message {
     #[inline]
     pub fn into_buffer(self) -> Buffer {
         self.buf
+    }
+
+    /// Some bytes of a shared message as a vector. Takes nothing from the heap if there is no other share.
+    pub(crate) fn into_octets(shared: Arc<Message>, octets: Range<usize>) -> Vec<u8> {
+        match Arc::try_unwrap(shared) {
+            Ok(message) => message.buf.into_octets(octets),
+            Err(shared) => shared.bytes().get(octets).unwrap_or_default().to_vec(),
+        }
     }
 
     /// Takes the buffer of a message that has been processed and leaves a placeholder. `None` when there is

@@ -168,8 +168,13 @@ impl Preprocessor<'_> {
         let mut lexer = Lexer::new(&text, file);
         let mut conditions = directive::Conditions::default();
         while !self.halted {
+            // Those before it stand in directives and in text that a condition excludes.
+            let first = lexer.comments.len();
             let lexeme = lexer.next(self.diags);
             if !lexer.comments.is_empty() {
+                for comment in &lexer.comments[first..] {
+                    self.annotation_in(comment, &text);
+                }
                 let before = self.unit.tokens.len() as u32;
                 self.unit.comments.extend(lexer.comments.drain(..).map(|span| Comment { before, span }));
                 self.check_side_tokens(lexer.span(&lexeme));
@@ -206,6 +211,22 @@ impl Preprocessor<'_> {
 
     fn has_macro(&self, name: Name) -> bool {
         self.is_macro.get(name.index()).copied().unwrap_or(false)
+    }
+
+    /// Passes on the annotation that a comment consists of, if it is one that may be written so: for IDL that other
+    /// compilers read too.
+    fn annotation_in(&mut self, comment: &Span, text: &str) {
+        let (start, end) = (comment.start as usize, comment.end as usize);
+        let body = text.get(start + 2..end).unwrap_or_default();
+        if body.strip_suffix("*/").unwrap_or(body).trim() != OWNED {
+            return;
+        }
+        let at = comment.start + 2 + body.find('@').unwrap_or_default() as u32;
+        let span = |from: u32, to: u32| Span { file: comment.file, start: at + from, end: at + to };
+        let token = |tok, span| Token { tok, span, space: true, painted: false };
+        self.emit(token(Tok::Punct(Punct::At), span(0, 1)));
+        let name = self.unit.interner.intern(&OWNED[1..]);
+        self.emit(token(Tok::Ident(name), span(1, OWNED.len() as u32)));
     }
 
     /// The token for a lexeme; none for one that is broken and reported.
@@ -305,6 +326,9 @@ impl Preprocessor<'_> {
         }
     }
 }
+
+/// The annotation that may stand in a comment.
+const OWNED: &str = "@owned";
 
 /// The most bytes of an identifier. Repository ids are composed of names, so long names would multiply.
 const NAME_BYTES_MAX: usize = 1_024;

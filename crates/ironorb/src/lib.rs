@@ -98,7 +98,7 @@ pub use orb::Error;
 // Data.
 pub use ironorb_giop as giop;
 pub use ironorb_giop::any::{Any, ExtractError};
-pub use ironorb_giop::cdr::{LongDouble, WString};
+pub use ironorb_giop::cdr::{LongDouble, Ownable, OwnedSlice, WString};
 pub use ironorb_giop::dyn_any;
 pub use ironorb_giop::fixed::{Decimal, Fixed, FixedError};
 pub use ironorb_giop::typecode::{TcKind, TypeCode, TypeDef, Typed};

@@ -8,6 +8,7 @@ use super::types::joined;
 use super::{Lowerer, Place, with_docs};
 use crate::hash::PerfectHash;
 use crate::names::{Taken, camel, side_by_side, snake};
+use crate::owned;
 use crate::tree::{self, Text};
 
 impl<'a> Lowerer<'a> {
@@ -112,7 +113,10 @@ impl<'a> Lowerer<'a> {
         }
         for parameter in &operation.parameters {
             if parameter.direction != Direction::Out {
-                let (ty, way) = self.parameter(&parameter.ty, at);
+                let (ty, way) = match owned::is_owned(parameter) {
+                    true => self.owned_parameter(&parameter.ty, at),
+                    false => self.parameter(&parameter.ty, at),
+                };
                 parameters.push(tree::Parameter { name: names.next().unwrap_or_default(), ty, way });
             }
             if parameter.direction != Direction::In {

@@ -194,6 +194,20 @@ impl<'a> Lowerer<'a> {
         }
     }
 
+    /// The same for an `in` parameter that the servant may keep, which is a sequence.
+    pub(super) fn owned_parameter(&'a self, ty: &'a Type, at: &Place<'a>) -> (Text<'a>, Text<'a>) {
+        let Type::Sequence { element, bound } = self.model.unaliased(ty) else {
+            return self.parameter(ty, at);
+        };
+        let rust = self.element(element, at);
+        let way = match (self.layout.has_codec(element), bound) {
+            (true, _) => format!("{}<{}, {rust}>", self.support("CheckedOwnable", at), self.codec(ty, at)),
+            (false, Some(bound)) => format!("{}<{rust}, {bound}>", self.support("OwnableElements", at)),
+            (false, None) => format!("{}<{rust}>", self.support("OwnableElements", at)),
+        };
+        (format!("{}<'_, {rust}>", self.support("Ownable", at)).into(), way.into())
+    }
+
     /// Octets and numbers are borrowed from the message.
     fn sequence_way(&'a self, element: &'a Type, at: &Place<'a>) -> Text<'a> {
         match self.model.unaliased(element) {

@@ -37,6 +37,14 @@ macro_rules! number {
             fn unmarshal_elements(r: &mut Reader<'_>, count: usize) -> Result<Vec<Self>, Malformed> {
                 r.number_vec(count)
             }
+            #[inline]
+            fn borrow_elements<'a>(r: &mut Reader<'a>, count: usize) -> Option<&'a [Self]> {
+                r.borrow_numbers(count)
+            }
+            #[inline]
+            fn elements_in_memory(bytes: &[u8]) -> Option<&[Self]> {
+                bytemuck::try_cast_slice(bytes).ok()
+            }
             #[inline(always)]
             fn get_block(block: &mut BlockReader<'_>) -> Option<Self> {
                 block.take()
@@ -90,6 +98,14 @@ impl Unmarshal for u8 {
     #[inline]
     fn unmarshal_elements(r: &mut Reader<'_>, count: usize) -> Result<Vec<Self>, Malformed> {
         r.read_bytes_split(count).map(std::borrow::Cow::into_owned)
+    }
+    #[inline]
+    fn borrow_elements<'a>(r: &mut Reader<'a>, count: usize) -> Option<&'a [Self]> {
+        r.borrow_octets(count)
+    }
+    #[inline]
+    fn elements_in_memory(bytes: &[u8]) -> Option<&[Self]> {
+        Some(bytes)
     }
     #[inline(always)]
     fn get_block(block: &mut BlockReader<'_>) -> Option<Self> {

@@ -10,6 +10,7 @@ mod idl4;
 mod impls;
 mod long_double;
 mod nillable;
+mod owned;
 mod reader;
 mod segments;
 mod shift;
@@ -24,11 +25,12 @@ pub use environment::Environment;
 pub use impls::{bounded, check_bound};
 pub use long_double::{LongDouble, NotALongDouble};
 pub use nillable::{MarshalNillable, UnmarshalNillable};
+pub use owned::{Ownable, OwnedSlice, ReceivedSlice};
 pub use reader::{NESTING_MAX, Number, Reader};
 pub(crate) use segments::{NO_CHUNK, Place};
 pub use shift::Shifts;
 pub use wide::WString;
-pub use wire::{Elements, WireImage, WireLayout};
+pub use wire::{Elements, WireImage, WireLayout, nothing_in_memory, wire_elements_in_memory};
 pub use writer::Writer;
 pub(crate) use writer::{RUN_BYTES_MIN, Run, RunSink, Runs};
 
@@ -108,6 +110,14 @@ pub trait Unmarshal: Sized {
     #[inline]
     fn borrow_elements<'a>(r: &mut Reader<'a>, count: usize) -> Option<&'a [Self]> {
         let _ = (r, count);
+        None
+    }
+
+    /// The elements whose images in memory these bytes are. `None` where they are none, or not aligned. Types that
+    /// can be borrowed override it.
+    #[inline]
+    fn elements_in_memory(bytes: &[u8]) -> Option<&[Self]> {
+        let _ = bytes;
         None
     }
 

@@ -311,6 +311,27 @@ impl<'a> Reader<'a> {
         Ok(Cow::Owned(to_numbers(bytes, self.encoding.order)))
     }
 
+    /// Borrows `count` octets if they are in one piece. `None`, without moving the reader, if not.
+    pub(super) fn borrow_octets(&mut self, count: usize) -> Option<&'a [u8]> {
+        let octets = self.ahead(count)?;
+        self.at += count;
+        Some(octets)
+    }
+
+    /// Borrows `count` numbers if they are in one piece, and aligned and ordered as in memory. `None`, without moving
+    /// the reader, if not.
+    pub(super) fn borrow_numbers<T: Number>(&mut self, count: usize) -> Option<&'a [T]> {
+        if count == 0 || !self.encoding.order.is_native() {
+            return None;
+        }
+        let at = self.at;
+        let numbers = bytemuck::try_cast_slice(self.number_bytes::<T>(count)?).ok();
+        if numbers.is_none() {
+            self.at = at;
+        }
+        numbers
+    }
+
     #[inline]
     pub(super) fn number_vec<T: Number>(&mut self, count: usize) -> Result<Vec<T>, Malformed> {
         match self.number_bytes::<T>(count) {

@@ -10,12 +10,15 @@
 //! were weighed against it: a reader that changes its own bytes, which earlier borrows from the message
 //! forbid; and one more function per operation that says where its sequences are.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
+use std::sync::Arc;
 
+use super::owned::is_worth_sharing;
 use super::{Reader, WireImage};
 use crate::message::Message;
 
-/// The moves that have been made in a message, and the move that its reader wants.
+/// The moves that have been made in a message, and the move that its reader wants. Also whether the reader wants to
+/// share the message with what it reads, an [`OwnedSlice`](super::OwnedSlice).
 ///
 /// The owner of a message that may be changed creates one and passes it to each reader by
 /// [`Reader::with_shifts`].
@@ -23,6 +26,20 @@ use crate::message::Message;
 pub struct Shifts {
     wanted: Cell<Option<Shift>>,
     done: Cell<[Option<Shift>; SHIFTS_MAX]>,
+    sharing: Cell<Sharing>,
+    /// The message, once it is shared.
+    shared: OnceCell<Arc<Message>>,
+}
+
+/// Whether the message is to be shared.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Sharing {
+    #[default]
+    Unwanted,
+    /// For elements of this many bytes.
+    Wanted(usize),
+    /// It has been shared, or is not worth it.
+    Decided,
 }
 
 /// The most sequences of a message that are moved. The others are copied.
@@ -47,10 +64,21 @@ pub(super) struct Shift {
 }
 
 impl Shifts {
-    /// Makes the move that the last reader wanted. Returns false if it wanted none. Otherwise the caller
-    /// reads the message again, from the position where its readers started.
-    pub fn apply(&self, message: &mut Message) -> bool {
+    /// Makes the move that the last reader wanted, or shares the message. Returns false if it wanted neither.
+    /// Otherwise the caller reads the [`whole`](Self::whole) message again, from the position where its readers
+    /// started.
+    pub fn apply(&mut self, message: &mut Message) -> bool {
+        if let Sharing::Wanted(bytes) = self.sharing.get() {
+            self.sharing.set(Sharing::Decided);
+            if is_worth_sharing(bytes, message.buffer().len()) {
+                self.shared = OnceCell::from(Arc::new(std::mem::take(message)));
+            }
+            return true;
+        }
         let Some(shift) = self.wanted.take() else { return false };
+        // No reader is left, so nothing that it has read shares the message.
+        let message = self.shared.get_mut().map_or(Some(message), Arc::get_mut);
+        let Some(message) = message else { return false };
         let mut done = self.done.get();
         let free = done.iter_mut().find(|place| place.is_none());
         match free {
@@ -60,6 +88,39 @@ impl Shifts {
         }
         self.done.set(done);
         true
+    }
+
+    /// The message to read: `message`, or the shared one that was taken from there.
+    #[inline]
+    pub fn whole<'m>(&'m self, message: &'m Message) -> &'m Message {
+        self.shared.get().map_or(message, |shared| shared)
+    }
+
+    /// Puts the message back into its place, unless something that was read from it has been kept.
+    #[inline]
+    pub fn put_back(&mut self, place: &mut Message) {
+        if let Some(message) = self.shared.take().and_then(Arc::into_inner) {
+            *place = message;
+        }
+    }
+
+    /// The message, if it is shared.
+    pub(super) fn shared(&self) -> Option<&Arc<Message>> {
+        self.shared.get()
+    }
+
+    /// Asks the owner to share the message for elements of this many bytes. False if that has been decided.
+    pub(super) fn want_sharing(&self, bytes: usize) -> bool {
+        let is_open = self.sharing.get() == Sharing::Unwanted;
+        if is_open {
+            self.sharing.set(Sharing::Wanted(bytes));
+        }
+        is_open
+    }
+
+    /// Whether the last reader has failed only because it wants something of the message's owner.
+    fn is_wanted(&self) -> bool {
+        self.wanted.get().is_some() || matches!(self.sharing.get(), Sharing::Wanted(_))
     }
 
     fn has_room(&self) -> bool {
@@ -118,9 +179,16 @@ impl<'a> Reader<'a> {
         self.shifts = None;
     }
 
-    /// Whether reading has failed only because a move is wanted; see [`Shifts::apply`].
+    /// Whether reading has failed only because a move is wanted, or the message is to be shared; see
+    /// [`Shifts::apply`].
     #[inline]
     pub fn wants_shift(&self) -> bool {
+        self.shifts.is_some_and(Shifts::is_wanted)
+    }
+
+    /// Whether reading has failed only because a move is wanted.
+    #[inline]
+    pub(super) fn wants_move(&self) -> bool {
         self.shifts.is_some_and(|shifts| shifts.wanted.get().is_some())
     }
 

@@ -423,10 +423,23 @@ impl<'a> Reader<'a> {
         };
         match T::borrow_elements(self, count) {
             Some(items) => Ok(Elements::Borrowed(items)),
-            None if self.wants_shift() => Err(self.malformed(MalformedKind::LengthBeyondData)),
+            None if self.wants_move() => Err(self.malformed(MalformedKind::LengthBeyondData)),
             None => T::unmarshal_elements(self, count).map(Elements::Owned),
         }
     }
+}
+
+/// Returns `None`: the default for types whose values are never borrowed.
+#[inline]
+pub fn nothing_in_memory<T>(bytes: &[u8]) -> Option<&[T]> {
+    let _ = bytes;
+    None
+}
+
+/// The values whose images in memory these bytes are. `None` where they are none, or not aligned.
+#[inline]
+pub fn wire_elements_in_memory<T: WireLayout + bytemuck::AnyBitPattern>(bytes: &[u8]) -> Option<&[T]> {
+    bytemuck::try_cast_slice(bytes).ok()
 }
 
 /// How many values fit into this many bytes, at least one.

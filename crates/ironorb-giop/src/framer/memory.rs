@@ -2,7 +2,7 @@
 //! here waits: a request for memory that is not available is refused.
 
 use std::fmt;
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -129,6 +129,14 @@ impl Buffer {
         let over = bytes.len().saturating_sub(BUFFER_BYTES);
         buffer.charge.raise(over, account, Whether::InAnyCase);
         buffer
+    }
+
+    /// Some of the bytes, in the buffer's memory, which is no longer charged.
+    pub(crate) fn into_octets(self, octets: Range<usize>) -> Vec<u8> {
+        let mut bytes = self.bytes.into_vec();
+        bytes.truncate(octets.end);
+        bytes.drain(..octets.start.min(bytes.len()));
+        bytes
     }
 
     /// Grows the buffer to `length` bytes, if it is shorter. False, and unchanged, if memory is lacking.

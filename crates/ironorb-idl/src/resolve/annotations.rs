@@ -367,6 +367,7 @@ const STANDARD: &[&str] = &[
     "non_serialized",
     "oneway",
     "optional",
+    "owned",
     "position",
     "range",
     "service",

@@ -238,7 +238,7 @@ macro_rules! __ironorb_struct_type {
 macro_rules! __ironorb_members {
     ([] $name:ident $type_code:ident $id:literal { $($member:ident: $codec:ty),* }) => {
         $crate::__ironorb_compiled_members! {
-            put_block_elements get_block_elements borrow_nothing $name { $([ $member: $codec ])* }
+            put_block_elements get_block_elements borrow_nothing nothing_in_memory $name { $([ $member: $codec ])* }
         }
     };
     ([variable] $name:ident $type_code:ident $id:literal { $($member:ident: $codec:ty),* }) => {
@@ -246,7 +246,7 @@ macro_rules! __ironorb_members {
     };
     ([wire] $name:ident $type_code:ident $id:literal { $($member:ident: $codec:ty),* }) => {
         $crate::__ironorb_compiled_members! {
-            put_wire_elements get_wire_elements borrow_wire_elements $name { $([ $member: $codec ])* }
+            put_wire_elements get_wire_elements borrow_wire_elements wire_elements_in_memory $name { $([ $member: $codec ])* }
         }
 
         // The compiler checks here all that the unsafe code needs: that there are no other members, and that
@@ -327,7 +327,7 @@ macro_rules! __ironorb_variable_members {
 #[macro_export]
 macro_rules! __ironorb_compiled_members {
     (
-        $put_elements:ident $get_elements:ident $borrow_elements:ident
+        $put_elements:ident $get_elements:ident $borrow_elements:ident $in_memory:ident
         $name:ident { $([ $($member:ident: $codec:ty),+ ])* }
     ) => {
         $crate::__ironorb_whole! { $name = $name { $($($member: $crate::generated::Blank::blank()),+),* } }
@@ -394,6 +394,11 @@ macro_rules! __ironorb_compiled_members {
                 count: usize,
             ) -> ::std::option::Option<&'a [Self]> {
                 r.$borrow_elements(count)
+            }
+
+            #[inline]
+            fn elements_in_memory(bytes: &[u8]) -> ::std::option::Option<&[Self]> {
+                $crate::generated::$in_memory(bytes)
             }
 
             #[inline(always)]

@@ -20,8 +20,8 @@ pub use interface_macros::*;
 pub use macros::*;
 pub use reference::*;
 pub use remote_operation::{
-    Answer, Argument, ArgumentList, Borrowed, Checked, Copied, Elements, Lent, Nillable, Numbers, Octets,
-    RemoteOperation, Text, WideText, deferred, numbers::*, skeleton, stub,
+    Answer, Argument, ArgumentList, Borrowed, Checked, CheckedOwnable, Copied, Elements, Lent, Nillable,
+    Numbers, Octets, OwnableElements, RemoteOperation, Text, WideText, deferred, numbers::*, skeleton, stub,
 };
 pub use value_macros::*;
 pub use value_support::*;
@@ -41,8 +41,9 @@ pub use crate::poa::PoaError;
 pub use crate::poa::servant::{Call, Deferred, DeferredServant, InterfaceOf, LocalSlot, Replied, Reply};
 pub use ironorb_giop::any::{Any, ExtractError};
 pub use ironorb_giop::cdr::{
-    AnyBitPattern, Block, BlockLayout, BlockReader, BlockWriter, LongDouble, MarshalNillable,
-    UnmarshalNillable, WString, WireImage, WireLayout, Zeroable, bounded, check_bound,
+    AnyBitPattern, Block, BlockLayout, BlockReader, BlockWriter, LongDouble, MarshalNillable, Ownable,
+    UnmarshalNillable, WString, WireImage, WireLayout, Zeroable, bounded, check_bound, nothing_in_memory,
+    wire_elements_in_memory,
 };
 pub use ironorb_giop::fixed::Fixed;
 pub use ironorb_giop::interpret::{self, Blank, Interpret, Label};

@@ -7,7 +7,10 @@
 use std::borrow::Cow;
 use std::marker::PhantomData;
 
-use ironorb_giop::cdr::{Elements as ElementsRead, Marshal, Number, Reader, Unmarshal, Writer};
+use ironorb_giop::cdr::{
+    Elements as ElementsRead, Marshal, Number, Ownable, OwnedSlice, Reader, ReceivedSlice, Unmarshal, Writer,
+    check_bound,
+};
 use ironorb_giop::error::{Malformed, Misuse};
 use ironorb_giop::exception::SystemException;
 
@@ -196,6 +199,56 @@ arguments! {
     put(x, w) C::put_lent(x, w);
     hold(r) C::get(r);
     lend(held) C::lend(held);
+}
+
+/// A sequence of at most `N` elements that the servant may keep (`@owned`).
+#[derive(Debug)]
+pub struct OwnableElements<T, const N: u32 = { u32::MAX }>(PhantomData<fn() -> T>);
+
+impl<T: Plain + 'static, const N: u32> Argument for OwnableElements<T, N> {
+    type Lent<'a> = Ownable<'a, T>;
+    type Held<'m> = ReceivedSlice<'m, T>;
+
+    #[inline]
+    fn put(lent: Ownable<'_, T>, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        check_bound(lent.len(), N)?;
+        w.put(&*lent)
+    }
+
+    #[inline]
+    fn hold<'m>(r: &mut Reader<'m>) -> Result<ReceivedSlice<'m, T>, Malformed> {
+        r.read_ownable(N)
+    }
+
+    #[inline]
+    fn lend<'h>(held: &'h ReceivedSlice<'_, T>) -> Ownable<'h, T> {
+        held.lend()
+    }
+}
+
+/// A sequence that the servant may keep (`@owned`), and whose elements have bounds that must be checked. `T` is the
+/// elements' type.
+#[derive(Debug)]
+pub struct CheckedOwnable<C, T>(PhantomData<fn() -> (C, T)>);
+
+impl<C, T: 'static> Argument for CheckedOwnable<C, T>
+where
+    C: Lend<Value = Vec<T>, Lent = [T]> + 'static,
+{
+    type Lent<'a> = Ownable<'a, T>;
+    type Held<'m> = OwnedSlice<T>;
+
+    fn put(lent: Ownable<'_, T>, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        C::put_lent(&lent, w)
+    }
+
+    fn hold<'m>(r: &mut Reader<'m>) -> Result<OwnedSlice<T>, Malformed> {
+        C::get(r).map(OwnedSlice::from)
+    }
+
+    fn lend<'h>(held: &'h OwnedSlice<T>) -> Ownable<'h, T> {
+        held.into()
+    }
 }
 
 /// A number whose sequences are read in bulk.

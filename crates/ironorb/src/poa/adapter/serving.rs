@@ -61,11 +61,15 @@ impl Adapter {
         if self.plain_bytes_max == 0 {
             return self.serve_begun(message, session, sink, None);
         }
-        let shifts = Shifts::default();
-        // The loop repeats each time something has been moved, at most as often as `Shifts` has room for.
+        let mut shifts = Shifts::default();
+        // The loop repeats each time something has been moved, at most as often as `Shifts` has room for, and once
+        // when the message is shared with an argument that the servant may keep.
         let fingerprint = message.fingerprint();
         let known = self.if_cached(fingerprint, message, |known, message| {
-            while !serve_cached(known, message, session, sink, Some(&shifts)) && shifts.apply(message) {}
+            while !serve_cached(known, shifts.whole(message), session, sink, Some(&shifts))
+                && shifts.apply(message)
+            {}
+            shifts.put_back(message);
         });
         if known {
             return;
@@ -77,16 +81,18 @@ impl Adapter {
         let (code_sets, encoding) = plain_encoding(session);
         let current = upcall.enter();
         loop {
-            let Some(request) = message.plain_request() else { return }; // never: the header is unchanged
+            let whole = shifts.whole(message);
+            let Some(request) = whole.plain_request() else { break }; // never: the header is unchanged
             let wanted = request.response == Response::SyncWithTarget;
             let responder = Responder::new(sink, encoding, request.id, wanted, None);
-            let arguments = message.reader_under(code_sets, request.body_at);
+            let arguments = whole.reader_under(code_sets, request.body_at);
             let arguments = arguments.with_environment(session).with_shifts(&shifts);
             dispatch(&current, Call::new(request.operation, arguments, &responder), &responder);
             if responder.is_answered() || !shifts.apply(message) {
-                return;
+                break;
             }
         }
+        shifts.put_back(message);
     }
 
     /// Parses a plain request and finds its servant; `None` if the request needs the general path.
