@@ -7,7 +7,13 @@ use ironorb_build::{Config, Marshalling, generate_outcome};
 use ironorb_idl::{Options, compile_file};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    ironorb_build::compile(["idl/bulk.idl", "idl/dynamic.idl", "idl/probe.idl", "idl/wires.idl"])?;
+    ironorb_build::compile([
+        "idl/bulk.idl",
+        "idl/dynamic.idl",
+        "idl/keeping.idl",
+        "idl/probe.idl",
+        "idl/wires.idl",
+    ])?;
     Config::new().servant_defaults_of("lenient::Shop").compile(["idl/lenient.idl"])?;
     let out = std::env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?;
     let examples = Path::new("../crates/ironorb-build/testdata/emit");

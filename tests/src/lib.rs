@@ -3,6 +3,7 @@
 
 ironorb::include_idl!("bulk");
 ironorb::include_idl!("dynamic");
+ironorb::include_idl!("keeping");
 ironorb::include_idl!("lenient");
 ironorb::include_idl!("probe");
 ironorb::include_idl!("wires");

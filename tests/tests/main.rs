@@ -31,6 +31,7 @@ mod limits;
 mod naming_service;
 mod one_error;
 mod oneway_batching;
+mod owned_arguments;
 mod readme;
 mod repository_types;
 mod serve_mock;

@@ -262,3 +262,6 @@ pub(super) fn is_worth_sharing(bytes: usize, buffer: usize) -> bool {
 
 /// A message is shared for an argument that makes up at least this part of its buffer.
 const SHARED_PART: usize = 4;
+
+#[cfg(test)]
+mod tests;

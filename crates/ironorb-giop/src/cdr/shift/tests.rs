@@ -28,7 +28,7 @@ fn read<T>(
     message: &mut Message,
     mut read: impl for<'a> FnMut(&mut Reader<'a>) -> Result<T, Malformed>,
 ) -> (usize, Result<T, Malformed>) {
-    let shifts = Shifts::default();
+    let mut shifts = Shifts::default();
     let mut moves = 0;
     loop {
         let mut r = message.reader_at(HEADER_BYTES + 4).with_shifts(&shifts);

@@ -78,6 +78,9 @@ macro_rules! wire {
             fn borrow_elements<'a>(r: &mut Reader<'a>, count: usize) -> Option<&'a [Self]> {
                 r.borrow_wire_elements(count)
             }
+            fn elements_in_memory(bytes: &[u8]) -> Option<&[Self]> {
+                wire_elements_in_memory(bytes)
+            }
             fn get_block(block: &mut BlockReader<'_>) -> Option<Self> {
                 Some($name { $($member: <$ty>::get_block(block)?),* })
             }
