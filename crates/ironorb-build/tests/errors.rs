@@ -198,6 +198,55 @@ fn an_annotation_without_a_meaning_is_refused() {
 }
 
 #[test]
+fn an_owned_without_a_meaning_is_refused() {
+    let idl = "typedef sequence<octet> Octets;\n\
+               interface I { void f(@owned in Octets a, @owned inout Octets b, @owned out Octets c); };\n\
+               interface J { void f(@owned in string a, @owned(3) in Octets b); @owned void g(); };\n\
+               local interface L { void f(@owned in Octets a); };\n\
+               struct S { @owned Octets a; };\n\
+               /*@owned*/ interface K { @owned attribute Octets a; };\n";
+    check(
+        idl,
+        &[
+            "error: `@owned` belongs to an `in` parameter: what goes out is owned in any case --> test.idl:2:42",
+            "error: `@owned` belongs to an `in` parameter: what goes out is owned in any case --> test.idl:2:65",
+            "error: `@owned` belongs to a sequence --> test.idl:3:22",
+            "error: `@owned` takes no parameters --> test.idl:3:42",
+            "error: `@owned` belongs to an `in` parameter --> test.idl:3:66",
+            "error: `@owned` belongs to an operation that is called remotely --> test.idl:4:28",
+            "error: `@owned` belongs to an `in` parameter --> test.idl:5:12",
+            "error: `@owned` belongs to an `in` parameter --> test.idl:6:3",
+            "error: `@owned` belongs to an `in` parameter --> test.idl:6:26",
+        ],
+    );
+    let text = generated(idl).unwrap_err().to_string();
+    assert!(text.contains("  = help: write `void put(@owned in sequence<octet> data);`"), "{text}");
+    // An annotation that the text itself declares has the meaning of its declaration.
+    let own = "@annotation owned {};\ninterface I { void f(@owned in sequence<octet> a); };\n";
+    assert!(!generated(own).unwrap().contains("Ownable"));
+}
+
+/// Comments that other compilers skip. Only the whole annotation counts, and not what a condition excludes.
+#[test]
+fn owned_may_stand_in_a_comment() {
+    for (text, is_owned) in [
+        ("/*@owned*/ in", true),
+        ("/* @owned */ in", true),
+        ("//@owned\n in", true),
+        ("// @owned \r\n in", true),
+        ("@owned in", true),
+        ("/* keeps it: @owned */ in", false),
+        ("//@owned data\n in", false),
+        ("/**@owned*/ in", false),
+        ("\n#if 0\n/*@owned*/\n#endif\n in", false),
+        ("\n#define X /*@owned*/\n in", false),
+    ] {
+        let idl = format!("interface I {{ void f({text} sequence<octet> a); }};\n");
+        assert_eq!(generated(&idl).unwrap().contains("Ownable<'_, u8>"), is_owned, "{text}");
+    }
+}
+
+#[test]
 fn annotations_override_the_build_configuration() {
     let idl = "@marshal(compiled) struct A { long x; };\n@marshal(interpreted) struct B { long x; };\nstruct C { long x; };";
     let files = MapLoader::new().with("test.idl", idl);

@@ -134,7 +134,7 @@ fn calls_are_sent_again_when_the_server_closes_in_order() {
 fn a_request_that_waits_is_not_sent_after_the_server_has_closed() {
     const CLOSE_CONNECTION: &[u8] = b"GIOP\x01\x02\x01\x05\x00\x00\x00\x00";
     let orb = Orb::builder().no_endpoint().build().unwrap();
-    let mut engine = ClientEngine::new(&orb);
+    let engine = ClientEngine::new(&orb);
     let call = |number| ClientEvent::Call {
         call: CallNumber(number),
         caller: 0,
@@ -143,7 +143,7 @@ fn a_request_that_waits_is_not_sent_after_the_server_has_closed() {
         arguments: Box::new(|_| Ok(())),
         deadline: None,
     };
-    let mut actions = |events: Vec<ClientEvent<'_>>| {
+    let actions = |events: Vec<ClientEvent<'_>>| {
         events.into_iter().for_each(|event| engine.handle(event, Time::ZERO));
         std::iter::from_fn(|| engine.poll_action()).map(|action| format!("{action:?}")).collect::<Vec<_>>()
     };

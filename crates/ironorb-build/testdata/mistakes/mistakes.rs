@@ -1,6 +1,7 @@
 //! Mistakes that people make, each in a module. What the compiler says of each stands in `mistakes.stderr`.
 
 include!("../emit/operations/out.rs");
+include!("../emit/owned/out.rs");
 
 mod nothing_implemented {
     struct Teller;
@@ -100,5 +101,30 @@ mod error_of_another_kind {
     fn log() -> Result<(), DepositError> {
         std::fs::read("log")?;
         Ok(())
+    }
+}
+
+mod slice_in_place_of_ownable {
+    fn send(shop: &crate::depot::ShopRef, data: &Vec<u8>) {
+        use crate::depot::Store;
+        let _ = shop.put("it", data);
+    }
+}
+
+mod servant_takes_a_slice {
+    struct Shelf;
+
+    impl crate::depot::DeferredStore for Shelf {
+        fn put(&self, _: &str, data: &[u8], _: ironorb::generated::Reply<(), ironorb::SystemException>) {}
+    }
+}
+
+mod kept_without_owning {
+    struct Shelf(std::sync::Mutex<Vec<ironorb::OwnedSlice<u8>>>);
+
+    impl Shelf {
+        fn put(&self, data: ironorb::Ownable<'_, u8>) {
+            self.0.lock().unwrap().push(data);
+        }
     }
 }

@@ -103,6 +103,12 @@ impl<T> From<Vec<T>> for OwnedSlice<T> {
     }
 }
 
+impl<T: Clone> From<Ownable<'_, T>> for OwnedSlice<T> {
+    fn from(argument: Ownable<'_, T>) -> Self {
+        argument.into_owned()
+    }
+}
+
 impl<T> Default for OwnedSlice<T> {
     fn default() -> Self {
         Vec::new().into()
