@@ -62,14 +62,11 @@ impl Adapter {
             return self.serve_begun(message, session, sink, None);
         }
         let mut shifts = Shifts::default();
-        // The loop repeats each time something has been moved, at most as often as `Shifts` has room for, and once
-        // when the message is shared with an argument that the servant may keep.
         let fingerprint = message.fingerprint();
         let known = self.if_cached(fingerprint, message, |known, message| {
-            while !serve_cached(known, shifts.whole(message), session, sink, Some(&shifts))
-                && shifts.apply(message)
-            {}
-            shifts.put_back(message);
+            if !serve_cached(known, message, session, sink, Some(&shifts)) {
+                serve_cached_again(known, message, session, sink, &mut shifts);
+            }
         });
         if known {
             return;
@@ -304,6 +301,21 @@ fn serve_cached(
         responder.raise(Raised::System(&servant_panicked()));
     }
     responder.is_answered()
+}
+
+/// Carries out a cached request whose arguments could not be read as the message was. The loop repeats each time
+/// something has been moved, at most as often as `Shifts` has room for, and once when the message is shared with an
+/// argument that the servant may keep.
+#[inline(always)] // a step of every call with structs
+fn serve_cached_again(
+    known: CachedUpcall<'_>,
+    message: &mut Message,
+    session: &Session,
+    sink: &dyn ReplySink,
+    shifts: &mut Shifts,
+) {
+    while shifts.apply(message) && !serve_cached(known, shifts.whole(message), session, sink, Some(shifts)) {}
+    shifts.put_back(message);
 }
 
 /// The code sets of a plain request, and the encoding of its reply.
