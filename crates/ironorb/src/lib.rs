@@ -42,6 +42,7 @@
 mod base;
 mod call;
 mod codegen;
+mod connection;
 mod driver;
 pub mod dynamic;
 mod initial;

@@ -4,7 +4,6 @@
 pub(crate) mod adapter_threads;
 pub(crate) mod batching;
 pub(crate) mod blocking;
-pub(crate) mod cancellations;
 pub(crate) mod client;
 pub(crate) mod clock;
 pub mod engine;

@@ -43,7 +43,7 @@ use async_replies::AsyncReplies;
 pub(crate) use batch::Added;
 use batch::Batch;
 use bidirectional::Bidirectional;
-pub(crate) use bidirectional::{Acceptor, Backlog, Callbacks};
+pub(crate) use bidirectional::{Acceptor, Callbacks};
 pub(crate) use fast_path::FastOutcome;
 
 /// One outgoing connection.

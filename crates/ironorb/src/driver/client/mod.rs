@@ -9,7 +9,7 @@ mod resolver;
 mod retry_body;
 
 pub(crate) use background_pool::BackgroundPool;
-pub(crate) use link::{Acceptor, Added, Backlog, FastOutcome, Link};
+pub(crate) use link::{Acceptor, Added, FastOutcome, Link};
 pub(in crate::driver) use retry_body::{RetryArguments, expected_encoding};
 
 use std::cell::Cell;

@@ -15,9 +15,8 @@ use ironorb_giop::message::RequestId;
 use super::{ConnectionId, Time, UpcallNumber};
 use crate::Orb;
 use crate::base::sync::lock;
+use crate::connection::{Cancellations, Cancelled, OnCancel, Other, Stop, Watch, Work};
 use crate::driver::adapter_threads::WithoutWaits;
-use crate::driver::cancellations::{Cancellations, Cancelled, OnCancel, Watch};
-use crate::driver::server::work::{Other, Stop, Work};
 use crate::orb::OrbCore;
 use crate::poa::{adapter::Session, servant::ReplySink};
 

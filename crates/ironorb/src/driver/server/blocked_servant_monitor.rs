@@ -15,9 +15,10 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use super::Shared;
-use super::connection::{Connection, CurrentRequest, WorkLookup};
+use super::connection::{Connection, WorkLookup};
 use crate::base::spawner::{NewThread, ThreadClass};
 use crate::base::sync::lock;
+use crate::connection::CurrentRequest;
 
 /// The pause between two looks. A connection must be found stalled twice.
 const WATCH_EVERY: Duration = Duration::from_millis(25);

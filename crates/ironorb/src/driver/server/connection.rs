@@ -8,8 +8,6 @@ mod answers;
 mod bidirectional;
 mod cancelled;
 mod coalescing;
-mod current_request;
-mod progress;
 mod sending;
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
@@ -20,7 +18,7 @@ use ironorb_giop::connection::ServerConnection;
 use ironorb_giop::framer::Framer;
 
 use crate::base::sync::lock;
-use crate::driver::cancellations::Cancellations;
+use crate::connection::{Cancellations, CurrentRequest, Other, RequestCounter, Stop, UnreadPart, Work};
 use crate::driver::client::Link;
 use crate::driver::waiting::Waits;
 use crate::orb::OrbCore;
@@ -29,14 +27,10 @@ use crate::transport::{self, Moved, Shutdown, Stream};
 
 use super::Shared;
 use super::connection_reaper::Activity;
-use super::unread::UnreadPart;
-use super::work::{Other, Stop, Work};
 use answers::PendingReply;
 use bidirectional::Inbox;
 pub(super) use bidirectional::Received;
 use coalescing::Coalescing;
-pub(super) use current_request::CurrentRequest;
-use progress::RequestCounter;
 pub(super) use sending::Stall;
 
 /// One accepted connection. Receiving and sending have a lock each, so that one thread can write a reply

@@ -19,10 +19,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::connection::{Connection, CurrentRequest, Nothing};
+use super::connection::{Connection, Nothing};
 use super::pool::{self, Pool};
 use super::{Shared, blocked_servant_monitor};
 use crate::base::sync::lock;
+use crate::connection::CurrentRequest;
 
 /// How long a thread keeps to a connection from which nothing comes.
 pub(super) const KEPT_FOR: Duration = Duration::from_millis(100);

@@ -17,7 +17,7 @@ use ironorb_giop::minor::MinorCode;
 use ironorb_giop::service_context::{EncodedContexts, ListenPoint};
 use ironorb_giop::{Encoding, TransmissionCodeSets};
 
-use crate::driver::cancellations::OnCancel;
+use crate::connection::OnCancel;
 use crate::poa::servant::ReplySink;
 
 /// The number of requests in flight and its limit.

@@ -8,8 +8,9 @@ use std::io;
 use std::sync::Arc;
 
 use super::Shared;
-use super::connection::{Connection, CurrentRequest, WorkLookup};
+use super::connection::{Connection, WorkLookup};
 use super::pool::{self, Pool};
+use crate::connection::CurrentRequest;
 
 pub(super) fn start(shared: &Arc<Shared>, threads: usize) -> io::Result<()> {
     let threads = threads.min(shared.orb.config.server_threads_max).max(1);

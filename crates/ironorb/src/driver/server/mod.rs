@@ -12,8 +12,7 @@ mod reactor;
 mod receiving;
 mod thread_per_connection;
 pub(crate) mod threads;
-pub(crate) mod unread;
-pub(crate) mod work;
+mod work;
 mod writer;
 
 use std::collections::HashMap;

@@ -4,9 +4,10 @@ use std::io;
 use std::sync::Arc;
 
 use super::Shared;
-use super::connection::{Connection, CurrentRequest};
+use super::connection::Connection;
 use super::threads::ThreadPlace;
 use crate::base::sync::lock;
+use crate::connection::CurrentRequest;
 
 pub(super) fn start(
     shared: &Arc<Shared>,

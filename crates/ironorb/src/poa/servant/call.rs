@@ -10,8 +10,9 @@ use ironorb_giop::service_context::{EncodedContexts, ServiceContext, ServiceCont
 use ironorb_giop::{Encoding, Malformed, Marshal, Misuse, Reader, Writer};
 
 use super::reply::Reply;
-use super::{OnCancel, ReplySink, Servant};
+use super::{ReplySink, Servant};
 use crate::base::probe::{self, Stage};
+use crate::connection::OnCancel;
 use crate::interceptor::{Interception, Outcome};
 use crate::object::OBJECT_ID;
 use crate::object::operation::{OperationError, Raised};

@@ -14,7 +14,7 @@ pub use call::{Call, Replied};
 pub(crate) use call::{Later, Responder, Results, in_upcall, no_interface_repository, servant_panicked};
 pub use interface::{DeferredServant, InterfaceOf, LocalSlot};
 pub use reply::{Deferred, Reply};
-pub(crate) use sink::{OnCancel, ReplySink};
+pub(crate) use sink::ReplySink;
 
 use std::any::Any;
 use std::borrow::Cow;

@@ -5,9 +5,7 @@ use ironorb_giop::message::RequestId;
 use ironorb_giop::service_context::ListenPoint;
 
 use super::call::Results;
-
-/// Runs when the client no longer waits.
-pub(crate) type OnCancel = Box<dyn FnOnce() + Send>;
+use crate::connection::OnCancel;
 
 /// Where the replies of one connection are written.
 pub(crate) trait ReplySink {

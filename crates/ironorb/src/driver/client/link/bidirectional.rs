@@ -9,16 +9,15 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
-use ironorb_giop::connection::{ConnectionConfig, ConnectionEnd, Incoming, ServerConnection};
+use ironorb_giop::connection::{ConnectionEnd, Incoming, ServerConnection};
 use ironorb_giop::message::{Message, RequestId};
 use ironorb_giop::service_context::ServiceContextList;
 
 use super::{AsyncWakeups, Clock, Guard, Link};
 use crate::base::sync::lock;
-use crate::driver::cancellations::{Cancellations, Cancelled, OnCancel, Watch};
+use crate::connection::{Backlog, Cancellations, Cancelled, OnCancel, Watch, Work};
 use crate::driver::client::ConnectorShared;
 use crate::driver::clock;
-use crate::driver::server::work::Work;
 use crate::object::deadline::Deadline;
 use crate::orb::OrbCore;
 use crate::poa::{adapter::Session, servant::ReplySink};
@@ -102,49 +101,6 @@ impl Bidirectional {
             Role::Acceptor(_) => None,
         }
     }
-}
-
-/// How many received requests wait to be served by other threads, and their size in bytes.
-#[derive(Debug, Default)]
-pub(crate) struct Backlog {
-    requests: usize,
-    bytes: usize,
-}
-
-/// The most requests of a peer that may wait to be served over one connection, as a multiple of the calls in
-/// flight that the peer could have over a connection of its own. Their bytes together are at most those of
-/// the largest message.
-const BACKLOG_PER_CALL: usize = 16;
-
-impl Backlog {
-    pub(crate) fn has_room(&self, bytes: usize, config: &ConnectionConfig) -> bool {
-        self.requests < requests_max(config)
-            && self.bytes.saturating_add(bytes) <= config.framer.message_bytes_max
-    }
-
-    pub(crate) fn add(&mut self, bytes: usize) {
-        self.requests += 1;
-        self.bytes += bytes;
-    }
-
-    pub(crate) fn remove(&mut self, bytes: usize) {
-        self.requests -= 1;
-        self.bytes -= bytes;
-    }
-
-    /// True when there is hardly room for one more request.
-    pub(crate) fn is_full(&self, config: &ConnectionConfig) -> bool {
-        self.requests >= requests_max(config) || self.bytes > config.framer.message_bytes_max / 2
-    }
-
-    /// True when the backlog has shrunk so far that reading may go on.
-    pub(crate) fn is_half_empty(&self, config: &ConnectionConfig) -> bool {
-        self.requests <= requests_max(config) / 2 && self.bytes <= config.framer.message_bytes_max / 4
-    }
-}
-
-fn requests_max(config: &ConnectionConfig) -> usize {
-    BACKLOG_PER_CALL * config.calls_in_flight_max
 }
 
 impl Bidirectional {

@@ -11,7 +11,7 @@ use ironorb_giop::service_context::ListenPoint;
 
 use super::{Connection, SlowPathFlags};
 use crate::base::sync::lock;
-use crate::driver::cancellations::{OnCancel, Watch};
+use crate::connection::{OnCancel, Watch};
 use crate::poa::servant::ReplySink;
 use crate::poa::servant::Results;
 

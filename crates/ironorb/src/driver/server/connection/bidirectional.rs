@@ -15,11 +15,10 @@ use ironorb_giop::message::{Message, RequestId};
 use ironorb_giop::service_context::ListenPoint;
 
 use super::answers::RefusedAtOnce;
-use super::progress::RequestCounter;
-use super::{Connection, CurrentRequest, SlowPathFlags, WorkLookup};
+use super::{Connection, SlowPathFlags, WorkLookup};
 use crate::base::sync::lock;
-use crate::driver::client::{Acceptor, Backlog};
-use crate::driver::server::work::{Other, Stop, Work};
+use crate::connection::{Backlog, CurrentRequest, Other, RequestCounter, Stop, Work};
+use crate::driver::client::Acceptor;
 use crate::driver::server::{Shared, blocked_servant_monitor};
 use crate::transport::{self, Moved};
 

@@ -9,9 +9,8 @@ use ironorb_giop::message::RequestId;
 use super::answers::PendingReply;
 use super::{Connection, NoWork, SlowPathFlags};
 use crate::base::sync::lock;
-use crate::driver::cancellations::{Cancelled, OnCancel};
+use crate::connection::{Cancelled, OnCancel, Work};
 use crate::driver::clock;
-use crate::driver::server::work::Work;
 use crate::transport;
 
 impl Connection {

@@ -20,13 +20,13 @@ impl UnreadReplies {
     }
 
     /// Whether all connections together hold more than the limit.
-    pub(super) fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         *lock(&self.bytes) > self.bytes_max
     }
 
     /// Whether this part may exceed the limit: it is one reply that is larger than the limit, and all other
     /// parts together are within it. Otherwise such a reply could never be sent.
-    pub(super) fn allows(&self, part: &UnreadPart) -> bool {
+    pub(crate) fn allows(&self, part: &UnreadPart) -> bool {
         let sum = lock(&self.bytes);
         let others = sum.saturating_sub(part.bytes());
         part.bytes() > self.bytes_max && !part.has_grown.load(Ordering::SeqCst) && others <= self.bytes_max
@@ -35,7 +35,7 @@ impl UnreadReplies {
 
 /// One connection's part of [`UnreadReplies`]. Dropping it gives its bytes back.
 #[derive(Debug)]
-pub(super) struct UnreadPart {
+pub(crate) struct UnreadPart {
     /// `None` without a limit: then nothing is counted.
     account: Option<Arc<UnreadReplies>>,
     bytes: AtomicUsize,
@@ -44,16 +44,16 @@ pub(super) struct UnreadPart {
 }
 
 impl UnreadPart {
-    pub(super) fn of(account: Option<Arc<UnreadReplies>>) -> UnreadPart {
+    pub(crate) fn of(account: Option<Arc<UnreadReplies>>) -> UnreadPart {
         UnreadPart { account, bytes: AtomicUsize::new(0), has_grown: AtomicBool::new(false) }
     }
 
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.bytes.load(Ordering::SeqCst)
     }
 
     /// Records that the connection holds this many bytes.
-    pub(super) fn set(&self, bytes: usize) {
+    pub(crate) fn set(&self, bytes: usize) {
         let Some(account) = &self.account else { return };
         let mut sum = lock(&account.bytes);
         let before = self.bytes.swap(bytes, Ordering::SeqCst);

@@ -13,7 +13,9 @@ use std::sync::Mutex;
 use ironorb_giop::message::RequestId;
 
 use crate::base::sync::lock;
-pub(crate) use crate::poa::servant::OnCancel;
+
+/// Runs when the client no longer waits.
+pub(crate) type OnCancel = Box<dyn FnOnce() + Send>;
 
 /// The cancellations of one connection's requests.
 #[derive(Default)]

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The count of missing replies falls only under the lock of the connection's sending part, or after the
 /// servant has returned.
 #[derive(Debug, Default)]
-pub(super) struct RequestCounter(AtomicU64);
+pub(crate) struct RequestCounter(AtomicU64);
 
 /// One request in progress, in the lower half of the word.
 const CARRIED: u64 = 1;
@@ -18,18 +18,18 @@ const UNANSWERED: u64 = 1 << 32;
 impl RequestCounter {
     /// Counts a request that begins.
     #[inline]
-    pub(super) fn begin(&self) {
+    pub(crate) fn begin(&self) {
         self.0.fetch_add(CARRIED + UNANSWERED, Ordering::SeqCst);
     }
 
     /// Counts a second holder of a request that is counted already.
-    pub(super) fn share(&self) {
+    pub(crate) fn share(&self) {
         self.0.fetch_add(CARRIED, Ordering::SeqCst);
     }
 
     /// Records that the reply has been written, or will never be.
     #[inline]
-    pub(super) fn answer(&self) {
+    pub(crate) fn answer(&self) {
         self.0.fetch_sub(UNANSWERED, Ordering::SeqCst);
     }
 
@@ -37,16 +37,16 @@ impl RequestCounter {
     /// last request.
     #[inline]
     #[must_use]
-    pub(super) fn end(&self, was_answered: bool) -> bool {
+    pub(crate) fn end(&self, was_answered: bool) -> bool {
         let both = if was_answered { CARRIED } else { CARRIED + UNANSWERED };
         carried(self.0.fetch_sub(both, Ordering::SeqCst)) == 1
     }
 
-    pub(super) fn carried(&self) -> usize {
+    pub(crate) fn carried(&self) -> usize {
         carried(self.0.load(Ordering::SeqCst))
     }
 
-    pub(super) fn unanswered(&self) -> usize {
+    pub(crate) fn unanswered(&self) -> usize {
         (self.0.load(Ordering::SeqCst) >> 32) as usize
     }
 }

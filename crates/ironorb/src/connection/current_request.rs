@@ -3,14 +3,14 @@
 use ironorb_giop::framer::{BUFFER_BYTES, Buffer, Framer};
 use ironorb_giop::message::Message;
 
-use crate::driver::server::work::Work;
+use super::work::Work;
 
 /// The work of a thread. It stays in this place while it is carried out, so that no message is moved.
 /// Afterwards its buffer stays here until the thread next holds a `receiver` lock: the thread must not wait
 /// for that lock only to return a buffer.
 #[derive(Debug)]
-pub(in crate::driver::server) struct CurrentRequest {
-    pub(super) work: Work,
+pub(crate) struct CurrentRequest {
+    pub(crate) work: Work,
 }
 
 impl Default for CurrentRequest {
@@ -24,7 +24,7 @@ impl CurrentRequest {
     /// Takes a plain request, if one comes next. Also returns false if the last work was of a different kind,
     /// because that work's place must be given up first.
     #[inline(always)] // a step of every call
-    pub(super) fn take_plain_request(&mut self, framer: &mut Framer) -> bool {
+    pub(crate) fn take_plain_request(&mut self, framer: &mut Framer) -> bool {
         match &mut self.work {
             Work::Request(place) => framer.take_plain_request(place),
             Work::Locate(_) | Work::TooLarge(_) => self.give_up_place(),
@@ -47,7 +47,7 @@ impl CurrentRequest {
     }
 
     #[inline]
-    pub(super) fn take_buffer(&mut self) -> Option<Buffer> {
+    pub(crate) fn take_buffer(&mut self) -> Option<Buffer> {
         match &mut self.work {
             Work::Request(message) | Work::Locate(message) => message.take_buffer(),
             Work::TooLarge(_) => None,
@@ -56,25 +56,25 @@ impl CurrentRequest {
 
     /// Gives the buffer of finished work back to the framer.
     #[inline]
-    pub(super) fn give_to(&mut self, framer: &mut Framer) {
+    pub(crate) fn give_to(&mut self, framer: &mut Framer) {
         if let Some(buffer) = self.take_buffer() {
             framer.recycle(buffer);
         }
     }
 
     /// Takes new work; false when there is none.
-    pub(super) fn take(&mut self, work: Option<Work>) -> bool {
+    pub(crate) fn take(&mut self, work: Option<Work>) -> bool {
         work.map(|work| self.work = work).is_some()
     }
 
     /// Keeps a buffer for the next request.
-    pub(super) fn keep(&mut self, buffer: Buffer) {
+    pub(crate) fn keep(&mut self, buffer: Buffer) {
         self.work = Work::Request(Message::spent(buffer));
     }
 
     /// Takes the buffer of a connection that has no work. The thread brings it again when bytes have come.
     #[inline]
-    pub(super) fn take_from(&mut self, framer: &mut Framer) {
+    pub(crate) fn take_from(&mut self, framer: &mut Framer) {
         if self.buffer().is_none_or(|buffer| buffer.is_empty())
             && let Some(buffer) = framer.take_idle_buffer()
         {
@@ -83,14 +83,14 @@ impl CurrentRequest {
     }
 
     #[inline]
-    pub(super) fn holds_large(&self) -> bool {
+    pub(crate) fn holds_large(&self) -> bool {
         self.buffer().is_some_and(|buffer| buffer.len() > BUFFER_BYTES)
     }
 
     /// Gives a large buffer back to the framer, where memory may be scarce before the next message comes. A
     /// small buffer stays with the thread.
     #[inline]
-    pub(super) fn give_large_to(&mut self, framer: &mut Framer) {
+    pub(crate) fn give_large_to(&mut self, framer: &mut Framer) {
         if self.holds_large() {
             self.give_to(framer);
         }
