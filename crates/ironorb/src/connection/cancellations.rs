@@ -132,7 +132,7 @@ impl Table {
 #[derive(Default)]
 pub(crate) struct Watch(Cell<State>);
 
-#[derive(Default, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum State {
     #[default]
     Unasked,
@@ -193,6 +193,12 @@ impl Watch {
         drop(entry);
         self.0.set(if is_watched { State::Done } else { State::Cancelled });
         !is_watched
+    }
+}
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Watch").field(&self.0.get()).finish()
     }
 }
 

@@ -62,9 +62,14 @@ impl CurrentRequest {
         }
     }
 
-    /// Takes new work; false when there is none.
-    pub(crate) fn take(&mut self, work: Option<Work>) -> bool {
-        work.map(|work| self.work = work).is_some()
+    /// Takes new work.
+    pub(crate) fn take(&mut self, work: Work) {
+        self.work = work;
+    }
+
+    /// The work, to be kept elsewhere.
+    pub(crate) fn into_work(self) -> Work {
+        self.work
     }
 
     /// Keeps a buffer for the next request.

@@ -2,14 +2,26 @@
 
 mod backlog;
 mod cancellations;
+mod coalescing;
 mod current_request;
+mod inbox;
 mod progress;
+mod server;
+mod stall;
+mod timeouts;
 mod unread;
 mod work;
 
 pub(crate) use backlog::Backlog;
 pub(crate) use cancellations::{Cancellations, Cancelled, OnCancel, Watch};
+pub(crate) use coalescing::{HELD_TIMER, ReplyFate};
 pub(crate) use current_request::CurrentRequest;
-pub(crate) use progress::RequestCounter;
+pub(crate) use inbox::{Inbox, Taken};
+pub(crate) use server::{Admission, Arrival, DeferredAnswer, Flags, ServerSession};
+pub(crate) use stall::Stall;
+pub(crate) use timeouts::{Limits, Verdict};
 pub(crate) use unread::{UnreadPart, UnreadReplies};
-pub(crate) use work::{Other, Stop, Work};
+pub(crate) use work::Work;
+
+use progress::RequestCounter;
+use timeouts::{Activity, Timeouts};

@@ -1,7 +1,7 @@
 //! A message that asks the server for something, as it arrives.
 
-use ironorb_giop::connection::{Incoming, ServerConnection};
-use ironorb_giop::framer::{Buffer, Framer, Refused};
+use ironorb_giop::connection::Incoming;
+use ironorb_giop::framer::{Buffer, Refused};
 use ironorb_giop::message::{Message, RequestId, Response};
 
 /// A message that asks the server for something.
@@ -13,66 +13,14 @@ pub(crate) enum Work {
     TooLarge(Refused),
 }
 
-/// Why the server takes nothing more from a connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stop {
-    /// The client sent CloseConnection or MessageError.
-    CloseConnection,
-    /// The client broke the protocol. [`ServerConnection::protocol_error`] tells it so.
-    ProtocolError,
-}
-
-/// What has arrived instead of work.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Other {
-    /// The client no longer waits for this request. More may follow.
-    Cancelled(RequestId),
-    Stop(Stop),
-}
-
 impl Work {
-    /// Takes the next work that has arrived; `None` when more bytes are needed. A reply is a protocol error.
-    #[inline]
-    pub(crate) fn next(framer: &mut Framer) -> Result<Option<Work>, Other> {
-        Work::next_or_reply(framer, |_| Err(Stop::ProtocolError))
-    }
-
-    /// Takes the next work that has arrived on a connection that may be bidirectional; `None` when more bytes
-    /// are needed. Replies to the server's own calls go to `on_reply`.
-    #[inline(always)] // a step of every call
-    pub(crate) fn next_or_reply(
-        framer: &mut Framer,
-        mut on_reply: impl FnMut(Message) -> Result<(), Stop>,
-    ) -> Result<Option<Work>, Other> {
-        loop {
-            match ServerConnection::poll_incoming(framer) {
-                Ok(Some(Incoming::Request(message))) => return Ok(Some(Work::Request(message))),
-                Ok(None) => return Ok(None),
-                Ok(Some(Incoming::Reply(message))) => on_reply(message).map_err(Other::Stop)?,
-                Ok(Some(other)) => {
-                    if let Incoming::CancelRequest(id) = other {
-                        return Err(Other::Cancelled(id));
-                    }
-                    if let Some(work) = Work::of(other).map_err(Other::Stop)? {
-                        return Ok(Some(work));
-                    }
-                }
-                Err(_) => return Err(Other::Stop(Stop::ProtocolError)),
-            }
-        }
-    }
-
     /// Turns an incoming message into work; `None` when it asks for nothing.
-    #[inline]
-    pub(crate) fn of(incoming: Incoming) -> Result<Option<Work>, Stop> {
+    pub(crate) fn of(incoming: Incoming) -> Option<Work> {
         match incoming {
-            Incoming::Request(message) => Ok(Some(Work::Request(message))),
-            Incoming::LocateRequest(message) => Ok(Some(Work::Locate(message))),
-            Incoming::TooLarge(refused) => Ok(Some(Work::TooLarge(refused))),
-            // `next_or_reply` has passed the cancellation on.
-            Incoming::CancelRequest(_) => Ok(None),
-            Incoming::Reply(_) => Err(Stop::ProtocolError),
-            Incoming::CloseConnection => Err(Stop::CloseConnection),
+            Incoming::Request(message) => Some(Work::Request(message)),
+            Incoming::LocateRequest(message) => Some(Work::Locate(message)),
+            Incoming::TooLarge(refused) => Some(Work::TooLarge(refused)),
+            Incoming::CancelRequest(_) | Incoming::Reply(_) | Incoming::CloseConnection => None,
         }
     }
 

@@ -115,6 +115,7 @@ struct Server {
     forward_to: ForwardTo,
     /// The server never answers an attempt to connect.
     pub is_black_hole: bool,
+    timer: Option<Time>,
     /// Servants do not run while this is set.
     holds: bool,
     held: Vec<UpcallNumber>,
@@ -178,6 +179,7 @@ impl Pair {
             builder,
             forward_to: ForwardTo::default(),
             is_black_hole: false,
+            timer: None,
             holds: false,
             held: Vec::new(),
             upcalls: 0,
@@ -216,6 +218,7 @@ impl Pair {
     pub fn kill(&mut self, server: usize) {
         self.servers[server].running = None;
         self.servers[server].held.clear();
+        self.servers[server].timer = None;
         self.servers[server].incarnation += 1;
         for wire in 0..self.wires.len() {
             if self.wires[wire].server == server && self.wires[wire].accepted {
@@ -432,7 +435,7 @@ impl Pair {
         self.schedule(at, Happening::Script(Box::new(script)));
     }
 
-    /// Runs until no event is left.
+    /// Runs until no event is left but timers of servers: connections stay open.
     pub fn run_until_idle(&mut self) {
         self.run_until(Time::MAX);
     }
@@ -441,6 +444,10 @@ impl Pair {
     pub fn run_until(&mut self, end: Time) {
         loop {
             self.carry_out_actions();
+            let is_idle = || self.agenda.values().all(|it| matches!(it, Happening::ServerTimer { .. }));
+            if end == Time::MAX && is_idle() {
+                break;
+            }
             match self.agenda.first_entry() {
                 Some(first) if first.key().0 <= end => {
                     let ((at, _), happening) = first.remove_entry();

@@ -34,6 +34,7 @@ pub(super) enum Happening {
     Arrives { wire: usize, at: Side, bytes: Vec<u8> },
     CloseSeen { wire: usize, at: Side },
     Timer { client: usize, at: Time },
+    ServerTimer { server: usize, incarnation: u64, at: Time },
     CarryOut { server: usize, incarnation: u64, upcall: UpcallNumber },
     Script(Box<dyn FnOnce(&mut Pair)>),
 }
@@ -123,6 +124,12 @@ impl Pair {
                 self.send(connection.0 as usize, Side::Client, &bytes);
             }
             ServerAction::Close { connection } => self.close_end(connection.0 as usize, Side::Server),
+            ServerAction::SetTimer { at } => {
+                self.servers[server].timer = Some(at);
+                let fires_at = at.max(self.now) + self.timer_lag;
+                let incarnation = self.servers[server].incarnation;
+                self.schedule(fires_at, Happening::ServerTimer { server, incarnation, at });
+            }
             ServerAction::Upcall { upcall, .. } => {
                 self.servers[server].upcalls += 1;
                 if self.servers[server].holds {
@@ -189,6 +196,13 @@ impl Pair {
                 if self.clients[client].timer.is_some_and(|timer| timer <= at) {
                     self.clients[client].timer = None;
                     self.client_event(client, ClientEvent::Timer);
+                }
+            }
+            Happening::ServerTimer { server, incarnation, at } => {
+                let server_of = &mut self.servers[server];
+                if server_of.incarnation == incarnation && server_of.timer.is_some_and(|timer| timer <= at) {
+                    server_of.timer = None;
+                    self.server_event(server, ServerEvent::Timer);
                 }
             }
             Happening::CarryOut { server, incarnation, upcall } => {

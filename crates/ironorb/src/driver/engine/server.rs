@@ -3,9 +3,9 @@
 //! The engine never runs a servant by itself. It announces a request that has arrived, and the driver says
 //! when the servant runs. So a simulator can give servants a duration and an order.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use ironorb_giop::connection::ServerConnection;
@@ -15,7 +15,10 @@ use ironorb_giop::message::RequestId;
 use super::{ConnectionId, Time, UpcallNumber};
 use crate::Orb;
 use crate::base::sync::lock;
-use crate::connection::{Cancellations, Cancelled, OnCancel, Other, Stop, Watch, Work};
+use crate::connection::{
+    Admission, Arrival, CurrentRequest, DeferredAnswer, HELD_TIMER, Limits, OnCancel, ReplyFate,
+    ServerSession, Verdict, Work,
+};
 use crate::driver::adapter_threads::WithoutWaits;
 use crate::orb::OrbCore;
 use crate::poa::{adapter::Session, servant::ReplySink};
@@ -50,11 +53,13 @@ pub enum ServerEvent<'e> {
         upcall: UpcallNumber,
     },
     /// The server closes a connection: it sends `CloseConnection`, and requests that have not been carried
-    /// out will not be (CORBA 3.3 part 2, 9.4.7).
+    /// out will not be (CORBA 3.3 part 2, 9.4.7). Servants that reply after their upcalls reply first.
     Retire {
         /// The connection.
         connection: ConnectionId,
     },
+    /// The time of the last [`ServerAction::SetTimer`] has come.
+    Timer,
     /// The server retires all its connections, and those that are accepted from now on.
     Shutdown,
 }
@@ -81,6 +86,12 @@ pub enum ServerAction {
         /// The connection over which it came.
         connection: ConnectionId,
     },
+    /// Give [`ServerEvent::Timer`] at this time, or as soon as possible after it. Replaces a time asked for
+    /// before. A timer that fires too soon does no harm.
+    SetTimer {
+        /// The time.
+        at: Time,
+    },
 }
 
 /// The server side of an ORB as a state machine.
@@ -91,10 +102,15 @@ pub struct ServerEngine {
     next_upcall: u64,
     /// Requests that were to be carried out and that an adapter or its manager does not admit yet.
     held: Vec<UpcallNumber>,
-    /// Connections that may have bytes to transmit.
-    talking: BTreeSet<ConnectionId>,
+    /// Connections whose sessions have not been asked what follows from the last events.
+    touched: BTreeSet<ConnectionId>,
     /// Connections whose servants have replied after their upcalls.
     answered_later: Arc<Mutex<BTreeSet<ConnectionId>>>,
+    /// When sessions want to be looked at.
+    timeouts: BTreeSet<(Time, ConnectionId)>,
+    /// The timer that the driver has been asked for.
+    timer: Option<Time>,
+    now: Time,
     actions: VecDeque<ServerAction>,
     is_shut_down: bool,
 }
@@ -102,21 +118,17 @@ pub struct ServerEngine {
 /// One accepted connection.
 struct Accepted {
     framer: Framer,
-    sender: Arc<Sender>,
-    session: Session,
+    peer: Arc<Peer>,
+    /// What the client and the server have agreed upon.
+    agreements: Session,
     /// Requests that have been announced and not carried out.
     waiting: usize,
-    ending: Option<Ending>,
-}
-
-/// Why no more requests are taken. It takes effect when the requests that arrived before have been carried
-/// out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ending {
-    /// The client has gone.
-    Gone,
-    /// The stream demands it.
-    Stopped(Stop),
+    /// The client has closed the connection, or it has failed.
+    is_client_gone: bool,
+    /// When replies that wait for others leave at the latest.
+    flush_at: Option<Time>,
+    /// Its entry in the engine's `timeouts`.
+    timeout: Option<Time>,
 }
 
 impl ServerEngine {
@@ -129,8 +141,11 @@ impl ServerEngine {
             upcalls: BTreeMap::new(),
             next_upcall: 0,
             held: Vec::new(),
-            talking: BTreeSet::new(),
+            touched: BTreeSet::new(),
             answered_later: Arc::default(),
+            timeouts: BTreeSet::new(),
+            timer: None,
+            now: Time::ZERO,
             actions: VecDeque::new(),
             is_shut_down: false,
         }
@@ -138,13 +153,12 @@ impl ServerEngine {
 
     /// Handles an event. `now` never goes back. Runs a servant only on [`ServerEvent::CarryOut`].
     pub fn handle(&mut self, event: ServerEvent<'_>, now: Time) {
-        // Nothing on the server side has a deadline yet. Drivers give the time as they do to a client engine.
-        let _ = now;
+        self.now = now;
         match event {
             ServerEvent::Accepted { connection } => self.accept(connection),
             ServerEvent::Received { connection, bytes } => {
                 if let Some(accepted) = self.connections.get_mut(&connection)
-                    && accepted.ending.is_none()
+                    && !accepted.peer.session.is_ending()
                 {
                     accepted.framer.push(bytes);
                     self.take_requests(connection);
@@ -152,15 +166,20 @@ impl ServerEngine {
             }
             ServerEvent::Closed { connection } => {
                 if let Some(accepted) = self.connections.get_mut(&connection) {
-                    lock(&accepted.sender.connection).handle_end();
-                    accepted.ending = Some(Ending::Gone);
-                    let callbacks = accepted.sender.cancellations.end();
-                    self.end_if_idle(connection);
+                    accepted.is_client_gone = true;
+                    lock(&accepted.peer.sender).handle_end();
+                    let callbacks = accepted.peer.session.handle_end(true);
+                    self.touched.insert(connection);
                     callbacks.into_iter().for_each(|then| then());
                 }
             }
             ServerEvent::CarryOut { upcall } => self.carry_out(upcall),
             ServerEvent::Retire { connection } => self.retire(connection),
+            ServerEvent::Timer => {
+                self.timer = None;
+                let passed = self.timeouts.iter().take_while(|(at, _)| *at <= now);
+                self.touched.extend(passed.map(|(_, connection)| connection));
+            }
             ServerEvent::Shutdown => {
                 self.is_shut_down = true;
                 let all: Vec<ConnectionId> = self.connections.keys().copied().collect();
@@ -171,26 +190,16 @@ impl ServerEngine {
 
     /// Returns the next action for the driver.
     pub fn poll_action(&mut self) -> Option<ServerAction> {
-        if let Some(action) = self.actions.pop_front() {
-            return Some(action);
-        }
-        let answered = std::mem::take(&mut *lock(&self.answered_later));
-        for connection in answered {
-            self.talking.insert(connection);
-            self.take_requests(connection);
-        }
-        self.announce_released();
-        if let Some(action) = self.actions.pop_front() {
-            return Some(action);
-        }
-        while let Some(connection) = self.talking.pop_first() {
-            if let Some(accepted) = self.connections.get_mut(&connection)
-                && let Some(bytes) = accepted.take_bytes()
-            {
-                return Some(ServerAction::Transmit { connection, bytes });
+        if self.actions.is_empty() {
+            let answered = std::mem::take(&mut *lock(&self.answered_later));
+            answered.into_iter().for_each(|connection| self.take_requests(connection));
+            self.announce_released();
+            while let Some(connection) = self.touched.pop_first() {
+                self.settle(connection);
             }
+            self.set_timer();
         }
-        None
+        self.actions.pop_front()
     }
 
     /// The number of requests that have been announced and not carried out.
@@ -199,23 +208,24 @@ impl ServerEngine {
     }
 
     fn accept(&mut self, connection: ConnectionId) {
-        let sender = ServerConnection::sending(self.orb.config.connection);
-        let framer = Framer::sharing(self.orb.config.connection.framer, self.orb.receive_memory.clone());
+        let config = &self.orb.config;
         let accepted = Accepted {
-            framer,
-            sender: Arc::new(Sender {
-                connection: Mutex::new(sender),
+            framer: Framer::sharing(config.connection.framer, self.orb.receive_memory.clone()),
+            peer: Arc::new(Peer {
+                sender: Mutex::new(ServerConnection::sending(config.connection)),
+                session: ServerSession::new(self.orb.requests.is_some(), false, self.now),
                 id: connection,
-                outstanding: AtomicUsize::new(0),
                 answered_later: self.answered_later.clone(),
-                cancellations: Cancellations::default(),
             }),
-            session: Session::new(&self.orb.adapter),
+            agreements: Session::new(&self.orb.adapter),
             waiting: 0,
-            ending: None,
+            is_client_gone: false,
+            flush_at: None,
+            timeout: None,
         };
-        let is_full = self.connections.len() >= self.orb.config.server_connections_max;
+        let is_full = self.connections.len() >= config.server_connections_max;
         self.connections.insert(connection, accepted);
+        self.touched.insert(connection);
         if is_full || self.is_shut_down {
             self.retire(connection);
         }
@@ -224,35 +234,33 @@ impl ServerEngine {
     /// Announces the requests that have arrived, up to the limit of calls in flight. So a client that floods
     /// the server fills only its own connection.
     fn take_requests(&mut self, connection: ConnectionId) {
+        self.touched.insert(connection);
         let Some(accepted) = self.connections.get_mut(&connection) else { return };
-        let mut callbacks = Vec::new();
-        while accepted.ending.is_none()
-            && accepted.in_progress() < self.orb.config.connection.calls_in_flight_max
-        {
-            match Work::next(&mut accepted.framer) {
-                Ok(Some(work)) => {
-                    accepted.sender.cancellations.begins(work.id());
+        let (session, mut callbacks) = (&accepted.peer.session, Vec::new());
+        while !session.is_ending() && session.has_room(self.orb.config.connection.calls_in_flight_max) {
+            let mut place = CurrentRequest::default();
+            match session.poll_work(&mut accepted.framer, &mut place) {
+                Arrival::Work => {
                     let upcall = UpcallNumber(self.next_upcall);
                     self.next_upcall += 1;
                     accepted.waiting += 1;
-                    self.upcalls.insert(upcall, (connection, work));
+                    self.upcalls.insert(upcall, (connection, place.into_work()));
                     self.actions.push_back(ServerAction::Upcall { upcall, connection });
                 }
-                Ok(None) => break,
-                Err(Other::Cancelled(id)) => {
-                    let is_in_progress = accepted.in_progress() > 0;
-                    if let Cancelled::Notify(then) = accepted.sender.cancellations.cancel(id, is_in_progress)
-                    {
-                        callbacks.push(then);
-                    }
+                Arrival::CancelRequest(id) => callbacks.extend(session.handle_cancel(id)),
+                Arrival::Reply(_) => session.handle_malformed(),
+                Arrival::Unanswerable(work) => {
+                    let sink = EngineSink::new(&accepted.peer, &self.orb, self.now);
+                    work.take_note(&self.orb, &accepted.agreements, &sink);
                 }
-                Err(Other::Stop(stop)) => {
-                    accepted.ending = Some(Ending::Stopped(stop));
-                    callbacks.extend(accepted.sender.cancellations.end());
+                Arrival::End => callbacks.extend(session.handle_end(true)),
+                Arrival::Nothing => {
+                    session.note_unfinished(&accepted.framer);
+                    break;
                 }
+                Arrival::Elsewhere => break,
             }
         }
-        self.end_if_idle(connection);
         callbacks.into_iter().for_each(|then| then());
     }
 
@@ -276,54 +284,95 @@ impl ServerEngine {
             }
             return;
         }
-        let Some((connection, mut work)) = self.upcalls.remove(&upcall) else { return };
-        let Some(accepted) = self.connections.get_mut(&connection) else { return };
-        accepted.waiting -= 1;
-        let _alone = WithoutWaits::begin();
-        work.carry_out_within_limits(&self.orb, &accepted.session, &EngineSink(accepted.sender.clone()));
-        accepted.framer.recycle(work.into_buffer());
-        if lock(&accepted.sender.connection).is_ended() {
-            // The request was malformed, or the client has gone.
-            accepted.ending.get_or_insert(Ending::Stopped(Stop::ProtocolError));
+        let Some((connection, work)) = self.upcalls.remove(&upcall) else { return };
+        if let Some(accepted) = self.connections.get_mut(&connection) {
+            if accepted.peer.session.must_send_before_upcall(self.now) {
+                accepted.peer.session.note_sent();
+                let bytes = accepted.take_bytes(self.now);
+                self.actions.extend(bytes.map(|bytes| ServerAction::Transmit { connection, bytes }));
+            }
+            let _alone = WithoutWaits::begin();
+            accepted.carry_out(work, &self.orb, self.now);
+            self.take_requests(connection);
         }
-        self.talking.insert(connection);
-        self.take_requests(connection);
     }
 
+    /// Closes a connection in order. Requests that have been announced are dropped.
     fn retire(&mut self, connection: ConnectionId) {
         let Some(accepted) = self.connections.get_mut(&connection) else { return };
-        if accepted.ending != Some(Ending::Gone) {
-            lock(&accepted.sender.connection).close(self.orb.config.giop_version);
-            self.close(connection);
-        }
+        accepted.peer.session.stop();
+        self.upcalls.retain(|_, (of, _)| {
+            let is_dropped = *of == connection;
+            if is_dropped {
+                let _ = accepted.peer.session.handle_carried_out(false); // `settle` sees the end
+            }
+            !is_dropped
+        });
+        accepted.waiting = 0;
+        self.touched.insert(connection);
     }
 
-    /// Ends a connection when all requests from before its end have been carried out.
-    fn end_if_idle(&mut self, connection: ConnectionId) {
+    /// Sends what is to be sent, and carries out what the time and the end of a connection demand.
+    fn settle(&mut self, connection: ConnectionId) {
         let Some(accepted) = self.connections.get_mut(&connection) else { return };
-        match accepted.ending {
-            Some(ending) if accepted.waiting == 0 && !accepted.owes_answers() => match ending {
-                Ending::Gone => {
-                    self.connections.remove(&connection);
-                }
-                Ending::Stopped(Stop::CloseConnection) => self.close(connection),
-                Ending::Stopped(Stop::ProtocolError) => {
-                    lock(&accepted.sender.connection).protocol_error();
-                    self.close(connection);
-                }
-            },
-            _ => {}
+        let limits = Limits::of(&self.orb.config);
+        match accepted.peer.session.handle_timeout(limits, self.now) {
+            Verdict::Keep | Verdict::Inactive => {}
+            Verdict::Idle => accepted.peer.session.stop(),
+            Verdict::Unfinished => return self.cut_off(connection),
+        }
+        let Some(accepted) = self.connections.get_mut(&connection) else { return };
+        let bytes = accepted.take_bytes(self.now);
+        self.actions.extend(bytes.map(|bytes| ServerAction::Transmit { connection, bytes }));
+        if accepted.peer.session.is_done() {
+            return self.close(connection);
+        }
+        let timeout =
+            [accepted.peer.session.poll_timeout(limits), accepted.flush_at].into_iter().flatten().min();
+        let before = std::mem::replace(&mut accepted.timeout, timeout);
+        if before != timeout {
+            before.map(|at| self.timeouts.remove(&(at, connection)));
+            timeout.map(|at| self.timeouts.insert((at, connection)));
         }
     }
 
-    /// Sends the remaining bytes and closes. Waiting requests are dropped.
+    /// Asks the driver for a timer if it has none that fires in time.
+    fn set_timer(&mut self) {
+        if let Some((at, _)) = self.timeouts.first()
+            && self.timer.is_none_or(|timer| *at < timer)
+        {
+            self.timer = Some(*at);
+            self.actions.push_back(ServerAction::SetTimer { at: *at });
+        }
+    }
+
+    /// Sends the remaining bytes and closes.
     fn close(&mut self, connection: ConnectionId) {
-        let Some(mut accepted) = self.connections.remove(&connection) else { return };
-        if let Some(bytes) = accepted.take_bytes() {
+        let Some(accepted) = self.remove(connection) else { return };
+        let mut sender = lock(&accepted.peer.sender);
+        accepted.peer.session.write_end(&mut sender, self.orb.config.giop_version);
+        let bytes = sender.transmit().take_all();
+        if !bytes.is_empty() {
             self.actions.push_back(ServerAction::Transmit { connection, bytes });
         }
-        self.actions.push_back(ServerAction::Close { connection });
+        if !accepted.is_client_gone {
+            self.actions.push_back(ServerAction::Close { connection });
+        }
+    }
+
+    /// Ends a connection at once. Servants that ask learn that their client is gone.
+    fn cut_off(&mut self, connection: ConnectionId) {
+        let Some(accepted) = self.remove(connection) else { return };
+        lock(&accepted.peer.sender).handle_end();
         self.upcalls.retain(|_, (of, _)| *of != connection);
+        self.actions.push_back(ServerAction::Close { connection });
+        accepted.peer.session.handle_end(true).into_iter().for_each(|then| then());
+    }
+
+    fn remove(&mut self, connection: ConnectionId) -> Option<Accepted> {
+        let accepted = self.connections.remove(&connection)?;
+        accepted.timeout.map(|at| self.timeouts.remove(&(at, connection)));
+        Some(accepted)
     }
 }
 
@@ -337,76 +386,129 @@ impl fmt::Debug for ServerEngine {
 }
 
 impl Accepted {
-    /// True when servants have taken requests and not answered them yet.
-    fn owes_answers(&self) -> bool {
-        self.sender.outstanding.load(Ordering::SeqCst) > 0
+    fn carry_out(&mut self, mut work: Work, orb: &Arc<OrbCore>, now: Time) {
+        self.waiting -= 1;
+        let session = &self.peer.session;
+        session.note_more(self.waiting > 0 || self.framer.has_message());
+        let sink = EngineSink::new(&self.peer, orb, now);
+        match session.admit() {
+            Admission::Run => work.carry_out(orb, &self.agreements, &sink),
+            Admission::RunWithinLimits => work.carry_out_within_limits(orb, &self.agreements, &sink),
+            Admission::Skip => {}
+        }
+        if session.must_send_after_upcall() {
+            session.note_sent();
+        }
+        let _ = session.handle_carried_out(sink.is_answered.get()); // `settle` sees the end
+        self.framer.recycle(work.into_buffer());
     }
 
-    /// The number of requests that have been announced and not answered.
-    fn in_progress(&self) -> usize {
-        self.waiting + self.sender.outstanding.load(Ordering::SeqCst)
-    }
-
-    fn take_bytes(&mut self) -> Option<Vec<u8>> {
-        let bytes = lock(&self.sender.connection).transmit().take_all();
+    /// Takes the bytes that are to be sent now.
+    fn take_bytes(&mut self, now: Time) -> Option<Vec<u8>> {
+        let session = &self.peer.session;
+        let mut sender = lock(&self.peer.sender);
+        if session.holds_replies() && !session.is_done() {
+            let flush_at = *self.flush_at.get_or_insert(now + HELD_TIMER);
+            if now < flush_at {
+                return None;
+            }
+        }
+        if self.flush_at.take().is_some() {
+            session.handle_held_timer();
+        }
+        session.note_sent();
+        let bytes = sender.transmit().take_all();
         (!bytes.is_empty()).then_some(bytes)
     }
 }
 
-/// The sending part of a connection.
-struct Sender {
-    connection: Mutex<ServerConnection>,
+/// A connection, for the replies to its requests.
+struct Peer {
+    sender: Mutex<ServerConnection>,
+    session: ServerSession,
     id: ConnectionId,
-    /// The number of replies that come after their upcalls.
-    outstanding: AtomicUsize,
     answered_later: Arc<Mutex<BTreeSet<ConnectionId>>>,
-    cancellations: Cancellations,
 }
 
-/// The destination of the replies of a connection.
-struct EngineSink(Arc<Sender>);
+/// The destination of the reply to a request during its upcall.
+struct EngineSink<'p> {
+    peer: &'p Arc<Peer>,
+    orb: &'p OrbCore,
+    now: Time,
+    is_answered: Cell<bool>,
+}
 
-impl ReplySink for EngineSink {
+impl<'p> EngineSink<'p> {
+    fn new(peer: &'p Arc<Peer>, orb: &'p OrbCore, now: Time) -> Self {
+        EngineSink { peer, orb, now, is_answered: Cell::new(false) }
+    }
+}
+
+impl ReplySink for EngineSink<'_> {
     fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
-        write(&mut lock(&self.0.connection));
+        let Peer { sender, session, .. } = &**self.peer;
+        let mut sender = lock(sender);
+        write(&mut sender);
+        if !self.is_answered.replace(true) {
+            session.note_answered();
+        }
+        match session.handle_reply_written(sender.transmit().pending_bytes(), self.now) {
+            ReplyFate::Send | ReplyFate::Wait | ReplyFate::WaitWithTimer => {} // `take_bytes` sees it
+        }
+    }
+
+    fn break_off(&self) {
+        self.with(&mut ServerConnection::protocol_error);
+        self.peer.session.stop();
     }
 
     fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
-        self.0.outstanding.fetch_add(1, Ordering::SeqCst);
-        Some(Box::new(DeferredEngineSink { sender: self.0.clone(), watch: Watch::default() }))
+        let is_let_in = self.peer.session.defer(self.orb.config.connection.calls_in_flight_max);
+        is_let_in.then(|| -> Box<dyn ReplySink + Send> {
+            let answer = DeferredAnswer::taking_over(self.is_answered.replace(true));
+            Box::new(DeferredEngineSink { peer: self.peer.clone(), answer })
+        })
     }
 }
 
 /// The destination of a reply that comes after its upcall.
 struct DeferredEngineSink {
-    sender: Arc<Sender>,
-    watch: Watch,
+    peer: Arc<Peer>,
+    answer: DeferredAnswer,
 }
 
 impl ReplySink for DeferredEngineSink {
     fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
-        if !self.watch.end(&self.sender.cancellations) {
-            write(&mut lock(&self.sender.connection));
+        let Peer { sender, session, .. } = &*self.peer;
+        if self.answer.is_wanted(session) {
+            let mut sender = lock(sender);
+            write(&mut sender);
+            self.answer.settle(session);
+            session.note_sent();
         }
     }
 
     fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
-        EngineSink(self.sender.clone()).later()
+        let answer = self.answer.share(&self.peer.session);
+        Some(Box::new(DeferredEngineSink { peer: self.peer.clone(), answer }))
     }
 
     fn is_cancelled(&self, id: RequestId) -> bool {
-        self.watch.is_cancelled(&self.sender.cancellations, id)
+        self.answer.is_cancelled(&self.peer.session, id)
+    }
+
+    fn is_client_gone(&self) -> bool {
+        self.peer.session.is_client_gone()
     }
 
     fn on_cancel(&self, id: RequestId, then: OnCancel) {
-        self.watch.on_cancel(&self.sender.cancellations, id, then);
+        self.answer.on_cancel(&self.peer.session, id, then);
     }
 }
 
 impl Drop for DeferredEngineSink {
     fn drop(&mut self) {
-        self.watch.end(&self.sender.cancellations);
-        self.sender.outstanding.fetch_sub(1, Ordering::SeqCst);
-        lock(&self.sender.answered_later).insert(self.sender.id);
+        let _ = self.answer.end(&self.peer.session); // `settle` sees the end
+        lock(&self.peer.answered_later).insert(self.peer.id);
     }
 }

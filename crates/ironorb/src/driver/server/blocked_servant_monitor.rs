@@ -73,15 +73,17 @@ impl Monitor {
         // A thread of the pool that waits would take the requests.
         let is_at_bound = shared.orb.server_threads.is_at_bound()
             && shared.hybrid_pool.as_ref().is_none_or(|hybrid_pool| hybrid_pool.is_needed());
-        let progress = self.connections.iter().flat_map(|it| [&it.served, &it.replies_taken]);
-        let is_standstill =
-            self.standstill.look(is_at_bound, progress.map(|count| count.load(Ordering::Relaxed)));
+        let progress = self
+            .connections
+            .iter()
+            .flat_map(|it| [it.session.served(), it.replies_taken.load(Ordering::Relaxed)]);
+        let is_standstill = self.standstill.look(is_at_bound, progress);
         for connection in self.connections.drain(..) {
             if !connection.is_waiting_for_a_thread() {
                 continue;
             }
             connection.look_for_client_now();
-            let seen = (connection.id, connection.served.load(Ordering::Relaxed));
+            let seen = (connection.id, connection.session.served());
             if is_standstill {
                 connection.refuse_what_may_be_awaited(shared);
             } else if self.suspects.contains(&seen) {

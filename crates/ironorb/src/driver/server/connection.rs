@@ -1,8 +1,8 @@
-//! One accepted connection: the state that the threads which serve it share.
+//! One accepted connection: moves its bytes for the threads that serve it. Its [`ServerSession`] decides.
 //!
-//! The request that a thread carries out is in `current_request`, the way of bytes to the peer in `sending`,
-//! the destinations of replies in `answers`, cancellations in `cancelled`, and the additions for a
-//! bidirectional connection in `bidirectional`.
+//! The way of bytes to the peer is in `sending`, the destinations of replies in `answers`, cancellations in
+//! `cancelled`, the timer of replies that wait in `coalescing`, and the additions for a bidirectional connection in
+//! `bidirectional`.
 
 mod answers;
 mod bidirectional;
@@ -10,7 +10,7 @@ mod cancelled;
 mod coalescing;
 mod sending;
 
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::Duration;
 
@@ -18,20 +18,18 @@ use ironorb_giop::connection::ServerConnection;
 use ironorb_giop::framer::Framer;
 
 use crate::base::sync::lock;
-use crate::connection::{Cancellations, CurrentRequest, Other, RequestCounter, Stop, UnreadPart, Work};
+use crate::connection::{Admission, Arrival, CurrentRequest, Flags, ServerSession, UnreadPart, Work};
 use crate::driver::client::Link;
+use crate::driver::clock;
 use crate::driver::waiting::Waits;
 use crate::orb::OrbCore;
 use crate::poa::adapter::Session;
 use crate::transport::{self, Moved, Shutdown, Stream};
 
 use super::Shared;
-use super::connection_reaper::Activity;
 use answers::PendingReply;
-use bidirectional::Inbox;
 pub(super) use bidirectional::Received;
-use coalescing::Coalescing;
-pub(super) use sending::Stall;
+use bidirectional::SharedInbox;
 
 /// One accepted connection. Receiving and sending have a lock each, so that one thread can write a reply
 /// while another waits for requests.
@@ -46,43 +44,28 @@ pub(super) struct Connection {
     /// How the thread that holds `receiver` waits.
     waits: Waits,
     sender: Mutex<ServerConnection>,
-    session: Session,
-    /// Bits of [`SlowPathFlags`], mostly none. A call checks all of them with one load.
-    slow_path_flags: AtomicU8,
-    /// Messages carried out. The count stands still while a servant blocks.
-    pub(super) served: AtomicU64,
+    /// What clients and the server have agreed upon.
+    agreements: Session,
+    /// Decides what happens on the connection.
+    pub(super) session: ServerSession,
     /// Replies of the client to calls of the server.
     pub(super) replies_taken: AtomicU64,
     /// Threads that serve the connection now, beside its own.
     pub(super) helpers: AtomicUsize,
     /// A thread of the hybrid pool should serve the connection, beside the thread that keeps to it.
     pub(super) wants_help: AtomicBool,
-    /// Requests that are in progress, and those among them that have no reply yet. A thread counts a request
-    /// under the lock of the place from which it takes it.
-    progress: RequestCounter,
-    coalescing: Coalescing,
-    /// No more requests will come. The thread that finishes the last one closes the connection.
-    ending: AtomicBool,
     /// A thread receives from this connection alone, for as long as it lasts. It waits itself for a peer that
     /// does not read.
     has_own_thread: bool,
-    /// The server's writer thread sends what waits. Changes only under the lock of `sender`.
-    stalled: AtomicBool,
     /// Bytes of replies that the peer does not read.
     pub(super) unread: UnreadPart,
-    /// Received bytes of incomplete messages, as the last receiving thread saw them.
-    unfinished_bytes: AtomicUsize,
     /// When a thread last checked whether the client is connected, in
     /// [`Time`](crate::base::time::Time) time.
     client_seen: AtomicU64,
-    /// Requests that the client no longer waits for.
-    cancellations: Cancellations,
     /// The link for calls to the client, if the client has said that it can be called over this connection.
     calls: OnceLock<Arc<Link>>,
     /// Requests that another thread has received. Present once the server has called the client.
-    inbox: OnceLock<Inbox>,
-    /// How many addresses the client says that it listens at.
-    listen_points: AtomicUsize,
+    inbox: OnceLock<SharedInbox>,
 }
 
 /// The result of a look for work.
@@ -105,41 +88,12 @@ pub(super) enum Nothing {
     Ever,
 }
 
-/// Why the fast path found no work.
+/// Why a thread takes no work now.
 enum NoWork {
     /// The connection is over.
     End,
-    /// A flag of [`SlowPathFlags`] is set.
-    SlowPath,
-    /// Something else has come and has been dealt with. There may be more.
-    Again,
-}
-
-/// The reasons that keep threads from the fast path, as bits of `Connection::slow_path_flags`.
-struct SlowPathFlags;
-
-impl SlowPathFlags {
-    /// The connection takes no more requests.
-    const STOPPING: u8 = 1;
-    /// The bidirectional receiver receives, and puts requests into the inbox. Never cleared.
-    const BIDIRECTIONAL: u8 = 2;
-    /// The peer does not read, and more than `transmit_bytes_max` bytes wait for it. Changes only under the
-    /// lock of `sender`, and only if the connection has a thread of its own.
-    const CLOGGED: u8 = 4;
-    /// The client has cancelled a request that is in progress, and the servant has not asked yet. Threads
-    /// keep serving, and check each request. Changes only under the lock of `receiver`.
-    const CANCELLED: u8 = 8;
-    /// The ORB limits the requests in flight. Never changes, and does not concern receiving.
-    const COUNTED: u8 = 16;
-    /// The client has closed the connection. Requests that expect a reply are no longer carried out. Never
-    /// cleared.
-    const CLIENT_GONE: u8 = 32;
-    /// All flags that concern receiving.
-    const OF_RECEIVING: u8 = SlowPathFlags::STOPPING
-        | SlowPathFlags::BIDIRECTIONAL
-        | SlowPathFlags::CLOGGED
-        | SlowPathFlags::CANCELLED
-        | SlowPathFlags::CLIENT_GONE;
+    /// Requests come another way, or not now.
+    Elsewhere,
 }
 
 impl Connection {
@@ -153,37 +107,28 @@ impl Connection {
         let orb = server.orb.clone();
         let sender = ServerConnection::sending(orb.config.connection);
         let receiver = Framer::sharing(orb.config.connection.framer, orb.receive_memory.clone());
-        let slow_path_flags = if orb.requests.is_some() { SlowPathFlags::COUNTED } else { 0 };
         let waiting = orb.config.waiting_on(&stream, orb.config.server_waiting);
         let waits = Waits::new(waiting, orb.connector.spinners());
         let unread = UnreadPart::of(orb.unread_replies.clone());
         Connection {
             id,
             stream,
-            orb,
             itself,
             server: Arc::downgrade(server),
             receiver: Mutex::new(receiver),
             waits,
             sender: Mutex::new(sender),
-            session: Session::new(&server.orb.adapter),
-            slow_path_flags: AtomicU8::new(slow_path_flags),
-            served: AtomicU64::new(0),
+            agreements: Session::new(&server.orb.adapter),
+            session: ServerSession::new(orb.requests.is_some(), has_own_thread, clock::now()),
+            orb,
             replies_taken: AtomicU64::new(0),
             helpers: AtomicUsize::new(0),
             wants_help: AtomicBool::new(false),
-            progress: RequestCounter::default(),
-            coalescing: Coalescing::default(),
-            ending: AtomicBool::new(false),
             has_own_thread,
-            stalled: AtomicBool::new(false),
             unread,
-            unfinished_bytes: AtomicUsize::new(0),
             client_seen: AtomicU64::new(0),
-            cancellations: Cancellations::default(),
             calls: OnceLock::new(),
             inbox: OnceLock::new(),
-            listen_points: AtomicUsize::new(0),
         }
     }
 
@@ -203,16 +148,14 @@ impl Connection {
         let mut framer = lock(&self.receiver);
         current_request.give_large_to(&mut framer);
         // Mostly nothing has come yet, and then a whole request comes at once.
-        if framer.is_idle() && !self.has_slow_path_flag() {
-            self.send_what_is_held();
+        if framer.is_idle() && self.session.is_plain_receiving() {
             match self.waits.receive(&self.stream, framer.space(), timeout, || {}) {
                 Ok(Moved::Bytes(count)) => framer.received(count),
                 Ok(Moved::Nothing) if timeout.is_some() => return Err(Nothing::Yet),
                 Ok(Moved::Nothing) => {}
                 Ok(Moved::End) | Err(_) => return Err(Nothing::Ever),
             }
-            if !self.has_slow_path_flag() && current_request.take_plain_request(&mut framer) {
-                self.begin_plain(&framer);
+            if self.session.take_plain_request(&mut framer, current_request) {
                 return Ok(());
             }
         }
@@ -230,13 +173,12 @@ impl Connection {
         loop {
             match self.next_arrived(&mut framer, current_request) {
                 Ok(true) => {
-                    self.note_unfinished(0);
+                    self.session.note_whole();
                     return Ok(());
                 }
                 Ok(false) => {}
-                Err(NoWork::Again) => continue,
                 Err(NoWork::End) => return Err(Nothing::Ever),
-                Err(NoWork::SlowPath) => {
+                Err(NoWork::Elsewhere) => {
                     drop(framer);
                     match self.wait_elsewhere(current_request, timeout) {
                         Some(found) => return found,
@@ -245,7 +187,7 @@ impl Connection {
                     continue;
                 }
             }
-            self.note_unfinished_of(&framer);
+            self.session.note_unfinished(&framer);
             if timeout.is_none() && !framer.is_mid_message() && framer.holds_spare_memory() {
                 self.release_if_idle(&mut framer);
             }
@@ -259,20 +201,20 @@ impl Connection {
         }
     }
 
-    /// Waits for the next work while a slow-path flag is set; `None` when it is cleared.
+    /// Waits for the next work while it comes another way or not now; `None` when that is over.
     #[cold]
     fn wait_elsewhere(
         &self,
         current_request: &mut CurrentRequest,
         timeout: Option<Duration>,
     ) -> Option<Result<(), Nothing>> {
-        if self.is_on(SlowPathFlags::STOPPING) {
+        if self.session.takes_no_more() {
             return Some(Err(Nothing::Ever));
         }
         self.send_what_is_held();
         if let Some(inbox) = self.inbox.get() {
             return Some(match timeout {
-                None => self.wait_at(inbox).map(|work| current_request.work = work).ok_or(Nothing::Ever),
+                None => self.wait_at(inbox).map(|work| current_request.take(work)).ok_or(Nothing::Ever),
                 Some(_) => match self.look_into(inbox, current_request) {
                     WorkLookup::Work { .. } => Ok(()),
                     WorkLookup::Nothing => Err(Nothing::Yet),
@@ -368,7 +310,7 @@ impl Connection {
         loop {
             match self.next_arrived(framer, current_request) {
                 Ok(true) => {
-                    self.note_unfinished(0);
+                    self.session.note_whole();
                     let more = framer.has_message();
                     if !more {
                         drop(framer.take_idle_buffer()); // an idle connection keeps none
@@ -376,15 +318,14 @@ impl Connection {
                     return WorkLookup::Work { more };
                 }
                 Ok(false) => {}
-                Err(NoWork::Again) => continue,
                 Err(NoWork::End) => return WorkLookup::End,
-                Err(NoWork::SlowPath) => return self.look_elsewhere(current_request),
+                Err(NoWork::Elsewhere) => return self.look_elsewhere(current_request),
             }
             self.send_what_is_held();
             match transport::receive_now(&self.stream, framer.space()) {
                 Ok(Moved::Bytes(count)) => framer.received(count),
                 Ok(Moved::Nothing) => {
-                    self.note_unfinished_of(framer);
+                    self.session.note_unfinished(framer);
                     current_request.take_from(framer);
                     return WorkLookup::Nothing;
                 }
@@ -396,58 +337,15 @@ impl Connection {
     #[cold]
     fn look_elsewhere(&self, current_request: &mut CurrentRequest) -> WorkLookup {
         match self.inbox.get() {
-            _ if self.is_on(SlowPathFlags::STOPPING) => WorkLookup::End,
+            _ if self.session.takes_no_more() => WorkLookup::End,
             Some(inbox) => self.look_into(inbox, current_request),
             None => WorkLookup::Nothing,
-        }
-    }
-
-    /// Whether a flag keeps threads from receiving on the fast path.
-    #[inline]
-    fn has_slow_path_flag(&self) -> bool {
-        self.slow_path_flags.load(Ordering::Relaxed) & SlowPathFlags::OF_RECEIVING != 0
-    }
-
-    #[inline]
-    fn is_on(&self, flags: u8) -> bool {
-        self.slow_path_flags.load(Ordering::SeqCst) & flags != 0
-    }
-
-    fn note_unfinished_of(&self, framer: &Framer) {
-        self.note_unfinished(if framer.is_mid_message() { framer.unfinished_bytes() } else { 0 });
-    }
-
-    #[inline]
-    fn note_unfinished(&self, bytes: usize) {
-        if self.unfinished_bytes.load(Ordering::Relaxed) != bytes {
-            self.unfinished_bytes.store(bytes, Ordering::Relaxed);
-        }
-    }
-
-    /// What the connection has been doing, for the reaper.
-    pub(super) fn activity(&self) -> Activity {
-        Activity {
-            served: self.served.load(Ordering::Relaxed),
-            // The server may call this client, which may have no other connection.
-            is_busy: self.progress.carried() > 0 || self.is_stalled() || self.calls.get().is_some(),
-            // The server itself does not read while replies wait for the client.
-            unfinished_bytes: match self.is_stalled() || self.is_on(SlowPathFlags::CLOGGED) {
-                true => 0,
-                false => self.unfinished_bytes.load(Ordering::Relaxed),
-            },
         }
     }
 
     /// Ends the connection at once. The receiving thread finds the end.
     pub(super) fn cut_off(&self) {
         let _ = self.stream.shutdown(Shutdown::Both);
-    }
-
-    /// Records and counts a plain request that the thread has taken.
-    #[inline(always)] // a step of every call
-    fn begin_plain(&self, framer: &Framer) {
-        self.coalescing.note(framer.holds_bytes(), || framer.has_message());
-        self.progress.begin();
     }
 
     /// Takes and counts what has arrived; false when more bytes are needed.
@@ -457,14 +355,10 @@ impl Connection {
         framer: &mut Framer,
         current_request: &mut CurrentRequest,
     ) -> Result<bool, NoWork> {
-        if self.has_slow_path_flag() {
-            return self.next_on_slow_path(framer).map(|work| current_request.take(work));
+        match self.session.take_plain_request(framer, current_request) {
+            true => Ok(true),
+            false => self.next_of_any_kind(framer, current_request),
         }
-        if current_request.take_plain_request(framer) {
-            self.begin_plain(framer);
-            return Ok(true);
-        }
-        self.next_of_any_kind(framer, current_request).map(|work| current_request.take(work))
     }
 
     #[inline(never)]
@@ -472,37 +366,25 @@ impl Connection {
         &self,
         framer: &mut Framer,
         current_request: &mut CurrentRequest,
-    ) -> Result<Option<Work>, NoWork> {
+    ) -> Result<bool, NoWork> {
         current_request.give_to(framer);
-        match Work::next_or_reply(framer, |message| self.take_reply(message)) {
-            Ok(work) => {
-                self.coalescing.note(framer.holds_bytes(), || framer.has_message());
-                work.iter().for_each(|_| self.progress.begin());
-                Ok(work)
-            }
-            Err(other) => Err(self.deal_with(other)),
-        }
-    }
-
-    #[cold]
-    fn deal_with(&self, other: Other) -> NoWork {
-        match other {
-            Other::Cancelled(id) => {
-                self.take_cancellation(id);
-                NoWork::Again
-            }
-            Other::Stop(Stop::CloseConnection) => NoWork::End,
-            Other::Stop(Stop::ProtocolError) => {
-                self.with(ServerConnection::protocol_error);
-                self.take_no_more();
-                NoWork::End
+        loop {
+            match self.session.poll_work(framer, current_request) {
+                Arrival::Work => return Ok(true),
+                Arrival::Nothing => return Ok(false),
+                Arrival::Elsewhere => return Err(NoWork::Elsewhere),
+                Arrival::End => {
+                    self.send_what_is_held();
+                    return Err(NoWork::End);
+                }
+                other => self.handle_arrival(framer, other),
             }
         }
     }
 
     /// True when requests wait that no thread looks at, and one more may be carried out.
     pub(super) fn is_waiting_for_a_thread(&self) -> bool {
-        if self.is_on(SlowPathFlags::CLOGGED) || self.is_stalled() {
+        if self.session.is_on(Flags::CLOGGED | Flags::STALLED) {
             return false; // its reply would only wait behind earlier ones
         }
         if let Some(inbox) = self.inbox.get() {
@@ -517,8 +399,8 @@ impl Connection {
     /// Takes note of the service contexts of a client's first requests, before another thread may serve the
     /// next request: they hold for that one as well.
     pub(super) fn take_note(&self, current_request: &CurrentRequest) {
-        if self.served.load(Ordering::Relaxed) < INTRODUCTIONS_MAX {
-            current_request.work.take_note(&self.orb, &self.session, &PendingReply::of(self));
+        if self.session.served() < INTRODUCTIONS_MAX {
+            current_request.work.take_note(&self.orb, &self.agreements, &PendingReply::of(self));
         }
     }
 
@@ -527,39 +409,41 @@ impl Connection {
     #[inline]
     #[must_use]
     pub(super) fn carry_out(&self, current_request: &mut CurrentRequest) -> bool {
-        let work = &mut current_request.work;
+        let (work, request) = (&mut current_request.work, PendingReply::of(self));
+        if self.session.is_plain_upcall() {
+            work.carry_out(&self.orb, &self.agreements, &request);
+        } else {
+            self.carry_out_unless_stopping(work, &request);
+        }
+        if self.session.must_send_after_upcall() {
+            self.send_held();
+        }
+        self.session.handle_carried_out(request.is_settled())
+    }
+
+    #[cold]
+    fn carry_out_unless_stopping(&self, work: &mut Work, request: &PendingReply<'_>) {
         self.before_upcall();
-        let request = PendingReply::of(self);
-        // sync: carried-before-close. Either this thread sees that the connection is stopping and leaves the
-        // request to be sent again, or the thread that stops the connection sees the request.
-        if !self.is_on(SlowPathFlags::STOPPING | SlowPathFlags::COUNTED) {
-            work.carry_out(&self.orb, &self.session, &request);
-        } else if !self.is_on(SlowPathFlags::STOPPING) {
-            work.carry_out_within_limits(&self.orb, &self.session, &request);
+        match self.session.admit() {
+            Admission::Run => work.carry_out(&self.orb, &self.agreements, request),
+            Admission::RunWithinLimits => {
+                work.carry_out_within_limits(&self.orb, &self.agreements, request);
+            }
+            Admission::Skip => {}
         }
-        self.served.fetch_add(1, Ordering::Relaxed);
-        self.after_upcall();
-        self.progress.end(request.is_settled()) && self.ending.load(Ordering::SeqCst)
     }
 
-    /// Records that nothing more will be received. True when no request is in progress: the caller closes.
-    #[must_use]
-    fn end(&self) -> bool {
+    /// Ends what depends on further messages of the client.
+    fn end_calls(&self) {
         if let Some(link) = self.calls.get() {
             link.peer_ended(); // servants may be waiting
         }
-        self.ending.store(true, Ordering::SeqCst);
-        self.progress.carried() == 0
     }
 
-    /// Takes no more requests after an error of the protocol. The thread that ends the last request in progress
-    /// closes, or the one that finds this end.
+    /// Takes no more requests, because a request that is in progress makes no sense. The client knows already.
     fn take_no_more(&self) {
-        if let Some(link) = self.calls.get() {
-            link.peer_ended(); // servants may be waiting
-        }
-        self.slow_path_flags.fetch_or(SlowPathFlags::STOPPING, Ordering::SeqCst);
-        self.ending.store(true, Ordering::SeqCst);
+        self.end_calls();
+        self.session.stop();
     }
 
     /// Takes no more requests. Those in progress are answered, and the thread that answers the last one
@@ -568,25 +452,20 @@ impl Connection {
     /// The receiving side is not shut down on its own: a client over a Unix socket would see that before the
     /// CloseConnection message.
     pub(super) fn stop_receiving(&self) {
-        self.slow_path_flags.fetch_or(SlowPathFlags::STOPPING, Ordering::SeqCst);
+        self.session.stop();
+        self.end_calls();
         // sync: ending-or-stalled. Either this thread sees that nothing is left to send, or the writer thread
         // sees that the connection ends.
-        if self.end() && !self.is_stalled() {
+        if self.session.is_done() && !self.is_stalled() {
             self.close(true); // the receiving thread sees it as the end
         }
-    }
-
-    /// Nothing more will be received, and no request is in progress.
-    pub(super) fn is_done(&self) -> bool {
-        // sync: ending-or-stalled
-        self.ending.load(Ordering::SeqCst) && self.progress.carried() == 0
     }
 
     /// Sends CloseConnection and closes. While requests in progress lack their replies, the connection closes
     /// without that message: it would promise that an unanswered request was not carried out (CORBA 3.3 part
     /// 2, 9.4.7), and the client would send the request again.
     pub(super) fn close_now(&self) {
-        self.slow_path_flags.fetch_or(SlowPathFlags::STOPPING, Ordering::SeqCst);
+        self.session.stop();
         self.close(false);
     }
 
@@ -597,19 +476,14 @@ impl Connection {
         let version = self.orb.config.giop_version;
         {
             let mut sender = lock(&self.sender);
-            // sync: carried-before-close
-            if self.progress.unanswered() == 0 {
-                sender.close(version);
-            } else if only_if_answered {
+            if !self.session.write_end(&mut sender, version) && only_if_answered {
                 return;
             }
             self.send_what_goes(&mut sender);
             sender.handle_end();
             self.unread.set(0);
         }
-        if let Some(link) = self.calls.get() {
-            link.peer_ended();
-        }
+        self.end_calls();
         let _ = self.stream.shutdown(Shutdown::Write);
         self.drain();
         let _ = self.stream.shutdown(Shutdown::Both);

@@ -247,7 +247,7 @@ impl Shared {
     fn bring_back(&self, connection: &Arc<Connection>) {
         match self.pool_of(connection) {
             Some(pool) => pool.bring_back(connection),
-            None if connection.is_done() => self.close(connection),
+            None if connection.session.is_done() => self.close(connection),
             None => {} // its own thread has gone on meanwhile
         }
     }

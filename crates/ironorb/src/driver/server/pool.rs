@@ -158,7 +158,7 @@ pub(super) fn next(shared: &Shared, pool: &Pool) -> Option<Arc<Connection>> {
                     if let Some(connection) = found {
                         let flags = event.flags;
                         if flags.contains(EventFlags::RDHUP) {
-                            connection.note_client_gone();
+                            connection.session.handle_client_gone();
                         }
                         return Some(connection);
                     }

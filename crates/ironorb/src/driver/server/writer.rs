@@ -14,10 +14,11 @@ use std::time::Duration;
 use rustix::event::epoll::EventFlags;
 
 use super::Shared;
-use super::connection::{Connection, Stall};
+use super::connection::Connection;
 use super::poll_thread::PollThread;
 use crate::base::spawner::ThreadClass;
 use crate::base::time::Time;
+use crate::connection::Stall;
 use crate::driver::clock;
 use crate::transport;
 

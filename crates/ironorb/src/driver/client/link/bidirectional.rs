@@ -193,7 +193,7 @@ impl Link {
                 }
                 continue;
             }
-            let Ok(Some(work)) = Work::of(incoming) else { continue };
+            let Some(work) = Work::of(incoming) else { continue };
             bidirectional.cancellations.begins(work.id());
             let has_room = {
                 let mut backlog = lock(&bidirectional.backlog);

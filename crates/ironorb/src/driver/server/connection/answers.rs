@@ -3,17 +3,15 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use ironorb_giop::connection::ServerConnection;
 use ironorb_giop::message::RequestId;
 use ironorb_giop::service_context::ListenPoint;
 
-use super::{Connection, SlowPathFlags};
+use super::Connection;
 use crate::base::sync::lock;
-use crate::connection::{OnCancel, Watch};
-use crate::poa::servant::ReplySink;
-use crate::poa::servant::Results;
+use crate::connection::{DeferredAnswer, OnCancel};
+use crate::poa::servant::{ReplySink, Results};
 
 /// The reply sink of a request during its upcall.
 pub(super) struct PendingReply<'c> {
@@ -32,7 +30,7 @@ impl<'c> PendingReply<'c> {
     #[inline]
     pub(super) fn settle(&self) {
         if !self.answered.replace(true) {
-            self.connection.progress.answer();
+            self.connection.session.note_answered();
         }
     }
 
@@ -85,14 +83,11 @@ impl ReplySink for PendingReply<'_> {
     #[cold]
     fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
         let connection = self.connection.itself.upgrade()?;
-        if connection.progress.carried() > connection.orb.config.connection.calls_in_flight_max {
+        if !connection.session.defer(connection.orb.config.connection.calls_in_flight_max) {
             return None;
         }
-        connection.progress.share();
-        // The new sink takes over the count of the missing reply.
-        let answered = self.answered.replace(true);
-        let answered = AtomicBool::new(answered);
-        Some(Box::new(DeferredReply { connection, answered, watch: Watch::default() }))
+        let answer = DeferredAnswer::taking_over(self.answered.replace(true));
+        Some(Box::new(DeferredReply { connection, answer }))
     }
 }
 
@@ -123,17 +118,7 @@ impl ReplySink for RefusedAtOnce<'_> {
 /// The reply sink of a request that is answered after its upcall.
 struct DeferredReply {
     connection: Arc<Connection>,
-    answered: AtomicBool,
-    /// Whether the client still waits for the reply, if the servant has asked.
-    watch: Watch,
-}
-
-impl DeferredReply {
-    fn settle(&self) {
-        if !self.answered.swap(true, Ordering::SeqCst) {
-            self.connection.progress.answer();
-        }
-    }
+    answer: DeferredAnswer,
 }
 
 impl ReplySink for DeferredReply {
@@ -152,46 +137,40 @@ impl ReplySink for DeferredReply {
     }
 
     fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
-        if self.watch.end(&self.connection.cancellations) {
-            return self.settle(); // the client would not read it
+        let session = &self.connection.session;
+        if self.answer.is_wanted(session) {
+            self.connection.with(|sender| {
+                write(sender);
+                self.answer.settle(session);
+            });
         }
-        self.connection.with(|sender| {
-            write(sender);
-            self.settle();
-        });
     }
 
     fn is_cancelled(&self, id: RequestId) -> bool {
-        self.watch.is_cancelled(&self.connection.cancellations, id)
+        self.answer.is_cancelled(&self.connection.session, id)
     }
 
     fn is_client_gone(&self) -> bool {
-        self.connection.is_on(SlowPathFlags::CLIENT_GONE) || self.connection.cancellations.is_over()
+        self.connection.session.is_client_gone()
     }
 
     fn on_cancel(&self, id: RequestId, then: OnCancel) {
-        self.watch.on_cancel(&self.connection.cancellations, id, then);
+        self.answer.on_cancel(&self.connection.session, id, then);
     }
 
     fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
-        self.connection.progress.share();
-        let answered = AtomicBool::new(self.answered.swap(true, Ordering::SeqCst));
-        Some(Box::new(DeferredReply {
-            connection: self.connection.clone(),
-            answered,
-            watch: Watch::default(),
-        }))
+        let connection = self.connection.clone();
+        let answer = self.answer.share(&connection.session);
+        Some(Box::new(DeferredReply { connection, answer }))
     }
 }
 
 impl Drop for DeferredReply {
     fn drop(&mut self) {
-        self.watch.end(&self.connection.cancellations);
-        self.settle();
         let connection = &self.connection;
         // The thread that finishes the last request of an ended connection closes it, as in
         // `Connection::carry_out`.
-        if connection.progress.end(true) && connection.ending.load(Ordering::SeqCst) {
+        if self.answer.end(&connection.session) {
             match connection.server.upgrade() {
                 Some(server) => server.close(connection),
                 None => connection.close_now(),

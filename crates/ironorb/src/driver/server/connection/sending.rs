@@ -4,41 +4,15 @@
 
 use std::io::IoSlice;
 use std::sync::MutexGuard;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use ironorb_giop::connection::ServerConnection;
 
-use super::{Connection, SlowPathFlags};
+use super::Connection;
 use crate::base::sync::lock;
 use crate::base::time::Time;
+use crate::connection::{Flags, Stall};
 use crate::driver::clock;
 use crate::transport::{self, Moved, PIECES_MAX, Shutdown};
-
-/// How far a peer has read, and since when it reads nothing.
-#[derive(Debug, Default)]
-pub(in crate::driver::server) struct Stall(Option<(u64, Time)>);
-
-impl Stall {
-    /// The position in the stream up to which the peer had taken bytes at the last look.
-    pub(in crate::driver::server) fn position(&self) -> Option<u64> {
-        self.0.map(|(position, _)| position)
-    }
-
-    /// Records how far the bytes have gone and returns when the peer is given up. All bytes count as progress,
-    /// whichever thread has sent them.
-    fn given_up_at(&mut self, position: u64, now: Time, timeout: Duration) -> Time {
-        let since = match self.0 {
-            Some((before, since)) if before == position => since,
-            _ => now,
-        };
-        self.0 = Some((position, since));
-        since + timeout.min(PATIENCE_MAX)
-    }
-}
-
-/// Longer timeouts count as this one, because an `Time` has an end.
-const PATIENCE_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// The most sends in one look of the writer thread, so that one peer that reads fast does not keep it.
 const SENDS_A_LOOK: usize = 16;
@@ -48,12 +22,9 @@ impl Connection {
     /// waits first until the peer has read enough of earlier bytes.
     #[inline]
     pub(super) fn with(&self, write: impl FnOnce(&mut ServerConnection)) {
-        let mut sender = lock(&self.sender);
-        if self.slow_path_flags.load(Ordering::Relaxed) & SlowPathFlags::CLOGGED != 0 {
-            sender = self.wait_for_room(sender);
-        }
+        let mut sender = self.lock_for_writing();
         write(&mut sender);
-        self.note_sent();
+        self.session.note_sent();
         self.flush(sender, |sender| self.flush_slowly(sender));
     }
 
@@ -61,15 +32,20 @@ impl Connection {
     /// its own.
     #[inline(always)] // a step of every call
     pub(super) fn with_reply(&self, write: impl FnOnce(&mut ServerConnection)) {
-        let mut sender = lock(&self.sender);
-        if self.slow_path_flags.load(Ordering::Relaxed) & SlowPathFlags::CLOGGED != 0 {
-            sender = self.wait_for_room(sender);
-        }
+        let is_plain = self.session.is_plain_sending();
+        let mut sender = if is_plain { lock(&self.sender) } else { self.lock_for_writing() };
         write(&mut sender);
-        if self.holds(&mut sender) {
+        if !is_plain && self.holds(&mut sender) {
             return;
         }
         self.flush(sender, |sender| self.leave_for_after_upcall(sender));
+    }
+
+    /// Locks the sending half when there is room for one more message.
+    #[inline]
+    fn lock_for_writing(&self) -> MutexGuard<'_, ServerConnection> {
+        let sender = lock(&self.sender);
+        if self.session.is_on(Flags::CLOGGED) { self.wait_for_room(sender) } else { sender }
     }
 
     /// Sends what the peer takes now of these pieces and returns the number of bytes. The caller is writing
@@ -95,7 +71,7 @@ impl Connection {
     /// True while the writer thread sends what waits. Requests must not be received meanwhile, or their
     /// replies would pile up.
     pub(in crate::driver::server) fn is_stalled(&self) -> bool {
-        self.stalled.load(Ordering::SeqCst)
+        self.session.is_on(Flags::STALLED)
     }
 
     /// Sends what the peer takes now, on the writer thread. Gives up a peer that has read nothing for
@@ -115,8 +91,7 @@ impl Connection {
         self.note_unread(&mut sender);
         let is_left = sender.transmit().pending_bytes() > 0;
         if !is_left {
-            // sync: ending-or-stalled
-            self.stalled.store(false, Ordering::SeqCst);
+            self.session.end_stall();
         }
         drop(sender);
         self.keep_unread_within_limits();
@@ -126,7 +101,7 @@ impl Connection {
     /// Leaves what waits to the writer thread. The caller holds the lock of `sender`.
     #[cold]
     fn leave_to_writer(&self, sender: &mut ServerConnection) {
-        let has_more_before = self.stalled.swap(true, Ordering::SeqCst);
+        let has_more_before = self.session.begin_stall();
         if has_more_before
             && self.orb.connector.receiver().is_current_thread()
             && sender.transmit().pending_bytes() > self.orb.config.connection.framer.message_bytes_max
@@ -139,7 +114,7 @@ impl Connection {
         let is_left =
             itself.zip(server).is_some_and(|(itself, server)| server.writer.add(&server, itself).is_ok());
         if !is_left {
-            self.stalled.store(false, Ordering::SeqCst);
+            self.session.end_stall();
             self.give_up(sender); // the system has no thread for it, or the server has gone
         }
         self.note_clogged(sender);
@@ -180,7 +155,7 @@ impl Connection {
     #[cold]
     fn leave_for_after_upcall(&self, mut sender: MutexGuard<'_, ServerConnection>) {
         if self.has_own_thread {
-            self.hold_until_after_upcall();
+            self.session.hold_until_after_upcall();
             self.note_clogged(&mut sender);
         } else {
             self.leave_to_writer(&mut sender);
@@ -259,16 +234,8 @@ impl Connection {
         }
     }
 
-    /// Tells other threads whether to go on with requests. In a pool, `stalled` tells them.
     fn note_clogged(&self, sender: &mut ServerConnection) {
-        if !self.has_own_thread {
-            return;
-        }
-        if sender.transmit().pending_bytes() > self.orb.config.transmit_bytes_max {
-            self.slow_path_flags.fetch_or(SlowPathFlags::CLOGGED, Ordering::SeqCst);
-        } else {
-            self.slow_path_flags.fetch_and(!SlowPathFlags::CLOGGED, Ordering::SeqCst);
-        }
+        self.session.note_pending(sender.transmit().pending_bytes(), self.orb.config.transmit_bytes_max);
     }
 
     /// Sends until nothing waits or the socket takes no more.
