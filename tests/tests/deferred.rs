@@ -278,6 +278,7 @@ fn an_engine_sends_a_deferred_reply_when_it_is_ready() {
     let mut engine = ServerEngine::new(&orb);
     let (connection, now) = (ConnectionId(1), Time::ZERO);
     engine.handle(ServerEvent::Accepted { connection }, now);
+    assert!(matches!(engine.poll_action(), Some(ServerAction::SetTimer { .. })), "for the idle timeout");
     let ask = |engine: &mut ServerEngine| {
         engine.handle(ServerEvent::Received { connection, bytes: &add }, now);
         let Some(ServerAction::Upcall { upcall, .. }) = engine.poll_action() else { panic!() };

@@ -3,4 +3,5 @@
 mod busy_objects;
 mod close_connection;
 mod support;
+mod virtual_sessions;
 mod virtual_time;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering};
 
 use ironorb_giop::Version;
 use ironorb_giop::connection::{Incoming, ServerConnection};
@@ -24,7 +24,7 @@ use crate::base::time::Time;
 /// ```text
 /// framer.received(n) -> poll_work(framer) -> admit() -> upcall -> note_answered(), handle_reply_written(…)
 ///                                                              -> handle_carried_out()
-/// handle_end(…), handle_malformed(), stop() -> the last request ends -> write_end(sender)
+/// handle_end(…), handle_malformed(), stop() -> write_error(sender) -> the last request ends -> write_end(sender)
 /// poll_timeout() -> handle_timeout(now)
 /// ```
 ///
@@ -33,8 +33,6 @@ use crate::base::time::Time;
 pub(crate) struct ServerSession {
     /// Bits of [`Flags`], mostly none. A call checks many of them with one load.
     flags: AtomicU16,
-    /// Why the connection ends: 0 not yet, or a number of [`Ending`].
-    ending: AtomicU8,
     /// How many addresses the client says that it listens at: at most [`LISTEN_POINTS_MAX`] and those of one more request.
     listen_points: AtomicUsize,
     /// Received bytes of incomplete messages, as the last receiving thread saw them.
@@ -78,6 +76,8 @@ impl Flags {
     pub(crate) const IN_A_ROW: u16 = 1024;
     /// Replies wait. Changes only with the sending half.
     pub(crate) const HELD: u16 = 2048;
+    /// Nothing more is received. Never cleared.
+    pub(crate) const ENDING: u16 = 4096;
 
     /// All flags that concern receiving.
     const OF_RECEIVING: u16 = Flags::ELSEWHERE | Flags::CANCELLED | Flags::CLIENT_GONE;
@@ -85,15 +85,6 @@ impl Flags {
     const ELSEWHERE: u16 = Flags::STOPPING | Flags::MALFORMED | Flags::BIDIRECTIONAL | Flags::CLOGGED;
     /// All flags that concern a reply.
     const OF_SENDING: u16 = Flags::CLOGGED | Flags::MORE | Flags::IN_A_ROW | Flags::HELD;
-}
-
-/// Why a connection ends, in the order of precedence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ending {
-    /// The client has gone or asked for the end, or the server stops.
-    Closed = 1,
-    /// The client sent what makes no sense.
-    Malformed = 2,
 }
 
 /// What has come.
@@ -137,7 +128,6 @@ impl ServerSession {
     pub(crate) fn new(is_counted: bool, waits_for_peer: bool, now: Time) -> ServerSession {
         ServerSession {
             flags: AtomicU16::new(if is_counted { Flags::COUNTED } else { 0 }),
-            ending: AtomicU8::new(0),
             listen_points: AtomicUsize::new(0),
             unfinished_bytes: AtomicUsize::new(0),
             progress: RequestCounter::default(),
@@ -206,7 +196,7 @@ impl ServerSession {
 
     /// Nothing more is received.
     pub(crate) fn is_ending(&self) -> bool {
-        self.ending.load(Ordering::SeqCst) != 0
+        self.is_on(Flags::ENDING)
     }
 
     /// Nothing more will be received, and no request is in progress.
@@ -408,8 +398,15 @@ impl ServerSession {
     /// Records that the client's bytes make no sense. Requests that came before are carried out.
     #[cold]
     pub(crate) fn handle_malformed(&self) {
-        self.ending.fetch_max(Ending::Malformed as u8, Ordering::SeqCst);
-        self.set(Flags::MALFORMED, true);
+        self.set(Flags::MALFORMED | Flags::ENDING, true);
+    }
+
+    /// Tells the client if its bytes made no sense. The driver calls it when all requests from before have been
+    /// begun. The replies of those whose servants still run are dropped.
+    pub(crate) fn write_error(&self, sender: &mut ServerConnection) {
+        if self.is_on(Flags::MALFORMED) {
+            sender.protocol_error();
+        }
     }
 
     /// Records that nothing more will come. `is_client_gone` says that no client waits for replies any more: then
@@ -417,7 +414,7 @@ impl ServerSession {
     /// [is done](Self::is_done).
     #[must_use]
     pub(crate) fn handle_end(&self, is_client_gone: bool) -> Vec<OnCancel> {
-        self.ending.fetch_max(Ending::Closed as u8, Ordering::SeqCst);
+        self.set(Flags::ENDING, true);
         if is_client_gone { self.cancellations.end() } else { Vec::new() }
     }
 
@@ -430,18 +427,13 @@ impl ServerSession {
 
     /// Stops the connection: requests that are not carried out yet will not be.
     pub(crate) fn stop(&self) {
-        self.set(Flags::STOPPING, true);
-        self.ending.fetch_max(Ending::Closed as u8, Ordering::SeqCst);
+        self.set(Flags::STOPPING | Flags::ENDING, true);
     }
 
     /// Writes the message that ends the connection. While requests in progress lack their replies there is none:
     /// it would promise that an unanswered request was not carried out (CORBA 3.3 part 2, 9.4.7), and the client
     /// would send the request again. False if replies are lacking.
     pub(crate) fn write_end(&self, sender: &mut ServerConnection, version: Version) -> bool {
-        if self.ending.load(Ordering::SeqCst) == Ending::Malformed as u8 {
-            sender.protocol_error();
-            return true;
-        }
         // sync: carried-before-close
         let is_answered = self.progress.unanswered() == 0;
         if is_answered {

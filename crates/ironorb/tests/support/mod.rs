@@ -54,6 +54,8 @@ pub struct Pair {
     /// How late timers fire.
     pub timer_lag: Duration,
     pub cut: Option<Cut>,
+    /// The network loses what is sent toward the server over the first connection after this many bytes.
+    pub lose_after: Option<usize>,
     /// The server retires the first connection when this many bytes have come over it.
     pub retire_after: Option<usize>,
 }
@@ -156,6 +158,7 @@ impl Pair {
             segment_bytes: 1..64,
             timer_lag: Duration::ZERO,
             cut: None,
+            lose_after: None,
             retire_after: None,
         };
         pair.add_client(Orb::builder());
@@ -401,6 +404,11 @@ impl Pair {
         if let Some(running) = &mut self.servers[server].running {
             running.engine.handle(event, now);
         }
+    }
+
+    /// Whether one end of a connection knows that it is closed.
+    pub fn is_closed(&self, wire: usize, end: Side) -> bool {
+        self.wires[wire].direction(end).is_closed
     }
 
     /// The bytes that have been sent over the first connection.

@@ -19,7 +19,7 @@ pub(super) struct Wire {
 
 pub(super) struct Direction {
     /// The receiving end takes no more bytes.
-    is_closed: bool,
+    pub(super) is_closed: bool,
     /// The sending end sends no more bytes.
     is_cut: bool,
     pub(super) sent: usize,
@@ -265,6 +265,9 @@ impl Pair {
             rest = &bytes[..left];
         }
         let cuts = rest.len() < bytes.len();
+        if let Some(lose_after) = self.lose_after.filter(|_| wire == 0 && toward == Side::Server) {
+            rest = &rest[..rest.len().min(lose_after.saturating_sub(direction.sent))];
+        }
         self.wires[wire].direction_mut(toward).sent += rest.len();
         while !rest.is_empty() {
             let length = self.random.within(self.segment_bytes.clone()).min(rest.len());

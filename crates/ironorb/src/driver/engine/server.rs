@@ -322,11 +322,14 @@ impl ServerEngine {
             Verdict::Unfinished => return self.cut_off(connection),
         }
         let Some(accepted) = self.connections.get_mut(&connection) else { return };
-        let bytes = accepted.take_bytes(self.now);
-        self.actions.extend(bytes.map(|bytes| ServerAction::Transmit { connection, bytes }));
+        if accepted.waiting == 0 {
+            accepted.peer.session.write_error(&mut lock(&accepted.peer.sender));
+        }
         if accepted.peer.session.is_done() {
             return self.close(connection);
         }
+        let bytes = accepted.take_bytes(self.now);
+        self.actions.extend(bytes.map(|bytes| ServerAction::Transmit { connection, bytes }));
         let timeout =
             [accepted.peer.session.poll_timeout(limits), accepted.flush_at].into_iter().flatten().min();
         let before = std::mem::replace(&mut accepted.timeout, timeout);
@@ -407,7 +410,7 @@ impl Accepted {
     fn take_bytes(&mut self, now: Time) -> Option<Vec<u8>> {
         let session = &self.peer.session;
         let mut sender = lock(&self.peer.sender);
-        if session.holds_replies() && !session.is_done() {
+        if session.holds_replies() {
             let flush_at = *self.flush_at.get_or_insert(now + HELD_TIMER);
             if now < flush_at {
                 return None;

@@ -60,6 +60,9 @@ impl Connection {
     /// True when no request is in progress: the caller closes.
     #[must_use]
     pub(in crate::driver::server) fn found_end(&self) -> bool {
+        if self.session.is_on(Flags::MALFORMED) {
+            self.with(|sender| self.session.write_error(sender));
+        }
         let is_ours = self.session.is_on(Flags::STOPPING);
         let is_client_gone = !is_ours || lock(&self.sender).is_ended() || transport::is_hung_up(&self.stream);
         self.notify_cancelled(self.session.handle_end(is_client_gone));
