@@ -6,7 +6,7 @@
 //! them.
 
 use std::cell::Cell;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::Mutex;
 
@@ -20,14 +20,16 @@ pub(crate) type OnCancel = Box<dyn FnOnce() + Send>;
 /// The cancellations of one connection's requests.
 #[derive(Default)]
 pub(crate) struct Cancellations {
-    table: Mutex<Table>,
+    /// Made for the first servant that asks, or the first cancellation.
+    table: Mutex<Option<Box<Table>>>,
 }
 
 #[derive(Default)]
 struct Table {
     /// The client has gone.
     is_over: bool,
-    watched: HashMap<RequestId, Entry>,
+    /// By request id.
+    watched: BTreeMap<u32, Entry>,
     /// Requests that were cancelled while in progress, before the servant asked.
     unclaimed: VecDeque<RequestId>,
     next_number: u64,
@@ -58,7 +60,8 @@ impl Cancellations {
     /// progress, so that no servant can ask later.
     pub(crate) fn cancel(&self, id: RequestId, is_in_progress: bool) -> Cancelled {
         let mut table = lock(&self.table);
-        match table.watched.remove(&id) {
+        let table = table.get_or_insert_default();
+        match table.watched.remove(&id.0) {
             Some(Entry { then: Some(then), .. }) => Cancelled::Notify(then),
             Some(Entry { then: None, .. }) => Cancelled::Ignored, // a servant that polls sees it
             None if is_in_progress => {
@@ -77,19 +80,23 @@ impl Cancellations {
     /// Forgets a recorded cancellation when a new request with its id has come: it was for an earlier
     /// request. False when nothing is recorded any more.
     pub(crate) fn begins(&self, id: Option<RequestId>) -> bool {
-        let mut table = lock(&self.table);
-        table.unclaimed.retain(|other| Some(*other) != id);
-        !table.unclaimed.is_empty()
+        lock(&self.table).as_mut().is_some_and(|table| {
+            table.unclaimed.retain(|other| Some(*other) != id);
+            !table.unclaimed.is_empty()
+        })
     }
 
     /// Forgets all recorded cancellations, because no request is in progress.
     pub(crate) fn forget_unclaimed(&self) {
-        lock(&self.table).unclaimed.clear();
+        if let Some(table) = &mut *lock(&self.table) {
+            table.unclaimed.clear();
+        }
     }
 
     /// Records that the client has gone, and returns all callbacks that are to run.
     pub(crate) fn end(&self) -> Vec<OnCancel> {
         let mut table = lock(&self.table);
+        let table = table.get_or_insert_default();
         table.is_over = true;
         table.unclaimed = VecDeque::new();
         std::mem::take(&mut table.watched).into_values().filter_map(|entry| entry.then).collect()
@@ -97,11 +104,16 @@ impl Cancellations {
 
     /// Whether the client has gone.
     pub(crate) fn is_over(&self) -> bool {
-        lock(&self.table).is_over
+        lock(&self.table).as_ref().is_some_and(|table| table.is_over)
+    }
+
+    fn is_watched(&self, id: RequestId, number: u64) -> bool {
+        lock(&self.table).as_mut().is_some_and(|table| table.entry(id, number).is_some())
     }
 
     fn watch(&self, id: RequestId) -> State {
         let mut table = lock(&self.table);
+        let table = table.get_or_insert_default();
         let is_cancelled = match table.unclaimed.iter().position(|other| *other == id) {
             Some(index) => {
                 table.unclaimed.remove(index);
@@ -112,19 +124,19 @@ impl Cancellations {
         if is_cancelled {
             return State::Cancelled;
         }
-        if table.watched.contains_key(&id) {
+        if table.watched.contains_key(&id.0) {
             return State::Done;
         }
         table.next_number += 1;
         let number = table.next_number;
-        table.watched.insert(id, Entry { number, then: None });
+        table.watched.insert(id.0, Entry { number, then: None });
         State::Watched(id, number)
     }
 }
 
 impl Table {
     fn entry(&mut self, id: RequestId, number: u64) -> Option<&mut Entry> {
-        self.watched.get_mut(&id).filter(|entry| entry.number == number)
+        self.watched.get_mut(&id.0).filter(|entry| entry.number == number)
     }
 }
 
@@ -147,7 +159,7 @@ impl Watch {
     pub(crate) fn is_cancelled(&self, all: &Cancellations, id: RequestId) -> bool {
         let state = match self.0.get() {
             State::Unasked => all.watch(id),
-            State::Watched(id, number) if lock(&all.table).entry(id, number).is_none() => State::Cancelled,
+            State::Watched(id, number) if !all.is_watched(id, number) => State::Cancelled,
             state => state,
         };
         self.0.set(state);
@@ -162,7 +174,7 @@ impl Watch {
         }
         let State::Watched(id, number) = self.0.get() else { return };
         let mut table = lock(&all.table);
-        match table.entry(id, number) {
+        match table.as_mut().and_then(|table| table.entry(id, number)) {
             Some(entry) => {
                 let before = entry.then.replace(then);
                 drop(table);
@@ -186,10 +198,11 @@ impl Watch {
     }
 
     fn end_watched(&self, all: &Cancellations, id: RequestId, number: u64) -> bool {
-        let mut table = lock(&all.table);
-        let is_watched = table.entry(id, number).is_some();
-        let entry = if is_watched { table.watched.remove(&id) } else { None };
-        drop(table);
+        let entry = lock(&all.table).as_mut().and_then(|table| {
+            let is_watched = table.entry(id, number).is_some();
+            if is_watched { table.watched.remove(&id.0) } else { None }
+        });
+        let is_watched = entry.is_some();
         drop(entry);
         self.0.set(if is_watched { State::Done } else { State::Cancelled });
         !is_watched
@@ -204,7 +217,8 @@ impl fmt::Debug for Watch {
 
 impl fmt::Debug for Cancellations {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cancellations").field("watched", &lock(&self.table).watched.len()).finish()
+        let watched = lock(&self.table).as_ref().map_or(0, |table| table.watched.len());
+        f.debug_struct("Cancellations").field("watched", &watched).finish()
     }
 }
 
@@ -289,7 +303,7 @@ mod tests {
         for id in 0..100_000 {
             assert!(matches!(all.cancel(RequestId(id), true), Cancelled::Recorded));
         }
-        assert_eq!(lock(&all.table).unclaimed.len(), UNCLAIMED_MAX);
+        assert_eq!(lock(&all.table).as_ref().unwrap().unclaimed.len(), UNCLAIMED_MAX);
         assert!(Watch::default().is_cancelled(&all, RequestId(99_999)));
     }
 }

@@ -13,7 +13,7 @@ mod unread;
 mod work;
 
 pub(crate) use backlog::Backlog;
-pub(crate) use cancellations::{Cancellations, Cancelled, OnCancel, Watch};
+pub(crate) use cancellations::OnCancel;
 pub(crate) use coalescing::{HELD_TIMER, ReplyFate};
 pub(crate) use current_request::CurrentRequest;
 pub(crate) use inbox::{Inbox, Taken};
@@ -23,5 +23,6 @@ pub(crate) use timeouts::{Limits, Verdict};
 pub(crate) use unread::{UnreadPart, UnreadReplies};
 pub(crate) use work::Work;
 
+use cancellations::{Cancellations, Cancelled, Watch};
 use progress::RequestCounter;
 use timeouts::{Activity, Timeouts};

@@ -253,26 +253,31 @@ impl ServerSession {
     }
 
     fn poll_arrived(&self, framer: &mut Framer) -> Result<Work, Arrival> {
-        loop {
-            let work = match ServerConnection::poll_incoming(framer) {
-                Ok(Some(Incoming::Request(message))) => Work::Request(message),
-                Ok(Some(Incoming::LocateRequest(message))) => Work::Locate(message),
-                Ok(Some(Incoming::TooLarge(refused))) => Work::TooLarge(refused),
-                Ok(Some(Incoming::Reply(message))) => return Err(Arrival::Reply(message)),
-                Ok(Some(Incoming::CancelRequest(id))) => return Err(Arrival::CancelRequest(id)),
-                Ok(Some(Incoming::CloseConnection)) => return Err(Arrival::End),
-                Ok(None) => return Err(Arrival::Nothing),
-                Err(_) => {
-                    self.handle_malformed();
-                    return Err(Arrival::End);
-                }
-            };
-            if self.is_on(Flags::CLIENT_GONE) && work.wants_answer() {
-                return Err(Arrival::Unanswerable(work));
+        match ServerConnection::poll_incoming(framer) {
+            Ok(Some(incoming)) => self.handle_incoming(incoming),
+            Ok(None) => Err(Arrival::Nothing),
+            Err(_) => {
+                self.handle_malformed();
+                Err(Arrival::End)
             }
-            self.note_request(&work);
-            return Ok(work);
         }
+    }
+
+    /// Handles what a connection has taken from its framer. Work does not count as in progress.
+    pub(crate) fn handle_incoming(&self, incoming: Incoming) -> Result<Work, Arrival> {
+        let work = match incoming {
+            Incoming::Request(message) => Work::Request(message),
+            Incoming::LocateRequest(message) => Work::Locate(message),
+            Incoming::TooLarge(refused) => Work::TooLarge(refused),
+            Incoming::Reply(message) => return Err(Arrival::Reply(message)),
+            Incoming::CancelRequest(id) => return Err(Arrival::CancelRequest(id)),
+            Incoming::CloseConnection => return Err(Arrival::End),
+        };
+        if self.is_on(Flags::CLIENT_GONE) && work.wants_answer() {
+            return Err(Arrival::Unanswerable(work));
+        }
+        self.note_request(&work);
+        Ok(work)
     }
 
     /// Records that a request has come: earlier cancellations do not concern it. The caller has the receiving half.

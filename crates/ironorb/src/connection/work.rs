@@ -1,6 +1,5 @@
 //! A message that asks the server for something, as it arrives.
 
-use ironorb_giop::connection::Incoming;
 use ironorb_giop::framer::{Buffer, Refused};
 use ironorb_giop::message::{Message, RequestId, Response};
 
@@ -14,16 +13,6 @@ pub(crate) enum Work {
 }
 
 impl Work {
-    /// Turns an incoming message into work; `None` when it asks for nothing.
-    pub(crate) fn of(incoming: Incoming) -> Option<Work> {
-        match incoming {
-            Incoming::Request(message) => Some(Work::Request(message)),
-            Incoming::LocateRequest(message) => Some(Work::Locate(message)),
-            Incoming::TooLarge(refused) => Some(Work::TooLarge(refused)),
-            Incoming::CancelRequest(_) | Incoming::Reply(_) | Incoming::CloseConnection => None,
-        }
-    }
-
     /// Whether the client waits for a reply.
     pub(crate) fn wants_answer(&self) -> bool {
         match self {

@@ -9,13 +9,13 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
-use ironorb_giop::connection::{ConnectionEnd, Incoming, ServerConnection};
+use ironorb_giop::connection::{ConnectionEnd, ServerConnection};
 use ironorb_giop::message::{Message, RequestId};
 use ironorb_giop::service_context::ServiceContextList;
 
 use super::{AsyncWakeups, Clock, Guard, Link};
 use crate::base::sync::lock;
-use crate::connection::{Backlog, Cancellations, Cancelled, OnCancel, Watch, Work};
+use crate::connection::{Arrival, Backlog, DeferredAnswer, OnCancel, ServerSession, Work};
 use crate::driver::client::ConnectorShared;
 use crate::driver::clock;
 use crate::object::deadline::Deadline;
@@ -45,15 +45,15 @@ pub(crate) trait Acceptor: Send + Sync + fmt::Debug {
 #[derive(Debug)]
 pub(super) struct Bidirectional {
     role: Role,
-    /// The state that the peer's requests share.
-    session: OnceLock<Session>,
+    /// What this ORB and the peer have agreed upon for the peer's requests.
+    agreements: OnceLock<Session>,
     has_announced: AtomicBool,
     /// The peer's first request has come, with what it says about the peer.
     has_heard: AtomicBool,
     /// Requests of the peer that wait to be served.
     backlog: Mutex<Backlog>,
-    /// The requests that the peer has cancelled.
-    cancellations: Cancellations,
+    /// Decides about the peer's requests.
+    inbound: ServerSession,
 }
 
 #[derive(Debug)]
@@ -74,17 +74,17 @@ impl Bidirectional {
     fn new(role: Role) -> Bidirectional {
         Bidirectional {
             role,
-            session: OnceLock::new(),
+            agreements: OnceLock::new(),
             has_announced: AtomicBool::new(false),
             has_heard: AtomicBool::new(false),
             backlog: Mutex::default(),
-            cancellations: Cancellations::default(),
+            inbound: ServerSession::new(false, false, clock::now()),
         }
     }
 
-    /// The session of the peer's requests to this ORB.
-    fn session(&self, orb: &OrbCore) -> &Session {
-        self.session.get_or_init(|| Session::new(&orb.adapter))
+    /// What the peer's requests to this ORB have agreed upon.
+    fn agreements(&self, orb: &OrbCore) -> &Session {
+        self.agreements.get_or_init(|| Session::new(&orb.adapter))
     }
 
     /// The accepted connection over which calls leave; `None` on an outgoing connection.
@@ -106,7 +106,7 @@ impl Bidirectional {
 impl Bidirectional {
     /// Ends the session of the peer, and returns the cancellation callbacks that are to run.
     pub(super) fn end(&self) -> Vec<OnCancel> {
-        self.cancellations.end()
+        self.inbound.handle_end(true)
     }
 }
 
@@ -187,14 +187,15 @@ impl Link {
     pub(super) fn take_requests(&self, state: &mut Guard<'_>, bidirectional: &Bidirectional) {
         let Some(common) = bidirectional.common() else { return };
         while let Some(incoming) = state.poll_incoming() {
-            if let Incoming::CancelRequest(id) = incoming {
-                if let Cancelled::Notify(then) = bidirectional.cancellations.cancel(id, true) {
-                    self.receiver.run_soon(then);
+            let work = match bidirectional.inbound.handle_incoming(incoming) {
+                Ok(work) => work,
+                Err(Arrival::CancelRequest(id)) => {
+                    let callback = bidirectional.inbound.handle_cancel(id);
+                    callback.into_iter().for_each(|then| self.receiver.run_soon(then));
+                    continue;
                 }
-                continue;
-            }
-            let Some(work) = Work::of(incoming) else { continue };
-            bidirectional.cancellations.begins(work.id());
+                Err(_) => continue,
+            };
             let has_room = {
                 let mut backlog = lock(&bidirectional.backlog);
                 let has_room = backlog.has_room(work.bytes(), &common.config.connection);
@@ -203,11 +204,16 @@ impl Link {
             };
             let link = self.me.upgrade().filter(|_| has_room);
             let Some(link) = link else { return self.end(state, ConnectionEnd::Lost) };
+            bidirectional.inbound.begin_later();
             // The note must be taken before other requests, which other threads may serve concurrently.
             if !bidirectional.has_heard.swap(true, Ordering::SeqCst)
                 && let Some(orb) = common.callbacks.get().and_then(|callbacks| callbacks.orb.upgrade())
             {
-                work.take_note(&orb, bidirectional.session(&orb), &CallbackSink::over(link.clone()));
+                work.take_note(
+                    &orb,
+                    bidirectional.agreements(&orb),
+                    &CallbackSink { link: link.clone(), answer: None },
+                );
             }
             if common.callback_threads.run(move || link.serve(work)).is_err() {
                 return self.end(state, ConnectionEnd::Lost);
@@ -218,14 +224,10 @@ impl Link {
     /// Serves one request of the peer.
     fn serve(self: Arc<Self>, mut work: Work) {
         let Some(bidirectional) = &self.bidirectional else { return };
-        let bytes = work.bytes();
+        let (bytes, sink) = (work.bytes(), CallbackSink::begun(self.clone()));
         let callbacks = bidirectional.common().and_then(|common| common.callbacks.get());
         if let Some(orb) = callbacks.and_then(|callbacks| callbacks.orb.upgrade()) {
-            work.carry_out_within_limits(
-                &orb,
-                bidirectional.session(&orb),
-                &CallbackSink::over(self.clone()),
-            );
+            work.carry_out_within_limits(&orb, bidirectional.agreements(&orb), &sink);
         }
         lock(&bidirectional.backlog).remove(bytes);
     }
@@ -237,27 +239,27 @@ const CALLED_BACK: u64 = 1 << 63;
 /// Where the replies to a peer's requests go.
 struct CallbackSink {
     link: Arc<Link>,
-    watch: Watch,
+    /// `None` for what is no reply.
+    answer: Option<DeferredAnswer>,
 }
 
 impl CallbackSink {
-    fn over(link: Arc<Link>) -> CallbackSink {
-        CallbackSink { link, watch: Watch::default() }
+    /// The sink of a request that is counted already.
+    fn begun(link: Arc<Link>) -> CallbackSink {
+        CallbackSink { link, answer: Some(DeferredAnswer::default()) }
     }
 
-    fn cancellations(&self) -> Option<&Cancellations> {
-        Some(&self.link.bidirectional.as_ref()?.cancellations)
-    }
-
-    /// True when the client would not read an answer.
-    fn end_watch(&self) -> bool {
-        self.cancellations().is_some_and(|all| self.watch.end(all))
+    /// The reply, and the session to which it belongs.
+    fn answer(&self) -> Option<(&DeferredAnswer, &ServerSession)> {
+        Some((self.answer.as_ref()?, &self.link.bidirectional.as_ref()?.inbound))
     }
 }
 
 impl Drop for CallbackSink {
     fn drop(&mut self) {
-        self.end_watch();
+        if let Some((answer, inbound)) = self.answer() {
+            let _ = answer.end(inbound); // the link closes itself
+        }
     }
 }
 
@@ -267,8 +269,8 @@ impl ReplySink for CallbackSink {
     }
 
     fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
-        if self.end_watch() {
-            return;
+        if self.answer().is_some_and(|(answer, inbound)| !answer.is_wanted(inbound)) {
+            return; // the client would not read it
         }
         let link = &self.link;
         let Some(common) = link.bidirectional.as_ref().and_then(|bidirectional| bidirectional.common())
@@ -297,16 +299,17 @@ impl ReplySink for CallbackSink {
     }
 
     fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
-        Some(Box::new(CallbackSink::over(self.link.clone())))
+        let (answer, inbound) = self.answer()?;
+        Some(Box::new(CallbackSink { link: self.link.clone(), answer: Some(answer.share(inbound)) }))
     }
 
     fn is_cancelled(&self, id: RequestId) -> bool {
-        self.cancellations().is_some_and(|all| self.watch.is_cancelled(all, id))
+        self.answer().is_some_and(|(answer, inbound)| answer.is_cancelled(inbound, id))
     }
 
     fn on_cancel(&self, id: RequestId, then: OnCancel) {
-        if let Some(all) = self.cancellations() {
-            self.watch.on_cancel(all, id, then);
+        if let Some((answer, inbound)) = self.answer() {
+            answer.on_cancel(inbound, id, then);
         }
     }
 }
