@@ -80,7 +80,7 @@ pub(crate) enum ConnectFailure {
 }
 
 /// What has happened to a call.
-pub(crate) enum CallEvent<'m> {
+pub(crate) enum CallEvent {
     /// The call begins.
     Begun,
     /// The interceptors have let the attempt pass.
@@ -97,8 +97,6 @@ pub(crate) enum CallEvent<'m> {
     Rerouted,
     /// The request has been written, and wants no reply.
     Sent,
-    /// A reply has come.
-    Replied(&'m Message),
     /// The request was not answered.
     Failed(CallFailure),
     /// An object of this process has been found, or not.
@@ -126,7 +124,7 @@ pub(crate) enum Step {
     /// Show the attempt to the interceptors: `Shown`, `Interrupted`.
     Show,
     /// Send the request to the address of the current route with this index, over a connection that is there or is being
-    /// made for other calls: `Sent`, `Replied`, `Failed`, `Unconnected`, `NotConnected`, `Rerouted`.
+    /// made for other calls: `Sent`, `on_reply`, `Failed`, `Unconnected`, `NotConnected`, `Rerouted`.
     Send(usize),
     /// Connect to this address: `Connected`, `NotConnected`, `Rerouted`.
     Connect {
@@ -135,7 +133,7 @@ pub(crate) enum Step {
         /// When to give up, so that time is left for other addresses.
         until: Deadline,
     },
-    /// Call the object in this process that the current route leads to: `Sent`, `Replied`, `Located`, `Forwarded`,
+    /// Call the object in this process that the current route leads to: `Sent`, `on_reply`, `Located`, `Forwarded`,
     /// `Raised`.
     RunHere,
     /// Tell the interceptors the [`outcome`](RemoteCall::outcome) of the attempt: `Told`.
@@ -219,26 +217,36 @@ impl RemoteCall {
     }
 
     /// Takes an event and returns what to do next.
-    #[inline]
-    pub(crate) fn on(&mut self, object: &ObjectRef, event: CallEvent<'_>, now: Time) -> Step {
+    #[inline(always)] // a caller knows which event it gives
+    pub(crate) fn on(&mut self, object: &ObjectRef, event: CallEvent, now: Time) -> Step {
         match event {
             CallEvent::Begun => self.attempt(object, now),
-            CallEvent::Replied(message) if !self.is_locate => {
-                let verdict = match self.limits.on_reply(message) {
-                    Answered::Body { at, user_exception } => {
-                        Verdict::Completed(Completed::Reply { at, user_exception })
-                    }
-                    Answered::Next(next) => Verdict::Next(next),
-                };
-                self.conclude(verdict)
-            }
             CallEvent::Sent => self.conclude(Verdict::Completed(Completed::Sent)),
             other => self.on_rarity(object, other, now),
         }
     }
 
+    /// Takes the reply, and returns what to do next.
+    #[inline]
+    pub(crate) fn on_reply(&mut self, message: &Message) -> Step {
+        let verdict = if self.is_locate {
+            match self.limits.on_locate_reply(message) {
+                Located::Known(known) => Verdict::Completed(Completed::Located(known)),
+                Located::Next(next) => Verdict::Next(next),
+            }
+        } else {
+            match self.limits.on_reply(message) {
+                Answered::Body { at, user_exception } => {
+                    Verdict::Completed(Completed::Reply { at, user_exception })
+                }
+                Answered::Next(next) => Verdict::Next(next),
+            }
+        };
+        self.conclude(verdict)
+    }
+
     #[cold]
-    fn on_rarity(&mut self, object: &ObjectRef, event: CallEvent<'_>, now: Time) -> Step {
+    fn on_rarity(&mut self, object: &ObjectRef, event: CallEvent, now: Time) -> Step {
         let verdict = match event {
             CallEvent::Begun => return self.attempt(object, now),
             CallEvent::Shown => {
@@ -264,10 +272,6 @@ impl RemoteCall {
             },
             CallEvent::Rerouted => Verdict::Next(self.limits.on_not_sent(ConnectionEnd::Lost)),
             CallEvent::Sent => Verdict::Completed(Completed::Sent),
-            CallEvent::Replied(message) => match self.limits.on_locate_reply(message) {
-                Located::Known(known) => Verdict::Completed(Completed::Located(known)),
-                Located::Next(next) => Verdict::Next(next),
-            },
             CallEvent::Failed(CallFailure::TimedOut { written }) | CallEvent::TimedOut { written } => {
                 Verdict::Over(self.limits.on_timeout(written))
             }

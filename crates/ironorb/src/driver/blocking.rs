@@ -69,7 +69,9 @@ pub(crate) fn twoway(
     if let Some(simulated) = &object.core().simulated {
         return simulated.twoway(object, operation, arguments);
     }
-    BlockingCall::new(object, operation, arguments, Request::Call(Response::SyncWithTarget)).answered()
+    let mut call = BlockingCall::new(object, operation, arguments, Request::Call(Response::SyncWithTarget));
+    let step = call.on(CallEvent::Begun);
+    call.answer(step)
 }
 
 /// Makes a call without results. Blocks for what the caller's `SyncScope` says.
@@ -88,9 +90,10 @@ pub(crate) fn oneway(
         SyncScope::WithTarget => Request::Call(Response::SyncWithTarget),
     };
     // The caller calls an object of this process at once, so no wait remains; the object still answers.
-    if let (_, Some(Received { message, link: Some(link) })) =
-        BlockingCall::new(object, operation, arguments, request).run()?
-    {
+    let mut call = BlockingCall::new(object, operation, arguments, request);
+    let step = call.on(CallEvent::Begun);
+    call.carry_out(step)?;
+    if let Some(Received { message, link: Some(link) }) = call.reply {
         link.recycle(message);
     }
     Ok(())
@@ -108,14 +111,11 @@ pub(crate) fn resume(
 ) -> Result<Answer, SystemException> {
     let request = Request::Call(Response::SyncWithTarget);
     let mut call = BlockingCall::resumed(object, operation, arguments, time, request);
-    let (step, reply) = match outcome {
-        Ok(message) => {
-            let step = call.on(CallEvent::Replied(&message));
-            (step, Some(Received { message, link: Some(link) }))
-        }
-        Err(failure) => (call.on(CallEvent::Failed(failure)), None),
+    let step = match outcome {
+        Ok(message) => call.received(Received { message, link: Some(link) }),
+        Err(failure) => call.on(CallEvent::Failed(failure)),
     };
-    call.answer(step, reply)
+    call.answer(step)
 }
 
 /// Finishes a oneway call whose request the fast path could not send to the first address.
@@ -129,7 +129,7 @@ pub(crate) fn resume_oneway(
 ) -> Result<(), SystemException> {
     let mut call = BlockingCall::resumed(object, operation, arguments, time, Request::Oneway);
     let step = call.on(CallEvent::Failed(failure));
-    call.carry_out(step, None).map(drop)
+    call.carry_out(step).map(drop)
 }
 
 /// Asks where an object is. `false` when it does not exist. With `is_free` it rebinds also where the policies forbid calls
@@ -140,7 +140,7 @@ pub(crate) fn locate(object: &ObjectRef, is_free: bool) -> Result<bool, SystemEx
     }
     let now = clock::now();
     let deadline = deadline_of(object, now);
-    let call = BlockingCall {
+    let mut call = BlockingCall {
         object,
         operation: &LOCATE,
         arguments: NO_ARGUMENTS,
@@ -148,11 +148,13 @@ pub(crate) fn locate(object: &ObjectRef, is_free: bool) -> Result<bool, SystemEx
         call: RemoteCall::locate(object, deadline, is_free),
         attempt: None,
         connected: None,
+        reply: None,
         now,
     };
-    match call.run()? {
-        (Completed::Located(known), _) => Ok(known),
-        _ => Ok(true),
+    let step = call.on(CallEvent::Begun);
+    match call.carry_out(step)? {
+        Completed::Located(known) => Ok(known),
+        Completed::Reply { .. } | Completed::Sent => Ok(true),
     }
 }
 
@@ -178,6 +180,8 @@ struct BlockingCall<'c> {
     attempt: Option<Attempt>,
     /// The connection that has just been made for the call.
     connected: Option<Arc<Link>>,
+    /// The reply that has come.
+    reply: Option<Received>,
     now: Time,
 }
 
@@ -189,7 +193,7 @@ struct Received {
 }
 
 /// What a request has led to: perhaps a reply, or the event that there is none.
-type Sent = Result<Option<Received>, CallEvent<'static>>;
+type Sent = Result<Option<Received>, CallEvent>;
 
 impl<'c> BlockingCall<'c> {
     fn new(
@@ -201,7 +205,17 @@ impl<'c> BlockingCall<'c> {
         let now = clock::now();
         let deadline = deadline_of(object, now);
         let call = RemoteCall::new(object, deadline, !object.core().interceptors.client.is_empty());
-        BlockingCall { object, operation, arguments, request, call, attempt: None, connected: None, now }
+        BlockingCall {
+            object,
+            operation,
+            arguments,
+            request,
+            call,
+            attempt: None,
+            connected: None,
+            reply: None,
+            now,
+        }
     }
 
     #[cold]
@@ -214,96 +228,93 @@ impl<'c> BlockingCall<'c> {
     ) -> Self {
         let (now, deadline) = time.settle();
         let call = RemoteCall::resumed(object, deadline);
-        BlockingCall { object, operation, arguments, request, call, attempt: None, connected: None, now }
+        BlockingCall {
+            object,
+            operation,
+            arguments,
+            request,
+            call,
+            attempt: None,
+            connected: None,
+            reply: None,
+            now,
+        }
     }
 
-    fn answered(mut self) -> Result<Answer, SystemException> {
-        let step = self.on(CallEvent::Begun);
-        self.answer(step, None)
-    }
-
-    fn answer(self, step: Step, reply: Option<Received>) -> Result<Answer, SystemException> {
-        let object = self.object;
-        match self.carry_out(step, reply)? {
+    fn answer(&mut self, step: Step) -> Result<Answer, SystemException> {
+        match (self.carry_out(step)?, self.reply.take()) {
             (Completed::Reply { at, user_exception }, Some(Received { message, link })) => {
-                Ok(Answer::new(object, message, link, at, user_exception))
+                Ok(Answer::new(self.object, message, link, at, user_exception))
             }
             _ => unreachable!("a twoway call ends with its reply"),
         }
     }
 
-    fn run(mut self) -> Result<(Completed, Option<Received>), SystemException> {
-        let step = self.on(CallEvent::Begun);
-        self.carry_out(step, None)
-    }
-
-    #[inline]
-    fn on(&mut self, event: CallEvent<'_>) -> Step {
+    #[inline(always)] // a caller knows which event it gives
+    fn on(&mut self, event: CallEvent) -> Step {
         self.call.on(self.object, event, self.now)
     }
 
-    /// Carries out steps until the call is over. `reply` is the reply that has come.
-    fn carry_out(
-        mut self,
-        mut step: Step,
-        mut reply: Option<Received>,
-    ) -> Result<(Completed, Option<Received>), SystemException> {
+    #[inline]
+    fn received(&mut self, reply: Received) -> Step {
+        let reply = self.reply.insert(reply);
+        self.call.on_reply(&reply.message)
+    }
+
+    /// Carries out steps until the call is over.
+    fn carry_out(&mut self, mut step: Step) -> Result<Completed, SystemException> {
         loop {
             step = match step {
-                Step::Send(index) => {
-                    let sent = self.send(index);
-                    self.take(sent, &mut reply)
-                }
-                Step::Done(outcome) => return outcome.map(|completed| (completed, reply)),
-                Step::RunHere => {
-                    let sent = self.run_here();
-                    self.take(sent, &mut reply)
-                }
-                Step::GoOn => self.later(CallEvent::GoOn),
-                Step::Connect { index, until } => {
-                    let event = self.connect(index, until);
-                    self.later(event)
-                }
-                Step::Show => {
-                    reply = None;
-                    let wants_results = !self.operation.is_oneway();
-                    let event =
-                        match Attempt::begin(self.object, self.operation.lasting_name(), wants_results) {
-                            Ok(attempt) => {
-                                self.attempt = Some(attempt);
-                                CallEvent::Shown
-                            }
-                            Err(interrupt) => CallEvent::Interrupted(interrupt),
-                        };
-                    self.later(event)
-                }
-                Step::Tell => {
-                    let message = reply.as_ref().map(|reply| &reply.message);
-                    let outcome = self.call.outcome(self.object, message);
-                    let told = self.attempt.take().and_then(|attempt| attempt.end(outcome, message));
-                    self.later(CallEvent::Told(told))
-                }
+                Step::Send(index) => match self.send(index) {
+                    Ok(Some(received)) => self.received(received),
+                    Ok(None) => self.on(CallEvent::Sent),
+                    Err(event) => self.later(event),
+                },
+                Step::Done(outcome) => return outcome,
+                other => self.carry_out_rarity(other),
             };
         }
     }
 
-    /// Takes what a request has led to.
-    #[inline]
-    fn take(&mut self, sent: Sent, reply: &mut Option<Received>) -> Step {
-        match sent {
-            Ok(Some(received)) => {
-                let step = self.on(CallEvent::Replied(&received.message));
-                *reply = Some(received);
-                step
+    #[cold]
+    fn carry_out_rarity(&mut self, step: Step) -> Step {
+        let event = match step {
+            Step::RunHere => match self.run_here() {
+                Ok(Some(received)) => return self.received(received),
+                Ok(None) => CallEvent::Sent,
+                Err(event) => event,
+            },
+            Step::Connect { index, until } => self.connect(index, until),
+            Step::Show => self.show(),
+            Step::Tell => self.tell(),
+            Step::GoOn => CallEvent::GoOn,
+            Step::Send(_) | Step::Done(_) => return step,
+        };
+        self.later(event)
+    }
+
+    /// Shows the attempt to the interceptors.
+    fn show(&mut self) -> CallEvent {
+        self.reply = None;
+        match Attempt::begin(self.object, self.operation.lasting_name(), !self.operation.is_oneway()) {
+            Ok(attempt) => {
+                self.attempt = Some(attempt);
+                CallEvent::Shown
             }
-            Ok(None) => self.on(CallEvent::Sent),
-            Err(event) => self.later(event),
+            Err(interrupt) => CallEvent::Interrupted(interrupt),
         }
+    }
+
+    /// Tells the interceptors how the attempt has ended.
+    fn tell(&mut self) -> CallEvent {
+        let message = self.reply.as_ref().map(|reply| &reply.message);
+        let outcome = self.call.outcome(self.object, message);
+        CallEvent::Told(self.attempt.take().and_then(|attempt| attempt.end(outcome, message)))
     }
 
     /// Takes an event after which time has passed.
     #[cold]
-    fn later(&mut self, event: CallEvent<'_>) -> Step {
+    fn later(&mut self, event: CallEvent) -> Step {
         self.now = clock::now();
         self.on(event)
     }
@@ -343,7 +354,7 @@ impl<'c> BlockingCall<'c> {
     }
 
     #[cold]
-    fn connect(&mut self, index: usize, until: Deadline) -> CallEvent<'static> {
+    fn connect(&mut self, index: usize, until: Deadline) -> CallEvent {
         let route = match self.object.routes().current(self.object) {
             Ok(route) => route,
             Err(e) => return CallEvent::Raised(e),

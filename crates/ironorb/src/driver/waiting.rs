@@ -178,6 +178,7 @@ impl Waits {
         }
     }
 
+    #[inline(never)]
     fn try_to_spin(&self, pace: Pace, left: Option<Duration>) -> Option<Spin<'_>> {
         if !self.spinners.try_begin_polling() {
             self.note(End::Needed);

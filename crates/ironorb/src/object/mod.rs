@@ -34,7 +34,9 @@ use crate::driver::client::Link;
 use crate::driver::invoke;
 use crate::object::deadline::TimeoutSetting;
 use crate::object::lease::LeaseCell;
-use crate::object::messaging::{InvocationPolicies, OnewayBatching, Rebind, SyncScope, thread_policies};
+use crate::object::messaging::{
+    InvocationPolicies, OnewayBatching, Rebind, SyncScope, thread_has_policies, thread_policies,
+};
 use crate::object::operation::Operation;
 use crate::orb::OrbCore;
 use crate::poa::{Refusal, Upcall};
@@ -418,7 +420,7 @@ impl ObjectRef {
         self.0.policies.roundtrip_timeout
     }
 
-    #[cold]
+    #[inline]
     pub(crate) fn rebind(&self) -> Rebind {
         self.policy(|policies| policies.rebind).unwrap_or(Rebind::Transparent)
     }
@@ -441,7 +443,9 @@ impl ObjectRef {
 
     #[inline]
     fn policy<P>(&self, of: impl Fn(&InvocationPolicies) -> Option<P>) -> Option<P> {
-        of(&self.0.policies).or_else(|| of(&thread_policies())).or_else(|| of(&self.0.orb.policies.get()))
+        of(&self.0.policies)
+            .or_else(|| if thread_has_policies() { of(&thread_policies()) } else { None })
+            .or_else(|| of(&self.0.orb.policies.get()))
     }
 
     /// Returns the object of this process, ready for an upcall; `None` when it is elsewhere or must run in

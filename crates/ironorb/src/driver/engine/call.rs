@@ -101,18 +101,17 @@ impl EngineCall {
         self.call.deadline().at()
     }
 
-    pub(super) fn on(&mut self, event: CallEvent<'_>, now: Time) -> Step {
+    pub(super) fn on(&mut self, event: CallEvent, now: Time) -> Step {
         self.call.on(&self.object, event, now)
     }
 
-    pub(super) fn on_reply(&mut self, message: Message, now: Time) -> Step {
-        let step = self.on(CallEvent::Replied(&message), now);
-        self.reply = Some(message);
-        step
+    pub(super) fn on_reply(&mut self, message: Message) -> Step {
+        let reply = self.reply.insert(message);
+        self.call.on_reply(reply)
     }
 
     /// Shows the attempt to the interceptors.
-    pub(super) fn show(&mut self) -> CallEvent<'static> {
+    pub(super) fn show(&mut self) -> CallEvent {
         self.reply = None;
         let Request::Call(invoked, _) = &self.request else { return CallEvent::Shown };
         match Attempt::begin(&self.object, invoked.operation.clone(), !invoked.is_oneway) {
@@ -125,7 +124,7 @@ impl EngineCall {
     }
 
     /// Tells the interceptors how the attempt has ended.
-    pub(super) fn tell(&mut self) -> CallEvent<'static> {
+    pub(super) fn tell(&mut self) -> CallEvent {
         let outcome = self.call.outcome(&self.object, self.reply.as_ref());
         let attempt = self.attempt.take();
         CallEvent::Told(attempt.and_then(|attempt| attempt.end(outcome, self.reply.as_ref())))
@@ -175,7 +174,7 @@ impl EngineCall {
                     } else {
                         let encoding = loopback::encoding();
                         match loopback(orb, key, operation, encoding, arguments, WaitPolicy::None) {
-                            Ok(message) => return self.on_reply(message, now),
+                            Ok(message) => return self.on_reply(message),
                             Err(e) => CallEvent::Raised(e),
                         }
                     }
@@ -201,7 +200,7 @@ impl EngineCall {
 
 /// Asks the adapter of this process for an object.
 #[cold]
-pub(in crate::driver) fn located(orb: &OrbCore, key: &[u8]) -> CallEvent<'static> {
+pub(in crate::driver) fn located(orb: &OrbCore, key: &[u8]) -> CallEvent {
     match orb.adapter.locate(key, HoldMode::Wait) {
         Ok(()) | Err(Refusal::NotThisThread(_) | Refusal::Held(_)) => CallEvent::Located(true),
         Err(Refusal::Exception(e)) if e.kind == SystemExceptionKind::ObjectNotExist => {

@@ -232,7 +232,7 @@ impl ClientEngine {
     }
 
     /// Goes on with a call that has waited for a connection.
-    fn go_on(&self, call: CallNumber, event: CallEvent<'_>, now: Time) {
+    fn go_on(&self, call: CallNumber, event: CallEvent, now: Time) {
         let waiting = self.lock().calls.remove(&call);
         if let Some(mut engine_call) = waiting {
             engine_call.stage = Stage::Begun;
@@ -261,7 +261,7 @@ impl ClientEngine {
     fn take_answers(&self, answers: Vec<(CallNumber, EngineCall, CallState)>, now: Time) {
         for (call, mut engine_call, state) in answers {
             let step = match state {
-                CallState::Answered(message) => engine_call.on_reply(message, now),
+                CallState::Answered(message) => engine_call.on_reply(message),
                 CallState::Ended { end, sent } => {
                     engine_call.stage = Stage::Begun;
                     engine_call.on(CallEvent::Failed(CallFailure::ended(end, sent)), now)
@@ -366,7 +366,7 @@ impl State {
         call: CallNumber,
         engine_call: &mut EngineCall,
         index: usize,
-    ) -> Option<CallEvent<'static>> {
+    ) -> Option<CallEvent> {
         if self.is_shut_down {
             return Some(CallEvent::NotConnected(ConnectFailure::ShutDown));
         }
@@ -408,7 +408,7 @@ impl State {
         index: usize,
         until: Option<Time>,
         now: Time,
-    ) -> Option<CallEvent<'static>> {
+    ) -> Option<CallEvent> {
         let target = match target_of(engine_call, index) {
             Ok(target) => target,
             Err(event) => return Some(event),
@@ -549,7 +549,7 @@ impl fmt::Debug for ClientEngine {
 }
 
 /// A copy of the target that a call tries.
-fn target_of(engine_call: &EngineCall, index: usize) -> Result<RemoteTarget, CallEvent<'static>> {
+fn target_of(engine_call: &EngineCall, index: usize) -> Result<RemoteTarget, CallEvent> {
     let route = engine_call.object.routes().current(&engine_call.object).map_err(CallEvent::Raised)?;
     let target = route.targets().and_then(|targets| targets.get(index)).ok_or(CallEvent::Rerouted)?;
     match target.links.address().tcp() {

@@ -89,7 +89,7 @@ impl AsyncCall {
     /// it has ended. `arguments` are given the first time only.
     pub(super) fn advance(
         self: &Arc<Self>,
-        event: CallEvent<'_>,
+        event: CallEvent,
         arguments: Option<Arguments<'_>>,
         now: Time,
     ) -> Option<Ended> {
@@ -109,7 +109,7 @@ impl AsyncCall {
     }
 
     /// Takes an event of a thread that may block, and ends the call if that follows.
-    fn go_on(self: &Arc<Self>, event: CallEvent<'_>) {
+    fn go_on(self: &Arc<Self>, event: CallEvent) {
         if let Some(ended) = self.advance(event, None, clock::now()) {
             self.finish(ended);
         }
@@ -134,7 +134,7 @@ impl AsyncCall {
     }
 
     /// Takes an event without a reply in a thread that must not block.
-    fn take_quickly(self: &Arc<Self>, event: CallEvent<'_>) {
+    fn take_quickly(self: &Arc<Self>, event: CallEvent) {
         if let Some(step) = self.on(event, clock::now()) {
             self.carry_out_quickly(step, None);
         }
@@ -149,7 +149,7 @@ impl AsyncCall {
     }
 
     /// Takes an event after which the call makes no further attempt.
-    pub(super) fn end_by(&self, event: CallEvent<'_>) {
+    pub(super) fn end_by(&self, event: CallEvent) {
         let mut step = self.on(event, clock::now());
         if let Some(Step::Tell) = step {
             step = self.on(self.tell(None), clock::now());
@@ -160,7 +160,8 @@ impl AsyncCall {
     }
 
     /// Gives the machine an event. `None` when the call is over already.
-    fn on(&self, event: CallEvent<'_>, now: Time) -> Option<Step> {
+    #[inline]
+    fn on(&self, event: CallEvent, now: Time) -> Option<Step> {
         let mut progress = self.lock();
         matches!(progress.end, End::NotYet).then(|| progress.call.on(&self.object, event, now))
     }
@@ -228,7 +229,7 @@ impl AsyncCall {
             }
             return;
         }
-        match progress.call.on(&self.object, CallEvent::Replied(&message), clock::coarse()) {
+        match progress.call.on_reply(&message) {
             Step::Done(Ok(Completed::Reply { at, user_exception })) => {
                 self.complete(progress, Ok(Answer { message, body_at: at, user_exception, link }));
             }
@@ -245,7 +246,7 @@ impl AsyncCall {
 
     /// Shows the interceptors the request before it is sent.
     #[cold]
-    fn show(&self) -> CallEvent<'static> {
+    fn show(&self) -> CallEvent {
         match Attempt::begin(&self.object, self.lasting_operation(), !self.is_oneway) {
             Ok(attempt) => {
                 self.lock().attempt = Some(attempt);
@@ -257,7 +258,7 @@ impl AsyncCall {
 
     /// Tells the interceptors of the outcome of an attempt.
     #[cold]
-    fn tell(&self, reply: Option<&Message>) -> CallEvent<'static> {
+    fn tell(&self, reply: Option<&Message>) -> CallEvent {
         let mut progress = self.lock();
         let outcome = progress.call.outcome(&self.object, reply);
         let attempt = progress.attempt.take();
@@ -281,7 +282,7 @@ impl AsyncCall {
         connect: bool,
         arguments: Option<Arguments<'_>>,
         now: Time,
-    ) -> Option<CallEvent<'static>> {
+    ) -> Option<CallEvent> {
         let route = match self.object.routes().current(&self.object) {
             Ok(route) => route,
             Err(e) => return Some(CallEvent::Raised(e)),
@@ -311,7 +312,7 @@ impl AsyncCall {
         target: &RequestTarget,
         arguments: Option<Arguments<'_>>,
         now: Time,
-    ) -> Option<CallEvent<'static>> {
+    ) -> Option<CallEvent> {
         let mut is_first = true;
         loop {
             if let Err(misuse) = self.keep(arguments, || link.encoding_for(target)) {
@@ -329,12 +330,7 @@ impl AsyncCall {
     }
 
     /// Writes the request on a connection. `None` when the call waits for its answer, or is over.
-    fn begin_on(
-        self: &Arc<Self>,
-        link: &Link,
-        target: &RequestTarget,
-        now: Time,
-    ) -> Option<CallEvent<'static>> {
+    fn begin_on(self: &Arc<Self>, link: &Link, target: &RequestTarget, now: Time) -> Option<CallEvent> {
         match link.begin(self, target, now) {
             Ok(Written::Oneway) => Some(CallEvent::Sent),
             Ok(Written::Request { .. } | Written::Nothing) => None,
@@ -347,7 +343,7 @@ impl AsyncCall {
         &self,
         arguments: Option<Arguments<'_>>,
         encoding: impl FnOnce() -> Encoding,
-    ) -> Result<(), CallEvent<'static>> {
+    ) -> Result<(), CallEvent> {
         let Some(arguments) = arguments else { return Ok(()) };
         let encoding = encoding();
         let mut progress = self.lock();
@@ -362,7 +358,7 @@ impl AsyncCall {
     /// Calls an object of this process that cannot be called directly: the servant gets the call as a
     /// message. A call that begins runs in the caller's thread, as direct calls do. Otherwise a thread of the
     /// background pool runs it. A servant that replies later occupies no thread meanwhile.
-    fn run_here(self: &Arc<Self>, arguments: Option<Arguments<'_>>) -> Option<CallEvent<'static>> {
+    fn run_here(self: &Arc<Self>, arguments: Option<Arguments<'_>>) -> Option<CallEvent> {
         if let Err(misuse) = self.keep(arguments, loopback::encoding) {
             return Some(misuse);
         }
