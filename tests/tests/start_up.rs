@@ -96,6 +96,25 @@ fn references_without_an_address_are_reported() {
     assert!(published.object_to_string(probe.object()).unwrap().starts_with("IOR:"));
 }
 
+/// The nonce of keys, the made-up address of an ORB that does not listen, and the order of tables come from the seed.
+#[test]
+fn equal_seeds_give_equal_references() {
+    let references = |seed| {
+        let orb = Orb::builder().no_endpoint().bidirectional(true).seed(seed).build().unwrap();
+        let policies = PoaPolicies { thread: ThreadModel::SingleThread, ..PoaPolicies::default() };
+        let child = orb.root_poa().create_poa("child", None, policies).unwrap();
+        let activate = |count: usize| {
+            let poa = if count % 2 == 0 { orb.root_poa() } else { child.clone() };
+            let probe: ProbeRef = poa.activate(Probing::default()).unwrap();
+            probe.object().to_ior_string()
+        };
+        (0..4).map(activate).collect::<Vec<_>>()
+    };
+    assert_eq!(references(Some(7)), references(Some(7)));
+    assert_ne!(references(Some(7)), references(Some(8)));
+    assert_ne!(references(None), references(None));
+}
+
 /// An ORB without objects has nothing to be called. With a main thread to serve, calls within the process
 /// arrive.
 #[test]

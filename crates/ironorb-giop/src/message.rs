@@ -36,7 +36,7 @@ use crate::version::{ByteOrder, Encoding, TransmissionCodeSets, Version};
 pub const HEADER_BYTES: usize = 12;
 
 /// Links a reply to its request; unique among the requests in flight on one connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u32);
 
 /// The kinds of message (9.4.1).

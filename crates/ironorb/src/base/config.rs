@@ -17,6 +17,10 @@ use crate::object::messaging::OnewayBatching;
 /// The configuration of one ORB; [`OrbBuilder`](crate::OrbBuilder) makes it.
 #[derive(Debug, Clone)]
 pub struct OrbConfig {
+    /// The seed of the random numbers in object keys and hash tables. Equal seeds give equal keys for equal sequences of
+    /// activations, in every run. For simulations and tests only: clients could make up keys, and could choose ids
+    /// that fill one place of a hash table. Default: `None`, numbers that differ in each run.
+    pub seed: Option<u64>,
     /// Limits of each connection, on both sides.
     pub connection: ConnectionConfig,
     /// How long a call may take if neither its thread, its reference nor the ORB's policies set a timeout.
@@ -227,6 +231,7 @@ impl OrbConfig {
 impl Default for OrbConfig {
     fn default() -> Self {
         OrbConfig {
+            seed: None,
             connection: ConnectionConfig::default(),
             call_timeout: Some(Duration::from_secs(60)),
             connect_timeout: Duration::from_secs(10),

@@ -5,6 +5,7 @@ pub(crate) mod gate;
 pub mod marshal_profile;
 pub(crate) mod monitor;
 pub mod probe;
+pub(crate) mod randomness;
 pub(crate) mod single_thread_lock;
 pub(crate) mod spawner;
 pub(crate) mod sync;

@@ -22,6 +22,9 @@ macro_rules! settings {
 }
 
 settings! {
+    /// The seed of the ORB's random numbers, for simulations and tests only. ORBs with equal seeds give equal keys to
+    /// equal sequences of activations. Default: `None`, numbers that differ in each run.
+    seed: Option<u64> => seed;
     /// How long an address that could not be connected is tried only after a reference's other addresses.
     /// Default: 30 s.
     failed_address_pause: Duration => failed_address_pause;

@@ -1,7 +1,6 @@
 //! The state that all handles of one ORB share.
 
 use std::collections::BTreeMap;
-use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -22,6 +21,7 @@ use super::settings::Settings;
 use super::values::{ValueFactories, ValueTypes};
 use crate::base::config::{OrbConfig, Transport};
 use crate::base::marshal_profile::MarshalProfile;
+use crate::base::randomness::Randomness;
 use crate::base::sync::{lock, write};
 use crate::base::time::Time;
 use crate::call::remote_call::shut_down;
@@ -103,7 +103,7 @@ impl OrbCore {
         Arc::new_cyclic(|this| OrbCore {
             this: this.clone(),
             adapter: Adapter::new(
-                fresh_nonce(),
+                Randomness::new(config.seed),
                 &config,
                 !interceptors.server.is_empty(),
                 adapter_threads.clone(),
@@ -194,7 +194,7 @@ impl OrbCore {
         let mut published = server::published(&self.publish, bound)?;
         let has_tcp = published.iter().any(|address| address.tcp().is_some());
         if !has_tcp && self.config.bidirectional {
-            published.push(made_up_address());
+            published.push(made_up_address(self.adapter.randomness()));
         } else if !has_tcp && !published.is_empty() && self.config.giop_version == Version::V1_0 {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
@@ -417,13 +417,8 @@ impl OrbCore {
 /// Makes the address in references of a bidirectional ORB that does not listen. A server uses it to find the
 /// connection over which it was announced, so no other host may have it. It is a random address from the
 /// range that is never assigned (240.0.0.0/4, RFC 1112), so that an attempt to connect fails at once.
-fn made_up_address() -> Address {
-    let [a, b, c, d, e, f, ..] = fresh_nonce().to_ne_bytes();
+fn made_up_address(randomness: &Randomness) -> Address {
+    let [a, b, c, d, e, f, ..] = randomness.nonce().to_le_bytes();
     let host = Ipv4Addr::new(240 | (a & 7), b, c, d).to_string();
-    Address::Tcp(HostPort { host, port: u16::from_ne_bytes([e, f]).max(1) })
-}
-
-/// A random number that practically no other run has. Never 0, which stands for persistent keys.
-fn fresh_nonce() -> u64 {
-    RandomState::new().hash_one(std::process::id()).max(1)
+    Address::Tcp(HostPort { host, port: u16::from_le_bytes([e, f]).max(1) })
 }

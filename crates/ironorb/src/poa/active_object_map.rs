@@ -4,7 +4,7 @@
 //! All other state is under one lock, which no request takes. Nothing here waits or calls application code: a
 //! thread that must wait for work in progress gets a gate at which it may wait.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use hashbrown::HashTable;
@@ -17,6 +17,7 @@ use super::upcall::Deactivation;
 use super::{ObjectId, PoaPolicies, RequestProcessing};
 use crate::base::config::ObjectLookup;
 use crate::base::gate::{Gate, GateGuard};
+use crate::base::randomness::Randomness;
 use crate::base::sync::lock;
 use crate::object::lease::{BindingEpoch, Token};
 use crate::poa::servant::ServantHandle;
@@ -43,7 +44,7 @@ struct MapState {
     /// Slots whose object is being incarnated, or is being deactivated and will be etherealised.
     busy: HashMap<u32, Arc<Gate>>,
     /// Deactivated objects that still have requests.
-    leaving: HashMap<Activation, DeactivatingObject>,
+    leaving: BTreeMap<Activation, DeactivatingObject>,
     /// Active objects that threads may hold leases of, by slot.
     bound: HashMap<u32, Token>,
 }
@@ -102,19 +103,20 @@ impl ActiveObjectMap {
         ids_are_slots: bool,
         lookup: ObjectLookup,
         binding_epoch: Arc<BindingEpoch>,
+        randomness: &Randomness,
     ) -> ActiveObjectMap {
         let is_asked = policies.request_processing == RequestProcessing::ServantManager;
         let is_unique = policies.is_unique();
         ActiveObjectMap {
             slots: ObjectSlots::default(),
-            ids: (!ids_are_slots).then(|| Ids::new(lookup)),
+            ids: (!ids_are_slots).then(|| Ids::new(lookup, randomness)),
             state: Mutex::new(MapState {
                 slots: 0,
                 free: Vec::new(),
                 by_servant: if is_unique { ServantIndex::NotAsked } else { ServantIndex::NotUnique },
                 uses: (is_asked && !is_unique).then(HashMap::new),
                 busy: HashMap::new(),
-                leaving: HashMap::new(),
+                leaving: BTreeMap::new(),
                 bound: HashMap::new(),
             }),
             binding_epoch,

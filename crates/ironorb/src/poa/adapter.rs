@@ -24,6 +24,7 @@ use ironorb_giop::minor::MinorCode;
 
 use crate::base::config::{Demultiplexing, OrbConfig};
 use crate::base::gate::Gate;
+use crate::base::randomness::Randomness;
 use crate::base::sync::{read, write};
 use crate::object::lease::BindingEpoch;
 use crate::poa::key::{self, Nonce, ParsedKey, Slot};
@@ -37,6 +38,7 @@ use replicas::AdapterReplicas;
 /// All adapters of an ORB.
 pub(crate) struct Adapter {
     nonce: Nonce,
+    randomness: Randomness,
     table: RwLock<Table>,
     /// Copies of the table for requests.
     replicas: AdapterReplicas,
@@ -61,7 +63,7 @@ pub(crate) struct Adapter {
 
 impl Adapter {
     pub(crate) fn new(
-        nonce: u64,
+        randomness: Randomness,
         config: &OrbConfig,
         has_interceptors: bool,
         driver: Arc<dyn AdapterDriver>,
@@ -70,7 +72,8 @@ impl Adapter {
         let is_plain = !has_interceptors && !config.bidirectional && config.addressing_demanded.is_none();
         Adapter {
             startup_timeout: config.call_timeout,
-            nonce: Nonce(nonce),
+            nonce: Nonce(randomness.nonce()),
+            randomness,
             table: RwLock::default(),
             replicas: AdapterReplicas::default(),
             binding_epoch: Arc::default(),
@@ -89,6 +92,11 @@ impl Adapter {
 
     pub(crate) fn nonce(&self) -> Nonce {
         self.nonce
+    }
+
+    /// Where the ORB's random numbers come from.
+    pub(crate) fn randomness(&self) -> &Randomness {
+        &self.randomness
     }
 
     /// The epoch of the bindings that threads of this process hold leases of.

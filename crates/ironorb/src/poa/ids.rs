@@ -6,7 +6,7 @@
 //! an id holds the lock of its part instead. A thread that changes the table holds both.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, RwLock};
 
@@ -15,6 +15,7 @@ use hashbrown::HashTable;
 use super::ObjectId;
 use super::slots::SlotArray;
 use crate::base::config::ObjectLookup;
+use crate::base::randomness::{HashKeys, Randomness};
 use crate::base::sync::{lock, read, write};
 
 /// Ids and slots.
@@ -35,10 +36,10 @@ type Part = Mutex<HashTable<u32>>;
 const PARTS: usize = 16;
 
 impl Ids {
-    pub(super) fn new(lookup: ObjectLookup) -> Ids {
+    pub(super) fn new(lookup: ObjectLookup, randomness: &Randomness) -> Ids {
         let index = match lookup {
             ObjectLookup::Active | ObjectLookup::Hash => {
-                Index::Hash { hasher: IdHasher::default(), parts: Box::default() }
+                Index::Hash { hasher: IdHasher::new(randomness), parts: Box::default() }
             }
             ObjectLookup::Linear => Index::Linear(RwLock::default()),
         };
@@ -232,28 +233,22 @@ impl<'i> Id<'i> {
 
 /// Hashes ids in a way that an attacker cannot foresee: clients may choose ids where servants are made on
 /// demand.
-#[derive(Default)]
 struct IdHasher {
     /// For short ids, by multiplication and shift (Dietzfelbinger). Two different ids have the same hash for
     /// one in 2^64 choices of these numbers.
     factors: Factors,
-    long: RandomState,
+    long: HashKeys,
 }
 
 /// Random numbers.
 struct Factors([u128; 4]);
 
-impl Default for Factors {
-    fn default() -> Self {
-        let random = RandomState::new();
-        Factors([0, 1, 2, 3].map(|number| {
-            let [high, low] = [2 * number, 2 * number + 1].map(|half| u128::from(random.hash_one(half)));
-            high << 64 | low
-        }))
-    }
-}
-
 impl IdHasher {
+    fn new(randomness: &Randomness) -> IdHasher {
+        let draw = || u128::from(randomness.draw());
+        IdHasher { factors: Factors([(); 4].map(|()| draw() << 64 | draw())), long: randomness.hash_keys() }
+    }
+
     #[inline]
     fn hash(&self, id: &Id<'_>) -> u64 {
         match id {
@@ -289,7 +284,7 @@ mod tests {
             steps in prop::collection::vec((any::<bool>(), 0..40_u8, 0..60_u32), 0..300),
             is_linear in any::<bool>(),
         ) {
-            let ids = Ids::new(if is_linear { ObjectLookup::Linear } else { ObjectLookup::Hash });
+            let ids = Ids::new(if is_linear { ObjectLookup::Linear } else { ObjectLookup::Hash }, &Randomness::new(None));
             let mut known: HashMap<u32, u8> = HashMap::new();
             for (is_put, number, slot) in steps {
                 let is_new = !known.contains_key(&slot) && !known.values().any(|other| *other == number);

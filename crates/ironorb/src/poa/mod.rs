@@ -407,6 +407,7 @@ impl PoaInner {
                 ids_are_slots,
                 config.object_lookup,
                 orb.adapter().binding_epoch().clone(),
+                orb.adapter().randomness(),
             ),
             ids_are_slots,
             keys_are_slots: ids_are_slots && config.demultiplexing == Demultiplexing::Delayered,

@@ -51,7 +51,7 @@ pub(super) struct Entry {
 
 /// How often a slot has been filled, modulo 256. It tells requests of a deactivated object from those of an
 /// object reactivated under the same key. It is unique among the incarnations that still have requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Incarnation(u8);
 
 impl Incarnation {
@@ -61,7 +61,7 @@ impl Incarnation {
 }
 
 /// Identifies the object of a request: a slot, its generation, and the incarnation of the object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Activation {
     pub(super) index: u32,
     pub(super) generation: u32,

@@ -85,7 +85,7 @@ enum At {
 }
 
 /// The address of a server.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Address {
     Tcp(HostPort),
     Unix(SocketPath),

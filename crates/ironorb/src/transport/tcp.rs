@@ -17,7 +17,7 @@ use crate::transport::endpoint::{display_host_port, split_host_port, without_sch
 pub(crate) struct Tcp;
 
 /// A host and a port. The host is a name, an IPv4 address or an IPv6 address without brackets.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct HostPort {
     pub(crate) host: String,
     pub(crate) port: u16,

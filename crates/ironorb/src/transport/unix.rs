@@ -84,7 +84,7 @@ pub(super) fn of_this_machine<'a>(sockets: impl Iterator<Item = UnixAddress<'a>>
 
 /// The path of a socket: absolute, without a NUL, and at most [`PATH_BYTES_MAX`] bytes long, the system's
 /// limit.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SocketPath(String);
 
 /// The most bytes of a socket's path (`sun_path` of unix(7), without the NUL at its end).

@@ -13,7 +13,7 @@ pub(crate) use link::{Acceptor, Added, FastOutcome, Link};
 pub(in crate::driver) use retry_body::{RetryArguments, expected_encoding};
 
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, Weak};
@@ -70,7 +70,7 @@ struct ConnectorShared {
 struct Endpoints {
     /// One address may have several entries: references that must negotiate other code sets use connections
     /// of their own.
-    links: HashMap<(Address, u8), Arc<EndpointLinks>>,
+    links: BTreeMap<(Address, u8), Arc<EndpointLinks>>,
     /// The number of entries at which the next sweep removes unused ones.
     sweep_at: usize,
 }

@@ -11,7 +11,7 @@
 //! that needs more throughput can use a second ORB. Compared with a thread in a blocking receive, the
 //! receiver makes one more system call for each batch of answers.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -53,7 +53,7 @@ struct State {
     is_stopping: bool,
     work: Vec<Work>,
     timers: BTreeMap<TimerKey, Weak<AsyncCall>>,
-    links: HashMap<u64, Weak<Link>>,
+    links: BTreeMap<u64, Weak<Link>>,
     next_number: u64,
     /// Connections to flush, by the time at which a batch is due.
     flushes: BTreeMap<TimerKey, Weak<Link>>,

@@ -13,7 +13,7 @@
 //! `thread_per_connection`. With few connections, moving them in and out of the `epoll` saves nothing, and
 //! socket timeouts cost a call 0.15 us.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -46,7 +46,7 @@ pub(super) struct HybridPool {
     /// Threads that wait for any connection, or are about to. The count is 0 only at the limit of threads.
     waiting: AtomicUsize,
     /// Connections that have threads, and how many each has. The blocked-servant monitor looks at them.
-    kept: Mutex<HashMap<u64, (Arc<Connection>, usize)>>,
+    kept: Mutex<BTreeMap<u64, (Arc<Connection>, usize)>>,
 }
 
 /// Starts the first thread. At least one thread always exists, because a thread ends only when others wait.

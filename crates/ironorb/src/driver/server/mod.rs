@@ -15,7 +15,7 @@ pub(crate) mod threads;
 mod work;
 mod writer;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -45,7 +45,7 @@ struct Shared {
     orb: Arc<OrbCore>,
     stopping: AtomicBool,
     next_id: AtomicU64,
-    connections: Mutex<HashMap<u64, Arc<Connection>>>,
+    connections: Mutex<BTreeMap<u64, Arc<Connection>>>,
     /// Notified when a connection leaves `connections`.
     gone: Condvar,
     /// Notified when a connection is added. The reaper and the blocked-servant monitor wait for it.
@@ -54,7 +54,7 @@ struct Shared {
     pool: Option<Pool>,
     /// Connections of a hybrid server that have a thread for as long as they last. The blocked-servant
     /// monitor looks at them.
-    dedicated: Mutex<HashMap<u64, Arc<Connection>>>,
+    dedicated: Mutex<BTreeMap<u64, Arc<Connection>>>,
     /// The thread that receives on bidirectional connections.
     receiving: Arc<Receiving>,
     /// The thread that sends to peers which do not read at once.

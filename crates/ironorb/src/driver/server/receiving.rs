@@ -5,7 +5,7 @@
 //! connection. A thread for each connection would save one system call per batch of bytes, but users choose a
 //! pool in order to have few threads.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ impl Receiving {
     }
 
     fn run(&self) {
-        let mut connections: HashMap<u64, Arc<Connection>> = HashMap::new();
+        let mut connections: BTreeMap<u64, Arc<Connection>> = BTreeMap::new();
         let mut ready = Vec::new();
         while let Some(newcomers) = self.thread.newcomers(connections.is_empty()) {
             for connection in newcomers {

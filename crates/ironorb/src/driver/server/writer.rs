@@ -5,8 +5,8 @@
 //! can go on. While it is here, the pool's threads take none of its requests. The thread starts with the
 //! first such connection and ends with the server.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::io;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -64,7 +64,7 @@ impl Writer {
     }
 
     fn run(&self, server: &Weak<Shared>) {
-        let mut stalled: HashMap<u64, Stalled> = HashMap::new();
+        let mut stalled: BTreeMap<u64, Stalled> = BTreeMap::new();
         let mut ready = Vec::new();
         while let Some(newcomers) = self.thread.newcomers(stalled.is_empty()) {
             let now = clock::now();

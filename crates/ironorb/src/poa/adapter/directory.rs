@@ -1,7 +1,7 @@
 //! The table of all adapters of an ORB: by slot, by path, and those in the making. It takes no lock and calls
 //! no application code.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::ROOT_PATH;
@@ -15,13 +15,13 @@ pub(super) struct Table {
     /// Slots without an adapter.
     pub(super) free: Vec<usize>,
     pub(super) next_instance: u32,
-    pub(super) by_path: HashMap<Vec<u8>, Arc<PoaInner>>,
+    pub(super) by_path: BTreeMap<Vec<u8>, Arc<PoaInner>>,
     /// Paths at which adapter activators are making adapters, each with the gate that opens when it is done.
-    pub(super) in_the_making: HashMap<Vec<u8>, Arc<Gate>>,
+    pub(super) in_the_making: BTreeMap<Vec<u8>, Arc<Gate>>,
     /// Adapters at and below these paths, which only the threads that make them may see yet.
-    pub(super) unfinished: HashMap<Vec<u8>, Arc<PoaInner>>,
+    pub(super) unfinished: BTreeMap<Vec<u8>, Arc<PoaInner>>,
     /// Keys of the application's choice, such as `NameService`, and the keys that they stand for.
-    pub(super) aliases: HashMap<Vec<u8>, Vec<u8>>,
+    pub(super) aliases: BTreeMap<Vec<u8>, Vec<u8>>,
     /// The adapter for keys that no adapter here has made.
     pub(super) default_adapter: Option<Arc<PoaInner>>,
 }
