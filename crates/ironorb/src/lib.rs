@@ -68,7 +68,7 @@ pub mod generated {
 
 // The ORB and its configuration.
 pub use base::config::{
-    BadConcurrency, BareExceptions, Demultiplexing, ObjectLookup, OperationLookup, OrbConfig,
+    BadConcurrency, BareExceptions, Demultiplexing, ObjectLookup, OnewayBatching, OperationLookup, OrbConfig,
     ServerConcurrency, Transport, Waiting,
 };
 pub use orb::{
@@ -87,9 +87,7 @@ pub use poa::{Poa, PoaPolicies};
 pub use driver::pending::Pending;
 pub use object::context::Context;
 pub use object::deadline::{set_thread_timeout, with_timeout};
-pub use object::messaging::{
-    InvocationPolicies, OnewayBatching, Rebind, SyncScope, set_thread_policies, thread_policies,
-};
+pub use object::messaging::{InvocationPolicies, Rebind, SyncScope, set_thread_policies, thread_policies};
 
 // Errors.
 pub use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};

@@ -9,11 +9,6 @@ use ironorb_giop::ior::CodeSetComponentInfo;
 use ironorb_giop::message::AddressingDisposition;
 use ironorb_giop::{CharSet, Version};
 
-use crate::driver::waiting::Pace;
-use crate::transport::Stream;
-
-use crate::object::messaging::OnewayBatching;
-
 /// The configuration of one ORB; [`OrbBuilder`](crate::OrbBuilder) makes it.
 #[derive(Debug, Clone)]
 pub struct OrbConfig {
@@ -206,11 +201,6 @@ pub struct OrbConfig {
 }
 
 impl OrbConfig {
-    /// How a thread waits on a connection, if it waits like `on_sockets` on a socket.
-    pub(crate) fn waiting_on(&self, stream: &Stream, on_sockets: Waiting) -> Waiting {
-        if stream.pace() == Pace::Memory { self.shared_memory_waiting } else { on_sockets }
-    }
-
     /// The code sets that this ORB supports.
     pub fn code_sets(&self) -> CodeSetComponentInfo {
         CodeSetComponentInfo::with_native(self.native_char_set)
@@ -311,6 +301,42 @@ pub enum Demultiplexing {
     Delayered,
     /// From the root adapter down through its descendants by name, then to the object.
     Layered,
+}
+
+/// How long oneways wait, to leave together by one system call: until one of these limits is reached, until
+/// something else leaves over the same connection, or until they are flushed
+/// ([`Orb::flush`](crate::Orb::flush), [`ObjectRef::flush`](crate::ObjectRef::flush)).
+///
+/// Oneways leave in their order, and before anything that the same thread calls at that server afterwards. A
+/// call that only adds to a batch returns before it is known whether its request can be sent. If the
+/// connection ends first, the requests in the batch are lost, and the next flush reports that. The call that
+/// reaches a limit sends the whole batch, and blocks while the connection takes no bytes, unless its scope is
+/// [`SyncScope::None`](crate::SyncScope::None). Shutting the ORB down sends pending requests. A process that ends in another way
+/// loses them.
+///
+/// Batching costs the ORB its receiver thread from the first batched oneway on. That thread sends what has
+/// waited for `delay_max`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OnewayBatching {
+    /// The bytes of requests at which a batch is sent. Default 16 KiB. A request may reach beyond it, so each
+    /// connection holds at most this and one request.
+    pub bytes_max: usize,
+    /// The number of requests at which a batch is sent. Default: no limit.
+    pub count_max: usize,
+    /// How long the first request of a batch waits. Default 1 ms.
+    pub delay_max: Duration,
+}
+
+impl OnewayBatching {
+    /// The default limits.
+    pub const DEFAULT: OnewayBatching =
+        OnewayBatching { bytes_max: 16 << 10, count_max: usize::MAX, delay_max: Duration::from_millis(1) };
+}
+
+impl Default for OnewayBatching {
+    fn default() -> Self {
+        OnewayBatching::DEFAULT
+    }
 }
 
 /// A transport: how bytes get from one process to another.

@@ -76,6 +76,15 @@ impl fmt::Display for Time {
     }
 }
 
+/// A clock that a driver hands to code which must wait and may not know how.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Clock {
+    /// The time now.
+    pub(crate) now: fn() -> Time,
+    /// Lets the calling thread rest.
+    pub(crate) rest: fn(Duration),
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,6 +5,7 @@
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::minor::MinorCode;
 
+use crate::base::config::OnewayBatching;
 use crate::base::time::Time;
 use crate::call::invocation::{CallFailure, Next, RemoteCallState};
 use crate::call::route::Route;
@@ -13,7 +14,7 @@ use crate::driver::clock;
 use crate::driver::invoke::Arguments;
 use crate::object::ObjectRef;
 use crate::object::deadline::Deadline;
-use crate::object::messaging::{OnewayBatching, SyncScope};
+use crate::object::messaging::SyncScope;
 use crate::object::operation::Operation;
 use crate::orb::OrbCore;
 

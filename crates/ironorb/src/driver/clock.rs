@@ -2,7 +2,10 @@
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-use crate::base::time::Time;
+use crate::base::time::{Clock, Time};
+
+/// The clock for transports.
+pub(crate) const CLOCK: Clock = Clock { now, rest: std::thread::sleep };
 
 /// The time now.
 #[inline]

@@ -17,11 +17,16 @@ use std::time::Duration;
 
 use rustix::thread::sched_getaffinity;
 
-use crate::base::config::Waiting;
+use crate::base::config::{OrbConfig, Waiting};
 use crate::base::probe::{self, Stage};
 use crate::base::time::Time;
 use crate::driver::clock;
-use crate::transport::{self, Moved, Stream};
+use crate::transport::{self, Moved, Pace, Stream};
+
+/// How a thread waits on a connection, if it waits like `on_sockets` on a socket.
+pub(crate) fn policy(config: &OrbConfig, stream: &Stream, on_sockets: Waiting) -> Waiting {
+    if stream.pace() == Pace::Memory { config.shared_memory_waiting } else { on_sockets }
+}
 
 /// What the waits of one connection, or of another source of events, have shown. One thread at a time waits
 /// with it.
@@ -51,15 +56,6 @@ pub(crate) struct Spinners {
     spinning: AtomicUsize,
     /// Waits that have begun without polling while a thread was polling.
     arrivals: AtomicUsize,
-}
-
-/// How often the clock and the other threads are checked between polls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Pace {
-    /// A poll is a system call, compared with which reading the clock is cheap.
-    SystemCall,
-    /// A poll is a read of memory.
-    Memory,
 }
 
 /// One wait that polls.

@@ -9,6 +9,7 @@ use std::sync::RwLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::base::config::OnewayBatching;
 use crate::base::sync::{read, write};
 
 /// Policies of one level. The next level decides what is `None`.
@@ -77,42 +78,6 @@ pub enum SyncScope {
     /// The call waits until the servant has been called, as a twoway without results does. Exceptions and
     /// forwards reach the caller.
     WithTarget,
-}
-
-/// How long oneways wait, to leave together by one system call: until one of these limits is reached, until
-/// something else leaves over the same connection, or until they are flushed
-/// ([`Orb::flush`](crate::Orb::flush), [`ObjectRef::flush`](crate::ObjectRef::flush)).
-///
-/// Oneways leave in their order, and before anything that the same thread calls at that server afterwards. A
-/// call that only adds to a batch returns before it is known whether its request can be sent. If the
-/// connection ends first, the requests in the batch are lost, and the next flush reports that. The call that
-/// reaches a limit sends the whole batch, and blocks while the connection takes no bytes, unless its scope is
-/// [`SyncScope::None`]. Shutting the ORB down sends pending requests. A process that ends in another way
-/// loses them.
-///
-/// Batching costs the ORB its receiver thread from the first batched oneway on. That thread sends what has
-/// waited for `delay_max`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OnewayBatching {
-    /// The bytes of requests at which a batch is sent. Default 16 KiB. A request may reach beyond it, so each
-    /// connection holds at most this and one request.
-    pub bytes_max: usize,
-    /// The number of requests at which a batch is sent. Default: no limit.
-    pub count_max: usize,
-    /// How long the first request of a batch waits. Default 1 ms.
-    pub delay_max: Duration,
-}
-
-impl OnewayBatching {
-    /// The default limits.
-    pub const DEFAULT: OnewayBatching =
-        OnewayBatching { bytes_max: 16 << 10, count_max: usize::MAX, delay_max: Duration::from_millis(1) };
-}
-
-impl Default for OnewayBatching {
-    fn default() -> Self {
-        OnewayBatching::DEFAULT
-    }
 }
 
 thread_local! {

@@ -27,6 +27,7 @@ use ironorb_giop::{
 };
 
 use crate::base::config::BareExceptions;
+use crate::base::config::OnewayBatching;
 use crate::call::invocation::RemoteCallState;
 use crate::call::route::{Route, Routes};
 use crate::driver::batching;

@@ -13,12 +13,12 @@ use ironorb_giop::exception::SystemException;
 use super::Orb;
 use super::core::OrbCore;
 use super::settings::{CommandLineOption, SettingError, Settings, split_options};
+use crate::base::config::OnewayBatching;
 use crate::base::config::{
     Demultiplexing, ObjectLookup, OperationLookup, OrbConfig, ServerConcurrency, Waiting,
 };
 use crate::driver::simulated::{Simulation, SimulationSetting};
 use crate::interceptor::{ClientInterceptor, IorInterceptor, ServerInterceptor};
-use crate::object::messaging::OnewayBatching;
 use crate::transport::endpoint::BadAddress;
 
 /// Settings for a new ORB.

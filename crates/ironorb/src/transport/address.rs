@@ -2,8 +2,9 @@
 
 use std::fmt;
 use std::io;
+use std::net::SocketAddr;
 use std::str::FromStr;
-use std::sync::Arc;
+use std::time::Duration;
 
 use ironorb_giop::ior::{IiopProfile, TaggedComponent};
 
@@ -12,8 +13,7 @@ use super::shared::SharedMemory;
 use super::tcp::{HostPort, Tcp};
 use super::unix::{SocketPath, Unix};
 use crate::base::config::{self, OrbConfig};
-use crate::driver::client::Resolver;
-use crate::object::deadline::Deadline;
+use crate::base::time::{Clock, Time};
 use crate::transport::endpoint::BadAddress;
 
 /// Makes connections of one kind, and reads and writes their addresses in references. What a connection does
@@ -34,7 +34,10 @@ pub(crate) trait Transport {
     fn read(text: &str) -> Option<Result<Self::Endpoint, &'static str>>;
 
     /// Begins to listen. Also returns the address for references, which is used when no other is published.
-    fn listen(endpoint: &Self::Endpoint, config: &OrbConfig) -> io::Result<(Self::Listener, Self::Address)>;
+    fn listen(
+        endpoint: &Self::Endpoint,
+        options: &Listening<'_>,
+    ) -> io::Result<(Self::Listener, Self::Address)>;
 
     /// Waits for the next connection. Never waits for an action of the client after it has connected.
     fn accept(listener: &Self::Listener) -> io::Result<Stream>;
@@ -52,10 +55,48 @@ pub(crate) trait Transport {
     fn addresses(profile: &IiopProfile) -> Vec<Self::Address>;
 }
 
+/// What listening needs besides the endpoint.
+pub(crate) struct Listening<'l> {
+    pub(crate) config: &'l OrbConfig,
+    /// The clock of the driver that waits on the connections.
+    pub(crate) clock: Clock,
+}
+
 /// What connecting needs besides the address.
 pub(crate) struct ConnectAttempt<'d> {
-    pub(crate) deadline: Deadline,
-    pub(crate) resolver: &'d Arc<Resolver>,
+    /// When the attempt ends; [`Time::MAX`] for one without a limit.
+    pub(crate) until: Time,
+    pub(crate) clock: Clock,
+    /// Finds the addresses of hosts.
+    pub(crate) hosts: &'d dyn Hosts,
+}
+
+impl ConnectAttempt<'_> {
+    /// The time that is left; `None` without a limit. Fails with `TimedOut` when none is left.
+    pub(super) fn remaining(&self) -> io::Result<Option<Duration>> {
+        self.share(1)
+    }
+
+    /// An even share of the time that is left, for the next of several attempts.
+    pub(super) fn share(&self, attempts: usize) -> io::Result<Option<Duration>> {
+        if self.until == Time::MAX {
+            return Ok(None);
+        }
+        let left = self.until.since((self.clock.now)());
+        match left / u32::try_from(attempts).unwrap_or(u32::MAX).max(1) {
+            Duration::ZERO => Err(io::ErrorKind::TimedOut.into()),
+            share => Ok(Some(share)),
+        }
+    }
+}
+
+/// Finds the addresses of hosts. A driver does that: the system's resolver blocks.
+pub(crate) trait Hosts {
+    /// Returns the addresses of a host, at least one. Blocks until the moment given at most.
+    fn resolve(&self, host: &str, port: u16, until: Time) -> io::Result<Vec<SocketAddr>>;
+
+    /// Drops the addresses of a host after no connection to them succeeded.
+    fn forget(&self, host: &str);
 }
 
 /// An address to listen at: `iiop://host:port`, or `uiop:///path` or `shm:///path` for clients on the same
@@ -127,11 +168,11 @@ impl Endpoint {
     }
 
     /// Begins to listen. Also returns the address for references, which is used when no other is published.
-    pub(crate) fn listen(&self, config: &OrbConfig) -> io::Result<(Listener, Address)> {
+    pub(crate) fn listen(&self, options: &Listening<'_>) -> io::Result<(Listener, Address)> {
         let listening = match &self.0 {
-            At::Tcp(at) => Tcp::listen(at, config).map(|(l, a)| (Listener::Tcp(l), Address::Tcp(a))),
-            At::Unix(at) => Unix::listen(at, config).map(|(l, a)| (Listener::Unix(l), Address::Unix(a))),
-            At::SharedMemory(at) => SharedMemory::listen(at, config)
+            At::Tcp(at) => Tcp::listen(at, options).map(|(l, a)| (Listener::Tcp(l), Address::Tcp(a))),
+            At::Unix(at) => Unix::listen(at, options).map(|(l, a)| (Listener::Unix(l), Address::Unix(a))),
+            At::SharedMemory(at) => SharedMemory::listen(at, options)
                 .map(|(l, a)| (Listener::SharedMemory(l), Address::SharedMemory(a))),
         };
         listening.map_err(|e| io::Error::new(e.kind(), format!("cannot listen at {self}: {e}")))

@@ -26,9 +26,8 @@ use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags};
 
 use crate::base::config::OrbConfig;
 use crate::base::probe::{self, Stage};
-use crate::driver::waiting::Pace;
 pub use address::Endpoint;
-pub(crate) use address::{Address, ConnectAttempt, Listener, Transport};
+pub(crate) use address::{Address, ConnectAttempt, Hosts, Listener, Listening, Transport};
 use rings::Rings;
 
 /// One connection.
@@ -121,7 +120,7 @@ impl Stream {
 }
 
 impl Stream {
-    /// The cost of polling the connection.
+    /// What polling the connection costs.
     #[inline]
     pub(crate) fn pace(&self) -> Pace {
         if self.rings.is_none() { Pace::SystemCall } else { Pace::Memory }
@@ -133,6 +132,15 @@ impl AsFd for Stream {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
+}
+
+/// What a poll of a connection costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// A poll is a system call, compared with which reading the clock is cheap.
+    SystemCall,
+    /// A poll is a read of memory.
+    Memory,
 }
 
 /// The result of a receive or a send.

@@ -17,13 +17,13 @@ use rustix::net::{RecvFlags, SendFlags};
 
 use super::{Moved, wait};
 
-use crate::base::time::Time;
-use crate::driver::clock;
+use crate::base::time::{Clock, Time};
 
 /// The rings of one connection.
 #[derive(Debug)]
 pub(crate) struct Rings {
     end: End<Mapping>,
+    clock: Clock,
     /// How long [`receive`](Self::receive) blocks, in microseconds; 0 is without limit.
     receive_timeout_us: AtomicU64,
     /// Polls so far. Some of them also check whether the peer is still there.
@@ -49,11 +49,11 @@ struct WakeBackoff(u32);
 
 impl WakeBackoff {
     /// Notes a sleep that began at `began` and ended in vain.
-    fn was_woken_in_vain(&mut self, began: Time) {
-        if clock::now().since(began) < REST {
+    fn was_woken_in_vain(&mut self, began: Time, clock: &Clock) {
+        if (clock.now)().since(began) < REST {
             self.0 += 1;
             if self.0 > VAIN_MAX {
-                std::thread::sleep(REST);
+                (clock.rest)(REST);
             }
         }
     }
@@ -65,9 +65,10 @@ const VAIN_MAX: u32 = 64;
 const REST: Duration = Duration::from_millis(1);
 
 impl Rings {
-    pub(super) fn new(end: End<Mapping>) -> Rings {
+    pub(super) fn new(end: End<Mapping>, clock: Clock) -> Rings {
         Rings {
             end,
+            clock,
             receive_timeout_us: AtomicU64::new(0),
             polls: AtomicU32::new(0),
             is_over: AtomicBool::new(false),
@@ -127,17 +128,17 @@ impl Rings {
             return Ok(moved);
         }
         // Most waits have ended by now without reading the clock.
-        let until = timeout.map(|timeout| clock::now() + timeout.saturating_sub(BY_MEMORY));
+        let until = timeout.map(|timeout| (self.clock.now)() + timeout.saturating_sub(BY_MEMORY));
         let mut backoff = WakeBackoff::default();
         loop {
-            let began = clock::now();
+            let began = (self.clock.now)();
             let left = until.map(|until| until.since(began));
             if !self.end.want_bell(Wanted::Bytes) {
                 wait(socket, PollFlags::IN, left)?;
             }
             match self.receive_now(socket, space)? {
                 Moved::Nothing if left.is_some_and(|left| left.is_zero()) => return Ok(Moved::Nothing),
-                Moved::Nothing => backoff.was_woken_in_vain(began),
+                Moved::Nothing => backoff.was_woken_in_vain(began, &self.clock),
                 moved => return Ok(moved),
             }
         }
@@ -178,7 +179,7 @@ impl Rings {
         wanted: Wanted,
         timeout: Option<Duration>,
     ) -> io::Result<bool> {
-        let until = timeout.map(|timeout| clock::now() + timeout);
+        let until = timeout.map(|timeout| (self.clock.now)() + timeout);
         let mut backoff = WakeBackoff::default();
         loop {
             if self.end.is_ready(wanted) || self.is_over.load(Ordering::Acquire) {
@@ -188,14 +189,14 @@ impl Rings {
                 self.is_over.store(true, Ordering::Release);
                 return Ok(true);
             }
-            let began = clock::now();
+            let began = (self.clock.now)();
             let left = until.map(|until| until.since(began));
             if left.is_some_and(|left| left.is_zero()) {
                 return Ok(false);
             }
             self.sleep(wanted, left.map_or(LOOK_EVERY, |left| left.min(LOOK_EVERY)));
             if !self.end.is_ready(wanted) {
-                backoff.was_woken_in_vain(began);
+                backoff.was_woken_in_vain(began, &self.clock);
             }
         }
     }

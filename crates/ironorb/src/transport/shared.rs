@@ -7,7 +7,6 @@
 //! Other ORBs that connect there must find the protocol that they know.
 
 use std::io;
-use std::time::Duration;
 
 use ironorb_giop::ior::{IiopProfile, TaggedComponent};
 use ironorb_shm::{End, Mapping, Offer, Side};
@@ -15,9 +14,8 @@ use rustix::event::PollFlags;
 
 use super::rings::Rings;
 use super::unix::{self, SocketPath, Unix, UnixListener};
-use super::{ConnectAttempt, Stream, Transport, wait};
-use crate::base::config::OrbConfig;
-use crate::driver::clock;
+use super::{ConnectAttempt, Listening, Stream, Transport, wait};
+use crate::base::time::Clock;
 
 /// Shared memory, within one machine.
 pub(crate) struct SharedMemory;
@@ -27,6 +25,7 @@ pub(crate) struct SharedMemory;
 pub(crate) struct SharedMemoryListener {
     socket: UnixListener,
     ring_bytes: usize,
+    clock: Clock,
 }
 
 impl Transport for SharedMemory {
@@ -44,19 +43,22 @@ impl Transport for SharedMemory {
         }
     }
 
-    fn listen(at: &Self::Endpoint, config: &OrbConfig) -> io::Result<(SharedMemoryListener, SocketPath)> {
-        let ring_bytes = config.shared_memory_bytes;
+    fn listen(
+        at: &Self::Endpoint,
+        options: &Listening<'_>,
+    ) -> io::Result<(SharedMemoryListener, SocketPath)> {
+        let ring_bytes = options.config.shared_memory_bytes;
         // A wrong setting is reported at the start of the server, and not to each client.
         Mapping::create(ring_bytes)?;
-        let (socket, path) = Unix::listen(at, config)?;
-        Ok((SharedMemoryListener { socket, ring_bytes }, path))
+        let (socket, path) = Unix::listen(at, options)?;
+        Ok((SharedMemoryListener { socket, ring_bytes, clock: options.clock }, path))
     }
 
     fn accept(listener: &SharedMemoryListener) -> io::Result<Stream> {
         let socket = listener.socket.accept()?;
         let (mapping, memory) = Mapping::create(listener.ring_bytes)?;
         Offer { ring_bytes: listener.ring_bytes as u32 }.send(&socket, memory)?;
-        Ok(Stream::beside(socket, Rings::new(End::new(mapping, Side::Server))))
+        Ok(Stream::beside(socket, Rings::new(End::new(mapping, Side::Server), listener.clock)))
     }
 
     fn close(listener: &SharedMemoryListener) {
@@ -64,15 +66,13 @@ impl Transport for SharedMemory {
     }
 
     fn connect(address: &SocketPath, attempt: &ConnectAttempt<'_>) -> io::Result<Stream> {
-        let socket = unix::connect(address, attempt.deadline)?;
+        let socket = unix::connect(address, attempt)?;
         // A server that listens there and offers nothing is of another kind. The reference may have other
         // addresses.
-        while !wait(&socket, PollFlags::IN, Some(LOOK_EVERY))? {
-            attempt.deadline.remaining(clock::now()).map_err(|_| io::ErrorKind::TimedOut)?;
-        }
+        while !wait(&socket, PollFlags::IN, attempt.remaining()?)? {}
         let (offer, memory) = Offer::receive(&socket)?;
         let mapping = Mapping::open(memory, offer.ring_bytes as usize)?;
-        Ok(Stream::beside(socket, Rings::new(End::new(mapping, Side::Client))))
+        Ok(Stream::beside(socket, Rings::new(End::new(mapping, Side::Client), attempt.clock)))
     }
 
     fn component(address: &SocketPath) -> Option<TaggedComponent<'static>> {
@@ -83,6 +83,3 @@ impl Transport for SharedMemory {
         unix::of_this_machine(profile.shared_memory_addresses())
     }
 }
-
-/// How much later than its deadline an attempt may end. A server sends its offer as soon as it has accepted.
-const LOOK_EVERY: Duration = Duration::from_millis(10);

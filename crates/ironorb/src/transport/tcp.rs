@@ -3,14 +3,12 @@
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::time::Duration;
 
 use ironorb_giop::ior::{IiopProfile, TaggedComponent};
 use rustix::net::Shutdown;
 
-use super::{ConnectAttempt, Stream, Transport};
-use crate::base::config::OrbConfig;
-use crate::driver::clock;
-use crate::object::deadline::Deadline;
+use super::{ConnectAttempt, Listening, Stream, Transport};
 use crate::transport::endpoint::{display_host_port, split_host_port, without_scheme};
 
 /// TCP over IPv4 or IPv6.
@@ -40,7 +38,7 @@ impl Transport for Tcp {
         Some(split.map(|(host, port)| HostPort { host: host.to_owned(), port: port.unwrap_or(0) }))
     }
 
-    fn listen(at: &HostPort, _config: &OrbConfig) -> io::Result<(TcpListener, HostPort)> {
+    fn listen(at: &HostPort, _options: &Listening<'_>) -> io::Result<(TcpListener, HostPort)> {
         let listener = match at.host.as_str() {
             // `::` accepts IPv4 as well, where the machine has IPv6.
             "" => TcpListener::bind(("::", at.port)).or_else(|_| TcpListener::bind(("0.0.0.0", at.port))),
@@ -60,8 +58,8 @@ impl Transport for Tcp {
 
     fn connect(address: &HostPort, attempt: &ConnectAttempt<'_>) -> io::Result<Stream> {
         let HostPort { host, port } = address;
-        let addresses = attempt.resolver.resolve(host, *port, attempt.deadline)?;
-        connect(&addresses, attempt.deadline).inspect_err(|_| attempt.resolver.forget(host))
+        let addresses = attempt.hosts.resolve(host, *port, attempt.until)?;
+        connect(&addresses, attempt).inspect_err(|_| attempt.hosts.forget(host))
     }
 
     /// CORBA 3.3 part 2, 9.7.3: further addresses of IIOP 1.2. The profile itself has the first.
@@ -77,10 +75,10 @@ impl Transport for Tcp {
 
 /// Connects to the first of several addresses of a machine that answers. An address that does not answer
 /// takes only its share of the time.
-fn connect(addresses: &[SocketAddr], deadline: Deadline) -> io::Result<Stream> {
+fn connect(addresses: &[SocketAddr], attempt: &ConnectAttempt<'_>) -> io::Result<Stream> {
     let mut last = None;
-    for (index, &address) in addresses.iter().enumerate() {
-        match connect_address(address, deadline.share(clock::now(), addresses.len() - index)) {
+    for (&address, left) in addresses.iter().zip((1..=addresses.len()).rev()) {
+        match attempt.share(left).and_then(|timeout| connect_address(address, timeout)) {
             Ok(stream) => return Ok(stream),
             Err(e) => last = Some(e),
         }
@@ -88,14 +86,14 @@ fn connect(addresses: &[SocketAddr], deadline: Deadline) -> io::Result<Stream> {
     Err(last.unwrap_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the name has no address")))
 }
 
-fn connect_address(address: SocketAddr, deadline: Deadline) -> io::Result<Stream> {
+/// Connects within the timeout; `None` leaves the limit to the system.
+fn connect_address(address: SocketAddr, timeout: Option<Duration>) -> io::Result<Stream> {
     if is_reserved(address) {
         return Err(io::Error::new(io::ErrorKind::AddrNotAvailable, "the address is reserved (240.0.0.0/4)"));
     }
-    let stream = match deadline.remaining(clock::now()) {
-        Err(_) => return Err(io::ErrorKind::TimedOut.into()),
-        Ok(None) => TcpStream::connect(address)?,
-        Ok(Some(left)) => TcpStream::connect_timeout(&address, left)?,
+    let stream = match timeout {
+        None => TcpStream::connect(address)?,
+        Some(timeout) => TcpStream::connect_timeout(&address, timeout)?,
     };
     // The system can give a port without a listener to the connecting socket itself, which then connects to
     // itself.

@@ -21,11 +21,8 @@ use rustix::net::{AddressFamily, Shutdown, SocketAddrUnix, SocketFlags, SocketTy
 
 use ironorb_giop::ior::{IiopProfile, TaggedComponent, UnixAddress};
 
-use super::{ConnectAttempt, Stream, Transport};
-use crate::base::config::OrbConfig;
+use super::{ConnectAttempt, Listening, Stream, Transport};
 use crate::base::sync::lock;
-use crate::driver::clock;
-use crate::object::deadline::Deadline;
 
 /// Unix domain sockets, within one machine.
 pub(crate) struct Unix;
@@ -41,10 +38,10 @@ impl Transport for Unix {
         Some(read_path(path))
     }
 
-    fn listen(at: &Self::Endpoint, config: &OrbConfig) -> io::Result<(UnixListener, SocketPath)> {
+    fn listen(at: &Self::Endpoint, options: &Listening<'_>) -> io::Result<(UnixListener, SocketPath)> {
         match at {
-            Some(path) => Ok((UnixListener::bind(path, config.unix_socket_mode)?, path.clone())),
-            None => UnixListener::bind_privately(config.unix_socket_mode),
+            Some(path) => Ok((UnixListener::bind(path, options.config.unix_socket_mode)?, path.clone())),
+            None => UnixListener::bind_privately(options.config.unix_socket_mode),
         }
     }
 
@@ -57,7 +54,7 @@ impl Transport for Unix {
     }
 
     fn connect(address: &SocketPath, attempt: &ConnectAttempt<'_>) -> io::Result<Stream> {
-        connect(address, attempt.deadline).map(Stream::over)
+        connect(address, attempt).map(Stream::over)
     }
 
     fn component(address: &SocketPath) -> Option<TaggedComponent<'static>> {
@@ -129,16 +126,12 @@ pub(crate) fn machine_name() -> String {
 }
 
 /// Connects to the server at a path.
-pub(super) fn connect(path: &SocketPath, deadline: Deadline) -> io::Result<OwnedFd> {
+pub(super) fn connect(path: &SocketPath, attempt: &ConnectAttempt<'_>) -> io::Result<OwnedFd> {
     let socket = new_socket()?;
-    match deadline.remaining(clock::now()) {
-        Err(_) => return Err(io::ErrorKind::TimedOut.into()),
-        Ok(None) => {}
+    if let Some(left) = attempt.remaining()? {
         // The timeout bounds the wait while the server does not accept. Sends never block, so it affects
         // nothing else.
-        Ok(Some(left)) => {
-            set_socket_timeout(&socket, Timeout::Send, Some(left.max(Duration::from_micros(1))))?;
-        }
+        set_socket_timeout(&socket, Timeout::Send, Some(left.max(Duration::from_micros(1))))?;
     }
     let address = path.address()?;
     match retry_on_intr(|| rustix::net::connect(&socket, &address)) {

@@ -30,14 +30,14 @@ use ironorb_giop::{Misuse, Version};
 use super::asynchronous::AsyncCall;
 use super::receiver::Receiver;
 use super::{ConnectionPermit, ConnectorShared};
+use crate::base::config::OnewayBatching;
 use crate::base::probe::{self, Stage};
 use crate::base::sync::lock;
 use crate::base::time::Time;
 use crate::call::invocation::CallFailure;
 use crate::driver::clock;
-use crate::driver::waiting::Waits;
+use crate::driver::waiting::{self, Waits};
 use crate::object::deadline::{Deadline, Passed};
-use crate::object::messaging::OnewayBatching;
 use crate::transport::{self, Moved, Shutdown, Stream};
 use async_replies::AsyncReplies;
 pub(crate) use batch::Added;
@@ -179,7 +179,7 @@ impl Link {
             async_replies: AsyncReplies::default(),
             batch: Batch::default(),
         };
-        let waiting = config.waiting_on(&stream, config.client_waiting);
+        let waiting = waiting::policy(config, &stream, config.client_waiting);
         Arc::new_cyclic(|me| Link {
             stream,
             state: Mutex::new(state),

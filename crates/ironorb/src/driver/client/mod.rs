@@ -245,7 +245,9 @@ impl Drop for ConnectionPermit {
 
 impl ConnectorShared {
     fn connect(&self, address: &Address, deadline: Deadline) -> io::Result<Stream> {
-        let stream = address.connect(&ConnectAttempt { deadline, resolver: &self.resolver })?;
+        let until = deadline.at().unwrap_or(Time::MAX);
+        let attempt = ConnectAttempt { until, clock: clock::CLOCK, hosts: &self.resolver };
+        let stream = address.connect(&attempt)?;
         stream.set_queues(&self.config)?;
         Ok(stream)
     }

@@ -30,8 +30,9 @@ use crate::base::spawner::{NewThread, ThreadClass};
 use crate::base::sync::lock;
 use crate::base::time::Time;
 use crate::driver::clock;
-use crate::driver::waiting::{self, Pace};
+use crate::driver::waiting;
 use crate::driver::wakeable_epoll::{WAKE, WakeableEpoll};
+use crate::transport::Pace;
 
 /// The state that the receiver thread shares with the threads that give it work.
 #[derive(Debug)]

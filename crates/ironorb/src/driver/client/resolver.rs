@@ -14,7 +14,7 @@ use super::background_pool::BackgroundPool;
 use crate::base::sync::lock;
 use crate::base::time::Time;
 use crate::driver::clock;
-use crate::object::deadline::Deadline;
+use crate::transport::Hosts;
 
 /// Asks the system for addresses, and caches them.
 #[derive(Debug)]
@@ -50,33 +50,19 @@ impl Resolver {
         })
     }
 
-    /// Returns the addresses of a host, at least one. Blocks until the deadline at most.
-    pub(crate) fn resolve(
-        self: &Arc<Self>,
-        host: &str,
-        port: u16,
-        deadline: Deadline,
-    ) -> io::Result<Vec<SocketAddr>> {
-        if let Ok(address) = host.parse::<IpAddr>() {
-            return Ok(vec![SocketAddr::new(address, port)]);
-        }
-        self.resolve_by(host, deadline, system_addresses).map(|mut addresses| {
-            addresses.iter_mut().for_each(|address| address.set_port(port));
-            addresses
-        })
-    }
-
     fn resolve_by(
         self: &Arc<Self>,
         host: &str,
-        deadline: Deadline,
+        until: Time,
         ask: fn(&str) -> io::Result<Vec<SocketAddr>>,
     ) -> io::Result<Vec<SocketAddr>> {
         let mut names = lock(&self.names);
         loop {
             let now = clock::now();
             match names.get(host) {
-                Some(Name::Known(addresses, until)) if *until > now => return Ok(addresses.clone()),
+                Some(Name::Known(addresses, valid_until)) if *valid_until > now => {
+                    return Ok(addresses.clone());
+                }
                 Some(Name::Unknown(kind, text)) => {
                     let e = io::Error::new(*kind, text.clone());
                     names.remove(host);
@@ -94,12 +80,10 @@ impl Resolver {
                     })?;
                 }
             }
-            names = match deadline.remaining(now) {
-                Err(_) => return Err(io::ErrorKind::TimedOut.into()),
-                Ok(None) => self.answered.wait(names).unwrap_or_else(PoisonError::into_inner),
-                Ok(Some(left)) => {
-                    self.answered.wait_timeout(names, left).unwrap_or_else(PoisonError::into_inner).0
-                }
+            names = match until.since(now) {
+                _ if until == Time::MAX => self.answered.wait(names).unwrap_or_else(PoisonError::into_inner),
+                Duration::ZERO => return Err(io::ErrorKind::TimedOut.into()),
+                left => self.answered.wait_timeout(names, left).unwrap_or_else(PoisonError::into_inner).0,
             };
         }
     }
@@ -116,17 +100,28 @@ impl Resolver {
         self.answered.notify_all();
     }
 
-    /// Drops the addresses of a host after no connection to them succeeded. The next caller asks the system
-    /// again.
-    pub(crate) fn forget(&self, host: &str) {
+    pub(super) fn stop(&self) {
+        self.background_pool.stop();
+    }
+}
+
+impl Hosts for Arc<Resolver> {
+    fn resolve(&self, host: &str, port: u16, until: Time) -> io::Result<Vec<SocketAddr>> {
+        if let Ok(address) = host.parse::<IpAddr>() {
+            return Ok(vec![SocketAddr::new(address, port)]);
+        }
+        self.resolve_by(host, until, system_addresses).map(|mut addresses| {
+            addresses.iter_mut().for_each(|address| address.set_port(port));
+            addresses
+        })
+    }
+
+    /// The next caller asks the system again.
+    fn forget(&self, host: &str) {
         let mut names = lock(&self.names);
         if matches!(names.get(host), Some(Name::Known(..))) {
             names.remove(host);
         }
-    }
-
-    pub(super) fn stop(&self) {
-        self.background_pool.stop();
     }
 }
 
@@ -139,8 +134,8 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    fn in_time() -> Deadline {
-        Deadline::NEVER.at_most(clock::now(), Duration::from_secs(20))
+    fn in_time() -> Time {
+        clock::now() + Duration::from_secs(20)
     }
 
     #[test]
@@ -151,7 +146,7 @@ mod tests {
             Ok(vec!["[::1]:0".parse().unwrap(), "127.0.0.1:0".parse().unwrap()])
         }
         let resolver = Resolver::new();
-        let literal = resolver.resolve("::1", 7, Deadline::NEVER).unwrap();
+        let literal = resolver.resolve("::1", 7, Time::MAX).unwrap();
         assert_eq!(literal, ["[::1]:7".parse().unwrap()]);
         for _ in 0..3 {
             assert_eq!(resolver.resolve_by("twice", in_time(), ask).unwrap().len(), 2);
@@ -171,7 +166,7 @@ mod tests {
         }
         let held = lock(&HOLD);
         let resolver = Resolver::new();
-        let soon = Deadline::NEVER.at_most(clock::now(), Duration::from_millis(5));
+        let soon = clock::now() + Duration::from_millis(5);
         let kind = |result: io::Result<Vec<SocketAddr>>| result.unwrap_err().kind();
         assert_eq!(kind(resolver.resolve_by("slow", soon, ask)), io::ErrorKind::TimedOut);
         drop(held);

@@ -23,10 +23,11 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use crate::base::config::ServerConcurrency;
 use crate::base::spawner::{NewThread, ThreadClass};
 use crate::base::sync::lock;
+use crate::driver::clock;
 use crate::orb::OrbCore;
 use crate::transport::endpoint::{split_host_port, without_scheme};
 use crate::transport::tcp::HostPort;
-use crate::transport::{Address, Endpoint, Listener, Stream};
+use crate::transport::{Address, Endpoint, Listener, Listening, Stream};
 use connection::Connection;
 use hybrid::HybridPool;
 use pool::{Delivery, Pool};
@@ -69,7 +70,8 @@ impl Server {
         let mut listeners = Vec::new();
         let mut bound = Vec::new();
         for endpoint in endpoints {
-            let (listener, published) = endpoint.listen(&orb.config)?;
+            let (listener, published) =
+                endpoint.listen(&Listening { config: &orb.config, clock: clock::CLOCK })?;
             bound.push(published);
             listeners.push(Arc::new(listener));
         }

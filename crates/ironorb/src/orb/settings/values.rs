@@ -5,11 +5,11 @@ use std::time::Duration;
 use ironorb_giop::{CharSet, Version};
 use ironorb_shm::RING_BYTES;
 
+use crate::base::config::OnewayBatching;
 use crate::base::config::{
     BadConcurrency, BareExceptions, Demultiplexing, ObjectLookup, OperationLookup, ServerConcurrency,
     Transport, Waiting,
 };
-use crate::object::messaging::OnewayBatching;
 
 pub(super) fn assign<T>(place: &mut T, value: Result<T, String>) -> Result<(), String> {
     *place = value?;

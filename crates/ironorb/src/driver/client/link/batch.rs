@@ -11,13 +11,13 @@ use ironorb_giop::connection::NotWhole;
 use ironorb_giop::message::{OperationName, RequestTarget};
 
 use super::{Clock, Guard, LOOK_AFTER_NS, Link};
+use crate::base::config::OnewayBatching;
 use crate::base::sync::lock;
 use crate::base::time::Time;
 use crate::call::invocation::CallFailure;
 use crate::driver::clock;
 use crate::driver::invoke::Arguments;
 use crate::object::deadline::{Deadline, Passed};
-use crate::object::messaging::OnewayBatching;
 
 /// Oneways that wait to be sent.
 #[derive(Debug, Default)]
