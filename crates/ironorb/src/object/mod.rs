@@ -35,9 +35,7 @@ use crate::driver::client::Link;
 use crate::driver::invoke;
 use crate::object::deadline::TimeoutSetting;
 use crate::object::lease::LeaseCell;
-use crate::object::messaging::{
-    InvocationPolicies, OnewayBatching, Rebind, SyncScope, thread_has_policies, thread_policies,
-};
+use crate::object::messaging::{InvocationPolicies, Rebind, SyncScope, thread_has_policies, thread_policies};
 use crate::object::operation::Operation;
 use crate::orb::OrbCore;
 use crate::poa::{Refusal, Upcall};

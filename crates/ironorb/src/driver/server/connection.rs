@@ -21,7 +21,7 @@ use crate::base::sync::lock;
 use crate::connection::{Admission, Arrival, CurrentRequest, Flags, ServerSession, UnreadPart, Work};
 use crate::driver::client::Link;
 use crate::driver::clock;
-use crate::driver::waiting::Waits;
+use crate::driver::waiting::{self, Waits};
 use crate::orb::OrbCore;
 use crate::poa::adapter::Session;
 use crate::transport::{self, Moved, Shutdown, Stream};
@@ -107,7 +107,7 @@ impl Connection {
         let orb = server.orb.clone();
         let sender = ServerConnection::sending(orb.config.connection);
         let receiver = Framer::sharing(orb.config.connection.framer, orb.receive_memory.clone());
-        let waiting = orb.config.waiting_on(&stream, orb.config.server_waiting);
+        let waiting = waiting::policy(&orb.config, &stream, orb.config.server_waiting);
         let waits = Waits::new(waiting, orb.connector.spinners());
         let unread = UnreadPart::of(orb.unread_replies.clone());
         Connection {
