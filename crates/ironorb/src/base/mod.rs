@@ -2,6 +2,7 @@
 
 pub(crate) mod config;
 pub(crate) mod gate;
+pub(crate) mod lease;
 pub mod marshal_profile;
 pub(crate) mod monitor;
 pub mod probe;

@@ -20,12 +20,13 @@ use ironorb_giop::message::Message;
 use ironorb_giop::minor::MinorCode;
 
 use super::invocation::{Answered, CallFailure, Located, Next, RemoteCallState};
-use super::route::{Attempts, RemoteTarget, Route};
+use super::route::Attempts;
 use crate::base::time::Time;
 use crate::interceptor::{Interrupt, Outcome};
 use crate::object::ObjectRef;
 use crate::object::deadline::{Deadline, Passed};
 use crate::object::messaging::Rebind;
+use crate::object::route::{RemoteTarget, Route};
 
 /// A call in progress. Plain data.
 #[derive(Debug)]
@@ -195,7 +196,7 @@ impl RemoteCall {
 
     #[inline]
     fn at_first_address(object: &ObjectRef, deadline: Deadline, is_intercepted: bool) -> RemoteCall {
-        let config = &object.core().config;
+        let config = &object.shared().config;
         RemoteCall {
             limits: RemoteCallState::new(config.forwards_max, config.resends_max, false),
             is_locate: false,
@@ -304,7 +305,7 @@ impl RemoteCall {
                 Outcome::SystemException(e.clone())
             }
             Some(Verdict::Next(Next::Follow { ior, .. })) => {
-                Outcome::Forward(ObjectRef::new(object.core(), (**ior).clone()))
+                Outcome::Forward(ObjectRef::new(object.handle(), (**ior).clone()))
             }
             Some(Verdict::Next(Next::Resend | Next::Readdress(_) | Next::FallBack)) | None => Outcome::Retry,
         }

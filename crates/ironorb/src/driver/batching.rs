@@ -8,15 +8,15 @@ use ironorb_giop::minor::MinorCode;
 use crate::base::config::OnewayBatching;
 use crate::base::time::Time;
 use crate::call::invocation::{CallFailure, Next, RemoteCallState};
-use crate::call::route::Route;
 use crate::driver::client::{Added, FlushFailure, thread_ordinal};
 use crate::driver::clock;
 use crate::driver::invoke::Arguments;
+use crate::driver::orb_core::OrbCore;
 use crate::object::ObjectRef;
 use crate::object::deadline::Deadline;
 use crate::object::messaging::SyncScope;
 use crate::object::operation::Operation;
-use crate::orb::OrbCore;
+use crate::object::route::Route;
 
 /// Adds a oneway to the batch on the connection of this thread. `None` when it must take the general path.
 #[inline]
@@ -26,14 +26,13 @@ pub(crate) fn add(
     arguments: Arguments<'_>,
     batching: &OnewayBatching,
 ) -> Option<Result<(), SystemException>> {
-    let core = object.core();
-    if !core.interceptors.client.is_empty() {
+    if object.shared().has_client_interceptors {
         return None;
     }
     object.routes().is_first_call();
     let route = object.routes().current(object).ok()?;
     let target = route.targets()?.first()?;
-    let link = target.links.link_for_more(thread_ordinal())?;
+    let link = target.links().link_for_more(thread_ordinal())?;
     let deadline = |now| deadline(object, now);
     match link.add_oneway(&target.request, operation.wire_name(), arguments, batching, deadline) {
         Added::Waits | Added::Done(Ok(())) => Some(Ok(())),
@@ -46,7 +45,7 @@ pub(crate) fn add(
 #[cold]
 fn deadline(object: &ObjectRef, now: Time) -> Option<Deadline> {
     let may_wait = object.sync_scope() != SyncScope::None;
-    may_wait.then(|| Deadline::for_call(now, object.timeout(), || object.core().call_timeout()))
+    may_wait.then(|| Deadline::for_call(now, object.timeout(), || object.shared().call_timeout()))
 }
 
 /// Decides after a failure. A request that has not left takes the general path, over another connection.
@@ -69,11 +68,11 @@ pub(crate) fn flush_all(core: &OrbCore) -> Result<(), SystemException> {
 /// Sends the pending requests on the connections to an object's servers.
 pub(crate) fn flush(object: &ObjectRef) -> Result<(), SystemException> {
     let now = clock::now();
-    let deadline = Deadline::for_call(now, object.timeout(), || object.core().call_timeout());
+    let deadline = Deadline::for_call(now, object.timeout(), || object.shared().call_timeout());
     let route = object.routes().current(object)?;
     let Route::Remote(targets) = route.route() else { return Ok(()) };
     // Flushes each target, whether or not a flush before it has failed.
-    let flushed: Vec<_> = targets.as_slice().iter().map(|target| target.links.flush(deadline)).collect();
+    let flushed: Vec<_> = targets.as_slice().iter().map(|target| target.links().flush(deadline)).collect();
     flushed.into_iter().collect::<Result<(), _>>().map_err(not_flushed)
 }
 

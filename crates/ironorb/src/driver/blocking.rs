@@ -12,18 +12,19 @@ use ironorb_giop::message::{Message, Response};
 use crate::base::time::Time;
 use crate::call::invocation::CallFailure;
 use crate::call::remote_call::{CallEvent, Completed, RemoteCall, Step};
-use crate::call::route::Route;
 use crate::driver::client::asynchronous::AsyncCall;
 use crate::driver::client::{Link, thread_ordinal};
 use crate::driver::clock;
 use crate::driver::engine::located;
 use crate::driver::invoke::{Arguments, LOCATE, NO_ARGUMENTS};
 use crate::driver::loopback::{self, WaitPolicy, loopback, loopback_oneway};
+use crate::driver::reference::ReplyEnvironment;
 use crate::interceptor::Attempt;
+use crate::object::ObjectRef;
 use crate::object::deadline::{CallTime, Deadline};
 use crate::object::messaging::SyncScope;
 use crate::object::operation::Operation;
-use crate::object::{ObjectRef, ReplyEnvironment};
+use crate::object::route::Route;
 
 /// A reply. The caller reads it.
 pub(crate) struct Answer {
@@ -159,7 +160,7 @@ pub(crate) fn locate(object: &ObjectRef, is_free: bool) -> Result<bool, SystemEx
 }
 
 fn deadline_of(object: &ObjectRef, now: Time) -> Deadline {
-    Deadline::for_call(now, object.timeout(), || object.core().call_timeout())
+    Deadline::for_call(now, object.timeout(), || object.shared().call_timeout())
 }
 
 /// What a call sends.
@@ -204,7 +205,7 @@ impl<'c> BlockingCall<'c> {
     ) -> Self {
         let now = clock::now();
         let deadline = deadline_of(object, now);
-        let call = RemoteCall::new(object, deadline, !object.core().interceptors.client.is_empty());
+        let call = RemoteCall::new(object, deadline, object.shared().has_client_interceptors);
         BlockingCall {
             object,
             operation,
@@ -296,7 +297,12 @@ impl<'c> BlockingCall<'c> {
     /// Shows the attempt to the interceptors.
     fn show(&mut self) -> CallEvent {
         self.reply = None;
-        match Attempt::begin(self.object, self.operation.lasting_name(), !self.operation.is_oneway()) {
+        match Attempt::begin(
+            &self.object.core().interceptors,
+            self.object,
+            self.operation.lasting_name(),
+            !self.operation.is_oneway(),
+        ) {
             Ok(attempt) => {
                 self.attempt = Some(attempt);
                 CallEvent::Shown
@@ -325,11 +331,11 @@ impl<'c> BlockingCall<'c> {
         let route = self.object.routes().current(self.object).map_err(CallEvent::Raised)?;
         let target = route.targets().and_then(|targets| targets.get(index)).ok_or(CallEvent::Rerouted)?;
         let connected = self.connected.take();
-        let link = match connected.or_else(|| target.links.open_link(thread_ordinal(), clock::coarse())) {
+        let link = match connected.or_else(|| target.links().open_link(thread_ordinal(), clock::coarse())) {
             Some(link) => link,
             None => {
                 let until = self.call.share(self.object, self.now);
-                let in_turn = target.links.link_in_turn(thread_ordinal(), until);
+                let in_turn = target.links().link_in_turn(thread_ordinal(), until);
                 in_turn.map_err(CallEvent::NotConnected)?.ok_or(CallEvent::Unconnected)?
             }
         };
@@ -362,7 +368,7 @@ impl<'c> BlockingCall<'c> {
         let Some(target) = route.targets().and_then(|targets| targets.get(index)) else {
             return CallEvent::Rerouted;
         };
-        match target.links.connect_for(thread_ordinal(), until) {
+        match target.links().connect_for(thread_ordinal(), until) {
             Ok(link) => {
                 self.connected = Some(link);
                 CallEvent::Connected

@@ -3,6 +3,7 @@
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
 use crate::base::time::{Clock, Time};
+use crate::object::deadline::{CallTime, Deadline};
 
 /// The clock for transports.
 pub(crate) const CLOCK: Clock = Clock { now, rest: std::thread::sleep };
@@ -24,4 +25,14 @@ pub(crate) fn coarse() -> Time {
 fn time_of(time: Timespec) -> Time {
     // Neither part is ever negative, and 64 bits suffice for 500 years.
     Time::from_nanos((time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec as u64))
+}
+
+impl CallTime {
+    /// Returns the exact time and the deadline, for a call that has waited or may have to wait.
+    #[cold]
+    pub(crate) fn settle(self) -> (Time, Deadline) {
+        let exact = now();
+        let begun = exact.back(coarse().since(self.begun));
+        (exact, Deadline::after(begun, self.timeout))
+    }
 }

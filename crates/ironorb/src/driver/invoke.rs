@@ -14,17 +14,18 @@ use ironorb_giop::{Malformed, Misuse, Reader, Writer};
 
 use crate::base::probe::{self, Stage};
 use crate::call::invocation::bad_reply;
-use crate::call::route::RemoteTarget;
 use crate::driver::batching;
 use crate::driver::blocking::{self, Answer};
 use crate::driver::client::{FastOutcome, Link, thread_ordinal};
 use crate::driver::clock;
 use crate::driver::loopback;
-use crate::object::ObjectRef;
 use crate::object::deadline::{CallTime, call_timeout};
-use crate::object::lease::{self, Lease};
+use crate::object::lease::{Lease, LeasedServant};
 use crate::object::messaging::SyncScope;
 use crate::object::operation::{Operation, OperationError, RefTo};
+use crate::object::route::RemoteTarget;
+use crate::object::{ObjectRef, TypedRef};
+use crate::poa::Upcall;
 use crate::poa::servant::{LocalSlot, servant_panicked};
 
 pub(crate) type Arguments<'a> = &'a dyn Fn(&mut Writer<'_>) -> Result<(), Misuse>;
@@ -148,7 +149,7 @@ where
 /// Returns the servant as the caller's interface, if it can be called directly. A servant that replies later,
 /// is dynamic, or lacks the interface gets the call as a message.
 #[inline]
-pub(crate) fn direct<I: ?Sized + 'static>(upcall: &crate::poa::Upcall) -> Option<Arc<I>> {
+pub(crate) fn direct<I: ?Sized + 'static>(upcall: &Upcall) -> Option<Arc<I>> {
     let mut found: Option<Arc<I>> = None;
     upcall.servant().provide(&mut LocalSlot::new(&mut found));
     found
@@ -158,7 +159,7 @@ pub(crate) fn direct<I: ?Sized + 'static>(upcall: &crate::poa::Upcall) -> Option
 pub(crate) fn call_local<I, R, T, E>(
     target: &R,
     operation: &Operation<'_>,
-    upcall: crate::poa::Upcall,
+    upcall: Upcall,
     servant: &I,
     local: impl FnOnce(&I) -> Result<T, E>,
 ) -> Result<T, E>
@@ -167,9 +168,38 @@ where
     R: RefTo<I>,
     E: OperationError,
 {
-    lease::keep(target, &upcall);
+    keep_lease(target, &upcall);
     let _current = upcall.enter();
     call_out_of_line(target.object(), operation, servant, local)
+}
+
+/// Keeps a lease in the reference for later calls, if later calls are likely. A reference that has been
+/// forwarded gets none.
+#[cold]
+fn keep_lease<R: TypedRef>(target: &R, upcall: &Upcall) {
+    let (object, place) = (target.object(), target.lease_cell());
+    let is_wanted = object.is_repeated_call();
+    if !is_wanted && place.first().is_none() {
+        return;
+    }
+    let binding_epoch = &object.core().binding_epoch;
+    let Some(epoch) = binding_epoch.begin() else { return };
+    if object.routes().is_replaced() {
+        return;
+    }
+    let Some(hold) = upcall.lease(binding_epoch, epoch) else { return };
+    if place.renew(epoch, hold.token()) || !is_wanted {
+        return;
+    }
+    if let Some(servant) = direct::<R::Interface>(upcall) {
+        place.put(
+            hold,
+            match upcall.servant().is_dropped_in_time() {
+                true => LeasedServant::Weak(Arc::downgrade(&servant)),
+                false => LeasedServant::Owned(servant),
+            },
+        );
+    }
 }
 
 /// What a servant has raised, apart from its result. One value for both would be moved whole, and a move that
@@ -336,13 +366,13 @@ fn follow(
 /// interceptors must be called.
 #[inline(always)] // a step of every call
 fn fast_path(object: &ObjectRef, target: &RemoteTarget) -> Option<(Arc<Link>, CallTime)> {
-    let orb = object.core();
-    if !orb.interceptors.client.is_empty() {
+    let orb = object.shared();
+    if orb.has_client_interceptors {
         return None;
     }
     let timeout = call_timeout(object.timeout(), || orb.call_timeout());
     let time = CallTime { begun: clock::coarse(), timeout };
-    let link = target.links.open_link(thread_ordinal(), time.begun)?;
+    let link = target.links().open_link(thread_ordinal(), time.begun)?;
     Some((link, time))
 }
 

@@ -21,8 +21,8 @@ use crate::base::sync::lock;
 use crate::call::invocation::bad_reply;
 use crate::driver::clock;
 use crate::driver::invoke::Arguments;
+use crate::driver::orb_core::OrbCore;
 use crate::object::deadline::Deadline;
-use crate::orb::OrbCore;
 use crate::poa::Upcall;
 use crate::poa::{adapter::Session, servant::ReplySink};
 
@@ -60,7 +60,7 @@ pub(crate) enum WaitPolicy {
 /// Calls an object and waits for its reply.
 #[cold]
 pub(crate) fn loopback(
-    orb: &Arc<OrbCore>,
+    orb: &OrbCore,
     key: &[u8],
     operation: &str,
     encoding: Encoding,
@@ -96,7 +96,7 @@ pub(crate) type ReplyCallback = Box<dyn FnOnce(Result<Message, SystemException>)
 /// servant replies later.
 #[cold]
 pub(crate) fn loopback_later(
-    orb: &Arc<OrbCore>,
+    orb: &OrbCore,
     key: &[u8],
     operation: &str,
     encoding: Encoding,
@@ -134,7 +134,7 @@ fn read_reply(
 /// Calls an object without a reply. Returns when the servant has returned, if this thread calls the servant.
 #[cold]
 pub(crate) fn loopback_oneway(
-    orb: &Arc<OrbCore>,
+    orb: &OrbCore,
     key: &[u8],
     operation: &str,
     arguments: Arguments<'_>,
@@ -163,7 +163,7 @@ fn target(key: &[u8], encoding: Encoding) -> RequestTarget {
 }
 
 /// Serves what the client has written.
-fn serve(orb: &Arc<OrbCore>, client: &mut ClientConnection<()>) -> Result<Arc<LocalReply>, SystemException> {
+fn serve(orb: &OrbCore, client: &mut ClientConnection<()>) -> Result<Arc<LocalReply>, SystemException> {
     let (connection, mut framer): (_, Framer) = ServerConnection::new(config(orb));
     framer.push(client.transmit().poll_transmit());
     let Ok(Some(Incoming::Request(request))) = ServerConnection::poll_incoming(&mut framer) else {

@@ -17,9 +17,9 @@ use ironorb_giop::{Malformed, Misuse, Reader, Writer};
 use crate::driver::client::asynchronous::{AsyncCall, Outcome};
 use crate::driver::invoke::{about, about_named, call_local, direct, read_answer};
 use crate::driver::loopback::with_begun;
+use crate::driver::orb_core::OrbCore;
 use crate::object::ObjectRef;
 use crate::object::operation::{Operation, OperationError, RefTo};
-use crate::orb::OrbCore;
 
 /// The reply of a call that has begun: a future, a result to wait for, or a result for a callback.
 ///
@@ -94,7 +94,7 @@ pub(crate) fn begin<T, E: OperationError>(
 impl<T, E> Pending<T, E> {
     /// Makes a `Pending` that has ended already.
     pub(crate) fn ended(object: &ObjectRef, result: Result<T, E>) -> Self {
-        Pending(State::Ended(result, object.core().clone()))
+        Pending(State::Ended(result, object.shared_core()))
     }
 
     /// True when [`wait`](Self::wait) would not block. Never blocks. Sends requests that were held back.

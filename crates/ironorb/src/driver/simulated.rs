@@ -10,7 +10,6 @@ use ironorb_giop::{Encoding, Misuse, Writer};
 
 use crate::base::sync::lock;
 use crate::base::time::Time;
-use crate::call::route::Route;
 use crate::driver::blocking::Answer;
 use crate::driver::client::{RetryArguments, expected_encoding};
 use crate::driver::engine::{self, Arguments as Body, ClientEngine, EngineCall, OnEnd, Request};
@@ -19,6 +18,7 @@ use crate::driver::loopback;
 use crate::object::ObjectRef;
 use crate::object::deadline::Deadline;
 use crate::object::operation::Operation;
+use crate::object::route::Route;
 
 /// The virtual world in which the program of an ORB runs: a clock, and what happens in it.
 ///

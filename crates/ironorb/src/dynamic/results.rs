@@ -18,7 +18,8 @@ use crate::base::probe::{self, Stage};
 use crate::call::invocation::bad_reply;
 use crate::driver::blocking::Answer;
 use crate::driver::client::Link;
-use crate::object::{ObjectRef, ReplyEnvironment};
+use crate::driver::reference::ReplyEnvironment;
+use crate::object::ObjectRef;
 
 /// A reply whose body has not been read: results, or a user exception.
 pub struct RawReply {

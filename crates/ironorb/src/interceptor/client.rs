@@ -7,7 +7,7 @@ use ironorb_giop::exception::SystemException;
 use ironorb_giop::message::Message;
 use ironorb_giop::service_context::ServiceContextList;
 
-use super::{ContextList, Interrupt, Outcome, PiCurrent, ReplyStatus, SlotId};
+use super::{ContextList, Interceptors, Interrupt, Outcome, PiCurrent, ReplyStatus, SlotId};
 use crate::object::ObjectRef;
 
 /// Sees the requests that this process sends. All interception points have a default body that does nothing,
@@ -144,6 +144,7 @@ impl ClientChain {
 /// One attempt of a call, as its interceptors see it.
 #[derive(Debug)]
 pub(crate) struct Attempt {
+    interceptors: Arc<Interceptors>,
     info: ClientRequestInfo,
     /// The number of interceptors that have let the request pass, and so see its end (the standard's flow
     /// stack).
@@ -154,6 +155,7 @@ impl Attempt {
     /// Calls the interceptors before a request is sent. An error is the way in which one has ended it.
     #[cold]
     pub(crate) fn begin(
+        interceptors: &Arc<Interceptors>,
         target: &ObjectRef,
         operation: Cow<'static, str>,
         response_expected: bool,
@@ -161,9 +163,8 @@ impl Attempt {
         let (sent, received) = (ContextList::default(), ContextList::default());
         let target = target.clone();
         let info = ClientRequestInfo { target, operation, response_expected, sent, received, outcome: None };
-        let mut attempt = Attempt { info, passed: 0 };
-        let orb = attempt.info.target.core().clone();
-        for interceptor in &orb.interceptors.client.0 {
+        let mut attempt = Attempt { interceptors: interceptors.clone(), info, passed: 0 };
+        for interceptor in &interceptors.client.0 {
             if let Err(interrupt) = interceptor.send_request(&mut attempt.info) {
                 return Err(attempt.end(interrupt.clone().into(), None).unwrap_or(interrupt));
             }
@@ -190,10 +191,10 @@ impl Attempt {
         if let Some(reply) = reply {
             self.see_contexts(reply);
         }
-        let orb = self.info.target.core().clone();
+        let interceptors = self.interceptors.clone();
         let mut instead = None;
         let mut outcome = outcome;
-        for interceptor in orb.interceptors.client.0[..self.passed].iter().rev() {
+        for interceptor in interceptors.client.0[..self.passed].iter().rev() {
             self.info.outcome = Some(outcome.clone());
             let result = match &outcome {
                 Outcome::Results => interceptor.receive_reply(&self.info).map_err(Interrupt::Raise),

@@ -8,9 +8,9 @@ use ironorb_giop::ior::Ior;
 use ironorb_giop::message::{Request, Response};
 use ironorb_giop::service_context::{ServiceContext, ServiceContextList};
 
-use super::{ContextList, Interrupt, Outcome, PiCurrent, ReplyStatus, SlotId};
+use super::{ContextList, Interceptors, Interrupt, Outcome, PiCurrent, ReplyStatus, SlotId};
 use crate::object::ObjectRef;
-use crate::orb::OrbCore;
+use crate::object::orb_shared::OrbHandle;
 
 /// Sees the requests that this process receives. All interception points have a default body that does
 /// nothing.
@@ -247,7 +247,8 @@ impl ServerChain {
 
 /// One request between its interceptors and its reply.
 pub(crate) struct Interception {
-    orb: Arc<OrbCore>,
+    orb: OrbHandle,
+    interceptors: Arc<Interceptors>,
     /// Taken out at the end of the request.
     state: Cell<Option<Box<(Passed, ServerRequestInfo)>>>,
 }
@@ -256,13 +257,17 @@ impl Interception {
     /// Calls the interceptors when a request has come. The second value is the way in which the request ends
     /// instead of being served, if an interceptor ends it.
     #[cold]
-    pub(crate) fn begin(orb: Arc<OrbCore>, request: &Request<'_>) -> (Interception, Option<Outcome>) {
+    pub(crate) fn begin(
+        orb: OrbHandle,
+        interceptors: &Arc<Interceptors>,
+        request: &Request<'_>,
+    ) -> (Interception, Option<Outcome>) {
         let mut info = ServerRequestInfo::new(request);
-        let (state, instead) = match orb.interceptors.server.begin(&mut info) {
+        let (state, instead) = match interceptors.server.begin(&mut info) {
             Ok(passed) => (Some(Box::new((passed, info))), None),
             Err(outcome) => (Some(Box::new((Passed(0), info))), Some(outcome)),
         };
-        (Interception { orb, state: Cell::new(state) }, instead)
+        (Interception { orb, interceptors: interceptors.clone(), state: Cell::new(state) }, instead)
     }
 
     /// Calls the interceptors when the servant is known. Returns the way in which the request ends instead of
@@ -271,7 +276,7 @@ impl Interception {
     pub(crate) fn found(&self, target: Target) -> Option<Outcome> {
         let mut state = self.state.take()?;
         state.1.set_target(target);
-        let instead = self.orb.interceptors.server.found(state.0, &mut state.1).err();
+        let instead = self.interceptors.server.found(state.0, &mut state.1).err();
         if instead.is_some() {
             state.0 = Passed(0); // they have seen the end
         }
@@ -285,7 +290,7 @@ impl Interception {
         match self.state.take() {
             None => (outcome, ServiceContextList::default()),
             Some(mut state) => {
-                let outcome = self.orb.interceptors.server.end(state.0, &mut state.1, outcome);
+                let outcome = self.interceptors.server.end(state.0, &mut state.1, outcome);
                 (outcome, state.1.added.to_send())
             }
         }
@@ -298,6 +303,10 @@ impl Interception {
 
     /// Takes the interception out, for a reply that is written later, perhaps by another thread.
     pub(crate) fn detach(&self) -> Interception {
-        Interception { orb: self.orb.clone(), state: Cell::new(self.state.take()) }
+        Interception {
+            orb: self.orb.clone(),
+            interceptors: self.interceptors.clone(),
+            state: Cell::new(self.state.take()),
+        }
     }
 }

@@ -3,14 +3,12 @@
 //!
 //! Nothing here uses a connection. The environment only gives the ORB to references that are read.
 
-use std::sync::Arc;
-
 use ironorb_giop::cdr::Environment;
 use ironorb_giop::exception::SystemException;
 use ironorb_giop::{ByteOrder, CharSet, Encoding, Malformed, Misuse, Reader, Version, WideCharSet, Writer};
 
-use crate::orb::OrbCore;
-use crate::{Any, Orb, TypeCode};
+use crate::object::orb_shared::OrbHandle;
+use crate::{Any, TypeCode};
 
 /// Makes an encapsulation of a value and reads one (`IOP::Codec` with `ENCODING_CDR_ENCAPS`).
 ///
@@ -18,19 +16,15 @@ use crate::{Any, Orb, TypeCode};
 /// An encapsulation does not name its code sets, so both sides must agree on them.
 #[derive(Clone)]
 pub struct Codec {
-    orb: Arc<OrbCore>,
+    orb: OrbHandle,
     encoding: Encoding,
 }
 
-/// Implements the standard's `CodecFactory`: any ORB makes codecs.
-impl Orb {
-    /// Makes a codec that writes in this GIOP version (`create_codec`).
-    pub fn create_codec(&self, version: Version) -> Codec {
-        Codec { orb: self.core().clone(), encoding: Encoding { version, ..Encoding::NATIVE } }
-    }
-}
-
 impl Codec {
+    pub(crate) fn new(orb: OrbHandle, version: Version) -> Codec {
+        Codec { orb, encoding: Encoding { version, ..Encoding::NATIVE } }
+    }
+
     /// Returns the codec with other code sets (`create_codec_with_codesets`). Without a code set for wide
     /// characters, these cannot be written.
     pub fn with_code_sets(mut self, char_set: CharSet, wide_set: Option<WideCharSet>) -> Codec {
@@ -74,7 +68,7 @@ impl Codec {
         bytes: &[u8],
         body: impl FnOnce(&mut Reader<'_>) -> Result<T, Malformed>,
     ) -> Result<T, SystemException> {
-        let environment: &dyn Environment = &*self.orb;
+        let environment: &dyn Environment = self.orb.shared();
         let mut r = Reader::encapsulated(bytes, self.encoding)?.with_environment(environment);
         Ok(body(&mut r)?)
     }
@@ -89,7 +83,7 @@ impl std::fmt::Debug for Codec {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{SystemExceptionKind, TypeDef};
+    use crate::{Orb, SystemExceptionKind, TypeDef};
 
     fn orb() -> Orb {
         crate::OrbBuilder::default().no_endpoint().build().unwrap()

@@ -10,7 +10,6 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use crate::base::time::Time;
-use crate::driver::clock;
 use crate::object::messaging::{
     InvocationPolicies, note_thread_policies, set_thread_policies, thread_has_policies, thread_policies,
 };
@@ -60,16 +59,6 @@ fn nearest_timeout(object: TimeoutSetting) -> TimeoutSetting {
 pub(crate) struct CallTime {
     pub(crate) begun: Time,
     pub(crate) timeout: Option<Duration>,
-}
-
-impl CallTime {
-    /// Returns the exact time and the deadline, for a call that has waited or may have to wait.
-    #[cold]
-    pub(crate) fn settle(self) -> (Time, Deadline) {
-        let now = clock::now();
-        let begun = now.back(clock::coarse().since(self.begun));
-        (now, Deadline::after(begun, self.timeout))
-    }
 }
 
 /// The moment at which a call gives up. It is fixed when the call begins.
@@ -140,7 +129,7 @@ mod tests {
 
     #[test]
     fn the_nearest_setting_counts() {
-        let now = clock::now();
+        let now = Time::from_nanos(1);
         let of = |object, orb| Deadline::for_call(now, object, || orb).at().map(|at| at.since(now));
         let secs = |n| Some(Duration::from_secs(n));
         assert_eq!(of(None, secs(60)), secs(60));
@@ -159,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_deadline_passes() {
-        let now = clock::now();
+        let now = Time::from_nanos(1);
         let deadline = Deadline::for_call(now, Some(Some(Duration::from_secs(2))), || None);
         assert_eq!(deadline.share(now, 4).at(), Some(now + Duration::from_millis(500)));
         assert_eq!(deadline.remaining(now + Duration::from_secs(1)), Ok(Some(Duration::from_secs(1))));

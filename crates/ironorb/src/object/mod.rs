@@ -7,6 +7,8 @@ pub(crate) mod lease;
 pub(crate) mod messaging;
 pub(crate) mod operation;
 pub(crate) mod operation_table;
+pub(crate) mod orb_shared;
+pub(crate) mod route;
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -17,7 +19,6 @@ use std::time::Duration;
 use ironorb_giop::cdr::{Environment, MarshalNillable, Unmarshal, UnmarshalNillable};
 use ironorb_giop::exception::SystemException;
 use ironorb_giop::ior::Ior;
-use ironorb_giop::message::Message;
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::typecode::{TypeCode, TypeDef, TypedNillable};
 use ironorb_giop::value::ValueFactory;
@@ -28,17 +29,11 @@ use ironorb_giop::{
 
 use crate::base::config::BareExceptions;
 use crate::base::config::OnewayBatching;
-use crate::call::invocation::RemoteCallState;
-use crate::call::route::{Route, Routes};
-use crate::driver::batching;
-use crate::driver::client::Link;
-use crate::driver::invoke;
 use crate::object::deadline::TimeoutSetting;
 use crate::object::lease::LeaseCell;
 use crate::object::messaging::{InvocationPolicies, Rebind, SyncScope, thread_has_policies, thread_policies};
-use crate::object::operation::Operation;
-use crate::orb::OrbCore;
-use crate::poa::{Refusal, Upcall};
+use crate::object::orb_shared::{OrbHandle, OrbShared};
+use crate::object::route::{Routes, ServerEndpoint};
 
 /// A reference to a CORBA object of any interface. Never nil: nil is `None`.
 ///
@@ -50,7 +45,7 @@ pub struct ObjectRef(Arc<Inner>);
 /// The order of the fields keeps together what a call reads: with a million references none is in a cache.
 #[repr(C)]
 struct Inner {
-    orb: Arc<OrbCore>,
+    orb: OrbHandle,
     /// The reference whose routes are in use instead. Set when the reference was made from another one by
     /// policies that do not affect routes.
     leader: Option<ObjectRef>,
@@ -65,15 +60,15 @@ struct Inner {
 
 impl Environment for Inner {
     fn value_factory(&self, repository_id: &str) -> Option<Arc<dyn ValueFactory>> {
-        self.orb.value_factory(repository_id)
+        self.orb.shared().values.factory(repository_id)
     }
 
     fn value_type(&self, repository_id: &str) -> Option<&'static TypeCode> {
-        self.orb.value_type(repository_id)
+        self.orb.shared().values.value_type(repository_id)
     }
 
     fn share(&self) -> Option<Arc<dyn Environment>> {
-        self.orb.share()
+        Some(self.orb.environment())
     }
 
     fn note_exception_form(&self, bare: bool) {
@@ -81,46 +76,17 @@ impl Environment for Inner {
     }
 
     fn base(&self) -> Option<&(dyn Environment + 'static)> {
-        Some(&*self.orb)
+        Some(self.orb.shared())
     }
 }
 
 impl Inner {
     #[cold]
-    fn learn_exception_form(&self, bare: bool, carrier: Option<&Arc<Link>>) {
-        if self.orb.config.bare_exceptions == BareExceptions::Auto {
-            self.leader.as_ref().map_or(&self.routes, ObjectRef::routes).learn_exception_form(bare, carrier);
+    fn learn_exception_form(&self, bare: bool, has_carried: Option<&dyn Fn(&dyn ServerEndpoint) -> bool>) {
+        if self.orb.shared().config.bare_exceptions == BareExceptions::Auto {
+            let routes = self.leader.as_ref().map_or(&self.routes, ObjectRef::routes);
+            routes.learn_exception_form(bare, has_carried);
         }
-    }
-}
-
-/// The environment of a reply to a call of an object that has several servers: it knows which of them has sent
-/// the reply.
-#[derive(Debug)]
-pub(crate) struct ReplyEnvironment {
-    object: ObjectRef,
-    carrier: Arc<Link>,
-}
-
-impl Environment for ReplyEnvironment {
-    fn note_exception_form(&self, bare: bool) {
-        self.object.0.learn_exception_form(bare, Some(&self.carrier));
-    }
-
-    fn value_factory(&self, repository_id: &str) -> Option<Arc<dyn ValueFactory>> {
-        self.object.0.value_factory(repository_id)
-    }
-
-    fn value_type(&self, repository_id: &str) -> Option<&'static TypeCode> {
-        self.object.0.value_type(repository_id)
-    }
-
-    fn share(&self) -> Option<Arc<dyn Environment>> {
-        self.object.0.share()
-    }
-
-    fn base(&self) -> Option<&(dyn Environment + 'static)> {
-        Some(&*self.object.0)
     }
 }
 
@@ -136,18 +102,18 @@ pub struct WireProfile {
 
 impl ObjectRef {
     /// Makes a reference for an IOR that is not nil.
-    pub(crate) fn new(orb: &Arc<OrbCore>, ior: Ior) -> Self {
+    pub(crate) fn new(orb: &OrbHandle, ior: Ior) -> Self {
         ObjectRef::made(orb, Arc::new(ior), InvocationPolicies::NONE, None, None)
     }
 
     fn made(
-        orb: &Arc<OrbCore>,
+        orb: &OrbHandle,
         ior: Arc<Ior>,
         policies: InvocationPolicies,
         wire_profile: Option<WireProfile>,
         leader: Option<ObjectRef>,
     ) -> ObjectRef {
-        let (routes, calls) = (Routes::new(orb.simulated.is_some()), AtomicU8::new(0));
+        let (routes, calls) = (Routes::new(orb.shared().is_simulated), AtomicU8::new(0));
         ObjectRef(Arc::new(Inner { orb: orb.clone(), leader, routes, policies, ior, wire_profile, calls }))
     }
 
@@ -208,12 +174,12 @@ impl ObjectRef {
     /// The policies that a call made by this thread now would follow (`get_client_policy`): those of the
     /// reference, then the thread's, then the ORB's.
     pub fn effective_policies(&self) -> InvocationPolicies {
-        let orb = self.0.orb.policies.get();
+        let orb = self.0.orb.shared().policies.get();
         let built = InvocationPolicies {
-            roundtrip_timeout: Some(self.0.orb.config.call_timeout),
+            roundtrip_timeout: Some(self.0.orb.shared().config.call_timeout),
             rebind: Some(Rebind::Transparent),
             sync_scope: Some(SyncScope::WithTransport),
-            oneway_batching: Some(self.0.orb.config.oneway_batching),
+            oneway_batching: Some(self.0.orb.shared().config.oneway_batching),
         };
         self.0.policies.or(thread_policies()).or(orb).or(built)
     }
@@ -229,105 +195,11 @@ impl ObjectRef {
         (self.0.ior.key_hash() % u64::from(maximum.max(1))) as u32
     }
 
-    /// Whether the object has the interface. Calls the object only when the reference does not say. Blocks in
-    /// that case.
-    pub fn is_a(&self, repository_id: &str) -> Result<bool, SystemException> {
-        if repository_id == self.type_id() || repository_id == OBJECT_ID {
-            return Ok(true);
-        }
-        if let Some(local) = self.local(&IS_A)? {
-            return local.ask(|servant, _| Ok(servant.is_a(repository_id)));
-        }
-        invoke::remote(self, &IS_A, &|w| w.write_str(repository_id), |r| r.read_bool())
-    }
-
-    /// True when the object is known not to exist any more. Blocks.
-    pub fn non_existent(&self) -> Result<bool, SystemException> {
-        let result = match self.local(&NON_EXISTENT) {
-            Ok(Some(local)) => local.ask(|servant, _| servant.non_existent()),
-            Ok(None) => invoke::remote(self, &NON_EXISTENT, &|_| Ok(()), |r| r.read_bool()),
-            Err(e) => Err(e),
-        };
-        let result = match result {
-            // The operation's name in GIOP 1.0 and 1.1, which servers of that age know.
-            Err(e) if e.kind == SystemExceptionKind::BadOperation => {
-                invoke::remote(self, &NOT_EXISTENT, &|_| Ok(()), |r| r.read_bool())
-            }
-            result => result,
-        };
-        match result {
-            Err(e) if e.kind == SystemExceptionKind::ObjectNotExist => Ok(true),
-            other => other,
-        }
-    }
-
-    /// Asks where the object is, with a LocateRequest, and follows forwards. `false` when no such object is
-    /// known there. Connects, so that the next call need not. Blocks.
-    pub fn locate(&self) -> Result<bool, SystemException> {
-        self.found(invoke::locate)
-    }
-
     /// Where the object's server has forwarded the calls of this reference so far; `None` before the first
     /// forward, and while calls go to the address in the reference. Calls no server; [`locate`](Self::locate)
     /// does.
     pub fn forwarded_to(&self) -> Option<Ior> {
         self.routes().forwarded_to()
-    }
-
-    /// Connects and follows forwards, so that the next call finds its route. It does so also when the rebind
-    /// policy forbids that to calls (`validate_connection`). `false` when the object is known not to be
-    /// there. Blocks.
-    pub fn validate_connection(&self) -> Result<bool, SystemException> {
-        self.found(invoke::bind)
-    }
-
-    /// Sends all batched requests on connections to the object's servers, from all threads, and waits until
-    /// the system has taken them; see [`OnewayBatching`]. Calls within this process are never batched.
-    ///
-    /// Blocks until the reference's timeout at most; then it fails with TIMEOUT. It fails with COMM_FAILURE
-    /// when connections have ended since the last flush and batched oneways were lost, all or some of them.
-    pub fn flush(&self) -> Result<(), SystemException> {
-        batching::flush(self)
-    }
-
-    fn found(
-        &self,
-        ask: impl FnOnce(&ObjectRef) -> Result<bool, SystemException>,
-    ) -> Result<bool, SystemException> {
-        let result = match self.local(&NON_EXISTENT) {
-            Ok(Some(_)) => return Ok(true),
-            Ok(None) => ask(self),
-            Err(e) => Err(e),
-        };
-        match result {
-            // GIOP 1.2 lets a server report this by a system exception as well, and JacORB does.
-            Err(e) if e.kind == SystemExceptionKind::ObjectNotExist => Ok(false),
-            other => other,
-        }
-    }
-
-    /// The repository id of the object's most derived interface, from the object itself (`_repository_id`).
-    /// Blocks.
-    pub fn repository_id(&self) -> Result<String, SystemException> {
-        invoke::by_message(self, &REPOSITORY_ID, &|_| Ok(()), |r| r.get())
-    }
-
-    /// The object of the interface repository that describes the object's interface (`get_interface`); `None`
-    /// when the server has none. Blocks.
-    pub fn interface(&self) -> Result<Option<ObjectRef>, SystemException> {
-        invoke::by_message(self, &INTERFACE, &|_| Ok(()), |r| r.get())
-    }
-
-    /// The component that the object belongs to (`get_component`); `None` for the objects of an ORB without
-    /// components, such as IronORB. Blocks.
-    pub fn component(&self) -> Result<Option<ObjectRef>, SystemException> {
-        invoke::by_message(self, &COMPONENT, &|_| Ok(()), |r| r.get())
-    }
-
-    /// Returns a typed reference, if the object has the interface (a checked narrow). Calls the object when
-    /// the reference does not say. Blocks in that case.
-    pub fn narrow<R: TypedRef>(&self) -> Result<Option<R>, SystemException> {
-        Ok(self.is_a(R::REPOSITORY_ID)?.then(|| R::from_object(self.clone())))
     }
 
     /// Returns a typed reference without a check (an unchecked narrow). If the object lacks the interface,
@@ -336,13 +208,22 @@ impl ObjectRef {
         R::from_object(self.clone())
     }
 
-    /// The ORB that the reference belongs to.
-    pub fn orb(&self) -> crate::Orb {
-        crate::Orb::from_core(self.0.orb.clone())
+    /// The ORB, as references hold it.
+    #[inline]
+    pub(crate) fn handle(&self) -> &OrbHandle {
+        &self.0.orb
     }
 
-    pub(crate) fn core(&self) -> &Arc<OrbCore> {
-        &self.0.orb
+    /// What all layers read of the ORB.
+    #[inline]
+    pub(crate) fn shared(&self) -> &OrbShared {
+        self.0.orb.shared()
+    }
+
+    /// Records how a server of the object writes exceptions in an `any`; see [`Routes::learn_exception_form`].
+    #[cold]
+    pub(crate) fn learn_exception_form(&self, bare: bool, has_carried: &dyn Fn(&dyn ServerEndpoint) -> bool) {
+        self.0.learn_exception_form(bare, Some(has_carried));
     }
 
     /// The first address, for messages; `None` in a reference without an address.
@@ -387,29 +268,6 @@ impl ObjectRef {
         &*self.0
     }
 
-    /// The environment of a reply that a connection has carried, if the object has several servers.
-    #[inline]
-    pub(crate) fn environment_of_reply(&self, carrier: Option<&Arc<Link>>) -> Option<ReplyEnvironment> {
-        let carrier = carrier.filter(|_| self.routes().leads_to_several())?;
-        Some(ReplyEnvironment { object: self.clone(), carrier: carrier.clone() })
-    }
-
-    /// A reader at the body of a reply. `server` is what
-    /// [`environment_of_reply`](Self::environment_of_reply) has said of it.
-    #[inline]
-    pub(crate) fn reader_of_reply<'a>(
-        &'a self,
-        message: &'a Message,
-        body_at: usize,
-        server: Option<&'a ReplyEnvironment>,
-    ) -> Reader<'a> {
-        let r = message.reader_at(body_at);
-        match server {
-            None => r.with_environment(self.environment()),
-            Some(server) => r.with_environment(server),
-        }
-    }
-
     pub(crate) fn shared_ior(&self) -> &Arc<Ior> {
         &self.0.ior
     }
@@ -433,7 +291,7 @@ impl ObjectRef {
     #[inline]
     pub(crate) fn oneway_batching(&self) -> Option<OnewayBatching> {
         let batching = self.policy(|policies| policies.oneway_batching);
-        let batching = batching.unwrap_or(self.0.orb.config.oneway_batching)?;
+        let batching = batching.unwrap_or(self.0.orb.shared().config.oneway_batching)?;
         match self.policy(|policies| policies.sync_scope) {
             None | Some(SyncScope::None) => Some(batching),
             Some(SyncScope::WithTransport | SyncScope::WithServer | SyncScope::WithTarget) => None,
@@ -444,59 +302,7 @@ impl ObjectRef {
     fn policy<P>(&self, of: impl Fn(&InvocationPolicies) -> Option<P>) -> Option<P> {
         of(&self.0.policies)
             .or_else(|| if thread_has_policies() { of(&thread_policies()) } else { None })
-            .or_else(|| of(&self.0.orb.policies.get()))
-    }
-
-    /// Returns the object of this process, ready for an upcall; `None` when it is elsewhere or must run in
-    /// another thread. Then it is called by message.
-    #[inline(always)] // a step of every call
-    pub(crate) fn local(&self, operation: &Operation<'_>) -> Result<Option<Upcall>, SystemException> {
-        if self.routes().fast_path_target().is_some() { Ok(None) } else { self.local_or_not(operation) }
-    }
-
-    #[inline(never)]
-    fn local_or_not(&self, operation: &Operation<'_>) -> Result<Option<Upcall>, SystemException> {
-        match self.routes().current(self)?.route() {
-            Route::Remote(_) => Ok(None),
-            Route::Local(key) => match self.0.orb.adapter.begin_upcall_now(key) {
-                Some(upcall) => Ok(Some(upcall)),
-                None => self.local_slowly(key, operation.name().as_bytes()),
-            },
-        }
-    }
-
-    #[cold]
-    fn local_slowly(&self, key: &[u8], operation: &[u8]) -> Result<Option<Upcall>, SystemException> {
-        match self.0.orb.adapter.begin_upcall(key, operation) {
-            Ok(upcall) => Ok(Some(upcall)),
-            Err(refusal) => self.refused_here(refusal, operation),
-        }
-    }
-
-    /// Handles the adapter's refusal, or its forward to another location.
-    #[cold]
-    fn refused_here(
-        &self,
-        mut refusal: Refusal,
-        operation: &[u8],
-    ) -> Result<Option<Upcall>, SystemException> {
-        let orb = &self.0.orb;
-        let mut invocation = RemoteCallState::new(orb.config.forwards_max, 0, false);
-        loop {
-            let ior = match refusal {
-                Refusal::Exception(e) => return Err(orb.explain_absence(e)),
-                Refusal::Forward(ior) => ior,
-                Refusal::NotThisThread(_) | Refusal::Held(_) => return Ok(None),
-            };
-            self.routes().take(self, invocation.on_forward(ior))?;
-            match self.routes().current(self)?.route() {
-                Route::Remote(_) => return Ok(None),
-                Route::Local(key) => match orb.adapter.begin_upcall(key, operation) {
-                    Ok(upcall) => return Ok(Some(upcall)),
-                    Err(other) => refusal = other,
-                },
-            }
-        }
+            .or_else(|| of(&self.0.orb.shared().policies.get()))
     }
 }
 
@@ -545,13 +351,6 @@ pub trait TypedRef: Clone + Send + Sync + Sized + 'static {
 /// The repository id of `CORBA::Object`, which every object has.
 pub(crate) const OBJECT_ID: &str = "IDL:omg.org/CORBA/Object:1.0";
 
-static IS_A: Operation<'static> = Operation::twoway("_is_a");
-static NON_EXISTENT: Operation<'static> = Operation::twoway("_non_existent");
-static NOT_EXISTENT: Operation<'static> = Operation::twoway("_not_existent");
-static REPOSITORY_ID: Operation<'static> = Operation::twoway("_repository_id");
-static INTERFACE: Operation<'static> = Operation::twoway("_interface");
-static COMPONENT: Operation<'static> = Operation::twoway("_component");
-
 impl PartialEq for ObjectRef {
     fn eq(&self, other: &Self) -> bool {
         self.is_equivalent(other)
@@ -578,7 +377,7 @@ impl fmt::Debug for ObjectRef {
 
 impl MarshalNillable for ObjectRef {
     fn marshal_some(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
-        w.note_environment(|| Some(self.0.orb.clone()));
+        w.note_environment(|| Some(self.0.orb.environment()));
         self.0.ior.marshal(w)
     }
 
@@ -595,7 +394,7 @@ impl UnmarshalNillable for ObjectRef {
         if ior.is_nil() {
             return Ok(None);
         }
-        match r.environment().and_then(OrbCore::of_environment) {
+        match r.environment().and_then(OrbHandle::of_environment) {
             Some(orb) => Ok(Some(ObjectRef::new(&orb, ior))),
             // Only a reader that does not come from an ORB lacks it.
             None => Err(r.malformed(MalformedKind::BadIor)),

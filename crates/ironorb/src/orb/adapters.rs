@@ -6,7 +6,8 @@ use ironorb_giop::exception::SystemException;
 use ironorb_giop::ior::{IiopProfile, TaggedComponent};
 use ironorb_giop::message::Request;
 
-use super::{Orb, OrbCore};
+use super::Orb;
+use crate::driver::orb_core::OrbCore;
 use crate::initial::ifr;
 use crate::interceptor::{Interception, Outcome};
 use crate::object::ObjectRef;
@@ -52,7 +53,7 @@ impl AdapterHost for OrbCore {
     }
 
     fn intercept(self: Arc<Self>, request: &Request<'_>) -> (Interception, Option<Outcome>) {
-        Interception::begin(self, request)
+        Interception::begin(self.handle(), &self.interceptors, request)
     }
 
     fn reference(

@@ -11,12 +11,12 @@ use ironorb_giop::Version;
 use ironorb_giop::exception::SystemException;
 
 use super::Orb;
-use super::core::OrbCore;
 use super::settings::{CommandLineOption, SettingError, Settings, split_options};
 use crate::base::config::OnewayBatching;
 use crate::base::config::{
     Demultiplexing, ObjectLookup, OperationLookup, OrbConfig, ServerConcurrency, Waiting,
 };
+use crate::driver::orb_core::OrbCore;
 use crate::driver::simulated::{Simulation, SimulationSetting};
 use crate::interceptor::{ClientInterceptor, IorInterceptor, ServerInterceptor};
 use crate::transport::endpoint::BadAddress;
@@ -320,7 +320,7 @@ impl OrbBuilder {
             })?;
         }
         let listens_now = self.settings.listens_now();
-        let core = OrbCore::new(self.settings);
+        let core = OrbCore::new(self.settings.into_parts());
         let orb = Orb::owning(core.clone());
         for (name, url) in initial {
             core.set_initial_reference(&orb, &name, &url)

@@ -1,13 +1,17 @@
 //! Initial references (CORBA 3.3 part 1, 8.5.2).
 
+use std::sync::Arc;
+
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::minor::MinorCode;
+use ironorb_giop::url::{Corbaloc, CorbalocAddress};
 
 use super::Orb;
-use super::core::OrbCore;
 use crate::base::sync::{read, write};
+use crate::driver::orb_core::OrbCore;
 use crate::object::ObjectRef;
 use crate::poa::{Poa, PoaCurrent};
+use crate::transport::{Address, unix};
 
 /// The object of a well-known name. Adapters and currents are local to the process and so are no references.
 #[derive(Debug, Clone)]
@@ -53,6 +57,57 @@ impl Orb {
 }
 
 impl OrbCore {
+    pub(super) fn corbaloc_for(&self, plain_key: &str) -> String {
+        let tcp = self.tcp_addresses().map(|(host, port)| CorbalocAddress::Iiop {
+            version: self.config.giop_version,
+            host: host.to_owned(),
+            port,
+        });
+        let version = self.config.giop_version;
+        let sockets = self.local_addresses().filter_map(|address| match address {
+            Address::Tcp(_) => None,
+            Address::Unix(path) => Some(CorbalocAddress::Unix { version, path: path.as_str().to_owned() }),
+            Address::SharedMemory(path) => {
+                Some(CorbalocAddress::SharedMemory { version, path: path.as_str().to_owned() })
+            }
+        });
+        let mut addresses: Vec<_> = tcp.collect();
+        if addresses.is_empty() {
+            addresses.extend(sockets);
+        }
+        if addresses.is_empty() {
+            return String::new();
+        }
+        Corbaloc { addresses, object_key: plain_key.as_bytes().to_vec() }.to_string()
+    }
+
+    pub(super) fn corbaloc(self: &Arc<Self>, corbaloc: &Corbaloc) -> Result<ObjectRef, SystemException> {
+        match (corbaloc.initial_reference(), corbaloc.to_ior_on(Some(&unix::machine_name()))) {
+            (Some(name), _) => self.initial_reference(&name),
+            (None, Some(ior)) => Ok(ObjectRef::new(&self.handle(), ior)),
+            (None, None) => Err(SystemException::new(
+                SystemExceptionKind::BadParam,
+                MinorCode::BAD_PARAM_URL_ADDRESS,
+                CompletionStatus::No,
+            )),
+        }
+    }
+
+    pub(super) fn bind_key(&self, plain_key: &str, object: &ObjectRef) -> Result<(), SystemException> {
+        match object.ior().iiop_profiles().find_map(|profile| self.local_key(profile)) {
+            Some(key) => {
+                self.adapter.set_alias(plain_key.as_bytes().to_vec(), key);
+                Ok(())
+            }
+            None => Err(SystemException::new(
+                SystemExceptionKind::BadParam,
+                MinorCode::NO_SUCH_OBJECT,
+                CompletionStatus::No,
+            )
+            .with_detail("only an object of this ORB can have a plain key")),
+        }
+    }
+
     pub(super) fn set_initial_reference(
         &self,
         orb: &Orb,
@@ -64,10 +119,7 @@ impl OrbCore {
         Ok(())
     }
 
-    pub(super) fn initial_reference(
-        self: &std::sync::Arc<Self>,
-        name: &str,
-    ) -> Result<ObjectRef, SystemException> {
+    pub(super) fn initial_reference(self: &Arc<Self>, name: &str) -> Result<ObjectRef, SystemException> {
         if let Some(object) = read(&self.initial).get(name) {
             return Ok(object.clone());
         }

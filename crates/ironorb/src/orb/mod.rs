@@ -3,7 +3,6 @@
 mod adapters;
 mod builder;
 mod builder_settings;
-mod core;
 mod error;
 mod file_url;
 mod initial;
@@ -12,7 +11,6 @@ mod small_file;
 mod values;
 
 pub use builder::{BuildError, OrbBuilder};
-pub(crate) use core::OrbCore;
 pub use error::Error;
 pub use initial::InitialReference;
 pub use settings::{CONFIG_FILE_VARIABLE, INIT_REF_VARIABLE, Setting, SettingError, settings};
@@ -23,12 +21,15 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use ironorb_giop::Version;
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::ior::Ior;
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::url::ObjectUrl;
 
 use crate::base::marshal_profile::MarshalProfile;
+use crate::driver::orb_core::OrbCore;
+use crate::object::codec::Codec;
 use crate::object::messaging::InvocationPolicies;
 use crate::object::{ObjectRef, TypedRef};
 use crate::poa::{Poa, PoaCurrent, is_in_upcall_of};
@@ -156,7 +157,7 @@ impl Orb {
     fn text_to_object(&self, url: &str) -> Result<ObjectRef, SystemException> {
         let object = match url.parse::<ObjectUrl>()? {
             ObjectUrl::Ior(ior) if ior.is_nil() => return Err(crate::object::nil_reference()),
-            ObjectUrl::Ior(ior) => ObjectRef::new(&self.core, ior),
+            ObjectUrl::Ior(ior) => ObjectRef::new(&self.core.handle(), ior),
             ObjectUrl::Corbaloc(corbaloc) => self.core.corbaloc(&corbaloc)?,
             ObjectUrl::Corbaname(corbaname) => {
                 let context = self.core.corbaloc(&corbaname.context)?;
@@ -172,7 +173,11 @@ impl Orb {
     /// Makes a reference from an IOR that was stored, or received outside of a call. Nil is refused with
     /// INV_OBJREF.
     pub fn ior_to_object(&self, ior: Ior) -> Result<ObjectRef, SystemException> {
-        if ior.is_nil() { Err(crate::object::nil_reference()) } else { Ok(ObjectRef::new(&self.core, ior)) }
+        if ior.is_nil() {
+            Err(crate::object::nil_reference())
+        } else {
+            Ok(ObjectRef::new(&self.core.handle(), ior))
+        }
     }
 
     /// The text of a reference (`IOR:…`). INV_OBJREF if the reference leads no client to the object, because
@@ -253,6 +258,21 @@ impl Orb {
         }
         self.core.shut_down(wait_for_completion);
         Ok(())
+    }
+}
+
+impl ObjectRef {
+    /// The ORB that the reference belongs to.
+    pub fn orb(&self) -> Orb {
+        Orb::from_core(self.shared_core())
+    }
+}
+
+/// Implements the standard's `CodecFactory`: any ORB makes codecs.
+impl Orb {
+    /// Makes a codec that writes in this GIOP version (`create_codec`).
+    pub fn create_codec(&self, version: Version) -> Codec {
+        Codec::new(self.core.handle(), version)
     }
 }
 

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use super::small_file;
 use crate::base::config::OrbConfig;
+use crate::driver::orb_core::OrbParts;
 use crate::driver::simulated::SimulationSetting;
 use crate::interceptor::Interceptors;
 use crate::transport::Endpoint;
@@ -99,6 +100,23 @@ impl Settings {
             (_, true) => Vec::new(),
             (true, false) => vec![Endpoint::anywhere()],
             (false, false) => endpoints,
+        }
+    }
+
+    /// What the ORB is made of.
+    pub(super) fn into_parts(mut self) -> OrbParts {
+        let endpoints = self.listening();
+        OrbParts {
+            config: self.config,
+            interceptors: self.interceptors,
+            endpoints,
+            publish: self.publish.into_items(),
+            hold_requests: self.hold_requests,
+            default_initial: self.default_initial,
+            orb_id: self.orb_id,
+            server_id: self.server_id,
+            marshal_profile: self.marshal_profile,
+            simulation: self.simulation,
         }
     }
 

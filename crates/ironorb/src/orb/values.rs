@@ -1,29 +1,11 @@
 //! The factories of valuetypes (CORBA 3.3 part 1, 9.4.1 and 8.5.4), and the types of those that have none.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
-use ironorb_giop::cdr::Environment;
 use ironorb_giop::typecode::{TcKind, TypeCode};
 use ironorb_giop::value::{StateFactory, ValueFactory, ValueType};
 
-use super::{Orb, OrbCore};
-use crate::base::sync::write;
-
-/// Value factories by repository id.
-#[derive(Default)]
-pub(super) struct ValueFactories(RwLock<BTreeMap<String, Arc<dyn ValueFactory>>>);
-
-impl ValueFactories {
-    fn find(&self, repository_id: &str) -> Option<Arc<dyn ValueFactory>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).get(repository_id).cloned()
-    }
-}
-
-/// Types of values for which the program has no Rust type, by repository id. Copies of values borrow the
-/// types, so each is leaked. Only the program registers them, and each only once.
-#[derive(Default)]
-pub(super) struct ValueTypes(RwLock<BTreeMap<String, &'static TypeCode>>);
+use super::Orb;
 
 impl Orb {
     /// Registers a valuetype or boxed value that is described at run time. Dynamic requests and servants can
@@ -35,13 +17,13 @@ impl Orb {
         let is_value = matches!(type_code.kind(), TcKind::Value | TcKind::ValueBox | TcKind::Event);
         if let (true, Ok(id)) = (is_value, type_code.id()) {
             let id = id.to_owned();
-            write(&self.core.value_types.0).entry(id).or_insert_with(|| Box::leak(Box::new(type_code)));
+            self.core.values.add_type(id, type_code);
         }
     }
 
     /// The type that [`register_value_type`](Self::register_value_type) has registered for a repository id.
     pub fn lookup_value_type(&self, repository_id: &str) -> Option<&'static TypeCode> {
-        self.core.value_type(repository_id)
+        self.core.values.value_type(repository_id)
     }
 
     /// Registers a valuetype, so that its values may arrive where a base of theirs, an abstract type or
@@ -57,30 +39,16 @@ impl Orb {
         repository_id: &str,
         factory: Arc<dyn ValueFactory>,
     ) -> Option<Arc<dyn ValueFactory>> {
-        write(&self.core.value_factories.0).insert(repository_id.to_owned(), factory)
+        self.core.values.set_factory(repository_id, factory)
     }
 
     /// Removes a factory and returns it, if there was one (`unregister_value_factory`).
     pub fn unregister_value_factory(&self, repository_id: &str) -> Option<Arc<dyn ValueFactory>> {
-        write(&self.core.value_factories.0).remove(repository_id)
+        self.core.values.remove_factory(repository_id)
     }
 
     /// The factory registered for a repository id (`lookup_value_factory`).
     pub fn lookup_value_factory(&self, repository_id: &str) -> Option<Arc<dyn ValueFactory>> {
-        self.core.value_factories.find(repository_id)
-    }
-}
-
-impl Environment for OrbCore {
-    fn value_factory(&self, repository_id: &str) -> Option<Arc<dyn ValueFactory>> {
-        self.value_factories.find(repository_id)
-    }
-
-    fn value_type(&self, repository_id: &str) -> Option<&'static TypeCode> {
-        self.value_types.0.read().unwrap_or_else(PoisonError::into_inner).get(repository_id).copied()
-    }
-
-    fn share(&self) -> Option<Arc<dyn Environment>> {
-        self.this().map(|this| -> Arc<dyn Environment> { this })
+        self.core.values.factory(repository_id)
     }
 }

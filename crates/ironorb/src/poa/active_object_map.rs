@@ -12,14 +12,14 @@ use hashbrown::HashTable;
 use super::ids::Ids;
 use super::key::Slot;
 use super::lookup::ObjectSelector;
-use super::slots::{Activation, Entry, Incarnation, ObjectSlot, ObjectSlots, VacatedSlot};
+use super::slots::{Entry, ObjectSlot, ObjectSlots, VacatedSlot};
 use super::upcall::Deactivation;
 use super::{ObjectId, PoaPolicies, RequestProcessing};
 use crate::base::config::ObjectLookup;
 use crate::base::gate::{Gate, GateGuard};
+use crate::base::lease::{Activation, BindingEpoch, Incarnation, Token};
 use crate::base::randomness::Randomness;
 use crate::base::sync::lock;
-use crate::object::lease::{BindingEpoch, Token};
 use crate::poa::servant::ServantHandle;
 
 /// Objects by slot, id and servant.

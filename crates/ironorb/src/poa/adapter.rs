@@ -24,9 +24,9 @@ use ironorb_giop::minor::MinorCode;
 
 use crate::base::config::{Demultiplexing, OrbConfig};
 use crate::base::gate::Gate;
+use crate::base::lease::BindingEpoch;
 use crate::base::randomness::Randomness;
 use crate::base::sync::{read, write};
-use crate::object::lease::BindingEpoch;
 use crate::poa::key::{self, Nonce, ParsedKey, Slot};
 use crate::poa::{
     AdapterDriver, AdapterHost, HoldMode, MainThread, ManagerState, Managers, ObjectSelector, PoaError,
@@ -64,6 +64,7 @@ pub(crate) struct Adapter {
 impl Adapter {
     pub(crate) fn new(
         randomness: Randomness,
+        binding_epoch: Arc<BindingEpoch>,
         config: &OrbConfig,
         has_interceptors: bool,
         driver: Arc<dyn AdapterDriver>,
@@ -76,7 +77,7 @@ impl Adapter {
             randomness,
             table: RwLock::default(),
             replicas: AdapterReplicas::default(),
-            binding_epoch: Arc::default(),
+            binding_epoch,
             demultiplexing: config.demultiplexing,
             caches_requests: Adapter::may_cache(config),
             making: AtomicUsize::new(0),

@@ -1,14 +1,14 @@
 //! Objects and adapters that threads hold leases of. This file has the rare cases, in which something about
 //! an object changes. Under a lease of an adapter, its objects still count their requests.
 
+use std::any::Any;
 use std::sync::{Arc, Weak};
 
 use super::active_object_map::{AdmittedRequest, DeactivatedObject};
 use super::lookup::ObjectSelector;
-use super::slots::Activation;
 use super::upcall::UpcallTarget;
 use super::{ObjectId, PoaInner, ThreadModel, Upcall};
-use crate::object::lease::{BindingEpoch, BindingLease, LeasedUpcall, Token};
+use crate::base::lease::{Activation, Binding, BindingEpoch, BindingLease, LeasedUpcall, Token};
 use crate::poa::servant::ServantHandle;
 
 /// The object or adapter that a lease is for.
@@ -116,25 +116,33 @@ impl Drop for LeasedRequest<'_> {
     }
 }
 
-impl CollocatedBinding {
-    pub(crate) fn token(&self) -> Token {
+impl Binding for CollocatedBinding {
+    fn token(&self) -> Token {
         self.token
     }
 
-    /// Called when a call by the lease is over and the epoch has changed meanwhile.
     #[cold]
-    pub(crate) fn settle(&self) {
+    fn settle(&self) {
         let Some(poa) = self.poa.upgrade() else { return };
         if let Some(ended) = poa.objects.leave_binding(self.token) {
             poa.finish_deactivation(ended);
         }
         poa.manager.notify_waiters();
     }
+}
+
+impl CollocatedBinding {
+    /// The call that this thread makes by a lease, if the lease is of an object or adapter; see
+    /// [`upcall`](Self::upcall).
+    #[cold]
+    pub(super) fn upcall_of(binding: &dyn Binding, noted: Activation) -> Option<Upcall> {
+        (binding as &dyn Any).downcast_ref::<CollocatedBinding>()?.upcall(noted)
+    }
 
     /// The call that this thread makes by the lease, as a counted upcall. For a lease of an adapter, `noted`
     /// says which object the call is to.
     #[cold]
-    pub(super) fn upcall(&self, noted: Activation) -> Option<Upcall> {
+    fn upcall(&self, noted: Activation) -> Option<Upcall> {
         let poa = self.poa.upgrade()?;
         let activation = match self.what {
             BoundEntity::Object(activation) => activation,
@@ -148,9 +156,15 @@ impl CollocatedBinding {
 }
 
 impl Upcall {
+    /// Makes a lease of the object of this upcall, from an [epoch](BindingEpoch::begin) on. `None` when the
+    /// object cannot be leased, or the thread is ending.
+    pub(crate) fn lease(&self, binding_epoch: &Arc<BindingEpoch>, epoch: u64) -> Option<BindingLease> {
+        binding_epoch.lease_of(epoch, self.bind()?)
+    }
+
     /// Records that threads hold leases of the object, if they may.
     #[cold]
-    pub(crate) fn bind(&self) -> Option<CollocatedBinding> {
+    fn bind(&self) -> Option<CollocatedBinding> {
         let poa = self.poa();
         let UpcallTarget::Slot(activation) = *self.target() else { return None };
         if !self.may_bind() {
@@ -223,7 +237,7 @@ mod tests {
             });
             let binding_epoch = objects[0].core().adapter.binding_epoch();
             let epoch = binding_epoch.begin().or_else(|| binding_epoch.begin()).unwrap();
-            let holds = [0, 1, 2].map(|n: usize| binding_epoch.hold(epoch, &begin(&objects[n])).unwrap());
+            let holds = [0, 1, 2].map(|n: usize| begin(&objects[n]).lease(binding_epoch, epoch).unwrap());
             let naming = ObjectSelector::Id(IDS[0].as_bytes());
             let adapter = AdapterLease::of(binding_epoch, epoch, &begin(&objects[0]), naming).unwrap();
             LeasedAdapter { orb, poa: poa.0.clone(), objects, holds, adapter }

@@ -5,9 +5,9 @@ use std::cell::{Cell, Ref, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::{ActiveObject, ObjectId, Poa, PoaInner, Upcall};
+use super::{ActiveObject, CollocatedBinding, ObjectId, Poa, PoaInner, Upcall};
+use crate::base::lease::{BindingEpoch, all_bindings, depth_by_lease, innermost_binding};
 use crate::object::ObjectRef;
-use crate::object::lease::{BindingEpoch, all_bindings, depth_by_lease, innermost_binding};
 use crate::poa::servant::Servant;
 
 thread_local! {
@@ -89,7 +89,7 @@ pub(super) fn current_upcall<T>(ask: impl FnOnce(&Upcall) -> T) -> Option<T> {
         _ if by_lease == 0 => None,
         _ => {
             let (binding, activation) = innermost_binding()?;
-            binding.upcall(activation).as_ref().map(ask)
+            CollocatedBinding::upcall_of(&*binding, activation).as_ref().map(ask)
         }
     }
 }
@@ -114,15 +114,16 @@ pub(super) fn is_being(poa: &Arc<PoaInner>, id: &ObjectId) -> bool {
 fn any(is_so: impl Fn(&Arc<PoaInner>, Option<&Upcall>) -> bool) -> bool {
     let is_so_of = |upcall: &Upcall| is_so(upcall.poa(), Some(upcall));
     let mut by_lease = all_bindings();
-    by_lease.any(|(binding, activation)| binding.upcall(activation).as_ref().is_some_and(is_so_of))
-        || (0..DEPTH.get()).any(|depth| {
-            let place = FRAMES.with_borrow(|frames| frames.get(depth).cloned());
-            place.is_some_and(|place| match &*place.frame.borrow() {
-                Frame::Object(upcall) => is_so_of(upcall),
-                Frame::Adapter(poa) => is_so(poa, None),
-                Frame::Nothing => false,
-            })
+    by_lease.any(|(binding, activation)| {
+        CollocatedBinding::upcall_of(&*binding, activation).as_ref().is_some_and(is_so_of)
+    }) || (0..DEPTH.get()).any(|depth| {
+        let place = FRAMES.with_borrow(|frames| frames.get(depth).cloned());
+        place.is_some_and(|place| match &*place.frame.borrow() {
+            Frame::Object(upcall) => is_so_of(upcall),
+            Frame::Adapter(poa) => is_so(poa, None),
+            Frame::Nothing => false,
         })
+    })
 }
 
 /// The thread's innermost upcall, until this is dropped.

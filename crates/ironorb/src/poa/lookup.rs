@@ -12,13 +12,13 @@ use super::active_object_map::{AdmittedRequest, IdState};
 use super::current::{enter_adapter, is_being, is_in_upcall_of_poa};
 use super::key::Slot;
 use super::single_thread::SingleThreadGuard;
-use super::slots::Activation;
 use super::upcall::{Deactivation, UpcallTarget, refusal};
 use super::{
     HoldMode, ObjectId, Poa, PoaInner, Refusal, RequestProcessing, ServantActivator, ServantManager,
     ThreadModel, Unavailable, Upcall, not_exist,
 };
 use crate::base::gate::{Gate, GateGuard};
+use crate::base::lease::Activation;
 use crate::base::sync::read;
 use crate::poa::servant::servant_panicked;
 use crate::poa::servant::{Servant, ServantHandle};

@@ -57,7 +57,6 @@ pub use policies::{
 pub use servant_manager::{
     AdapterActivator, Cookie, ServantActivator, ServantLocator, ServantManager, Unavailable,
 };
-pub(crate) use slots::{Activation, AtomicActivation};
 pub(crate) use upcall::{ActiveObject, Refusal, Upcall, UpcallShare, not_exist};
 
 use std::collections::BTreeMap;

@@ -3,10 +3,10 @@
 //!
 //! Knows neither ids nor what happens to objects.
 
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use super::key::Slot;
+use crate::base::lease::{Activation, Incarnation};
 use crate::base::sync::lock;
 use crate::poa::servant::ServantHandle;
 
@@ -47,51 +47,6 @@ pub(super) struct Entry {
     /// The number of requests in the lowest bits, above them the [`Incarnation`], then [`BOUND`], [`TAKEN`]
     /// and [`LISTED`].
     state: u32,
-}
-
-/// How often a slot has been filled, modulo 256. It tells requests of a deactivated object from those of an
-/// object reactivated under the same key. It is unique among the incarnations that still have requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Incarnation(u8);
-
-impl Incarnation {
-    pub(super) fn all() -> impl Iterator<Item = Incarnation> {
-        (0..=u8::MAX).map(Incarnation)
-    }
-}
-
-/// Identifies the object of a request: a slot, its generation, and the incarnation of the object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Activation {
-    pub(super) index: u32,
-    pub(super) generation: u32,
-    pub(super) incarnation: Incarnation,
-}
-
-/// An activation that a thread records for itself.
-#[derive(Debug, Default)]
-pub(crate) struct AtomicActivation {
-    index: AtomicU32,
-    generation: AtomicU32,
-    incarnation: AtomicU8,
-}
-
-impl AtomicActivation {
-    #[inline(always)] // a step of many calls
-    pub(crate) fn set(&self, activation: Activation) {
-        self.index.store(activation.index, Ordering::Relaxed);
-        self.generation.store(activation.generation, Ordering::Relaxed);
-        self.incarnation.store(activation.incarnation.0, Ordering::Relaxed);
-    }
-
-    #[cold]
-    pub(crate) fn get(&self) -> Activation {
-        Activation {
-            index: self.index.load(Ordering::Relaxed),
-            generation: self.generation.load(Ordering::Relaxed),
-            incarnation: Incarnation(self.incarnation.load(Ordering::Relaxed)),
-        }
-    }
 }
 
 /// What a slot held before it was vacated.

@@ -242,10 +242,10 @@ impl AsyncCall {
     }
 
     fn before(object: &ObjectRef, operation: Cow<'static, str>, is_oneway: bool, now: Time) -> AsyncCall {
-        let core = object.core();
-        let deadline = Deadline::for_call(now, object.timeout(), || core.call_timeout());
+        let orb = object.shared();
+        let deadline = Deadline::for_call(now, object.timeout(), || orb.call_timeout());
         let progress = Progress {
-            call: RemoteCall::new(object, deadline, !core.interceptors.client.is_empty()),
+            call: RemoteCall::new(object, deadline, orb.has_client_interceptors),
             arguments: None,
             stage: Stage::Begun,
             timer: None,

@@ -12,6 +12,7 @@ pub(crate) use background_pool::BackgroundPool;
 pub(crate) use link::{Acceptor, Added, FastOutcome, Link};
 pub(in crate::driver) use retry_body::{RetryArguments, expected_encoding};
 
+use std::any::Any;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io;
@@ -34,9 +35,10 @@ use crate::base::sync::lock;
 use crate::base::time::Time;
 use crate::call::remote_call::ConnectFailure;
 use crate::driver::clock;
+use crate::driver::orb_core::OrbCore;
 use crate::driver::waiting::{Spinners, Waits};
 use crate::object::deadline::{Deadline, Passed};
-use crate::orb::OrbCore;
+use crate::object::route::{RemoteTarget, ServerEndpoint};
 use crate::transport::tcp::HostPort;
 use crate::transport::{Address, ConnectAttempt, Stream};
 
@@ -313,12 +315,16 @@ pub(crate) struct EndpointLinks {
 const UNKNOWN_FORM: u8 = 2;
 
 impl EndpointLinks {
-    /// Whether the server writes exceptions in an `any` without their ids; `None` until one has come from it.
-    pub(crate) fn sends_bare_exceptions(&self) -> Option<bool> {
-        match self.bare_exceptions.load(Ordering::Relaxed) {
-            UNKNOWN_FORM => None,
-            bare => Some(bare != 0),
-        }
+    /// The endpoint of a route.
+    #[inline(always)] // a step of every call
+    pub(crate) fn of(endpoint: &dyn ServerEndpoint) -> &EndpointLinks {
+        (endpoint as &dyn Any).downcast_ref().expect("the driver has made all endpoints")
+    }
+
+    /// The endpoint of a route, to hold.
+    pub(crate) fn shared(endpoint: Arc<dyn ServerEndpoint>) -> Arc<EndpointLinks> {
+        let endpoint: Arc<dyn Any + Send + Sync> = endpoint;
+        endpoint.downcast().expect("the driver has made all endpoints")
     }
 
     /// Whether a connection leads to this endpoint.
@@ -326,9 +332,49 @@ impl EndpointLinks {
         self.slots.iter().any(|slot| lock(slot).link.as_ref().is_some_and(|it| Arc::ptr_eq(it, link)))
             || lock(&self.accepted).iter().any(|it| it.as_ptr() == Arc::as_ptr(link))
     }
+}
 
-    pub(crate) fn note_bare_exceptions(&self, bare: bool) {
+impl ServerEndpoint for EndpointLinks {
+    fn note_connected(&self) {
+        self.failed_ns.store(0, Ordering::Relaxed);
+        self.was_connected.store(true, Ordering::Relaxed);
+    }
+
+    fn note_failed(&self, now: Time) {
+        self.failed_ns.store(now.as_nanos().max(1), Ordering::Relaxed);
+    }
+
+    fn address(&self) -> &Address {
+        &self.address
+    }
+
+    #[inline]
+    fn is_failing(&self, now: Time) -> bool {
+        let failed_ns = self.failed_ns.load(Ordering::Relaxed);
+        failed_ns != 0 && now.since(Time::from_nanos(failed_ns)) < self.common.config.failed_address_pause
+    }
+
+    fn was_connected(&self) -> bool {
+        self.was_connected.load(Ordering::Relaxed)
+    }
+
+    fn sends_bare_exceptions(&self) -> Option<bool> {
+        match self.bare_exceptions.load(Ordering::Relaxed) {
+            UNKNOWN_FORM => None,
+            bare => Some(bare != 0),
+        }
+    }
+
+    fn note_bare_exceptions(&self, bare: bool) {
         self.bare_exceptions.store(u8::from(bare), Ordering::Relaxed);
+    }
+}
+
+impl RemoteTarget {
+    /// The connections to the address.
+    #[inline(always)] // a step of every call
+    pub(crate) fn links(&self) -> &EndpointLinks {
+        EndpointLinks::of(&*self.endpoint)
     }
 }
 
@@ -376,11 +422,6 @@ impl EndpointLinks {
     #[inline]
     fn index(&self, ordinal: usize) -> usize {
         (ordinal as u32 % self.slots.len() as u32) as usize // narrow numbers are divided faster
-    }
-
-    /// The server's address.
-    pub(crate) fn address(&self) -> &Address {
-        &self.address
     }
 
     /// The connections that exist now.
@@ -497,11 +538,6 @@ impl EndpointLinks {
         self.connect(&self.slots[self.index(ordinal)], clock::now(), deadline)
     }
 
-    /// Whether a connection has ever been made.
-    pub(crate) fn was_connected(&self) -> bool {
-        self.was_connected.load(Ordering::Relaxed)
-    }
-
     /// Returns the connection for an asynchronous call. If one is being made, the call goes on when that is done. So it
     /// does with `connect`, where the background pool makes one if there is none. Calls go on in the order in which they
     /// came here.
@@ -570,24 +606,6 @@ impl EndpointLinks {
                 }
             }
         }
-    }
-
-    /// True for a while after an attempt to connect has failed, if none has succeeded since.
-    #[inline]
-    pub(crate) fn is_failing(&self, now: Time) -> bool {
-        let failed_ns = self.failed_ns.load(Ordering::Relaxed);
-        failed_ns != 0 && now.since(Time::from_nanos(failed_ns)) < self.common.config.failed_address_pause
-    }
-
-    /// Notes that a connection has been made.
-    pub(crate) fn note_connected(&self) {
-        self.failed_ns.store(0, Ordering::Relaxed);
-        self.was_connected.store(true, Ordering::Relaxed);
-    }
-
-    /// Notes that an attempt to connect has failed.
-    pub(crate) fn note_failed(&self, now: Time) {
-        self.failed_ns.store(now.as_nanos().max(1), Ordering::Relaxed);
     }
 
     fn announce(&self, link: &Link) {

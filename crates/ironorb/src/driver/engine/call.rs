@@ -14,16 +14,16 @@ use super::events::{Answer, Arguments, Outcome, Reply};
 use super::{CallNumber, ConnectionId, Time};
 use crate::call::invocation::CallFailure;
 use crate::call::remote_call::{CallEvent, Completed, RemoteCall, Step};
-use crate::call::route::Route;
 use crate::driver::adapter_threads::WithoutWaits;
 use crate::driver::invoke::LOCATE;
 use crate::driver::loopback::{self, WaitPolicy, loopback, loopback_oneway};
+use crate::driver::orb_core::OrbCore;
 use crate::interceptor::Attempt;
 use crate::object::ObjectRef;
 use crate::object::deadline::Deadline;
 use crate::object::messaging::SyncScope;
 use crate::object::operation::Operation;
-use crate::orb::OrbCore;
+use crate::object::route::Route;
 use crate::poa::{HoldMode, Refusal};
 
 /// One call in progress.
@@ -78,9 +78,7 @@ impl EngineCall {
     ) -> EngineCall {
         let deadline = Deadline::at_time(deadline);
         let call = match &request {
-            Request::Call(..) => {
-                RemoteCall::new(&object, deadline, !object.core().interceptors.client.is_empty())
-            }
+            Request::Call(..) => RemoteCall::new(&object, deadline, object.shared().has_client_interceptors),
             Request::Locate { is_free } => RemoteCall::locate(&object, deadline, *is_free),
         };
         let (stage, version) = (Stage::Begun, Version::V1_2);
@@ -114,7 +112,8 @@ impl EngineCall {
     pub(super) fn show(&mut self) -> CallEvent {
         self.reply = None;
         let Request::Call(invoked, _) = &self.request else { return CallEvent::Shown };
-        match Attempt::begin(&self.object, invoked.operation.clone(), !invoked.is_oneway) {
+        let interceptors = &self.object.core().interceptors;
+        match Attempt::begin(interceptors, &self.object, invoked.operation.clone(), !invoked.is_oneway) {
             Ok(attempt) => {
                 self.attempt = Some(attempt);
                 CallEvent::Shown

@@ -15,10 +15,9 @@ use crate::Orb;
 use crate::base::sync::lock;
 use crate::call::invocation::CallFailure;
 use crate::call::remote_call::{CallEvent, ConnectFailure, Step};
-use crate::call::route::RemoteTarget;
-use crate::driver::client::EndpointLinks;
 use crate::driver::invoke::about_named;
-use crate::orb::OrbCore;
+use crate::driver::orb_core::OrbCore;
+use crate::object::route::{RemoteTarget, ServerEndpoint};
 
 /// The client side of an ORB as a state machine: any number of calls at once, and for each caller a connection to each
 /// endpoint, up to [`connections_per_endpoint_max`](crate::OrbConfig::connections_per_endpoint_max) that callers share. So
@@ -64,7 +63,7 @@ enum Due {
 struct Link {
     endpoint: Endpoint,
     /// What all drivers know of the endpoint.
-    known: Arc<EndpointLinks>,
+    known: Arc<dyn ServerEndpoint>,
     state: LinkState,
 }
 
@@ -219,14 +218,16 @@ impl ClientEngine {
     }
 
     fn connected(&self, connection: ConnectionId, now: Time) {
-        for call in self.lock().open(connection, &self.orb) {
+        let waiting = self.lock().open(connection, &self.orb);
+        for call in waiting {
             self.go_on(call, CallEvent::Connected, now);
         }
     }
 
     /// Fails a connection attempt. The calls that wait for it try their next addresses.
     fn not_connected(&self, connection: ConnectionId, failure: &ConnectFailure, now: Time) {
-        for call in self.lock().give_up_connecting(connection, now) {
+        let waiting = self.lock().give_up_connecting(connection, now);
+        for call in waiting {
             self.go_on(call, CallEvent::NotConnected(failure.clone()), now);
         }
     }
@@ -423,7 +424,7 @@ impl State {
         let (host, port, _) = endpoint.clone();
         self.actions.push_back(ClientAction::Connect { connection, host, port });
         let state = LinkState::Connecting { until, waiting: vec![call] };
-        self.links.insert(connection, Link { endpoint, known: target.links, state });
+        self.links.insert(connection, Link { endpoint, known: target.endpoint.clone(), state });
         engine_call.stage = Stage::Connecting(connection);
         None
     }
@@ -552,7 +553,7 @@ impl fmt::Debug for ClientEngine {
 fn target_of(engine_call: &EngineCall, index: usize) -> Result<RemoteTarget, CallEvent> {
     let route = engine_call.object.routes().current(&engine_call.object).map_err(CallEvent::Raised)?;
     let target = route.targets().and_then(|targets| targets.get(index)).ok_or(CallEvent::Rerouted)?;
-    match target.links.address().tcp() {
+    match target.endpoint.address().tcp() {
         Some(_) => Ok(target.clone()),
         // The driver's network has no files, and so no sockets in them.
         None => Err(CallEvent::NotConnected(refused())),
@@ -561,7 +562,7 @@ fn target_of(engine_call: &EngineCall, index: usize) -> Result<RemoteTarget, Cal
 
 /// The connection that a call uses to a target.
 fn endpoint_of(orb: &OrbCore, target: &RemoteTarget, engine_call: &EngineCall) -> Endpoint {
-    let (host, port) = target.links.address().tcp().unwrap_or_default();
+    let (host, port) = target.links().address().tcp().unwrap_or_default();
     (host.to_owned(), port, engine_call.caller % orb.config.connections_per_endpoint_max.max(1))
 }
 

@@ -9,9 +9,9 @@ use ironorb_giop::{Malformed, Misuse, Reader, Writer};
 
 use super::{CallNumber, ConnectionId, Time};
 use crate::driver::invoke::read_answer;
+use crate::driver::orb_core::OrbCore;
 use crate::object::ObjectRef;
 use crate::object::operation::{Operation, OperationError};
-use crate::orb::OrbCore;
 
 /// Writes the arguments of a call, perhaps more than once.
 pub type Arguments = Box<dyn Fn(&mut Writer<'_>) -> Result<(), Misuse> + Send>;

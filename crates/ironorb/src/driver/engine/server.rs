@@ -20,7 +20,7 @@ use crate::connection::{
     ServerSession, Verdict, Work,
 };
 use crate::driver::adapter_threads::WithoutWaits;
-use crate::orb::OrbCore;
+use crate::driver::orb_core::OrbCore;
 use crate::poa::{adapter::Session, servant::ReplySink};
 
 /// An event for a server engine.

@@ -21,8 +21,8 @@ use crate::base::sync::lock;
 use crate::connection::{Admission, Arrival, CurrentRequest, Flags, ServerSession, UnreadPart, Work};
 use crate::driver::client::Link;
 use crate::driver::clock;
+use crate::driver::orb_core::OrbCore;
 use crate::driver::waiting::{self, Waits};
-use crate::orb::OrbCore;
 use crate::poa::adapter::Session;
 use crate::transport::{self, Moved, Shutdown, Stream};
 

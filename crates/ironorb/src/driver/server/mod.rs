@@ -24,7 +24,7 @@ use crate::base::config::ServerConcurrency;
 use crate::base::spawner::{NewThread, ThreadClass};
 use crate::base::sync::lock;
 use crate::driver::clock;
-use crate::orb::OrbCore;
+use crate::driver::orb_core::OrbCore;
 use crate::transport::endpoint::{split_host_port, without_scheme};
 use crate::transport::tcp::HostPort;
 use crate::transport::{Address, Endpoint, Listener, Listening, Stream};

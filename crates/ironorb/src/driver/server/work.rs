@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::in_flight::{self, CountedSink, Lack};
 use crate::base::probe::{self, Stage};
 use crate::connection::Work;
-use crate::orb::OrbCore;
+use crate::driver::orb_core::OrbCore;
 use crate::poa::{adapter::Session, servant::ReplySink};
 
 impl Work {

@@ -16,8 +16,8 @@ use ironorb_giop::message::{HeaderTemplate, Message, RequestFingerprint, Respons
 
 use super::Adapter;
 use crate::base::config::{Demultiplexing, ObjectLookup, OrbConfig};
+use crate::base::lease::BindingLease;
 use crate::base::probe::{self, Stage};
-use crate::object::lease::BindingLease;
 use crate::object::operation_table::Found;
 use crate::poa::key::{self, ParsedKey};
 use crate::poa::servant::{LeasedServant, Servant};
@@ -214,7 +214,7 @@ impl Adapter {
             let epoch = self.binding_epoch().begin()?;
             let adapter = AdapterLease::of(self.binding_epoch(), epoch, upcall, naming)?;
             let object =
-                || Some((self.binding_epoch().hold(epoch, upcall)?, LeasedServant::of(upcall.servant())));
+                || Some((upcall.lease(self.binding_epoch(), epoch)?, LeasedServant::of(upcall.servant())));
             let object = if has_object_come_often { object() } else { None };
             Some(Box::new(CachedTarget { head, operation: Cell::default(), adapter, object }))
         };

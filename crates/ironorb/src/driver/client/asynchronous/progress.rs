@@ -15,7 +15,7 @@ use super::{Answer, AsyncCall, End, Ended, InFlight, Listener, Progress, Stage, 
 use crate::base::time::Time;
 use crate::call::invocation::CallFailure;
 use crate::call::remote_call::{CallEvent, Completed, ConnectFailure, Step};
-use crate::call::route::Route;
+use crate::driver::client::EndpointLinks;
 use crate::driver::client::retry_body::{BodySource, RetryArguments, RetryBody, expected_encoding};
 use crate::driver::client::{Link, LinkLookup};
 use crate::driver::clock;
@@ -25,6 +25,7 @@ use crate::driver::loopback::{self, loopback_later, loopback_oneway};
 use crate::driver::simulated::{self, Simulated};
 use crate::interceptor::Attempt;
 use crate::object::operation::Operation;
+use crate::object::route::Route;
 
 impl AsyncCall {
     /// Writes the request with `send`, which returns where the request is in flight. Writes nothing when the
@@ -247,7 +248,12 @@ impl AsyncCall {
     /// Shows the interceptors the request before it is sent.
     #[cold]
     fn show(&self) -> CallEvent {
-        match Attempt::begin(&self.object, self.lasting_operation(), !self.is_oneway) {
+        match Attempt::begin(
+            &self.object.core().interceptors,
+            &self.object,
+            self.lasting_operation(),
+            !self.is_oneway,
+        ) {
             Ok(attempt) => {
                 self.lock().attempt = Some(attempt);
                 CallEvent::Shown
@@ -290,13 +296,17 @@ impl AsyncCall {
         let Some(target) = route.targets().and_then(|targets| targets.get(index)) else {
             return Some(CallEvent::Rerouted);
         };
-        if let Some(link) = target.links.open_link(self.ordinal, clock::coarse()) {
+        if let Some(link) = target.links().open_link(self.ordinal, clock::coarse()) {
             return self.send_over(&link, &target.request, arguments, now);
         }
         if let Err(misuse) = self.keep(arguments, || expected_encoding(&target.request)) {
             return Some(misuse);
         }
-        match target.links.link_or_wait(self.ordinal, connect, (self, &target.request)) {
+        match EndpointLinks::shared(target.endpoint.clone()).link_or_wait(
+            self.ordinal,
+            connect,
+            (self, &target.request),
+        ) {
             LinkLookup::Open(link) => self.begin_on(&link, &target.request, now),
             LinkLookup::Waiting => None,
             LinkLookup::Refused(failure) => Some(CallEvent::NotConnected(failure)),

@@ -18,8 +18,8 @@ use crate::base::sync::lock;
 use crate::connection::{Arrival, Backlog, DeferredAnswer, OnCancel, ServerSession, Work};
 use crate::driver::client::ConnectorShared;
 use crate::driver::clock;
+use crate::driver::orb_core::OrbCore;
 use crate::object::deadline::Deadline;
-use crate::orb::OrbCore;
 use crate::poa::{adapter::Session, servant::ReplySink};
 use crate::transport::Stream;
 

@@ -1,24 +1,22 @@
-//! The state that all handles of one ORB share.
+//! What the drivers of one ORB share: the connector, the adapters, the server.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::net::Ipv4Addr;
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, RwLock, Weak};
-use std::time::Duration;
 
 use ironorb_giop::Version;
 use ironorb_giop::cdr::Environment;
-use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
+use ironorb_giop::exception::{SystemException, SystemExceptionKind};
 use ironorb_giop::framer::ReceiveMemory;
 use ironorb_giop::ior::{IRONORB_ORB_TYPE, IiopProfile, Ior, Profile, TaggedComponent};
-use ironorb_giop::minor::MinorCode;
 use ironorb_giop::service_context::ListenPoint;
-use ironorb_giop::url::{Corbaloc, CorbalocAddress};
+use ironorb_giop::typecode::TypeCode;
+use ironorb_giop::value::ValueFactory;
 
-use super::settings::Settings;
-use super::values::{ValueFactories, ValueTypes};
 use crate::base::config::{OrbConfig, Transport};
 use crate::base::marshal_profile::MarshalProfile;
 use crate::base::randomness::Randomness;
@@ -32,10 +30,11 @@ use crate::driver::clock;
 use crate::driver::server::in_flight::InFlight;
 use crate::driver::server::threads::ServerThreads;
 use crate::driver::server::{self, Server};
-use crate::driver::simulated::Simulated;
+use crate::driver::simulated::{Simulated, SimulationSetting};
 use crate::interceptor::Interceptors;
 use crate::object::ObjectRef;
-use crate::object::messaging::OrbPolicies;
+use crate::object::orb_shared::{OrbDriver, OrbHandle, OrbShared};
+use crate::object::route::ServerEndpoint;
 use crate::poa::adapter::{Adapter, Ownership};
 use crate::poa::{AdapterHost, ManagerState, Poa};
 use crate::transport::tcp::HostPort;
@@ -44,13 +43,12 @@ use crate::transport::{Address, Endpoint, unix};
 pub(crate) struct OrbCore {
     /// The ORB itself, for methods that make references from `&self`.
     this: Weak<OrbCore>,
-    pub(crate) config: OrbConfig,
+    /// What all layers read.
+    shared: Arc<OrbShared>,
     pub(crate) adapter: Adapter,
     adapter_threads: Arc<AdapterThreads>,
     pub(crate) connector: Connector,
-    /// The policies set by [`Orb::set_policies`](super::Orb::set_policies).
-    pub(crate) policies: OrbPolicies,
-    pub(crate) interceptors: Interceptors,
+    pub(crate) interceptors: Arc<Interceptors>,
     /// What runs the calls of stubs in virtual time, if they do not run on threads.
     pub(crate) simulated: Option<Simulated>,
     /// The count of requests in flight, if they are limited.
@@ -61,15 +59,13 @@ pub(crate) struct OrbCore {
     pub(crate) unread_replies: Option<Arc<UnreadReplies>>,
     /// The memory for large messages of all clients, if it is limited.
     pub(crate) receive_memory: Option<Arc<ReceiveMemory>>,
-    pub(super) initial: RwLock<BTreeMap<String, ObjectRef>>,
+    pub(crate) initial: RwLock<BTreeMap<String, ObjectRef>>,
     /// The base URL of initial references that no other source names.
-    pub(super) default_initial: Option<String>,
-    pub(super) orb_id: String,
-    pub(super) server_id: String,
+    pub(crate) default_initial: Option<String>,
+    pub(crate) orb_id: String,
+    pub(crate) server_id: String,
     /// The file for the profile of marshalled types.
     marshal_profile: Option<PathBuf>,
-    pub(super) value_factories: ValueFactories,
-    pub(super) value_types: ValueTypes,
     endpoints: Vec<Endpoint>,
     publish: Vec<String>,
     hold_requests: bool,
@@ -83,58 +79,125 @@ pub(crate) struct OrbCore {
     is_shut_down: Mutex<bool>,
 }
 
+/// What an ORB is made of.
+pub(crate) struct OrbParts {
+    pub(crate) config: OrbConfig,
+    pub(crate) interceptors: Interceptors,
+    /// Where it listens.
+    pub(crate) endpoints: Vec<Endpoint>,
+    /// The addresses in references, if they are not those at which it listens.
+    pub(crate) publish: Vec<String>,
+    pub(crate) hold_requests: bool,
+    pub(crate) default_initial: Option<String>,
+    pub(crate) orb_id: String,
+    pub(crate) server_id: String,
+    pub(crate) marshal_profile: Option<PathBuf>,
+    pub(crate) simulation: Option<SimulationSetting>,
+}
+
+/// The drivers read what all layers read as if it were theirs.
+impl Deref for OrbCore {
+    type Target = OrbShared;
+
+    #[inline]
+    fn deref(&self) -> &OrbShared {
+        &self.shared
+    }
+}
+
+impl Environment for OrbCore {
+    fn value_factory(&self, repository_id: &str) -> Option<Arc<dyn ValueFactory>> {
+        self.shared.value_factory(repository_id)
+    }
+
+    fn value_type(&self, repository_id: &str) -> Option<&'static TypeCode> {
+        self.shared.value_type(repository_id)
+    }
+
+    fn share(&self) -> Option<Arc<dyn Environment>> {
+        self.this().map(|this| -> Arc<dyn Environment> { this })
+    }
+
+    fn base(&self) -> Option<&(dyn Environment + 'static)> {
+        Some(&*self.shared)
+    }
+}
+
+impl OrbDriver for OrbCore {
+    fn shared(&self) -> &Arc<OrbShared> {
+        &self.shared
+    }
+
+    fn local_key(&self, profile: &IiopProfile) -> Option<Vec<u8>> {
+        OrbCore::local_key(self, profile)
+    }
+
+    fn endpoint(&self, address: Address, partition: u8) -> Arc<dyn ServerEndpoint> {
+        self.connector.endpoint_in_partition(address, partition)
+    }
+}
+
+impl ObjectRef {
+    /// What the drivers share of the reference's ORB.
+    #[inline]
+    pub(crate) fn core(&self) -> &OrbCore {
+        self.handle().driver_as().expect("an ORB has one kind of driver")
+    }
+
+    /// A further handle of what the drivers share.
+    pub(crate) fn shared_core(&self) -> Arc<OrbCore> {
+        self.core().this().expect("a reference keeps its ORB")
+    }
+}
+
 impl OrbCore {
-    pub(super) fn new(mut settings: Settings) -> Arc<Self> {
-        let endpoints = settings.listening();
-        let Settings {
-            config,
-            publish,
-            hold_requests,
-            default_initial,
-            orb_id,
-            server_id,
-            interceptors,
-            simulation,
-            marshal_profile,
-            ..
-        } = settings;
+    pub(crate) fn new(parts: OrbParts) -> Arc<Self> {
+        let OrbParts { config, interceptors, simulation, .. } = parts;
         let server_threads = ServerThreads::new(&config);
         let adapter_threads = AdapterThreads::new(&config, &server_threads);
-        Arc::new_cyclic(|this| OrbCore {
-            this: this.clone(),
-            adapter: Adapter::new(
-                Randomness::new(config.seed),
-                &config,
-                !interceptors.server.is_empty(),
-                adapter_threads.clone(),
-                this.clone(),
-            ),
-            adapter_threads,
-            connector: Connector::new(config.clone()),
-            policies: OrbPolicies::default(),
-            requests: config.server_requests_max.map(InFlight::new),
-            server_threads: server_threads.clone(),
-            unread_replies: config.transmit_memory_max.map(UnreadReplies::new),
-            receive_memory: config.receive_memory_max.map(|bytes| Arc::new(ReceiveMemory::new(bytes))),
-            config,
-            initial: RwLock::default(),
-            interceptors,
-            simulated: simulation.map(Simulated::new),
-            default_initial,
-            orb_id,
-            server_id,
-            marshal_profile,
-            value_factories: ValueFactories::default(),
-            value_types: ValueTypes::default(),
-            endpoints,
-            publish: publish.into_items(),
-            hold_requests,
-            server: Mutex::new(None),
-            published: OnceLock::new(),
-            has_made_nowhere: AtomicBool::new(false),
-            root: Mutex::new(None),
-            is_shut_down: Mutex::new(false),
+        let shared =
+            Arc::new(OrbShared::new(config.clone(), !interceptors.client.is_empty(), simulation.is_some()));
+        Arc::new_cyclic(|this: &Weak<OrbCore>| {
+            shared.set_driver(this.clone());
+            OrbCore {
+                this: this.clone(),
+                adapter: Adapter::new(
+                    Randomness::new(config.seed),
+                    shared.binding_epoch.clone(),
+                    &config,
+                    !interceptors.server.is_empty(),
+                    adapter_threads.clone(),
+                    this.clone(),
+                ),
+                adapter_threads,
+                shared,
+                connector: Connector::new(config.clone()),
+                requests: config.server_requests_max.map(InFlight::new),
+                server_threads: server_threads.clone(),
+                unread_replies: config.transmit_memory_max.map(UnreadReplies::new),
+                receive_memory: config.receive_memory_max.map(|bytes| Arc::new(ReceiveMemory::new(bytes))),
+                initial: RwLock::default(),
+                interceptors: Arc::new(interceptors),
+                simulated: simulation.map(Simulated::new),
+                default_initial: parts.default_initial,
+                orb_id: parts.orb_id,
+                server_id: parts.server_id,
+                marshal_profile: parts.marshal_profile,
+                endpoints: parts.endpoints,
+                publish: parts.publish,
+                hold_requests: parts.hold_requests,
+                server: Mutex::new(None),
+                published: OnceLock::new(),
+                has_made_nowhere: AtomicBool::new(false),
+                root: Mutex::new(None),
+                is_shut_down: Mutex::new(false),
+            }
         })
+    }
+
+    /// The ORB, as its references hold it.
+    pub(crate) fn handle(self: &Arc<Self>) -> OrbHandle {
+        OrbHandle::new(self.clone())
     }
 
     /// The ORB of the environment with which values are read. `None` where there is none, and while it is
@@ -142,7 +205,7 @@ impl OrbCore {
     pub(crate) fn of_environment(environment: &dyn Environment) -> Option<Arc<OrbCore>> {
         match environment.downcast_ref::<OrbCore>() {
             Some(orb) => orb.this(),
-            None => environment.share()?.downcast_ref::<OrbCore>()?.this(),
+            None => OrbHandle::of_environment(environment)?.driver_as::<OrbCore>()?.this(),
         }
     }
 
@@ -157,7 +220,7 @@ impl OrbCore {
     }
 
     /// The root adapter. The first call begins to listen.
-    pub(super) fn root_poa(self: &Arc<Self>) -> io::Result<Poa> {
+    pub(crate) fn root_poa(self: &Arc<Self>) -> io::Result<Poa> {
         let mut root = lock(&self.root);
         if let Some(poa) = &*root {
             return Ok(poa.clone());
@@ -206,12 +269,6 @@ impl OrbCore {
         Ok(())
     }
 
-    /// The timeout of a call for which neither the reference nor the thread has one.
-    #[inline]
-    pub(crate) fn call_timeout(&self) -> Option<Duration> {
-        self.policies.get().roundtrip_timeout.unwrap_or(self.config.call_timeout)
-    }
-
     /// The time by which the ORB's calls go.
     #[inline]
     pub(crate) fn now(&self) -> Time {
@@ -225,46 +282,22 @@ impl OrbCore {
         self.published.get().map_or(&[], Vec::as_slice)
     }
 
-    fn tcp_addresses(&self) -> impl Iterator<Item = (&str, u16)> {
+    pub(crate) fn tcp_addresses(&self) -> impl Iterator<Item = (&str, u16)> {
         self.published().iter().filter_map(Address::tcp)
     }
 
     /// The addresses that only clients on this machine can use.
-    fn local_addresses(&self) -> impl Iterator<Item = &Address> {
+    pub(crate) fn local_addresses(&self) -> impl Iterator<Item = &Address> {
         self.published().iter().filter(|address| address.is_local())
     }
 
-    pub(super) fn published_addresses(&self) -> Vec<String> {
+    pub(crate) fn published_addresses(&self) -> Vec<String> {
         self.published().iter().map(Address::to_string).collect()
     }
 
-    pub(super) fn corbaloc_for(&self, plain_key: &str) -> String {
-        let tcp = self.tcp_addresses().map(|(host, port)| CorbalocAddress::Iiop {
-            version: self.config.giop_version,
-            host: host.to_owned(),
-            port,
-        });
-        let version = self.config.giop_version;
-        let sockets = self.local_addresses().filter_map(|address| match address {
-            Address::Tcp(_) => None,
-            Address::Unix(path) => Some(CorbalocAddress::Unix { version, path: path.as_str().to_owned() }),
-            Address::SharedMemory(path) => {
-                Some(CorbalocAddress::SharedMemory { version, path: path.as_str().to_owned() })
-            }
-        });
-        let mut addresses: Vec<_> = tcp.collect();
-        if addresses.is_empty() {
-            addresses.extend(sockets);
-        }
-        if addresses.is_empty() {
-            return String::new();
-        }
-        Corbaloc { addresses, object_key: plain_key.as_bytes().to_vec() }.to_string()
-    }
-
     /// Whether only this process can call the objects of the ORB, and none of them waits for a thread in
-    /// [`Orb::run`](super::Orb::run).
-    pub(super) fn is_unreachable(&self) -> bool {
+    /// [`Orb::run`](crate::Orb::run).
+    pub(crate) fn is_unreachable(&self) -> bool {
         self.has_made_nowhere.load(Ordering::Relaxed) && !self.adapter.main_thread().is_wanted()
     }
 
@@ -306,7 +339,7 @@ impl OrbCore {
                 .map(Profile::Iiop)
                 .collect(),
         };
-        ObjectRef::new(self, ior)
+        ObjectRef::new(&self.handle(), ior)
     }
 
     /// The object key of a profile that leads to an object in this process.
@@ -334,39 +367,12 @@ impl OrbCore {
         all_in(Transport::Unix).into_iter().chain(all_in(Transport::SharedMemory)).any(is_ours)
     }
 
-    pub(super) fn corbaloc(self: &Arc<Self>, corbaloc: &Corbaloc) -> Result<ObjectRef, SystemException> {
-        match (corbaloc.initial_reference(), corbaloc.to_ior_on(Some(&unix::machine_name()))) {
-            (Some(name), _) => self.initial_reference(&name),
-            (None, Some(ior)) => Ok(ObjectRef::new(self, ior)),
-            (None, None) => Err(SystemException::new(
-                SystemExceptionKind::BadParam,
-                MinorCode::BAD_PARAM_URL_ADDRESS,
-                CompletionStatus::No,
-            )),
-        }
-    }
-
-    pub(super) fn bind_key(&self, plain_key: &str, object: &ObjectRef) -> Result<(), SystemException> {
-        match object.ior().iiop_profiles().find_map(|profile| self.local_key(profile)) {
-            Some(key) => {
-                self.adapter.set_alias(plain_key.as_bytes().to_vec(), key);
-                Ok(())
-            }
-            None => Err(SystemException::new(
-                SystemExceptionKind::BadParam,
-                MinorCode::NO_SUCH_OBJECT,
-                CompletionStatus::No,
-            )
-            .with_detail("only an object of this ORB can have a plain key")),
-        }
-    }
-
     /// Makes the calling thread the main thread. Blocks until the ORB has been shut down.
-    pub(super) fn run(&self) {
+    pub(crate) fn run(&self) {
         self.adapter.main_thread().run();
     }
 
-    pub(super) fn shut_down(&self, wait: bool) {
+    pub(crate) fn shut_down(&self, wait: bool) {
         self.stop_serving(wait);
         self.connector.close(wait);
         // Initial references hold the ORB, which holds them.
@@ -374,7 +380,7 @@ impl OrbCore {
     }
 
     /// Stops listening, closes the connections of clients and destroys the adapters.
-    pub(super) fn stop_serving(&self, wait: bool) {
+    pub(crate) fn stop_serving(&self, wait: bool) {
         // Held requests are refused, because a shutdown must not wait for them.
         self.adapter.managers().begin_close();
         self.adapter.main_thread().begin_close();

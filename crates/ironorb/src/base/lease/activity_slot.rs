@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
-use super::Token;
+use super::activation::{Activation, AtomicActivation};
+use super::{Binding, Token};
 use crate::base::sync::lock;
-use crate::poa::{Activation, AtomicActivation, CollocatedBinding};
 
 /// The calls by lease that a thread is in, the outermost first. All slots behind the first free one are free.
 #[derive(Debug, Default)]
@@ -53,7 +53,7 @@ static BINDINGS: Mutex<BindingTable> =
     Mutex::new(BindingTable { known: BTreeMap::new(), sweep_at: SWEEP_AT_FIRST });
 
 struct BindingTable {
-    known: BTreeMap<u64, Weak<CollocatedBinding>>,
+    known: BTreeMap<u64, Weak<dyn Binding>>,
     /// The size at which bindings that no lease holds are removed.
     sweep_at: usize,
 }
@@ -133,7 +133,7 @@ impl ActivitySlot {
     }
 
     /// The binding of the token, and the recorded activation.
-    fn binding(&self) -> Option<(Arc<CollocatedBinding>, Activation)> {
+    fn binding(&self) -> Option<(Arc<dyn Binding>, Activation)> {
         let binding = lock(&BINDINGS).known.get(&self.token()?.0)?.upgrade()?;
         Some((binding, self.activation.get()))
     }
@@ -166,19 +166,19 @@ pub(crate) fn depth_by_lease() -> usize {
 
 /// The innermost binding that this thread is in by a lease, and its recorded activation.
 #[cold]
-pub(crate) fn innermost_binding() -> Option<(Arc<CollocatedBinding>, Activation)> {
+pub(crate) fn innermost_binding() -> Option<(Arc<dyn Binding>, Activation)> {
     ActivitySlots::own()?.taken().last()?.binding()
 }
 
 /// All bindings that this thread is in by a lease, and their recorded activations.
 #[cold]
-pub(crate) fn all_bindings() -> impl Iterator<Item = (Arc<CollocatedBinding>, Activation)> {
+pub(crate) fn all_bindings() -> impl Iterator<Item = (Arc<dyn Binding>, Activation)> {
     ActivitySlots::own().into_iter().flat_map(ActivitySlots::taken).filter_map(ActivitySlot::binding)
 }
 
 /// The shared binding of all leases of an object.
 #[cold]
-pub(super) fn shared(binding: CollocatedBinding) -> Arc<CollocatedBinding> {
+pub(super) fn shared(binding: impl Binding) -> Arc<dyn Binding> {
     let mut table = lock(&BINDINGS);
     let token = binding.token().0;
     if let Some(known) = table.known.get(&token).and_then(Weak::upgrade) {
@@ -188,7 +188,7 @@ pub(super) fn shared(binding: CollocatedBinding) -> Arc<CollocatedBinding> {
         table.known.retain(|_, binding| binding.strong_count() > 0);
         table.sweep_at = SWEEP_AT_FIRST.max(2 * table.known.len());
     }
-    let binding = Arc::new(binding);
+    let binding: Arc<dyn Binding> = Arc::new(binding);
     table.known.insert(token, Arc::downgrade(&binding));
     binding
 }

@@ -1,0 +1,174 @@
+//! What all layers read of an ORB. References hold it, and the driver behind it.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, OnceLock, RwLock, Weak};
+use std::time::Duration;
+
+use ironorb_giop::cdr::Environment;
+use ironorb_giop::ior::IiopProfile;
+use ironorb_giop::typecode::TypeCode;
+use ironorb_giop::value::ValueFactory;
+
+use crate::base::config::OrbConfig;
+use crate::base::lease::BindingEpoch;
+use crate::base::sync::{read, write};
+use crate::object::messaging::OrbPolicies;
+use crate::object::route::ServerEndpoint;
+use crate::transport::Address;
+
+/// What all layers only read of their ORB, but for the policies and the registered values.
+pub(crate) struct OrbShared {
+    pub(crate) config: OrbConfig,
+    /// The policies set by `Orb::set_policies`.
+    pub(crate) policies: OrbPolicies,
+    /// Whether client interceptors see the calls of this ORB.
+    pub(crate) has_client_interceptors: bool,
+    /// Whether the calls run in virtual time.
+    pub(crate) is_simulated: bool,
+    pub(crate) values: ValueRegistry,
+    /// The epoch of the leases of this ORB's objects.
+    pub(crate) binding_epoch: Arc<BindingEpoch>,
+    /// The driver, which holds this. Set once, when the driver is made.
+    driver: OnceLock<Weak<dyn OrbDriver>>,
+}
+
+impl OrbShared {
+    pub(crate) fn new(config: OrbConfig, has_client_interceptors: bool, is_simulated: bool) -> OrbShared {
+        OrbShared {
+            config,
+            policies: OrbPolicies::default(),
+            has_client_interceptors,
+            is_simulated,
+            values: ValueRegistry::default(),
+            binding_epoch: Arc::default(),
+            driver: OnceLock::new(),
+        }
+    }
+
+    /// Names the driver. The first one stays.
+    pub(crate) fn set_driver(&self, driver: Weak<dyn OrbDriver>) {
+        let _first = self.driver.set(driver);
+    }
+
+    /// The timeout of a call for which neither the reference nor the thread has one.
+    #[inline]
+    pub(crate) fn call_timeout(&self) -> Option<Duration> {
+        self.policies.get().roundtrip_timeout.unwrap_or(self.config.call_timeout)
+    }
+}
+
+impl Environment for OrbShared {
+    fn value_factory(&self, repository_id: &str) -> Option<Arc<dyn ValueFactory>> {
+        self.values.factory(repository_id)
+    }
+
+    fn value_type(&self, repository_id: &str) -> Option<&'static TypeCode> {
+        self.values.value_type(repository_id)
+    }
+
+    fn share(&self) -> Option<Arc<dyn Environment>> {
+        self.driver.get()?.upgrade().map(|driver| -> Arc<dyn Environment> { driver })
+    }
+}
+
+/// What carries out the calls of an ORB, as its references see it. Its environment extends the [`OrbShared`].
+pub(crate) trait OrbDriver: Environment {
+    /// What all layers read.
+    fn shared(&self) -> &Arc<OrbShared>;
+
+    /// The object key of a profile that leads to an object in this process.
+    fn local_key(&self, profile: &IiopProfile) -> Option<Vec<u8>>;
+
+    /// The connections to an endpoint that all references with this partition number share. Does not connect.
+    fn endpoint(&self, address: Address, partition: u8) -> Arc<dyn ServerEndpoint>;
+}
+
+/// An ORB, as its references hold it: they keep it alive.
+#[derive(Clone)]
+pub(crate) struct OrbHandle {
+    shared: Arc<OrbShared>,
+    driver: Arc<dyn OrbDriver>,
+}
+
+impl OrbHandle {
+    pub(crate) fn new(driver: Arc<dyn OrbDriver>) -> OrbHandle {
+        OrbHandle { shared: driver.shared().clone(), driver }
+    }
+
+    /// The ORB of the environment with which values are read. `None` where there is none, and while it is
+    /// being dropped.
+    pub(crate) fn of_environment(environment: &dyn Environment) -> Option<OrbHandle> {
+        let of = |shared: &OrbShared| Some(OrbHandle::new(shared.driver.get()?.upgrade()?));
+        match environment.downcast_ref::<OrbShared>() {
+            Some(shared) => of(shared),
+            None => of(environment.share()?.downcast_ref::<OrbShared>()?),
+        }
+    }
+
+    /// What all layers read.
+    #[inline]
+    pub(crate) fn shared(&self) -> &OrbShared {
+        &self.shared
+    }
+
+    pub(crate) fn driver(&self) -> &Arc<dyn OrbDriver> {
+        &self.driver
+    }
+
+    /// The ORB as an environment that can outlive a message.
+    pub(crate) fn environment(&self) -> Arc<dyn Environment> {
+        self.driver.clone()
+    }
+
+    /// The driver, if it is of this type.
+    #[inline]
+    pub(crate) fn driver_as<D: OrbDriver>(&self) -> Option<&D> {
+        (&*self.driver as &dyn Any).downcast_ref()
+    }
+}
+
+impl fmt::Debug for OrbHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OrbHandle")
+    }
+}
+
+/// The factories of valuetypes (CORBA 3.3 part 1, 9.4.1 and 8.5.4), and the types of those that have none, by
+/// repository id.
+#[derive(Default)]
+pub(crate) struct ValueRegistry {
+    factories: RwLock<BTreeMap<String, Arc<dyn ValueFactory>>>,
+    /// Copies of values borrow the types, so each is leaked. Only the program registers them, and each only
+    /// once.
+    types: RwLock<BTreeMap<String, &'static TypeCode>>,
+}
+
+impl ValueRegistry {
+    pub(crate) fn factory(&self, repository_id: &str) -> Option<Arc<dyn ValueFactory>> {
+        read(&self.factories).get(repository_id).cloned()
+    }
+
+    /// Registers a factory. Returns the one that was registered before.
+    pub(crate) fn set_factory(
+        &self,
+        repository_id: &str,
+        factory: Arc<dyn ValueFactory>,
+    ) -> Option<Arc<dyn ValueFactory>> {
+        write(&self.factories).insert(repository_id.to_owned(), factory)
+    }
+
+    pub(crate) fn remove_factory(&self, repository_id: &str) -> Option<Arc<dyn ValueFactory>> {
+        write(&self.factories).remove(repository_id)
+    }
+
+    pub(crate) fn value_type(&self, repository_id: &str) -> Option<&'static TypeCode> {
+        read(&self.types).get(repository_id).copied()
+    }
+
+    /// Registers a type. The first registration of an id counts.
+    pub(crate) fn add_type(&self, id: String, type_code: TypeCode) {
+        write(&self.types).entry(id).or_insert_with(|| Box::leak(Box::new(type_code)));
+    }
+}
