@@ -31,7 +31,7 @@ use crate::driver::server::in_flight::InFlight;
 use crate::driver::server::threads::ServerThreads;
 use crate::driver::server::{self, Server};
 use crate::driver::simulated::{Simulated, SimulationSetting};
-use crate::interceptor::Interceptors;
+use crate::interceptor::{InterceptedOrb, Interceptors};
 use crate::object::ObjectRef;
 use crate::object::orb_shared::{OrbDriver, OrbHandle, OrbShared};
 use crate::object::route::ServerEndpoint;
@@ -134,6 +134,16 @@ impl OrbDriver for OrbCore {
 
     fn endpoint(&self, address: Address, partition: u8) -> Arc<dyn ServerEndpoint> {
         self.connector.endpoint_in_partition(address, partition)
+    }
+}
+
+impl InterceptedOrb for OrbCore {
+    fn interceptors(&self) -> &Interceptors {
+        &self.interceptors
+    }
+
+    fn handle(self: Arc<Self>) -> OrbHandle {
+        OrbHandle::new(self)
     }
 }
 

@@ -29,7 +29,7 @@ pub use current::{PiCurrent, Slot, SlotId};
 pub(crate) use ior::IorChain;
 pub use ior::{IorInfo, IorInterceptor};
 pub(crate) use outcome::Outcome;
-pub(crate) use server::{Interception, ServerChain, Target};
+pub(crate) use server::{InterceptedOrb, Interception, ServerChain, Target};
 pub use server::{ServerInterceptor, ServerRequestInfo};
 
 use ironorb_giop::exception::SystemException;

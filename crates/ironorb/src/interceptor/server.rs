@@ -245,10 +245,17 @@ impl ServerChain {
     }
 }
 
+/// The ORB that receives requests, as its interceptors' chain needs it.
+pub(crate) trait InterceptedOrb: Send + Sync {
+    fn interceptors(&self) -> &Interceptors;
+
+    /// The ORB, as references hold it.
+    fn handle(self: Arc<Self>) -> OrbHandle;
+}
+
 /// One request between its interceptors and its reply.
 pub(crate) struct Interception {
-    orb: OrbHandle,
-    interceptors: Arc<Interceptors>,
+    orb: Arc<dyn InterceptedOrb>,
     /// Taken out at the end of the request.
     state: Cell<Option<Box<(Passed, ServerRequestInfo)>>>,
 }
@@ -258,16 +265,15 @@ impl Interception {
     /// instead of being served, if an interceptor ends it.
     #[cold]
     pub(crate) fn begin(
-        orb: OrbHandle,
-        interceptors: &Arc<Interceptors>,
+        orb: Arc<dyn InterceptedOrb>,
         request: &Request<'_>,
     ) -> (Interception, Option<Outcome>) {
         let mut info = ServerRequestInfo::new(request);
-        let (state, instead) = match interceptors.server.begin(&mut info) {
+        let (state, instead) = match orb.interceptors().server.begin(&mut info) {
             Ok(passed) => (Some(Box::new((passed, info))), None),
             Err(outcome) => (Some(Box::new((Passed(0), info))), Some(outcome)),
         };
-        (Interception { orb, interceptors: interceptors.clone(), state: Cell::new(state) }, instead)
+        (Interception { orb, state: Cell::new(state) }, instead)
     }
 
     /// Calls the interceptors when the servant is known. Returns the way in which the request ends instead of
@@ -276,7 +282,7 @@ impl Interception {
     pub(crate) fn found(&self, target: Target) -> Option<Outcome> {
         let mut state = self.state.take()?;
         state.1.set_target(target);
-        let instead = self.interceptors.server.found(state.0, &mut state.1).err();
+        let instead = self.orb.interceptors().server.found(state.0, &mut state.1).err();
         if instead.is_some() {
             state.0 = Passed(0); // they have seen the end
         }
@@ -290,7 +296,7 @@ impl Interception {
         match self.state.take() {
             None => (outcome, ServiceContextList::default()),
             Some(mut state) => {
-                let outcome = self.interceptors.server.end(state.0, &mut state.1, outcome);
+                let outcome = self.orb.interceptors().server.end(state.0, &mut state.1, outcome);
                 (outcome, state.1.added.to_send())
             }
         }
@@ -298,15 +304,11 @@ impl Interception {
 
     /// Makes the reference that a request is forwarded to.
     pub(crate) fn object(&self, ior: &Ior) -> ObjectRef {
-        ObjectRef::new(&self.orb, ior.clone())
+        ObjectRef::new(&self.orb.clone().handle(), ior.clone())
     }
 
     /// Takes the interception out, for a reply that is written later, perhaps by another thread.
     pub(crate) fn detach(&self) -> Interception {
-        Interception {
-            orb: self.orb.clone(),
-            interceptors: self.interceptors.clone(),
-            state: Cell::new(self.state.take()),
-        }
+        Interception { orb: self.orb.clone(), state: Cell::new(self.state.take()) }
     }
 }

@@ -33,7 +33,7 @@ use crate::object::deadline::TimeoutSetting;
 use crate::object::lease::LeaseCell;
 use crate::object::messaging::{InvocationPolicies, Rebind, SyncScope, thread_has_policies, thread_policies};
 use crate::object::orb_shared::{OrbHandle, OrbShared};
-use crate::object::route::{Routes, ServerEndpoint};
+use crate::object::route::{EndpointTest, Routes};
 
 /// A reference to a CORBA object of any interface. Never nil: nil is `None`.
 ///
@@ -82,7 +82,7 @@ impl Environment for Inner {
 
 impl Inner {
     #[cold]
-    fn learn_exception_form(&self, bare: bool, has_carried: Option<&dyn Fn(&dyn ServerEndpoint) -> bool>) {
+    fn learn_exception_form(&self, bare: bool, has_carried: Option<EndpointTest<'_>>) {
         if self.orb.shared().config.bare_exceptions == BareExceptions::Auto {
             let routes = self.leader.as_ref().map_or(&self.routes, ObjectRef::routes);
             routes.learn_exception_form(bare, has_carried);
@@ -222,7 +222,7 @@ impl ObjectRef {
 
     /// Records how a server of the object writes exceptions in an `any`; see [`Routes::learn_exception_form`].
     #[cold]
-    pub(crate) fn learn_exception_form(&self, bare: bool, has_carried: &dyn Fn(&dyn ServerEndpoint) -> bool) {
+    pub(crate) fn learn_exception_form(&self, bare: bool, has_carried: EndpointTest<'_>) {
         self.0.learn_exception_form(bare, Some(has_carried));
     }
 

@@ -42,6 +42,9 @@ pub(crate) trait ServerEndpoint: Any + fmt::Debug + Send + Sync {
     fn note_bare_exceptions(&self, bare: bool);
 }
 
+/// Picks an endpoint.
+pub(crate) type EndpointTest<'a> = &'a dyn Fn(&dyn ServerEndpoint) -> bool;
+
 /// The routes to one object, shared by all clones of a reference.
 #[derive(Debug)]
 pub(crate) struct Routes {
@@ -237,11 +240,7 @@ impl Routes {
     /// original's first, where the fast path has called. Other references to the server that have been called
     /// already learn it from replies of their own.
     #[cold]
-    pub(crate) fn learn_exception_form(
-        &self,
-        bare: bool,
-        has_carried: Option<&dyn Fn(&dyn ServerEndpoint) -> bool>,
-    ) {
+    pub(crate) fn learn_exception_form(&self, bare: bool, has_carried: Option<EndpointTest<'_>>) {
         let learn = |route: &Route| {
             let Route::Remote(targets) = route else { return };
             let is_it = |target: &&RemoteTarget| has_carried.is_none_or(|it| it(&*target.endpoint));

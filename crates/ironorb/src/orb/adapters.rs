@@ -53,7 +53,7 @@ impl AdapterHost for OrbCore {
     }
 
     fn intercept(self: Arc<Self>, request: &Request<'_>) -> (Interception, Option<Outcome>) {
-        Interception::begin(self.handle(), &self.interceptors, request)
+        Interception::begin(self, request)
     }
 
     fn reference(

@@ -33,6 +33,7 @@ pub(super) struct HeldRequests {
 const IN_ORDER_FOR: Duration = Duration::from_millis(25);
 
 /// The next step of a thread that admits requests.
+#[allow(clippy::large_enum_variant)] // nearly every one is the large one
 pub(crate) enum Admission {
     /// Carry this request out, and ask again.
     Begin(AdmittedRequest),
