@@ -6,7 +6,9 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 
 use super::transmit::NotWritten;
-use super::{ConnectionConfig, ForeignProtocol, GatherMessage, Incoming, SparseMessage, Transmit};
+use super::{
+    CompactConfig, ConnectionConfig, ForeignProtocol, GatherMessage, Incoming, SparseMessage, Transmit,
+};
 use crate::cdr::Writer;
 use crate::error::{Malformed, MalformedKind, Misuse};
 use crate::framer::{Buffer, Framer};
@@ -90,7 +92,7 @@ pub struct ProtocolError(pub Malformed);
 /// The client's side of a connection. `W` is what a driver keeps with a call to wake its waiter.
 #[derive(Debug)]
 pub struct ClientConnection<W> {
-    config: ConnectionConfig,
+    config: CompactConfig,
     transmit: Transmit,
     /// `None` while a driver waits for bytes with it. It is taken and put back once in every call.
     framer: Option<Box<Framer>>,
@@ -104,12 +106,13 @@ pub struct ClientConnection<W> {
     /// Which request ids belong to this side. Only of a bidirectional connection.
     side: Option<Side>,
     /// Slots whose ids belong to the peer; they are never free.
-    foreign_slots: usize,
+    foreign_slots: u16,
     /// Service contexts that the next request of GIOP 1.2 carries.
-    announcement: Option<ServiceContextList>,
+    announcement: Option<Box<ServiceContextList>>,
     /// Requests of the peer that the driver has not taken. `None` until this side has allowed the peer to
     /// send requests.
-    incoming: Option<VecDeque<Incoming>>,
+    #[allow(clippy::box_collection)] // few connections have it
+    incoming: Option<Box<VecDeque<Incoming>>>,
 }
 
 /// The side of a bidirectional connection (CORBA 3.3 part 2, 9.8). The originator's request ids are even, the
@@ -144,7 +147,7 @@ impl<W> ClientConnection<W> {
     /// A connection that has just been made.
     pub fn new(config: ConnectionConfig) -> Self {
         ClientConnection {
-            config,
+            config: CompactConfig::of(&config),
             transmit: Transmit::default(),
             framer: Some(Box::new(Framer::new(config.framer))),
             slots: Vec::new(),
@@ -174,7 +177,7 @@ impl<W> ClientConnection<W> {
     /// Sends these listen points to the peer with the next request of GIOP 1.2. From then on the peer may
     /// send requests over this connection: see [`poll_incoming`](Self::poll_incoming).
     pub fn announce(&mut self, listen_points: ServiceContextList) {
-        self.announcement = Some(listen_points);
+        self.announcement = Some(Box::new(listen_points));
     }
 
     /// Takes the next request of the peer, for the driver to serve. Never gives [`Incoming::Reply`] or
@@ -193,7 +196,7 @@ impl<W> ClientConnection<W> {
     /// The number of calls that wait for a reply.
     #[inline]
     pub fn calls_in_flight(&self) -> usize {
-        self.slots.len() - self.free.len() - self.foreign_slots
+        self.slots.len() - self.free.len() - usize::from(self.foreign_slots)
     }
 
     /// Writes a request that wants a reply. On an error nothing has been written.
@@ -317,7 +320,7 @@ impl<W> ClientConnection<W> {
         let introduced = introduced.as_ref().map(|data| ServiceContext { id: CODE_SETS, data });
         let contexts: Vec<ServiceContext<'_>> =
             introduced.into_iter().chain(contexts.iter().copied()).collect();
-        let bytes_max = self.config.framer.message_bytes_max;
+        let bytes_max = self.config.message_bytes_max();
         let buf = self.transmit.buffer();
         let origin = buf.len();
         let written =
@@ -327,7 +330,7 @@ impl<W> ClientConnection<W> {
             return Err(BeginError::Misuse(misuse));
         }
         self.agree_on(chosen);
-        match self.config.fragment_bytes {
+        match self.config.fragment_bytes() {
             None => self.transmit.append_gather(body.bytes, send),
             Some(fragment_bytes) => {
                 self.transmit.buffer().extend_from_slice(body.bytes);
@@ -413,7 +416,7 @@ impl<W> ClientConnection<W> {
             Version::V1_2 => self.announcement.take(),
             _ => None,
         };
-        let announced = listen_points.as_ref().map_or(EncodedContexts::EMPTY, ServiceContextList::encoded);
+        let announced = listen_points.as_deref().map_or(EncodedContexts::EMPTY, ServiceContextList::encoded);
         let contexts = [code_set_context, announced, options.contexts];
         let written =
             self.write_with(target, id, code_sets, options.response, operation, &contexts, arguments);
@@ -775,9 +778,12 @@ impl<W> ClientConnection<W> {
                 if self.side.is_some_and(|side| self.slots.len() % 2 != side as usize) {
                     self.skip_slot();
                 }
-                let limit = self.config.calls_in_flight_max.min(usize::from(u16::MAX) - self.foreign_slots);
-                if self.slots.len() - self.foreign_slots >= limit {
+                let limit = usize::from(self.config.calls_in_flight_max.min(u16::MAX - self.foreign_slots));
+                if self.slots.len() - usize::from(self.foreign_slots) >= limit {
                     return Err(BeginError::TooManyCalls);
+                }
+                if self.slots.is_empty() {
+                    self.slots.reserve_exact(1); // most connections carry one call at a time
                 }
                 self.slots.push(Slot::free());
                 (self.slots.len() - 1) as u16
@@ -839,7 +845,7 @@ trait Body {
         self,
         message: MessageStart,
         transmit: &mut Transmit,
-        config: &ConnectionConfig,
+        config: &CompactConfig,
     ) -> Result<(), NotWritten<Self::Gather>>;
 }
 
@@ -854,7 +860,7 @@ impl<F: FnOnce(&mut Writer<'_>) -> Result<(), Misuse>> Body for Whole<F> {
         self,
         message: MessageStart,
         transmit: &mut Transmit,
-        config: &ConnectionConfig,
+        config: &CompactConfig,
     ) -> Result<(), NotWritten<Infallible>> {
         transmit.complete(message, config, self.0).map_err(NotWritten::Misuse)
     }
@@ -871,7 +877,7 @@ impl<F: Fn(&mut Writer<'_>) -> Result<(), Misuse>> Body for GatherBody<F> {
         self,
         message: MessageStart,
         transmit: &mut Transmit,
-        config: &ConnectionConfig,
+        config: &CompactConfig,
     ) -> Result<(), NotWritten<GatherMessage>> {
         transmit.complete_gather(message, config, self.0)
     }

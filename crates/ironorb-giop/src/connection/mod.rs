@@ -52,6 +52,42 @@ pub struct ConnectionConfig {
     pub exception_details: bool,
 }
 
+/// What each connection keeps of its [`ConnectionConfig`], in a third of the bytes.
+#[derive(Debug, Clone, Copy)]
+struct CompactConfig {
+    message_bytes_max: u32,
+    /// `u32::MAX` stands for never.
+    fragment_bytes: u32,
+    calls_in_flight_max: u16,
+    fragments_in_giop_1_1: bool,
+    cancel_requests: bool,
+    exception_details: bool,
+}
+
+impl CompactConfig {
+    fn of(config: &ConnectionConfig) -> CompactConfig {
+        let compact = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        CompactConfig {
+            message_bytes_max: compact(config.framer.message_bytes_max),
+            fragment_bytes: config.fragment_bytes.map_or(u32::MAX, compact),
+            calls_in_flight_max: u16::try_from(config.calls_in_flight_max).unwrap_or(u16::MAX),
+            fragments_in_giop_1_1: config.fragments_in_giop_1_1,
+            cancel_requests: config.cancel_requests,
+            exception_details: config.exception_details,
+        }
+    }
+
+    #[inline(always)] // a step of every call
+    fn message_bytes_max(&self) -> usize {
+        self.message_bytes_max as usize
+    }
+
+    #[inline(always)] // a step of every call
+    fn fragment_bytes(&self) -> Option<usize> {
+        (self.fragment_bytes != u32::MAX).then_some(self.fragment_bytes as usize)
+    }
+}
+
 impl Default for ConnectionConfig {
     fn default() -> Self {
         ConnectionConfig {

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::transmit::NotWritten;
-use super::{ConnectionConfig, GatherMessage, Transmit, WriteBody};
+use super::{CompactConfig, ConnectionConfig, GatherMessage, Transmit, WriteBody};
 use crate::cdr::{Runs, Writer};
 use crate::error::{Malformed, MalformedKind, Misuse};
 use crate::exception::SystemException;
@@ -38,7 +38,7 @@ pub enum Incoming {
 /// The server side of a connection.
 #[derive(Debug)]
 pub struct ServerConnection {
-    config: ConnectionConfig,
+    config: CompactConfig,
     transmit: Transmit,
     ended: bool,
 }
@@ -53,7 +53,7 @@ impl ServerConnection {
     /// Only the sending part: for replies on a connection that this process opened and on which the peer
     /// sends requests.
     pub fn sending(config: ConnectionConfig) -> ServerConnection {
-        ServerConnection { config, transmit: Transmit::default(), ended: false }
+        ServerConnection { config: CompactConfig::of(&config), transmit: Transmit::default(), ended: false }
     }
 
     /// Frees the send buffer if nothing waits to be sent, because the connection is idle.
@@ -151,11 +151,11 @@ impl ServerConnection {
         if self.ended {
             return Ok(()); // the peer reads nothing more
         }
-        let bytes_max = self.config.framer.message_bytes_max;
+        let bytes_max = self.config.message_bytes_max();
         let buf = self.transmit.buffer();
         let origin = buf.len();
         write_raw_reply(buf, version, id, status, contexts, body, bytes_max)?;
-        if let Some(fragment_bytes) = self.config.fragment_bytes {
+        if let Some(fragment_bytes) = self.config.fragment_bytes() {
             self.transmit.fragment(origin, fragment_bytes);
         }
         Ok(())
@@ -183,13 +183,13 @@ impl ServerConnection {
         let _probe = probe::enter(Stage::Marshal);
         let buf = self.transmit.buffer();
         let message = MessageStart::reply_with(buf, encoding, id, status, contexts);
-        if self.config.fragment_bytes.is_some() {
+        if self.config.fragment_bytes().is_some() {
             return self.transmit.complete(message, &self.config, body);
         }
         let mut w = message.sparse_body(buf);
         let written = body(&mut w);
         match (written, w.into_runs()) {
-            (Ok(()), Runs::None) => message.finish(buf, self.config.framer.message_bytes_max),
+            (Ok(()), Runs::None) => message.finish(buf, self.config.message_bytes_max()),
             (Ok(()), runs) => self.gather(message, runs, &body, send),
             (Err(misuse), _) => {
                 message.abandon(buf);

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{ConnectionConfig, GatherMessage, SparseMessage, WriteBody};
+use super::{CompactConfig, GatherMessage, SparseMessage, WriteBody};
 use crate::cdr::{RUN_BYTES_MIN, Run, Runs, Writer};
 use crate::error::Misuse;
 use crate::message::{HEADER_BYTES, MessageHeader, MessageStart, MessageType};
@@ -21,7 +21,7 @@ pub struct Transmit {
     /// Bytes sent since the connection was made.
     sent_total: u64,
     /// Messages that leave in fragments, in their order; empty in nearly all cases.
-    cuts: VecDeque<Cut>,
+    cuts: Cuts,
     /// Bytes to be sent before or between those in the buffer: headers of fragments, and a gathered message.
     due: usize,
 }
@@ -32,6 +32,45 @@ pub(super) enum NotWritten<L> {
     Misuse(Misuse),
     /// The message is to be sent from where its body lies.
     Gather(L),
+}
+
+/// Messages that leave in fragments, in their order. Takes no memory while there is none.
+#[derive(Debug, Default)]
+#[allow(clippy::box_collection)] // few connections have it
+struct Cuts(Option<Box<VecDeque<Cut>>>);
+
+impl Cuts {
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    fn front(&self) -> Option<&Cut> {
+        self.0.as_ref()?.front()
+    }
+
+    fn front_mut(&mut self) -> Option<&mut Cut> {
+        self.0.as_mut()?.front_mut()
+    }
+
+    fn push_back(&mut self, cut: Cut) {
+        self.0.get_or_insert_default().push_back(cut);
+    }
+
+    fn push_front(&mut self, cut: Cut) {
+        self.0.get_or_insert_default().push_front(cut);
+    }
+
+    fn pop_front(&mut self) {
+        if let Some(cuts) = &mut self.0 {
+            cuts.pop_front();
+        }
+        self.0.take_if(|cuts| cuts.is_empty());
+    }
+
+    fn clear(&mut self) {
+        self.0 = None;
+    }
 }
 
 /// The unsent rest of a message that leaves in fragments.
@@ -78,14 +117,14 @@ impl Transmit {
     pub(super) fn complete(
         &mut self,
         message: MessageStart,
-        config: &ConnectionConfig,
+        config: &CompactConfig,
         body: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
     ) -> Result<(), Misuse> {
-        if let Some(fragment_bytes) = config.fragment_bytes {
+        if let Some(fragment_bytes) = config.fragment_bytes() {
             return self.complete_in_fragments(message, config, fragment_bytes, body);
         }
         match body(&mut message.body(&mut self.buf)) {
-            Ok(()) => message.finish(&mut self.buf, config.framer.message_bytes_max),
+            Ok(()) => message.finish(&mut self.buf, config.message_bytes_max()),
             Err(misuse) => {
                 message.abandon(&mut self.buf);
                 Err(misuse)
@@ -99,10 +138,10 @@ impl Transmit {
     pub(super) fn complete_gather(
         &mut self,
         message: MessageStart,
-        config: &ConnectionConfig,
+        config: &CompactConfig,
         body: impl Fn(&mut Writer<'_>) -> Result<(), Misuse>,
     ) -> Result<(), NotWritten<GatherMessage>> {
-        if let Some(fragment_bytes) = config.fragment_bytes {
+        if let Some(fragment_bytes) = config.fragment_bytes() {
             return self
                 .complete_in_fragments(message, config, fragment_bytes, body)
                 .map_err(NotWritten::Misuse);
@@ -113,7 +152,7 @@ impl Transmit {
         match written {
             Ok(()) => match runs {
                 Runs::None => {
-                    message.finish(&mut self.buf, config.framer.message_bytes_max).map_err(NotWritten::Misuse)
+                    message.finish(&mut self.buf, config.message_bytes_max()).map_err(NotWritten::Misuse)
                 }
                 runs => self.gather_or_complete(message, runs.into_vec(), config, &body),
             },
@@ -131,7 +170,7 @@ impl Transmit {
         &mut self,
         message: MessageStart,
         runs: Vec<Run>,
-        config: &ConnectionConfig,
+        config: &CompactConfig,
         body: WriteBody<'_>,
     ) -> Result<(), NotWritten<GatherMessage>> {
         if !self.is_gathering() {
@@ -149,12 +188,11 @@ impl Transmit {
         &mut self,
         message: MessageStart,
         runs: Vec<Run>,
-        config: &ConnectionConfig,
+        config: &CompactConfig,
     ) -> NotWritten<GatherMessage> {
         debug_assert!(!self.is_gathering(), "one message at a time is sent from where it lies");
         let gathered_bytes = runs.iter().map(|run| run.length).sum();
-        if let Err(misuse) =
-            message.finish_sparse(&mut self.buf, gathered_bytes, config.framer.message_bytes_max)
+        if let Err(misuse) = message.finish_sparse(&mut self.buf, gathered_bytes, config.message_bytes_max())
         {
             return NotWritten::Misuse(misuse);
         }
@@ -178,9 +216,9 @@ impl Transmit {
         &mut self,
         message: MessageStart,
         run: Run,
-        config: &ConnectionConfig,
+        config: &CompactConfig,
     ) -> Result<SparseMessage, Misuse> {
-        message.finish_sparse(&mut self.buf, run.length, config.framer.message_bytes_max)?;
+        message.finish_sparse(&mut self.buf, run.length, config.message_bytes_max())?;
         Ok(SparseMessage { message, run })
     }
 
@@ -229,7 +267,7 @@ impl Transmit {
     fn complete_in_fragments(
         &mut self,
         message: MessageStart,
-        config: &ConnectionConfig,
+        config: &CompactConfig,
         fragment_bytes: usize,
         body: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
     ) -> Result<(), Misuse> {
@@ -246,7 +284,7 @@ impl Transmit {
             message.abandon(&mut self.buf);
             return Err(misuse);
         }
-        message.finish(&mut self.buf, config.framer.message_bytes_max)?;
+        message.finish(&mut self.buf, config.message_bytes_max())?;
         if !noted {
             self.fragment(origin, fragment_bytes);
         } else if self.buf.len() - origin > fragment_bytes {
@@ -463,7 +501,6 @@ impl Transmit {
     pub fn rest(&mut self) {
         if self.pending_bytes() == 0 && self.cuts.is_empty() {
             self.buf = Vec::new();
-            self.cuts = VecDeque::new();
         }
     }
 

@@ -59,8 +59,8 @@ impl RequestCounter {
     }
 
     /// Requests that have ended, modulo 2^24. The count stands still while servants block.
-    pub(crate) fn served(&self) -> u64 {
-        self.0.load(Ordering::Relaxed) >> (2 * WIDTH)
+    pub(crate) fn served(&self) -> u32 {
+        (self.0.load(Ordering::Relaxed) >> (2 * WIDTH)) as u32
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, Ordering};
 
 use ironorb_giop::Version;
 use ironorb_giop::connection::{Incoming, ServerConnection};
@@ -33,17 +33,15 @@ use crate::base::time::Time;
 pub(crate) struct ServerSession {
     /// Bits of [`Flags`], mostly none. A call checks many of them with one load.
     flags: AtomicU16,
-    /// How many addresses the client says that it listens at: at most [`LISTEN_POINTS_MAX`] and those of one more request.
-    listen_points: AtomicUsize,
+    /// How many addresses the client says that it listens at: at most [`LISTEN_POINTS_MAX`].
+    listen_points: AtomicU8,
     /// Received bytes of incomplete messages, as the last receiving thread saw them.
-    unfinished_bytes: AtomicUsize,
+    unfinished_bytes: AtomicU32,
     progress: RequestCounter,
     pub(super) coalescing: Coalescing,
     /// Requests that the client no longer waits for.
     cancellations: Cancellations,
     timeouts: Mutex<Timeouts>,
-    /// A thread waits for the peer itself, so that bytes beyond the limit keep all threads from requests.
-    waits_for_peer: AtomicBool,
 }
 
 /// The states of a session that calls must look at.
@@ -78,6 +76,9 @@ impl Flags {
     pub(crate) const HELD: u16 = 2048;
     /// Nothing more is received. Never cleared.
     pub(crate) const ENDING: u16 = 4096;
+    /// A thread of the connection's own waits for a peer that does not read, so that bytes beyond the limit keep all
+    /// threads from requests. Never changes.
+    const WAITS_FOR_PEER: u16 = 8192;
 
     /// All flags that concern receiving.
     const OF_RECEIVING: u16 = Flags::ELSEWHERE | Flags::CANCELLED | Flags::CLIENT_GONE;
@@ -120,21 +121,23 @@ pub(crate) enum Admission {
 }
 
 /// The most listen points that are recorded for one client.
-const LISTEN_POINTS_MAX: usize = 64;
+const LISTEN_POINTS_MAX: u8 = 64;
 
 impl ServerSession {
     /// Makes the session of a connection that begins now. `is_counted` says that the ORB limits the requests in
     /// flight. `waits_for_peer` says that a thread of the connection's own waits for a peer that does not read.
     pub(crate) fn new(is_counted: bool, waits_for_peer: bool, now: Time) -> ServerSession {
         ServerSession {
-            flags: AtomicU16::new(if is_counted { Flags::COUNTED } else { 0 }),
-            listen_points: AtomicUsize::new(0),
-            unfinished_bytes: AtomicUsize::new(0),
+            flags: AtomicU16::new(
+                if is_counted { Flags::COUNTED } else { 0 }
+                    | if waits_for_peer { Flags::WAITS_FOR_PEER } else { 0 },
+            ),
+            listen_points: AtomicU8::new(0),
+            unfinished_bytes: AtomicU32::new(0),
             progress: RequestCounter::default(),
             coalescing: Coalescing::default(),
             cancellations: Cancellations::default(),
             timeouts: Mutex::new(Timeouts::new(now)),
-            waits_for_peer: AtomicBool::new(waits_for_peer),
         }
     }
 
@@ -190,7 +193,7 @@ impl ServerSession {
     }
 
     /// Requests that have ended, modulo 2^24.
-    pub(crate) fn served(&self) -> u64 {
+    pub(crate) fn served(&self) -> u32 {
         self.progress.served()
     }
 
@@ -316,6 +319,7 @@ impl ServerSession {
     #[inline]
     pub(crate) fn note_unfinished(&self, framer: &Framer) {
         let bytes = if framer.is_mid_message() { framer.unfinished_bytes() } else { 0 };
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         if self.unfinished_bytes.load(Ordering::Relaxed) != bytes {
             self.unfinished_bytes.store(bytes, Ordering::Relaxed);
         }
@@ -375,7 +379,7 @@ impl ServerSession {
     /// Records how many bytes wait for the peer. Beyond the limit no thread takes requests of a connection whose
     /// own thread waits for the peer. The caller has the sending half.
     pub(crate) fn note_pending(&self, pending_bytes: usize, transmit_bytes_max: usize) {
-        if self.waits_for_peer.load(Ordering::Relaxed) {
+        if self.flags() & Flags::WAITS_FOR_PEER != 0 {
             self.set(Flags::CLOGGED, pending_bytes > transmit_bytes_max);
         }
     }
@@ -473,7 +477,10 @@ impl ServerSession {
     /// of them count.
     pub(crate) fn handle_listen_points(&self, count: usize) -> usize {
         self.set(Flags::CALLED, true);
-        LISTEN_POINTS_MAX.saturating_sub(self.listen_points.fetch_add(count, Ordering::SeqCst)).min(count)
+        let more = u8::try_from(count).unwrap_or(u8::MAX);
+        let sum = |before: u8| Some(before.saturating_add(more).min(LISTEN_POINTS_MAX));
+        let before = self.listen_points.fetch_update(Ordering::SeqCst, Ordering::SeqCst, sum);
+        usize::from(LISTEN_POINTS_MAX - before.unwrap_or(LISTEN_POINTS_MAX)).min(count)
     }
 
     /// Records that requests go to an inbox from now on.

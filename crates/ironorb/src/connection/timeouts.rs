@@ -29,12 +29,12 @@ impl Limits {
 /// What a connection has been doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Activity {
-    /// Requests carried out so far.
-    pub(crate) served: u64,
+    /// Requests carried out so far, modulo 2^24.
+    pub(crate) served: u32,
     /// A request is in progress, or the connection never counts as idle.
     pub(crate) is_busy: bool,
     /// Received bytes of messages that are not complete.
-    pub(crate) unfinished_bytes: usize,
+    pub(crate) unfinished_bytes: u32,
 }
 
 /// What the driver does with a connection.
@@ -51,7 +51,7 @@ pub(crate) enum Verdict {
 
 /// The number of bytes after which a message in progress gets its full time again. Large messages over slow
 /// lines are legitimate. A client that sends less could occupy a connection without end.
-pub(crate) const PROGRESS_BYTES: usize = 64 << 10;
+const PROGRESS_BYTES: u32 = 64 << 10;
 
 /// What looks at a connection have shown. A driver looks as often as it likes: periodically, or after each event.
 #[derive(Debug)]
@@ -59,8 +59,10 @@ pub(crate) struct Timeouts {
     activity: Activity,
     /// When the connection was last active.
     idle_since: Time,
-    /// When the message in progress was first seen, and how many bytes had come by then.
-    unfinished_since: Option<(Time, usize)>,
+    /// When the message in progress was first seen; [`Time::MAX`] while there is none.
+    unfinished_since: Time,
+    /// How many bytes of it had come by then.
+    unfinished_from: u32,
     /// There has been a look.
     is_known: bool,
 }
@@ -68,7 +70,13 @@ pub(crate) struct Timeouts {
 impl Timeouts {
     /// Makes the state of a connection that begins now.
     pub(crate) fn new(now: Time) -> Timeouts {
-        Timeouts { activity: Activity::default(), idle_since: now, unfinished_since: None, is_known: false }
+        Timeouts {
+            activity: Activity::default(),
+            idle_since: now,
+            unfinished_since: Time::MAX,
+            unfinished_from: 0,
+            is_known: false,
+        }
     }
 
     /// Looks at what the connection has done by now.
@@ -85,19 +93,19 @@ impl Timeouts {
         let has_passed =
             |since: Time, limit: Option<Duration>| limit.is_some_and(|limit| now.since(since) >= limit);
         if activity.unfinished_bytes == 0 {
-            self.unfinished_since = None;
+            self.unfinished_since = Time::MAX;
             return match is_active {
                 false if has_passed(self.idle_since, limits.idle) => Verdict::Idle,
                 false => Verdict::Inactive,
                 true => Verdict::Keep,
             };
         }
-        let (since, bytes) = *self.unfinished_since.get_or_insert((now, activity.unfinished_bytes));
-        if !has_passed(since, limits.unfinished) {
+        let is_first = self.unfinished_since == Time::MAX;
+        if !is_first && !has_passed(self.unfinished_since, limits.unfinished) {
             return Verdict::Keep;
         }
-        if activity.unfinished_bytes >= bytes + PROGRESS_BYTES {
-            self.unfinished_since = Some((now, activity.unfinished_bytes));
+        if is_first || activity.unfinished_bytes >= self.unfinished_from.saturating_add(PROGRESS_BYTES) {
+            (self.unfinished_since, self.unfinished_from) = (now, activity.unfinished_bytes);
             return Verdict::Keep;
         }
         Verdict::Unfinished
@@ -106,9 +114,9 @@ impl Timeouts {
     /// When the next look is due, if nothing happens before. `None` when time alone changes nothing.
     pub(crate) fn poll_timeout(&self, limits: Limits) -> Option<Time> {
         match self.unfinished_since {
-            Some((since, _)) => Some(since + limits.unfinished?),
-            None if self.activity.is_busy => None,
-            None => Some(self.idle_since + limits.idle?),
+            Time::MAX if self.activity.is_busy => None,
+            Time::MAX => Some(self.idle_since + limits.idle?),
+            since => Some(since + limits.unfinished?),
         }
     }
 }

@@ -47,7 +47,7 @@ impl<W> ClientConnection<W> {
         };
         drop(probe);
         match finished {
-            Ok(length) if length <= self.config.framer.message_bytes_max => Ok(call),
+            Ok(length) if length <= self.config.message_bytes_max() => Ok(call),
             Ok(_) => Err(self.give_up_plain(message, target, call, Misuse::TooLarge)),
             Err(misuse) => Err(self.give_up_plain(message, target, call, misuse)),
         }
@@ -82,7 +82,9 @@ impl<W> ClientConnection<W> {
     /// not.
     #[inline(always)] // a step of every call
     fn plain_encoding(&self, target: &RequestTarget, operation: OperationName<'_>) -> Option<Encoding> {
-        if !target.is_plain(operation) || self.announcement.is_some() || self.config.fragment_bytes.is_some()
+        if !target.is_plain(operation)
+            || self.announcement.is_some()
+            || self.config.fragment_bytes().is_some()
         {
             return None;
         }

@@ -730,3 +730,10 @@ impl Clock {
         self.0 = clock::now();
     }
 }
+
+/// The bytes of an idle connection, without and with its driver's part.
+#[cfg(test)]
+pub(super) const BYTES: (usize, usize) = {
+    let session = size_of::<ClientConnection<Waiter>>() + size_of::<Framer>();
+    (session, session - size_of::<ClientConnection<Waiter>>() + size_of::<Link>())
+};

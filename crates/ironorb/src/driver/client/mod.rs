@@ -726,3 +726,9 @@ pub(crate) fn thread_ordinal() -> usize {
         ordinal => ordinal,
     }
 }
+
+/// The bytes of an idle connection to a server: of its session, and with its driver's part.
+#[cfg(test)]
+pub(crate) fn link_bytes() -> (usize, usize) {
+    link::BYTES
+}

@@ -46,8 +46,8 @@ pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
 struct Monitor {
     connections: Vec<Arc<Connection>>,
     /// Connections that waited for a thread at the last look, with their `served` counts at that time.
-    suspects: Vec<(u64, u64)>,
-    stalled: Vec<(u64, u64)>,
+    suspects: Vec<(u64, u32)>,
+    stalled: Vec<(u64, u32)>,
     standstill: Standstill,
 }
 
@@ -76,7 +76,7 @@ impl Monitor {
         let progress = self
             .connections
             .iter()
-            .flat_map(|it| [it.session.served(), it.replies_taken.load(Ordering::Relaxed)]);
+            .flat_map(|it| [u64::from(it.session.served()), it.replies_taken.load(Ordering::Relaxed)]);
         let is_standstill = self.standstill.look(is_at_bound, progress);
         for connection in self.connections.drain(..) {
             if !connection.is_waiting_for_a_thread() {

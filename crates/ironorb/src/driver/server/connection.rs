@@ -65,7 +65,7 @@ pub(super) struct Connection {
     /// The link for calls to the client, if the client has said that it can be called over this connection.
     calls: OnceLock<Arc<Link>>,
     /// Requests that another thread has received. Present once the server has called the client.
-    inbox: OnceLock<SharedInbox>,
+    inbox: OnceLock<Box<SharedInbox>>,
 }
 
 /// The result of a look for work.
@@ -514,7 +514,7 @@ const LARGE_FOLLOWS_WITHIN: Duration = Duration::from_millis(20);
 
 /// The number of requests after which a client is expected to have sent every service context that concerns
 /// its whole connection. A later one still counts, when its request is served.
-const INTRODUCTIONS_MAX: u64 = 8;
+const INTRODUCTIONS_MAX: u32 = 8;
 
 /// The most reads of 4 KiB after CloseConnection, so that a peer that never stops sending does not keep the
 /// thread.
@@ -523,5 +523,25 @@ const DRAIN_READS_MAX: usize = 256;
 impl std::fmt::Debug for Connection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Connection").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::size_of;
+
+    use super::*;
+
+    #[test]
+    fn an_idle_connection_takes_little_memory() {
+        // Two counts of an `Arc`.
+        let shared = 2 * size_of::<usize>();
+        let session = size_of::<ServerSession>() + size_of::<ServerConnection>() + size_of::<Framer>();
+        let connection = shared + size_of::<Connection>();
+        let (client_session, link) = crate::driver::client::link_bytes();
+        // Both ends without their drivers' parts: sockets, locks, and references to their ORBs.
+        assert!(session + client_session <= 720, "{session} + {client_session}");
+        // With them.
+        assert!(connection + shared + link <= 1216, "{connection} + {link}");
     }
 }

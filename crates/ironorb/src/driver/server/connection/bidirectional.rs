@@ -103,7 +103,7 @@ impl Connection {
 
     /// Hands receiving over to the bidirectional receiver for good.
     fn begin_inbox(&self) -> bool {
-        if self.inbox.set(SharedInbox::default()).is_err() {
+        if self.inbox.set(Box::default()).is_err() {
             return true; // another call has made it
         }
         self.session.begin_inbox();
