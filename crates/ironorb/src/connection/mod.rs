@@ -1,4 +1,7 @@
 //! What decides about one connection: plain code without I/O, clocks and threads. Bytes and time are arguments.
+//!
+//! [`ServerSession`] decides about an accepted connection, and about the requests of a peer over a connection that this
+//! ORB has made. The drivers run it: those with threads in `driver/server`, and the engine for virtual time.
 
 mod backlog;
 mod cancellations;

@@ -16,8 +16,8 @@ use super::{ConnectionId, Time, UpcallNumber};
 use crate::Orb;
 use crate::base::sync::lock;
 use crate::connection::{
-    Admission, Arrival, CurrentRequest, DeferredAnswer, HELD_TIMER, Limits, OnCancel, ReplyFate,
-    ServerSession, Verdict, Work,
+    Admission, Arrival, CurrentRequest, DeferredAnswer, HELD_TIMER, Limits, OnCancel, ServerSession, Verdict,
+    Work,
 };
 use crate::driver::adapter_threads::WithoutWaits;
 use crate::driver::orb_core::OrbCore;
@@ -455,9 +455,8 @@ impl ReplySink for EngineSink<'_> {
         if !self.is_answered.replace(true) {
             session.note_answered();
         }
-        match session.handle_reply_written(sender.transmit().pending_bytes(), self.now) {
-            ReplyFate::Send | ReplyFate::Wait | ReplyFate::WaitWithTimer => {} // `take_bytes` sees it
-        }
+        // `take_bytes` sees whether the reply waits.
+        let _ = session.handle_reply_written(sender.transmit().pending_bytes(), self.now);
     }
 
     fn break_off(&self) {
