@@ -774,26 +774,30 @@ impl<W> ClientConnection<W> {
         }
         let index = match self.free.pop() {
             Some(index) => index,
-            None => {
-                if self.side.is_some_and(|side| self.slots.len() % 2 != side as usize) {
-                    self.skip_slot();
-                }
-                let limit = usize::from(self.config.calls_in_flight_max.min(u16::MAX - self.foreign_slots));
-                if self.slots.len() - usize::from(self.foreign_slots) >= limit {
-                    return Err(BeginError::TooManyCalls);
-                }
-                if self.slots.is_empty() {
-                    self.slots.reserve_exact(1); // most connections carry one call at a time
-                }
-                self.slots.push(Slot::free());
-                (self.slots.len() - 1) as u16
-            }
+            None => self.add_slot()?,
         };
         let begins_at = self.transmit.end_position();
         let slot = &mut self.slots[usize::from(index)];
         slot.state = SlotState::Waiting;
         slot.begins_at = begins_at;
         Ok(CallId::new(index, slot.generation))
+    }
+
+    /// Makes a slot for more calls than there have been at once.
+    #[cold]
+    fn add_slot(&mut self) -> Result<u16, BeginError> {
+        if self.side.is_some_and(|side| self.slots.len() % 2 != side as usize) {
+            self.skip_slot();
+        }
+        let limit = usize::from(self.config.calls_in_flight_max.min(u16::MAX - self.foreign_slots));
+        if self.slots.len() - usize::from(self.foreign_slots) >= limit {
+            return Err(BeginError::TooManyCalls);
+        }
+        if self.slots.is_empty() {
+            self.slots.reserve_exact(1); // most connections carry one call at a time
+        }
+        self.slots.push(Slot::free());
+        Ok((self.slots.len() - 1) as u16)
     }
 
     /// Skips a request id that belongs to the peer.
