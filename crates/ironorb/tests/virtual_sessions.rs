@@ -12,7 +12,7 @@ use ironorb::engine::{
     ServerEvent, Time, UpcallNumber,
 };
 use ironorb::generated::{Call, Replied, Reply};
-use ironorb::{CompletionStatus, ObjectRef, Orb, Servant, SystemException, SystemExceptionKind};
+use ironorb::{CompletionStatus, ObjectRef, Orb, OrbBuilder, Servant, SystemException, SystemExceptionKind};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MILLISECOND: Duration = Duration::from_millis(1);
@@ -186,7 +186,11 @@ const CONNECTION: ConnectionId = ConnectionId(0);
 
 impl Direct {
     fn with(servant: Arc<dyn Servant>, cancels: bool) -> Direct {
-        let orb = Orb::builder().no_endpoint().publish("server:2809").build().unwrap();
+        Direct::to(Orb::builder(), servant, cancels)
+    }
+
+    fn to(server: OrbBuilder, servant: Arc<dyn Servant>, cancels: bool) -> Direct {
+        let orb = server.no_endpoint().publish("server:2809").build().unwrap();
         let id = orb.root_poa().activate_object(servant).unwrap();
         let ior = orb.root_poa().id_to_reference(&id).unwrap().ior().to_string();
         let mut builder = Orb::builder().no_endpoint();
@@ -364,6 +368,25 @@ fn a_servant_that_asks_learns_that_its_client_no_longer_waits() {
     assert!(!replies[0].is_cancelled());
     direct.server_event(ServerEvent::Closed { connection: CONNECTION });
     assert!(replies[0].is_cancelled());
+}
+
+#[test]
+fn requests_beyond_the_limit_of_the_orb_are_refused() {
+    let slow = Arc::new(Slow::default());
+    let mut direct = Direct::to(Orb::builder().server_requests_max(Some(2)), slow.clone(), false);
+    slow.all().into_iter().for_each(|reply| reply.send(Ok(1)));
+    direct.poll_server();
+    let calls: Vec<u64> = (0..3).map(|_| direct.begin(None)).collect();
+    direct.carry_out_all();
+    assert_eq!(direct.completed, [0, calls[2]], "the third is refused at once");
+    slow.all().into_iter().for_each(|reply| reply.send(Ok(2)));
+    direct.poll_server();
+    let later = direct.begin(None);
+    direct.carry_out_all();
+    assert_eq!(direct.completed, [0, calls[2], calls[0], calls[1]], "there is room again");
+    slow.all().into_iter().for_each(|reply| reply.send(Ok(3)));
+    direct.poll_server();
+    assert_eq!(direct.completed.last(), Some(&later));
 }
 
 #[test]
