@@ -14,10 +14,11 @@ mod results;
 mod servant;
 mod server_request;
 
+pub use crate::call::received_request::ReceivedRequest;
 pub use deferred::{DeferredResponse, DeferredResponses, send_multiple_deferred, send_multiple_oneway};
 pub use description::{InterfaceDescription, OperationDescription, Parameter, ParameterMode};
 pub use error::{DynamicError, RequestError};
-pub use relay::{Passing, PassingHandle, ReceivedRequest};
+pub use relay::{Passing, PassingHandle};
 pub use request::{Request, call_raw, send_raw};
 pub use results::{RawReply, Results};
 pub use servant::{DynamicServant, servant};

@@ -11,8 +11,9 @@ use ironorb_giop::{Malformed, Marshal, Misuse, Reader, Writer};
 
 use super::argument::fits;
 use super::description::OperationDescription;
-use super::relay::{ReceivedRequest, parts_of_reply, unsendable};
+use super::relay::{parts_of_reply, unsendable};
 use super::results::{RawReply, undeclared};
+use crate::call::received_request::ReceivedRequest;
 use crate::object::context::{Exchanged, enter_received, read_properties};
 use crate::object::operation::{OperationError, Raised};
 use crate::poa::ObjectId;

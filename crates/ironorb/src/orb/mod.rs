@@ -3,6 +3,7 @@
 mod adapters;
 mod builder;
 mod builder_settings;
+mod engines;
 mod error;
 mod file_url;
 mod initial;

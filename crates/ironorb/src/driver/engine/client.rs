@@ -11,7 +11,6 @@ use ironorb_giop::connection::{CallState, ClientConnection, ConnectionEnd};
 use super::call::{EngineCall, Request, Stage};
 use super::events::{ClientAction, ClientEvent, Outcome};
 use super::{CallNumber, ConnectionId, Time};
-use crate::Orb;
 use crate::base::sync::lock;
 use crate::call::invocation::CallFailure;
 use crate::call::remote_call::{CallEvent, ConnectFailure, Step};
@@ -78,15 +77,13 @@ enum LinkState {
 }
 
 impl ClientEngine {
-    /// Makes an engine for the calls of an ORB, with its settings.
-    pub fn new(orb: &Orb) -> Self {
-        ClientEngine { orb: orb.core().clone(), state: Mutex::default() }
+    pub(crate) fn of(orb: &Arc<OrbCore>) -> Self {
+        ClientEngine { orb: orb.clone(), state: Mutex::default() }
     }
 
-    /// Makes the engine for the calls that the program makes by stubs. The ORB must have been built with a
-    /// [`simulation`](crate::OrbBuilder::simulation), and has one such engine: the first.
-    pub fn for_stubs(orb: &Orb) -> Arc<Self> {
-        let engine = Arc::new(ClientEngine::new(orb));
+    /// The engine of an ORB for the calls of stubs.
+    pub(crate) fn attached_to(orb: &Arc<OrbCore>) -> Arc<Self> {
+        let engine = Arc::new(ClientEngine::of(orb));
         if let Some(simulated) = &engine.orb.simulated {
             simulated.attach(&engine);
         }

@@ -26,7 +26,7 @@ pub use crate::driver::simulated::Simulation;
 pub(in crate::driver) use call::{EngineCall, OnEnd, Request, located};
 pub use client::ClientEngine;
 pub use events::{Answer, Arguments, ClientAction, ClientEvent, Outcome, Reply};
-pub use server::{ServerAction, ServerEngine, ServerEvent};
+pub use server::{EngineUpcall, ServerAction, ServerEngine, ServerEvent};
 
 pub use crate::base::time::Time;
 

@@ -13,7 +13,6 @@ use ironorb_giop::framer::Framer;
 use ironorb_giop::message::RequestId;
 
 use super::{ConnectionId, Time, UpcallNumber};
-use crate::Orb;
 use crate::base::sync::lock;
 use crate::connection::{
     Admission, Arrival, CurrentRequest, DeferredAnswer, HELD_TIMER, Limits, OnCancel, ServerSession, Verdict,
@@ -120,7 +119,7 @@ struct Accepted {
     framer: Framer,
     peer: Arc<Peer>,
     /// What the client and the server have agreed upon.
-    agreements: Session,
+    agreements: Arc<Session>,
     /// Requests that have been announced and not carried out.
     waiting: usize,
     /// The client has closed the connection, or it has failed.
@@ -132,11 +131,9 @@ struct Accepted {
 }
 
 impl ServerEngine {
-    /// Makes an engine that serves the objects of an ORB. The ORB itself needs no endpoint. Its references
-    /// carry the addresses that its builder was given to [`publish`](crate::OrbBuilder::publish).
-    pub fn new(orb: &Orb) -> Self {
+    pub(crate) fn of(orb: &Arc<OrbCore>) -> Self {
         ServerEngine {
-            orb: orb.core().clone(),
+            orb: orb.clone(),
             connections: BTreeMap::new(),
             upcalls: BTreeMap::new(),
             next_upcall: 0,
@@ -217,7 +214,7 @@ impl ServerEngine {
                 id: connection,
                 answered_later: self.answered_later.clone(),
             }),
-            agreements: Session::new(&self.orb.adapter),
+            agreements: Arc::new(Session::new(&self.orb.adapter)),
             waiting: 0,
             is_client_gone: false,
             flush_at: None,
@@ -278,23 +275,48 @@ impl ServerEngine {
     }
 
     fn carry_out(&mut self, upcall: UpcallNumber) {
+        if let Some(mut upcall) = self.begin_upcall(upcall) {
+            upcall.run();
+            self.end_upcall(upcall);
+        }
+    }
+
+    /// Begins what [`ServerEvent::CarryOut`] does whole, for a driver whose servants make calls in virtual time: the engine
+    /// is free while they run. `None` where the event would have no effect. The result must be given to
+    /// [`end_upcall`](Self::end_upcall).
+    pub fn begin_upcall(&mut self, upcall: UpcallNumber) -> Option<EngineUpcall> {
         if self.upcalls.get(&upcall).is_some_and(|(_, work)| work.is_held(&self.orb)) {
             if !self.held.contains(&upcall) {
                 self.held.push(upcall);
             }
-            return;
+            return None;
         }
-        let Some((connection, work)) = self.upcalls.remove(&upcall) else { return };
-        if let Some(accepted) = self.connections.get_mut(&connection) {
-            if accepted.peer.session.must_send_before_upcall(self.now) {
-                accepted.peer.session.note_sent();
-                let bytes = accepted.take_bytes(self.now);
-                self.actions.extend(bytes.map(|bytes| ServerAction::Transmit { connection, bytes }));
-            }
-            let _alone = WithoutWaits::begin();
-            accepted.carry_out(work, &self.orb, self.now);
-            self.take_requests(connection);
+        let (connection, work) = self.upcalls.remove(&upcall)?;
+        let accepted = self.connections.get_mut(&connection)?;
+        let session = &accepted.peer.session;
+        if session.must_send_before_upcall(self.now) {
+            session.note_sent();
+            let bytes = accepted.take_bytes(self.now);
+            self.actions.extend(bytes.map(|bytes| ServerAction::Transmit { connection, bytes }));
         }
+        accepted.waiting -= 1;
+        accepted.peer.session.note_more(accepted.waiting > 0 || accepted.framer.has_message());
+        let (peer, agreements) = (accepted.peer.clone(), accepted.agreements.clone());
+        let (orb, now) = (self.orb.clone(), self.now);
+        Some(EngineUpcall { work, peer, agreements, orb, now, is_answered: false })
+    }
+
+    /// Ends an upcall that has been begun apart.
+    pub fn end_upcall(&mut self, upcall: EngineUpcall) {
+        let EngineUpcall { work, peer, is_answered, .. } = upcall;
+        if peer.session.must_send_after_upcall() {
+            peer.session.note_sent();
+        }
+        let _ = peer.session.handle_carried_out(is_answered); // `settle` sees the end
+        if let Some(accepted) = self.connections.get_mut(&peer.id) {
+            accepted.framer.recycle(work.into_buffer());
+        }
+        self.take_requests(peer.id);
     }
 
     /// Closes a connection in order. Requests that have been announced are dropped.
@@ -379,6 +401,37 @@ impl ServerEngine {
     }
 }
 
+/// A request that is carried out apart from its engine.
+pub struct EngineUpcall {
+    work: Work,
+    peer: Arc<Peer>,
+    agreements: Arc<Session>,
+    orb: Arc<OrbCore>,
+    now: Time,
+    is_answered: bool,
+}
+
+impl EngineUpcall {
+    /// Runs the servant. Its reply is written when this returns, or later if the servant says so.
+    pub fn run(&mut self) {
+        let _alone = WithoutWaits::begin();
+        let EngineUpcall { work, peer, agreements, orb, now, .. } = self;
+        let sink = EngineSink::new(peer, orb, *now);
+        match peer.session.admit() {
+            Admission::Run => work.carry_out(orb, agreements, &sink),
+            Admission::RunWithinLimits => work.carry_out_within_limits(orb, agreements, &sink),
+            Admission::Skip => {}
+        }
+        self.is_answered = sink.is_answered.get();
+    }
+}
+
+impl fmt::Debug for EngineUpcall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EngineUpcall").field("connection", &self.peer.id).finish_non_exhaustive()
+    }
+}
+
 impl fmt::Debug for ServerEngine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ServerEngine")
@@ -389,23 +442,6 @@ impl fmt::Debug for ServerEngine {
 }
 
 impl Accepted {
-    fn carry_out(&mut self, mut work: Work, orb: &Arc<OrbCore>, now: Time) {
-        self.waiting -= 1;
-        let session = &self.peer.session;
-        session.note_more(self.waiting > 0 || self.framer.has_message());
-        let sink = EngineSink::new(&self.peer, orb, now);
-        match session.admit() {
-            Admission::Run => work.carry_out(orb, &self.agreements, &sink),
-            Admission::RunWithinLimits => work.carry_out_within_limits(orb, &self.agreements, &sink),
-            Admission::Skip => {}
-        }
-        if session.must_send_after_upcall() {
-            session.note_sent();
-        }
-        let _ = session.handle_carried_out(sink.is_answered.get()); // `settle` sees the end
-        self.framer.recycle(work.into_buffer());
-    }
-
     /// Takes the bytes that are to be sent now.
     fn take_bytes(&mut self, now: Time) -> Option<Vec<u8>> {
         let session = &self.peer.session;

@@ -21,11 +21,11 @@ use super::{AsyncWakeups, Guard, Link, LinkState, Queued, Waiter};
 use crate::base::sync::lock;
 use crate::base::time::Time;
 use crate::call::invocation::CallFailure;
+use crate::call::received_request::ReceivedRequest;
 use crate::driver::client::asynchronous::{AsyncCall, InFlight, Written};
 use crate::driver::client::receiver::{Delivery, ReceiverCheck};
 use crate::driver::client::retry_body::BodySource;
 use crate::driver::clock;
-use crate::dynamic::ReceivedRequest;
 use crate::transport::{self, Moved, Stream};
 
 /// The state of calls without a waiting thread.

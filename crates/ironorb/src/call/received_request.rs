@@ -1,0 +1,125 @@
+//! Requests that are passed on. They are kept as they came, and their bodies are sent byte for byte.
+
+use std::fmt;
+
+use ironorb_giop::message::{Message, PADDING, RawBody, Request, Response};
+use ironorb_giop::service_context::{
+    BI_DIR_IIOP, CODE_SETS, RT_CORBA_PRIORITY_RANGE, SENDING_CONTEXT_RUN_TIME, ServiceContext,
+    ServiceContexts,
+};
+use ironorb_giop::{Encoding, Malformed, Misuse, Reader, TransmissionCodeSets, Version, Writer};
+
+/// A request as it came, in memory of its own.
+pub struct ReceivedRequest {
+    /// A message that has been parsed before.
+    message: Message,
+    operation: String,
+    response: Response,
+    code_sets: TransmissionCodeSets,
+}
+
+impl ReceivedRequest {
+    /// Copies the request whose arguments are about to be read.
+    pub(crate) fn keep(arguments: &Reader<'_>, operation: &str) -> Result<Self, Malformed> {
+        let message = Message::copied_from(arguments)?;
+        let response = message.parse_request()?.response;
+        let code_sets = arguments.encoding().code_sets();
+        Ok(ReceivedRequest { message, operation: operation.to_owned(), response, code_sets })
+    }
+
+    fn parsed<T>(&self, then: impl FnOnce(Request<'_>) -> T, otherwise: T) -> T {
+        match self.message.parse_request() {
+            Ok(request) => then(request),
+            Err(_) => otherwise, // it has been parsed successfully before
+        }
+    }
+
+    /// The operation's name on the wire.
+    pub fn operation(&self) -> &str {
+        &self.operation
+    }
+
+    /// The GIOP version of the request.
+    pub fn version(&self) -> Version {
+        self.message.header().version
+    }
+
+    /// The response that the client asks for.
+    pub fn response(&self) -> Response {
+        self.response
+    }
+
+    /// The code sets that the client has chosen; `None` when it has announced none, or could not in GIOP 1.0.
+    pub fn code_sets(&self) -> Option<TransmissionCodeSets> {
+        (self.code_sets != TransmissionCodeSets::UNNEGOTIATED).then_some(self.code_sets)
+    }
+
+    /// The service contexts of the request.
+    pub fn contexts(&self) -> ServiceContexts<'_> {
+        match self.message.parse_request() {
+            Ok(request) => request.contexts,
+            Err(_) => ServiceContexts::none(),
+        }
+    }
+
+    /// The service contexts that concern the call, and not the connection over which it came.
+    pub(crate) fn contexts_to_pass_on(&self) -> impl Iterator<Item = ServiceContext<'_>> {
+        self.contexts().filter(is_about_the_call)
+    }
+
+    /// The service contexts that concern the call, and the body. Parses the message once for both.
+    pub(crate) fn parts_to_pass_on(
+        &self,
+    ) -> Option<(impl Iterator<Item = ServiceContext<'_>>, Option<RawBody<'_>>)> {
+        let request = self.message.parse_request().ok()?;
+        Some((request.contexts.filter(is_about_the_call), request.body.raw()))
+    }
+
+    /// The bytes of the arguments; `None` when they came in fragments of GIOP 1.1, each aligned by itself.
+    pub fn body(&self) -> Option<RawBody<'_>> {
+        self.message.parse_request().ok()?.body.raw()
+    }
+
+    /// The length of the whole message, in bytes.
+    pub fn message_bytes(&self) -> usize {
+        self.message.bytes().len()
+    }
+
+    /// The length of the arguments, in bytes.
+    pub fn body_bytes(&self) -> usize {
+        self.parsed(|request| self.message.bytes().len().saturating_sub(request.body.position()), 0)
+    }
+
+    /// A reader at the arguments.
+    pub fn reader(&self) -> Option<Reader<'_>> {
+        Some(self.message.parse_request().ok()?.body.reader())
+    }
+
+    /// The encoding of the arguments.
+    pub(crate) fn encoding_here(&self) -> Encoding {
+        let order = self.message.header().order;
+        Encoding { order, ..Encoding::native(self.version(), self.code_sets) }
+    }
+
+    /// Writes the body, if its bytes are valid at the writer's position.
+    pub(crate) fn write_here(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        match self.body() {
+            Some(body) if body.order == w.encoding().order && body.fits_at(w.position() % 8) => {
+                w.write_encoded(body.bytes);
+                Ok(())
+            }
+            _ => Err(Misuse::MovedBody),
+        }
+    }
+}
+
+impl fmt::Debug for ReceivedRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReceivedRequest").field("operation", &self.operation).finish_non_exhaustive()
+    }
+}
+
+pub(crate) fn is_about_the_call(context: &ServiceContext<'_>) -> bool {
+    ![CODE_SETS, BI_DIR_IIOP, SENDING_CONTEXT_RUN_TIME, RT_CORBA_PRIORITY_RANGE, PADDING]
+        .contains(&context.id)
+}
