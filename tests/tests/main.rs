@@ -42,5 +42,6 @@ mod suites;
 mod ttcp;
 mod unix_sockets;
 mod unread_replies;
+mod virtual_programs;
 mod waiting;
 mod wide_text;
