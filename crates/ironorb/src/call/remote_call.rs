@@ -1,7 +1,7 @@
 //! One remote call, from its beginning to its outcome: what it does next, for every driver.
 //!
 //! ```text
-//! let mut step = call.on(object, CallEvent::Begun, now);
+//! let mut step = call.begin(object, now);
 //! loop { step = call.on(object, carry_out(step), now) }     until the step is Done, or there is nothing to carry out yet
 //! ```
 //!
@@ -80,10 +80,8 @@ pub(crate) enum ConnectFailure {
     Io(Arc<io::Error>),
 }
 
-/// What has happened to a call.
+/// What has happened to a call, besides its [reply](RemoteCall::on_reply).
 pub(crate) enum CallEvent {
-    /// The call begins.
-    Begun,
     /// The interceptors have let the attempt pass.
     Shown,
     /// An interceptor has ended the attempt before the request was sent.
@@ -125,7 +123,7 @@ pub(crate) enum Step {
     /// Show the attempt to the interceptors: `Shown`, `Interrupted`.
     Show,
     /// Send the request to the address of the current route with this index, over a connection that is there or is being
-    /// made for other calls: `Sent`, `on_reply`, `Failed`, `Unconnected`, `NotConnected`, `Rerouted`.
+    /// made for other calls: `on_sent`, `on_reply`, `Failed`, `Unconnected`, `NotConnected`, `Rerouted`.
     Send(usize),
     /// Connect to this address: `Connected`, `NotConnected`, `Rerouted`.
     Connect {
@@ -134,7 +132,7 @@ pub(crate) enum Step {
         /// When to give up, so that time is left for other addresses.
         until: Deadline,
     },
-    /// Call the object in this process that the current route leads to: `Sent`, `on_reply`, `Located`, `Forwarded`,
+    /// Call the object in this process that the current route leads to: `on_sent`, `on_reply`, `Located`, `Forwarded`,
     /// `Raised`.
     RunHere,
     /// Tell the interceptors the [`outcome`](RemoteCall::outcome) of the attempt: `Told`.
@@ -217,14 +215,16 @@ impl RemoteCall {
         self.deadline
     }
 
-    /// Takes an event and returns what to do next.
-    #[inline(always)] // a caller knows which event it gives
-    pub(crate) fn on(&mut self, object: &ObjectRef, event: CallEvent, now: Time) -> Step {
-        match event {
-            CallEvent::Begun => self.attempt(object, now),
-            CallEvent::Sent => self.conclude(Verdict::Completed(Completed::Sent)),
-            other => self.on_rarity(object, other, now),
-        }
+    /// Begins the call, and returns what to do first.
+    #[inline]
+    pub(crate) fn begin(&mut self, object: &ObjectRef, now: Time) -> Step {
+        self.attempt(object, now)
+    }
+
+    /// Takes the news that the request has been written and wants no reply, and returns what to do next.
+    #[inline]
+    pub(crate) fn on_sent(&mut self) -> Step {
+        self.conclude(Verdict::Completed(Completed::Sent))
     }
 
     /// Takes the reply, and returns what to do next.
@@ -246,10 +246,10 @@ impl RemoteCall {
         self.conclude(verdict)
     }
 
+    /// Takes an event that is neither of these, and returns what to do next.
     #[cold]
-    fn on_rarity(&mut self, object: &ObjectRef, event: CallEvent, now: Time) -> Step {
+    pub(crate) fn on(&mut self, object: &ObjectRef, event: CallEvent, now: Time) -> Step {
         let verdict = match event {
-            CallEvent::Begun => return self.attempt(object, now),
             CallEvent::Shown => {
                 self.interception = Interception::Passed;
                 return self.reach(object, now);
@@ -272,7 +272,7 @@ impl RemoteCall {
                 _ => return Step::Connect { index: self.index, until: self.share(object, now) },
             },
             CallEvent::Rerouted => Verdict::Next(self.limits.on_not_sent(ConnectionEnd::Lost)),
-            CallEvent::Sent => Verdict::Completed(Completed::Sent),
+            CallEvent::Sent => return self.on_sent(),
             CallEvent::Failed(CallFailure::TimedOut { written }) | CallEvent::TimedOut { written } => {
                 Verdict::Over(self.limits.on_timeout(written))
             }

@@ -71,7 +71,7 @@ pub(crate) fn twoway(
         return simulated.twoway(object, operation, arguments);
     }
     let mut call = BlockingCall::new(object, operation, arguments, Request::Call(Response::SyncWithTarget));
-    let step = call.on(CallEvent::Begun);
+    let step = call.begin();
     call.answer(step)
 }
 
@@ -92,7 +92,7 @@ pub(crate) fn oneway(
     };
     // The caller calls an object of this process at once, so no wait remains; the object still answers.
     let mut call = BlockingCall::new(object, operation, arguments, request);
-    let step = call.on(CallEvent::Begun);
+    let step = call.begin();
     call.carry_out(step)?;
     if let Some(Received { message, link: Some(link) }) = call.reply {
         link.recycle(message);
@@ -152,7 +152,7 @@ pub(crate) fn locate(object: &ObjectRef, is_free: bool) -> Result<bool, SystemEx
         reply: None,
         now,
     };
-    let step = call.on(CallEvent::Begun);
+    let step = call.begin();
     match call.carry_out(step)? {
         Completed::Located(known) => Ok(known),
         Completed::Reply { .. } | Completed::Sent => Ok(true),
@@ -251,7 +251,12 @@ impl<'c> BlockingCall<'c> {
         }
     }
 
-    #[inline(always)] // a caller knows which event it gives
+    #[inline]
+    fn begin(&mut self) -> Step {
+        self.call.begin(self.object, self.now)
+    }
+
+    #[cold]
     fn on(&mut self, event: CallEvent) -> Step {
         self.call.on(self.object, event, self.now)
     }
@@ -268,7 +273,7 @@ impl<'c> BlockingCall<'c> {
             step = match step {
                 Step::Send(index) => match self.send(index) {
                     Ok(Some(received)) => self.received(received),
-                    Ok(None) => self.on(CallEvent::Sent),
+                    Ok(None) => self.call.on_sent(),
                     Err(event) => self.later(event),
                 },
                 Step::Done(outcome) => return outcome,
@@ -282,12 +287,18 @@ impl<'c> BlockingCall<'c> {
         let event = match step {
             Step::RunHere => match self.run_here() {
                 Ok(Some(received)) => return self.received(received),
-                Ok(None) => CallEvent::Sent,
+                Ok(None) => return self.call.on_sent(),
                 Err(event) => event,
             },
             Step::Connect { index, until } => self.connect(index, until),
-            Step::Show => self.show(),
-            Step::Tell => self.tell(),
+            Step::Show => {
+                let event = self.show();
+                return self.on(event);
+            }
+            Step::Tell => {
+                let event = self.tell();
+                return self.on(event);
+            }
             Step::GoOn => CallEvent::GoOn,
             Step::Send(_) | Step::Done(_) => return step,
         };

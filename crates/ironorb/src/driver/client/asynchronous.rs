@@ -273,7 +273,8 @@ impl AsyncCall {
         if let Err(e) = self.object.core().connector.receiver().start() {
             return Some(Err(no_thread(&e)));
         }
-        self.advance(CallEvent::Begun, arguments, now)
+        let step = self.lock().call.begin(&self.object, now);
+        self.carry_out(step, arguments, now)
     }
 
     pub(crate) fn object(&self) -> &ObjectRef {

@@ -103,6 +103,14 @@ impl EngineCall {
         self.call.on(&self.object, event, now)
     }
 
+    pub(super) fn begin(&mut self, now: Time) -> Step {
+        self.call.begin(&self.object, now)
+    }
+
+    pub(super) fn on_sent(&mut self) -> Step {
+        self.call.on_sent()
+    }
+
     pub(super) fn on_reply(&mut self, message: Message) -> Step {
         let reply = self.reply.insert(message);
         self.call.on_reply(reply)
@@ -167,7 +175,7 @@ impl EngineCall {
                     let operation = &*invoked.operation;
                     if invoked.response == Response::None {
                         match loopback_oneway(orb, key, operation, arguments) {
-                            Ok(()) => CallEvent::Sent,
+                            Ok(()) => return self.on_sent(),
                             Err(e) => CallEvent::Raised(e),
                         }
                     } else {

@@ -157,7 +157,7 @@ impl ClientEngine {
         debug_assert!(!self.lock().calls.contains_key(&call), "the number of a call that has not completed");
         let step = match engine_call.deadline() {
             Some(at) if at <= now => engine_call.on(CallEvent::TimedOut { written: false }, now),
-            _ => engine_call.on(CallEvent::Begun, now),
+            _ => engine_call.begin(now),
         };
         self.carry_out(call, engine_call, step, now);
     }

@@ -86,15 +86,14 @@ impl AsyncCall {
         simulated.begin(&self.object, request, Box::new(on_end))
     }
 
-    /// Takes an event of this thread, which may block, and carries out steps until the call waits or is over. Returns how
-    /// it has ended. `arguments` are given the first time only.
-    pub(super) fn advance(
+    /// Carries out steps in this thread, which may block, until the call waits or is over. Returns how it has ended.
+    /// `arguments` are given the first time only.
+    pub(super) fn carry_out(
         self: &Arc<Self>,
-        event: CallEvent,
+        mut step: Step,
         arguments: Option<Arguments<'_>>,
         now: Time,
     ) -> Option<Ended> {
-        let mut step = self.on(event, now)?;
         loop {
             let event = match step {
                 Step::Send(index) => self.send(index, false, arguments, now)?,
@@ -111,7 +110,9 @@ impl AsyncCall {
 
     /// Takes an event of a thread that may block, and ends the call if that follows.
     fn go_on(self: &Arc<Self>, event: CallEvent) {
-        if let Some(ended) = self.advance(event, None, clock::now()) {
+        let now = clock::now();
+        let step = self.on(event, now);
+        if let Some(ended) = step.and_then(|step| self.carry_out(step, None, now)) {
             self.finish(ended);
         }
     }
