@@ -84,10 +84,10 @@ pub use poa::servant::{Call, Deferred, Replied, Reply, Servant, servant};
 pub use poa::{Poa, PoaPolicies};
 
 // Calls.
+pub use driver::call_policies::{set_thread_policies, set_thread_timeout, thread_policies, with_timeout};
+pub use driver::context::Context;
 pub use driver::pending::Pending;
-pub use object::context::Context;
-pub use object::deadline::{set_thread_timeout, with_timeout};
-pub use object::messaging::{InvocationPolicies, Rebind, SyncScope, set_thread_policies, thread_policies};
+pub use object::messaging::{InvocationPolicies, Rebind, SyncScope};
 
 // Errors.
 pub use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};

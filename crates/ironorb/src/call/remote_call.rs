@@ -171,35 +171,50 @@ enum Verdict {
 impl RemoteCall {
     /// A call that begins. `is_intercepted` says whether interceptors are asked.
     #[inline]
-    pub(crate) fn new(object: &ObjectRef, deadline: Deadline, is_intercepted: bool) -> RemoteCall {
+    pub(crate) fn new(
+        object: &ObjectRef,
+        deadline: Deadline,
+        rebind: Rebind,
+        is_intercepted: bool,
+    ) -> RemoteCall {
         RemoteCall {
             is_free: object.routes().is_first_call(),
-            ..RemoteCall::at_first_address(object, deadline, is_intercepted)
+            ..RemoteCall::at_first_address(object, deadline, rebind, is_intercepted)
         }
     }
 
     /// A locate that begins. With `is_free` it may rebind where the policies forbid calls to do so.
-    pub(crate) fn locate(object: &ObjectRef, deadline: Deadline, is_free: bool) -> RemoteCall {
-        let call = RemoteCall::new(object, deadline, false);
+    pub(crate) fn locate(
+        object: &ObjectRef,
+        deadline: Deadline,
+        rebind: Rebind,
+        is_free: bool,
+    ) -> RemoteCall {
+        let call = RemoteCall::new(object, deadline, rebind, false);
         RemoteCall { is_locate: true, is_free: is_free || call.is_free, ..call }
     }
 
     /// A call whose request has been sent to the first address of the reference, by a way that needs no decision.
     #[cold]
-    pub(crate) fn resumed(object: &ObjectRef, deadline: Deadline) -> RemoteCall {
-        let mut call = RemoteCall::at_first_address(object, deadline, false);
+    pub(crate) fn resumed(object: &ObjectRef, deadline: Deadline, rebind: Rebind) -> RemoteCall {
+        let mut call = RemoteCall::at_first_address(object, deadline, rebind, false);
         call.attempts.mark(0);
         call
     }
 
     #[inline]
-    fn at_first_address(object: &ObjectRef, deadline: Deadline, is_intercepted: bool) -> RemoteCall {
+    fn at_first_address(
+        object: &ObjectRef,
+        deadline: Deadline,
+        rebind: Rebind,
+        is_intercepted: bool,
+    ) -> RemoteCall {
         let config = &object.shared().config;
         RemoteCall {
             limits: RemoteCallState::new(config.forwards_max, config.resends_max, false),
             is_locate: false,
             deadline,
-            rebind: object.rebind(),
+            rebind,
             is_free: false,
             interception: if is_intercepted { Interception::Due } else { Interception::None },
             route: object.routes().version(),

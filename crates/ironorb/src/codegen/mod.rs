@@ -28,8 +28,8 @@ pub use value_support::*;
 
 pub use crate::base::config::OperationLookup;
 pub use crate::base::marshal_profile::Use;
+pub use crate::driver::context::{get_context, pass_context, put_context};
 pub use crate::driver::pending::Pending;
-pub use crate::object::context::{get_context, pass_context, put_context};
 pub use crate::object::lease::LeaseCell;
 pub use crate::object::operation::{Operation, OperationError, Raised, RefTo, UserException, Widen};
 pub use crate::object::operation_table::{

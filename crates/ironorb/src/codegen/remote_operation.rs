@@ -16,8 +16,8 @@ use ironorb_giop::exception::SystemException;
 
 use super::codec::{Codec, Lend, check_arguments, check_results};
 use super::{Call, Operation, OperationError, RefTo, Replied, Reply};
+use crate::driver::context::{get_context, pass_context, put_context};
 use crate::driver::pending::Pending;
-use crate::object::context::{get_context, pass_context, put_context};
 use crate::poa::servant::in_upcall;
 
 /// An operation of an interface.

@@ -8,6 +8,7 @@ use ironorb_giop::minor::MinorCode;
 use crate::base::config::OnewayBatching;
 use crate::base::time::Time;
 use crate::call::invocation::{CallFailure, Next, RemoteCallState};
+use crate::driver::call_policies::{call_timeout, deadline_of};
 use crate::driver::client::{Added, FlushFailure, thread_ordinal};
 use crate::driver::clock;
 use crate::driver::invoke::Arguments;
@@ -45,7 +46,7 @@ pub(crate) fn add(
 #[cold]
 fn deadline(object: &ObjectRef, now: Time) -> Option<Deadline> {
     let may_wait = object.sync_scope() != SyncScope::None;
-    may_wait.then(|| Deadline::for_call(now, object.timeout(), || object.shared().call_timeout()))
+    may_wait.then(|| deadline_of(object, now))
 }
 
 /// Decides after a failure. A request that has not left takes the general path, over another connection.
@@ -61,14 +62,14 @@ fn failed(failure: CallFailure) -> Option<Result<(), SystemException>> {
 /// Sends the pending requests of all connections.
 pub(crate) fn flush_all(core: &OrbCore) -> Result<(), SystemException> {
     let now = clock::now();
-    let deadline = Deadline::for_call(now, None, || core.call_timeout());
+    let deadline = Deadline::after(now, call_timeout(None, || core.call_timeout()));
     core.connector.flush(deadline).map_err(not_flushed)
 }
 
 /// Sends the pending requests on the connections to an object's servers.
 pub(crate) fn flush(object: &ObjectRef) -> Result<(), SystemException> {
     let now = clock::now();
-    let deadline = Deadline::for_call(now, object.timeout(), || object.shared().call_timeout());
+    let deadline = deadline_of(object, now);
     let route = object.routes().current(object)?;
     let Route::Remote(targets) = route.route() else { return Ok(()) };
     // Flushes each target, whether or not a flush before it has failed.

@@ -12,6 +12,7 @@ use ironorb_giop::message::{Message, Response};
 use crate::base::time::Time;
 use crate::call::invocation::CallFailure;
 use crate::call::remote_call::{CallEvent, Completed, RemoteCall, Step};
+use crate::driver::call_policies::deadline_of;
 use crate::driver::client::asynchronous::AsyncCall;
 use crate::driver::client::{Link, thread_ordinal};
 use crate::driver::clock;
@@ -146,7 +147,7 @@ pub(crate) fn locate(object: &ObjectRef, is_free: bool) -> Result<bool, SystemEx
         operation: &LOCATE,
         arguments: NO_ARGUMENTS,
         request: Request::Locate,
-        call: RemoteCall::locate(object, deadline, is_free),
+        call: RemoteCall::locate(object, deadline, object.rebind(), is_free),
         attempt: None,
         connected: None,
         reply: None,
@@ -157,10 +158,6 @@ pub(crate) fn locate(object: &ObjectRef, is_free: bool) -> Result<bool, SystemEx
         Completed::Located(known) => Ok(known),
         Completed::Reply { .. } | Completed::Sent => Ok(true),
     }
-}
-
-fn deadline_of(object: &ObjectRef, now: Time) -> Deadline {
-    Deadline::for_call(now, object.timeout(), || object.shared().call_timeout())
 }
 
 /// What a call sends.
@@ -205,7 +202,8 @@ impl<'c> BlockingCall<'c> {
     ) -> Self {
         let now = clock::now();
         let deadline = deadline_of(object, now);
-        let call = RemoteCall::new(object, deadline, object.shared().has_client_interceptors);
+        let call =
+            RemoteCall::new(object, deadline, object.rebind(), object.shared().has_client_interceptors);
         BlockingCall {
             object,
             operation,
@@ -228,7 +226,7 @@ impl<'c> BlockingCall<'c> {
         request: Request,
     ) -> Self {
         let (now, deadline) = time.settle();
-        let call = RemoteCall::resumed(object, deadline);
+        let call = RemoteCall::resumed(object, deadline, object.rebind());
         BlockingCall {
             object,
             operation,

@@ -4,8 +4,10 @@
 pub(crate) mod adapter_threads;
 pub(crate) mod batching;
 pub(crate) mod blocking;
+pub(crate) mod call_policies;
 pub(crate) mod client;
 pub(crate) mod clock;
+pub(crate) mod context;
 pub mod engine;
 pub(crate) mod invoke;
 pub(crate) mod loopback;

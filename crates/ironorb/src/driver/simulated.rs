@@ -11,12 +11,12 @@ use ironorb_giop::{Encoding, Misuse, Writer};
 use crate::base::sync::lock;
 use crate::base::time::Time;
 use crate::driver::blocking::Answer;
+use crate::driver::call_policies::deadline_of;
 use crate::driver::client::{RetryArguments, expected_encoding};
 use crate::driver::engine::{self, Arguments as Body, ClientEngine, EngineCall, OnEnd, Request};
 use crate::driver::invoke::Arguments;
 use crate::driver::loopback;
 use crate::object::ObjectRef;
-use crate::object::deadline::Deadline;
 use crate::object::operation::Operation;
 use crate::object::route::Route;
 
@@ -117,7 +117,7 @@ impl Simulated {
     ) -> Result<(), SystemException> {
         let engine = self.engine.get().and_then(Weak::upgrade).ok_or_else(no_engine)?;
         let now = self.now();
-        let deadline = Deadline::for_call(now, object.timeout(), || object.core().call_timeout());
+        let deadline = deadline_of(object, now);
         engine.begin_for_stub(EngineCall::of_stub(object, request, deadline.at(), on_end), now);
         Ok(())
     }

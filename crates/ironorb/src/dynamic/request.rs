@@ -15,10 +15,10 @@ use super::results::{RawReply, Results};
 use crate::base::probe::{self, Stage};
 use crate::driver::blocking;
 use crate::driver::client::asynchronous::AsyncCall;
+use crate::driver::context::{Context, put_properties};
 use crate::driver::invoke::{self, about};
 use crate::driver::loopback;
 use crate::object::ObjectRef;
-use crate::object::context::{Context, put_properties};
 use crate::object::operation::Operation;
 
 /// A request to an object, for an operation that is described at run time (the standard's `Request` with its

@@ -14,7 +14,7 @@ use super::description::OperationDescription;
 use super::relay::{parts_of_reply, unsendable};
 use super::results::{RawReply, undeclared};
 use crate::call::received_request::ReceivedRequest;
-use crate::object::context::{Exchanged, enter_received, read_properties};
+use crate::driver::context::{Exchanged, enter_received, read_properties};
 use crate::object::operation::{OperationError, Raised};
 use crate::poa::ObjectId;
 use crate::poa::servant::{Call, Replied, Reply};

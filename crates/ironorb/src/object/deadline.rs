@@ -1,58 +1,17 @@
 //! How long a call may take.
 //!
-//! The nearest setting applies: of this call ([`with_timeout`]), of the reference
-//! ([`ObjectRef::with_timeout`](crate::ObjectRef::with_timeout)), of the thread ([`set_thread_timeout`]), of
+//! The nearest setting applies: of this call ([`with_timeout`](crate::with_timeout)), of the reference
+//! ([`ObjectRef::with_timeout`](crate::ObjectRef::with_timeout)), of the thread ([`set_thread_timeout`](crate::set_thread_timeout)), of
 //! the ORB ([`Orb::set_policies`](crate::Orb::set_policies),
 //! [`OrbBuilder::call_timeout`](crate::OrbBuilder::call_timeout)). The last three are policies; see
 //! [`InvocationPolicies`](crate::InvocationPolicies).
 
-use std::cell::Cell;
 use std::time::Duration;
 
 use crate::base::time::Time;
-use crate::object::messaging::{
-    InvocationPolicies, note_thread_policies, set_thread_policies, thread_has_policies, thread_policies,
-};
 
 /// A setting that may be absent, infinite or finite.
 pub(crate) type TimeoutSetting = Option<Option<Duration>>;
-
-thread_local! {
-    static CALL: Cell<TimeoutSetting> = const { Cell::new(None) };
-}
-
-/// Sets how long calls of this thread may take. `Some(None)` means without limit; `None` removes the setting.
-pub fn set_thread_timeout(timeout: Option<Option<Duration>>) {
-    set_thread_policies(InvocationPolicies { roundtrip_timeout: timeout, ..thread_policies() });
-}
-
-/// Runs `body`, in which each call may take `timeout`; `None` means without limit.
-pub fn with_timeout<T>(timeout: Option<Duration>, body: impl FnOnce() -> T) -> T {
-    struct Restore(TimeoutSetting);
-    impl Drop for Restore {
-        fn drop(&mut self) {
-            CALL.set(self.0);
-        }
-    }
-    note_thread_policies();
-    let _restore = Restore(CALL.replace(Some(timeout)));
-    body()
-}
-
-/// How long a call that begins now may take; `None` is without limit.
-#[inline]
-pub(crate) fn call_timeout(
-    object: TimeoutSetting,
-    orb: impl FnOnce() -> Option<Duration>,
-) -> Option<Duration> {
-    let nearest = if thread_has_policies() { nearest_timeout(object) } else { object };
-    nearest.unwrap_or_else(orb)
-}
-
-#[cold]
-fn nearest_timeout(object: TimeoutSetting) -> TimeoutSetting {
-    CALL.get().or(object).or_else(|| thread_policies().roundtrip_timeout)
-}
 
 /// The time of a call that has not waited yet: its approximate beginning, and how long it may take.
 #[derive(Debug, Clone, Copy)]
@@ -68,16 +27,6 @@ pub(crate) struct Deadline(Time);
 impl Deadline {
     /// No deadline.
     pub(crate) const NEVER: Deadline = Deadline(Time::MAX);
-
-    /// The deadline of a call that begins now.
-    #[inline]
-    pub(crate) fn for_call(
-        now: Time,
-        object: TimeoutSetting,
-        orb: impl FnOnce() -> Option<Duration>,
-    ) -> Deadline {
-        Deadline::after(now, call_timeout(object, orb))
-    }
 
     /// The deadline `timeout` after a moment; never without a timeout.
     #[inline]
@@ -128,28 +77,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_setting_counts() {
-        let now = Time::from_nanos(1);
-        let of = |object, orb| Deadline::for_call(now, object, || orb).at().map(|at| at.since(now));
-        let secs = |n| Some(Duration::from_secs(n));
-        assert_eq!(of(None, secs(60)), secs(60));
-        set_thread_timeout(Some(secs(5)));
-        assert_eq!(of(None, secs(60)), secs(5));
-        assert_eq!(of(Some(secs(7)), secs(60)), secs(7));
-        assert_eq!(of(Some(None), secs(60)), None);
-        with_timeout(secs(1), || {
-            assert_eq!(of(Some(secs(7)), secs(60)), secs(1));
-            with_timeout(None, || assert_eq!(of(None, secs(60)), None));
-            assert_eq!(of(None, None), secs(1));
-        });
-        set_thread_timeout(None);
-        assert_eq!(of(None, secs(60)), secs(60));
-    }
-
-    #[test]
     fn a_deadline_passes() {
         let now = Time::from_nanos(1);
-        let deadline = Deadline::for_call(now, Some(Some(Duration::from_secs(2))), || None);
+        let deadline = Deadline::after(now, Some(Duration::from_secs(2)));
         assert_eq!(deadline.share(now, 4).at(), Some(now + Duration::from_millis(500)));
         assert_eq!(deadline.remaining(now + Duration::from_secs(1)), Ok(Some(Duration::from_secs(1))));
         assert_eq!(deadline.remaining(now + Duration::from_secs(2)), Err(Passed));

@@ -4,7 +4,6 @@
 //! A call without policies pays nothing for them. The timeout is one of the values that every call reads. The
 //! other policies are read only when a connection must be made, a forward followed or a oneway sent.
 
-use std::cell::Cell;
 use std::sync::RwLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -78,35 +77,6 @@ pub enum SyncScope {
     /// The call waits until the servant has been called, as a twoway without results does. Exceptions and
     /// forwards reach the caller.
     WithTarget,
-}
-
-thread_local! {
-    static THREAD: Cell<InvocationPolicies> = const { Cell::new(InvocationPolicies::NONE) };
-    /// Whether the thread has ever set anything about its calls. Nearly no thread has, so calls read only
-    /// this.
-    static HAS_POLICIES: Cell<bool> = const { Cell::new(false) };
-}
-
-/// False when neither the thread's policies nor its timeout says anything about its calls.
-#[inline(always)] // a step of every call
-pub(crate) fn thread_has_policies() -> bool {
-    HAS_POLICIES.get()
-}
-
-/// Makes calls read this thread's policies from now on.
-pub(crate) fn note_thread_policies() {
-    HAS_POLICIES.set(true);
-}
-
-/// Sets the policies of this thread's calls, all at once. They replace earlier ones.
-pub fn set_thread_policies(policies: InvocationPolicies) {
-    note_thread_policies();
-    THREAD.set(policies);
-}
-
-/// The policies of this thread's calls.
-pub fn thread_policies() -> InvocationPolicies {
-    THREAD.get()
 }
 
 /// The policies of the ORB's own level, which may change while calls are made.

@@ -1,7 +1,6 @@
 //! Object references (CORBA 3.3 part 1, clause 8.3; IORs in part 2, 7.6).
 
 pub(crate) mod codec;
-pub(crate) mod context;
 pub(crate) mod deadline;
 pub(crate) mod lease;
 pub(crate) mod messaging;
@@ -28,10 +27,9 @@ use ironorb_giop::{
 };
 
 use crate::base::config::BareExceptions;
-use crate::base::config::OnewayBatching;
 use crate::object::deadline::TimeoutSetting;
 use crate::object::lease::LeaseCell;
-use crate::object::messaging::{InvocationPolicies, Rebind, SyncScope, thread_has_policies, thread_policies};
+use crate::object::messaging::InvocationPolicies;
 use crate::object::orb_shared::{OrbHandle, OrbShared};
 use crate::object::route::{EndpointTest, Routes};
 
@@ -171,19 +169,6 @@ impl ObjectRef {
         self.0.policies
     }
 
-    /// The policies that a call made by this thread now would follow (`get_client_policy`): those of the
-    /// reference, then the thread's, then the ORB's.
-    pub fn effective_policies(&self) -> InvocationPolicies {
-        let orb = self.0.orb.shared().policies.get();
-        let built = InvocationPolicies {
-            roundtrip_timeout: Some(self.0.orb.shared().config.call_timeout),
-            rebind: Some(Rebind::Transparent),
-            sync_scope: Some(SyncScope::WithTransport),
-            oneway_batching: Some(self.0.orb.shared().config.oneway_batching),
-        };
-        self.0.policies.or(thread_policies()).or(orb).or(built)
-    }
-
     /// True when both references name the same object at the same address. False proves nothing: an object
     /// may have several references. Never calls the object.
     pub fn is_equivalent(&self, other: &ObjectRef) -> bool {
@@ -275,34 +260,6 @@ impl ObjectRef {
     #[inline]
     pub(crate) fn timeout(&self) -> TimeoutSetting {
         self.0.policies.roundtrip_timeout
-    }
-
-    #[inline]
-    pub(crate) fn rebind(&self) -> Rebind {
-        self.policy(|policies| policies.rebind).unwrap_or(Rebind::Transparent)
-    }
-
-    #[inline]
-    pub(crate) fn sync_scope(&self) -> SyncScope {
-        self.policy(|policies| policies.sync_scope).unwrap_or(SyncScope::WithTransport)
-    }
-
-    /// The batching of oneways, if it is on.
-    #[inline]
-    pub(crate) fn oneway_batching(&self) -> Option<OnewayBatching> {
-        let batching = self.policy(|policies| policies.oneway_batching);
-        let batching = batching.unwrap_or(self.0.orb.shared().config.oneway_batching)?;
-        match self.policy(|policies| policies.sync_scope) {
-            None | Some(SyncScope::None) => Some(batching),
-            Some(SyncScope::WithTransport | SyncScope::WithServer | SyncScope::WithTarget) => None,
-        }
-    }
-
-    #[inline]
-    fn policy<P>(&self, of: impl Fn(&InvocationPolicies) -> Option<P>) -> Option<P> {
-        of(&self.0.policies)
-            .or_else(|| if thread_has_policies() { of(&thread_policies()) } else { None })
-            .or_else(|| of(&self.0.orb.shared().policies.get()))
     }
 }
 

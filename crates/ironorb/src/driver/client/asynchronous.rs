@@ -27,6 +27,7 @@ use crate::base::sync::lock;
 use crate::base::time::Time;
 use crate::call::received_request::ReceivedRequest;
 use crate::call::remote_call::{CallEvent, RemoteCall};
+use crate::driver::call_policies::deadline_of;
 use crate::driver::clock;
 use crate::driver::engine;
 use crate::driver::invoke::Arguments;
@@ -243,9 +244,9 @@ impl AsyncCall {
 
     fn before(object: &ObjectRef, operation: Cow<'static, str>, is_oneway: bool, now: Time) -> AsyncCall {
         let orb = object.shared();
-        let deadline = Deadline::for_call(now, object.timeout(), || orb.call_timeout());
+        let deadline = deadline_of(object, now);
         let progress = Progress {
-            call: RemoteCall::new(object, deadline, orb.has_client_interceptors),
+            call: RemoteCall::new(object, deadline, object.rebind(), orb.has_client_interceptors),
             arguments: None,
             stage: Stage::Begun,
             timer: None,

@@ -78,8 +78,10 @@ impl EngineCall {
     ) -> EngineCall {
         let deadline = Deadline::at_time(deadline);
         let call = match &request {
-            Request::Call(..) => RemoteCall::new(&object, deadline, object.shared().has_client_interceptors),
-            Request::Locate { is_free } => RemoteCall::locate(&object, deadline, *is_free),
+            Request::Call(..) => {
+                RemoteCall::new(&object, deadline, object.rebind(), object.shared().has_client_interceptors)
+            }
+            Request::Locate { is_free } => RemoteCall::locate(&object, deadline, object.rebind(), *is_free),
         };
         let (stage, version) = (Stage::Begun, Version::V1_2);
         EngineCall { object, request, caller, call, attempt: None, reply: None, stage, version, on_end: None }

@@ -1,0 +1,152 @@
+//! The policies that a call follows: those of the reference, then the thread's, then the ORB's. A thread has its own,
+//! so this is the drivers'.
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use crate::base::config::OnewayBatching;
+use crate::base::time::Time;
+use crate::object::ObjectRef;
+use crate::object::deadline::{Deadline, TimeoutSetting};
+use crate::object::messaging::{InvocationPolicies, Rebind, SyncScope};
+
+thread_local! {
+    static THREAD: Cell<InvocationPolicies> = const { Cell::new(InvocationPolicies::NONE) };
+    /// Whether the thread has ever set anything about its calls. Nearly no thread has, so calls read only
+    /// this.
+    static HAS_POLICIES: Cell<bool> = const { Cell::new(false) };
+}
+
+/// False when neither the thread's policies nor its timeout says anything about its calls.
+#[inline(always)] // a step of every call
+pub(crate) fn thread_has_policies() -> bool {
+    HAS_POLICIES.get()
+}
+
+/// Makes calls read this thread's policies from now on.
+pub(crate) fn note_thread_policies() {
+    HAS_POLICIES.set(true);
+}
+
+/// Sets the policies of this thread's calls, all at once. They replace earlier ones.
+pub fn set_thread_policies(policies: InvocationPolicies) {
+    note_thread_policies();
+    THREAD.set(policies);
+}
+
+/// The policies of this thread's calls.
+pub fn thread_policies() -> InvocationPolicies {
+    THREAD.get()
+}
+
+thread_local! {
+    /// How long calls in [`with_timeout`] may take.
+    static CALL: Cell<TimeoutSetting> = const { Cell::new(None) };
+}
+
+/// Sets how long calls of this thread may take. `Some(None)` means without limit; `None` removes the setting.
+pub fn set_thread_timeout(timeout: Option<Option<Duration>>) {
+    set_thread_policies(InvocationPolicies { roundtrip_timeout: timeout, ..thread_policies() });
+}
+
+/// Runs `body`, in which each call may take `timeout`; `None` means without limit.
+pub fn with_timeout<T>(timeout: Option<Duration>, body: impl FnOnce() -> T) -> T {
+    struct Restore(TimeoutSetting);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            CALL.set(self.0);
+        }
+    }
+    note_thread_policies();
+    let _restore = Restore(CALL.replace(Some(timeout)));
+    body()
+}
+
+/// How long a call that begins now may take; `None` is without limit.
+#[inline]
+pub(crate) fn call_timeout(
+    object: TimeoutSetting,
+    orb: impl FnOnce() -> Option<Duration>,
+) -> Option<Duration> {
+    let nearest = if thread_has_policies() { nearest_timeout(object) } else { object };
+    nearest.unwrap_or_else(orb)
+}
+
+#[cold]
+fn nearest_timeout(object: TimeoutSetting) -> TimeoutSetting {
+    CALL.get().or(object).or_else(|| thread_policies().roundtrip_timeout)
+}
+
+/// The deadline of a call of the object that begins now.
+#[inline]
+pub(crate) fn deadline_of(object: &ObjectRef, now: Time) -> Deadline {
+    Deadline::after(now, call_timeout(object.timeout(), || object.shared().call_timeout()))
+}
+
+impl ObjectRef {
+    /// The policies that a call made by this thread now would follow (`get_client_policy`): those of the
+    /// reference, then the thread's, then the ORB's.
+    pub fn effective_policies(&self) -> InvocationPolicies {
+        let orb = self.shared().policies.get();
+        let built = InvocationPolicies {
+            roundtrip_timeout: Some(self.shared().config.call_timeout),
+            rebind: Some(Rebind::Transparent),
+            sync_scope: Some(SyncScope::WithTransport),
+            oneway_batching: Some(self.shared().config.oneway_batching),
+        };
+        self.policies().or(thread_policies()).or(orb).or(built)
+    }
+
+    #[inline]
+    pub(crate) fn rebind(&self) -> Rebind {
+        self.policy(|policies| policies.rebind).unwrap_or(Rebind::Transparent)
+    }
+
+    #[inline]
+    pub(crate) fn sync_scope(&self) -> SyncScope {
+        self.policy(|policies| policies.sync_scope).unwrap_or(SyncScope::WithTransport)
+    }
+
+    /// The batching of oneways, if it is on.
+    #[inline]
+    pub(crate) fn oneway_batching(&self) -> Option<OnewayBatching> {
+        let batching = self.policy(|policies| policies.oneway_batching);
+        let batching = batching.unwrap_or(self.shared().config.oneway_batching)?;
+        match self.policy(|policies| policies.sync_scope) {
+            None | Some(SyncScope::None) => Some(batching),
+            Some(SyncScope::WithTransport | SyncScope::WithServer | SyncScope::WithTarget) => None,
+        }
+    }
+
+    #[inline]
+    fn policy<P>(&self, of: impl Fn(&InvocationPolicies) -> Option<P>) -> Option<P> {
+        of(&self.policies())
+            .or_else(|| if thread_has_policies() { of(&thread_policies()) } else { None })
+            .or_else(|| of(&self.shared().policies.get()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_setting_counts() {
+        let now = Time::from_nanos(1);
+        let of =
+            |object, orb| Deadline::after(now, call_timeout(object, || orb)).at().map(|at| at.since(now));
+        let secs = |n| Some(Duration::from_secs(n));
+        assert_eq!(of(None, secs(60)), secs(60));
+        set_thread_timeout(Some(secs(5)));
+        assert_eq!(of(None, secs(60)), secs(5));
+        assert_eq!(of(Some(secs(7)), secs(60)), secs(7));
+        assert_eq!(of(Some(None), secs(60)), None);
+        with_timeout(secs(1), || {
+            assert_eq!(of(Some(secs(7)), secs(60)), secs(1));
+            with_timeout(None, || assert_eq!(of(None, secs(60)), None));
+            assert_eq!(of(None, None), secs(1));
+        });
+        set_thread_timeout(None);
+        assert_eq!(of(None, secs(60)), secs(60));
+    }
+}
