@@ -149,15 +149,13 @@ impl Connector {
         }
         let links = Arc::new(EndpointLinks {
             address,
-            slots: (0..self.common.config.connections_per_endpoint_max.max(1))
-                .map(|_| Mutex::default())
-                .collect(),
+            slots: OnceLock::new(),
             failed_ns: AtomicU64::new(0),
             was_connected: AtomicBool::new(false),
             bare_exceptions: AtomicU8::new(UNKNOWN_FORM),
             accepted: Mutex::default(),
             sent: Condvar::new(),
-            lost_oneways: Arc::default(),
+            lost_oneways: OnceLock::new(),
             common: self.common.clone(),
         });
         self.common.idle_reaper.add(&links);
@@ -200,7 +198,7 @@ impl Connector {
         self.common.closed.store(true, Ordering::Release);
         let flush_timeout = if wait { self.common.config.transmit_timeout } else { Duration::ZERO };
         for endpoint in self.all_endpoints() {
-            for slot in &endpoint.slots {
+            for slot in endpoint.slots_in_use() {
                 let link = lock(slot).link.take();
                 if let Some(link) = link {
                     link.close(flush_timeout);
@@ -293,7 +291,8 @@ impl ConnectorShared {
 #[derive(Debug)]
 pub(crate) struct EndpointLinks {
     address: Address,
-    slots: Box<[Mutex<Slot>]>,
+    /// Places for connections, made for the first call: most endpoints that references name are never called.
+    slots: OnceLock<Box<[Mutex<Slot>]>>,
     /// Notified when calls that waited for a connection have been sent.
     sent: Condvar,
     /// When an attempt to connect failed last, in nanoseconds and at least 1; 0 when none has failed since one
@@ -305,7 +304,7 @@ pub(crate) struct EndpointLinks {
     /// [`UNKNOWN_FORM`].
     bare_exceptions: AtomicU8,
     /// Batched oneways that were lost.
-    lost_oneways: Arc<AtomicUsize>,
+    lost_oneways: OnceLock<Arc<AtomicUsize>>,
     /// Connections of clients that announced this endpoint as their own.
     accepted: Mutex<Vec<Weak<Link>>>,
     common: Arc<ConnectorShared>,
@@ -329,7 +328,9 @@ impl EndpointLinks {
 
     /// Whether a connection leads to this endpoint.
     pub(crate) fn has(&self, link: &Arc<Link>) -> bool {
-        self.slots.iter().any(|slot| lock(slot).link.as_ref().is_some_and(|it| Arc::ptr_eq(it, link)))
+        self.slots_in_use()
+            .iter()
+            .any(|slot| lock(slot).link.as_ref().is_some_and(|it| Arc::ptr_eq(it, link)))
             || lock(&self.accepted).iter().any(|it| it.as_ptr() == Arc::as_ptr(link))
     }
 }
@@ -418,22 +419,35 @@ pub(crate) enum FlushFailure {
 }
 
 impl EndpointLinks {
-    /// The slot of the thread with this number.
-    #[inline]
-    fn index(&self, ordinal: usize) -> usize {
-        (ordinal as u32 % self.slots.len() as u32) as usize // narrow numbers are divided faster
+    /// The slots that there are: all, or none before the first call.
+    fn slots_in_use(&self) -> &[Mutex<Slot>] {
+        self.slots.get().map_or(&[], |slots| slots)
+    }
+
+    /// The slots, made now if this is the first call.
+    #[cold]
+    fn slots(&self) -> &[Mutex<Slot>] {
+        let count = self.common.config.connections_per_endpoint_max.max(1);
+        self.slots.get_or_init(|| (0..count).map(|_| Mutex::default()).collect())
+    }
+
+    /// The slot of the thread with this number, if the endpoint has been called.
+    #[inline(always)] // a step of every call
+    fn slot_in_use(&self, ordinal: usize) -> Option<&Mutex<Slot>> {
+        let slots = self.slots.get()?;
+        Some(&slots[index(slots, ordinal)])
     }
 
     /// The connections that exist now.
     fn links(&self) -> Vec<Arc<Link>> {
-        self.slots.iter().filter_map(|slot| lock(slot).link.clone()).collect()
+        self.slots_in_use().iter().filter_map(|slot| lock(slot).link.clone()).collect()
     }
 
     /// Returns the connection of a thread, so that a oneway can be added to a batch. Checks less than
     /// [`open_link`](Self::open_link) does.
     #[inline]
     pub(crate) fn link_for_more(&self, ordinal: usize) -> Option<Arc<Link>> {
-        let slot = lock(&self.slots[self.index(ordinal)]);
+        let slot = lock(self.slot_in_use(ordinal)?);
         slot.link.as_ref().filter(|_| slot.waiting.is_none()).cloned()
     }
 
@@ -446,7 +460,7 @@ impl EndpointLinks {
                 flushed = Err(FlushFailure::TimedOut);
             }
         }
-        match self.lost_oneways.swap(0, Ordering::Relaxed) {
+        match self.lost_oneways.get().map_or(0, |count| count.swap(0, Ordering::Relaxed)) {
             0 => flushed,
             count => Err(FlushFailure::Lost(count)),
         }
@@ -455,7 +469,7 @@ impl EndpointLinks {
     /// Closes connections that have ended. Returns how many are left.
     fn drop_ended(&self, now: Time) -> usize {
         let mut connected = 0;
-        for slot in &self.slots {
+        for slot in self.slots_in_use() {
             let mut slot = lock(slot);
             match &slot.link {
                 Some(link) if link.is_alive(now) => connected += 1,
@@ -467,7 +481,7 @@ impl EndpointLinks {
 
     /// Returns how long each connection has been idle, with its slot.
     fn idle_times(&self, now: Time) -> Vec<(Duration, &EndpointLinks, usize)> {
-        let slots = self.slots.iter().enumerate();
+        let slots = self.slots_in_use().iter().enumerate();
         slots
             .filter_map(|(index, slot)| Some((lock(slot).link.as_ref()?.idle_time(now), self, index)))
             .collect()
@@ -475,7 +489,7 @@ impl EndpointLinks {
 
     /// Closes the connection of a slot if it is idle.
     fn close_if_idle(&self, index: usize, now: Time) -> bool {
-        let mut slot = lock(&self.slots[index]);
+        let mut slot = lock(&self.slots()[index]);
         let is_closed = slot.link.as_ref().is_some_and(|link| link.close_if_idle(now, Duration::ZERO));
         if is_closed {
             slot.link = None;
@@ -486,7 +500,7 @@ impl EndpointLinks {
     /// Closes connections that have been idle for `limit`. Returns how many are left.
     fn close_idle(&self, now: Time, limit: Duration) -> usize {
         let mut connected = 0;
-        for slot in &self.slots {
+        for slot in self.slots_in_use() {
             // Under the slot's lock, so that no caller takes the connection for a new call meanwhile.
             let mut slot = lock(slot);
             match &slot.link {
@@ -502,7 +516,7 @@ impl EndpointLinks {
     /// sent over it, since a new call must not overtake them. Does not connect.
     #[inline(always)] // a step of every call
     pub(crate) fn open_link(&self, ordinal: usize, now: Time) -> Option<Arc<Link>> {
-        lock(&self.slots[self.index(ordinal)]).open_in_turn(now)
+        lock(self.slot_in_use(ordinal)?).open_in_turn(now)
     }
 
     /// Returns the open connection of a thread, after the calls that wait for it have been sent.
@@ -512,7 +526,8 @@ impl EndpointLinks {
         ordinal: usize,
         deadline: Deadline,
     ) -> Result<Option<Arc<Link>>, ConnectFailure> {
-        let mut slot = lock(&self.slots[self.index(ordinal)]);
+        let Some(slot) = self.slot_in_use(ordinal) else { return Ok(None) };
+        let mut slot = lock(slot);
         loop {
             if slot.waiting.is_none() {
                 return Ok(slot.open_in_turn(clock::coarse()));
@@ -535,7 +550,8 @@ impl EndpointLinks {
         ordinal: usize,
         deadline: Deadline,
     ) -> Result<Arc<Link>, ConnectFailure> {
-        self.connect(&self.slots[self.index(ordinal)], clock::now(), deadline)
+        let slots = self.slots();
+        self.connect(&slots[index(slots, ordinal)], clock::now(), deadline)
     }
 
     /// Returns the connection for an asynchronous call. If one is being made, the call goes on when that is done. So it
@@ -547,8 +563,9 @@ impl EndpointLinks {
         connect: bool,
         (call, target): (&Arc<AsyncCall>, &RequestTarget),
     ) -> LinkLookup {
-        let index = self.index(ordinal);
-        let mut slot = lock(&self.slots[index]);
+        let slots = self.slots();
+        let index = index(slots, ordinal);
+        let mut slot = lock(&slots[index]);
         if let Some(link) = slot.open_in_turn(clock::coarse()) {
             return LinkLookup::Open(link);
         }
@@ -569,7 +586,7 @@ impl EndpointLinks {
             Ok(()) => LinkLookup::Waiting,
             Err(e) => {
                 // Calls that have come meanwhile learn of the same failure.
-                let waiting = lock(&self.slots[index]).waiting.take().unwrap_or_default();
+                let waiting = lock(&slots[index]).waiting.take().unwrap_or_default();
                 let failure = ConnectFailure::Io(Arc::new(e));
                 for (other, _) in waiting.into_iter().filter(|(other, _)| !Arc::ptr_eq(other, call)) {
                     other.not_connected(failure.clone());
@@ -580,7 +597,7 @@ impl EndpointLinks {
     }
 
     fn connect_for_waiting(self: &Arc<Self>, index: usize) {
-        let slot = &self.slots[index];
+        let slot = &self.slots()[index];
         let mut connected = self.connect(slot, clock::now(), Deadline::NEVER);
         loop {
             let waiting = {
@@ -688,7 +705,7 @@ impl EndpointLinks {
             io::ErrorKind::TimedOut => ConnectFailure::TimedOut,
             _ => ConnectFailure::Io(Arc::new(e)),
         })?;
-        let link = Link::new(stream, &self.common, place, &self.lost_oneways);
+        let link = Link::new(stream, &self.common, place, self.lost_oneways.get_or_init(Arc::default));
         self.announce(&link);
         let mut slot = lock(slot);
         match &slot.link {
@@ -705,6 +722,12 @@ impl EndpointLinks {
             }
         }
     }
+}
+
+/// The position of a thread's slot.
+#[inline]
+fn index(slots: &[Mutex<Slot>], ordinal: usize) -> usize {
+    (ordinal as u32 % slots.len() as u32) as usize // narrow numbers are divided faster
 }
 
 /// True when the process or the system has as many files open as it may.
