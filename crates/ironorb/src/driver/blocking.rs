@@ -340,7 +340,7 @@ impl<'c> BlockingCall<'c> {
         let route = self.object.routes().current(self.object).map_err(CallEvent::Raised)?;
         let target = route.targets().and_then(|targets| targets.get(index)).ok_or(CallEvent::Rerouted)?;
         let connected = self.connected.take();
-        let link = match connected.or_else(|| target.links().open_link(thread_ordinal(), clock::coarse())) {
+        let link = match connected.or_else(|| target.open_link(clock::coarse())) {
             Some(link) => link,
             None => {
                 let until = self.call.share(self.object, self.now);

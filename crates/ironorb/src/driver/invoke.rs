@@ -373,7 +373,7 @@ fn fast_path(object: &ObjectRef, target: &RemoteTarget) -> Option<(Arc<Link>, Ca
     }
     let timeout = call_timeout(object.timeout(), || orb.call_timeout());
     let time = CallTime { begun: clock::coarse(), timeout };
-    let link = target.links().open_link(thread_ordinal(), time.begun)?;
+    let link = target.open_link(time.begun)?;
     Some((link, time))
 }
 

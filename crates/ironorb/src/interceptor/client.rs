@@ -191,19 +191,17 @@ impl Attempt {
         if let Some(reply) = reply {
             self.see_contexts(reply);
         }
-        let interceptors = self.interceptors.clone();
+        let Attempt { interceptors, mut info, passed } = self;
         let mut instead = None;
         let mut outcome = outcome;
-        for interceptor in interceptors.client.0[..self.passed].iter().rev() {
-            self.info.outcome = Some(outcome.clone());
+        for interceptor in interceptors.client.0[..passed].iter().rev() {
+            info.outcome = Some(outcome.clone());
             let result = match &outcome {
-                Outcome::Results => interceptor.receive_reply(&self.info).map_err(Interrupt::Raise),
+                Outcome::Results => interceptor.receive_reply(&info).map_err(Interrupt::Raise),
                 Outcome::SystemException(_) | Outcome::UserException(_) => {
-                    interceptor.receive_exception(&self.info)
+                    interceptor.receive_exception(&info)
                 }
-                Outcome::Oneway | Outcome::Forward(_) | Outcome::Retry => {
-                    interceptor.receive_other(&self.info)
-                }
+                Outcome::Oneway | Outcome::Forward(_) | Outcome::Retry => interceptor.receive_other(&info),
             };
             if let Err(interrupt) = result {
                 outcome = interrupt.clone().into();

@@ -20,6 +20,9 @@ use crate::transport::Address;
 
 /// An endpoint of servers, as routes know it. The driver that made it has its connections there.
 pub(crate) trait ServerEndpoint: Any + fmt::Debug + Send + Sync {
+    /// A number that no other endpoint of the process has.
+    fn number(&self) -> u64;
+
     /// The server's address.
     fn address(&self) -> &Address;
 
@@ -117,6 +120,8 @@ pub(crate) struct RemoteTarget {
     /// The index of the address's profile in the reference. The addresses of one profile are one server.
     pub(crate) profile: usize,
     pub(crate) endpoint: Arc<dyn ServerEndpoint>,
+    /// The endpoint's number, by which a thread finds its connection without the endpoint.
+    pub(crate) number: u64,
 }
 
 impl RemoteTarget {
@@ -389,7 +394,8 @@ impl Route {
                     BareExceptions::No => false,
                 };
                 let request = request.clone().with_bare_exceptions(bare);
-                targets.push(RemoteTarget { request, profile: index, endpoint });
+                let number = endpoint.number();
+                targets.push(RemoteTarget { request, profile: index, endpoint, number });
             }
         }
         if let Some(targets) = Targets::of(targets) {

@@ -48,6 +48,7 @@ pub(crate) struct AsyncCall {
     /// The caller gave up the reply before the request was sent.
     is_given_up: AtomicBool,
     deadline: Deadline,
+    core: Arc<OrbCore>,
     /// The number of the thread that began the call. It selects one of the connections to an endpoint.
     ordinal: usize,
     progress: Mutex<Progress>,
@@ -261,6 +262,7 @@ impl AsyncCall {
             is_oneway,
             is_given_up: AtomicBool::new(false),
             deadline,
+            core: object.shared_core(),
             ordinal: super::thread_ordinal(),
             progress: Mutex::new(progress),
         }
@@ -268,10 +270,10 @@ impl AsyncCall {
 
     /// Begins the call in this thread, which may block. Returns how it has ended, if it has.
     fn start(self: &Arc<Self>, arguments: Option<Arguments<'_>>, now: Time) -> Option<Ended> {
-        if let Some(simulated) = &self.object.core().simulated {
+        if let Some(simulated) = &self.core.simulated {
             return self.start_simulated(simulated, arguments).err().map(Err);
         }
-        if let Err(e) = self.object.core().connector.receiver().start() {
+        if let Err(e) = self.core.connector.receiver().start() {
             return Some(Err(no_thread(&e)));
         }
         let step = self.lock().call.begin(&self.object, now);
@@ -351,12 +353,12 @@ impl AsyncCall {
             if let Some(outcome) = progress.take_outcome() {
                 return outcome;
             }
-            if let Some(simulated) = &self.object.core().simulated {
+            if let Some(simulated) = &self.core.simulated {
                 drop(progress);
                 simulated.run_until(&|| !matches!(self.lock().end, End::NotYet));
                 return self.lock().take_outcome().unwrap_or_else(|| Err(would_deadlock()));
             }
-            let receiver = self.object.core().connector.receiver();
+            let receiver = self.core.connector.receiver();
             if receiver.is_current_thread() {
                 return Err(would_deadlock());
             }
@@ -497,7 +499,7 @@ impl AsyncCall {
             progress.end = End::Gone;
             self.forget(progress);
             // The receiver's queue may already hold callbacks of answers that came later.
-            let core = self.object.core();
+            let core = &*self.core;
             return match core.simulated.is_some() || core.connector.receiver().is_current_thread() {
                 true => callback(outcome),
                 false => self.run_soon(callback, outcome),
@@ -519,7 +521,7 @@ impl AsyncCall {
         progress.arguments = None;
         drop(progress);
         if let Some(timer) = timer {
-            self.object.core().connector.receiver().forget_timer(timer);
+            self.core.connector.receiver().forget_timer(timer);
         }
         if let Stage::InFlight(InFlight { link, id, version, .. }) = stage {
             link.abandon(id, version);
@@ -528,17 +530,17 @@ impl AsyncCall {
 
     fn set_timer(self: &Arc<Self>) {
         let Some(at) = self.deadline.at() else { return };
-        if self.object.core().simulated.is_some() {
+        if self.core.simulated.is_some() {
             return; // the engine sees to it
         }
         let mut progress = self.lock();
         if matches!(progress.end, End::NotYet) {
-            progress.timer = Some(self.object.core().connector.receiver().set_timer(at, self));
+            progress.timer = Some(self.core.connector.receiver().set_timer(at, self));
         }
     }
 
     fn run_soon(&self, callback: Callback, outcome: Outcome) {
-        let core = self.object.core();
+        let core = &*self.core;
         match core.simulated {
             None => core.connector.receiver().run_soon(Box::new(move || callback(outcome))),
             Some(_) => callback(outcome),

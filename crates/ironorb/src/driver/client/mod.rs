@@ -7,6 +7,7 @@ mod link;
 mod receiver;
 mod resolver;
 mod retry_body;
+mod thread_slots;
 
 pub(crate) use background_pool::BackgroundPool;
 pub(crate) use link::{Acceptor, Added, FastOutcome, Link};
@@ -38,7 +39,7 @@ use crate::driver::clock;
 use crate::driver::orb_core::OrbCore;
 use crate::driver::waiting::{Spinners, Waits};
 use crate::object::deadline::{Deadline, Passed};
-use crate::object::route::{RemoteTarget, ServerEndpoint};
+use crate::object::route::ServerEndpoint;
 use crate::transport::tcp::HostPort;
 use crate::transport::{Address, ConnectAttempt, Stream};
 
@@ -149,6 +150,7 @@ impl Connector {
         }
         let links = Arc::new(EndpointLinks {
             address,
+            number: thread_slots::fresh_number(),
             slots: OnceLock::new(),
             failed_ns: AtomicU64::new(0),
             was_connected: AtomicBool::new(false),
@@ -198,7 +200,7 @@ impl Connector {
         self.common.closed.store(true, Ordering::Release);
         let flush_timeout = if wait { self.common.config.transmit_timeout } else { Duration::ZERO };
         for endpoint in self.all_endpoints() {
-            for slot in endpoint.slots_in_use() {
+            for (_, slot) in endpoint.slots_in_use() {
                 let link = lock(slot).link.take();
                 if let Some(link) = link {
                     link.close(flush_timeout);
@@ -291,8 +293,9 @@ impl ConnectorShared {
 #[derive(Debug)]
 pub(crate) struct EndpointLinks {
     address: Address,
-    /// Places for connections, made for the first call: most endpoints that references name are never called.
-    slots: OnceLock<Box<[Mutex<Slot>]>>,
+    number: u64,
+    /// Places for connections, made when they are used: most endpoints that references name are never called.
+    slots: OnceLock<Box<[OnceLock<Arc<Mutex<Slot>>>]>>,
     /// Notified when calls that waited for a connection have been sent.
     sent: Condvar,
     /// When an attempt to connect failed last, in nanoseconds and at least 1; 0 when none has failed since one
@@ -315,7 +318,6 @@ const UNKNOWN_FORM: u8 = 2;
 
 impl EndpointLinks {
     /// The endpoint of a route.
-    #[inline(always)] // a step of every call
     pub(crate) fn of(endpoint: &dyn ServerEndpoint) -> &EndpointLinks {
         (endpoint as &dyn Any).downcast_ref().expect("the driver has made all endpoints")
     }
@@ -328,14 +330,25 @@ impl EndpointLinks {
 
     /// Whether a connection leads to this endpoint.
     pub(crate) fn has(&self, link: &Arc<Link>) -> bool {
-        self.slots_in_use()
-            .iter()
-            .any(|slot| lock(slot).link.as_ref().is_some_and(|it| Arc::ptr_eq(it, link)))
+        self.slots_in_use().any(|(_, slot)| lock(slot).link.as_ref().is_some_and(|it| Arc::ptr_eq(it, link)))
             || lock(&self.accepted).iter().any(|it| it.as_ptr() == Arc::as_ptr(link))
     }
 }
 
+impl Drop for EndpointLinks {
+    /// Threads remember slots for longer; the connections end now.
+    fn drop(&mut self) {
+        for (_, slot) in self.slots_in_use() {
+            lock(slot).link = None;
+        }
+    }
+}
+
 impl ServerEndpoint for EndpointLinks {
+    fn number(&self) -> u64 {
+        self.number
+    }
+
     fn note_connected(&self) {
         self.failed_ns.store(0, Ordering::Relaxed);
         self.was_connected.store(true, Ordering::Relaxed);
@@ -368,14 +381,6 @@ impl ServerEndpoint for EndpointLinks {
 
     fn note_bare_exceptions(&self, bare: bool) {
         self.bare_exceptions.store(u8::from(bare), Ordering::Relaxed);
-    }
-}
-
-impl RemoteTarget {
-    /// The connections to the address.
-    #[inline(always)] // a step of every call
-    pub(crate) fn links(&self) -> &EndpointLinks {
-        EndpointLinks::of(&*self.endpoint)
     }
 }
 
@@ -419,28 +424,36 @@ pub(crate) enum FlushFailure {
 }
 
 impl EndpointLinks {
-    /// The slots that there are: all, or none before the first call.
-    fn slots_in_use(&self) -> &[Mutex<Slot>] {
-        self.slots.get().map_or(&[], |slots| slots)
+    /// The slots that have been used.
+    fn slots_in_use(&self) -> impl Iterator<Item = (usize, &Arc<Mutex<Slot>>)> {
+        let slots = self.slots.get().map_or(&[][..], |slots| slots).iter().enumerate();
+        slots.filter_map(|(index, slot)| Some((index, slot.get()?)))
     }
 
-    /// The slots, made now if this is the first call.
+    /// The slot with this index.
     #[cold]
-    fn slots(&self) -> &[Mutex<Slot>] {
-        let count = self.common.config.connections_per_endpoint_max.max(1);
-        self.slots.get_or_init(|| (0..count).map(|_| Mutex::default()).collect())
+    fn slot(&self, index: usize) -> &Arc<Mutex<Slot>> {
+        let slots = self.slots.get_or_init(|| (0..self.slots_max()).map(|_| OnceLock::new()).collect());
+        slots[index].get_or_init(Arc::default)
     }
 
-    /// The slot of the thread with this number, if the endpoint has been called.
-    #[inline(always)] // a step of every call
-    fn slot_in_use(&self, ordinal: usize) -> Option<&Mutex<Slot>> {
-        let slots = self.slots.get()?;
-        Some(&slots[index(slots, ordinal)])
+    /// The slot of the thread with this number, if it has been used.
+    fn slot_in_use(&self, ordinal: usize) -> Option<&Arc<Mutex<Slot>>> {
+        self.slots.get()?[self.index(ordinal)].get()
+    }
+
+    fn slots_max(&self) -> usize {
+        self.common.config.connections_per_endpoint_max.max(1)
+    }
+
+    /// The index of the slot of the thread with this number.
+    fn index(&self, ordinal: usize) -> usize {
+        ordinal % self.slots_max()
     }
 
     /// The connections that exist now.
     fn links(&self) -> Vec<Arc<Link>> {
-        self.slots_in_use().iter().filter_map(|slot| lock(slot).link.clone()).collect()
+        self.slots_in_use().filter_map(|(_, slot)| lock(slot).link.clone()).collect()
     }
 
     /// Returns the connection of a thread, so that a oneway can be added to a batch. Checks less than
@@ -469,7 +482,7 @@ impl EndpointLinks {
     /// Closes connections that have ended. Returns how many are left.
     fn drop_ended(&self, now: Time) -> usize {
         let mut connected = 0;
-        for slot in self.slots_in_use() {
+        for (_, slot) in self.slots_in_use() {
             let mut slot = lock(slot);
             match &slot.link {
                 Some(link) if link.is_alive(now) => connected += 1,
@@ -481,7 +494,7 @@ impl EndpointLinks {
 
     /// Returns how long each connection has been idle, with its slot.
     fn idle_times(&self, now: Time) -> Vec<(Duration, &EndpointLinks, usize)> {
-        let slots = self.slots_in_use().iter().enumerate();
+        let slots = self.slots_in_use();
         slots
             .filter_map(|(index, slot)| Some((lock(slot).link.as_ref()?.idle_time(now), self, index)))
             .collect()
@@ -489,7 +502,7 @@ impl EndpointLinks {
 
     /// Closes the connection of a slot if it is idle.
     fn close_if_idle(&self, index: usize, now: Time) -> bool {
-        let mut slot = lock(&self.slots()[index]);
+        let mut slot = lock(self.slot(index));
         let is_closed = slot.link.as_ref().is_some_and(|link| link.close_if_idle(now, Duration::ZERO));
         if is_closed {
             slot.link = None;
@@ -500,7 +513,7 @@ impl EndpointLinks {
     /// Closes connections that have been idle for `limit`. Returns how many are left.
     fn close_idle(&self, now: Time, limit: Duration) -> usize {
         let mut connected = 0;
-        for slot in self.slots_in_use() {
+        for (_, slot) in self.slots_in_use() {
             // Under the slot's lock, so that no caller takes the connection for a new call meanwhile.
             let mut slot = lock(slot);
             match &slot.link {
@@ -514,7 +527,6 @@ impl EndpointLinks {
 
     /// Returns the open connection of a thread. `None` also while calls wait for the connection or are being
     /// sent over it, since a new call must not overtake them. Does not connect.
-    #[inline(always)] // a step of every call
     pub(crate) fn open_link(&self, ordinal: usize, now: Time) -> Option<Arc<Link>> {
         lock(self.slot_in_use(ordinal)?).open_in_turn(now)
     }
@@ -550,8 +562,7 @@ impl EndpointLinks {
         ordinal: usize,
         deadline: Deadline,
     ) -> Result<Arc<Link>, ConnectFailure> {
-        let slots = self.slots();
-        self.connect(&slots[index(slots, ordinal)], clock::now(), deadline)
+        self.connect(self.slot(self.index(ordinal)), clock::now(), deadline)
     }
 
     /// Returns the connection for an asynchronous call. If one is being made, the call goes on when that is done. So it
@@ -563,9 +574,8 @@ impl EndpointLinks {
         connect: bool,
         (call, target): (&Arc<AsyncCall>, &RequestTarget),
     ) -> LinkLookup {
-        let slots = self.slots();
-        let index = index(slots, ordinal);
-        let mut slot = lock(&slots[index]);
+        let index = self.index(ordinal);
+        let mut slot = lock(self.slot(index));
         if let Some(link) = slot.open_in_turn(clock::coarse()) {
             return LinkLookup::Open(link);
         }
@@ -586,7 +596,7 @@ impl EndpointLinks {
             Ok(()) => LinkLookup::Waiting,
             Err(e) => {
                 // Calls that have come meanwhile learn of the same failure.
-                let waiting = lock(&slots[index]).waiting.take().unwrap_or_default();
+                let waiting = lock(self.slot(index)).waiting.take().unwrap_or_default();
                 let failure = ConnectFailure::Io(Arc::new(e));
                 for (other, _) in waiting.into_iter().filter(|(other, _)| !Arc::ptr_eq(other, call)) {
                     other.not_connected(failure.clone());
@@ -597,7 +607,7 @@ impl EndpointLinks {
     }
 
     fn connect_for_waiting(self: &Arc<Self>, index: usize) {
-        let slot = &self.slots()[index];
+        let slot = self.slot(index);
         let mut connected = self.connect(slot, clock::now(), Deadline::NEVER);
         loop {
             let waiting = {
@@ -722,12 +732,6 @@ impl EndpointLinks {
             }
         }
     }
-}
-
-/// The position of a thread's slot.
-#[inline]
-fn index(slots: &[Mutex<Slot>], ordinal: usize) -> usize {
-    (ordinal as u32 % slots.len() as u32) as usize // narrow numbers are divided faster
 }
 
 /// True when the process or the system has as many files open as it may.
