@@ -9,7 +9,7 @@ use crate::base::config::OnewayBatching;
 use crate::base::time::Time;
 use crate::call::invocation::{CallFailure, Next, RemoteCallState};
 use crate::driver::call_policies::{call_timeout, deadline_of};
-use crate::driver::client::{Added, FlushFailure, thread_ordinal};
+use crate::driver::client::{Added, FlushFailure};
 use crate::driver::clock;
 use crate::driver::invoke::Arguments;
 use crate::driver::orb_core::OrbCore;
@@ -33,7 +33,7 @@ pub(crate) fn add(
     object.routes().is_first_call();
     let route = object.routes().current(object).ok()?;
     let target = route.targets()?.first()?;
-    let link = target.links().link_for_more(thread_ordinal())?;
+    let link = target.link_for_more()?;
     let deadline = |now| deadline(object, now);
     match link.add_oneway(&target.request, operation.wire_name(), arguments, batching, deadline) {
         Added::Waits | Added::Done(Ok(())) => Some(Ok(())),

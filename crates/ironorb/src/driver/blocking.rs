@@ -68,7 +68,7 @@ pub(crate) fn twoway(
     operation: &Operation<'_>,
     arguments: Arguments<'_>,
 ) -> Result<Answer, SystemException> {
-    if let Some(simulated) = &object.core().simulated {
+    if let Some(simulated) = object.simulated() {
         return simulated.twoway(object, operation, arguments);
     }
     let mut call = BlockingCall::new(object, operation, arguments, Request::Call(Response::SyncWithTarget));
@@ -82,7 +82,7 @@ pub(crate) fn oneway(
     operation: &Operation<'_>,
     arguments: Arguments<'_>,
 ) -> Result<(), SystemException> {
-    if let Some(simulated) = &object.core().simulated {
+    if let Some(simulated) = object.simulated() {
         return simulated.oneway(object, operation, arguments);
     }
     let request = match object.sync_scope() {
@@ -137,7 +137,7 @@ pub(crate) fn resume_oneway(
 /// Asks where an object is. `false` when it does not exist. With `is_free` it rebinds also where the policies forbid calls
 /// to do so.
 pub(crate) fn locate(object: &ObjectRef, is_free: bool) -> Result<bool, SystemException> {
-    if let Some(simulated) = &object.core().simulated {
+    if let Some(simulated) = object.simulated() {
         return simulated.locate(object, is_free);
     }
     let now = clock::now();

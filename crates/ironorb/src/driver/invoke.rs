@@ -17,7 +17,7 @@ use crate::call::invocation::bad_reply;
 use crate::driver::batching;
 use crate::driver::blocking::{self, Answer};
 use crate::driver::call_policies::call_timeout;
-use crate::driver::client::{FastOutcome, Link, thread_ordinal};
+use crate::driver::client::{FastOutcome, Link};
 use crate::driver::clock;
 use crate::driver::loopback;
 use crate::object::deadline::CallTime;
@@ -183,7 +183,7 @@ fn keep_lease<R: TypedRef>(target: &R, upcall: &Upcall) {
     if !is_wanted && place.first().is_none() {
         return;
     }
-    let binding_epoch = &object.core().binding_epoch;
+    let binding_epoch = &object.shared().binding_epoch;
     let Some(epoch) = binding_epoch.begin() else { return };
     if object.routes().is_replaced() {
         return;

@@ -154,6 +154,18 @@ impl ObjectRef {
         self.handle().driver_as().expect("an ORB has one kind of driver")
     }
 
+    /// The simulated driver, if calls of the reference's ORB go to it.
+    #[inline]
+    pub(crate) fn simulated(&self) -> Option<&Simulated> {
+        if self.shared().is_simulated { self.core().simulated.as_ref() } else { None }
+    }
+
+    /// The time by which calls of the reference go.
+    #[inline]
+    pub(crate) fn now(&self) -> Time {
+        self.simulated().map_or_else(clock::now, Simulated::now)
+    }
+
     /// A further handle of what the drivers share.
     pub(crate) fn shared_core(&self) -> Arc<OrbCore> {
         self.core().this().expect("a reference keeps its ORB")
@@ -277,15 +289,6 @@ impl OrbCore {
         }
         let _ = self.published.set(published);
         Ok(())
-    }
-
-    /// The time by which the ORB's calls go.
-    #[inline]
-    pub(crate) fn now(&self) -> Time {
-        match &self.simulated {
-            None => clock::now(),
-            Some(simulated) => simulated.now(),
-        }
     }
 
     fn published(&self) -> &[Address] {

@@ -20,7 +20,7 @@ use ironorb_giop::message::{Message, Response};
 use ironorb_giop::minor::MinorCode;
 
 use super::Link;
-use super::receiver::TimerKey;
+use super::receiver::{Receiver, TimerKey};
 use super::retry_body::RetryBody;
 use crate::base::probe;
 use crate::base::sync::lock;
@@ -48,7 +48,8 @@ pub(crate) struct AsyncCall {
     /// The caller gave up the reply before the request was sent.
     is_given_up: AtomicBool,
     deadline: Deadline,
-    core: Arc<OrbCore>,
+    /// The thread that receives where no caller waits.
+    receiver: Arc<Receiver>,
     /// The number of the thread that began the call. It selects one of the connections to an endpoint.
     ordinal: usize,
     progress: Mutex<Progress>,
@@ -173,7 +174,7 @@ impl AsyncCall {
         arguments: Arguments<'_>,
     ) -> Arc<AsyncCall> {
         let _probe = probe::enter(probe::Stage::Call);
-        let now = object.core().now();
+        let now = object.now();
         let call = AsyncCall::new(object, operation.lasting_name(), false, now);
         match call.start(Some(arguments), now) {
             None => call.set_timer(),
@@ -189,7 +190,7 @@ impl AsyncCall {
         operation: &Operation<'_>,
         arguments: Arguments<'_>,
     ) -> Result<(), SystemException> {
-        let now = object.core().now();
+        let now = object.now();
         let call = AsyncCall::new(object, operation.lasting_name(), true, now);
         call.start(Some(arguments), now).unwrap_or(Ok(None)).map(drop)
     }
@@ -200,7 +201,7 @@ impl AsyncCall {
         let is_oneway = request.response() == Response::None;
         Arc::new(AsyncCall {
             on_behalf: Some(request.clone()),
-            ..AsyncCall::before(object, operation, is_oneway, object.core().now())
+            ..AsyncCall::before(object, operation, is_oneway, object.now())
         })
     }
 
@@ -262,7 +263,7 @@ impl AsyncCall {
             is_oneway,
             is_given_up: AtomicBool::new(false),
             deadline,
-            core: object.shared_core(),
+            receiver: object.core().connector.receiver().clone(),
             ordinal: super::thread_ordinal(),
             progress: Mutex::new(progress),
         }
@@ -270,10 +271,10 @@ impl AsyncCall {
 
     /// Begins the call in this thread, which may block. Returns how it has ended, if it has.
     fn start(self: &Arc<Self>, arguments: Option<Arguments<'_>>, now: Time) -> Option<Ended> {
-        if let Some(simulated) = &self.core.simulated {
+        if let Some(simulated) = self.object.simulated() {
             return self.start_simulated(simulated, arguments).err().map(Err);
         }
-        if let Err(e) = self.core.connector.receiver().start() {
+        if let Err(e) = self.receiver.start() {
             return Some(Err(no_thread(&e)));
         }
         let step = self.lock().call.begin(&self.object, now);
@@ -353,12 +354,12 @@ impl AsyncCall {
             if let Some(outcome) = progress.take_outcome() {
                 return outcome;
             }
-            if let Some(simulated) = &self.core.simulated {
+            if let Some(simulated) = self.object.simulated() {
                 drop(progress);
                 simulated.run_until(&|| !matches!(self.lock().end, End::NotYet));
                 return self.lock().take_outcome().unwrap_or_else(|| Err(would_deadlock()));
             }
-            let receiver = self.core.connector.receiver();
+            let receiver = &self.receiver;
             if receiver.is_current_thread() {
                 return Err(would_deadlock());
             }
@@ -499,8 +500,7 @@ impl AsyncCall {
             progress.end = End::Gone;
             self.forget(progress);
             // The receiver's queue may already hold callbacks of answers that came later.
-            let core = &*self.core;
-            return match core.simulated.is_some() || core.connector.receiver().is_current_thread() {
+            return match self.object.simulated().is_some() || self.receiver.is_current_thread() {
                 true => callback(outcome),
                 false => self.run_soon(callback, outcome),
             };
@@ -521,7 +521,7 @@ impl AsyncCall {
         progress.arguments = None;
         drop(progress);
         if let Some(timer) = timer {
-            self.core.connector.receiver().forget_timer(timer);
+            self.receiver.forget_timer(timer);
         }
         if let Stage::InFlight(InFlight { link, id, version, .. }) = stage {
             link.abandon(id, version);
@@ -530,19 +530,18 @@ impl AsyncCall {
 
     fn set_timer(self: &Arc<Self>) {
         let Some(at) = self.deadline.at() else { return };
-        if self.core.simulated.is_some() {
+        if self.object.simulated().is_some() {
             return; // the engine sees to it
         }
         let mut progress = self.lock();
         if matches!(progress.end, End::NotYet) {
-            progress.timer = Some(self.core.connector.receiver().set_timer(at, self));
+            progress.timer = Some(self.receiver.set_timer(at, self));
         }
     }
 
     fn run_soon(&self, callback: Callback, outcome: Outcome) {
-        let core = &*self.core;
-        match core.simulated {
-            None => core.connector.receiver().run_soon(Box::new(move || callback(outcome))),
+        match self.object.simulated() {
+            None => self.receiver.run_soon(Box::new(move || callback(outcome))),
             Some(_) => callback(outcome),
         }
     }

@@ -295,7 +295,7 @@ pub(crate) struct EndpointLinks {
     address: Address,
     number: u64,
     /// Places for connections, made when they are used: most endpoints that references name are never called.
-    slots: OnceLock<Box<[OnceLock<Arc<Mutex<Slot>>>]>>,
+    slots: OnceLock<Box<[OnceLock<SharedSlot>]>>,
     /// Notified when calls that waited for a connection have been sent.
     sent: Condvar,
     /// When an attempt to connect failed last, in nanoseconds and at least 1; 0 when none has failed since one
@@ -384,6 +384,9 @@ impl ServerEndpoint for EndpointLinks {
     }
 }
 
+/// A slot, which threads remember.
+type SharedSlot = Arc<Mutex<Slot>>;
+
 /// One connection, or an empty slot for it.
 #[derive(Debug, Default)]
 struct Slot {
@@ -393,6 +396,13 @@ struct Slot {
 }
 
 impl Slot {
+    /// The connection, so that a oneway can be added to a batch. Checks less than
+    /// [`open_in_turn`](Self::open_in_turn) does.
+    #[inline]
+    fn link_for_more(&self) -> Option<Arc<Link>> {
+        self.link.as_ref().filter(|_| self.waiting.is_none()).cloned()
+    }
+
     #[inline(always)] // a step of every call
     fn open_in_turn(&self, now: Time) -> Option<Arc<Link>> {
         self.link.as_ref().filter(|link| self.waiting.is_none() && link.is_usable(now)).cloned()
@@ -425,20 +435,20 @@ pub(crate) enum FlushFailure {
 
 impl EndpointLinks {
     /// The slots that have been used.
-    fn slots_in_use(&self) -> impl Iterator<Item = (usize, &Arc<Mutex<Slot>>)> {
+    fn slots_in_use(&self) -> impl Iterator<Item = (usize, &SharedSlot)> {
         let slots = self.slots.get().map_or(&[][..], |slots| slots).iter().enumerate();
         slots.filter_map(|(index, slot)| Some((index, slot.get()?)))
     }
 
     /// The slot with this index.
     #[cold]
-    fn slot(&self, index: usize) -> &Arc<Mutex<Slot>> {
+    fn slot(&self, index: usize) -> &SharedSlot {
         let slots = self.slots.get_or_init(|| (0..self.slots_max()).map(|_| OnceLock::new()).collect());
         slots[index].get_or_init(Arc::default)
     }
 
     /// The slot of the thread with this number, if it has been used.
-    fn slot_in_use(&self, ordinal: usize) -> Option<&Arc<Mutex<Slot>>> {
+    fn slot_in_use(&self, ordinal: usize) -> Option<&SharedSlot> {
         self.slots.get()?[self.index(ordinal)].get()
     }
 
@@ -454,14 +464,6 @@ impl EndpointLinks {
     /// The connections that exist now.
     fn links(&self) -> Vec<Arc<Link>> {
         self.slots_in_use().filter_map(|(_, slot)| lock(slot).link.clone()).collect()
-    }
-
-    /// Returns the connection of a thread, so that a oneway can be added to a batch. Checks less than
-    /// [`open_link`](Self::open_link) does.
-    #[inline]
-    pub(crate) fn link_for_more(&self, ordinal: usize) -> Option<Arc<Link>> {
-        let slot = lock(self.slot_in_use(ordinal)?);
-        slot.link.as_ref().filter(|_| slot.waiting.is_none()).cloned()
     }
 
     /// Sends all pending requests, and waits until the system has taken them. Reports the oneways that were

@@ -2,16 +2,16 @@
 //! steps.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 
-use super::{EndpointLinks, Link, Slot, thread_ordinal};
+use super::{EndpointLinks, Link, SharedSlot, Slot, thread_ordinal};
 use crate::base::sync::lock;
 use crate::base::time::Time;
 use crate::object::route::RemoteTarget;
 
 /// A slot, and the number of its endpoint.
-type Place = RefCell<(u64, Option<Arc<Mutex<Slot>>>)>;
+type Place = RefCell<(u64, Option<SharedSlot>)>;
 
 /// How many slots a thread remembers. One that finds another in its place looks into its endpoint.
 const PLACES: usize = 32;
@@ -36,23 +36,44 @@ impl RemoteTarget {
     /// Returns the open connection of this thread, as [`EndpointLinks::open_link`] does.
     #[inline(always)] // a step of every call
     pub(crate) fn open_link(&self, now: Time) -> Option<Arc<Link>> {
+        self.of_this_thread(|slot| slot.open_in_turn(now))
+    }
+
+    /// Returns the open connection of the thread with this number.
+    #[inline]
+    pub(crate) fn open_link_of(&self, ordinal: usize, now: Time) -> Option<Arc<Link>> {
+        match ordinal == thread_ordinal() {
+            true => self.open_link(now),
+            false => self.links().open_link(ordinal, now),
+        }
+    }
+
+    /// Returns the connection of this thread, so that a oneway can be added to a batch. Checks less than
+    /// [`open_link`](Self::open_link) does.
+    #[inline]
+    pub(crate) fn link_for_more(&self) -> Option<Arc<Link>> {
+        self.of_this_thread(Slot::link_for_more)
+    }
+
+    #[inline(always)] // a step of every call
+    fn of_this_thread(&self, ask: impl Fn(&Slot) -> Option<Arc<Link>>) -> Option<Arc<Link>> {
         let found = OWN.try_with(|own| {
             let place = &own[self.number as usize % PLACES];
             match &*place.borrow() {
-                (number, Some(slot)) if *number == self.number => return lock(slot).open_in_turn(now),
+                (number, Some(slot)) if *number == self.number => return ask(&lock(slot)),
                 _ => {}
             }
-            self.find(place, now)
+            ask(&lock(&*self.find(place)?))
         });
-        found.unwrap_or_else(|_| self.links().open_link(thread_ordinal(), now))
+        // A thread that is ending remembers nothing any more.
+        found.unwrap_or_else(|_| ask(&lock(self.links().slot_in_use(thread_ordinal())?)))
     }
 
     #[cold]
     #[inline(never)]
-    fn find(&self, place: &Place, now: Time) -> Option<Arc<Link>> {
+    fn find(&self, place: &Place) -> Option<SharedSlot> {
         let slot = self.links().slot_in_use(thread_ordinal())?.clone();
-        let link = lock(&slot).open_in_turn(now);
-        place.replace((self.number, Some(slot)));
-        link
+        place.replace((self.number, Some(slot.clone())));
+        Some(slot)
     }
 }

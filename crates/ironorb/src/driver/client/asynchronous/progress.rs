@@ -145,7 +145,7 @@ impl AsyncCall {
     fn go_on_in_background(self: &Arc<Self>) {
         let call = self.clone();
         let task = move || call.go_on(CallEvent::GoOn);
-        if let Err(e) = self.core.connector.background_pool().run(task) {
+        if let Err(e) = self.object.core().connector.background_pool().run(task) {
             self.finish(Err(no_thread(&e)));
         }
     }
@@ -249,8 +249,12 @@ impl AsyncCall {
     /// Shows the interceptors the request before it is sent.
     #[cold]
     fn show(&self) -> CallEvent {
-        match Attempt::begin(&self.core.interceptors, &self.object, self.lasting_operation(), !self.is_oneway)
-        {
+        match Attempt::begin(
+            &self.object.core().interceptors,
+            &self.object,
+            self.lasting_operation(),
+            !self.is_oneway,
+        ) {
             Ok(attempt) => {
                 self.lock().attempt = Some(attempt);
                 CallEvent::Shown
@@ -293,7 +297,7 @@ impl AsyncCall {
         let Some(target) = route.targets().and_then(|targets| targets.get(index)) else {
             return Some(CallEvent::Rerouted);
         };
-        if let Some(link) = target.links().open_link(self.ordinal, clock::coarse()) {
+        if let Some(link) = target.open_link_of(self.ordinal, clock::coarse()) {
             return self.send_over(&link, &target.request, arguments, now);
         }
         if let Err(misuse) = self.keep(arguments, || expected_encoding(&target.request)) {
@@ -374,7 +378,7 @@ impl AsyncCall {
             Err(e) => return Some(CallEvent::Raised(e)),
         };
         let Route::Local(key) = route.route() else { return Some(CallEvent::Rerouted) };
-        let core = &*self.core;
+        let core = self.object.core();
         // A copy, because the servant must not run under the lock.
         let arguments = self.lock().arguments.clone()?;
         let encoding = arguments.encoding();
