@@ -104,7 +104,7 @@ fn equal_seeds_give_equal_references() {
         let policies = PoaPolicies { thread: ThreadModel::SingleThread, ..PoaPolicies::default() };
         let child = orb.root_poa().create_poa("child", None, policies).unwrap();
         let activate = |count: usize| {
-            let poa = if count % 2 == 0 { orb.root_poa() } else { child.clone() };
+            let poa = if count.is_multiple_of(2) { orb.root_poa() } else { child.clone() };
             let probe: ProbeRef = poa.activate(Probing::default()).unwrap();
             probe.object().to_ior_string()
         };
