@@ -96,7 +96,7 @@ impl ObjectRef {
     }
 
     /// Sends all batched requests on connections to the object's servers, from all threads, and waits until
-    /// the system has taken them; see [`OnewayBatching`]. Calls within this process are never batched.
+    /// the system has taken them; see [`OnewayBatching`](crate::OnewayBatching). Calls within this process are never batched.
     ///
     /// Blocks until the reference's timeout at most; then it fails with TIMEOUT. It fails with COMM_FAILURE
     /// when connections have ended since the last flush and batched oneways were lost, all or some of them.

@@ -14,7 +14,7 @@ use crate::base::sync::{read, write};
 /// Policies of one level. The next level decides what is `None`.
 ///
 /// The levels, the nearest first, are the reference
-/// ([`ObjectRef::with_policies`](crate::ObjectRef::with_policies)), the thread ([`set_thread_policies`]), and
+/// ([`ObjectRef::with_policies`](crate::ObjectRef::with_policies)), the thread ([`set_thread_policies`](crate::set_thread_policies)), and
 /// the ORB ([`Orb::set_policies`](crate::Orb::set_policies), and behind that the settings it was built with).
 /// [`with_timeout`](crate::with_timeout) comes before all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
