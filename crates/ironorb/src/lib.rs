@@ -31,6 +31,7 @@
 //! | call and serve without generated code | [`dynamic`], [`Any`], [`dyn_any`], [`ifr`] |
 //! | see every request and reply | [`interceptor`] |
 //! | pass graphs of valuetypes | [`Value`], [`Link`], [`ValueGraph`] |
+//! | bring a transport of one's own | [`transport`], [`OrbBuilder::transport`] |
 //! | use another network or a virtual clock | [`engine`], [`invocation`] |
 //! | measure calls and marshalling | [`probe`], [`marshal_profile`] |
 //!
@@ -50,7 +51,7 @@ pub mod interceptor;
 mod object;
 mod orb;
 pub mod poa;
-mod transport;
+pub mod transport;
 
 #[cfg(debug_assertions)]
 #[doc(hidden)]

@@ -38,7 +38,7 @@ use crate::object::route::ServerEndpoint;
 use crate::poa::adapter::{Adapter, Ownership};
 use crate::poa::{AdapterHost, ManagerState, Poa};
 use crate::transport::tcp::HostPort;
-use crate::transport::{Address, Endpoint, unix};
+use crate::transport::{Address, CustomTransport, Endpoint, unix};
 
 pub(crate) struct OrbCore {
     /// The ORB itself, for methods that make references from `&self`.
@@ -87,6 +87,8 @@ pub(crate) struct OrbParts {
     pub(crate) endpoints: Vec<Endpoint>,
     /// The addresses in references, if they are not those at which it listens.
     pub(crate) publish: Vec<String>,
+    /// The program's own.
+    pub(crate) transports: Vec<Arc<dyn CustomTransport>>,
     pub(crate) hold_requests: bool,
     pub(crate) default_initial: Option<String>,
     pub(crate) orb_id: String,
@@ -174,11 +176,15 @@ impl ObjectRef {
 
 impl OrbCore {
     pub(crate) fn new(parts: OrbParts) -> Arc<Self> {
-        let OrbParts { config, interceptors, simulation, .. } = parts;
+        let OrbParts { config, interceptors, simulation, transports, .. } = parts;
         let server_threads = ServerThreads::new(&config);
         let adapter_threads = AdapterThreads::new(&config, &server_threads);
-        let shared =
-            Arc::new(OrbShared::new(config.clone(), !interceptors.client.is_empty(), simulation.is_some()));
+        let shared = Arc::new(OrbShared::new(
+            config.clone(),
+            transports,
+            !interceptors.client.is_empty(),
+            simulation.is_some(),
+        ));
         Arc::new_cyclic(|this: &Weak<OrbCore>| {
             shared.set_driver(this.clone());
             OrbCore {
@@ -276,14 +282,14 @@ impl OrbCore {
 
     /// Fixes the addresses in references, for a server that listens at `bound`.
     pub(crate) fn publish(&self, bound: Vec<Address>) -> io::Result<()> {
-        let mut published = server::published(&self.publish, bound)?;
+        let mut published = server::published(&self.publish, &self.transports, bound)?;
         let has_tcp = published.iter().any(|address| address.tcp().is_some());
         if !has_tcp && self.config.bidirectional {
             published.push(made_up_address(self.adapter.randomness()));
         } else if !has_tcp && !published.is_empty() && self.config.giop_version == Version::V1_0 {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
-                "references of GIOP 1.0 have no place for a Unix socket or shared memory: listen at an iiop:// address \
+                "references of GIOP 1.0 have no place for an address without host and port: listen at an iiop:// address \
                  as well, or let the GIOP version be 1.1 or 1.2",
             ));
         }
@@ -299,7 +305,7 @@ impl OrbCore {
         self.published().iter().filter_map(Address::tcp)
     }
 
-    /// The addresses that only clients on this machine can use.
+    /// The addresses without host and port: those on this machine, and those of the program's own transports.
     pub(crate) fn local_addresses(&self) -> impl Iterator<Item = &Address> {
         self.published().iter().filter(|address| address.is_local())
     }
@@ -377,7 +383,11 @@ impl OrbCore {
     fn has_socket_of(&self, profile: &IiopProfile) -> bool {
         let is_ours = |address: Address| self.local_addresses().any(|ours| *ours == address);
         let all_in = |transport| Address::all_in(profile, transport);
-        all_in(Transport::Unix).into_iter().chain(all_in(Transport::SharedMemory)).any(is_ours)
+        all_in(Transport::Unix)
+            .into_iter()
+            .chain(all_in(Transport::SharedMemory))
+            .chain(Address::all_custom_in(profile, &self.transports))
+            .any(is_ours)
     }
 
     /// Makes the calling thread the main thread. Blocks until the ORB has been shut down.

@@ -16,11 +16,13 @@ use crate::base::lease::BindingEpoch;
 use crate::base::sync::{read, write};
 use crate::object::messaging::OrbPolicies;
 use crate::object::route::ServerEndpoint;
-use crate::transport::Address;
+use crate::transport::{Address, CustomTransport};
 
 /// What all layers only read of their ORB, but for the policies and the registered values.
 pub(crate) struct OrbShared {
     pub(crate) config: OrbConfig,
+    /// The transports that the program has added.
+    pub(crate) transports: Vec<Arc<dyn CustomTransport>>,
     /// The policies set by `Orb::set_policies`.
     pub(crate) policies: OrbPolicies,
     /// Whether client interceptors see the calls of this ORB.
@@ -35,9 +37,15 @@ pub(crate) struct OrbShared {
 }
 
 impl OrbShared {
-    pub(crate) fn new(config: OrbConfig, has_client_interceptors: bool, is_simulated: bool) -> OrbShared {
+    pub(crate) fn new(
+        config: OrbConfig,
+        transports: Vec<Arc<dyn CustomTransport>>,
+        has_client_interceptors: bool,
+        is_simulated: bool,
+    ) -> OrbShared {
         OrbShared {
             config,
+            transports,
             policies: OrbPolicies::default(),
             has_client_interceptors,
             is_simulated,

@@ -433,5 +433,7 @@ fn chosen_code_sets(
 
 /// The addresses in a profile, the best first.
 fn addresses(orb: &OrbShared, profile: &IiopProfile) -> impl Iterator<Item = Address> {
-    orb.config.client_transports.iter().flat_map(|transport| Address::all_in(profile, *transport))
+    let own = orb.config.client_transports.iter();
+    Address::all_custom_in(profile, &orb.transports)
+        .chain(own.flat_map(|transport| Address::all_in(profile, *transport)))
 }

@@ -19,6 +19,7 @@ use crate::base::config::{
 use crate::driver::orb_core::OrbCore;
 use crate::driver::simulated::{Simulation, SimulationSetting};
 use crate::interceptor::{ClientInterceptor, IorInterceptor, ServerInterceptor};
+use crate::transport::CustomTransport;
 use crate::transport::endpoint::BadAddress;
 
 /// Settings for a new ORB.
@@ -132,8 +133,20 @@ impl OrbBuilder {
     /// the machine, `uiop:///run/bank.sock` for clients on this machine. May be called several times. With
     /// port 0 the system chooses the port. [`Endpoint`](crate::Endpoint) lists all forms.
     pub fn endpoint(mut self, address: &str) -> Result<Self, BadAddress> {
-        self.settings.add_endpoint(address.parse()?);
+        self.settings.add_endpoint(address)?;
         Ok(self)
+    }
+
+    /// Adds a transport of the program's own. Calls prefer its addresses to others in a reference, and among
+    /// several transports those of the first. Of two with one scheme the first counts.
+    ///
+    /// From now on [`endpoint`](Self::endpoint) and [`publish`](Self::publish) know its addresses, and so does
+    /// the command line; the environment and the file it names were read before. What listens at such an
+    /// endpoint needs GIOP 1.1 or 1.2, or an `iiop://` endpoint as well. Such an address has no `corbaloc:`
+    /// form.
+    pub fn transport(mut self, transport: Arc<dyn CustomTransport>) -> Self {
+        self.settings.transports.push(transport);
+        self
     }
 
     /// Never listens. For programs that only call, and for those that bring their own network to an

@@ -65,7 +65,7 @@ impl OrbCore {
         });
         let version = self.config.giop_version;
         let sockets = self.local_addresses().filter_map(|address| match address {
-            Address::Tcp(_) => None,
+            Address::Tcp(_) | Address::Custom(_) => None,
             Address::Unix(path) => Some(CorbalocAddress::Unix { version, path: path.as_str().to_owned() }),
             Address::SharedMemory(path) => {
                 Some(CorbalocAddress::SharedMemory { version, path: path.as_str().to_owned() })

@@ -10,13 +10,15 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::small_file;
 use crate::base::config::OrbConfig;
 use crate::driver::orb_core::OrbParts;
 use crate::driver::simulated::SimulationSetting;
 use crate::interceptor::Interceptors;
-use crate::transport::Endpoint;
+use crate::transport::endpoint::BadAddress;
+use crate::transport::{CustomTransport, Endpoint};
 
 pub use table::{Setting, settings};
 use table::{find, find_variable};
@@ -44,6 +46,7 @@ pub(super) struct Settings {
     pub(super) config: OrbConfig,
     pub(super) endpoints: Layered<Endpoint>,
     pub(super) publish: Layered<String>,
+    pub(super) transports: Vec<Arc<dyn CustomTransport>>,
     pub(super) no_endpoint: bool,
     pub(super) hold_requests: bool,
     pub(super) initial: Vec<(String, String)>,
@@ -111,6 +114,7 @@ impl Settings {
             interceptors: self.interceptors,
             endpoints,
             publish: self.publish.into_items(),
+            transports: self.transports,
             hold_requests: self.hold_requests,
             default_initial: self.default_initial,
             orb_id: self.orb_id,
@@ -121,9 +125,11 @@ impl Settings {
     }
 
     /// Adds an endpoint. It overrides a `noEndpoint` of a source with lower precedence.
-    pub(super) fn add_endpoint(&mut self, endpoint: Endpoint) {
+    pub(super) fn add_endpoint(&mut self, text: &str) -> Result<(), BadAddress> {
+        let endpoint = Endpoint::parse(text, &self.transports)?;
         self.no_endpoint &= !self.endpoints.is_from_below;
         self.endpoints.push(endpoint);
+        Ok(())
     }
 
     /// Sets whether the ORB listens nowhere. That drops the endpoints of sources with lower precedence.
@@ -427,15 +433,15 @@ mod tests {
 
     #[test]
     fn whether_to_listen_is_for_the_last_source_that_says_where() {
-        let endpoint = || "iiop://127.0.0.1:0".parse().unwrap();
+        let endpoint = "iiop://127.0.0.1:0";
         let mut settings = Settings::default();
         settings.set_no_endpoint(true); // the environment
         settings.next_source();
-        settings.add_endpoint(endpoint());
+        settings.add_endpoint(endpoint).unwrap();
         assert!(settings.listens_now());
         settings.next_source();
         settings.set_no_endpoint(true);
-        settings.add_endpoint(endpoint()); // by the same source: it never listens
+        settings.add_endpoint(endpoint).unwrap(); // by the same source: it never listens
         assert!(!settings.listens_now());
         assert!(settings.listening().is_empty());
     }

@@ -1,14 +1,16 @@
-//! The transport trait, and the three transports.
+//! The trait of the ORB's own transports, and the lists of all transports.
 
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ironorb_giop::ior::{IiopProfile, TaggedComponent};
 
 use super::Stream;
+use super::custom::{CustomAddress, CustomListener, CustomTransport};
 use super::shared::SharedMemory;
 use super::tcp::{HostPort, Tcp};
 use super::unix::{SocketPath, Unix};
@@ -19,9 +21,10 @@ use crate::transport::endpoint::BadAddress;
 /// Makes connections of one kind, and reads and writes their addresses in references. What a connection does
 /// afterwards is in [`Stream`].
 ///
-/// A new transport needs one implementation, and a line in each list below. The lists are enums because there
+/// A new transport of the ORB's own needs one implementation, and a line in each list below. The lists are enums because there
 /// are few transports, and because an address is a key by which connections are found: trait objects would
-/// have to be compared through pointers for every reference that is called first.
+/// have to be compared through pointers for every reference that is called first. The transports of programs
+/// share one entry, and an address of theirs is a scheme and a text.
 pub(crate) trait Transport {
     /// The place at which a server listens.
     type Endpoint;
@@ -123,6 +126,7 @@ enum At {
     Tcp(HostPort),
     Unix(Option<SocketPath>),
     SharedMemory(Option<SocketPath>),
+    Custom(CustomAddress),
 }
 
 /// The address of a server.
@@ -131,6 +135,7 @@ pub(crate) enum Address {
     Tcp(HostPort),
     Unix(SocketPath),
     SharedMemory(SocketPath),
+    Custom(CustomAddress),
 }
 
 /// Accepts connections of any transport.
@@ -139,11 +144,12 @@ pub(crate) enum Listener {
     Tcp(<Tcp as Transport>::Listener),
     Unix(<Unix as Transport>::Listener),
     SharedMemory(<SharedMemory as Transport>::Listener),
+    Custom(Box<dyn CustomListener>),
 }
 
-/// Does the same for each transport of a list.
+/// Does the same for each transport of a list, but for those of programs.
 macro_rules! each {
-    ($list:ident, $value:expr, $T:ident, $it:ident => $do:expr) => {
+    ($list:ident, $value:expr, $T:ident, $it:ident => $do:expr, $custom:expr) => {
         match $value {
             $list::Tcp($it) => {
                 type $T = Tcp;
@@ -157,6 +163,7 @@ macro_rules! each {
                 type $T = SharedMemory;
                 $do
             }
+            $list::Custom($it) => $custom,
         }
     };
 }
@@ -167,6 +174,14 @@ impl Endpoint {
         Endpoint(At::Tcp(HostPort { host: String::new(), port: 0 }))
     }
 
+    /// Parses an endpoint of one of the transports, or of the ORB's own.
+    pub(crate) fn parse(text: &str, transports: &[Arc<dyn CustomTransport>]) -> Result<Endpoint, BadAddress> {
+        match CustomAddress::read(text, transports) {
+            Some(at) => at.map(|at| Endpoint(At::Custom(at))),
+            None => text.parse(),
+        }
+    }
+
     /// Begins to listen. Also returns the address for references, which is used when no other is published.
     pub(crate) fn listen(&self, options: &Listening<'_>) -> io::Result<(Listener, Address)> {
         let listening = match &self.0 {
@@ -174,6 +189,7 @@ impl Endpoint {
             At::Unix(at) => Unix::listen(at, options).map(|(l, a)| (Listener::Unix(l), Address::Unix(a))),
             At::SharedMemory(at) => SharedMemory::listen(at, options)
                 .map(|(l, a)| (Listener::SharedMemory(l), Address::SharedMemory(a))),
+            At::Custom(at) => at.listen().map(|(l, a)| (Listener::Custom(l), Address::Custom(a))),
         };
         listening.map_err(|e| io::Error::new(e.kind(), format!("cannot listen at {self}: {e}")))
     }
@@ -204,6 +220,7 @@ impl fmt::Display for Endpoint {
             At::Tcp(at) => write!(f, "iiop://{at}"),
             At::Unix(at) => write!(f, "uiop://{}", path(at)),
             At::SharedMemory(at) => write!(f, "shm://{}", path(at)),
+            At::Custom(at) => at.fmt(f),
         }
     }
 }
@@ -213,23 +230,33 @@ impl Address {
     pub(crate) fn tcp(&self) -> Option<(&str, u16)> {
         match self {
             Address::Tcp(HostPort { host, port }) => Some((host, *port)),
-            Address::Unix(_) | Address::SharedMemory(_) => None,
+            Address::Unix(_) | Address::SharedMemory(_) | Address::Custom(_) => None,
         }
     }
 
-    /// Whether the address is valid on this machine only.
+    /// Whether the address stands in a component alone, and not where every client of IIOP looks.
     pub(crate) fn is_local(&self) -> bool {
         self.tcp().is_none()
     }
 
     /// Connects to the server. Blocks until the deadline at most.
     pub(crate) fn connect(&self, attempt: &ConnectAttempt<'_>) -> io::Result<Stream> {
-        each!(Address, self, T, address => T::connect(address, attempt))
+        each!(Address, self, T, address => T::connect(address, attempt), {
+            Stream::custom(address.connect(attempt.remaining()?)?)
+        })
     }
 
     /// The component for the address in a profile of this ORB.
     pub(crate) fn component(&self) -> Option<TaggedComponent<'static>> {
-        each!(Address, self, T, address => T::component(address))
+        each!(Address, self, T, address => T::component(address), address.component())
+    }
+
+    /// The addresses of a transport of the program's own in a profile.
+    pub(crate) fn all_custom_in(
+        profile: &IiopProfile,
+        transports: &[Arc<dyn CustomTransport>],
+    ) -> impl Iterator<Item = Address> {
+        transports.iter().flat_map(|it| CustomAddress::all_in(profile, it)).map(Address::Custom)
     }
 
     /// The addresses of one transport in a profile that can be reached from this machine.
@@ -244,13 +271,14 @@ impl Address {
     }
 }
 
-/// Writes `host:port`, `uiop:///path` or `shm:///path`.
+/// Writes `host:port`, `uiop:///path`, `shm:///path`, or the scheme and the text of a program's own.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Address::Tcp(address) => address.fmt(f),
             Address::Unix(path) => write!(f, "uiop://{path}"),
             Address::SharedMemory(path) => write!(f, "shm://{path}"),
+            Address::Custom(address) => address.fmt(f),
         }
     }
 }
@@ -258,12 +286,12 @@ impl fmt::Display for Address {
 impl Listener {
     /// Waits for the next connection.
     pub(crate) fn accept(&self) -> io::Result<Stream> {
-        each!(Listener, self, T, listener => T::accept(listener))
+        each!(Listener, self, T, listener => T::accept(listener), Stream::custom(listener.accept()?))
     }
 
     /// Stops accepting. Wakes the thread that accepts.
     pub(crate) fn close(&self) {
-        each!(Listener, self, T, listener => T::close(listener));
+        each!(Listener, self, T, listener => T::close(listener), listener.close());
     }
 }
 

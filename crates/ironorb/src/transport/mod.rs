@@ -1,9 +1,11 @@
-//! The system calls of the transports. Nothing here decides.
-//!
-//! Each [`Transport`] makes its connections and writes them into references in its own way. A connection is a
-//! [`Stream`], which drivers use in one way for all transports.
+//! Transports of the program's own, beside TCP, Unix sockets and shared memory. See [`CustomTransport`].
+
+// The system calls of the transports. Nothing here decides. Each `address::Transport` makes its connections and
+// writes them into references in its own way. A connection is a `Stream`, which drivers use in one way for all
+// transports.
 
 mod address;
+mod custom;
 pub(crate) mod endpoint;
 mod rings;
 pub(crate) mod shared;
@@ -28,36 +30,56 @@ use crate::base::config::OrbConfig;
 use crate::base::probe::{self, Stage};
 pub use address::Endpoint;
 pub(crate) use address::{Address, ConnectAttempt, Hosts, Listener, Listening, Transport};
+use custom::Custom;
+pub(crate) use custom::CustomAddress;
+pub use custom::{ADDRESS_BYTES_MAX, CustomListener, CustomStream, CustomTransport};
 use rings::Rings;
 
 /// One connection.
 ///
 /// Every connection has a socket, which a thread with many connections can wait on. The choice between socket
-/// and shared memory is one branch, which takes the same turn as long as the connection lives. A trait object
+/// and something else is one branch, which takes the same turn as long as the connection lives. A trait object
 /// would add an indirect call to every send and receive, and a type parameter would compile every driver once
 /// for each transport.
 #[derive(Debug)]
 pub(crate) struct Stream {
     socket: OwnedFd,
-    /// The shared memory through which the bytes go; `None` when they go over the socket.
-    rings: Option<Arc<Rings>>,
+    /// Through what the bytes go; `None` when they go over the socket.
+    beside: Option<Arc<Beside>>,
+}
+
+/// What carries the bytes of a connection instead of its socket.
+#[derive(Debug)]
+enum Beside {
+    Rings(Rings),
+    /// The program's own. The socket is a duplicate of its descriptor.
+    Custom(Custom),
 }
 
 impl Stream {
     /// Makes a stream over a socket.
     fn over(socket: impl Into<OwnedFd>) -> Stream {
-        Stream { socket: socket.into(), rings: None }
+        Stream { socket: socket.into(), beside: None }
     }
 
     /// Makes a stream whose bytes go through shared memory beside a socket.
     fn beside(socket: impl Into<OwnedFd>, rings: Rings) -> Stream {
-        Stream { socket: socket.into(), rings: Some(Arc::new(rings)) }
+        Stream { socket: socket.into(), beside: Some(Arc::new(Beside::Rings(rings))) }
+    }
+
+    /// Makes a stream of a connection that the program brings along.
+    fn custom(stream: Box<dyn CustomStream>) -> io::Result<Stream> {
+        let socket = stream.as_fd().try_clone_to_owned()?;
+        Ok(Stream { socket, beside: Some(Arc::new(Beside::Custom(Custom::new(stream)))) })
     }
 
     /// Ends one direction or both, for all owners of the connection.
     pub(crate) fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        if let Some(Beside::Custom(custom)) = self.beside.as_deref() {
+            return custom.shutdown(how);
+        }
         let result = rustix::net::shutdown(&self.socket, how);
-        if let Some(rings) = &self.rings {
+        if let Some(Beside::Rings(rings)) = self.beside.as_deref() {
             rings.has_been_shut_down(how != Shutdown::Read);
         }
         Ok(result?)
@@ -65,19 +87,18 @@ impl Stream {
 
     /// Sets how long [`receive`] blocks; `None` is without limit.
     pub(crate) fn set_receive_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
-        match &self.rings {
-            None => Ok(set_socket_timeout(&self.socket, Timeout::Recv, timeout)?),
-            Some(rings) => {
-                rings.set_receive_timeout(timeout);
-                Ok(())
-            }
+        match self.beside.as_deref() {
+            None => set_socket_timeout(&self.socket, Timeout::Recv, timeout)?,
+            Some(Beside::Rings(rings)) => rings.set_receive_timeout(timeout),
+            Some(Beside::Custom(custom)) => custom.set_receive_timeout(timeout),
         }
+        Ok(())
     }
 
     /// Sets the lengths of the system's queues, where the settings give them.
     pub(crate) fn set_queues(&self, config: &OrbConfig) -> io::Result<()> {
-        if self.rings.is_some() {
-            return Ok(()); // they carry nothing
+        if self.beside.is_some() {
+            return Ok(()); // they carry nothing, or are not ours
         }
         if let Some(bytes) = config.send_queue_bytes {
             set_socket_send_buffer_size(&self.socket, bytes)?;
@@ -90,7 +111,7 @@ impl Stream {
 
     /// Makes a second handle of the connection, for another owner.
     pub(crate) fn try_clone(&self) -> io::Result<Stream> {
-        Ok(Stream { socket: self.socket.try_clone()?, rings: self.rings.clone() })
+        Ok(Stream { socket: self.socket.try_clone()?, beside: self.beside.clone() })
     }
 
     /// Prepares the wait in an `epoll` for bytes or for room. The `epoll` then waits for readable or writable
@@ -98,9 +119,10 @@ impl Stream {
     /// are there already and the `epoll` will not report them: then the caller must look.
     #[inline]
     pub(crate) fn leave_to_epoll(&self, bytes: bool, room: bool) -> bool {
-        match &self.rings {
+        match self.beside.as_deref() {
             None => false,
-            Some(rings) => {
+            Some(Beside::Custom(custom)) => bytes && custom.has_read_ahead(),
+            Some(Beside::Rings(rings)) => {
                 let wanted = match (bytes, room) {
                     (true, true) => Wanted::Any,
                     (true, false) => Wanted::Bytes,
@@ -115,7 +137,7 @@ impl Stream {
     /// True when the socket is writable as soon as there is room. False when it becomes readable instead.
     #[inline]
     pub(crate) fn readiness_shows(&self) -> bool {
-        self.rings.is_none()
+        !matches!(self.beside.as_deref(), Some(Beside::Rings(_)))
     }
 }
 
@@ -123,7 +145,7 @@ impl Stream {
     /// What polling the connection costs.
     #[inline]
     pub(crate) fn pace(&self) -> Pace {
-        if self.rings.is_none() { Pace::SystemCall } else { Pace::Memory }
+        if self.readiness_shows() { Pace::SystemCall } else { Pace::Memory }
     }
 }
 
@@ -145,12 +167,12 @@ pub(crate) enum Pace {
 
 /// The result of a receive or a send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Moved {
+pub enum Moved {
     /// The number of bytes, at least 1.
     Bytes(usize),
     /// The peer has closed its side.
     End,
-    /// Nothing now: the call would block, or the socket's timeout passed.
+    /// Nothing now: the call would block, or the stream's timeout passed.
     Nothing,
 }
 
@@ -158,8 +180,11 @@ pub(crate) enum Moved {
 #[inline]
 pub(crate) fn receive(stream: &Stream, space: &mut [u8]) -> io::Result<Moved> {
     let _probe = probe::receiving();
-    if let Some(rings) = &stream.rings {
-        return rings.receive(stream.as_fd(), space);
+    if let Some(beside) = stream.beside.as_deref() {
+        return match beside {
+            Beside::Rings(rings) => rings.receive(stream.as_fd(), space),
+            Beside::Custom(custom) => custom.receive(stream.as_fd(), space),
+        };
     }
     moved(rustix::net::recv(stream, space, RecvFlags::empty()).map(|(_, count)| count))
 }
@@ -168,8 +193,11 @@ pub(crate) fn receive(stream: &Stream, space: &mut [u8]) -> io::Result<Moved> {
 #[inline]
 pub(crate) fn receive_now(stream: &Stream, space: &mut [u8]) -> io::Result<Moved> {
     let _probe = probe::enter(Stage::Read);
-    if let Some(rings) = &stream.rings {
-        return rings.receive_now(stream.as_fd(), space);
+    if let Some(beside) = stream.beside.as_deref() {
+        return match beside {
+            Beside::Rings(rings) => rings.receive_now(stream.as_fd(), space),
+            Beside::Custom(custom) => custom.receive_now(space),
+        };
     }
     moved(rustix::net::recv(stream, space, RecvFlags::DONTWAIT).map(|(_, count)| count))
 }
@@ -178,8 +206,11 @@ pub(crate) fn receive_now(stream: &Stream, space: &mut [u8]) -> io::Result<Moved
 /// system call.
 #[inline]
 pub(crate) fn poll_now(stream: &Stream, space: &mut [u8]) -> io::Result<Moved> {
-    if let Some(rings) = &stream.rings {
-        return rings.poll(stream.as_fd(), space);
+    if let Some(beside) = stream.beside.as_deref() {
+        return match beside {
+            Beside::Rings(rings) => rings.poll(stream.as_fd(), space),
+            Beside::Custom(custom) => custom.receive_now(space),
+        };
     }
     moved(rustix::net::recv(stream, space, RecvFlags::DONTWAIT).map(|(_, count)| count))
 }
@@ -198,8 +229,11 @@ fn moved(result: Result<usize, Errno>) -> io::Result<Moved> {
 #[inline]
 pub(crate) fn send_now(stream: &Stream, bytes: &[u8]) -> io::Result<Moved> {
     let _probe = probe::enter(Stage::Write);
-    if let Some(rings) = &stream.rings {
-        return rings.send_now(stream.as_fd(), bytes);
+    if let Some(beside) = stream.beside.as_deref() {
+        return match beside {
+            Beside::Rings(rings) => rings.send_now(stream.as_fd(), bytes),
+            Beside::Custom(custom) => custom.send_now(&[IoSlice::new(bytes)]),
+        };
     }
     match rustix::net::send(stream, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
         Ok(count) => Ok(Moved::Bytes(count)),
@@ -215,8 +249,11 @@ pub(crate) const PIECES_MAX: usize = 3;
 /// Sends pieces with one system call, as far as the socket takes them. Never blocks.
 pub(crate) fn send_pieces_now(stream: &Stream, pieces: &[IoSlice<'_>]) -> io::Result<Moved> {
     let _probe = probe::enter(Stage::Write);
-    if let Some(rings) = &stream.rings {
-        return send_each(rings, stream, pieces);
+    if let Some(beside) = stream.beside.as_deref() {
+        return match beside {
+            Beside::Rings(rings) => send_each(rings, stream, pieces),
+            Beside::Custom(custom) => custom.send_now(pieces),
+        };
     }
     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
     match rustix::net::sendmsg(stream, pieces, &mut SendAncillaryBuffer::default(), flags) {
@@ -269,9 +306,12 @@ pub(crate) fn wait_readable(stream: &Stream, timeout: Duration) -> io::Result<bo
 
 /// True when a receive would give something now: bytes, or in most cases also an end or an error.
 pub(crate) fn is_readable(stream: &Stream) -> bool {
-    match &stream.rings {
+    match stream.beside.as_deref() {
         None => wait(stream, PollFlags::IN, Some(Duration::ZERO)).unwrap_or(true),
-        Some(rings) => rings.has_bytes(),
+        Some(Beside::Rings(rings)) => rings.has_bytes(),
+        Some(Beside::Custom(custom)) => {
+            custom.wait_for(stream.as_fd(), PollFlags::IN, Some(Duration::ZERO)).unwrap_or(true)
+        }
     }
 }
 
@@ -286,9 +326,10 @@ fn wait_for(
     wanted: Wanted,
     timeout: Option<Duration>,
 ) -> io::Result<bool> {
-    match &stream.rings {
+    match stream.beside.as_deref() {
         None => wait(stream, flags, timeout),
-        Some(rings) => rings.wait_for(stream.as_fd(), wanted, timeout),
+        Some(Beside::Rings(rings)) => rings.wait_for(stream.as_fd(), wanted, timeout),
+        Some(Beside::Custom(custom)) => custom.wait_for(stream.as_fd(), flags, timeout),
     }
 }
 

@@ -27,7 +27,7 @@ use crate::driver::clock;
 use crate::driver::orb_core::OrbCore;
 use crate::transport::endpoint::{split_host_port, without_scheme};
 use crate::transport::tcp::HostPort;
-use crate::transport::{Address, Endpoint, Listener, Listening, Stream};
+use crate::transport::{Address, CustomAddress, CustomTransport, Endpoint, Listener, Listening, Stream};
 use connection::Connection;
 use hybrid::HybridPool;
 use pool::{Delivery, Pool};
@@ -271,13 +271,21 @@ impl Shared {
 
 /// The addresses to publish: those that the application names, or else those where the ORB listens. Unix
 /// sockets are always published, because clients on this machine connect to them.
-pub(crate) fn published(publish: &[String], bound: Vec<Address>) -> io::Result<Vec<Address>> {
+pub(crate) fn published(
+    publish: &[String],
+    transports: &[Arc<dyn CustomTransport>],
+    bound: Vec<Address>,
+) -> io::Result<Vec<Address>> {
     if publish.is_empty() {
         return Ok(bound);
     }
     let port_bound = bound.iter().find_map(Address::tcp).map_or(0, |(_, port)| port);
     let named = publish.iter().map(|text| {
         let bad = |why| io::Error::new(io::ErrorKind::InvalidInput, format!("publish {text:?}: {why}"));
+        if let Some(address) = CustomAddress::read(text, transports) {
+            let refused = |e| io::Error::new(io::ErrorKind::InvalidInput, e);
+            return address.map(Address::Custom).map_err(refused);
+        }
         let (host, port) = without_scheme(text).and_then(split_host_port).map_err(bad)?;
         if host.is_empty() {
             return Err(bad("a host must be there, which clients can look for"));

@@ -96,7 +96,7 @@ pub(super) static SETTINGS: &[Setting] = &[
         "iiop://HOST:PORT | uiop:///PATH | shm:///PATH",
         "Where to listen. Default: every address, any port.",
         |s, v| {
-            s.add_endpoint(v.parse().map_err(|e: crate::BadAddress| e.to_string())?);
+            s.add_endpoint(v).map_err(|e| e.to_string())?;
             Ok(())
         },
     ),
