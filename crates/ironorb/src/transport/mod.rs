@@ -56,6 +56,41 @@ enum Beside {
     Custom(Custom),
 }
 
+/// Out of line, so that calls over sockets are compiled as if there were nothing else.
+impl Beside {
+    #[inline(never)]
+    fn receive(&self, socket: BorrowedFd<'_>, space: &mut [u8]) -> io::Result<Moved> {
+        match self {
+            Beside::Rings(rings) => rings.receive(socket, space),
+            Beside::Custom(custom) => custom.receive(socket, space),
+        }
+    }
+
+    #[inline(never)]
+    fn receive_now(&self, socket: BorrowedFd<'_>, space: &mut [u8]) -> io::Result<Moved> {
+        match self {
+            Beside::Rings(rings) => rings.receive_now(socket, space),
+            Beside::Custom(custom) => custom.receive_now(space),
+        }
+    }
+
+    #[inline(never)]
+    fn poll(&self, socket: BorrowedFd<'_>, space: &mut [u8]) -> io::Result<Moved> {
+        match self {
+            Beside::Rings(rings) => rings.poll(socket, space),
+            Beside::Custom(custom) => custom.receive_now(space),
+        }
+    }
+
+    #[inline(never)]
+    fn send_now(&self, socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<Moved> {
+        match self {
+            Beside::Rings(rings) => rings.send_now(socket, bytes),
+            Beside::Custom(custom) => custom.send_now(&[IoSlice::new(bytes)]),
+        }
+    }
+}
+
 impl Stream {
     /// Makes a stream over a socket.
     fn over(socket: impl Into<OwnedFd>) -> Stream {
@@ -181,10 +216,7 @@ pub enum Moved {
 pub(crate) fn receive(stream: &Stream, space: &mut [u8]) -> io::Result<Moved> {
     let _probe = probe::receiving();
     if let Some(beside) = stream.beside.as_deref() {
-        return match beside {
-            Beside::Rings(rings) => rings.receive(stream.as_fd(), space),
-            Beside::Custom(custom) => custom.receive(stream.as_fd(), space),
-        };
+        return beside.receive(stream.as_fd(), space);
     }
     moved(rustix::net::recv(stream, space, RecvFlags::empty()).map(|(_, count)| count))
 }
@@ -194,10 +226,7 @@ pub(crate) fn receive(stream: &Stream, space: &mut [u8]) -> io::Result<Moved> {
 pub(crate) fn receive_now(stream: &Stream, space: &mut [u8]) -> io::Result<Moved> {
     let _probe = probe::enter(Stage::Read);
     if let Some(beside) = stream.beside.as_deref() {
-        return match beside {
-            Beside::Rings(rings) => rings.receive_now(stream.as_fd(), space),
-            Beside::Custom(custom) => custom.receive_now(space),
-        };
+        return beside.receive_now(stream.as_fd(), space);
     }
     moved(rustix::net::recv(stream, space, RecvFlags::DONTWAIT).map(|(_, count)| count))
 }
@@ -207,10 +236,7 @@ pub(crate) fn receive_now(stream: &Stream, space: &mut [u8]) -> io::Result<Moved
 #[inline]
 pub(crate) fn poll_now(stream: &Stream, space: &mut [u8]) -> io::Result<Moved> {
     if let Some(beside) = stream.beside.as_deref() {
-        return match beside {
-            Beside::Rings(rings) => rings.poll(stream.as_fd(), space),
-            Beside::Custom(custom) => custom.receive_now(space),
-        };
+        return beside.poll(stream.as_fd(), space);
     }
     moved(rustix::net::recv(stream, space, RecvFlags::DONTWAIT).map(|(_, count)| count))
 }
@@ -230,10 +256,7 @@ fn moved(result: Result<usize, Errno>) -> io::Result<Moved> {
 pub(crate) fn send_now(stream: &Stream, bytes: &[u8]) -> io::Result<Moved> {
     let _probe = probe::enter(Stage::Write);
     if let Some(beside) = stream.beside.as_deref() {
-        return match beside {
-            Beside::Rings(rings) => rings.send_now(stream.as_fd(), bytes),
-            Beside::Custom(custom) => custom.send_now(&[IoSlice::new(bytes)]),
-        };
+        return beside.send_now(stream.as_fd(), bytes);
     }
     match rustix::net::send(stream, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
         Ok(count) => Ok(Moved::Bytes(count)),
