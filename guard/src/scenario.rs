@@ -171,8 +171,9 @@ impl Scenario {
 
     /// How steady the counts are.
     pub(crate) fn tolerance(self) -> Tolerance {
-        match (self.call, self.client) {
-            (Call::Async, _) | (_, Client::SharedConnection) => Tolerance::VARYING,
+        match (self.call, self.client, self.server) {
+            (_, Client::SharedConnection, _) => Tolerance::HANDED_OVER,
+            (Call::Async, ..) | (.., Server::SharedMemory) => Tolerance::VARYING,
             _ => Tolerance::STEADY,
         }
     }
