@@ -69,6 +69,34 @@ impl Ior {
         })
     }
 
+    /// Puts zeros in the place of the object key of all IIOP profiles, and returns the key. References to the objects
+    /// of one server mostly differ in nothing else. `None`, and nothing is changed, when no profile or not all of
+    /// them have the key of the first.
+    pub fn take_object_key(&mut self) -> Option<Vec<u8>> {
+        let first = self.iiop_profiles().next()?;
+        if self.alike(first).count() != self.iiop_profiles().count() {
+            return None;
+        }
+        self.iiop_profiles_mut().map(IiopProfile::take_object_key).last()
+    }
+
+    /// Puts a key in the place of the object key of all IIOP profiles whose keys have its length.
+    #[must_use]
+    pub fn with_object_key(&self, key: &[u8]) -> Ior {
+        let mut ior = self.clone();
+        ior.iiop_profiles_mut().for_each(|profile| {
+            profile.set_object_key(key);
+        });
+        ior
+    }
+
+    fn iiop_profiles_mut(&mut self) -> impl Iterator<Item = &mut IiopProfile> {
+        self.profiles.iter_mut().filter_map(|profile| match profile {
+            Profile::Iiop(profile) => Some(profile),
+            Profile::Other(_) => None,
+        })
+    }
+
     /// Whether both references are known to identify one object. Asks no server (CORBA 3.3 part 1, 8.3.7).
     ///
     /// The first IIOP profiles must have the same object key and at least one common address. False only
@@ -86,9 +114,14 @@ impl Ior {
     /// A hash that is equal for equivalent references, in every process and on every machine.
     pub fn key_hash(&self) -> u64 {
         match self.iiop_profiles().next() {
-            Some(profile) => fnv1a(FNV_START, profile.object_key()),
+            Some(profile) => Ior::hash_of_key(profile.object_key()),
             None => self.profiles.iter().fold(FNV_START, |hash, profile| fnv1a(hash, profile.data())),
         }
+    }
+
+    /// The [`key_hash`](Self::key_hash) of references whose first IIOP profile has this object key.
+    pub fn hash_of_key(object_key: &[u8]) -> u64 {
+        fnv1a(FNV_START, object_key)
     }
 
     fn shares_address(&self, mine: &IiopProfile, other: &Ior, theirs: &IiopProfile) -> bool {

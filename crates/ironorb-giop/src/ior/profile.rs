@@ -147,6 +147,26 @@ impl IiopProfile {
         &self.data[self.parts.object_key.clone()]
     }
 
+    /// Puts zeros in the place of the object key, and returns the key. What is left is equal for all objects of a
+    /// server whose keys have one length, as most have; [`set_object_key`](Self::set_object_key) restores it.
+    pub fn take_object_key(&mut self) -> Vec<u8> {
+        let place = &mut self.data[self.parts.object_key.clone()];
+        let key = place.to_vec();
+        place.fill(0);
+        key
+    }
+
+    /// Replaces the object key by another one of the same length. False, and nothing is changed, when the lengths
+    /// differ.
+    pub fn set_object_key(&mut self, key: &[u8]) -> bool {
+        let place = &mut self.data[self.parts.object_key.clone()];
+        let fits = place.len() == key.len();
+        if fits {
+            place.copy_from_slice(key);
+        }
+        fits
+    }
+
     /// The tagged components, in order; none in IIOP 1.0.
     pub fn components(&self) -> Components<'_> {
         match self.parts.version {

@@ -293,3 +293,31 @@ fn code_sets_are_chosen_as_the_standard_says() {
     assert_eq!(wide(0, &[]), None);
     assert_eq!(wide(0x7700_0001, &[]), None);
 }
+
+#[test]
+fn a_key_is_taken_out_and_put_back() {
+    let profile = |host: &str, key: &[u8]| {
+        let orb_type = TaggedComponent { tag: TAG_ORB_TYPE, data: vec![0, 0, 0, 0, 1, 2, 3, 4].into() };
+        IiopProfile::new(Version::V1_2, host, 2809, key, &[orb_type]).unwrap()
+    };
+    let foreign = Profile::Other(TaggedProfile { tag: 77, data: vec![1, 2, 3] });
+    let ior = |keys: &[&[u8]]| {
+        let profiles = keys.iter().map(|key| Profile::Iiop(profile("host", key)));
+        Ior { type_id: "IDL:A:1.0".to_owned(), profiles: profiles.chain([foreign.clone()]).collect() }
+    };
+    let (first, second) = (ior(&[b"first", b"first"]), ior(&[b"other", b"other"]));
+    let mut without = first.clone();
+    assert_eq!(without.take_object_key().as_deref(), Some(&b"first"[..]));
+    assert_eq!(without.with_object_key(b"first"), first);
+    assert_eq!(without.with_object_key(b"other"), second);
+    let mut second = second;
+    assert_eq!(second.take_object_key().as_deref(), Some(&b"other"[..]));
+    assert_eq!(second, without);
+    assert!(!profile("host", b"first").set_object_key(b"longer"));
+    // Keys that differ, and none.
+    for keys in [&[&b"first"[..], b"other"][..], &[]] {
+        let mut ior = ior(keys);
+        let before = ior.clone();
+        assert_eq!((ior.take_object_key(), &ior), (None, &before));
+    }
+}
