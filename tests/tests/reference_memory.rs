@@ -45,6 +45,70 @@ fn bytes_of_binding(client: &Orb, server: &Orb, further: usize, key: &str) -> is
     ALLOCATOR.bytes() - before
 }
 
+/// References to this many objects of the server, whose IORs differ in the object key alone.
+fn references(client: &Orb, object: &ObjectRef, count: u32) -> Vec<ObjectRef> {
+    let mut ior = object.to_ior();
+    let key = ior.take_object_key().unwrap();
+    let reference = |number: u32| {
+        let mut key = key.clone();
+        let end = key.len() - 4;
+        key[end..].copy_from_slice(&number.to_be_bytes());
+        client.string_to_object(&ior.with_object_key(&key).to_string()).unwrap()
+    };
+    let mut references = Vec::with_capacity(count as usize);
+    references.extend((0..count).map(reference));
+    references
+}
+
+#[test]
+fn references_to_one_server_take_little() {
+    const COUNT: u32 = 10_000;
+    let _counting = COUNTING.lock().unwrap_or_else(PoisonError::into_inner);
+    let (server, client, object) = server_and_client();
+    let before = ALLOCATOR.bytes();
+    let references = references(&client, &object, COUNT);
+    let each =
+        |of: usize| (ALLOCATOR.bytes() - before - (of * size_of::<ObjectRef>()) as isize) / of as isize;
+    println!("{} bytes for each of {COUNT} references", each(references.len()));
+    // One block, and the system's allocator adds at least eight bytes to it.
+    assert!(each(references.len()) <= 123, "{} bytes", each(references.len()));
+    // Calls leave nothing behind, and neither does the text of a reference.
+    for reference in references.iter().step_by(100) {
+        assert!(reference.non_existent().unwrap());
+        assert_eq!(client.string_to_object(&reference.to_ior_string()).unwrap(), *reference);
+    }
+    assert!(each(references.len()) <= 123, "{} bytes after calls", each(references.len()));
+    // What is asked for is the reference's own.
+    let mut keys: Vec<&[u8]> = references.iter().map(key_of).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    assert_eq!(keys.len(), references.len());
+    drop(references);
+    server.shutdown(true).unwrap();
+}
+
+fn key_of(reference: &ObjectRef) -> &[u8] {
+    reference.ior().iiop_profiles().next().unwrap().object_key()
+}
+
+#[test]
+fn references_of_a_hostile_peer_take_what_was_sent() {
+    const COUNT: u16 = 20_000;
+    let _counting = COUNTING.lock().unwrap_or_else(PoisonError::into_inner);
+    let client = Orb::builder().no_endpoint().build().unwrap();
+    let before = ALLOCATOR.bytes();
+    for _ in 0..3 {
+        // Each names a server of its own, and they live until the next round.
+        let one = |number: u16| format!("corbaloc::127.0.0.{}:{number}/key", number % 250);
+        let _all: Vec<ObjectRef> = (1..=COUNT).map(|it| client.string_to_object(&one(it)).unwrap()).collect();
+    }
+    // The table of servers keeps their places for a while, and no more of them than its limit says.
+    let left = ALLOCATOR.bytes() - before;
+    println!("{left} bytes are left");
+    assert!(left < 16_384 * 512, "{left} bytes are left");
+    client.shutdown(true).unwrap();
+}
+
 #[test]
 fn an_endpoint_that_nobody_calls_takes_little() {
     const ENDPOINTS: usize = 1000;

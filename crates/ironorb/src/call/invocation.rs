@@ -256,7 +256,7 @@ impl RemoteCallState {
     pub(crate) fn on_interrupt(&mut self, interrupt: Interrupt) -> Next {
         match interrupt {
             Interrupt::Raise(e) => Next::Fail(e),
-            Interrupt::Forward(object) => self.on_forward(object.ior().clone()),
+            Interrupt::Forward(object) => self.on_forward(object.to_ior()),
         }
     }
 

@@ -26,7 +26,8 @@ use crate::interceptor::{Interrupt, Outcome};
 use crate::object::ObjectRef;
 use crate::object::deadline::{Deadline, Passed};
 use crate::object::messaging::Rebind;
-use crate::object::route::{RemoteTarget, Route};
+use crate::object::route::Route;
+use crate::object::server_profile::ServerTarget;
 
 /// A call in progress. Plain data.
 #[derive(Debug)]
@@ -275,7 +276,7 @@ impl RemoteCall {
             }
             CallEvent::Connected => return Step::Send(self.index),
             CallEvent::NotConnected(failure) => {
-                if let Some(address) = self.with_target(object, RemoteTarget::address_text) {
+                if let Some(address) = self.with_target(object, ServerTarget::address_text) {
                     self.refused.push(Refused { address, failure });
                 }
                 return self.reach(object, now);
@@ -412,13 +413,13 @@ impl RemoteCall {
         if self.route != object.routes().version() {
             self.start_over(object);
         }
-        let route = match object.routes().current(object) {
+        let route = match object.routes().current() {
             Ok(route) => route,
             Err(e) => return Step::Done(Err(e)),
         };
         self.limits.on_route(route.is_forwarded());
         let Route::Remote(targets) = route.route() else { return Step::RunHere };
-        let targets = targets.as_slice();
+        let targets = targets.servers();
         match self.attempts.next(targets.len(), |index| targets[index].is_failing(now)) {
             Some(index) => {
                 self.index = index;
@@ -433,8 +434,8 @@ impl RemoteCall {
 
     /// When an attempt to connect must end, so that time is left for the addresses that have not been tried.
     pub(crate) fn share(&self, object: &ObjectRef, now: Time) -> Deadline {
-        let left = match object.routes().current(object) {
-            Ok(route) => route.targets().map_or(0, |targets| self.attempts.left(targets.len())),
+        let left = match object.routes().current() {
+            Ok(route) => route.targets().map_or(0, |targets| self.attempts.left(targets.servers().len())),
             Err(_) => 0,
         };
         self.deadline.share(now, 1 + left)
@@ -442,17 +443,19 @@ impl RemoteCall {
 
     /// True when an untried server is left.
     fn pass_over(&mut self, object: &ObjectRef) -> bool {
-        let route = object.routes().current(object);
-        route.is_ok_and(|route| route.targets().is_some_and(|targets| self.attempts.pass_over(targets)))
+        let route = object.routes().current();
+        route.is_ok_and(|route| {
+            route.targets().is_some_and(|targets| self.attempts.pass_over(targets.servers()))
+        })
     }
 
     /// Looks at the address that is being tried; `None` when another call has changed the route.
-    fn with_target<T>(&self, object: &ObjectRef, of: impl FnOnce(&RemoteTarget) -> T) -> Option<T> {
+    fn with_target<T>(&self, object: &ObjectRef, of: impl FnOnce(&ServerTarget) -> T) -> Option<T> {
         if self.route != object.routes().version() {
             return None;
         }
-        let route = object.routes().current(object).ok()?;
-        route.targets()?.get(self.index).map(of)
+        let route = object.routes().current().ok()?;
+        route.target(self.index).map(|target| of(target.server))
     }
 
     /// Decides after a failure at the address that is being tried.
@@ -467,7 +470,7 @@ impl RemoteCall {
     }
 
     fn at_address(&self, object: &ObjectRef, e: SystemException) -> SystemException {
-        let Some(address) = self.with_target(object, RemoteTarget::address_text) else { return e };
+        let Some(address) = self.with_target(object, ServerTarget::address_text) else { return e };
         let detail = match e.detail() {
             Some(detail) => format!("at {address}: {detail}"),
             None => format!("at {address}"),

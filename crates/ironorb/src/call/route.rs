@@ -4,7 +4,8 @@ use ironorb_giop::exception::SystemException;
 
 use super::invocation::Next;
 use crate::object::ObjectRef;
-use crate::object::route::{RemoteTarget, Routes};
+use crate::object::route::Reference;
+use crate::object::server_profile::ServerTarget;
 
 /// The addresses of a route that have been tried since it was looked up. Of a route with more than 64
 /// addresses the rest is never tried.
@@ -47,16 +48,16 @@ impl Attempts {
 
     /// Passes over the other addresses of a server that has answered that it cannot serve at the moment.
     /// False when no other server is left.
-    pub(crate) fn pass_over(&mut self, targets: &[RemoteTarget]) -> bool {
-        let profiles_tried: Vec<usize> = targets
+    pub(crate) fn pass_over(&mut self, targets: &[ServerTarget]) -> bool {
+        let forms_tried: Vec<usize> = targets
             .iter()
             .enumerate()
             .take(ATTEMPTS_MAX)
             .filter(|(index, _)| self.tried & (1 << index) != 0)
-            .map(|(_, target)| target.profile)
+            .map(|(_, target)| target.form)
             .collect();
         for (index, target) in targets.iter().enumerate().take(ATTEMPTS_MAX) {
-            if profiles_tried.contains(&target.profile) {
+            if forms_tried.contains(&target.form) {
                 self.mark(index);
             }
         }
@@ -66,7 +67,7 @@ impl Attempts {
 
 const ATTEMPTS_MAX: usize = u64::BITS as usize;
 
-impl Routes {
+impl Reference {
     /// Applies a decision about a call to the route. An error ends the call.
     #[cold]
     pub(crate) fn take(&self, object: &ObjectRef, next: Next) -> Result<(), SystemException> {
@@ -79,8 +80,8 @@ impl Routes {
                 self.fall_back();
                 Ok(())
             }
-            Next::Follow { ior, permanent } => self.forward(object, ior, permanent),
-            Next::Readdress(disposition) => self.readdress(object, disposition),
+            Next::Follow { ior, permanent } => self.forward(ior, permanent),
+            Next::Readdress(disposition) => self.readdress(disposition),
         };
         if is_change {
             // Leases hold for the old route.

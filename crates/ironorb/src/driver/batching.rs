@@ -8,7 +8,7 @@ use ironorb_giop::minor::MinorCode;
 use crate::base::config::OnewayBatching;
 use crate::base::time::Time;
 use crate::call::invocation::{CallFailure, Next, RemoteCallState};
-use crate::driver::call_policies::{call_timeout, deadline_of};
+use crate::driver::call_policies::{deadline_of, nearest_timeout};
 use crate::driver::client::{Added, FlushFailure};
 use crate::driver::clock;
 use crate::driver::invoke::Arguments;
@@ -30,12 +30,10 @@ pub(crate) fn add(
     if object.shared().has_client_interceptors {
         return None;
     }
-    object.routes().is_first_call();
-    let route = object.routes().current(object).ok()?;
-    let target = route.targets()?.first()?;
-    let link = target.link_for_more()?;
+    let target = object.fast_path_target()?;
+    let link = target.server.link_for_more()?;
     let deadline = |now| deadline(object, now);
-    match link.add_oneway(&target.request, operation.wire_name(), arguments, batching, deadline) {
+    match link.add_oneway(target.request, operation.wire_name(), arguments, batching, deadline) {
         Added::Waits | Added::Done(Ok(())) => Some(Ok(())),
         Added::Done(Err(failure)) => failed(failure),
         Added::NotHere => None,
@@ -62,7 +60,7 @@ fn failed(failure: CallFailure) -> Option<Result<(), SystemException>> {
 /// Sends the pending requests of all connections.
 pub(crate) fn flush_all(core: &OrbCore) -> Result<(), SystemException> {
     let now = clock::now();
-    let deadline = Deadline::after(now, call_timeout(None, || core.call_timeout()));
+    let deadline = Deadline::after(now, nearest_timeout(None, || core.call_timeout()));
     core.connector.flush(deadline).map_err(not_flushed)
 }
 
@@ -70,10 +68,10 @@ pub(crate) fn flush_all(core: &OrbCore) -> Result<(), SystemException> {
 pub(crate) fn flush(object: &ObjectRef) -> Result<(), SystemException> {
     let now = clock::now();
     let deadline = deadline_of(object, now);
-    let route = object.routes().current(object)?;
+    let route = object.routes().current()?;
     let Route::Remote(targets) = route.route() else { return Ok(()) };
     // Flushes each target, whether or not a flush before it has failed.
-    let flushed: Vec<_> = targets.as_slice().iter().map(|target| target.links().flush(deadline)).collect();
+    let flushed: Vec<_> = targets.servers().iter().map(|target| target.links().flush(deadline)).collect();
     flushed.into_iter().collect::<Result<(), _>>().map_err(not_flushed)
 }
 

@@ -337,20 +337,20 @@ impl<'c> BlockingCall<'c> {
     /// Sends the request over the connection to an address of the route, and waits for what it wants.
     #[inline]
     fn send(&mut self, index: usize) -> Sent {
-        let route = self.object.routes().current(self.object).map_err(CallEvent::Raised)?;
-        let target = route.targets().and_then(|targets| targets.get(index)).ok_or(CallEvent::Rerouted)?;
+        let route = self.object.routes().current().map_err(CallEvent::Raised)?;
+        let target = route.target(index).ok_or(CallEvent::Rerouted)?;
         let connected = self.connected.take();
-        let link = match connected.or_else(|| target.open_link(clock::coarse())) {
+        let link = match connected.or_else(|| target.server.open_link(clock::coarse())) {
             Some(link) => link,
             None => {
                 let until = self.call.share(self.object, self.now);
-                let in_turn = target.links().link_in_turn(thread_ordinal(), until);
+                let in_turn = target.server.links().link_in_turn(thread_ordinal(), until);
                 in_turn.map_err(CallEvent::NotConnected)?.ok_or(CallEvent::Unconnected)?
             }
         };
         let contexts = self.attempt.as_ref().map(Attempt::contexts).unwrap_or_default();
         let contexts = contexts.encoded();
-        let (to, now, deadline) = (&target.request, self.now, self.call.deadline());
+        let (to, now, deadline) = (target.request, self.now, self.call.deadline());
         let (operation, arguments) = (self.operation.wire_name(), self.arguments);
         let message = match self.request {
             Request::Call(response) => {
@@ -370,14 +370,14 @@ impl<'c> BlockingCall<'c> {
 
     #[cold]
     fn connect(&mut self, index: usize, until: Deadline) -> CallEvent {
-        let route = match self.object.routes().current(self.object) {
+        let route = match self.object.routes().current() {
             Ok(route) => route,
             Err(e) => return CallEvent::Raised(e),
         };
-        let Some(target) = route.targets().and_then(|targets| targets.get(index)) else {
+        let Some(target) = route.target(index) else {
             return CallEvent::Rerouted;
         };
-        match target.links().connect_for(thread_ordinal(), until) {
+        match target.server.links().connect_for(thread_ordinal(), until) {
             Ok(link) => {
                 self.connected = Some(link);
                 CallEvent::Connected
@@ -389,7 +389,7 @@ impl<'c> BlockingCall<'c> {
     /// Calls an object of this process: a forward has led here, which the typed caller could not know.
     #[cold]
     fn run_here(&self) -> Sent {
-        let route = self.object.routes().current(self.object).map_err(CallEvent::Raised)?;
+        let route = self.object.routes().current().map_err(CallEvent::Raised)?;
         let Route::Local(key) = route.route() else { return Err(CallEvent::Rerouted) };
         let (orb, operation) = (self.object.core(), self.operation.name());
         match self.request {

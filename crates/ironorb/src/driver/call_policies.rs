@@ -62,25 +62,29 @@ pub fn with_timeout<T>(timeout: Option<Duration>, body: impl FnOnce() -> T) -> T
     body()
 }
 
-/// How long a call that begins now may take; `None` is without limit.
+/// How long a call of the object that begins now may take; `None` is without limit.
 #[inline]
-pub(crate) fn call_timeout(
+pub(crate) fn call_timeout(object: &ObjectRef) -> Option<Duration> {
+    let orb = object.shared();
+    match thread_has_policies() || object.has_policies() || orb.policies.is_set() {
+        false => orb.config.call_timeout,
+        true => nearest_timeout(object.policies().roundtrip_timeout, || orb.call_timeout()),
+    }
+}
+
+/// The nearest setting of the time that a call may take, if anything but the ORB's configuration has one.
+#[cold]
+pub(crate) fn nearest_timeout(
     object: TimeoutSetting,
     orb: impl FnOnce() -> Option<Duration>,
 ) -> Option<Duration> {
-    let nearest = if thread_has_policies() { nearest_timeout(object) } else { object };
-    nearest.unwrap_or_else(orb)
-}
-
-#[cold]
-fn nearest_timeout(object: TimeoutSetting) -> TimeoutSetting {
-    CALL.get().or(object).or_else(|| thread_policies().roundtrip_timeout)
+    CALL.get().or(object).or_else(|| thread_policies().roundtrip_timeout).unwrap_or_else(orb)
 }
 
 /// The deadline of a call of the object that begins now.
 #[inline]
 pub(crate) fn deadline_of(object: &ObjectRef, now: Time) -> Deadline {
-    Deadline::after(now, call_timeout(object.timeout(), || object.shared().call_timeout()))
+    Deadline::after(now, call_timeout(object))
 }
 
 impl ObjectRef {
@@ -134,7 +138,7 @@ mod tests {
     fn the_nearest_setting_counts() {
         let now = Time::from_nanos(1);
         let of =
-            |object, orb| Deadline::after(now, call_timeout(object, || orb)).at().map(|at| at.since(now));
+            |object, orb| Deadline::after(now, nearest_timeout(object, || orb)).at().map(|at| at.since(now));
         let secs = |n| Some(Duration::from_secs(n));
         assert_eq!(of(None, secs(60)), secs(60));
         set_thread_timeout(Some(secs(5)));

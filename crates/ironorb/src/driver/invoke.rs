@@ -24,7 +24,7 @@ use crate::object::deadline::CallTime;
 use crate::object::lease::{Lease, LeasedServant};
 use crate::object::messaging::SyncScope;
 use crate::object::operation::{Operation, OperationError, RefTo};
-use crate::object::route::RemoteTarget;
+use crate::object::route::Target;
 use crate::object::{ObjectRef, TypedRef};
 use crate::poa::Upcall;
 use crate::poa::servant::{LocalSlot, servant_panicked};
@@ -78,7 +78,7 @@ where
     E: OperationError,
 {
     let object = target.object();
-    match object.routes().fast_path_target() {
+    match object.fast_path_target() {
         Some(to) => remote_at(object, Some(to), operation, &arguments, results),
         None => in_this_process(target, operation, local, arguments, results),
     }
@@ -258,7 +258,7 @@ pub(crate) fn remote<T, E: OperationError>(
     arguments: Arguments<'_>,
     results: impl FnOnce(&mut Reader<'_>) -> Result<T, Malformed>,
 ) -> Result<T, E> {
-    remote_at(object, object.routes().fast_path_target(), operation, arguments, results)
+    remote_at(object, object.fast_path_target(), operation, arguments, results)
 }
 
 /// Calls a twoway operation of an object in another process. `target` is the object's address when it is
@@ -266,7 +266,7 @@ pub(crate) fn remote<T, E: OperationError>(
 #[inline(always)] // a step of every call
 fn remote_at<T, E: OperationError>(
     object: &ObjectRef,
-    target: Option<&RemoteTarget>,
+    target: Option<Target<'_>>,
     operation: &Operation<'_>,
     arguments: Arguments<'_>,
     results: impl FnOnce(&mut Reader<'_>) -> Result<T, Malformed>,
@@ -324,7 +324,7 @@ fn recycle(answer: Answer) {
 #[inline(never)]
 fn twoway(
     object: &ObjectRef,
-    target: Option<&RemoteTarget>,
+    target: Option<Target<'_>>,
     operation: &Operation<'_>,
     arguments: Arguments<'_>,
     slot: &mut ReplySlot,
@@ -335,7 +335,7 @@ fn twoway(
         return Ok(());
     };
     let outcome =
-        link.fast_path_call(&target.request, operation.wire_name(), arguments, time, &mut slot.short);
+        link.fast_path_call(target.request, operation.wire_name(), arguments, time, &mut slot.short);
     match outcome {
         FastOutcome::Short => Ok(()),
         other => follow(object, operation, arguments, time, link, other, slot),
@@ -366,14 +366,14 @@ fn follow(
 /// The connection and the time for the fast path; `None` when anything must be found out or connected, or
 /// interceptors must be called.
 #[inline(always)] // a step of every call
-fn fast_path(object: &ObjectRef, target: &RemoteTarget) -> Option<(Arc<Link>, CallTime)> {
+fn fast_path(object: &ObjectRef, target: Target<'_>) -> Option<(Arc<Link>, CallTime)> {
     let orb = object.shared();
     if orb.has_client_interceptors {
         return None;
     }
-    let timeout = call_timeout(object.timeout(), || orb.call_timeout());
+    let timeout = call_timeout(object);
     let time = CallTime { begun: clock::coarse(), timeout };
-    let link = target.open_link(time.begun)?;
+    let link = target.server.open_link(time.begun)?;
     Some((link, time))
 }
 
@@ -393,12 +393,12 @@ fn oneway(
     if object.sync_scope() != SyncScope::WithTransport {
         return blocking::oneway(object, operation, arguments);
     }
-    let target = object.routes().fast_path_target();
+    let target = object.fast_path_target();
     let fast_path = target.and_then(|target| Some((target, fast_path(object, target)?)));
     let Some((target, (link, time))) = fast_path else {
         return blocking::oneway(object, operation, arguments);
     };
-    link.fast_path_oneway(&target.request, operation.wire_name(), arguments, time)
+    link.fast_path_oneway(target.request, operation.wire_name(), arguments, time)
         .or_else(|failure| blocking::resume_oneway(object, operation, arguments, time, failure))
 }
 

@@ -12,7 +12,7 @@ use ironorb_giop::Version;
 use ironorb_giop::cdr::Environment;
 use ironorb_giop::exception::{SystemException, SystemExceptionKind};
 use ironorb_giop::framer::ReceiveMemory;
-use ironorb_giop::ior::{IRONORB_ORB_TYPE, IiopProfile, Ior, Profile, TaggedComponent};
+use ironorb_giop::ior::{IRONORB_ORB_TYPE, IiopAddress, IiopProfile, Ior, Profile, TaggedComponent};
 use ironorb_giop::service_context::ListenPoint;
 use ironorb_giop::typecode::TypeCode;
 use ironorb_giop::value::ValueFactory;
@@ -34,7 +34,7 @@ use crate::driver::simulated::{Simulated, SimulationSetting};
 use crate::interceptor::{InterceptedOrb, Interceptors};
 use crate::object::ObjectRef;
 use crate::object::orb_shared::{OrbDriver, OrbHandle, OrbShared};
-use crate::object::route::ServerEndpoint;
+use crate::object::server_profile::ServerEndpoint;
 use crate::poa::adapter::{Adapter, Ownership};
 use crate::poa::{AdapterHost, ManagerState, Poa};
 use crate::transport::tcp::HostPort;
@@ -130,8 +130,12 @@ impl OrbDriver for OrbCore {
         &self.shared
     }
 
-    fn local_key(&self, profile: &IiopProfile) -> Option<Vec<u8>> {
-        OrbCore::local_key(self, profile)
+    fn is_local(&self, key: &[u8], profile: &IiopProfile) -> bool {
+        match self.adapter.knows(key) {
+            Ownership::Ours => true,
+            Ownership::NotOurs => false,
+            Ownership::IfAtOurAddress => self.has_address_of(profile),
+        }
     }
 
     fn endpoint(&self, address: Address, partition: u8) -> Arc<dyn ServerEndpoint> {
@@ -179,18 +183,20 @@ impl OrbCore {
         let OrbParts { config, interceptors, simulation, transports, .. } = parts;
         let server_threads = ServerThreads::new(&config);
         let adapter_threads = AdapterThreads::new(&config, &server_threads);
+        let randomness = Randomness::new(config.seed);
         let shared = Arc::new(OrbShared::new(
             config.clone(),
             transports,
             !interceptors.client.is_empty(),
             simulation.is_some(),
+            randomness.hash_keys(),
         ));
         Arc::new_cyclic(|this: &Weak<OrbCore>| {
             shared.set_driver(this.clone());
             OrbCore {
                 this: this.clone(),
                 adapter: Adapter::new(
-                    Randomness::new(config.seed),
+                    randomness,
                     shared.binding_epoch.clone(),
                     &config,
                     !interceptors.server.is_empty(),
@@ -361,22 +367,13 @@ impl OrbCore {
         ObjectRef::new(&self.handle(), ior)
     }
 
-    /// The object key of a profile that leads to an object in this process.
-    pub(crate) fn local_key(&self, profile: &IiopProfile) -> Option<Vec<u8>> {
-        let key = profile.object_key();
-        let is_local = match self.adapter.knows(key) {
-            Ownership::Ours => true,
-            Ownership::NotOurs => false,
-            Ownership::IfAtOurAddress => {
-                profile.addresses().any(|address| {
-                    address.is_unspecified()
-                        || self
-                            .tcp_addresses()
-                            .any(|(host, port)| port == address.port && host == address.host)
-                }) || self.has_socket_of(profile)
-            }
+    /// Whether the ORB listens at one of the addresses that a profile names.
+    fn has_address_of(&self, profile: &IiopProfile) -> bool {
+        let is_ours = |address: &IiopAddress<'_>| {
+            self.tcp_addresses().any(|(host, port)| port == address.port && host == address.host)
         };
-        is_local.then(|| key.to_vec())
+        profile.addresses().any(|address| address.is_unspecified() || is_ours(&address))
+            || self.has_socket_of(profile)
     }
 
     /// Whether the ORB listens at one of the local sockets that a profile names.

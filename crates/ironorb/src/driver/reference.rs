@@ -13,7 +13,8 @@ use crate::call::invocation::RemoteCallState;
 use crate::driver::client::{EndpointLinks, Link};
 use crate::driver::{batching, invoke};
 use crate::object::operation::Operation;
-use crate::object::route::{Route, ServerEndpoint};
+use crate::object::route::Route;
+use crate::object::server_profile::ServerEndpoint;
 use crate::object::{OBJECT_ID, ObjectRef, TypedRef};
 use crate::poa::{Refusal, Upcall};
 
@@ -171,12 +172,12 @@ impl ObjectRef {
     /// another thread. Then it is called by message.
     #[inline(always)] // a step of every call
     pub(crate) fn local(&self, operation: &Operation<'_>) -> Result<Option<Upcall>, SystemException> {
-        if self.routes().fast_path_target().is_some() { Ok(None) } else { self.local_or_not(operation) }
+        if self.fast_path_target().is_some() { Ok(None) } else { self.local_or_not(operation) }
     }
 
     #[inline(never)]
     fn local_or_not(&self, operation: &Operation<'_>) -> Result<Option<Upcall>, SystemException> {
-        match self.routes().current(self)?.route() {
+        match self.routes().current()?.route() {
             Route::Remote(_) => Ok(None),
             Route::Local(key) => match self.core().adapter.begin_upcall_now(key) {
                 Some(upcall) => Ok(Some(upcall)),
@@ -209,7 +210,7 @@ impl ObjectRef {
                 Refusal::NotThisThread(_) | Refusal::Held(_) => return Ok(None),
             };
             self.routes().take(self, invocation.on_forward(ior))?;
-            match self.routes().current(self)?.route() {
+            match self.routes().current()?.route() {
                 Route::Remote(_) => return Ok(None),
                 Route::Local(key) => match orb.adapter.begin_upcall(key, operation) {
                     Ok(upcall) => return Ok(Some(upcall)),

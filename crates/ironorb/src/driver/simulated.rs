@@ -18,7 +18,6 @@ use crate::driver::invoke::Arguments;
 use crate::driver::loopback;
 use crate::object::ObjectRef;
 use crate::object::operation::Operation;
-use crate::object::route::Route;
 
 /// The virtual world in which the program of an ORB runs: a clock, and what happens in it.
 ///
@@ -134,10 +133,10 @@ pub(super) fn written(object: &ObjectRef, arguments: Arguments<'_>) -> Result<Bo
 
 /// The encoding of the first request over a new connection.
 fn encoding_for(object: &ObjectRef) -> Result<Encoding, SystemException> {
-    let route = object.routes().current(object)?;
-    Ok(match route.route() {
-        Route::Remote(targets) => expected_encoding(&targets.as_slice()[0].request),
-        Route::Local(_) => loopback::encoding(),
+    let route = object.routes().current()?;
+    Ok(match route.target(0) {
+        Some(target) => expected_encoding(target.request),
+        None => loopback::encoding(),
     })
 }
 

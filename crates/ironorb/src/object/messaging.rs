@@ -93,9 +93,15 @@ impl OrbPolicies {
         self.is_set.store(policies != InvocationPolicies::NONE, Ordering::Release);
     }
 
+    /// Whether there are policies.
+    #[inline]
+    pub(crate) fn is_set(&self) -> bool {
+        self.is_set.load(Ordering::Acquire)
+    }
+
     #[inline]
     pub(crate) fn get(&self) -> InvocationPolicies {
-        if self.is_set.load(Ordering::Acquire) { *read(&self.policies) } else { InvocationPolicies::NONE }
+        if self.is_set() { *read(&self.policies) } else { InvocationPolicies::NONE }
     }
 }
 

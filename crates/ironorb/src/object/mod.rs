@@ -8,16 +8,17 @@ pub(crate) mod operation;
 pub(crate) mod operation_table;
 pub(crate) mod orb_shared;
 pub(crate) mod route;
+pub(crate) mod server_profile;
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use ironorb_giop::cdr::{Environment, MarshalNillable, Unmarshal, UnmarshalNillable};
 use ironorb_giop::exception::SystemException;
-use ironorb_giop::ior::Ior;
+use ironorb_giop::ior::{IiopProfile, Ior};
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::typecode::{TypeCode, TypeDef, TypedNillable};
 use ironorb_giop::value::ValueFactory;
@@ -27,63 +28,51 @@ use ironorb_giop::{
 };
 
 use crate::base::config::BareExceptions;
-use crate::object::deadline::TimeoutSetting;
 use crate::object::lease::LeaseCell;
 use crate::object::messaging::InvocationPolicies;
-use crate::object::orb_shared::{OrbHandle, OrbShared};
-use crate::object::route::{EndpointTest, Routes};
+use crate::object::orb_shared::{OrbDriver, OrbHandle, OrbShared};
+use crate::object::route::{EndpointTest, Reference, Target};
 
 /// A reference to a CORBA object of any interface. Never nil: nil is `None`.
 ///
 /// Cheap to clone (`duplicate` of the standard). Clones share the route to the object. Two references are
 /// equal when they are equivalent: they name the same object at the same address.
 #[derive(Clone)]
-pub struct ObjectRef(Arc<Inner>);
+pub struct ObjectRef(Arc<Reference>);
 
-/// The order of the fields keeps together what a call reads: with a million references none is in a cache.
-#[repr(C)]
-struct Inner {
-    orb: OrbHandle,
-    /// The reference whose routes are in use instead. Set when the reference was made from another one by
-    /// policies that do not affect routes.
-    leader: Option<ObjectRef>,
-    routes: Routes,
-    policies: InvocationPolicies,
-    ior: Arc<Ior>,
-    /// How requests to the object are written, when this ORB does not choose that.
-    wire_profile: Option<WireProfile>,
-    /// Counts calls in this process without a lease.
-    calls: AtomicU8,
-}
-
-impl Environment for Inner {
+impl Environment for Reference {
     fn value_factory(&self, repository_id: &str) -> Option<Arc<dyn ValueFactory>> {
-        self.orb.shared().values.factory(repository_id)
+        self.orb().shared().values.factory(repository_id)
     }
 
     fn value_type(&self, repository_id: &str) -> Option<&'static TypeCode> {
-        self.orb.shared().values.value_type(repository_id)
+        self.orb().shared().values.value_type(repository_id)
     }
 
     fn share(&self) -> Option<Arc<dyn Environment>> {
-        Some(self.orb.environment())
+        Some(self.orb().environment())
     }
 
     fn note_exception_form(&self, bare: bool) {
-        self.learn_exception_form(bare, None);
+        self.note_form(bare, None);
     }
 
     fn base(&self) -> Option<&(dyn Environment + 'static)> {
-        Some(self.orb.shared())
+        Some(self.orb().shared())
     }
 }
 
-impl Inner {
+impl Reference {
+    #[inline]
+    fn orb(&self) -> &OrbHandle {
+        self.server().orb()
+    }
+
     #[cold]
-    fn learn_exception_form(&self, bare: bool, has_carried: Option<EndpointTest<'_>>) {
-        if self.orb.shared().config.bare_exceptions == BareExceptions::Auto {
-            let routes = self.leader.as_ref().map_or(&self.routes, ObjectRef::routes);
-            routes.learn_exception_form(bare, has_carried);
+    fn note_form(&self, bare: bool, has_carried: Option<EndpointTest<'_>>) {
+        if self.orb().shared().config.bare_exceptions == BareExceptions::Auto {
+            let reference = self.leader().map_or(self, |leader| &leader.0);
+            reference.learn_exception_form(bare, has_carried);
         }
     }
 }
@@ -101,45 +90,43 @@ pub struct WireProfile {
 impl ObjectRef {
     /// Makes a reference for an IOR that is not nil.
     pub(crate) fn new(orb: &OrbHandle, ior: Ior) -> Self {
-        ObjectRef::made(orb, Arc::new(ior), InvocationPolicies::NONE, None, None)
-    }
-
-    fn made(
-        orb: &OrbHandle,
-        ior: Arc<Ior>,
-        policies: InvocationPolicies,
-        wire_profile: Option<WireProfile>,
-        leader: Option<ObjectRef>,
-    ) -> ObjectRef {
-        let (routes, calls) = (Routes::new(orb.shared().is_simulated), AtomicU8::new(0));
-        ObjectRef(Arc::new(Inner { orb: orb.clone(), leader, routes, policies, ior, wire_profile, calls }))
+        ObjectRef(Arc::new(Reference::new(orb, ior, None, InvocationPolicies::NONE)))
     }
 
     /// Returns a reference to the same object whose requests are written with this wire profile. It is for
     /// programs that pass requests of other clients on. It does not suit calls of the program's own: with
     /// code sets that the server does not know these fail.
     pub fn with_wire_profile(&self, wire_profile: WireProfile) -> ObjectRef {
-        ObjectRef::made(&self.0.orb, self.0.ior.clone(), self.0.policies, Some(wire_profile), None)
+        let ior = self.to_ior();
+        ObjectRef(Arc::new(Reference::new(self.handle(), ior, Some(wire_profile), self.policies())))
     }
 
-    pub(crate) fn wire_profile(&self) -> Option<WireProfile> {
-        self.0.wire_profile
-    }
-
-    /// The IOR of the reference.
+    /// The IOR of the reference. It is built by the first call of this method, and stays in memory as long as the
+    /// reference; [`to_ior`](Self::to_ior), [`to_ior_string`](Self::to_ior_string) and [`type_id`](Self::type_id) leave
+    /// nothing behind.
     pub fn ior(&self) -> &Ior {
-        &self.0.ior
+        self.0.ior()
+    }
+
+    /// A copy of the IOR. The reference does not keep it.
+    pub fn to_ior(&self) -> Ior {
+        self.with_ior(Ior::clone)
+    }
+
+    /// Hands out the IOR without keeping it.
+    pub(crate) fn with_ior<T>(&self, with: impl FnOnce(&Ior) -> T) -> T {
+        self.0.with_ior(with)
     }
 
     /// The repository id that the reference carries: the most derived interface that the ORB which made the
     /// reference knew of. Empty when the reference names none, as with a `corbaloc:`.
     pub fn type_id(&self) -> &str {
-        &self.0.ior.type_id
+        &self.0.server().without_key().type_id
     }
 
     /// The reference as a string, `IOR:` and hexadecimal digits (`object_to_string`).
     pub fn to_ior_string(&self) -> String {
-        self.0.ior.to_string()
+        self.with_ior(Ior::to_string)
     }
 
     /// Returns a reference to the same object whose calls may take `timeout`; `None` means without limit.
@@ -153,31 +140,39 @@ impl ObjectRef {
     /// Returns a reference to the same object whose calls follow these policies (`set_policy_overrides`).
     /// They are added to the policies that the reference has.
     pub fn with_policies(&self, policies: InvocationPolicies) -> ObjectRef {
-        let policies = policies.or(self.0.policies);
+        let own = self.0.policies();
+        let policies = policies.or(own);
         // A reference with a rebind policy of its own has routes of its own: calls of other references must
         // not change them.
-        let leader = match policies.rebind == self.0.policies.rebind {
-            true => Some(self.0.leader.as_ref().unwrap_or(self).clone()),
-            false => None,
-        };
-        ObjectRef::made(&self.0.orb, self.0.ior.clone(), policies, self.0.wire_profile, leader)
+        let leader = (policies.rebind == own.rebind).then(|| self.0.leader().unwrap_or(self).clone());
+        ObjectRef(Arc::new(self.0.with_policies(policies, leader)))
     }
 
     /// The policies of this reference (`get_policy_overrides`).
     /// [`effective_policies`](Self::effective_policies) returns what calls follow in the end.
     pub fn policies(&self) -> InvocationPolicies {
-        self.0.policies
+        self.0.policies()
     }
 
     /// True when both references name the same object at the same address. False proves nothing: an object
     /// may have several references. Never calls the object.
     pub fn is_equivalent(&self, other: &ObjectRef) -> bool {
-        Arc::ptr_eq(&self.0.ior, &other.0.ior) || self.0.ior.is_equivalent(&other.0.ior)
+        let (mine, theirs) = (self.0.server(), other.0.server());
+        match (mine.whole(), theirs.whole()) {
+            (None, None) if self.0.key() != other.0.key() => false,
+            (None, None) if Arc::ptr_eq(mine, theirs) => true,
+            _ => self.with_ior(|mine| other.with_ior(|theirs| mine.is_equivalent(theirs))),
+        }
     }
 
     /// A hash below `maximum`, equal for equivalent references. A `maximum` of 0 gives 0.
     pub fn hash_code(&self, maximum: u32) -> u32 {
-        (self.0.ior.key_hash() % u64::from(maximum.max(1))) as u32
+        (self.key_hash() % u64::from(maximum.max(1))) as u32
+    }
+
+    /// Equal for equivalent references.
+    fn key_hash(&self) -> u64 {
+        self.0.server().whole().map_or_else(|| Ior::hash_of_key(self.0.key()), Ior::key_hash)
     }
 
     /// Where the object's server has forwarded the calls of this reference so far; `None` before the first
@@ -196,25 +191,31 @@ impl ObjectRef {
     /// The ORB, as references hold it.
     #[inline]
     pub(crate) fn handle(&self) -> &OrbHandle {
-        &self.0.orb
+        self.0.server().orb()
     }
 
     /// What all layers read of the ORB.
     #[inline]
     pub(crate) fn shared(&self) -> &OrbShared {
-        self.0.orb.shared()
+        self.handle().shared()
     }
 
-    /// Records how a server of the object writes exceptions in an `any`; see [`Routes::learn_exception_form`].
+    /// Records how a server of the object writes exceptions in an `any`; see [`Reference::learn_exception_form`].
     #[cold]
     pub(crate) fn learn_exception_form(&self, bare: bool, has_carried: EndpointTest<'_>) {
-        self.0.learn_exception_form(bare, Some(has_carried));
+        self.0.note_form(bare, Some(has_carried));
+    }
+
+    /// Whether the reference leads no client to the object, because the ORB that made it publishes no address.
+    pub(crate) fn is_unreachable(&self) -> bool {
+        let profiles = self.0.server().without_key().iiop_profiles();
+        profiles.flat_map(IiopProfile::addresses).any(|address| address.is_unspecified())
     }
 
     /// The first address, for messages; `None` in a reference without an address.
     #[cold]
     pub(crate) fn address(&self) -> Option<String> {
-        let profile = self.0.ior.iiop_profiles().next()?;
+        let profile = self.0.server().without_key().iiop_profiles().next()?;
         let address = profile.addresses().next()?;
         let socket = || {
             let unix = profile.unix_addresses().next().map(|socket| socket.to_string());
@@ -238,12 +239,24 @@ impl ObjectRef {
         matches!(calls % 8, 1 | 2)
     }
 
+    /// The address for the fast path; `None` when something must be found out or is unusual.
     #[inline]
-    pub(crate) fn routes(&self) -> &Routes {
-        match &self.0.leader {
-            None => &self.0.routes,
-            Some(leader) => &leader.0.routes,
+    pub(crate) fn fast_path_target(&self) -> Option<Target<'_>> {
+        self.0.fast_path_target()
+    }
+
+    /// The reference whose route is in use.
+    #[inline]
+    pub(crate) fn routes(&self) -> &Reference {
+        match self.0.leader() {
+            None => &self.0,
+            Some(leader) => &leader.0,
         }
+    }
+
+    /// The key by which an ORB of this process knows the object; `None` if it is not an object of that ORB.
+    pub(crate) fn local_key(&self, driver: &dyn OrbDriver) -> Option<Vec<u8>> {
+        self.0.server().local_key(self.0.key(), driver)
     }
 
     /// The environment in which results of the object are read: the ORB, which learns from them how the
@@ -253,13 +266,10 @@ impl ObjectRef {
         &*self.0
     }
 
-    pub(crate) fn shared_ior(&self) -> &Arc<Ior> {
-        &self.0.ior
-    }
-
+    /// Whether the reference may have policies of its own. False for nearly all.
     #[inline]
-    pub(crate) fn timeout(&self) -> TimeoutSetting {
-        self.0.policies.roundtrip_timeout
+    pub(crate) fn has_policies(&self) -> bool {
+        self.0.is_rare()
     }
 }
 
@@ -318,7 +328,7 @@ impl Eq for ObjectRef {}
 
 impl Hash for ObjectRef {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.ior.key_hash().hash(state);
+        self.key_hash().hash(state);
     }
 }
 
@@ -334,8 +344,8 @@ impl fmt::Debug for ObjectRef {
 
 impl MarshalNillable for ObjectRef {
     fn marshal_some(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
-        w.note_environment(|| Some(self.0.orb.environment()));
-        self.0.ior.marshal(w)
+        w.note_environment(|| Some(self.handle().environment()));
+        self.with_ior(|ior| ior.marshal(w))
     }
 
     fn marshal_nil(w: &mut Writer<'_>) -> Result<(), Misuse> {

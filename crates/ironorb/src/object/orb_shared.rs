@@ -13,9 +13,10 @@ use ironorb_giop::value::ValueFactory;
 
 use crate::base::config::OrbConfig;
 use crate::base::lease::BindingEpoch;
+use crate::base::randomness::HashKeys;
 use crate::base::sync::{read, write};
 use crate::object::messaging::OrbPolicies;
-use crate::object::route::ServerEndpoint;
+use crate::object::server_profile::{ServerEndpoint, ServerProfiles};
 use crate::transport::{Address, CustomTransport};
 
 /// What all layers only read of their ORB, but for the policies and the registered values.
@@ -30,6 +31,8 @@ pub(crate) struct OrbShared {
     /// Whether the calls run in virtual time.
     pub(crate) is_simulated: bool,
     pub(crate) values: ValueRegistry,
+    /// What references have in common.
+    pub(crate) server_profiles: ServerProfiles,
     /// The epoch of the leases of this ORB's objects.
     pub(crate) binding_epoch: Arc<BindingEpoch>,
     /// The driver, which holds this. Set once, when the driver is made.
@@ -42,6 +45,7 @@ impl OrbShared {
         transports: Vec<Arc<dyn CustomTransport>>,
         has_client_interceptors: bool,
         is_simulated: bool,
+        hash_keys: HashKeys,
     ) -> OrbShared {
         OrbShared {
             config,
@@ -50,6 +54,7 @@ impl OrbShared {
             has_client_interceptors,
             is_simulated,
             values: ValueRegistry::default(),
+            server_profiles: ServerProfiles::new(hash_keys),
             binding_epoch: Arc::default(),
             driver: OnceLock::new(),
         }
@@ -61,7 +66,6 @@ impl OrbShared {
     }
 
     /// The timeout of a call for which neither the reference nor the thread has one.
-    #[inline]
     pub(crate) fn call_timeout(&self) -> Option<Duration> {
         self.policies.get().roundtrip_timeout.unwrap_or(self.config.call_timeout)
     }
@@ -86,8 +90,8 @@ pub(crate) trait OrbDriver: Environment {
     /// What all layers read.
     fn shared(&self) -> &Arc<OrbShared>;
 
-    /// The object key of a profile that leads to an object in this process.
-    fn local_key(&self, profile: &IiopProfile) -> Option<Vec<u8>>;
+    /// Whether the object with this key is in this process. The profile leads to it, but need not have its key.
+    fn is_local(&self, key: &[u8], profile: &IiopProfile) -> bool;
 
     /// The connections to an endpoint that all references with this partition number share. Does not connect.
     fn endpoint(&self, address: Address, partition: u8) -> Arc<dyn ServerEndpoint>;

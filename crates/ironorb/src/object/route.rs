@@ -1,76 +1,78 @@
 //! The route from a reference to its object, worked out once.
 
-use std::any::Any;
-use std::fmt;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock, RwLock};
 
-use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
-use ironorb_giop::ior::{CodeSetIncompatible, IiopProfile, Ior, OMNIORB_ORB_TYPE, Profile};
-use ironorb_giop::message::{AddressingDisposition, RequestTarget, TargetAddress};
-use ironorb_giop::minor::MinorCode;
-use ironorb_giop::{CharSet, TransmissionCodeSets};
+use ironorb_giop::exception::SystemException;
+use ironorb_giop::ior::{IiopProfile, Ior};
+use ironorb_giop::message::{AddressingDisposition, RequestTarget};
+use once_cell::race::OnceBox;
 
-use crate::base::config::BareExceptions;
 use crate::base::sync::{read, write};
-use crate::base::time::Time;
-use crate::object::orb_shared::OrbShared;
+use crate::object::messaging::InvocationPolicies;
+use crate::object::orb_shared::{OrbDriver, OrbHandle};
+use crate::object::server_profile::{ServerEndpoint, ServerProfile, ServerTarget};
 use crate::object::{ObjectRef, WireProfile};
-use crate::transport::Address;
-
-/// An endpoint of servers, as routes know it. The driver that made it has its connections there.
-pub(crate) trait ServerEndpoint: Any + fmt::Debug + Send + Sync {
-    /// A number that no other endpoint of the process has.
-    fn number(&self) -> u64;
-
-    /// The server's address.
-    fn address(&self) -> &Address;
-
-    /// True for a while after an attempt to connect has failed, if none has succeeded since.
-    fn is_failing(&self, now: Time) -> bool;
-
-    /// Notes that a connection has been made.
-    fn note_connected(&self);
-
-    /// Notes that an attempt to connect has failed.
-    fn note_failed(&self, now: Time);
-
-    /// Whether a connection has ever been made.
-    fn was_connected(&self) -> bool;
-
-    /// Whether the server writes exceptions in an `any` without their ids; `None` until one has come from it.
-    fn sends_bare_exceptions(&self) -> Option<bool>;
-
-    /// Notes whether the server writes exceptions in an `any` without their ids.
-    fn note_bare_exceptions(&self, bare: bool);
-}
 
 /// Picks an endpoint.
 pub(crate) type EndpointTest<'a> = &'a dyn Fn(&dyn ServerEndpoint) -> bool;
 
-/// The routes to one object, shared by all clones of a reference.
-#[derive(Debug)]
-pub(crate) struct Routes {
-    original: OnceLock<Result<Route, SystemException>>,
-    /// A set of [`UNUSED`] and [`REPLACED`], and above them the number of changes. The set is empty for a reference that has
-    /// been called and is not forwarded. Nearly all references are such, and their calls take no lock.
+/// A reference, shared by its clones. A million of them may lead to one server, so each has its object key in the
+/// template of requests and no more, and a call reads what lies together.
+#[repr(C)]
+pub(crate) struct Reference {
+    server: Arc<ServerProfile>,
+    /// A set of [`UNUSED`], [`UNRESOLVED`], [`LOCAL`], [`REPLACED`], [`SIMULATED`] and [`FOLLOWER`], and above them the
+    /// number of changes. The set is empty for a reference to another process that has been called and is not forwarded. Nearly
+    /// all references are such, and their calls take no lock.
     state: AtomicU32,
+    /// Counts calls in this process without a lease.
+    pub(super) calls: AtomicU8,
+    rare: OnceBox<Rare>,
+    /// What requests by the first profile begin with. It has the object key.
+    request: RequestTarget,
+}
+
+/// With the two counts before it, and with what an allocator adds, a reference takes 128 bytes.
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<Reference>() <= 104);
+
+/// What few references have.
+#[derive(Default)]
+struct Rare {
+    /// The reference whose route is in use instead. Set when the reference was made from another one by
+    /// policies that do not affect routes.
+    leader: Option<ObjectRef>,
+    policies: InvocationPolicies,
+    /// What requests by the further profiles begin with.
+    further: Box<[RequestTarget]>,
+    /// The IOR, once a program has asked for it.
+    ior: OnceLock<Ior>,
     replaced: RwLock<Option<Arc<Replaced>>>,
 }
 
 /// No call has been made.
 const UNUSED: u32 = 1;
+/// It is not known yet whether the object is in this process.
+const UNRESOLVED: u32 = 2;
+/// The object is in this process.
+const LOCAL: u32 = 4;
 /// A replaced route is in use instead of the original.
-const REPLACED: u32 = 2;
+const REPLACED: u32 = 8;
 /// The calls run in virtual time. Never changes.
-const SIMULATED: u32 = 4;
+const SIMULATED: u32 = 16;
+/// Another reference has the route.
+const FOLLOWER: u32 = 32;
+/// What keeps a call off the fast path.
+const UNUSUAL: u32 = UNUSED | UNRESOLVED | LOCAL | REPLACED | SIMULATED | FOLLOWER;
 /// One change of the route.
-const CHANGE: u32 = 8;
+const CHANGE: u32 = 64;
 
 /// A route that the object's server has given.
 #[derive(Debug)]
 pub(crate) struct Replaced {
-    route: Route,
+    server: Arc<ServerProfile>,
+    location: Location,
     ior: Arc<Ior>,
     /// True when a forward has led here, false when only the form of the address has changed.
     is_forwarded: bool,
@@ -80,81 +82,81 @@ pub(crate) struct Replaced {
     is_lasting: bool,
 }
 
-/// The location of an object.
+/// Where a replaced route leads.
 #[derive(Debug)]
-pub(crate) enum Route {
+enum Location {
     /// In this process, under this key.
     Local(Vec<u8>),
+    /// In another process. What requests by each of the server's profiles that can be used begin with.
+    Remote(Box<[RequestTarget]>),
+}
+
+/// The location of an object.
+#[derive(Clone, Copy)]
+pub(crate) enum Route<'r> {
+    /// In this process, under this key.
+    Local(&'r [u8]),
     /// Behind one of these addresses, in order of preference.
-    Remote(Targets),
+    Remote(Targets<'r>),
 }
 
-/// At least one address. The first is stored inline, because nearly every call goes there.
-#[derive(Debug)]
-pub(crate) struct Targets {
-    first: RemoteTarget,
-    /// All addresses, when there are more than one.
-    all: Option<Box<[RemoteTarget]>>,
+/// At least one address, with what requests of the object begin with there.
+#[derive(Clone, Copy)]
+pub(crate) struct Targets<'r> {
+    servers: &'r [ServerTarget],
+    requests: Requests<'r>,
 }
 
-impl Targets {
-    /// `None` for an empty list.
-    fn of(all: Vec<RemoteTarget>) -> Option<Targets> {
-        let first = all.first()?.clone();
-        Some(Targets { first, all: (all.len() > 1).then(|| all.into_boxed_slice()) })
+/// What requests begin with, for each profile that can be used.
+#[derive(Clone, Copy)]
+enum Requests<'r> {
+    Of(&'r Reference),
+    In(&'r [RequestTarget]),
+}
+
+/// An address with all that requests of an object have in common there.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Target<'r> {
+    pub(crate) request: &'r RequestTarget,
+    pub(crate) server: &'r ServerTarget,
+}
+
+impl<'r> Targets<'r> {
+    pub(crate) fn servers(self) -> &'r [ServerTarget] {
+        self.servers
     }
 
+    /// The address with this index.
     #[inline]
-    pub(crate) fn as_slice(&self) -> &[RemoteTarget] {
-        match &self.all {
-            None => std::slice::from_ref(&self.first),
-            Some(all) => all,
-        }
-    }
-}
-
-/// An address with all that requests to it have in common.
-#[derive(Debug, Clone)]
-pub(crate) struct RemoteTarget {
-    pub(crate) request: RequestTarget,
-    /// The index of the address's profile in the reference. The addresses of one profile are one server.
-    pub(crate) profile: usize,
-    pub(crate) endpoint: Arc<dyn ServerEndpoint>,
-    /// The endpoint's number, by which a thread finds its connection without the endpoint.
-    pub(crate) number: u64,
-}
-
-impl RemoteTarget {
-    /// Whether an attempt to connect has failed a short while ago.
-    #[inline]
-    pub(crate) fn is_failing(&self, now: Time) -> bool {
-        self.endpoint.is_failing(now)
-    }
-
-    /// Whether there has ever been a connection.
-    pub(crate) fn was_connected(&self) -> bool {
-        self.endpoint.was_connected()
-    }
-
-    /// The address, for messages.
-    #[cold]
-    pub(crate) fn address_text(&self) -> String {
-        self.endpoint.address().to_string()
+    pub(crate) fn get(self, index: usize) -> Option<Target<'r>> {
+        let server = self.servers.get(index)?;
+        let request = match (self.requests, server.form) {
+            (Requests::Of(reference), 0) => &reference.request,
+            (Requests::Of(reference), form) => reference.further().get(form - 1)?,
+            (Requests::In(requests), form) => requests.get(form)?,
+        };
+        Some(Target { request, server })
     }
 }
 
 /// A route in use.
 pub(crate) enum CurrentRoute<'r> {
-    Original(&'r Route),
+    /// In this process, under this key.
+    Local(&'r [u8]),
+    Original(&'r Reference),
     Replaced(Arc<Replaced>),
 }
 
 impl CurrentRoute<'_> {
     #[inline]
-    pub(crate) fn route(&self) -> &Route {
+    pub(crate) fn route(&self) -> Route<'_> {
         match self {
-            CurrentRoute::Original(route) => route,
-            CurrentRoute::Replaced(replaced) => &replaced.route,
+            CurrentRoute::Local(key) => Route::Local(key),
+            CurrentRoute::Original(reference) => Route::Remote(Targets {
+                servers: reference.server.known_targets(),
+                requests: Requests::Of(reference),
+            }),
+            CurrentRoute::Replaced(replaced) => replaced.route(),
         }
     }
 
@@ -164,55 +166,194 @@ impl CurrentRoute<'_> {
 
     /// The addresses; `None` in this process.
     #[inline]
-    pub(crate) fn targets(&self) -> Option<&[RemoteTarget]> {
+    pub(crate) fn targets(&self) -> Option<Targets<'_>> {
         match self.route() {
-            Route::Remote(targets) => Some(targets.as_slice()),
+            Route::Remote(targets) => Some(targets),
             Route::Local(_) => None,
+        }
+    }
+
+    /// The address with this index; `None` in this process.
+    #[inline]
+    pub(crate) fn target(&self, index: usize) -> Option<Target<'_>> {
+        self.targets()?.get(index)
+    }
+}
+
+impl Replaced {
+    #[cold]
+    fn route(&self) -> Route<'_> {
+        match &self.location {
+            Location::Local(key) => Route::Local(key),
+            Location::Remote(requests) => Route::Remote(Targets {
+                servers: self.server.known_targets(),
+                requests: Requests::In(requests),
+            }),
         }
     }
 }
 
-impl Routes {
-    pub(crate) fn new(is_simulated: bool) -> Self {
-        let state = AtomicU32::new(if is_simulated { UNUSED | SIMULATED } else { UNUSED });
-        Routes { original: OnceLock::new(), state, replaced: RwLock::default() }
+impl Location {
+    fn requests(&self) -> &[RequestTarget] {
+        match self {
+            Location::Local(_) => &[],
+            Location::Remote(requests) => requests,
+        }
+    }
+}
+
+impl Reference {
+    pub(super) fn new(
+        orb: &OrbHandle,
+        ior: Ior,
+        wire_profile: Option<WireProfile>,
+        policies: InvocationPolicies,
+    ) -> Reference {
+        let (server, key) = orb.shared().server_profiles.take_apart(orb, ior, wire_profile);
+        let request = server.first_request(&key);
+        let further = server.further_requests(&key);
+        Reference::made(server, request, Rare { policies, further, ..Rare::default() })
+    }
+
+    fn made(server: Arc<ServerProfile>, request: RequestTarget, rare: Rare) -> Reference {
+        let state = match (&rare.leader, server.orb().shared().is_simulated) {
+            (Some(_), _) => FOLLOWER,
+            (None, false) => UNUSED | UNRESOLVED,
+            (None, true) => UNUSED | UNRESOLVED | SIMULATED,
+        };
+        let is_usual =
+            rare.leader.is_none() && rare.further.is_empty() && rare.policies == InvocationPolicies::NONE;
+        Reference {
+            server,
+            state: AtomicU32::new(state),
+            calls: AtomicU8::new(0),
+            rare: if is_usual { OnceBox::new() } else { OnceBox::with_value(Box::new(rare)) },
+            request,
+        }
+    }
+
+    /// A reference to the same object, with other policies. It has the route of the `leader`, or else its own.
+    pub(super) fn with_policies(&self, policies: InvocationPolicies, leader: Option<ObjectRef>) -> Reference {
+        let further = self.rare.get().map(|rare| rare.further.clone()).unwrap_or_default();
+        let rare = Rare { leader, policies, further, ..Rare::default() };
+        Reference::made(self.server.clone(), self.request.clone(), rare)
+    }
+
+    pub(super) fn policies(&self) -> InvocationPolicies {
+        self.rare.get().map_or(InvocationPolicies::NONE, |rare| rare.policies)
+    }
+
+    /// Whether the reference has what few have.
+    #[inline]
+    pub(super) fn is_rare(&self) -> bool {
+        self.rare.get().is_some()
+    }
+
+    #[inline]
+    pub(super) fn leader(&self) -> Option<&ObjectRef> {
+        self.rare.get()?.leader.as_ref()
+    }
+
+    #[inline]
+    pub(super) fn server(&self) -> &Arc<ServerProfile> {
+        &self.server
+    }
+
+    /// The object key of the first IIOP profile; empty where there is none.
+    pub(super) fn key(&self) -> &[u8] {
+        self.request.object_key()
+    }
+
+    /// The IOR, which stays in memory from now on.
+    pub(super) fn ior(&self) -> &Ior {
+        let kept = || self.rare().ior.get_or_init(|| self.server.without_key().with_object_key(self.key()));
+        self.server.whole().unwrap_or_else(kept)
+    }
+
+    /// Hands out the IOR without keeping it.
+    pub(super) fn with_ior<T>(&self, with: impl FnOnce(&Ior) -> T) -> T {
+        let kept = || self.rare.get().and_then(|rare| rare.ior.get());
+        match self.server.whole().or_else(kept) {
+            Some(ior) => with(ior),
+            None => with(&self.server.without_key().with_object_key(self.key())),
+        }
+    }
+
+    fn driver(&self) -> &dyn OrbDriver {
+        &**self.server.orb().driver()
+    }
+
+    fn rare(&self) -> &Rare {
+        self.rare.get_or_init(Box::default)
+    }
+
+    /// What requests begin with, for each profile that can be used.
+    fn requests(&self) -> impl Iterator<Item = &RequestTarget> {
+        std::iter::once(&self.request).chain(self.further())
+    }
+
+    /// What requests by the further profiles begin with.
+    fn further(&self) -> &[RequestTarget] {
+        self.rare.get().map(|rare| &*rare.further).unwrap_or_default()
     }
 
     /// Where the object's server has forwarded calls; `None` while calls go to the address in the reference.
     #[cold]
     pub(crate) fn forwarded_to(&self) -> Option<Ior> {
-        let replaced = read(&self.replaced);
-        replaced.as_ref().filter(|replaced| replaced.is_forwarded).map(|replaced| (*replaced.ior).clone())
+        let replaced = self.replaced()?;
+        replaced.is_forwarded.then(|| (*replaced.ior).clone())
+    }
+
+    fn replaced(&self) -> Option<Arc<Replaced>> {
+        read(&self.rare.get()?.replaced).clone()
     }
 
     /// The route to use now.
     #[inline]
-    pub(crate) fn current(&self, object: &ObjectRef) -> Result<CurrentRoute<'_>, SystemException> {
-        if self.state.load(Ordering::Acquire) & REPLACED != 0
-            && let Some(replaced) = &*read(&self.replaced)
-        {
-            return Ok(CurrentRoute::Replaced(replaced.clone()));
+    pub(crate) fn current(&self) -> Result<CurrentRoute<'_>, SystemException> {
+        match self.state.load(Ordering::Acquire) & (UNRESOLVED | LOCAL | REPLACED) {
+            0 => Ok(CurrentRoute::Original(self)),
+            _ => self.unusual(),
         }
-        self.original(object).map(CurrentRoute::Original)
+    }
+
+    #[inline(never)]
+    fn unusual(&self) -> Result<CurrentRoute<'_>, SystemException> {
+        if self.is_replaced()
+            && let Some(replaced) = self.replaced()
+        {
+            return Ok(CurrentRoute::Replaced(replaced));
+        }
+        let mut state = self.state.load(Ordering::Acquire);
+        if state & UNRESOLVED != 0 {
+            state = self.resolve()?;
+        }
+        Ok(match state & LOCAL {
+            0 => CurrentRoute::Original(self),
+            _ => CurrentRoute::Local(self.local_key()),
+        })
     }
 
     /// The address for the fast path: the best of a reference that leads to another process, has been called
     /// and was never forwarded.
     #[inline]
-    pub(crate) fn fast_path_target(&self) -> Option<&RemoteTarget> {
-        if self.state.load(Ordering::Acquire) & (UNUSED | REPLACED | SIMULATED) != 0 {
-            return None;
-        }
-        match self.original.get() {
-            Some(Ok(Route::Remote(targets))) => Some(&targets.first),
+    pub(super) fn fast_path_target(&self) -> Option<Target<'_>> {
+        match self.state.load(Ordering::Acquire) & UNUSUAL {
+            0 => Some(Target { request: &self.request, server: self.server.first_target()? }),
+            FOLLOWER => self.leaders_fast_path_target(),
             _ => None,
         }
+    }
+
+    #[inline(never)]
+    fn leaders_fast_path_target(&self) -> Option<Target<'_>> {
+        self.leader()?.0.fast_path_target()
     }
 
     /// A number that differs after the route has changed.
     #[inline]
     pub(crate) fn version(&self) -> u32 {
-        self.state.load(Ordering::Acquire) & !UNUSED
+        self.state.load(Ordering::Acquire) & !(UNUSED | UNRESOLVED | LOCAL)
     }
 
     /// Notes a call. True for the reference's first.
@@ -222,22 +363,39 @@ impl Routes {
             && self.state.fetch_and(!UNUSED, Ordering::AcqRel) & UNUSED != 0
     }
 
-    /// The route that the reference itself gives.
-    #[inline]
-    fn original(&self, object: &ObjectRef) -> Result<&Route, SystemException> {
-        let original =
-            self.original.get_or_init(|| Route::of(object, object.ior(), AddressingDisposition::Key));
-        match original {
-            Ok(route) => Ok(route),
-            Err(e) => Err(e.clone()),
+    /// Finds out where the object is. Returns the state.
+    #[cold]
+    fn resolve(&self) -> Result<u32, SystemException> {
+        let local = match self.server.local_key(self.key(), self.driver()) {
+            Some(_) => LOCAL,
+            None => {
+                let targets = self.server.targets()?;
+                self.server.set_exception_forms(targets, self.requests());
+                0
+            }
+        };
+        // The first thread decides.
+        let resolved = |state: u32| (state & UNRESOLVED != 0).then_some(state & !UNRESOLVED | local);
+        let before = self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, resolved);
+        Ok(before.map_or_else(|state| state, |state| state & !UNRESOLVED | local))
+    }
+
+    /// The key of an object in this process.
+    fn local_key(&self) -> &[u8] {
+        match self.server.whole() {
+            None => self.key(),
+            // Of several keys, the one that this process knows. It did when the route was worked out.
+            Some(ior) => {
+                let is_known = |it: &&IiopProfile| self.driver().is_local(it.object_key(), it);
+                ior.iiop_profiles().find(is_known).map_or(self.key(), IiopProfile::object_key)
+            }
         }
     }
 
     /// Whether replies may come from more than one server, so that the connection tells which one it was.
     #[inline]
     pub(crate) fn leads_to_several(&self) -> bool {
-        let has_several = |route: &Route| matches!(route, Route::Remote(targets) if targets.all.is_some());
-        self.is_replaced() || self.original.get().is_some_and(|route| route.as_ref().is_ok_and(has_several))
+        self.is_replaced() || self.server.has_several_targets()
     }
 
     /// Records how a server of the object writes exceptions in an `any`, and writes to it in that form from
@@ -246,83 +404,82 @@ impl Routes {
     /// already learn it from replies of their own.
     #[cold]
     pub(crate) fn learn_exception_form(&self, bare: bool, has_carried: Option<EndpointTest<'_>>) {
-        let learn = |route: &Route| {
-            let Route::Remote(targets) = route else { return };
-            let is_it = |target: &&RemoteTarget| has_carried.is_none_or(|it| it(&*target.endpoint));
-            // The addresses of one profile are one server.
-            let Some(server) = targets.as_slice().iter().find(is_it) else { return };
-            let is_its = |target: &&RemoteTarget| target.profile == server.profile;
-            for target in targets.as_slice().iter().chain([&targets.first]).filter(is_its) {
-                target.request.set_bare_exceptions(bare);
-                target.endpoint.note_bare_exceptions(bare);
-            }
-        };
-        if let Some(Ok(original)) = self.original.get() {
-            learn(original);
+        if self.state.load(Ordering::Acquire) & (UNRESOLVED | LOCAL) == 0
+            && let Ok(targets) = self.server.targets()
+        {
+            learn(targets, self.requests(), bare, has_carried);
         }
-        if let Some(replaced) = read(&self.replaced).as_ref().filter(|_| has_carried.is_some()) {
-            learn(&replaced.route);
+        if has_carried.is_some()
+            && let Some(replaced) = self.replaced()
+            && let Ok(targets) = replaced.server.targets()
+        {
+            learn(targets, replaced.location.requests().iter(), bare, has_carried);
         }
     }
 
     /// Whether a replaced route is in use.
+    #[inline]
     pub(crate) fn is_replaced(&self) -> bool {
         self.state.load(Ordering::Acquire) & REPLACED != 0
     }
 
     /// Uses the forwarded reference from now on.
     #[cold]
-    pub(crate) fn forward(
-        &self,
-        object: &ObjectRef,
-        ior: Box<Ior>,
-        is_lasting: bool,
-    ) -> Result<(), SystemException> {
-        let route = Route::of(object, &ior, AddressingDisposition::Key)?;
-        let mut replaced = write(&self.replaced);
+    pub(crate) fn forward(&self, ior: Box<Ior>, is_lasting: bool) -> Result<(), SystemException> {
+        let next = self.replacement(Arc::from(ior), AddressingDisposition::Key)?;
+        let mut replaced = write(&self.rare().replaced);
         let before = match replaced.take() {
             _ if is_lasting => None,
             Some(current) if current.is_lasting => Some(current),
             Some(current) => current.before.clone(),
             None => None,
         };
-        let next = Replaced { route, ior: Arc::new(*ior), is_forwarded: true, before, is_lasting };
+        let next = Replaced { is_forwarded: true, before, is_lasting, ..next };
         self.replace(&mut replaced, Some(Arc::new(next)));
         Ok(())
     }
 
     /// Uses another form of address in requests from now on.
     #[cold]
-    pub(crate) fn readdress(
-        &self,
-        object: &ObjectRef,
-        disposition: AddressingDisposition,
-    ) -> Result<(), SystemException> {
-        let mut replaced = write(&self.replaced);
+    pub(crate) fn readdress(&self, disposition: AddressingDisposition) -> Result<(), SystemException> {
+        let mut replaced = write(&self.rare().replaced);
         let next = match &*replaced {
             Some(current) => Replaced {
-                route: Route::of(object, &current.ior, disposition)?,
-                ior: current.ior.clone(),
                 is_forwarded: current.is_forwarded,
                 before: current.before.clone(),
                 is_lasting: current.is_lasting,
+                ..self.replacement(current.ior.clone(), disposition)?
             },
-            None => Replaced {
-                route: Route::of(object, object.ior(), disposition)?,
-                ior: object.shared_ior().clone(),
-                is_forwarded: false,
-                before: None,
-                is_lasting: true,
-            },
+            None => self.replacement(Arc::new(self.with_ior(Ior::clone)), disposition)?,
         };
         self.replace(&mut replaced, Some(Arc::new(next)));
         Ok(())
     }
 
+    /// A route to where an IOR says.
+    fn replacement(
+        &self,
+        ior: Arc<Ior>,
+        disposition: AddressingDisposition,
+    ) -> Result<Replaced, SystemException> {
+        let (orb, wire_profile) = (self.server.orb(), self.server.wire_profile());
+        let (server, key) = orb.shared().server_profiles.take_apart(orb, (*ior).clone(), wire_profile);
+        let location = match server.local_key(&key, self.driver()) {
+            Some(key) => Location::Local(key),
+            None => {
+                let requests = server.addressed_requests(&ior, disposition)?;
+                server.set_exception_forms(server.targets()?, requests.iter());
+                Location::Remote(requests)
+            }
+        };
+        let (is_forwarded, before, is_lasting) = (false, None, true);
+        Ok(Replaced { server, location, ior, is_forwarded, before, is_lasting })
+    }
+
     /// Returns to the route from before the last forward.
     #[cold]
     pub(crate) fn fall_back(&self) {
-        let mut replaced = write(&self.replaced);
+        let mut replaced = write(&self.rare().replaced);
         let before = replaced.take().and_then(|current| current.before.clone());
         self.replace(&mut replaced, before);
     }
@@ -336,104 +493,20 @@ impl Routes {
     }
 }
 
-/// The partition of connections for a wire profile. A connection has one pair of code sets, so wire profiles
-/// with different code sets must not share connections.
-fn partition(wire_profile: Option<WireProfile>) -> u8 {
-    match wire_profile {
-        None => 0,
-        Some(WireProfile { code_sets: None, .. }) => 1,
-        Some(WireProfile { code_sets: Some(sets), .. }) => 2 + sets.to_octet(),
+/// See [`Reference::learn_exception_form`].
+fn learn<'r>(
+    targets: &[ServerTarget],
+    mut requests: impl Iterator<Item = &'r RequestTarget>,
+    bare: bool,
+    has_carried: Option<EndpointTest<'_>>,
+) {
+    let is_it = |target: &&ServerTarget| has_carried.is_none_or(|it| it(&*target.endpoint));
+    let Some(server) = targets.iter().find(is_it) else { return };
+    if let Some(request) = requests.nth(server.form) {
+        request.set_bare_exceptions(bare);
     }
-}
-
-impl Route {
-    #[cold]
-    fn of(
-        object: &ObjectRef,
-        ior: &Ior,
-        disposition: AddressingDisposition,
-    ) -> Result<Route, SystemException> {
-        let (driver, orb, wire_profile) = (object.handle().driver(), object.shared(), object.wire_profile());
-        if let Some(key) = ior.iiop_profiles().find_map(|profile| driver.local_key(profile)) {
-            return Ok(Route::Local(key));
-        }
-        let mut targets = Vec::new();
-        let mut incompatible = None;
-        for (index, tagged) in ior.profiles.iter().enumerate() {
-            let Profile::Iiop(profile) = tagged else { continue };
-            let chosen = match wire_profile {
-                // The client that has chosen the code sets is responsible for the server's knowing them.
-                Some(wire_profile) => Ok(wire_profile.code_sets),
-                None => chosen_code_sets(orb, profile),
-            };
-            let code_sets = match chosen {
-                Ok(code_sets) => code_sets,
-                Err(e) => {
-                    incompatible = Some(e);
-                    continue;
-                }
-            };
-            let version_max =
-                wire_profile.map_or(orb.config.giop_version, |wire_profile| wire_profile.version);
-            let version = profile.version().min(version_max);
-            let address = match disposition {
-                AddressingDisposition::Key => TargetAddress::Key(profile.object_key()),
-                AddressingDisposition::Profile => TargetAddress::Profile(tagged),
-                AddressingDisposition::Reference => TargetAddress::Reference { ior, selected: index as u32 },
-            };
-            let request =
-                RequestTarget::addressed(version, code_sets, address).map_err(SystemException::from)?;
-            // The form that omniORB's C++ library expects. Its Python library has the same ORB type and is
-            // recognised by what it sends.
-            let assumed = profile.orb_type() == Some(OMNIORB_ORB_TYPE);
-            for address in addresses(orb, profile) {
-                let endpoint = driver.endpoint(address, partition(wire_profile));
-                let bare = match orb.config.bare_exceptions {
-                    BareExceptions::Auto => endpoint.sends_bare_exceptions().unwrap_or(assumed),
-                    BareExceptions::Yes => true,
-                    BareExceptions::No => false,
-                };
-                let request = request.clone().with_bare_exceptions(bare);
-                let number = endpoint.number();
-                targets.push(RemoteTarget { request, profile: index, endpoint, number });
-            }
-        }
-        if let Some(targets) = Targets::of(targets) {
-            return Ok(Route::Remote(targets));
-        }
-        Err(match incompatible {
-            Some(e) => SystemException::new(
-                SystemExceptionKind::CodesetIncompatible,
-                MinorCode::CODESET_NEGOTIATION_FAILED,
-                CompletionStatus::No,
-            )
-            .with_detail(e.to_string()),
-            None => SystemException::new(
-                SystemExceptionKind::InvObjref,
-                MinorCode::NO_USABLE_PROFILE,
-                CompletionStatus::No,
-            )
-            .with_detail("the reference has no IIOP address; did the ORB that made it ever listen?"),
-        })
+    // The addresses of one profile are one server.
+    for target in targets.iter().filter(|target| target.form == server.form) {
+        target.endpoint.note_bare_exceptions(bare);
     }
-}
-
-/// The code sets in which strings and wide characters are sent to a server; `None` when its reference names
-/// none.
-fn chosen_code_sets(
-    orb: &OrbShared,
-    profile: &IiopProfile,
-) -> Result<Option<TransmissionCodeSets>, CodeSetIncompatible> {
-    let chosen = profile.transmission_code_sets(&orb.config.code_sets())?;
-    Ok(match profile.code_sets().filter(|_| orb.config.prefer_utf8) {
-        Some(server) => chosen.map(|sets| sets.preferring(CharSet::Utf8, &server)),
-        None => chosen,
-    })
-}
-
-/// The addresses in a profile, the best first.
-fn addresses(orb: &OrbShared, profile: &IiopProfile) -> impl Iterator<Item = Address> {
-    let own = orb.config.client_transports.iter();
-    Address::all_custom_in(profile, &orb.transports)
-        .chain(own.flat_map(|transport| Address::all_in(profile, *transport)))
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ironorb_giop::exception::SystemException;
-use ironorb_giop::ior::{IiopProfile, TaggedComponent};
+use ironorb_giop::ior::TaggedComponent;
 use ironorb_giop::message::Request;
 
 use super::Orb;
@@ -65,8 +65,8 @@ impl AdapterHost for OrbCore {
         OrbCore::reference(&self, repository_id, key, components)
     }
 
-    fn local_key(&self, profile: &IiopProfile) -> Option<Vec<u8>> {
-        OrbCore::local_key(self, profile)
+    fn local_key(&self, reference: &ObjectRef) -> Option<Vec<u8>> {
+        reference.local_key(self)
     }
 
     fn interface_in_repository(

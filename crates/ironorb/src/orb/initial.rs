@@ -94,7 +94,7 @@ impl OrbCore {
     }
 
     pub(super) fn bind_key(&self, plain_key: &str, object: &ObjectRef) -> Result<(), SystemException> {
-        match object.ior().iiop_profiles().find_map(|profile| self.local_key(profile)) {
+        match object.local_key(self) {
             Some(key) => {
                 self.adapter.set_alias(plain_key.as_bytes().to_vec(), key);
                 Ok(())

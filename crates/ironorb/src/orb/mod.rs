@@ -185,8 +185,7 @@ impl Orb {
     /// the ORB that made it never listens and publishes no address. [`ObjectRef::to_ior_string`] accepts any
     /// reference.
     pub fn object_to_string(&self, object: &ObjectRef) -> Result<String, SystemException> {
-        let mut addresses = object.ior().iiop_profiles().flat_map(|profile| profile.addresses());
-        if addresses.any(|address| address.is_unspecified()) {
+        if object.is_unreachable() {
             return Err(unreachable_orb(SystemExceptionKind::InvObjref));
         }
         Ok(object.to_ior_string())

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ironorb_giop::cdr::Environment;
 use ironorb_giop::exception::SystemException;
-use ironorb_giop::ior::{IiopProfile, TaggedComponent};
+use ironorb_giop::ior::TaggedComponent;
 use ironorb_giop::message::Request;
 
 use super::adapter::Adapter;
@@ -30,8 +30,8 @@ pub(crate) trait AdapterHost: Environment {
         components: &[TaggedComponent<'static>],
     ) -> ObjectRef;
 
-    /// The object key of a profile that leads to an object in this process.
-    fn local_key(&self, profile: &IiopProfile) -> Option<Vec<u8>>;
+    /// The object key of a reference to an object of this ORB.
+    fn local_key(&self, reference: &ObjectRef) -> Option<Vec<u8>>;
 
     /// What the ORB's interface repository says of an interface. INTF_REPOS where there is none. Calls the
     /// repository.

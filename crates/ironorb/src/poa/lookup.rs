@@ -328,7 +328,7 @@ impl From<Unavailable> for Refusal {
     fn from(unavailable: Unavailable) -> Self {
         match unavailable {
             Unavailable::Raise(e) => Refusal::Exception(e),
-            Unavailable::Forward(reference) => Refusal::Forward(reference.ior().clone()),
+            Unavailable::Forward(reference) => Refusal::Forward(reference.to_ior()),
         }
     }
 }

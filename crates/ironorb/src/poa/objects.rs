@@ -173,11 +173,10 @@ impl Poa {
     /// address of this ORB, because another server may have an adapter of the same name.
     pub fn reference_to_id(&self, reference: &ObjectRef) -> Result<ObjectId, PoaError> {
         let adapter = self.0.orb.adapter();
-        reference
-            .ior()
-            .iiop_profiles()
-            .filter_map(|profile| self.0.orb.local_key(profile))
-            .find_map(|key| match key::parse(&adapter.without_alias(key)) {
+        self.0
+            .orb
+            .local_key(reference)
+            .and_then(|key| match key::parse(&adapter.without_alias(key)) {
                 key::ParsedKey::Slot { nonce, poa, object }
                     if nonce == adapter.nonce() && poa == self.0.slot =>
                 {

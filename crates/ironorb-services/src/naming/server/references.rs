@@ -39,7 +39,7 @@ pub(super) fn to_store(object: &ObjectRef) -> Result<Reference, Fault> {
     let mut bytes = Vec::new();
     let mut w = Writer::new(&mut bytes, ENCODING);
     w.write_bool(ENCODING.order == ByteOrder::Little);
-    w.put(object.ior()).map_err(|_| Fault::bad_param("the reference cannot be written"))?;
+    w.put(&object.to_ior()).map_err(|_| Fault::bad_param("the reference cannot be written"))?;
     Ok(Reference::new(bytes))
 }
 

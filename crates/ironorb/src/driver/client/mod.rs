@@ -39,7 +39,7 @@ use crate::driver::clock;
 use crate::driver::orb_core::OrbCore;
 use crate::driver::waiting::{Spinners, Waits};
 use crate::object::deadline::{Deadline, Passed};
-use crate::object::route::ServerEndpoint;
+use crate::object::server_profile::ServerEndpoint;
 use crate::transport::tcp::HostPort;
 use crate::transport::{Address, ConnectAttempt, Stream};
 

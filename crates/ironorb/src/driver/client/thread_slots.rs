@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::{EndpointLinks, Link, SharedSlot, Slot, thread_ordinal};
 use crate::base::sync::lock;
 use crate::base::time::Time;
-use crate::object::route::RemoteTarget;
+use crate::object::server_profile::ServerTarget;
 
 /// A slot, and the number of its endpoint.
 type Place = RefCell<(u64, Option<SharedSlot>)>;
@@ -27,7 +27,7 @@ pub(super) fn fresh_number() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-impl RemoteTarget {
+impl ServerTarget {
     /// The connections to the address.
     pub(crate) fn links(&self) -> &EndpointLinks {
         EndpointLinks::of(&*self.endpoint)

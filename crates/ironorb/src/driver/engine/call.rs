@@ -168,7 +168,7 @@ impl EngineCall {
     /// Calls an object in this process.
     pub(super) fn run_here(&mut self, orb: &Arc<OrbCore>, now: Time) -> Step {
         let _alone = WithoutWaits::begin();
-        let event = match self.object.routes().current(&self.object) {
+        let event = match self.object.routes().current() {
             Err(e) => CallEvent::Raised(e),
             Ok(route) => match (route.route(), &self.request) {
                 (Route::Remote(_), _) => CallEvent::Rerouted,

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::{fmt, io};
 
 use ironorb_giop::connection::{CallState, ClientConnection, ConnectionEnd};
+use ironorb_giop::message::RequestTarget;
 
 use super::call::{EngineCall, Request, Stage};
 use super::events::{ClientAction, ClientEvent, Outcome};
@@ -16,7 +17,7 @@ use crate::call::invocation::CallFailure;
 use crate::call::remote_call::{CallEvent, ConnectFailure, Step};
 use crate::driver::invoke::about_named;
 use crate::driver::orb_core::OrbCore;
-use crate::object::route::{RemoteTarget, ServerEndpoint};
+use crate::object::server_profile::{ServerEndpoint, ServerTarget};
 
 /// The client side of an ORB as a state machine: any number of calls at once, and for each caller a connection to each
 /// endpoint, up to [`connections_per_endpoint_max`](crate::OrbConfig::connections_per_endpoint_max) that callers share. So
@@ -368,11 +369,11 @@ impl State {
         if self.is_shut_down {
             return Some(CallEvent::NotConnected(ConnectFailure::ShutDown));
         }
-        let target = match target_of(engine_call, index) {
+        let (server, request) = match target_of(engine_call, index) {
             Ok(target) => target,
             Err(event) => return Some(event),
         };
-        let endpoint = endpoint_of(orb, &target, engine_call);
+        let endpoint = endpoint_of(orb, &server, engine_call);
         let found = self.endpoints.get(&endpoint).and_then(|id| Some((*id, self.links.get_mut(id)?)));
         let (connection, open) = match found {
             Some((connection, Link { state: LinkState::Open(open), .. })) => (connection, open),
@@ -383,14 +384,14 @@ impl State {
             }
             None => return Some(CallEvent::Unconnected),
         };
-        let written = engine_call.write(open, &target.request);
+        let written = engine_call.write(open, &request);
         self.talking.insert(connection);
         match written {
             Ok(None) => Some(CallEvent::Sent),
             Ok(Some(id)) => {
                 open.set_waker(id, call);
                 engine_call.stage = Stage::InFlight(connection, id);
-                engine_call.version = target.request.version();
+                engine_call.version = request.version();
                 None
             }
             Err(failure) => Some(CallEvent::Failed(failure)),
@@ -407,11 +408,11 @@ impl State {
         until: Option<Time>,
         now: Time,
     ) -> Option<CallEvent> {
-        let target = match target_of(engine_call, index) {
+        let (server, _) = match target_of(engine_call, index) {
             Ok(target) => target,
             Err(event) => return Some(event),
         };
-        let endpoint = endpoint_of(orb, &target, engine_call);
+        let endpoint = endpoint_of(orb, &server, engine_call);
         let connection = ConnectionId(self.next_connection);
         self.next_connection += 1;
         let limit = now + orb.config.connect_timeout;
@@ -421,7 +422,7 @@ impl State {
         let (host, port, _) = endpoint.clone();
         self.actions.push_back(ClientAction::Connect { connection, host, port });
         let state = LinkState::Connecting { until, waiting: vec![call] };
-        self.links.insert(connection, Link { endpoint, known: target.endpoint.clone(), state });
+        self.links.insert(connection, Link { endpoint, known: server.endpoint, state });
         engine_call.stage = Stage::Connecting(connection);
         None
     }
@@ -546,19 +547,19 @@ impl fmt::Debug for ClientEngine {
     }
 }
 
-/// A copy of the target that a call tries.
-fn target_of(engine_call: &EngineCall, index: usize) -> Result<RemoteTarget, CallEvent> {
-    let route = engine_call.object.routes().current(&engine_call.object).map_err(CallEvent::Raised)?;
-    let target = route.targets().and_then(|targets| targets.get(index)).ok_or(CallEvent::Rerouted)?;
-    match target.endpoint.address().tcp() {
-        Some(_) => Ok(target.clone()),
+/// A copy of the target that a call tries, and of what its requests begin with.
+fn target_of(engine_call: &EngineCall, index: usize) -> Result<(ServerTarget, RequestTarget), CallEvent> {
+    let route = engine_call.object.routes().current().map_err(CallEvent::Raised)?;
+    let target = route.target(index).ok_or(CallEvent::Rerouted)?;
+    match target.server.endpoint.address().tcp() {
+        Some(_) => Ok((target.server.clone(), target.request.clone())),
         // The driver's network has no files, and so no sockets in them.
         None => Err(CallEvent::NotConnected(refused())),
     }
 }
 
 /// The connection that a call uses to a target.
-fn endpoint_of(orb: &OrbCore, target: &RemoteTarget, engine_call: &EngineCall) -> Endpoint {
+fn endpoint_of(orb: &OrbCore, target: &ServerTarget, engine_call: &EngineCall) -> Endpoint {
     let (host, port) = target.links().address().tcp().unwrap_or_default();
     (host.to_owned(), port, engine_call.caller % orb.config.connections_per_endpoint_max.max(1))
 }

@@ -424,7 +424,7 @@ impl<'c> Responder<'c> {
                 self.reply_exception(contexts, e);
             }
             Outcome::Forward(object) => {
-                self.reply(ReplyStatus::LocationForward, contexts, |w| w.put(object.ior()));
+                self.reply(ReplyStatus::LocationForward, contexts, |w| object.with_ior(|ior| w.put(ior)));
             }
             // Interceptors cannot make these.
             Outcome::Results | Outcome::Oneway | Outcome::UserException(_) | Outcome::Retry => {}
@@ -527,7 +527,7 @@ impl<'c> Responder<'c> {
         let mut contexts = ServiceContextList::default();
         if let Some(interception) = self.interception {
             let (outcome, added) = interception.end(Outcome::Forward(interception.object(ior)));
-            if !matches!(&outcome, Outcome::Forward(object) if object.ior() == ior) {
+            if !matches!(&outcome, Outcome::Forward(object) if object.with_ior(|it| it == ior)) {
                 self.reply_instead(&outcome, added.encoded());
                 return Replied(());
             }

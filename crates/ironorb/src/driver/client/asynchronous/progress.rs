@@ -290,25 +290,25 @@ impl AsyncCall {
         arguments: Option<Arguments<'_>>,
         now: Time,
     ) -> Option<CallEvent> {
-        let route = match self.object.routes().current(&self.object) {
+        let route = match self.object.routes().current() {
             Ok(route) => route,
             Err(e) => return Some(CallEvent::Raised(e)),
         };
-        let Some(target) = route.targets().and_then(|targets| targets.get(index)) else {
+        let Some(target) = route.target(index) else {
             return Some(CallEvent::Rerouted);
         };
-        if let Some(link) = target.open_link_of(self.ordinal, clock::coarse()) {
-            return self.send_over(&link, &target.request, arguments, now);
+        if let Some(link) = target.server.open_link_of(self.ordinal, clock::coarse()) {
+            return self.send_over(&link, target.request, arguments, now);
         }
-        if let Err(misuse) = self.keep(arguments, || expected_encoding(&target.request)) {
+        if let Err(misuse) = self.keep(arguments, || expected_encoding(target.request)) {
             return Some(misuse);
         }
-        match EndpointLinks::shared(target.endpoint.clone()).link_or_wait(
+        match EndpointLinks::shared(target.server.endpoint.clone()).link_or_wait(
             self.ordinal,
             connect,
-            (self, &target.request),
+            (self, target.request),
         ) {
-            LinkLookup::Open(link) => self.begin_on(&link, &target.request, now),
+            LinkLookup::Open(link) => self.begin_on(&link, target.request, now),
             LinkLookup::Waiting => None,
             LinkLookup::Refused(failure) => Some(CallEvent::NotConnected(failure)),
             LinkLookup::TooMany => Some(CallEvent::Failed(CallFailure::TooManyCalls)),
@@ -373,7 +373,7 @@ impl AsyncCall {
         if let Err(misuse) = self.keep(arguments, loopback::encoding) {
             return Some(misuse);
         }
-        let route = match self.object.routes().current(&self.object) {
+        let route = match self.object.routes().current() {
             Ok(route) => route,
             Err(e) => return Some(CallEvent::Raised(e)),
         };

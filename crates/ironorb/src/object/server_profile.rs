@@ -1,0 +1,431 @@
+//! What the references to the objects of one server have in common.
+//!
+//! Two references whose IORs differ in the object key alone share one [`ServerProfile`]. A million of them then hold a
+//! key and a template of requests each, and nothing else. The table that finds it holds no profile alive, has a limit,
+//! and hashes with keys that peers do not know: a peer that sends references that have nothing in common costs what it
+//! sends.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::hash::BuildHasher;
+use std::sync::{Arc, OnceLock, RwLock, Weak};
+
+use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
+use ironorb_giop::ior::{CodeSetIncompatible, IiopProfile, Ior, OMNIORB_ORB_TYPE, Profile};
+use ironorb_giop::message::{AddressingDisposition, RequestTarget, TargetAddress};
+use ironorb_giop::minor::MinorCode;
+use ironorb_giop::{CharSet, TransmissionCodeSets, Version};
+
+use crate::base::config::BareExceptions;
+use crate::base::randomness::HashKeys;
+use crate::base::sync::{read, write};
+use crate::base::time::Time;
+use crate::object::WireProfile;
+use crate::object::orb_shared::{OrbDriver, OrbHandle, OrbShared};
+use crate::transport::Address;
+
+/// An endpoint of servers, as routes know it. The driver that made it has its connections there.
+pub(crate) trait ServerEndpoint: Any + fmt::Debug + Send + Sync {
+    /// A number that no other endpoint of the process has.
+    fn number(&self) -> u64;
+
+    /// The server's address.
+    fn address(&self) -> &Address;
+
+    /// True for a while after an attempt to connect has failed, if none has succeeded since.
+    fn is_failing(&self, now: Time) -> bool;
+
+    /// Notes that a connection has been made.
+    fn note_connected(&self);
+
+    /// Notes that an attempt to connect has failed.
+    fn note_failed(&self, now: Time);
+
+    /// Whether a connection has ever been made.
+    fn was_connected(&self) -> bool;
+
+    /// Whether the server writes exceptions in an `any` without their ids; `None` until one has come from it.
+    fn sends_bare_exceptions(&self) -> Option<bool>;
+
+    /// Notes whether the server writes exceptions in an `any` without their ids.
+    fn note_bare_exceptions(&self, bare: bool);
+}
+
+/// What references to the objects of one server have in common.
+#[derive(Debug)]
+pub(crate) struct ServerProfile {
+    orb: OrbHandle,
+    /// The best address, where nearly every call goes, and the connections there.
+    first: OnceLock<ServerTarget>,
+    /// All addresses. Found out by the first call of a reference.
+    targets: OnceLock<Result<Box<[ServerTarget]>, SystemException>>,
+    /// How requests are written by each IIOP profile that can be used.
+    forms: Result<Box<[Form]>, SystemException>,
+    /// The reference, with zeros in the place of the object key unless it `is_whole`.
+    ior: Ior,
+    /// Whether the reference has no object key, or several.
+    is_whole: bool,
+    wire_profile: Option<WireProfile>,
+}
+
+/// How requests by one IIOP profile are written.
+#[derive(Debug, Clone, Copy)]
+struct Form {
+    /// The index of the profile in the reference.
+    profile: usize,
+    version: Version,
+    code_sets: Option<TransmissionCodeSets>,
+    /// Whether exceptions in an `any` are written without their ids, as long as the server has not shown its form.
+    bare_exceptions: bool,
+}
+
+/// An address of a server.
+#[derive(Debug, Clone)]
+pub(crate) struct ServerTarget {
+    /// Which of the reference's IIOP profiles that can be used has the address. The addresses of one profile are one
+    /// server.
+    pub(crate) form: usize,
+    pub(crate) endpoint: Arc<dyn ServerEndpoint>,
+    /// The endpoint's number, by which a thread finds its connection without the endpoint.
+    pub(crate) number: u64,
+}
+
+impl ServerTarget {
+    /// Whether an attempt to connect has failed a short while ago.
+    #[inline]
+    pub(crate) fn is_failing(&self, now: Time) -> bool {
+        self.endpoint.is_failing(now)
+    }
+
+    /// Whether there has ever been a connection.
+    pub(crate) fn was_connected(&self) -> bool {
+        self.endpoint.was_connected()
+    }
+
+    /// The address, for messages.
+    #[cold]
+    pub(crate) fn address_text(&self) -> String {
+        self.endpoint.address().to_string()
+    }
+}
+
+impl ServerProfile {
+    fn new(orb: &OrbHandle, ior: Ior, is_whole: bool, wire_profile: Option<WireProfile>) -> ServerProfile {
+        let forms = forms(orb.shared(), &ior, wire_profile);
+        ServerProfile {
+            orb: orb.clone(),
+            first: OnceLock::new(),
+            targets: OnceLock::new(),
+            forms,
+            ior,
+            is_whole,
+            wire_profile,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn orb(&self) -> &OrbHandle {
+        &self.orb
+    }
+
+    pub(crate) fn wire_profile(&self) -> Option<WireProfile> {
+        self.wire_profile
+    }
+
+    /// The reference, apart from the object key.
+    pub(crate) fn without_key(&self) -> &Ior {
+        &self.ior
+    }
+
+    /// The reference, if it is one without an object key, or with several. Then no other object shares the profile,
+    /// unless its reference is the same.
+    pub(crate) fn whole(&self) -> Option<&Ior> {
+        self.is_whole.then_some(&self.ior)
+    }
+
+    /// The key by which an ORB of this process knows the object with this key, if it is an object of that ORB.
+    pub(crate) fn local_key(&self, key: &[u8], driver: &dyn OrbDriver) -> Option<Vec<u8>> {
+        self.ior.iiop_profiles().find_map(|profile| {
+            let key = if self.is_whole { profile.object_key() } else { key };
+            driver.is_local(key, profile).then(|| key.to_vec())
+        })
+    }
+
+    /// The first address, once a call has found it out.
+    #[inline]
+    pub(crate) fn first_target(&self) -> Option<&ServerTarget> {
+        self.first.get()
+    }
+
+    /// The addresses, at least one.
+    pub(crate) fn targets(&self) -> Result<&[ServerTarget], SystemException> {
+        match self.targets.get_or_init(|| self.find_targets()) {
+            Ok(targets) => {
+                self.first.get_or_init(|| targets[0].clone());
+                Ok(targets)
+            }
+            Err(e) => Err(e.clone()),
+        }
+    }
+
+    /// The addresses as far as a call has found them out.
+    #[inline]
+    pub(crate) fn known_targets(&self) -> &[ServerTarget] {
+        match self.targets.get() {
+            Some(Ok(targets)) => targets,
+            _ => &[],
+        }
+    }
+
+    /// Whether there is more than one address. False before the first call.
+    #[inline]
+    pub(crate) fn has_several_targets(&self) -> bool {
+        self.known_targets().len() > 1
+    }
+
+    #[cold]
+    fn find_targets(&self) -> Result<Box<[ServerTarget]>, SystemException> {
+        let forms = self.forms.as_ref().map_err(Clone::clone)?;
+        let (driver, orb) = (self.orb.driver(), self.orb.shared());
+        let partition = partition(self.wire_profile);
+        let of_form = |(form, Form { profile, .. }): (usize, &Form)| {
+            let Profile::Iiop(profile) = &self.ior.profiles[*profile] else { return Vec::new() };
+            let target = |address| {
+                let endpoint = driver.endpoint(address, partition);
+                ServerTarget { form, number: endpoint.number(), endpoint }
+            };
+            addresses(orb, profile).map(target).collect()
+        };
+        let all: Box<[ServerTarget]> = forms.iter().enumerate().flat_map(of_form).collect();
+        if all.is_empty() { Err(no_address()) } else { Ok(all) }
+    }
+
+    /// The template of requests to the object with this key by the first profile. A reference that cannot be used gets
+    /// one as well, which has its key.
+    pub(crate) fn first_request(&self, key: &[u8]) -> RequestTarget {
+        match self.forms.as_deref() {
+            Ok([first, ..]) => RequestTarget::new(first.version, first.code_sets, self.key(key, first)),
+            _ => RequestTarget::new(Version::V1_2, None, key),
+        }
+    }
+
+    /// The templates of requests by the further profiles.
+    pub(crate) fn further_requests(&self, key: &[u8]) -> Box<[RequestTarget]> {
+        let further = self.forms.as_deref().ok().and_then(|forms| forms.get(1..)).unwrap_or_default();
+        let request = |form: &Form| RequestTarget::new(form.version, form.code_sets, self.key(key, form));
+        further.iter().map(request).collect()
+    }
+
+    /// The templates of requests that name the object in a certain way, for each profile. There is at least one. `ior`
+    /// is the whole reference.
+    #[cold]
+    pub(crate) fn addressed_requests(
+        &self,
+        ior: &Ior,
+        disposition: AddressingDisposition,
+    ) -> Result<Box<[RequestTarget]>, SystemException> {
+        let request = |form: &Form| {
+            let tagged = &ior.profiles[form.profile];
+            let address = match (disposition, tagged) {
+                (AddressingDisposition::Key, Profile::Iiop(profile)) => {
+                    TargetAddress::Key(profile.object_key())
+                }
+                (AddressingDisposition::Reference, _) => {
+                    TargetAddress::Reference { ior, selected: form.profile as u32 }
+                }
+                _ => TargetAddress::Profile(tagged),
+            };
+            RequestTarget::addressed(form.version, form.code_sets, address).map_err(SystemException::from)
+        };
+        match &self.forms {
+            Ok(forms) if forms.is_empty() => Err(no_address()),
+            Ok(forms) => forms.iter().map(request).collect(),
+            Err(e) => Err(e.clone()),
+        }
+    }
+
+    /// Sets the form of exceptions in an `any` to what is known of the servers.
+    #[cold]
+    pub(crate) fn set_exception_forms<'r>(
+        &self,
+        targets: &[ServerTarget],
+        requests: impl Iterator<Item = &'r RequestTarget>,
+    ) {
+        let forms = self.forms.as_deref().unwrap_or_default();
+        for (index, (form, request)) in forms.iter().zip(requests).enumerate() {
+            let shown = || {
+                let mut its = targets.iter().filter(|target| target.form == index);
+                its.find_map(|target| target.endpoint.sends_bare_exceptions())
+            };
+            request.set_bare_exceptions(match self.orb.shared().config.bare_exceptions {
+                BareExceptions::Auto => shown().unwrap_or(form.bare_exceptions),
+                BareExceptions::Yes => true,
+                BareExceptions::No => false,
+            });
+        }
+    }
+
+    /// The key in a profile of the object that has this key.
+    fn key<'k>(&'k self, key: &'k [u8], form: &Form) -> &'k [u8] {
+        match &self.ior.profiles[form.profile] {
+            Profile::Iiop(profile) if self.is_whole => profile.object_key(),
+            _ => key,
+        }
+    }
+}
+
+/// The profiles of a reference that can be used.
+fn forms(
+    orb: &OrbShared,
+    ior: &Ior,
+    wire_profile: Option<WireProfile>,
+) -> Result<Box<[Form]>, SystemException> {
+    let mut incompatible = None;
+    let mut forms = Vec::new();
+    for (index, tagged) in ior.profiles.iter().enumerate() {
+        let Profile::Iiop(profile) = tagged else { continue };
+        let chosen = match wire_profile {
+            // The client that has chosen the code sets is responsible for the server's knowing them.
+            Some(wire_profile) => Ok(wire_profile.code_sets),
+            None => chosen_code_sets(orb, profile),
+        };
+        match chosen {
+            Ok(code_sets) => {
+                let version_max =
+                    wire_profile.map_or(orb.config.giop_version, |wire_profile| wire_profile.version);
+                forms.push(Form {
+                    profile: index,
+                    version: profile.version().min(version_max),
+                    code_sets,
+                    // The form that omniORB's C++ library expects. Its Python library has the same ORB type and is
+                    // recognised by what it sends.
+                    bare_exceptions: profile.orb_type() == Some(OMNIORB_ORB_TYPE),
+                });
+            }
+            Err(e) => incompatible = Some(e),
+        }
+    }
+    match incompatible {
+        Some(e) if forms.is_empty() => Err(no_code_set(&e)),
+        _ => Ok(forms.into_boxed_slice()),
+    }
+}
+
+#[cold]
+fn no_code_set(e: &CodeSetIncompatible) -> SystemException {
+    SystemException::new(
+        SystemExceptionKind::CodesetIncompatible,
+        MinorCode::CODESET_NEGOTIATION_FAILED,
+        CompletionStatus::No,
+    )
+    .with_detail(e.to_string())
+}
+
+#[cold]
+fn no_address() -> SystemException {
+    SystemException::new(SystemExceptionKind::InvObjref, MinorCode::NO_USABLE_PROFILE, CompletionStatus::No)
+        .with_detail("the reference has no IIOP address; did the ORB that made it ever listen?")
+}
+
+/// The code sets in which strings and wide characters are sent to a server; `None` when its reference names
+/// none.
+fn chosen_code_sets(
+    orb: &OrbShared,
+    profile: &IiopProfile,
+) -> Result<Option<TransmissionCodeSets>, CodeSetIncompatible> {
+    let chosen = profile.transmission_code_sets(&orb.config.code_sets())?;
+    Ok(match profile.code_sets().filter(|_| orb.config.prefer_utf8) {
+        Some(server) => chosen.map(|sets| sets.preferring(CharSet::Utf8, &server)),
+        None => chosen,
+    })
+}
+
+/// The addresses in a profile, the best first.
+fn addresses(orb: &OrbShared, profile: &IiopProfile) -> impl Iterator<Item = Address> {
+    let own = orb.config.client_transports.iter();
+    Address::all_custom_in(profile, &orb.transports)
+        .chain(own.flat_map(|transport| Address::all_in(profile, *transport)))
+}
+
+/// The partition of connections for a wire profile. A connection has one pair of code sets, so wire profiles
+/// with different code sets must not share connections.
+fn partition(wire_profile: Option<WireProfile>) -> u8 {
+    match wire_profile {
+        None => 0,
+        Some(WireProfile { code_sets: None, .. }) => 1,
+        Some(WireProfile { code_sets: Some(sets), .. }) => 2 + sets.to_octet(),
+    }
+}
+
+/// Finds the profile of a reference's server, if a reference to one of its objects exists.
+#[derive(Debug)]
+pub(crate) struct ServerProfiles {
+    hash_keys: HashKeys,
+    known: RwLock<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    by_hash: BTreeMap<u64, Weak<ServerProfile>>,
+    /// So many more profiles are asked for before those that nobody holds any more are thrown away.
+    until_sweep: usize,
+}
+
+/// The most profiles that are shared. References to the objects of further servers each have one of their own.
+const SHARED_MAX: usize = 16_384;
+
+impl ServerProfiles {
+    pub(crate) fn new(hash_keys: HashKeys) -> ServerProfiles {
+        ServerProfiles { hash_keys, known: RwLock::default() }
+    }
+
+    /// Takes a reference apart: into what it has in common with others, and its object key, which is empty for a
+    /// reference without one.
+    pub(crate) fn take_apart(
+        &self,
+        orb: &OrbHandle,
+        mut ior: Ior,
+        wire_profile: Option<WireProfile>,
+    ) -> (Arc<ServerProfile>, Vec<u8>) {
+        match ior.take_object_key() {
+            Some(key) => (self.shared(orb, ior, wire_profile), key),
+            None => {
+                let key = ior.iiop_profiles().next().map(|first| first.object_key().to_vec());
+                (Arc::new(ServerProfile::new(orb, ior, true, wire_profile)), key.unwrap_or_default())
+            }
+        }
+    }
+
+    fn shared(&self, orb: &OrbHandle, ior: Ior, wire_profile: Option<WireProfile>) -> Arc<ServerProfile> {
+        let hash = self.hash_keys.hash_one((&ior, wire_profile));
+        let find = |known: &Known| {
+            let found = known.by_hash.get(&hash)?.upgrade()?;
+            (found.wire_profile == wire_profile && found.ior == ior).then_some(found)
+        };
+        if let Some(found) = find(&read(&self.known)) {
+            return found;
+        }
+        let made = Arc::new(ServerProfile::new(orb, ior.clone(), false, wire_profile));
+        let mut known = write(&self.known);
+        if let Some(found) = find(&known) {
+            return found;
+        }
+        known.add(hash, &made);
+        made
+    }
+}
+
+impl Known {
+    fn add(&mut self, hash: u64, made: &Arc<ServerProfile>) {
+        // A sweep looks at every entry, so there are as many requests between two as there are entries.
+        if self.until_sweep == 0 {
+            self.by_hash.retain(|_, it| it.strong_count() > 0);
+            self.until_sweep = self.by_hash.len().max(64);
+        }
+        self.until_sweep -= 1;
+        if self.by_hash.len() < SHARED_MAX {
+            self.by_hash.insert(hash, Arc::downgrade(made));
+        }
+    }
+}
