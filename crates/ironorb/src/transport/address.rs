@@ -45,6 +45,10 @@ pub(crate) trait Transport {
     /// Waits for the next connection. Never waits for an action of the client after it has connected.
     fn accept(listener: &Self::Listener) -> io::Result<Stream>;
 
+    /// The next of the connections that clients have made already. Never waits. After the first call
+    /// [`accept`](Self::accept) does not wait either.
+    fn accept_now(listener: &Self::Listener) -> io::Result<Stream>;
+
     /// Stops accepting. Wakes the thread that accepts.
     fn close(listener: &Self::Listener);
 
@@ -289,6 +293,16 @@ impl Listener {
         each!(Listener, self, T, listener => T::accept(listener), Stream::custom(listener.accept()?))
     }
 
+    /// The next of the connections that clients have made already. Never waits. After the first call
+    /// [`accept`](Self::accept) does not wait either. `None` when there is no such connection, and for the transports
+    /// of programs, which have no such question.
+    pub(crate) fn accept_now(&self) -> Option<Stream> {
+        each!(Listener, self, T, listener => T::accept_now(listener).ok(), {
+            let _ = listener;
+            None
+        })
+    }
+
     /// Stops accepting. Wakes the thread that accepts.
     pub(crate) fn close(&self) {
         each!(Listener, self, T, listener => T::close(listener), listener.close());
@@ -297,7 +311,33 @@ impl Listener {
 
 #[cfg(test)]
 mod tests {
+    use std::net::TcpStream;
+    use std::os::unix::net::UnixStream;
+
     use super::*;
+    use crate::driver::clock::CLOCK;
+
+    #[test]
+    fn a_connection_that_waits_is_accepted_without_a_wait() {
+        let config = OrbConfig::default();
+        for endpoint in ["iiop://127.0.0.1:0", "uiop://"] {
+            let endpoint: Endpoint = endpoint.parse().unwrap();
+            let (listener, address) = endpoint.listen(&Listening { config: &config, clock: CLOCK }).unwrap();
+            let connect = || match &address {
+                Address::Tcp(HostPort { host, port }) => {
+                    drop(TcpStream::connect((host.as_str(), *port)).unwrap())
+                }
+                Address::Unix(path) => drop(UnixStream::connect(path.as_str()).unwrap()),
+                other => panic!("{other} was not asked for"),
+            };
+            connect();
+            connect();
+            assert!(listener.accept().is_ok());
+            assert!(listener.accept_now().is_some());
+            assert!(listener.accept_now().is_none());
+            assert!(listener.accept().is_err(), "this does not wait either");
+        }
+    }
 
     #[test]
     fn endpoints_are_parsed_in_all_their_notations() {

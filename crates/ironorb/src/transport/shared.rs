@@ -61,6 +61,11 @@ impl Transport for SharedMemory {
         Ok(Stream::beside(socket, Rings::new(End::new(mapping, Side::Server), listener.clock)))
     }
 
+    fn accept_now(listener: &SharedMemoryListener) -> io::Result<Stream> {
+        listener.socket.stop_waiting()?;
+        Self::accept(listener)
+    }
+
     fn close(listener: &SharedMemoryListener) {
         listener.socket.close();
     }

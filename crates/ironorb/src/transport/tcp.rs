@@ -52,6 +52,11 @@ impl Transport for Tcp {
         made(listener.accept()?.0)
     }
 
+    fn accept_now(listener: &TcpListener) -> io::Result<Stream> {
+        listener.set_nonblocking(true)?;
+        Self::accept(listener)
+    }
+
     fn close(listener: &TcpListener) {
         let _ = rustix::net::shutdown(listener, Shutdown::Both);
     }

@@ -49,6 +49,11 @@ impl Transport for Unix {
         listener.accept().map(Stream::over)
     }
 
+    fn accept_now(listener: &UnixListener) -> io::Result<Stream> {
+        listener.stop_waiting()?;
+        Self::accept(listener)
+    }
+
     fn close(listener: &UnixListener) {
         listener.close();
     }
@@ -205,6 +210,11 @@ impl UnixListener {
     /// Waits for the next connection.
     pub(super) fn accept(&self) -> io::Result<OwnedFd> {
         Ok(retry_on_intr(|| rustix::net::accept_with(&self.socket, SocketFlags::CLOEXEC))?)
+    }
+
+    /// Has [`accept`](Self::accept) not wait from now on.
+    pub(super) fn stop_waiting(&self) -> io::Result<()> {
+        Ok(rustix::io::ioctl_fionbio(&self.socket, true)?)
     }
 
     /// Stops accepting, wakes the thread that accepts, and removes the file.

@@ -127,7 +127,7 @@ impl Server {
             return;
         }
         for listener in &self.listeners {
-            listener.close();
+            self.shared.end_listening(listener);
         }
         let mut connections = lock(&self.shared.connections);
         for connection in connections.values() {
@@ -163,12 +163,27 @@ fn accept(listener: &Listener, shared: &Arc<Shared>) {
     }
 }
 
+/// The most connections that are accepted while the server stops, so that clients which go on connecting do not
+/// keep it. No system queues more by default.
+const LAST_ACCEPTS_MAX: usize = 4096;
+
 /// The pause after a failed accept. Without it, a lack of descriptors would turn into a busy loop.
 const ACCEPT_PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
 
 impl Shared {
     fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::SeqCst)
+    }
+
+    /// Stops listening, after the clients that have connected already got a CloseConnection message. The system
+    /// resets what has not been accepted when a listener closes; such a client could not know whether its request
+    /// was carried out.
+    fn end_listening(self: &Arc<Self>, listener: &Listener) {
+        for stream in std::iter::from_fn(|| listener.accept_now()).take(LAST_ACCEPTS_MAX) {
+            // A connection that cannot be told so is dropped.
+            let _ = self.admit(stream);
+        }
+        listener.close();
     }
 
     fn admit(self: &Arc<Self>, stream: Stream) -> io::Result<()> {
