@@ -4,15 +4,17 @@
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::sync::{ThreadMark, lock};
+use super::locks::PiTurn;
+use super::sync::lock;
 
 /// Closed until its [`GateGuard`] is dropped.
 #[derive(Debug)]
 pub(crate) struct Gate {
     is_open: Mutex<bool>,
     opened: Condvar,
-    /// The thread that closed the gate, if that thread also opens it. It must not wait for itself.
-    owner: Option<ThreadMark>,
+    /// Held by the thread that closed the gate, if that thread also opens it. It must not wait for itself, and it runs
+    /// at the priority of the most urgent thread that waits without a limit.
+    owner: Option<PiTurn>,
 }
 
 /// Opens its gate when dropped, even if the thread panics.
@@ -22,7 +24,9 @@ pub(crate) struct GateGuard(Arc<Gate>);
 impl Gate {
     /// Makes a closed gate that this thread opens again.
     pub(crate) fn of_this_thread() -> GateGuard {
-        Gate::closed(Some(ThreadMark::of_this_thread()))
+        let turn = PiTurn::new();
+        turn.take();
+        Gate::closed(Some(turn))
     }
 
     /// Makes a closed gate that any thread may open.
@@ -30,13 +34,13 @@ impl Gate {
         Gate::closed(None)
     }
 
-    fn closed(owner: Option<ThreadMark>) -> GateGuard {
+    fn closed(owner: Option<PiTurn>) -> GateGuard {
         GateGuard(Arc::new(Gate { is_open: Mutex::new(false), opened: Condvar::new(), owner }))
     }
 
     /// Whether this thread must open the gate.
     pub(crate) fn is_ours(&self) -> bool {
-        self.owner == Some(ThreadMark::of_this_thread())
+        self.owner.as_ref().is_some_and(PiTurn::is_ours)
     }
 
     pub(crate) fn is_open(&self) -> bool {
@@ -45,6 +49,11 @@ impl Gate {
 
     /// Blocks until the gate is open. False when that takes longer than `at_most`.
     pub(crate) fn wait(&self, at_most: Option<Duration>) -> bool {
+        if let (Some(owner), None) = (&self.owner, at_most) {
+            owner.take();
+            owner.release();
+            return true;
+        }
         let guard = lock(&self.is_open);
         let closed = |is_open: &mut bool| !*is_open;
         match at_most {
@@ -71,5 +80,41 @@ impl Drop for GateGuard {
     fn drop(&mut self) {
         *lock(&self.0.is_open) = true;
         self.0.opened.notify_all();
+        if let Some(owner) = &self.0.owner {
+            owner.release();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn threads_wait_until_a_gate_is_open() {
+        for make in [Gate::of_this_thread, Gate::of_any_thread] {
+            let keeper = make();
+            let gate = keeper.gate().clone();
+            assert!(!gate.is_open());
+            assert!(!gate.wait(Some(Duration::from_millis(1))));
+            thread::scope(|scope| {
+                let forever = scope.spawn(|| gate.wait(None));
+                let for_long = scope.spawn(|| gate.wait(Some(Duration::from_secs(600))));
+                drop(keeper);
+                assert!(forever.join().unwrap());
+                assert!(for_long.join().unwrap());
+            });
+            assert!(gate.is_open() && !gate.is_ours());
+        }
+    }
+
+    #[test]
+    fn a_gate_knows_the_thread_that_opens_it() {
+        let keeper = Gate::of_this_thread();
+        assert!(keeper.gate().is_ours());
+        assert!(!thread::scope(|scope| scope.spawn(|| keeper.gate().is_ours()).join().unwrap()));
+        assert!(!Gate::of_any_thread().gate().is_ours());
     }
 }

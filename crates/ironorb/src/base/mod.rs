@@ -3,6 +3,7 @@
 pub(crate) mod config;
 pub(crate) mod gate;
 pub(crate) mod lease;
+pub(crate) mod locks;
 pub mod marshal_profile;
 pub(crate) mod monitor;
 pub mod probe;

@@ -19,6 +19,11 @@ pub(crate) struct LaneId(u16);
 impl LaneId {
     /// The lane of an ORB that has only one.
     pub(crate) const ONLY: LaneId = LaneId(0);
+
+    #[cfg(test)]
+    pub(crate) const fn of_tests(number: u16) -> LaneId {
+        LaneId(number)
+    }
 }
 
 /// What a thread is for.
@@ -41,6 +46,14 @@ pub(crate) enum ThreadClass {
 /// A priority of the system's real-time class, from 1 to 99.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Priority(u8);
+
+impl Priority {
+    /// `None` if the number is not from 1 to 99.
+    #[cfg_attr(not(test), expect(dead_code, reason = "real-time lanes will ask"))]
+    pub(crate) fn new(number: u8) -> Option<Priority> {
+        (1..=99).contains(&number).then_some(Priority(number))
+    }
+}
 
 /// A thread to be made.
 #[derive(Debug, Clone, Copy)]
@@ -68,6 +81,20 @@ impl<'n> NewThread<'n> {
         NewThread { name, facts: Facts { lane: LaneId::ONLY, class, priority: None } }
     }
 
+    /// Puts the thread into a lane.
+    #[cfg(test)]
+    pub(crate) fn in_lane(mut self, lane: LaneId) -> NewThread<'n> {
+        self.facts.lane = lane;
+        self
+    }
+
+    /// Gives the thread a priority of the system's real-time class.
+    #[cfg_attr(not(test), expect(dead_code, reason = "real-time lanes will ask"))]
+    pub(crate) fn with_priority(mut self, priority: Priority) -> NewThread<'n> {
+        self.facts.priority = Some(priority);
+        self
+    }
+
     /// Starts the thread, which runs `body` and ends. Fails when the system refuses a thread.
     pub(crate) fn spawn(self, body: impl FnOnce() + Send + 'static) -> io::Result<ThreadId> {
         let NewThread { name, facts } = self;
@@ -80,20 +107,17 @@ impl<'n> NewThread<'n> {
 }
 
 /// The lane of the calling thread. The application's threads are in the lane of an ORB that has only one.
-#[cfg_attr(not(test), expect(dead_code, reason = "the locks will ask"))]
 pub(crate) fn current_lane() -> LaneId {
     // A thread that is ending may still lock.
     OWN.try_with(Cell::get).ok().flatten().map_or(LaneId::ONLY, |own| own.lane)
 }
 
 /// Whether the calling thread has a real-time priority from the ORB.
-#[cfg_attr(not(test), expect(dead_code, reason = "the locks will ask"))]
 pub(crate) fn is_real_time() -> bool {
     OWN.try_with(Cell::get).ok().flatten().is_some_and(|own| own.priority.is_some())
 }
 
 /// What the calling thread is for; `None` on the threads of the application.
-#[cfg_attr(not(test), expect(dead_code, reason = "the locks will ask"))]
 pub(crate) fn current_class() -> Option<ThreadClass> {
     OWN.try_with(Cell::get).ok().flatten().map(|own| own.class)
 }

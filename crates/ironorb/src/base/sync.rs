@@ -1,6 +1,6 @@
-//! Locks that stay usable after a thread has panicked.
+//! The system's locks without poison, for the locks of [`base::locks`](super::locks) and for transports.
 
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 use std::thread::{self, ThreadId};
 
 /// Locks a mutex. The ORB catches a servant's panic before it can leave data half changed, so poison says
@@ -8,6 +8,16 @@ use std::thread::{self, ThreadId};
 #[inline]
 pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Locks a mutex, unless a thread holds it. Ignores poison.
+#[inline]
+pub(crate) fn try_lock<T: ?Sized>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    match mutex.try_lock() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
 }
 
 /// Locks for reading. Ignores poison.

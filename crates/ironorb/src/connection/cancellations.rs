@@ -8,11 +8,10 @@
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
-use std::sync::Mutex;
 
 use ironorb_giop::message::RequestId;
 
-use crate::base::sync::lock;
+use crate::base::locks::LaneLock;
 
 /// Runs when the client no longer waits.
 pub(crate) type OnCancel = Box<dyn FnOnce() + Send>;
@@ -21,7 +20,7 @@ pub(crate) type OnCancel = Box<dyn FnOnce() + Send>;
 #[derive(Default)]
 pub(crate) struct Cancellations {
     /// Made for the first servant that asks, or the first cancellation.
-    table: Mutex<Option<Box<Table>>>,
+    table: LaneLock<Option<Box<Table>>>,
 }
 
 #[derive(Default)]
@@ -59,7 +58,7 @@ impl Cancellations {
     /// Records that the client no longer waits for a request. `is_in_progress` is false when no request is in
     /// progress, so that no servant can ask later.
     pub(crate) fn cancel(&self, id: RequestId, is_in_progress: bool) -> Cancelled {
-        let mut table = lock(&self.table);
+        let mut table = self.table.lock();
         let table = table.get_or_insert_default();
         match table.watched.remove(&id.0) {
             Some(Entry { then: Some(then), .. }) => Cancelled::Notify(then),
@@ -80,7 +79,7 @@ impl Cancellations {
     /// Forgets a recorded cancellation when a new request with its id has come: it was for an earlier
     /// request. False when nothing is recorded any more.
     pub(crate) fn begins(&self, id: Option<RequestId>) -> bool {
-        lock(&self.table).as_mut().is_some_and(|table| {
+        self.table.lock().as_mut().is_some_and(|table| {
             table.unclaimed.retain(|other| Some(*other) != id);
             !table.unclaimed.is_empty()
         })
@@ -88,14 +87,14 @@ impl Cancellations {
 
     /// Forgets all recorded cancellations, because no request is in progress.
     pub(crate) fn forget_unclaimed(&self) {
-        if let Some(table) = &mut *lock(&self.table) {
+        if let Some(table) = &mut *self.table.lock() {
             table.unclaimed.clear();
         }
     }
 
     /// Records that the client has gone, and returns all callbacks that are to run.
     pub(crate) fn end(&self) -> Vec<OnCancel> {
-        let mut table = lock(&self.table);
+        let mut table = self.table.lock();
         let table = table.get_or_insert_default();
         table.is_over = true;
         table.unclaimed = VecDeque::new();
@@ -104,15 +103,15 @@ impl Cancellations {
 
     /// Whether the client has gone.
     pub(crate) fn is_over(&self) -> bool {
-        lock(&self.table).as_ref().is_some_and(|table| table.is_over)
+        self.table.lock().as_ref().is_some_and(|table| table.is_over)
     }
 
     fn is_watched(&self, id: RequestId, number: u64) -> bool {
-        lock(&self.table).as_mut().is_some_and(|table| table.entry(id, number).is_some())
+        self.table.lock().as_mut().is_some_and(|table| table.entry(id, number).is_some())
     }
 
     fn watch(&self, id: RequestId) -> State {
-        let mut table = lock(&self.table);
+        let mut table = self.table.lock();
         let table = table.get_or_insert_default();
         let is_cancelled = match table.unclaimed.iter().position(|other| *other == id) {
             Some(index) => {
@@ -173,7 +172,7 @@ impl Watch {
             return then();
         }
         let State::Watched(id, number) = self.0.get() else { return };
-        let mut table = lock(&all.table);
+        let mut table = all.table.lock();
         match table.as_mut().and_then(|table| table.entry(id, number)) {
             Some(entry) => {
                 let before = entry.then.replace(then);
@@ -198,7 +197,7 @@ impl Watch {
     }
 
     fn end_watched(&self, all: &Cancellations, id: RequestId, number: u64) -> bool {
-        let entry = lock(&all.table).as_mut().and_then(|table| {
+        let entry = all.table.lock().as_mut().and_then(|table| {
             let is_watched = table.entry(id, number).is_some();
             if is_watched { table.watched.remove(&id.0) } else { None }
         });
@@ -217,7 +216,7 @@ impl fmt::Debug for Watch {
 
 impl fmt::Debug for Cancellations {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let watched = lock(&self.table).as_ref().map_or(0, |table| table.watched.len());
+        let watched = self.table.lock().as_ref().map_or(0, |table| table.watched.len());
         f.debug_struct("Cancellations").field("watched", &watched).finish()
     }
 }
@@ -303,7 +302,7 @@ mod tests {
         for id in 0..100_000 {
             assert!(matches!(all.cancel(RequestId(id), true), Cancelled::Recorded));
         }
-        assert_eq!(lock(&all.table).as_ref().unwrap().unclaimed.len(), UNCLAIMED_MAX);
+        assert_eq!(all.table.lock().as_ref().unwrap().unclaimed.len(), UNCLAIMED_MAX);
         assert!(Watch::default().is_cancelled(&all, RequestId(99_999)));
     }
 }

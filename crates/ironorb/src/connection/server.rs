@@ -1,7 +1,6 @@
 //! The server side of a connection: what happens to what has come, and when the connection ends.
 
 use std::fmt;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, Ordering};
 
 use ironorb_giop::Version;
@@ -12,7 +11,7 @@ use ironorb_giop::message::{Message, RequestId};
 use super::coalescing::Coalescing;
 use super::{Activity, Cancellations, Cancelled, CurrentRequest, Limits, OnCancel, Timeouts, Verdict, Work};
 use super::{RequestCounter, Watch};
-use crate::base::sync::lock;
+use crate::base::locks::LaneLock;
 use crate::base::time::Time;
 
 /// Decides what happens on one accepted connection.
@@ -41,7 +40,7 @@ pub(crate) struct ServerSession {
     pub(super) coalescing: Coalescing,
     /// Requests that the client no longer waits for.
     cancellations: Cancellations,
-    timeouts: Mutex<Timeouts>,
+    timeouts: LaneLock<Timeouts>,
 }
 
 /// The states of a session that calls must look at.
@@ -137,7 +136,7 @@ impl ServerSession {
             progress: RequestCounter::default(),
             coalescing: Coalescing::default(),
             cancellations: Cancellations::default(),
-            timeouts: Mutex::new(Timeouts::new(now)),
+            timeouts: LaneLock::new(Timeouts::new(now)),
         }
     }
 
@@ -463,12 +462,12 @@ impl ServerSession {
             is_busy: self.progress.carried() > 0 || self.is_on(Flags::STALLED | Flags::CALLED),
             unfinished_bytes: if reads { self.unfinished_bytes.load(Ordering::Relaxed) } else { 0 },
         };
-        lock(&self.timeouts).look(limits, activity, now)
+        self.timeouts.lock().look(limits, activity, now)
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) is due, if nothing happens before.
     pub(crate) fn poll_timeout(&self, limits: Limits) -> Option<Time> {
-        lock(&self.timeouts).poll_timeout(limits)
+        self.timeouts.lock().poll_timeout(limits)
     }
 
     // Bidirectional use (CORBA 3.3 part 2, 9.8).

@@ -1,33 +1,33 @@
 //! Counts the bytes of replies that clients do not read, and limits them for all connections together. Knows
 //! no connection.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
-use crate::base::sync::lock;
+use crate::base::locks::LaneLock;
 
 /// The bytes of unread replies of all connections of a server, and their limit.
 #[derive(Debug)]
 pub(crate) struct UnreadReplies {
     bytes_max: usize,
     /// The sum of all parts. Parts change only under this lock.
-    bytes: Mutex<usize>,
+    bytes: LaneLock<usize>,
 }
 
 impl UnreadReplies {
     pub(crate) fn new(bytes_max: usize) -> Arc<UnreadReplies> {
-        Arc::new(UnreadReplies { bytes_max, bytes: Mutex::new(0) })
+        Arc::new(UnreadReplies { bytes_max, bytes: LaneLock::new(0) })
     }
 
     /// Whether all connections together hold more than the limit.
     pub(crate) fn is_over(&self) -> bool {
-        *lock(&self.bytes) > self.bytes_max
+        *self.bytes.lock() > self.bytes_max
     }
 
     /// Whether this part may exceed the limit: it is one reply that is larger than the limit, and all other
     /// parts together are within it. Otherwise such a reply could never be sent.
     pub(crate) fn allows(&self, part: &UnreadPart) -> bool {
-        let sum = lock(&self.bytes);
+        let sum = self.bytes.lock();
         let others = sum.saturating_sub(part.bytes());
         part.bytes() > self.bytes_max && !part.has_grown.load(Ordering::SeqCst) && others <= self.bytes_max
     }
@@ -55,7 +55,7 @@ impl UnreadPart {
     /// Records that the connection holds this many bytes.
     pub(crate) fn set(&self, bytes: usize) {
         let Some(account) = &self.account else { return };
-        let mut sum = lock(&account.bytes);
+        let mut sum = account.bytes.lock();
         let before = self.bytes.swap(bytes, Ordering::SeqCst);
         let has_grown = bytes > before && before > 0;
         if has_grown || bytes == 0 {
@@ -86,9 +86,9 @@ mod tests {
         other.set(41);
         assert!(account.is_over());
         one.set(0);
-        assert_eq!((account.is_over(), *lock(&account.bytes), other.bytes()), (false, 41, 41));
+        assert_eq!((account.is_over(), *account.bytes.lock(), other.bytes()), (false, 41, 41));
         drop((one, other));
-        assert_eq!(*lock(&account.bytes), 0, "parts give their bytes back");
+        assert_eq!(*account.bytes.lock(), 0, "parts give their bytes back");
     }
 
     #[test]

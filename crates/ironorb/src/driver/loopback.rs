@@ -6,7 +6,7 @@
 //! caller reads the reply.
 
 use std::cell::RefCell;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 
 use ironorb_giop::connection::{
     BeginError, CallId, CallState, ClientConnection, ConnectionConfig, Incoming, ServerConnection,
@@ -17,7 +17,7 @@ use ironorb_giop::message::{Message, RequestTarget};
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::{Encoding, TransmissionCodeSets};
 
-use crate::base::sync::lock;
+use crate::base::locks::{Condition, LaneLock};
 use crate::call::invocation::bad_reply;
 use crate::driver::clock;
 use crate::driver::invoke::Arguments;
@@ -70,17 +70,15 @@ pub(crate) fn loopback(
     let mut client = ClientConnection::<()>::new(config(orb));
     let call = client.begin_call(&target(key, encoding), operation, arguments).map_err(failed)?;
     let place = serve(orb, &mut client)?;
-    let mut replies = lock(&place.replies);
+    let mut replies = place.replies.lock();
     while replies.connection.transmit().poll_transmit().is_empty() && replies.outstanding > 0 {
         let left = match wait_policy {
             WaitPolicy::Until(deadline) => deadline.remaining(clock::now()),
             WaitPolicy::None => return Err(cannot_wait()),
         };
         replies = match left {
-            Ok(None) => place.written.wait(replies).unwrap_or_else(PoisonError::into_inner),
-            Ok(Some(left)) => {
-                place.written.wait_timeout(replies, left).unwrap_or_else(PoisonError::into_inner).0
-            }
+            Ok(None) => place.written.wait(replies),
+            Ok(Some(left)) => place.written.wait_for(replies, left).0,
             Err(_) => return Err(timed_out()),
         };
     }
@@ -110,7 +108,7 @@ pub(crate) fn loopback_later(
         Ok(served) => served,
         Err(e) => return on_reply(Err(e)),
     };
-    let mut replies = lock(&place.replies);
+    let mut replies = place.replies.lock();
     replies.on_reply = Some(Box::new(move |reply| on_reply(read_reply(client, call, &reply))));
     let notify = replies.take_notification();
     drop(replies);
@@ -170,8 +168,8 @@ fn serve(orb: &OrbCore, client: &mut ClientConnection<()>) -> Result<Arc<LocalRe
         return Err(bug());
     };
     let place = Arc::new(LocalReply {
-        replies: Mutex::new(Replies { connection, outstanding: 0, on_reply: None }),
-        written: Condvar::new(),
+        replies: LaneLock::new(Replies { connection, outstanding: 0, on_reply: None }),
+        written: Condition::new(),
     });
     let sink = LocalSink(place.clone());
     orb.adapter.serve_begun(&request, &Session::new(&orb.adapter), &sink, BEGUN.take());
@@ -180,8 +178,8 @@ fn serve(orb: &OrbCore, client: &mut ClientConnection<()>) -> Result<Arc<LocalRe
 
 /// The destination of the replies of one call.
 struct LocalReply {
-    replies: Mutex<Replies>,
-    written: Condvar,
+    replies: LaneLock<Replies>,
+    written: Condition,
 }
 
 struct Replies {
@@ -211,11 +209,11 @@ struct LocalSink(Arc<LocalReply>);
 
 impl ReplySink for LocalSink {
     fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
-        write(&mut lock(&self.0.replies).connection);
+        write(&mut self.0.replies.lock().connection);
     }
 
     fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
-        lock(&self.0.replies).outstanding += 1;
+        self.0.replies.lock().outstanding += 1;
         Some(Box::new(DeferredLocalSink(self.0.clone())))
     }
 }
@@ -224,11 +222,11 @@ struct DeferredLocalSink(Arc<LocalReply>);
 
 impl ReplySink for DeferredLocalSink {
     fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
-        write(&mut lock(&self.0.replies).connection);
+        write(&mut self.0.replies.lock().connection);
     }
 
     fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
-        lock(&self.0.replies).outstanding += 1;
+        self.0.replies.lock().outstanding += 1;
         Some(Box::new(DeferredLocalSink(self.0.clone())))
     }
 }
@@ -236,7 +234,7 @@ impl ReplySink for DeferredLocalSink {
 impl Drop for DeferredLocalSink {
     fn drop(&mut self) {
         let notify = {
-            let mut replies = lock(&self.0.replies);
+            let mut replies = self.0.replies.lock();
             replies.outstanding -= 1;
             replies.take_notification()
         };

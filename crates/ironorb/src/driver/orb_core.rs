@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, RwLock, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use ironorb_giop::Version;
 use ironorb_giop::cdr::Environment;
@@ -18,9 +18,9 @@ use ironorb_giop::typecode::TypeCode;
 use ironorb_giop::value::ValueFactory;
 
 use crate::base::config::{OrbConfig, Transport};
+use crate::base::locks::{ColdLock, SharedTable};
 use crate::base::marshal_profile::MarshalProfile;
 use crate::base::randomness::Randomness;
-use crate::base::sync::{lock, write};
 use crate::base::time::Time;
 use crate::call::remote_call::shut_down;
 use crate::connection::UnreadReplies;
@@ -59,7 +59,7 @@ pub(crate) struct OrbCore {
     pub(crate) unread_replies: Option<Arc<UnreadReplies>>,
     /// The memory for large messages of all clients, if it is limited.
     pub(crate) receive_memory: Option<Arc<ReceiveMemory>>,
-    pub(crate) initial: RwLock<BTreeMap<String, ObjectRef>>,
+    pub(crate) initial: SharedTable<BTreeMap<String, ObjectRef>>,
     /// The base URL of initial references that no other source names.
     pub(crate) default_initial: Option<String>,
     pub(crate) orb_id: String,
@@ -69,14 +69,15 @@ pub(crate) struct OrbCore {
     endpoints: Vec<Endpoint>,
     publish: Vec<String>,
     hold_requests: bool,
-    /// The server. Its threads hold the ORB, so it is taken out when the ORB stops serving.
-    server: Mutex<Option<Server>>,
+    /// The server. Its threads hold the ORB, so it is taken out when the ORB stops serving. The thread that makes or
+    /// takes the root adapter holds the lock.
+    server: ColdLock<Option<Server>>,
     /// The addresses in references of this ORB.
     published: OnceLock<Vec<Address>>,
     /// Whether a reference was made without an address.
     has_made_nowhere: AtomicBool,
-    root: Mutex<Option<Poa>>,
-    is_shut_down: Mutex<bool>,
+    root: SharedTable<Option<Poa>>,
+    is_shut_down: AtomicBool,
 }
 
 /// What an ORB is made of.
@@ -210,7 +211,7 @@ impl OrbCore {
                 server_threads: server_threads.clone(),
                 unread_replies: config.transmit_memory_max.map(UnreadReplies::new),
                 receive_memory: config.receive_memory_max.map(|bytes| Arc::new(ReceiveMemory::new(bytes))),
-                initial: RwLock::default(),
+                initial: SharedTable::default(),
                 interceptors: Arc::new(interceptors),
                 simulated: simulation.map(Simulated::new),
                 default_initial: parts.default_initial,
@@ -220,11 +221,11 @@ impl OrbCore {
                 endpoints: parts.endpoints,
                 publish: parts.publish,
                 hold_requests: parts.hold_requests,
-                server: Mutex::new(None),
+                server: ColdLock::new(None),
                 published: OnceLock::new(),
                 has_made_nowhere: AtomicBool::new(false),
-                root: Mutex::new(None),
-                is_shut_down: Mutex::new(false),
+                root: SharedTable::default(),
+                is_shut_down: AtomicBool::new(false),
             }
         })
     }
@@ -255,12 +256,12 @@ impl OrbCore {
 
     /// The root adapter. The first call begins to listen.
     pub(crate) fn root_poa(self: &Arc<Self>) -> io::Result<Poa> {
-        let mut root = lock(&self.root);
-        if let Some(poa) = &*root {
-            return Ok(poa.clone());
+        if let Some(poa) = self.present_root() {
+            return Ok(poa);
         }
-        if *lock(&self.is_shut_down) {
-            return Ok(Poa::destroyed_root(&self.host()));
+        let mut server = self.server.lock();
+        if let Some(poa) = self.present_root() {
+            return Ok(poa); // another thread was quicker
         }
         if self.endpoints.is_empty() {
             self.publish(Vec::new())?;
@@ -271,7 +272,7 @@ impl OrbCore {
         let poa = Poa::root(&self.host(), state).map_err(io::Error::other)?;
         if !self.endpoints.is_empty() {
             match Server::start(self, &self.endpoints) {
-                Ok(server) => *lock(&self.server) = Some(server),
+                Ok(started) => *server = Some(started),
                 Err(e) => {
                     // Only a call that waits can be refused.
                     let _ = poa.destroy(false, false);
@@ -282,8 +283,18 @@ impl OrbCore {
         let listen_points: Vec<ListenPoint> =
             self.tcp_addresses().map(|(host, port)| ListenPoint { host: host.to_owned(), port }).collect();
         self.connector.serve_callbacks(&self.this, &listen_points);
-        *root = Some(poa.clone());
+        *self.root.write() = Some(poa.clone());
         Ok(poa)
+    }
+
+    /// The root adapter, if it has been made or no longer can be. Never blocks for long.
+    fn present_root(self: &Arc<Self>) -> Option<Poa> {
+        let root = self.root.read().clone();
+        root.or_else(|| self.is_shut_down().then(|| Poa::destroyed_root(&self.host())))
+    }
+
+    fn is_shut_down(&self) -> bool {
+        self.is_shut_down.load(Ordering::SeqCst)
     }
 
     /// Fixes the addresses in references, for a server that listens at `bound`.
@@ -396,7 +407,7 @@ impl OrbCore {
         self.stop_serving(wait);
         self.connector.close(wait);
         // Initial references hold the ORB, which holds them.
-        write(&self.initial).clear();
+        self.initial.write().clear();
     }
 
     /// Stops listening, closes the connections of clients and destroys the adapters.
@@ -404,14 +415,15 @@ impl OrbCore {
         // Held requests are refused, because a shutdown must not wait for them.
         self.adapter.managers().begin_close();
         self.adapter.main_thread().begin_close();
-        let server = lock(&self.server).take();
+        let server = self.server.lock().take();
         if let Some(server) = server {
             server.stop(wait);
         }
         let root = {
-            let mut root = lock(&self.root);
-            *lock(&self.is_shut_down) = true;
-            root.take()
+            // A thread that makes the root adapter now ends first, or finds the ORB shut down.
+            let _starting = self.server.lock();
+            self.is_shut_down.store(true, Ordering::SeqCst);
+            self.root.write().take()
         };
         if let Some(root) = root {
             // An upcall cannot wait, so this is refused there. The adapter is destroyed without a wait.
@@ -434,7 +446,7 @@ impl OrbCore {
     #[cold]
     pub(crate) fn explain_absence(&self, e: SystemException) -> SystemException {
         match e.kind {
-            SystemExceptionKind::ObjectNotExist if *lock(&self.is_shut_down) => shut_down(),
+            SystemExceptionKind::ObjectNotExist if self.is_shut_down() => shut_down(),
             _ => e,
         }
     }

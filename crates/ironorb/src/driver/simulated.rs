@@ -2,13 +2,13 @@
 //! meanwhile.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::{Encoding, Misuse, Writer};
 
-use crate::base::sync::lock;
+use crate::base::locks::LaneLock;
 use crate::base::time::Time;
 use crate::driver::blocking::Answer;
 use crate::driver::call_policies::deadline_of;
@@ -99,11 +99,11 @@ impl Simulated {
 
     /// Begins a call, and has the simulation run until it has ended.
     fn run(&self, object: &ObjectRef, request: Request) -> engine::Outcome {
-        let place: Arc<Mutex<Option<engine::Outcome>>> = Arc::default();
+        let place: Arc<LaneLock<Option<engine::Outcome>>> = Arc::default();
         let ended = place.clone();
-        self.begin(object, request, Box::new(move |outcome| *lock(&ended) = Some(outcome)))?;
-        self.run_until(&|| lock(&place).is_some());
-        let outcome = lock(&place).take();
+        self.begin(object, request, Box::new(move |outcome| *ended.lock() = Some(outcome)))?;
+        self.run_until(&|| place.lock().is_some());
+        let outcome = place.lock().take();
         outcome.unwrap_or_else(|| Err(nothing_happens()))
     }
 

@@ -5,14 +5,14 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 use super::description::OperationDescription;
 use super::error::{DynamicError, RequestError};
 use super::request::Request;
 use super::results::{RawReply, Results};
-use crate::base::sync::lock;
+use crate::base::locks::{Condition, SharedLock};
 use crate::driver::client::asynchronous::{AsyncCall, Outcome};
 use crate::driver::invoke::about_named;
 
@@ -148,8 +148,8 @@ pub struct DeferredResponses {
 /// The indices of responses that may have come. Each comes at least once after its response.
 #[derive(Default)]
 struct Ready {
-    indices: Mutex<VecDeque<usize>>,
-    more: Condvar,
+    indices: SharedLock<VecDeque<usize>>,
+    more: Condition,
 }
 
 struct OneReady {
@@ -159,7 +159,7 @@ struct OneReady {
 
 impl Wake for OneReady {
     fn wake(self: Arc<Self>) {
-        lock(&self.ready.indices).push_back(self.index);
+        self.ready.indices.lock().push_back(self.index);
         self.ready.more.notify_one();
     }
 }
@@ -179,7 +179,7 @@ impl DeferredResponses {
     /// blocks.
     pub fn poll_next_response(&mut self) -> bool {
         self.begin();
-        let mut indices = lock(&self.ready.indices);
+        let mut indices = self.ready.indices.lock();
         while let Some(&index) = indices.front() {
             match &self.waiting[index] {
                 Some(_) => return true,
@@ -241,11 +241,11 @@ impl DeferredResponses {
     }
 
     fn next_index(&self) -> usize {
-        let mut indices = lock(&self.ready.indices);
+        let mut indices = self.ready.indices.lock();
         loop {
             match indices.pop_front() {
                 Some(index) => return index,
-                None => indices = self.ready.more.wait(indices).unwrap_or_else(PoisonError::into_inner),
+                None => indices = self.ready.more.wait(indices),
             }
         }
     }

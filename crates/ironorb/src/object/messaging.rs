@@ -4,12 +4,11 @@
 //! A call without policies pays nothing for them. The timeout is one of the values that every call reads. The
 //! other policies are read only when a connection must be made, a forward followed or a oneway sent.
 
-use std::sync::RwLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::base::config::OnewayBatching;
-use crate::base::sync::{read, write};
+use crate::base::locks::SharedTable;
 
 /// Policies of one level. The next level decides what is `None`.
 ///
@@ -84,12 +83,12 @@ pub enum SyncScope {
 pub(crate) struct OrbPolicies {
     /// False for an ORB without policies, whose calls take no lock. Nearly all ORBs are such.
     is_set: AtomicBool,
-    policies: RwLock<InvocationPolicies>,
+    policies: SharedTable<InvocationPolicies>,
 }
 
 impl OrbPolicies {
     pub(crate) fn set(&self, policies: InvocationPolicies) {
-        *write(&self.policies) = policies;
+        *self.policies.write() = policies;
         self.is_set.store(policies != InvocationPolicies::NONE, Ordering::Release);
     }
 
@@ -101,7 +100,7 @@ impl OrbPolicies {
 
     #[inline]
     pub(crate) fn get(&self) -> InvocationPolicies {
-        if self.is_set() { *read(&self.policies) } else { InvocationPolicies::NONE }
+        if self.is_set() { *self.policies.read() } else { InvocationPolicies::NONE }
     }
 }
 

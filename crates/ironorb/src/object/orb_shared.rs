@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, OnceLock, RwLock, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use ironorb_giop::cdr::Environment;
@@ -13,8 +13,8 @@ use ironorb_giop::value::ValueFactory;
 
 use crate::base::config::OrbConfig;
 use crate::base::lease::BindingEpoch;
+use crate::base::locks::SharedTable;
 use crate::base::randomness::HashKeys;
-use crate::base::sync::{read, write};
 use crate::object::messaging::OrbPolicies;
 use crate::object::server_profile::{ServerEndpoint, ServerProfiles};
 use crate::transport::{Address, CustomTransport};
@@ -151,15 +151,15 @@ impl fmt::Debug for OrbHandle {
 /// repository id.
 #[derive(Default)]
 pub(crate) struct ValueRegistry {
-    factories: RwLock<BTreeMap<String, Arc<dyn ValueFactory>>>,
+    factories: SharedTable<BTreeMap<String, Arc<dyn ValueFactory>>>,
     /// Copies of values borrow the types, so each is leaked. Only the program registers them, and each only
     /// once.
-    types: RwLock<BTreeMap<String, &'static TypeCode>>,
+    types: SharedTable<BTreeMap<String, &'static TypeCode>>,
 }
 
 impl ValueRegistry {
     pub(crate) fn factory(&self, repository_id: &str) -> Option<Arc<dyn ValueFactory>> {
-        read(&self.factories).get(repository_id).cloned()
+        self.factories.read().get(repository_id).cloned()
     }
 
     /// Registers a factory. Returns the one that was registered before.
@@ -168,19 +168,19 @@ impl ValueRegistry {
         repository_id: &str,
         factory: Arc<dyn ValueFactory>,
     ) -> Option<Arc<dyn ValueFactory>> {
-        write(&self.factories).insert(repository_id.to_owned(), factory)
+        self.factories.write().insert(repository_id.to_owned(), factory)
     }
 
     pub(crate) fn remove_factory(&self, repository_id: &str) -> Option<Arc<dyn ValueFactory>> {
-        write(&self.factories).remove(repository_id)
+        self.factories.write().remove(repository_id)
     }
 
     pub(crate) fn value_type(&self, repository_id: &str) -> Option<&'static TypeCode> {
-        read(&self.types).get(repository_id).copied()
+        self.types.read().get(repository_id).copied()
     }
 
     /// Registers a type. The first registration of an id counts.
     pub(crate) fn add_type(&self, id: String, type_code: TypeCode) {
-        write(&self.types).entry(id).or_insert_with(|| Box::leak(Box::new(type_code)));
+        self.types.write().entry(id).or_insert_with(|| Box::leak(Box::new(type_code)));
     }
 }

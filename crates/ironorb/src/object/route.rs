@@ -1,14 +1,14 @@
 //! The route from a reference to its object, worked out once.
 
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock, RwLock};
+use std::sync::{Arc, OnceLock};
 
 use ironorb_giop::exception::SystemException;
 use ironorb_giop::ior::{IiopProfile, Ior};
 use ironorb_giop::message::{AddressingDisposition, RequestTarget};
 use once_cell::race::OnceBox;
 
-use crate::base::sync::{read, write};
+use crate::base::locks::SharedTable;
 use crate::object::messaging::InvocationPolicies;
 use crate::object::orb_shared::{OrbDriver, OrbHandle};
 use crate::object::server_profile::{ServerEndpoint, ServerProfile, ServerTarget};
@@ -48,7 +48,7 @@ struct Rare {
     further: Box<[RequestTarget]>,
     /// The IOR, once a program has asked for it.
     ior: OnceLock<Ior>,
-    replaced: RwLock<Option<Arc<Replaced>>>,
+    replaced: SharedTable<Option<Arc<Replaced>>>,
 }
 
 /// No call has been made.
@@ -305,7 +305,7 @@ impl Reference {
     }
 
     fn replaced(&self) -> Option<Arc<Replaced>> {
-        read(&self.rare.get()?.replaced).clone()
+        self.rare.get()?.replaced.read().clone()
     }
 
     /// The route to use now.
@@ -427,7 +427,7 @@ impl Reference {
     #[cold]
     pub(crate) fn forward(&self, ior: Box<Ior>, is_lasting: bool) -> Result<(), SystemException> {
         let next = self.replacement(Arc::from(ior), AddressingDisposition::Key)?;
-        let mut replaced = write(&self.rare().replaced);
+        let mut replaced = self.rare().replaced.write();
         let before = match replaced.take() {
             _ if is_lasting => None,
             Some(current) if current.is_lasting => Some(current),
@@ -442,7 +442,7 @@ impl Reference {
     /// Uses another form of address in requests from now on.
     #[cold]
     pub(crate) fn readdress(&self, disposition: AddressingDisposition) -> Result<(), SystemException> {
-        let mut replaced = write(&self.rare().replaced);
+        let mut replaced = self.rare().replaced.write();
         let next = match &*replaced {
             Some(current) => Replaced {
                 is_forwarded: current.is_forwarded,
@@ -479,7 +479,7 @@ impl Reference {
     /// Returns to the route from before the last forward.
     #[cold]
     pub(crate) fn fall_back(&self) {
-        let mut replaced = write(&self.rare().replaced);
+        let mut replaced = self.rare().replaced.write();
         let before = replaced.take().and_then(|current| current.before.clone());
         self.replace(&mut replaced, before);
     }

@@ -9,7 +9,7 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::BuildHasher;
-use std::sync::{Arc, OnceLock, RwLock, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::ior::{CodeSetIncompatible, IiopProfile, Ior, OMNIORB_ORB_TYPE, Profile};
@@ -18,8 +18,8 @@ use ironorb_giop::minor::MinorCode;
 use ironorb_giop::{CharSet, TransmissionCodeSets, Version};
 
 use crate::base::config::BareExceptions;
+use crate::base::locks::SharedTable;
 use crate::base::randomness::HashKeys;
-use crate::base::sync::{read, write};
 use crate::base::time::Time;
 use crate::object::WireProfile;
 use crate::object::orb_shared::{OrbDriver, OrbHandle, OrbShared};
@@ -362,7 +362,7 @@ fn partition(wire_profile: Option<WireProfile>) -> u8 {
 #[derive(Debug)]
 pub(crate) struct ServerProfiles {
     hash_keys: HashKeys,
-    known: RwLock<Known>,
+    known: SharedTable<Known>,
 }
 
 #[derive(Debug, Default)]
@@ -377,7 +377,7 @@ const SHARED_MAX: usize = 16_384;
 
 impl ServerProfiles {
     pub(crate) fn new(hash_keys: HashKeys) -> ServerProfiles {
-        ServerProfiles { hash_keys, known: RwLock::default() }
+        ServerProfiles { hash_keys, known: SharedTable::default() }
     }
 
     /// Takes a reference apart: into what it has in common with others, and its object key, which is empty for a
@@ -403,11 +403,11 @@ impl ServerProfiles {
             let found = known.by_hash.get(&hash)?.upgrade()?;
             (found.wire_profile == wire_profile && found.ior == ior).then_some(found)
         };
-        if let Some(found) = find(&read(&self.known)) {
+        if let Some(found) = find(&self.known.read()) {
             return found;
         }
         let made = Arc::new(ServerProfile::new(orb, ior.clone(), false, wire_profile));
-        let mut known = write(&self.known);
+        let mut known = self.known.write();
         if let Some(found) = find(&known) {
             return found;
         }

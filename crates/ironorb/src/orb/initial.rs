@@ -7,7 +7,6 @@ use ironorb_giop::minor::MinorCode;
 use ironorb_giop::url::{Corbaloc, CorbalocAddress};
 
 use super::Orb;
-use crate::base::sync::{read, write};
 use crate::driver::orb_core::OrbCore;
 use crate::object::ObjectRef;
 use crate::poa::{Poa, PoaCurrent};
@@ -44,7 +43,7 @@ impl Orb {
     /// The names that [`resolve_initial_references`](Self::resolve_initial_references) knows.
     pub fn list_initial_services(&self) -> Vec<String> {
         let mut names: Vec<String> = ["NameService", "POACurrent", "RootPOA"].map(String::from).to_vec();
-        names.extend(read(&self.core.initial).keys().cloned());
+        names.extend(self.core.initial.read().keys().cloned());
         names.sort();
         names.dedup();
         names
@@ -52,7 +51,7 @@ impl Orb {
 
     /// Sets the object of a name, including for `corbaloc:rir:` (`register_initial_reference`).
     pub fn register_initial_reference(&self, name: &str, object: &ObjectRef) {
-        write(&self.core.initial).insert(name.to_owned(), object.clone());
+        self.core.initial.write().insert(name.to_owned(), object.clone());
     }
 }
 
@@ -115,12 +114,12 @@ impl OrbCore {
         url: &str,
     ) -> Result<(), SystemException> {
         let object = orb.string_to_object(url)?;
-        write(&self.initial).insert(name.to_owned(), object);
+        self.initial.write().insert(name.to_owned(), object);
         Ok(())
     }
 
     pub(super) fn initial_reference(self: &Arc<Self>, name: &str) -> Result<ObjectRef, SystemException> {
-        if let Some(object) = read(&self.initial).get(name) {
+        if let Some(object) = self.initial.read().get(name) {
             return Ok(object.clone());
         }
         if let Some(base) = &self.default_initial {

@@ -5,7 +5,7 @@
 //! thread that must wait for work in progress gets a gate at which it may wait.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 use hashbrown::HashTable;
 
@@ -18,8 +18,8 @@ use super::{ObjectId, PoaPolicies, RequestProcessing};
 use crate::base::config::ObjectLookup;
 use crate::base::gate::{Gate, GateGuard};
 use crate::base::lease::{Activation, BindingEpoch, Incarnation, Token};
+use crate::base::locks::{PiGuard, PiLock};
 use crate::base::randomness::Randomness;
-use crate::base::sync::lock;
 use crate::poa::servant::ServantHandle;
 
 /// Objects by slot, id and servant.
@@ -27,7 +27,7 @@ pub(crate) struct ActiveObjectMap {
     slots: ObjectSlots,
     /// `None` where ids are made from slots.
     ids: Option<Ids>,
-    state: Mutex<MapState>,
+    state: PiLock<MapState>,
     binding_epoch: Arc<BindingEpoch>,
 }
 
@@ -85,7 +85,7 @@ pub(super) struct AdmittedRequest<'m> {
 /// The map, locked for changes.
 pub(super) struct MapGuard<'m> {
     map: &'m ActiveObjectMap,
-    state: MutexGuard<'m, MapState>,
+    state: PiGuard<'m, MapState>,
 }
 
 /// What the map knows about an id.
@@ -110,7 +110,7 @@ impl ActiveObjectMap {
         ActiveObjectMap {
             slots: ObjectSlots::default(),
             ids: (!ids_are_slots).then(|| Ids::new(lookup, randomness)),
-            state: Mutex::new(MapState {
+            state: PiLock::new(MapState {
                 slots: 0,
                 free: Vec::new(),
                 by_servant: if is_unique { ServantIndex::NotAsked } else { ServantIndex::NotUnique },
@@ -124,7 +124,7 @@ impl ActiveObjectMap {
     }
 
     pub(super) fn open(&self) -> MapGuard<'_> {
-        MapGuard { map: self, state: lock(&self.state) }
+        MapGuard { map: self, state: self.state.lock() }
     }
 
     /// Admits a request to an object and counts it, if the object is active. If a slot names the object, the
@@ -169,7 +169,7 @@ impl ActiveObjectMap {
 
     #[cold]
     fn leave_deactivating(&self, activation: Activation) -> Option<DeactivatedObject> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let leaving = state.leaving.get_mut(&activation)?;
         leaving.requests -= 1;
         if leaving.is_in_use(&self.binding_epoch) {
@@ -181,7 +181,7 @@ impl ActiveObjectMap {
     /// Ends a call by lease. The last call of a deactivated object returns what is left to do.
     #[cold]
     pub(super) fn leave_binding(&self, token: Token) -> Option<DeactivatedObject> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         // The lock orders two calls that end at the same time: the second sees that both have ended.
         let mut leaving = state.leaving.iter();
         let (activation, leaving) = leaving.find(|(_, leaving)| leaving.token == Some(token))?;
@@ -195,7 +195,7 @@ impl ActiveObjectMap {
     /// Lets threads call the object by lease from now on; `None` when it is no longer active.
     #[cold]
     pub(super) fn bind(&self, activation: Activation, manager: u64) -> Option<Token> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         self.slots
             .open(activation.index)?
             .bind(activation)
@@ -205,7 +205,7 @@ impl ActiveObjectMap {
     /// The servant of an object that has a request.
     #[cold]
     pub(super) fn servant_in(&self, activation: Activation) -> Option<ServantHandle> {
-        let state = lock(&self.state);
+        let state = self.state.lock();
         if let Some(leaving) = state.leaving.get(&activation) {
             return Some(leaving.object.servant.clone());
         }
@@ -215,7 +215,7 @@ impl ActiveObjectMap {
     /// Counts a further share of an admitted request.
     pub(super) fn enter_again(&self, activation: Activation) {
         if !self.slots.enter_again(activation)
-            && let Some(leaving) = lock(&self.state).leaving.get_mut(&activation)
+            && let Some(leaving) = self.state.lock().leaving.get_mut(&activation)
         {
             leaving.requests += 1;
         }
@@ -227,7 +227,7 @@ impl ActiveObjectMap {
         let slot = Slot { index: activation.index, generation: activation.generation };
         let Some(ids) = &self.ids else { return Some(ObjectId::of_slot(slot)) };
         // The lock keeps the slot from passing to another object.
-        let state = lock(&self.state);
+        let state = self.state.lock();
         match state.leaving.get(&activation) {
             Some(leaving) => Some(leaving.object.id.clone()),
             None => ids.in_slot(activation.index),
@@ -252,7 +252,7 @@ impl ActiveObjectMap {
 
     /// The id in a slot, active or not.
     pub(super) fn id_in_slot(&self, slot: Slot) -> Option<ObjectId> {
-        let _state = lock(&self.state);
+        let _state = self.state.lock();
         self.in_slot(slot, |entry| entry.is_taken()).filter(|is_taken| *is_taken)?;
         self.id_at(slot.index, slot.generation)
     }

@@ -14,7 +14,7 @@ pub(crate) use parked_request::ParkedRequest;
 pub(crate) use session::Session;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, RwLock, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
@@ -25,8 +25,8 @@ use ironorb_giop::minor::MinorCode;
 use crate::base::config::{Demultiplexing, OrbConfig};
 use crate::base::gate::Gate;
 use crate::base::lease::BindingEpoch;
+use crate::base::locks::SharedTable;
 use crate::base::randomness::Randomness;
-use crate::base::sync::{read, write};
 use crate::poa::key::{self, Nonce, ParsedKey, Slot};
 use crate::poa::{
     AdapterDriver, AdapterHost, HoldMode, MainThread, ManagerState, Managers, ObjectSelector, PoaError,
@@ -39,7 +39,7 @@ use replicas::AdapterReplicas;
 pub(crate) struct Adapter {
     nonce: Nonce,
     randomness: Randomness,
-    table: RwLock<Table>,
+    table: SharedTable<Table>,
     /// Copies of the table for requests.
     replicas: AdapterReplicas,
     binding_epoch: Arc<BindingEpoch>,
@@ -75,7 +75,7 @@ impl Adapter {
             startup_timeout: config.call_timeout,
             nonce: Nonce(randomness.nonce()),
             randomness,
-            table: RwLock::default(),
+            table: SharedTable::default(),
             replicas: AdapterReplicas::default(),
             binding_epoch,
             demultiplexing: config.demultiplexing,
@@ -150,7 +150,7 @@ impl Adapter {
         path: Vec<u8>,
         make: impl FnOnce(Slot, u32) -> Arc<PoaInner>,
     ) -> Option<Arc<PoaInner>> {
-        let mut table = write(&self.table);
+        let mut table = self.table.write();
         if table.by_path.contains_key(&path) || table.unfinished.contains_key(&path) {
             return None;
         }
@@ -176,7 +176,7 @@ impl Adapter {
     }
 
     pub(crate) fn unregister(&self, slot: Slot, path: &[u8]) {
-        let mut table = write(&self.table);
+        let mut table = self.table.write();
         if let Some((generation, poa)) = table.slots.get_mut(slot.index as usize)
             && *generation == slot.generation
         {
@@ -200,7 +200,7 @@ impl Adapter {
         activation: AdapterLookup<'_>,
     ) -> Result<Option<Arc<PoaInner>>, Refusal> {
         loop {
-            let step = read(&self.table).next_step(path);
+            let step = self.table.read().next_step(path);
             let (parent, name, end) = match step {
                 Step::Found(poa) => return Ok(Some(poa)),
                 Step::Nowhere => return Ok(None),
@@ -220,7 +220,7 @@ impl Adapter {
             let Some(question) = parent.inquire(activation)? else { return Ok(None) };
             let keeper = Gate::of_this_thread();
             {
-                let mut table = write(&self.table);
+                let mut table = self.table.write();
                 if table.in_the_making.contains_key(&path[..end]) || table.by_path.contains_key(&path[..end])
                 {
                     continue; // another thread makes it
@@ -230,7 +230,7 @@ impl Adapter {
             }
             let made = question.ask(&name);
             let is_there = {
-                let mut table = write(&self.table);
+                let mut table = self.table.write();
                 let is_there =
                     table.finish(&path[..end], |path, poa| self.replicas.set_path(path, Some(poa)));
                 self.making.fetch_sub(1, Ordering::SeqCst);
@@ -247,18 +247,18 @@ impl Adapter {
 
     /// Makes a plain key, such as `NameService`, stand for one of the ORB's keys.
     pub(crate) fn set_alias(&self, plain: Vec<u8>, key: Vec<u8>) {
-        write(&self.table).aliases.insert(plain, key);
+        self.table.write().aliases.insert(plain, key);
     }
 
     /// Makes keys that no adapter here has made ids of objects of this adapter.
     pub(crate) fn set_default_adapter(&self, poa: &Arc<PoaInner>) {
-        write(&self.table).default_adapter = Some(poa.clone());
+        self.table.write().default_adapter = Some(poa.clone());
     }
 
     /// The default adapter for a key, if no adapter here has made the key.
     #[cold]
     fn default_adapter_of(&self, key: &[u8]) -> Option<Arc<PoaInner>> {
-        let table = read(&self.table);
+        let table = self.table.read();
         let default = table.default_adapter.as_ref()?;
         let is_ours = match key::parse(key) {
             ParsedKey::Slot { nonce, .. } => nonce == self.nonce,
@@ -273,7 +273,7 @@ impl Adapter {
 
     /// The key that a plain key stands for; any other key as it is.
     pub(crate) fn without_alias(&self, key: Vec<u8>) -> Vec<u8> {
-        read(&self.table).aliases.get(&key).cloned().unwrap_or(key)
+        self.table.read().aliases.get(&key).cloned().unwrap_or(key)
     }
 
     /// Passes a request of this process to the servant of a key. Blocks where a manager holds requests. A
@@ -329,7 +329,7 @@ impl Adapter {
                 if nonce != self.nonce {
                     return Err(not_exist(MinorCode::STALE_KEY));
                 }
-                let found = read(&self.table).in_slot(poa).cloned();
+                let found = self.table.read().in_slot(poa).cloned();
                 let found = found.ok_or_else(|| not_exist(MinorCode::NO_SUCH_ADAPTER))?;
                 found.begin_upcall(ObjectSelector::Slot(object), operation, on_hold)
             }
@@ -339,7 +339,7 @@ impl Adapter {
             }
             ParsedKey::Foreign => {
                 match self
-                    .find_or_wait_for_startup(on_hold, || read(&self.table).aliases.get(key).cloned())?
+                    .find_or_wait_for_startup(on_hold, || self.table.read().aliases.get(key).cloned())?
                 {
                     // An alias never leads to another alias: it stands for the key of an object of this ORB.
                     Some(target) if key::parse(&target) != ParsedKey::Foreign => {
@@ -364,7 +364,7 @@ impl Adapter {
             return Err(not_exist(MinorCode::STALE_KEY));
         }
         let find = || {
-            let table = read(&self.table);
+            let table = self.table.read();
             table.visible(path).filter(|found| found.accepts(nonce, instance)).cloned()
         };
         if let Some(found) = self.find_or_wait_for_startup(on_hold, find)? {
@@ -410,7 +410,7 @@ impl Adapter {
     fn adapter_status(&self, key: &[u8]) -> AdapterStatus {
         // An alias never leads to another alias.
         let key = self.without_alias(key.to_vec());
-        let table = read(&self.table);
+        let table = self.table.read();
         let (found, naming, may_come) = match key::parse(&key) {
             ParsedKey::Slot { nonce, poa, object } if nonce == self.nonce => {
                 (table.in_slot(poa), Some(ObjectSelector::Slot(object)), false)
@@ -453,7 +453,7 @@ impl Adapter {
 
     #[cold]
     fn wait_while_starting(&self, on_hold: HoldMode<'_>) -> Result<(), Refusal> {
-        let root = read(&self.table).by_path.get(ROOT_PATH).cloned();
+        let root = self.table.read().by_path.get(ROOT_PATH).cloned();
         match root {
             Some(root) => root.wait_while_holding(on_hold),
             None => Ok(()),
@@ -468,11 +468,11 @@ impl Adapter {
                 Ownership::Ours
             }
             ParsedKey::Path { nonce: Nonce::PERSISTENT, path, .. }
-                if !matches!(read(&self.table).next_step(path), Step::Nowhere) =>
+                if !matches!(self.table.read().next_step(path), Step::Nowhere) =>
             {
                 Ownership::IfAtOurAddress
             }
-            ParsedKey::Foreign if read(&self.table).aliases.contains_key(object_key) => {
+            ParsedKey::Foreign if self.table.read().aliases.contains_key(object_key) => {
                 Ownership::IfAtOurAddress
             }
             _ => Ownership::NotOurs,

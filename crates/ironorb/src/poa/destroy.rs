@@ -11,7 +11,6 @@ use super::single_thread::SingleThreadGuard;
 use super::upcall::Deactivation;
 use super::{ObjectId, Poa, PoaError, PoaInner, ServantActivator, ServantManager, ThreadModel};
 use crate::base::gate::{Gate, GateGuard};
-use crate::base::sync::{lock, read, write};
 use crate::poa::servant::ServantHandle;
 
 /// The stages of an adapter's life.
@@ -140,7 +139,7 @@ impl PoaInner {
     }
 
     fn activator(&self) -> Option<Arc<dyn ServantActivator>> {
-        match &*read(&self.servant_manager) {
+        match &*self.servant_manager.read() {
             Some(ServantManager::Activator(activator)) => Some(activator.clone()),
             _ => None,
         }
@@ -153,7 +152,7 @@ impl PoaInner {
         let children = {
             // A child that is being made is in the list already, or its maker will see that it must not be
             // made.
-            let children = lock(&self.children);
+            let children = self.children.lock();
             if self.change_life(LifecycleState::Alive, LifecycleState::Destroying) {
                 self.leaving.fetch_add(children.len(), Ordering::SeqCst);
                 Some(children.values().cloned().collect::<Vec<_>>())
@@ -180,7 +179,7 @@ impl PoaInner {
         let parent = self.parent.as_ref().map(|parent| parent.0.clone());
         let is_counted = {
             // Both change together: a thread that makes an adapter of this name finds both free, or neither.
-            let mut siblings = parent.as_ref().map(|parent| lock(&parent.children));
+            let mut siblings = parent.as_ref().map(|parent| parent.children.lock());
             self.orb.adapter().unregister(self.slot, &self.path);
             if let Some(siblings) = &mut siblings {
                 siblings.remove(&self.name);
@@ -191,7 +190,7 @@ impl PoaInner {
         self.manager.carry_out_orphaned();
         let poa = self.clone();
         self.on_its_thread(move || {
-            let doomed = std::mem::take(&mut *lock(&poa.doomed));
+            let doomed = std::mem::take(&mut *poa.doomed.lock());
             if let Some(activator) = poa.activator() {
                 for (id, servant) in doomed {
                     poa.etherealize(&activator, &id, &servant, true);
@@ -199,9 +198,9 @@ impl PoaInner {
             }
             // These may hold this adapter, directly or indirectly.
             let held = (
-                write(&poa.servant_manager).take(),
-                write(&poa.default_servant).take(),
-                write(&poa.adapter_activator).take(),
+                poa.servant_manager.write().take(),
+                poa.default_servant.write().take(),
+                poa.adapter_activator.write().take(),
             );
             drop(held);
             poa.life.store(LifecycleState::Destroyed as u8, Ordering::SeqCst);
@@ -298,7 +297,7 @@ impl PoaInner {
             self.leaving.fetch_add(ids.len(), Ordering::SeqCst);
             if are_doomed {
                 let servant = |id: &ObjectId| Some((id.clone(), self.objects.servant_of(id.as_bytes())?));
-                lock(&self.doomed).extend(ids.iter().filter_map(servant));
+                self.doomed.lock().extend(ids.iter().filter_map(servant));
             }
             ids.iter().filter_map(|id| objects.remove(id.as_bytes(), deactivation()).flatten()).collect()
         };

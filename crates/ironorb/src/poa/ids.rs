@@ -8,15 +8,14 @@
 use std::collections::HashMap;
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Mutex, RwLock};
 
 use hashbrown::HashTable;
 
 use super::ObjectId;
 use super::slots::SlotArray;
 use crate::base::config::ObjectLookup;
+use crate::base::locks::{SharedLock, SharedTable};
 use crate::base::randomness::{HashKeys, Randomness};
-use crate::base::sync::{lock, read, write};
 
 /// Ids and slots.
 pub(super) struct Ids {
@@ -26,11 +25,11 @@ pub(super) struct Ids {
 
 enum Index {
     Hash { hasher: IdHasher, parts: Box<[Part; PARTS]> },
-    Linear(RwLock<Vec<(ObjectId, u32)>>),
+    Linear(SharedTable<Vec<(ObjectId, u32)>>),
 }
 
 /// Slots by their ids' hashes.
-type Part = Mutex<HashTable<u32>>;
+type Part = SharedLock<HashTable<u32>>;
 
 /// The number of parts: this many ids can be looked up at once.
 const PARTS: usize = 16;
@@ -41,7 +40,7 @@ impl Ids {
             ObjectLookup::Active | ObjectLookup::Hash => {
                 Index::Hash { hasher: IdHasher::new(randomness), parts: Box::default() }
             }
-            ObjectLookup::Linear => Index::Linear(RwLock::default()),
+            ObjectLookup::Linear => Index::Linear(SharedTable::default()),
         };
         Ids { by_slot: BySlot::default(), index }
     }
@@ -53,11 +52,11 @@ impl Ids {
             Index::Hash { hasher, parts } => {
                 let id = Id::of(id);
                 let hash = hasher.hash(&id);
-                let part = lock(&parts[part_of(hash)]);
+                let part = parts[part_of(hash)].lock();
                 part.find(hash, |index| self.by_slot.is_in(&id, *index)).map(|index| look(*index))
             }
             Index::Linear(ids) => {
-                let ids = read(ids);
+                let ids = ids.read();
                 ids.iter().find(|(known, _)| known.as_bytes() == id).map(|(_, index)| look(*index))
             }
         }
@@ -72,7 +71,7 @@ impl Ids {
         match &self.index {
             Index::Hash { hasher, parts } => {
                 let hash = hasher.hash(&Id::of(id.as_bytes()));
-                let mut part = lock(&parts[part_of(hash)]);
+                let mut part = parts[part_of(hash)].lock();
                 self.by_slot.set(index, id.as_bytes());
                 let hash_of =
                     |index: &u32| self.by_slot.with(*index, |id| hasher.hash(&Id::of(id))).unwrap_or(0);
@@ -80,7 +79,7 @@ impl Ids {
             }
             Index::Linear(ids) => {
                 self.by_slot.set(index, id.as_bytes());
-                write(ids).push((id.clone(), index));
+                ids.write().push((id.clone(), index));
             }
         }
     }
@@ -89,14 +88,14 @@ impl Ids {
         match &self.index {
             Index::Hash { hasher, parts } => {
                 let hash = hasher.hash(&Id::of(id.as_bytes()));
-                let mut part = lock(&parts[part_of(hash)]);
+                let mut part = parts[part_of(hash)].lock();
                 if let Ok(found) = part.find_entry(hash, |other| *other == index) {
                     found.remove();
                 }
                 self.by_slot.clear(index);
             }
             Index::Linear(ids) => {
-                write(ids).retain(|(_, other)| *other != index);
+                ids.write().retain(|(_, other)| *other != index);
                 self.by_slot.clear(index);
             }
         }
@@ -114,7 +113,7 @@ fn part_of(hash: u64) -> usize {
 struct BySlot {
     short: SlotArray<Block>,
     /// The ids that are longer than [`SHORT`].
-    long: RwLock<HashMap<u32, Box<[u8]>>>,
+    long: SharedTable<HashMap<u32, Box<[u8]>>>,
 }
 
 /// The ids of neighbouring slots.
@@ -148,7 +147,7 @@ impl BySlot {
                     && octets[0].load(Ordering::Relaxed) == *first
                     && octets[1].load(Ordering::Relaxed) == *second
             }
-            (Id::Long(id), LONG) => read(&self.long).get(&index).is_some_and(|known| **known == **id),
+            (Id::Long(id), LONG) => self.long.read().get(&index).is_some_and(|known| **known == **id),
             (Id::Long(_), _) => false,
         }
     }
@@ -159,7 +158,7 @@ impl BySlot {
         let place = index as usize % BLOCK;
         match block.lengths[place].load(Ordering::Relaxed) {
             NO_ID => None,
-            LONG => read(&self.long).get(&index).map(|id| look(id)),
+            LONG => self.long.read().get(&index).map(|id| look(id)),
             length => {
                 let mut octets = [0; SHORT];
                 for (eight, word) in octets.chunks_exact_mut(8).zip(&block.octets[place]) {
@@ -181,7 +180,7 @@ impl BySlot {
                 length
             }
             Id::Long(id) => {
-                write(&self.long).insert(index, id.into());
+                self.long.write().insert(index, id.into());
                 LONG
             }
         };
@@ -191,7 +190,7 @@ impl BySlot {
     fn clear(&self, index: u32) {
         let Some(block) = self.short.get(index / BLOCK as u32) else { return };
         if block.lengths[index as usize % BLOCK].swap(NO_ID, Ordering::Relaxed) == LONG {
-            write(&self.long).remove(&index);
+            self.long.write().remove(&index);
         }
     }
 }
@@ -302,7 +301,7 @@ mod tests {
                     prop_assert_eq!(ids.find(id(number).as_bytes(), |found| found), slot);
                 }
             }
-            prop_assert_eq!(read(&ids.by_slot.long).len(), known.values().filter(|n| **n > 16).count());
+            prop_assert_eq!(ids.by_slot.long.read().len(), known.values().filter(|n| **n > 16).count());
         }
     }
 

@@ -19,7 +19,6 @@ use super::{
 };
 use crate::base::gate::{Gate, GateGuard};
 use crate::base::lease::Activation;
-use crate::base::sync::read;
 use crate::poa::servant::servant_panicked;
 use crate::poa::servant::{Servant, ServantHandle};
 
@@ -122,7 +121,7 @@ impl PoaInner {
                 Err(self.absence().unwrap_or_else(|| not_exist(MinorCode::NO_SUCH_OBJECT)).into())
             }
             RequestProcessing::DefaultServant => {
-                let servant = read(&self.default_servant).clone().ok_or_else(|| {
+                let servant = self.default_servant.read().clone().ok_or_else(|| {
                     self.absence().unwrap_or_else(|| {
                         refusal(SystemExceptionKind::ObjAdapter, MinorCode::OBJ_ADAPTER_NO_DEFAULT_SERVANT)
                     })
@@ -209,7 +208,7 @@ impl PoaInner {
             IdState::Busy(gate) => return Err(LookupFailure::Busy(gate, id.clone())),
             IdState::Nothing => {}
         }
-        let Some(ServantManager::Activator(activator)) = read(&self.servant_manager).clone() else {
+        let Some(ServantManager::Activator(activator)) = self.servant_manager.read().clone() else {
             return Err(self.lacks_servant_manager().into());
         };
         let keeper = Gate::of_this_thread();
@@ -225,7 +224,7 @@ impl PoaInner {
         id: ObjectId,
         operation: &[u8],
     ) -> Result<(UpcallTarget, ServantHandle), Refusal> {
-        let Some(ServantManager::Locator(locator)) = read(&self.servant_manager).clone() else {
+        let Some(ServantManager::Locator(locator)) = self.servant_manager.read().clone() else {
             return Err(self.lacks_servant_manager());
         };
         self.begin_use()?;

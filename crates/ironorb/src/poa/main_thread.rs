@@ -6,18 +6,19 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::{AdapterDriver, PoaManager, Task};
 use crate::base::gate::Gate;
+use crate::base::locks::PiLock;
 use crate::base::monitor::Monitor;
-use crate::base::sync::{ThreadMark, lock};
+use crate::base::sync::ThreadMark;
 
 /// The queue of requests, and which thread is the main thread.
 pub(crate) struct MainThread {
-    state: Mutex<State>,
+    state: PiLock<State>,
     changed: Arc<Monitor>,
     driver: Arc<dyn AdapterDriver>,
     /// Whether an adapter with this thread model was ever made.
@@ -49,7 +50,7 @@ pub(crate) struct Request {
 impl MainThread {
     pub(super) fn new(driver: Arc<dyn AdapterDriver>) -> MainThread {
         MainThread {
-            state: Mutex::default(),
+            state: PiLock::default(),
             changed: Arc::default(),
             driver,
             is_wanted: AtomicBool::new(false),
@@ -73,7 +74,7 @@ impl MainThread {
     /// Lets this thread make an upcall, until [`resign`](Self::resign). It may if it is the main thread, or
     /// if there is none and it was the last one. Returns whether it may.
     pub(super) fn enter(&self) -> bool {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let may = match state.main {
             Some(_) => true,
             None => state.last == Some(ThreadMark::of_this_thread()),
@@ -83,7 +84,7 @@ impl MainThread {
 
     /// Puts a request into the queue. Gives it back when the queue is full or no thread will look at it.
     pub(crate) fn push(&self, request: Request, requests_max: usize) -> Result<(), Request> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let is_refused = state.is_closed || (state.is_closing && state.main.is_none());
         if is_refused || state.requests.len() >= requests_max {
             return Err(request);
@@ -97,7 +98,7 @@ impl MainThread {
     /// Carries a task out on the main thread. If this is the main thread, or if there is none, the calling
     /// thread carries it out as the main thread.
     pub(super) fn carry_out(&self, task: Task) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.become_main() {
             drop(state);
             task();
@@ -110,12 +111,12 @@ impl MainThread {
     }
 
     pub(crate) fn has_work(&self) -> bool {
-        let state = lock(&self.state);
+        let state = self.state.lock();
         state.has_next()
     }
 
     pub(crate) fn perform_one(&self) -> bool {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if !state.become_main() {
             return false;
         }
@@ -133,7 +134,7 @@ impl MainThread {
     /// Makes this thread the main thread until [`close`](Self::close). If another thread is the main thread,
     /// blocks until that is over.
     pub(crate) fn run(&self) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let mut is_main = false;
         loop {
             if !is_main && state.become_main() {
@@ -143,14 +144,14 @@ impl MainThread {
             if let Some(task) = is_main.then(|| state.take_next()).flatten() {
                 drop(state);
                 run(task);
-                state = lock(&self.state);
+                state = self.state.lock();
             } else if state.is_closed {
                 break;
             } else {
                 drop(state);
-                let is_over = || lock(&self.state).is_of_use(is_main);
+                let is_over = || self.state.lock().is_of_use(is_main);
                 self.driver.wait(&self.changed, &is_over, None);
-                state = lock(&self.state);
+                state = self.state.lock();
             }
         }
         drop(state);
@@ -164,7 +165,7 @@ impl MainThread {
     /// because serving them here would take stack space for each.
     pub(super) fn work_until_open(&self, gate: &Gate, at_most: Option<Duration>) -> bool {
         let begun = self.driver.now();
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if !state.become_main() {
             return false; // cannot happen: no other thread became the main thread meanwhile
         }
@@ -172,7 +173,7 @@ impl MainThread {
             if let Some(task) = state.tasks.pop_front() {
                 drop(state);
                 run(task);
-                state = lock(&self.state);
+                state = self.state.lock();
                 continue;
             }
             if gate.is_open() {
@@ -180,9 +181,9 @@ impl MainThread {
             }
             drop(state);
             let left = at_most.map(|at_most| at_most.saturating_sub(self.driver.now().since(begun)));
-            let has_come = || gate.is_open() || !lock(&self.state).tasks.is_empty();
+            let has_come = || gate.is_open() || !self.state.lock().tasks.is_empty();
             let came = self.driver.wait(&self.changed, &has_come, left);
-            state = lock(&self.state);
+            state = self.state.lock();
             if !came {
                 break false;
             }
@@ -194,12 +195,12 @@ impl MainThread {
 
     /// Ends this thread's time as the main thread, after the tasks that only the main thread may do.
     pub(super) fn resign(&self) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         while state.is_innermost() {
             let Some(task) = state.tasks.pop_front() else { break };
             drop(state);
             run(task);
-            state = lock(&self.state);
+            state = self.state.lock();
         }
         state.resign();
         let abandoned = match state.is_closing && state.main.is_none() {
@@ -213,7 +214,7 @@ impl MainThread {
 
     /// Called when the shutdown begins. Refuses the requests if no thread carries them out.
     pub(crate) fn begin_close(&self) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.is_closing = true;
         let abandoned = match state.main {
             None => std::mem::take(&mut state.requests),
@@ -226,7 +227,7 @@ impl MainThread {
 
     /// Called when the ORB has been shut down. [`run`](Self::run) returns.
     pub(crate) fn close(&self) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.is_closing = true;
         state.is_closed = true;
         let abandoned = std::mem::take(&mut state.requests);

@@ -6,7 +6,7 @@ mod in_flight;
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 
 use ironorb_giop::exception::SystemExceptionKind;
 use ironorb_giop::minor::MinorCode;
@@ -15,8 +15,8 @@ use super::current::is_in_upcall_of;
 use super::upcall::refusal;
 use super::{AdapterDriver, PoaError, PoaInner, Refusal};
 use crate::base::lease::{BindingEpoch, Token};
+use crate::base::locks::PiLock;
 use crate::base::monitor::Monitor;
-use crate::base::sync::lock;
 pub(crate) use held::Admission;
 use held::HeldRequests;
 use in_flight::InFlight;
@@ -101,7 +101,7 @@ pub(super) struct ManagerInner {
     /// The number that the tokens of its objects carry.
     number: u64,
     /// Requests that wait for the state to change.
-    held: Mutex<HeldRequests>,
+    held: PiLock<HeldRequests>,
     /// Told when the state has changed, and when a request is done while it is not active.
     changed: Monitor,
     /// Told when the state has changed.
@@ -112,7 +112,7 @@ pub(super) struct ManagerInner {
     is_closing: AtomicBool,
     /// The epoch of the ORB's bindings, which all its managers share.
     binding_epoch: Arc<BindingEpoch>,
-    poas: Mutex<Vec<Weak<PoaInner>>>,
+    poas: PiLock<Vec<Weak<PoaInner>>>,
 }
 
 impl PartialEq for PoaManager {
@@ -137,14 +137,14 @@ impl PoaManager {
             state: AtomicU8::new(state as u8),
             in_flight: InFlight::default(),
             number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
-            held: Mutex::default(),
+            held: PiLock::default(),
             changed: Monitor::default(),
             main_thread: main_thread.clone(),
             driver: driver.clone(),
             held_max,
             is_closing: AtomicBool::new(false),
             binding_epoch: binding_epoch.clone(),
-            poas: Mutex::default(),
+            poas: PiLock::default(),
         }))
     }
 
@@ -190,7 +190,7 @@ impl PoaManager {
     pub fn deactivate(&self, etherealize_objects: bool, wait_for_completion: bool) -> Result<(), PoaError> {
         self.check_wait(wait_for_completion)?;
         let before = self.change(ManagerState::Inactive)?;
-        let poas: Vec<_> = lock(&self.0.poas).iter().filter_map(Weak::upgrade).collect();
+        let poas: Vec<_> = self.0.poas.lock().iter().filter_map(Weak::upgrade).collect();
         if etherealize_objects && before != ManagerState::Inactive {
             poas.iter().for_each(PoaInner::end_all_objects);
         }
@@ -203,7 +203,7 @@ impl PoaManager {
 
     /// Makes this the manager of an adapter.
     pub(super) fn adopt(&self, poa: &Arc<PoaInner>) {
-        let mut poas = lock(&self.0.poas);
+        let mut poas = self.0.poas.lock();
         // Adapters that are gone are removed when the vector is full, so that the cost per adapter stays
         // small.
         if poas.len() == poas.capacity() {
@@ -230,7 +230,7 @@ impl PoaManager {
     /// Refuses held requests from now on, because the ORB is being shut down.
     pub(super) fn begin_close(&self) {
         {
-            let _held = lock(&self.0.held);
+            let _held = self.0.held.lock();
             self.0.is_closing.store(true, Ordering::SeqCst);
         }
         self.0.changed.changed();
@@ -258,7 +258,7 @@ impl PoaManager {
     fn change(&self, state: ManagerState) -> Result<ManagerState, PoaError> {
         let before = {
             let now = self.0.driver.now();
-            let held = lock(&self.0.held);
+            let held = self.0.held.lock();
             let before = self.state();
             if before == ManagerState::Inactive && state != ManagerState::Inactive {
                 return Err(PoaError::AdapterInactive);
@@ -329,7 +329,7 @@ impl PoaManager {
     #[cold]
     fn enter_slowly(&self, on_hold: HoldMode<'_>) -> Result<Stripe, Refusal> {
         let discarded = || refusal(SystemExceptionKind::Transient, MinorCode::TRANSIENT_DISCARDED);
-        let mut held = lock(&self.0.held);
+        let mut held = self.0.held.lock();
         loop {
             let is_letting_in = self.0.state.load(Ordering::SeqCst) == LETTING_IN;
             match (self.state(), on_hold) {
@@ -360,7 +360,7 @@ impl PoaManager {
                     held.threads += 1;
                     drop(held);
                     let is_over = self.0.driver.wait(&self.0.changed, &|| !self.is_holding(), None);
-                    held = lock(&self.0.held);
+                    held = self.0.held.lock();
                     held.threads -= 1;
                     if !is_over {
                         return Err(discarded());
@@ -422,7 +422,7 @@ mod tests {
         manager.hold_requests(true).unwrap();
         let entered = std::thread::scope(|scope| {
             let held = scope.spawn(|| enter(&manager));
-            while lock(&manager.0.held).threads == 0 {
+            while manager.0.held.lock().threads == 0 {
                 std::thread::yield_now();
             }
             assert_eq!(enter(&manager).unwrap_err().1, MinorCode::TRANSIENT_DISCARDED);

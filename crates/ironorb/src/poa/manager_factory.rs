@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 
 use super::adapter::Adapter;
 use super::manager::ManagerInner;
 use super::{AdapterHost, ManagerState, PoaError, PoaManager};
-use crate::base::sync::lock;
+use crate::base::locks::PiLock;
 
 /// Makes and finds the POA managers of an ORB. All adapters of the ORB share one factory.
 #[derive(Clone)]
@@ -16,7 +16,7 @@ pub struct PoaManagerFactory(Arc<dyn AdapterHost>);
 /// The managers of an ORB. A manager lives as long as an adapter or the application holds it.
 #[derive(Default)]
 pub(crate) struct Managers {
-    by_id: Mutex<Registry>,
+    by_id: PiLock<Registry>,
 }
 
 #[derive(Default)]
@@ -46,7 +46,7 @@ impl PoaManagerFactory {
 
     /// The manager with this id, if there is one.
     pub fn find(&self, id: &str) -> Option<PoaManager> {
-        lock(&self.0.adapter().managers().by_id).by_id.get(id).and_then(PoaManager::upgrade)
+        self.0.adapter().managers().by_id.lock().by_id.get(id).and_then(PoaManager::upgrade)
     }
 }
 
@@ -64,7 +64,7 @@ impl Managers {
         id: Option<&str>,
         state: ManagerState,
     ) -> Result<PoaManager, PoaError> {
-        let mut registry = lock(&self.by_id);
+        let mut registry = self.by_id.lock();
         let id = match id {
             Some(id) => id.to_owned(),
             None => loop {
@@ -92,7 +92,7 @@ impl Managers {
 
     /// Refuses held requests from now on.
     pub(crate) fn begin_close(&self) {
-        lock(&self.by_id).is_closing = true;
+        self.by_id.lock().is_closing = true;
         self.list().iter().for_each(PoaManager::begin_close);
     }
 
@@ -105,7 +105,7 @@ impl Managers {
     }
 
     fn list(&self) -> Vec<PoaManager> {
-        lock(&self.by_id).by_id.values().filter_map(PoaManager::upgrade).collect()
+        self.by_id.lock().by_id.values().filter_map(PoaManager::upgrade).collect()
     }
 }
 

@@ -62,17 +62,17 @@ pub(crate) use upcall::{ActiveObject, Refusal, Upcall, UpcallShare, not_exist};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize};
-use std::sync::{Arc, Mutex, RwLock};
 
 use ironorb_giop::exception::SystemExceptionKind;
 use ironorb_giop::ior::TaggedComponent;
 use ironorb_giop::minor::MinorCode;
 
 use crate::base::config::{Demultiplexing, ObjectLookup};
+use crate::base::locks::{PiLock, SharedTable};
 use crate::base::monitor::Monitor;
 use crate::base::single_thread_lock::SingleThreadLock;
-use crate::base::sync::{lock, read, write};
 use crate::poa::adapter::AdapterLookup;
 use crate::poa::servant::{Servant, ServantHandle};
 use active_object_map::{ActiveObjectMap, IdState};
@@ -104,7 +104,7 @@ pub(crate) struct PoaInner {
     manager: PoaManager,
     /// The children. This lock is taken before that of a descendant's children, and before the table of all
     /// adapters.
-    children: Mutex<BTreeMap<String, Poa>>,
+    children: PiLock<BTreeMap<String, Poa>>,
     objects: ActiveObjectMap,
     /// Ids are made from slots, which gives the shortest ids.
     ids_are_slots: bool,
@@ -112,9 +112,9 @@ pub(crate) struct PoaInner {
     keys_are_slots: bool,
     /// The next id that the adapter assigns, where ids are not slots.
     next_id: AtomicU64,
-    servant_manager: RwLock<Option<ServantManager>>,
-    default_servant: RwLock<Option<Arc<dyn Servant>>>,
-    adapter_activator: RwLock<Option<Arc<dyn AdapterActivator>>>,
+    servant_manager: SharedTable<Option<ServantManager>>,
+    default_servant: SharedTable<Option<Arc<dyn Servant>>>,
+    adapter_activator: SharedTable<Option<Arc<dyn AdapterActivator>>>,
     single_thread_lock: SingleThreadLock,
     /// Requests that wait for an incarnation.
     waiting: AtomicUsize,
@@ -123,7 +123,7 @@ pub(crate) struct PoaInner {
     /// What a destruction waits for: the number of objects being incarnated or deactivated, and of children.
     leaving: AtomicUsize,
     /// Objects to be etherealised when the last request is done.
-    doomed: Mutex<Vec<(ObjectId, ServantHandle)>>,
+    doomed: PiLock<Vec<(ObjectId, ServantHandle)>>,
     /// Told when objects or the adapter have ended.
     ended: Monitor,
 }
@@ -196,7 +196,7 @@ impl Poa {
         // The interceptors run before the adapter can be found and while no lock is held, because they may
         // call anything.
         let components = orb.components_for(&path::names(&path));
-        let mut children = lock(&self.0.children);
+        let mut children = self.0.children.lock();
         // A destruction needs this lock to see all children.
         self.check_alive()?;
         let poa = Poa::register(orb, Some(self.clone()), name, path, policies, components, manager)?;
@@ -210,7 +210,7 @@ impl Poa {
     /// The child of this name (`find_POA`). If there is none and `activate_it`, the adapter activator is
     /// asked to make it. May then block while the activator runs.
     pub fn find_poa(&self, name: &str, activate_it: bool) -> Result<Poa, PoaError> {
-        let known = lock(&self.0.children).get(name).cloned();
+        let known = self.0.children.lock().get(name).cloned();
         if !activate_it {
             return known.ok_or(PoaError::AdapterNonExistent);
         }
@@ -226,7 +226,7 @@ impl Poa {
 
     /// The children of the adapter (`the_children`).
     pub fn children(&self) -> Vec<Poa> {
-        lock(&self.0.children).values().cloned().collect()
+        self.0.children.lock().values().cloned().collect()
     }
 
     /// The parent of the adapter (`the_parent`); `None` for the root.
@@ -272,13 +272,13 @@ impl Poa {
 
     /// The activator that makes children which are asked for and do not exist (`the_activator`).
     pub fn adapter_activator(&self) -> Option<Arc<dyn AdapterActivator>> {
-        read(&self.0.adapter_activator).clone()
+        self.0.adapter_activator.read().clone()
     }
 
     /// Sets the activator that makes children which are asked for and do not exist. The adapter keeps it
     /// until the adapter is destroyed.
     pub fn set_adapter_activator(&self, activator: Option<Arc<dyn AdapterActivator>>) {
-        let before = std::mem::replace(&mut *write(&self.0.adapter_activator), activator);
+        let before = std::mem::replace(&mut *self.0.adapter_activator.write(), activator);
         drop(before);
     }
 
@@ -303,7 +303,7 @@ impl Poa {
 
     fn set_servant_manager(&self, manager: ServantManager) -> Result<(), PoaError> {
         self.check_processing(RequestProcessing::ServantManager)?;
-        let mut current = write(&self.0.servant_manager);
+        let mut current = self.0.servant_manager.write();
         if current.is_some() {
             return Err(PoaError::ServantManagerAlreadySet);
         }
@@ -316,7 +316,7 @@ impl Poa {
     /// The servant manager (`get_servant_manager`), if one has been set.
     pub fn servant_manager(&self) -> Result<Option<ServantManager>, PoaError> {
         self.check_processing(RequestProcessing::ServantManager)?;
-        Ok(read(&self.0.servant_manager).clone())
+        Ok(self.0.servant_manager.read().clone())
     }
 
     /// Sets the servant of all objects that are not active (`set_servant`). Needs the policy
@@ -324,7 +324,7 @@ impl Poa {
     pub fn set_default_servant(&self, servant: Arc<dyn Servant>) -> Result<(), PoaError> {
         self.check_processing(RequestProcessing::DefaultServant)?;
         let before = {
-            let mut current = write(&self.0.default_servant);
+            let mut current = self.0.default_servant.write();
             self.check_alive()?;
             current.replace(servant)
         };
@@ -344,7 +344,7 @@ impl Poa {
     /// The servant of all objects that are not active (`get_servant`).
     pub fn default_servant(&self) -> Result<Arc<dyn Servant>, PoaError> {
         self.check_processing(RequestProcessing::DefaultServant)?;
-        read(&self.0.default_servant).clone().ok_or(PoaError::NoServant)
+        self.0.default_servant.read().clone().ok_or(PoaError::NoServant)
     }
 
     fn check_processing(&self, needed: RequestProcessing) -> Result<(), PoaError> {
@@ -400,7 +400,7 @@ impl PoaInner {
             policies,
             components,
             manager,
-            children: Mutex::default(),
+            children: PiLock::default(),
             objects: ActiveObjectMap::new(
                 &policies,
                 ids_are_slots,
@@ -411,14 +411,14 @@ impl PoaInner {
             ids_are_slots,
             keys_are_slots: ids_are_slots && config.demultiplexing == Demultiplexing::Delayered,
             next_id: AtomicU64::new(0),
-            servant_manager: RwLock::default(),
-            default_servant: RwLock::default(),
-            adapter_activator: RwLock::default(),
+            servant_manager: SharedTable::default(),
+            default_servant: SharedTable::default(),
+            adapter_activator: SharedTable::default(),
             single_thread_lock: SingleThreadLock::default(),
             waiting: AtomicUsize::new(0),
             life: AtomicU8::new(LifecycleState::Alive as u8),
             leaving: AtomicUsize::new(0),
-            doomed: Mutex::default(),
+            doomed: PiLock::default(),
             ended: Monitor::default(),
         }
     }
@@ -451,7 +451,7 @@ impl PoaInner {
         let mut found = self.clone();
         let mut at = 0;
         while let Some((name, end)) = key::name_at(path, at) {
-            let child = lock(&found.children).get(std::str::from_utf8(name).ok()?)?.0.clone();
+            let child = found.children.lock().get(std::str::from_utf8(name).ok()?)?.0.clone();
             (found, at) = (child, end);
         }
         // A malformed path may be read as if it were a valid one.
@@ -476,7 +476,7 @@ impl PoaInner {
 
     /// Whether there is an adapter activator to ask for children that do not exist.
     pub(crate) fn has_adapter_activator(&self) -> bool {
-        read(&self.adapter_activator).is_some()
+        self.adapter_activator.read().is_some()
     }
 
     /// Prepares to ask the adapter activator for a child, if there is one; may wait for the manager.
@@ -488,7 +488,7 @@ impl PoaInner {
         if let Some(refusal) = self.absence() {
             return Err(refusal);
         }
-        let Some(activator) = read(&self.adapter_activator).clone() else { return Ok(None) };
+        let Some(activator) = self.adapter_activator.read().clone() else { return Ok(None) };
         let counted = match activation {
             // 15.3.2.1: the manager's state applies to this question as it does to requests.
             AdapterLookup::ForRequest(on_hold) => Some(self.manager.enter(on_hold)?),

@@ -10,7 +10,6 @@ use super::{
     ActiveObject, IdAssignment, ImplicitActivation, Lifespan, ObjectId, Poa, PoaError, RequestProcessing,
     current_object,
 };
-use crate::base::sync::read;
 use crate::object::{ObjectRef, TypedRef};
 use crate::poa::servant::InterfaceOf;
 use crate::poa::servant::{Servant, ServantHandle, servant};
@@ -212,7 +211,7 @@ impl Poa {
         if let Some(servant) = self.0.objects.servant_of(id.as_bytes()) {
             return Ok(servant.whole());
         }
-        let default = read(&self.0.default_servant).clone();
+        let default = self.0.default_servant.read().clone();
         default.ok_or(PoaError::ObjectNotActive)
     }
 

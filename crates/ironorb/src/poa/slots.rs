@@ -3,11 +3,11 @@
 //!
 //! Knows neither ids nor what happens to objects.
 
-use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::sync::OnceLock;
 
 use super::key::Slot;
 use crate::base::lease::{Activation, Incarnation};
-use crate::base::sync::lock;
+use crate::base::locks::{LockGuard, SharedLock};
 use crate::poa::servant::ServantHandle;
 
 /// Object slots by index.
@@ -16,7 +16,7 @@ pub(super) struct ObjectSlots(SlotArray<ObjectSlot>);
 
 /// The slot of one object.
 #[derive(Default)]
-pub(super) struct ObjectSlot(Mutex<Entry>);
+pub(super) struct ObjectSlot(SharedLock<Entry>);
 
 /// An array of slots that grows by a sixteenth of its size at a time. Its memory is never moved and never
 /// given back.
@@ -101,12 +101,12 @@ impl ObjectSlots {
 
     /// The content of a slot, locked.
     #[inline]
-    pub(super) fn open(&self, index: u32) -> Option<MutexGuard<'_, Entry>> {
+    pub(super) fn open(&self, index: u32) -> Option<LockGuard<'_, Entry>> {
         self.place(index).map(ObjectSlot::open)
     }
 
     /// The content of a slot, locked; the slot is made if it does not exist.
-    pub(super) fn make(&self, index: u32) -> MutexGuard<'_, Entry> {
+    pub(super) fn make(&self, index: u32) -> LockGuard<'_, Entry> {
         self.0.make(index).open()
     }
 
@@ -135,8 +135,8 @@ impl ObjectSlots {
 impl ObjectSlot {
     /// The content, locked.
     #[inline]
-    pub(super) fn open(&self) -> MutexGuard<'_, Entry> {
-        lock(&self.0)
+    pub(super) fn open(&self) -> LockGuard<'_, Entry> {
+        self.0.lock()
     }
 
     /// Admits and counts a request for the object of `slot`, if it is active here.

@@ -4,8 +4,8 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::ior::Ior;
@@ -17,7 +17,7 @@ use super::manager::Stripe;
 use super::{Cookie, ObjectId, Poa, PoaInner, PoaManager, ServantActivator, ServantLocator, ThreadModel};
 use crate::base::gate::{Gate, GateGuard};
 use crate::base::lease::Activation;
-use crate::base::sync::lock;
+use crate::base::locks::PiLock;
 use crate::poa::servant::servant_panicked;
 use crate::poa::servant::{Servant, ServantHandle};
 
@@ -63,14 +63,14 @@ pub(super) struct RequestActivation {
     id: ObjectId,
     servant: ServantHandle,
     shares: AtomicUsize,
-    deactivation: Mutex<Deactivation>,
+    deactivation: PiLock<Deactivation>,
 }
 
 impl UpcallTarget {
     /// Makes an object for one request and counts the request. The adapter has counted the object with
     /// [`PoaInner::come`].
     pub(super) fn once(id: ObjectId, servant: ServantHandle, deactivation: Deactivation) -> UpcallTarget {
-        let deactivation = Mutex::new(deactivation);
+        let deactivation = PiLock::new(deactivation);
         UpcallTarget::Once(Arc::new(RequestActivation {
             id,
             servant,
@@ -105,7 +105,7 @@ impl RequestActivation {
         if self.shares.fetch_sub(1, Ordering::SeqCst) > 1 {
             return None;
         }
-        let deactivation = std::mem::replace(&mut *lock(&self.deactivation), Deactivation::Drop);
+        let deactivation = std::mem::replace(&mut *self.deactivation.lock(), Deactivation::Drop);
         Some(DeactivatedObject { id: self.id.clone(), servant: self.servant.clone(), deactivation })
     }
 }

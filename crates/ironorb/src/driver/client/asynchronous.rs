@@ -8,8 +8,8 @@ mod progress;
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::Waker;
 use std::thread::Thread;
 
@@ -22,8 +22,8 @@ use ironorb_giop::minor::MinorCode;
 use super::Link;
 use super::receiver::{Receiver, TimerKey};
 use super::retry_body::RetryBody;
+use crate::base::locks::{LaneLock, LockGuard};
 use crate::base::probe;
-use crate::base::sync::lock;
 use crate::base::time::Time;
 use crate::call::received_request::ReceivedRequest;
 use crate::call::remote_call::{CallEvent, RemoteCall};
@@ -52,7 +52,7 @@ pub(crate) struct AsyncCall {
     receiver: Arc<Receiver>,
     /// The number of the thread that began the call. It selects one of the connections to an endpoint.
     ordinal: usize,
-    progress: Mutex<Progress>,
+    progress: LaneLock<Progress>,
 }
 
 struct Progress {
@@ -265,7 +265,7 @@ impl AsyncCall {
             deadline,
             receiver: object.core().connector.receiver().clone(),
             ordinal: super::thread_ordinal(),
-            progress: Mutex::new(progress),
+            progress: LaneLock::new(progress),
         }
     }
 
@@ -426,7 +426,7 @@ impl AsyncCall {
     }
 
     /// Asks the receiver to take the answer, because no thread waits for it.
-    fn ask(&self, progress: MutexGuard<'_, Progress>) {
+    fn ask(&self, progress: LockGuard<'_, Progress>) {
         let link = match &progress.stage {
             Stage::InFlight(InFlight { link, .. }) => link.clone(),
             Stage::Begun | Stage::Waited => return, // the thread that sends it sees the listener
@@ -487,7 +487,7 @@ impl AsyncCall {
     }
 
     /// Records the outcome and notifies the listener. Only the first outcome counts.
-    fn complete(&self, mut progress: MutexGuard<'_, Progress>, outcome: Outcome) {
+    fn complete(&self, mut progress: LockGuard<'_, Progress>, outcome: Outcome) {
         if !matches!(progress.end, End::NotYet) {
             if let Ok(answer) = outcome {
                 drop(progress);
@@ -515,7 +515,7 @@ impl AsyncCall {
     }
 
     /// Removes the call from the receiver's timers and from its connection.
-    fn forget(&self, mut progress: MutexGuard<'_, Progress>) {
+    fn forget(&self, mut progress: LockGuard<'_, Progress>) {
         let stage = std::mem::replace(&mut progress.stage, Stage::Begun);
         let timer = progress.timer.take();
         progress.arguments = None;
@@ -546,8 +546,8 @@ impl AsyncCall {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Progress> {
-        lock(&self.progress)
+    fn lock(&self) -> LockGuard<'_, Progress> {
+        self.progress.lock()
     }
 }
 

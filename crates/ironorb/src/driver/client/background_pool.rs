@@ -6,18 +6,18 @@
 use std::collections::VecDeque;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use crate::base::locks::{Condition, LaneLock};
 use crate::base::spawner::{NewThread, ThreadClass};
-use crate::base::sync::lock;
 use crate::driver::server::threads::ServerThreads;
 
 /// Runs tasks in the order in which they came, on a bounded number of threads.
 #[derive(Debug)]
 pub(crate) struct BackgroundPool {
-    state: Mutex<State>,
-    more: Condvar,
+    state: LaneLock<State>,
+    more: Condition,
     threads_max: usize,
     /// The server's thread limit under which these threads count; `None` when they count nowhere.
     counted: Option<Arc<ServerThreads>>,
@@ -51,7 +51,7 @@ impl BackgroundPool {
 
     fn with(threads_max: usize, counted: Option<Arc<ServerThreads>>) -> Arc<Self> {
         let threads_max = threads_max.max(1);
-        Arc::new(BackgroundPool { state: Mutex::default(), more: Condvar::new(), threads_max, counted })
+        Arc::new(BackgroundPool { state: LaneLock::default(), more: Condition::new(), threads_max, counted })
     }
 
     /// The most threads that the pool uses.
@@ -62,7 +62,7 @@ impl BackgroundPool {
     /// Queues a task. Returns an error when the pool has no thread and cannot start one, so that the task
     /// would never run.
     pub(crate) fn run(self: &Arc<Self>, task: impl FnOnce() + Send + 'static) -> io::Result<()> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.waiting.push_back(Box::new(task));
         if state.idle >= state.waiting.len() || state.threads >= self.threads_max {
             drop(state);
@@ -93,27 +93,26 @@ impl BackgroundPool {
 
     /// Ends the threads after the queued tasks have run.
     pub(crate) fn stop(&self) {
-        lock(&self.state).is_stopping = true;
+        self.state.lock().is_stopping = true;
         self.more.notify_all();
     }
 
     fn work(&self) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         loop {
             if let Some(task) = state.waiting.pop_front() {
                 drop(state);
                 let _ = catch_unwind(AssertUnwindSafe(task));
-                state = lock(&self.state);
+                state = self.state.lock();
                 continue;
             }
             let mut is_over = state.is_stopping;
             if !is_over {
                 state.idle += 1;
-                let (after, waited) =
-                    self.more.wait_timeout(state, LINGER).unwrap_or_else(PoisonError::into_inner);
+                let (after, is_late) = self.more.wait_for(state, LINGER);
                 state = after;
                 state.idle -= 1;
-                is_over = waited.timed_out() && state.waiting.is_empty();
+                is_over = is_late && state.waiting.is_empty();
             }
             if is_over {
                 state.threads -= 1;

@@ -3,20 +3,20 @@
 //! It looks at intervals of an eighth of the limit, between 5 ms and 5 s, so that calls pay nothing for it.
 //! It runs while there are connections.
 
-use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use super::EndpointLinks;
+use crate::base::locks::{Condition, LaneLock};
 use crate::base::spawner::{NewThread, ThreadClass};
-use crate::base::sync::lock;
 use crate::driver::clock;
 
 /// Looks for idle connections.
 #[derive(Debug)]
 pub(super) struct IdleReaper {
     limit: Option<Duration>,
-    state: Mutex<State>,
-    stop: Condvar,
+    state: LaneLock<State>,
+    stop: Condition,
 }
 
 #[derive(Debug, Default)]
@@ -30,13 +30,13 @@ struct State {
 
 impl IdleReaper {
     pub(super) fn new(limit: Option<Duration>) -> Arc<IdleReaper> {
-        Arc::new(IdleReaper { limit, state: Mutex::default(), stop: Condvar::new() })
+        Arc::new(IdleReaper { limit, state: LaneLock::default(), stop: Condition::new() })
     }
 
     /// Adds an endpoint to look at.
     pub(super) fn add(&self, endpoint: &Arc<EndpointLinks>) {
         if self.limit.is_some() {
-            let mut state = lock(&self.state);
+            let mut state = self.state.lock();
             if state.endpoints.len() == state.endpoints.capacity() {
                 state.endpoints.retain(|endpoint| endpoint.strong_count() > 0);
             }
@@ -47,7 +47,7 @@ impl IdleReaper {
     /// Notes a new connection, and starts the thread if it does not run.
     pub(super) fn connected(self: &Arc<Self>) {
         let Some(limit) = self.limit else { return };
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.connects += 1;
         if state.is_running || state.is_stopping {
             return;
@@ -60,21 +60,21 @@ impl IdleReaper {
     }
 
     pub(super) fn stop(&self) {
-        lock(&self.state).is_stopping = true;
+        self.state.lock().is_stopping = true;
         self.stop.notify_all();
     }
 
     fn run(&self, limit: Duration) {
         let every = (limit / 8).clamp(Duration::from_millis(5), Duration::from_secs(5));
         loop {
-            let mut state = lock(&self.state);
+            let mut state = self.state.lock();
             let until = clock::now() + every;
             while !state.is_stopping {
                 let left = until.since(clock::now());
                 if left.is_zero() {
                     break;
                 }
-                state = self.stop.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+                state = self.stop.wait_for(state, left).0;
             }
             if state.is_stopping {
                 return;
@@ -85,7 +85,7 @@ impl IdleReaper {
             let now = clock::coarse();
             let connected: usize = endpoints.iter().map(|endpoint| endpoint.close_idle(now, limit)).sum();
             drop(endpoints);
-            let mut state = lock(&self.state);
+            let mut state = self.state.lock();
             if connected == 0 && state.connects == connects {
                 state.is_running = false;
                 return;

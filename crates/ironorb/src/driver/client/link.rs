@@ -16,7 +16,7 @@ mod lost;
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Weak};
 use std::thread::Thread;
 use std::time::Duration;
 
@@ -31,8 +31,8 @@ use super::asynchronous::AsyncCall;
 use super::receiver::Receiver;
 use super::{ConnectionPermit, ConnectorShared};
 use crate::base::config::OnewayBatching;
+use crate::base::locks::{Condition, LaneLock, LockGuard};
 use crate::base::probe::{self, Stage};
-use crate::base::sync::lock;
 use crate::base::time::Time;
 use crate::call::invocation::CallFailure;
 use crate::driver::clock;
@@ -50,9 +50,9 @@ pub(crate) use fast_path::FastOutcome;
 #[derive(Debug)]
 pub(crate) struct Link {
     stream: Stream,
-    state: Mutex<LinkState>,
+    state: LaneLock<LinkState>,
     /// Notified when a gather write has made progress and threads wait for that.
-    gather_done: Condvar,
+    gather_done: Condition,
     /// A copy of the end in `state`, read without the lock. It may lag behind; then the request finds the
     /// end.
     ended: AtomicBool,
@@ -128,7 +128,7 @@ const RECEIVER_GONE_AFTER: Duration = Duration::from_millis(20);
 /// How long at least the buffer of the last large reply is kept for the next one. The idle reaper checks it.
 const LARGE_FOLLOWS_WITHIN: Duration = Duration::from_secs(1);
 
-type Guard<'l> = MutexGuard<'l, LinkState>;
+type Guard<'l> = LockGuard<'l, LinkState>;
 
 /// A request that has been written. What has not been sent of it waits in the connection's buffer.
 struct Queued<'l, C> {
@@ -182,8 +182,8 @@ impl Link {
         let waiting = waiting::policy(config, &stream, config.client_waiting);
         Arc::new_cyclic(|me| Link {
             stream,
-            state: Mutex::new(state),
-            gather_done: Condvar::new(),
+            state: LaneLock::new(state),
+            gather_done: Condition::new(),
             ended: AtomicBool::new(false),
             receive_timeout_us: AtomicU64::new(0),
             waits: Waits::new(waiting, spinners),
@@ -225,7 +225,7 @@ impl Link {
     /// Takes what came while no thread waited: a `CloseConnection` message or the end of the stream.
     #[cold]
     fn look(&self) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if let Some(acceptor) = self.acceptor() {
             if acceptor.upgrade().is_none_or(|acceptor| acceptor.has_ended()) {
                 self.end(&mut state, ConnectionEnd::Lost);
@@ -330,7 +330,7 @@ impl Link {
             state = match self.push_out(state, ends_at, &mut clock, deadline) {
                 Ok(state) => state,
                 Err(Passed) => {
-                    let mut state = lock(&self.state);
+                    let mut state = self.state.lock();
                     if let CallState::Answered(message) = state.poll_call(call) {
                         return Ok(message);
                     }
@@ -353,12 +353,12 @@ impl Link {
     /// Gives a reply's buffer back.
     #[inline]
     pub(crate) fn recycle(&self, message: Message) {
-        lock(&self.state).recycle(message.into_buffer());
+        self.state.lock().recycle(message.into_buffer());
     }
 
     /// Locks the state once the peer has read enough of the earlier requests.
     fn wait_for_room(&self, clock: &mut Clock, deadline: Deadline) -> Result<Guard<'_>, CallFailure> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         while state.transmit().pending_bytes() > self.transmit_bytes_max && state.end().is_none() {
             state = self
                 .push_out(state, u64::MAX, clock, deadline)
@@ -447,7 +447,7 @@ impl Link {
             (Err(Passed), _) => Ok(()),
         };
         clock.has_waited();
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if let Some(mut framer) = framer {
             let result = transport::receive_now(&self.stream, framer.space());
             self.take_input(&mut state, framer, result);
@@ -492,7 +492,7 @@ impl Link {
                     let result = self.waits.receive(&self.stream, framer.space(), left, || {
                         self.set_receive_timeout(left);
                     });
-                    state = lock(&self.state);
+                    state = self.state.lock();
                     self.take_input(&mut state, framer, result);
                     has_waited = true;
                 }
@@ -508,7 +508,7 @@ impl Link {
                     }
                     drop(probe);
                     has_waited = true;
-                    state = lock(&self.state);
+                    state = self.state.lock();
                     state.parked.retain(|other| *other != call);
                 }
             }
@@ -657,7 +657,7 @@ impl Link {
     /// carries no more calls. A client needs no `CloseConnection` message to close: it has received all that
     /// it waited for.
     pub(super) fn close_if_idle(&self, now: Time, limit: Duration) -> bool {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.end().is_some() {
             return true;
         }
@@ -686,8 +686,8 @@ impl Link {
     pub(crate) fn close(&self, flush_timeout: Duration) {
         let now = clock::now();
         let flushed =
-            self.flush(lock(&self.state), &mut Clock(now), Deadline::NEVER.at_most(now, flush_timeout));
-        let mut state = flushed.unwrap_or_else(|Passed| lock(&self.state));
+            self.flush(self.state.lock(), &mut Clock(now), Deadline::NEVER.at_most(now, flush_timeout));
+        let mut state = flushed.unwrap_or_else(|Passed| self.state.lock());
         if self.is_accepted() {
             return self.end(&mut state, ConnectionEnd::Local);
         }

@@ -18,7 +18,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use ironorb_giop::message::RequestTarget;
@@ -32,7 +32,7 @@ use self::receiver::Receiver;
 pub(crate) use self::receiver::ReceiverCheck;
 pub(crate) use self::resolver::Resolver;
 use crate::base::config::OrbConfig;
-use crate::base::sync::lock;
+use crate::base::locks::{Condition, LaneLock};
 use crate::base::time::Time;
 use crate::call::remote_call::ConnectFailure;
 use crate::driver::clock;
@@ -46,7 +46,7 @@ use crate::transport::{Address, ConnectAttempt, Stream};
 /// All outgoing connections of an ORB.
 #[derive(Debug)]
 pub(crate) struct Connector {
-    endpoints: Arc<Mutex<Endpoints>>,
+    endpoints: Arc<LaneLock<Endpoints>>,
     /// The state that all endpoints share.
     common: Arc<ConnectorShared>,
 }
@@ -62,7 +62,7 @@ struct ConnectorShared {
     /// Connections that are open.
     connected: Arc<AtomicUsize>,
     /// Where to look for a connection to close when there are too many.
-    endpoints: Weak<Mutex<Endpoints>>,
+    endpoints: Weak<LaneLock<Endpoints>>,
     /// Serves requests that come over outgoing connections, where these are bidirectional.
     callbacks: OnceLock<Callbacks>,
     callback_threads: Arc<BackgroundPool>,
@@ -99,7 +99,7 @@ impl Endpoints {
 
 impl Connector {
     pub(crate) fn new(config: OrbConfig) -> Self {
-        let endpoints: Arc<Mutex<Endpoints>> = Arc::default();
+        let endpoints: Arc<LaneLock<Endpoints>> = Arc::default();
         let spinners = Spinners::new();
         let common = ConnectorShared {
             closed: AtomicBool::new(false),
@@ -140,7 +140,7 @@ impl Connector {
     /// Returns the connections to an endpoint that all callers with the same partition number share. The
     /// default partition is 0.
     pub(crate) fn endpoint_in_partition(&self, address: Address, partition: u8) -> Arc<EndpointLinks> {
-        let mut endpoints = lock(&self.endpoints);
+        let mut endpoints = self.endpoints.lock();
         let key = (address.clone(), partition);
         if let Some(links) = endpoints.links.get(&key) {
             return links.clone();
@@ -155,8 +155,8 @@ impl Connector {
             failed_ns: AtomicU64::new(0),
             was_connected: AtomicBool::new(false),
             bare_exceptions: AtomicU8::new(UNKNOWN_FORM),
-            accepted: Mutex::default(),
-            sent: Condvar::new(),
+            accepted: LaneLock::default(),
+            sent: Condition::new(),
             lost_oneways: OnceLock::new(),
             common: self.common.clone(),
         });
@@ -201,7 +201,7 @@ impl Connector {
         let flush_timeout = if wait { self.common.config.transmit_timeout } else { Duration::ZERO };
         for endpoint in self.all_endpoints() {
             for (_, slot) in endpoint.slots_in_use() {
-                let link = lock(slot).link.take();
+                let link = slot.lock().link.take();
                 if let Some(link) = link {
                     link.close(flush_timeout);
                 }
@@ -211,7 +211,7 @@ impl Connector {
     }
 
     fn all_endpoints(&self) -> Vec<Arc<EndpointLinks>> {
-        lock(&self.endpoints).links.values().cloned().collect()
+        self.endpoints.lock().links.values().cloned().collect()
     }
 
     /// Sends all batched requests, as [`EndpointLinks::flush`] does.
@@ -272,7 +272,7 @@ impl ConnectorShared {
     #[cold]
     fn close_an_idle_one(&self, now: Time) -> bool {
         let Some(endpoints) = self.endpoints.upgrade() else { return false };
-        let all: Vec<Arc<EndpointLinks>> = lock(&endpoints).links.values().cloned().collect();
+        let all: Vec<Arc<EndpointLinks>> = endpoints.lock().links.values().cloned().collect();
         let mut idle: Vec<_> = all.iter().flat_map(|links| links.idle_times(now)).collect();
         idle.sort_unstable_by_key(|(idle, ..)| std::cmp::Reverse(*idle));
         // The most idle connection goes first, because one that was used a moment ago may be about to carry a
@@ -297,7 +297,7 @@ pub(crate) struct EndpointLinks {
     /// Places for connections, made when they are used: most endpoints that references name are never called.
     slots: OnceLock<Box<[OnceLock<SharedSlot>]>>,
     /// Notified when calls that waited for a connection have been sent.
-    sent: Condvar,
+    sent: Condition,
     /// When an attempt to connect failed last, in nanoseconds and at least 1; 0 when none has failed since one
     /// succeeded.
     failed_ns: AtomicU64,
@@ -309,7 +309,7 @@ pub(crate) struct EndpointLinks {
     /// Batched oneways that were lost.
     lost_oneways: OnceLock<Arc<AtomicUsize>>,
     /// Connections of clients that announced this endpoint as their own.
-    accepted: Mutex<Vec<Weak<Link>>>,
+    accepted: LaneLock<Vec<Weak<Link>>>,
     common: Arc<ConnectorShared>,
 }
 
@@ -330,8 +330,8 @@ impl EndpointLinks {
 
     /// Whether a connection leads to this endpoint.
     pub(crate) fn has(&self, link: &Arc<Link>) -> bool {
-        self.slots_in_use().any(|(_, slot)| lock(slot).link.as_ref().is_some_and(|it| Arc::ptr_eq(it, link)))
-            || lock(&self.accepted).iter().any(|it| it.as_ptr() == Arc::as_ptr(link))
+        self.slots_in_use().any(|(_, slot)| slot.lock().link.as_ref().is_some_and(|it| Arc::ptr_eq(it, link)))
+            || self.accepted.lock().iter().any(|it| it.as_ptr() == Arc::as_ptr(link))
     }
 }
 
@@ -339,7 +339,7 @@ impl Drop for EndpointLinks {
     /// Threads remember slots for longer; the connections end now.
     fn drop(&mut self) {
         for (_, slot) in self.slots_in_use() {
-            lock(slot).link = None;
+            slot.lock().link = None;
         }
     }
 }
@@ -385,7 +385,7 @@ impl ServerEndpoint for EndpointLinks {
 }
 
 /// A slot, which threads remember.
-type SharedSlot = Arc<Mutex<Slot>>;
+type SharedSlot = Arc<LaneLock<Slot>>;
 
 /// One connection, or an empty slot for it.
 #[derive(Debug, Default)]
@@ -463,7 +463,7 @@ impl EndpointLinks {
 
     /// The connections that exist now.
     fn links(&self) -> Vec<Arc<Link>> {
-        self.slots_in_use().filter_map(|(_, slot)| lock(slot).link.clone()).collect()
+        self.slots_in_use().filter_map(|(_, slot)| slot.lock().link.clone()).collect()
     }
 
     /// Sends all pending requests, and waits until the system has taken them. Reports the oneways that were
@@ -485,7 +485,7 @@ impl EndpointLinks {
     fn drop_ended(&self, now: Time) -> usize {
         let mut connected = 0;
         for (_, slot) in self.slots_in_use() {
-            let mut slot = lock(slot);
+            let mut slot = slot.lock();
             match &slot.link {
                 Some(link) if link.is_alive(now) => connected += 1,
                 _ => slot.link = None,
@@ -498,13 +498,13 @@ impl EndpointLinks {
     fn idle_times(&self, now: Time) -> Vec<(Duration, &EndpointLinks, usize)> {
         let slots = self.slots_in_use();
         slots
-            .filter_map(|(index, slot)| Some((lock(slot).link.as_ref()?.idle_time(now), self, index)))
+            .filter_map(|(index, slot)| Some((slot.lock().link.as_ref()?.idle_time(now), self, index)))
             .collect()
     }
 
     /// Closes the connection of a slot if it is idle.
     fn close_if_idle(&self, index: usize, now: Time) -> bool {
-        let mut slot = lock(self.slot(index));
+        let mut slot = self.slot(index).lock();
         let is_closed = slot.link.as_ref().is_some_and(|link| link.close_if_idle(now, Duration::ZERO));
         if is_closed {
             slot.link = None;
@@ -517,7 +517,7 @@ impl EndpointLinks {
         let mut connected = 0;
         for (_, slot) in self.slots_in_use() {
             // Under the slot's lock, so that no caller takes the connection for a new call meanwhile.
-            let mut slot = lock(slot);
+            let mut slot = slot.lock();
             match &slot.link {
                 Some(link) if link.close_if_idle(now, limit) => slot.link = None,
                 Some(_) => connected += 1,
@@ -530,7 +530,7 @@ impl EndpointLinks {
     /// Returns the open connection of a thread. `None` also while calls wait for the connection or are being
     /// sent over it, since a new call must not overtake them. Does not connect.
     pub(crate) fn open_link(&self, ordinal: usize, now: Time) -> Option<Arc<Link>> {
-        lock(self.slot_in_use(ordinal)?).open_in_turn(now)
+        self.slot_in_use(ordinal)?.lock().open_in_turn(now)
     }
 
     /// Returns the open connection of a thread, after the calls that wait for it have been sent.
@@ -541,16 +541,14 @@ impl EndpointLinks {
         deadline: Deadline,
     ) -> Result<Option<Arc<Link>>, ConnectFailure> {
         let Some(slot) = self.slot_in_use(ordinal) else { return Ok(None) };
-        let mut slot = lock(slot);
+        let mut slot = slot.lock();
         loop {
             if slot.waiting.is_none() {
                 return Ok(slot.open_in_turn(clock::coarse()));
             }
             let woken = match deadline.remaining(clock::now()) {
-                Ok(None) => self.sent.wait(slot).unwrap_or_else(PoisonError::into_inner),
-                Ok(Some(left)) => {
-                    self.sent.wait_timeout(slot, left).unwrap_or_else(PoisonError::into_inner).0
-                }
+                Ok(None) => self.sent.wait(slot),
+                Ok(Some(left)) => self.sent.wait_for(slot, left).0,
                 Err(Passed) => return Err(ConnectFailure::TimedOut),
             };
             slot = woken;
@@ -577,7 +575,7 @@ impl EndpointLinks {
         (call, target): (&Arc<AsyncCall>, &RequestTarget),
     ) -> LinkLookup {
         let index = self.index(ordinal);
-        let mut slot = lock(self.slot(index));
+        let mut slot = self.slot(index).lock();
         if let Some(link) = slot.open_in_turn(clock::coarse()) {
             return LinkLookup::Open(link);
         }
@@ -598,7 +596,7 @@ impl EndpointLinks {
             Ok(()) => LinkLookup::Waiting,
             Err(e) => {
                 // Calls that have come meanwhile learn of the same failure.
-                let waiting = lock(self.slot(index)).waiting.take().unwrap_or_default();
+                let waiting = self.slot(index).lock().waiting.take().unwrap_or_default();
                 let failure = ConnectFailure::Io(Arc::new(e));
                 for (other, _) in waiting.into_iter().filter(|(other, _)| !Arc::ptr_eq(other, call)) {
                     other.not_connected(failure.clone());
@@ -613,7 +611,7 @@ impl EndpointLinks {
         let mut connected = self.connect(slot, clock::now(), Deadline::NEVER);
         loop {
             let waiting = {
-                let mut slot = lock(slot);
+                let mut slot = slot.lock();
                 match slot.waiting.as_mut() {
                     // Calls that come while earlier calls are being sent stay behind those.
                     Some(waiting) if !waiting.is_empty() => std::mem::take(waiting),
@@ -645,7 +643,7 @@ impl EndpointLinks {
 
     /// Lets calls to this endpoint that find no connection use the accepted connection from now on.
     fn add_accepted(&self, link: &Arc<Link>) {
-        let mut accepted = lock(&self.accepted);
+        let mut accepted = self.accepted.lock();
         accepted.retain(|other| other.upgrade().is_some_and(|other| other.is_alive(clock::coarse())));
         if accepted.len() < ACCEPTED_MAX && !accepted.iter().any(|other| other.as_ptr() == Arc::as_ptr(link))
         {
@@ -655,7 +653,7 @@ impl EndpointLinks {
 
     fn accepted_link(&self, now: Time) -> Option<Arc<Link>> {
         // The newest comes first: an older one may have lost its client without notice.
-        lock(&self.accepted).iter().rev().filter_map(Weak::upgrade).find(|link| link.is_usable(now))
+        self.accepted.lock().iter().rev().filter_map(Weak::upgrade).find(|link| link.is_usable(now))
     }
 
     /// Returns a connection of any slot.
@@ -666,8 +664,8 @@ impl EndpointLinks {
 
     /// Lets the threads of a slot use a connection of another slot from now on.
     #[cold]
-    fn share(&self, slot: &Mutex<Slot>, link: Arc<Link>) -> Arc<Link> {
-        let mut slot = lock(slot);
+    fn share(&self, slot: &LaneLock<Slot>, link: Arc<Link>) -> Arc<Link> {
+        let mut slot = slot.lock();
         match &slot.link {
             Some(own) if own.is_usable(clock::coarse()) => own.clone(), // another thread was faster
             _ => {
@@ -680,7 +678,7 @@ impl EndpointLinks {
     #[cold]
     fn connect(
         &self,
-        slot: &Mutex<Slot>,
+        slot: &LaneLock<Slot>,
         now: Time,
         deadline: Deadline,
     ) -> Result<Arc<Link>, ConnectFailure> {
@@ -691,7 +689,7 @@ impl EndpointLinks {
         if config.bidirectional
             && let Some(link) = self.accepted_link(clock::coarse())
         {
-            lock(slot).link = Some(link.clone());
+            slot.lock().link = Some(link.clone());
             return Ok(link);
         }
         let deadline = deadline.at_most(now, config.connect_timeout);
@@ -719,7 +717,7 @@ impl EndpointLinks {
         })?;
         let link = Link::new(stream, &self.common, place, self.lost_oneways.get_or_init(Arc::default));
         self.announce(&link);
-        let mut slot = lock(slot);
+        let mut slot = slot.lock();
         match &slot.link {
             Some(other) if other.is_usable(clock::coarse()) => Ok(other.clone()), // another thread was faster
             _ => {

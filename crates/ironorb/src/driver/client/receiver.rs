@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::thread::ThreadId;
 use std::time::Duration;
 
@@ -26,8 +26,8 @@ use rustix::event::epoll::{self, Event, EventData, EventFlags};
 
 use super::asynchronous::AsyncCall;
 use super::link::Link;
+use crate::base::locks::LaneLock;
 use crate::base::spawner::{NewThread, ThreadClass};
-use crate::base::sync::lock;
 use crate::base::time::Time;
 use crate::driver::clock;
 use crate::driver::waiting;
@@ -41,7 +41,7 @@ pub(crate) struct Receiver {
     sockets: OnceLock<WakeableEpoll>,
     /// How the thread waits: whether it polls before it sleeps.
     waiting: waiting::Waits,
-    state: Mutex<State>,
+    state: LaneLock<State>,
 }
 
 #[derive(Debug, Default)]
@@ -96,12 +96,12 @@ const VAIN_LOOKS_MAX: u32 = 4;
 
 impl Receiver {
     pub(super) fn new(waiting: waiting::Waits) -> Arc<Self> {
-        Arc::new(Receiver { sockets: OnceLock::new(), waiting, state: Mutex::default() })
+        Arc::new(Receiver { sockets: OnceLock::new(), waiting, state: LaneLock::default() })
     }
 
     /// Starts the thread unless it runs.
     pub(crate) fn start(self: &Arc<Self>) -> io::Result<()> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.thread.is_some() {
             return Ok(());
         }
@@ -117,14 +117,14 @@ impl Receiver {
 
     /// Ends the thread after the work that is queued. Does not wait for the end.
     pub(crate) fn stop(&self) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.is_stopping = true;
         self.wake(&mut state);
     }
 
     /// True on the receiver's thread, which must not wait for an answer that it would have to receive itself.
     pub(crate) fn is_current_thread(&self) -> bool {
-        lock(&self.state).thread == Some(std::thread::current().id())
+        self.state.lock().thread == Some(std::thread::current().id())
     }
 
     /// Lets the thread deliver answers that another thread has received.
@@ -141,28 +141,28 @@ impl Receiver {
     /// Handles a connection once more, after the other connections have had their turn.
     #[cold]
     pub(super) fn handle_again(&self, link: &Weak<Link>) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         // The current thread cannot do it, because it holds the connection's lock.
         state.work.push(Work::Look(link.clone()));
         self.wake(&mut state);
     }
 
     fn put(self: &Arc<Self>, work: impl Iterator<Item = Work>) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.work.extend(work);
         self.wake(&mut state);
         let is_running = state.thread.is_some();
         drop(state);
         if !is_running && self.start().is_err() {
             // The system refuses a thread, so the current thread does the work: late is better than never.
-            let work = std::mem::take(&mut lock(&self.state).work);
+            let work = std::mem::take(&mut self.state.lock().work);
             work.into_iter().for_each(Work::carry_out);
         }
     }
 
     /// Ends the call at its deadline.
     pub(super) fn set_timer(&self, at: Time, call: &Arc<AsyncCall>) -> TimerKey {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let key = (at, state.number());
         state.timers.insert(key, Arc::downgrade(call));
         if state.wakes_at.is_none_or(|wakes_at| at < wakes_at) {
@@ -174,7 +174,7 @@ impl Receiver {
     /// Lets a connection flush its batch at `at`, if the batch still waits then.
     #[cold]
     pub(super) fn flush_at(&self, at: Time, link: &Weak<Link>) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let key = (at, state.number());
         state.flushes.insert(key, link.clone());
         if state.wakes_at.is_none_or(|wakes_at| at < wakes_at) {
@@ -183,12 +183,12 @@ impl Receiver {
     }
 
     pub(super) fn forget_timer(&self, key: TimerKey) {
-        lock(&self.state).timers.remove(&key);
+        self.state.lock().timers.remove(&key);
     }
 
     /// Returns a number for a connection.
     pub(super) fn link_number(&self) -> u64 {
-        lock(&self.state).number()
+        self.state.lock().number()
     }
 
     /// Watches a connection's socket from now on. The watch is level-triggered: bytes that are not taken are
@@ -201,7 +201,7 @@ impl Receiver {
         flags: EventFlags,
     ) -> io::Result<()> {
         let Some(sockets) = self.sockets.get() else { return Err(io::ErrorKind::NotConnected.into()) };
-        lock(&self.state).links.entry(number).or_insert_with(|| link.clone());
+        self.state.lock().links.entry(number).or_insert_with(|| link.clone());
         Ok(epoll::add(&sockets.epoll, socket, EventData::new_u64(number), flags)?)
     }
 
@@ -220,12 +220,12 @@ impl Receiver {
 
     /// Forgets a connection that has been dropped.
     pub(super) fn forget_link(&self, number: u64) {
-        lock(&self.state).links.remove(&number);
+        self.state.lock().links.remove(&number);
     }
 
     /// Checks a connection within [`LOOK_EVERY`].
     pub(crate) fn look_soon(&self, connection: &Weak<dyn ReceiverCheck>) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.listed.push(connection.clone());
         if state.look_at.is_none() {
             let at = clock::now() + LOOK_EVERY;
@@ -249,7 +249,7 @@ impl Receiver {
         let Some(sockets) = self.sockets.get() else { return };
         let mut events = Vec::with_capacity(EVENTS_MAX);
         loop {
-            let mut state = lock(&self.state);
+            let mut state = self.state.lock();
             let now = clock::now();
             let due = state.take_due(now);
             let flushes = state.take_flushes(now);
@@ -275,16 +275,16 @@ impl Receiver {
             listed.iter().filter_map(Weak::upgrade).for_each(|connection| connection.on_receiver_check());
             work.into_iter().for_each(Work::carry_out);
             self.wait(sockets, &mut events, timeout.as_ref());
-            lock(&self.state).is_waiting = false;
+            self.state.lock().is_waiting = false;
             for event in &events {
                 match event.data.u64() {
                     WAKE => sockets.clear(),
                     number => {
-                        let link = lock(&self.state).links.get(&number).and_then(Weak::upgrade);
+                        let link = self.state.lock().links.get(&number).and_then(Weak::upgrade);
                         if let Some(link) = link {
                             link.on_ready();
                         }
-                        let work = std::mem::take(&mut lock(&self.state).work);
+                        let work = std::mem::take(&mut self.state.lock().work);
                         work.into_iter().for_each(Work::carry_out);
                     }
                 }

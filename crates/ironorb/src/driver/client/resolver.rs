@@ -7,11 +7,11 @@
 use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::background_pool::BackgroundPool;
-use crate::base::sync::lock;
+use crate::base::locks::{Condition, LaneLock};
 use crate::base::time::Time;
 use crate::driver::clock;
 use crate::transport::Hosts;
@@ -20,8 +20,8 @@ use crate::transport::Hosts;
 #[derive(Debug)]
 pub(crate) struct Resolver {
     background_pool: Arc<BackgroundPool>,
-    names: Mutex<HashMap<String, Name>>,
-    answered: Condvar,
+    names: LaneLock<HashMap<String, Name>>,
+    answered: Condition,
 }
 
 #[derive(Debug)]
@@ -45,8 +45,8 @@ impl Resolver {
     pub(super) fn new() -> Arc<Resolver> {
         Arc::new(Resolver {
             background_pool: BackgroundPool::new(THREADS_MAX),
-            names: Mutex::default(),
-            answered: Condvar::new(),
+            names: LaneLock::default(),
+            answered: Condition::new(),
         })
     }
 
@@ -56,7 +56,7 @@ impl Resolver {
         until: Time,
         ask: fn(&str) -> io::Result<Vec<SocketAddr>>,
     ) -> io::Result<Vec<SocketAddr>> {
-        let mut names = lock(&self.names);
+        let mut names = self.names.lock();
         loop {
             let now = clock::now();
             match names.get(host) {
@@ -81,9 +81,9 @@ impl Resolver {
                 }
             }
             names = match until.since(now) {
-                _ if until == Time::MAX => self.answered.wait(names).unwrap_or_else(PoisonError::into_inner),
+                _ if until == Time::MAX => self.answered.wait(names),
                 Duration::ZERO => return Err(io::ErrorKind::TimedOut.into()),
-                left => self.answered.wait_timeout(names, left).unwrap_or_else(PoisonError::into_inner).0,
+                left => self.answered.wait_for(names, left).0,
             };
         }
     }
@@ -96,7 +96,7 @@ impl Resolver {
             Ok(addresses) => Name::Known(addresses, clock::now() + VALID_FOR),
             Err(e) => Name::Unknown(e.kind(), e.to_string()),
         };
-        lock(&self.names).insert(host, name);
+        self.names.lock().insert(host, name);
         self.answered.notify_all();
     }
 
@@ -118,7 +118,7 @@ impl Hosts for Arc<Resolver> {
 
     /// The next caller asks the system again.
     fn forget(&self, host: &str) {
-        let mut names = lock(&self.names);
+        let mut names = self.names.lock();
         if matches!(names.get(host), Some(Name::Known(..))) {
             names.remove(host);
         }
@@ -159,12 +159,12 @@ mod tests {
 
     #[test]
     fn a_missing_answer_delays_no_caller_past_its_deadline() {
-        static HOLD: Mutex<()> = Mutex::new(());
+        static HOLD: std::sync::Mutex<()> = std::sync::Mutex::new(());
         fn ask(_: &str) -> io::Result<Vec<SocketAddr>> {
-            drop(lock(&HOLD));
+            drop(HOLD.lock());
             Err(io::ErrorKind::NotFound.into())
         }
-        let held = lock(&HOLD);
+        let held = HOLD.lock();
         let resolver = Resolver::new();
         let soon = clock::now() + Duration::from_millis(5);
         let kind = |result: io::Result<Vec<SocketAddr>>| result.unwrap_err().kind();

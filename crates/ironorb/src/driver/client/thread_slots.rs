@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{EndpointLinks, Link, SharedSlot, Slot, thread_ordinal};
-use crate::base::sync::lock;
 use crate::base::time::Time;
 use crate::object::server_profile::ServerTarget;
 
@@ -60,13 +59,13 @@ impl ServerTarget {
         let found = OWN.try_with(|own| {
             let place = &own[self.number as usize % PLACES];
             match &*place.borrow() {
-                (number, Some(slot)) if *number == self.number => return ask(&lock(slot)),
+                (number, Some(slot)) if *number == self.number => return ask(&slot.lock()),
                 _ => {}
             }
-            ask(&lock(&*self.find(place)?))
+            ask(&(*self.find(place)?).lock())
         });
         // A thread that is ending remembers nothing any more.
-        found.unwrap_or_else(|_| ask(&lock(self.links().slot_in_use(thread_ordinal())?)))
+        found.unwrap_or_else(|_| ask(&self.links().slot_in_use(thread_ordinal())?.lock()))
     }
 
     #[cold]

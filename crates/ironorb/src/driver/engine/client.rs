@@ -3,7 +3,7 @@
 //! Nothing here decides what a call does next; its [`RemoteCall`](crate::call::remote_call::RemoteCall) does.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::{fmt, io};
 
 use ironorb_giop::connection::{CallState, ClientConnection, ConnectionEnd};
@@ -12,7 +12,7 @@ use ironorb_giop::message::RequestTarget;
 use super::call::{EngineCall, Request, Stage};
 use super::events::{ClientAction, ClientEvent, Outcome};
 use super::{CallNumber, ConnectionId, Time};
-use crate::base::sync::lock;
+use crate::base::locks::{LaneLock, LockGuard};
 use crate::call::invocation::CallFailure;
 use crate::call::remote_call::{CallEvent, ConnectFailure, Step};
 use crate::driver::invoke::about_named;
@@ -28,7 +28,7 @@ use crate::object::server_profile::{ServerEndpoint, ServerTarget};
 pub struct ClientEngine {
     orb: Arc<OrbCore>,
     /// Never locked while code of the program runs.
-    state: Mutex<State>,
+    state: LaneLock<State>,
 }
 
 #[derive(Default)]
@@ -79,7 +79,7 @@ enum LinkState {
 
 impl ClientEngine {
     pub(crate) fn of(orb: &Arc<OrbCore>) -> Self {
-        ClientEngine { orb: orb.clone(), state: Mutex::default() }
+        ClientEngine { orb: orb.clone(), state: LaneLock::default() }
     }
 
     /// The engine of an ORB for the calls of stubs.
@@ -102,8 +102,8 @@ impl ClientEngine {
         self.expire(now);
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        lock(&self.state)
+    fn lock(&self) -> LockGuard<'_, State> {
+        self.state.lock()
     }
 
     /// Handles an event. `now` never goes back. Events for connections that have been closed meanwhile have

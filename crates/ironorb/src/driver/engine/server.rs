@@ -6,14 +6,14 @@
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use ironorb_giop::connection::ServerConnection;
 use ironorb_giop::framer::Framer;
 use ironorb_giop::message::RequestId;
 
 use super::{ConnectionId, Time, UpcallNumber};
-use crate::base::sync::lock;
+use crate::base::locks::LaneLock;
 use crate::connection::{
     Admission, Arrival, CurrentRequest, DeferredAnswer, HELD_TIMER, Limits, OnCancel, ServerSession, Verdict,
     Work,
@@ -104,7 +104,7 @@ pub struct ServerEngine {
     /// Connections whose sessions have not been asked what follows from the last events.
     touched: BTreeSet<ConnectionId>,
     /// Connections whose servants have replied after their upcalls.
-    answered_later: Arc<Mutex<BTreeSet<ConnectionId>>>,
+    answered_later: Arc<LaneLock<BTreeSet<ConnectionId>>>,
     /// When sessions want to be looked at.
     timeouts: BTreeSet<(Time, ConnectionId)>,
     /// The timer that the driver has been asked for.
@@ -164,7 +164,7 @@ impl ServerEngine {
             ServerEvent::Closed { connection } => {
                 if let Some(accepted) = self.connections.get_mut(&connection) {
                     accepted.is_client_gone = true;
-                    lock(&accepted.peer.sender).handle_end();
+                    accepted.peer.sender.lock().handle_end();
                     let callbacks = accepted.peer.session.handle_end(true);
                     self.touched.insert(connection);
                     callbacks.into_iter().for_each(|then| then());
@@ -188,7 +188,7 @@ impl ServerEngine {
     /// Returns the next action for the driver.
     pub fn poll_action(&mut self) -> Option<ServerAction> {
         if self.actions.is_empty() {
-            let answered = std::mem::take(&mut *lock(&self.answered_later));
+            let answered = std::mem::take(&mut *self.answered_later.lock());
             answered.into_iter().for_each(|connection| self.take_requests(connection));
             self.announce_released();
             while let Some(connection) = self.touched.pop_first() {
@@ -209,7 +209,7 @@ impl ServerEngine {
         let accepted = Accepted {
             framer: Framer::sharing(config.connection.framer, self.orb.receive_memory.clone()),
             peer: Arc::new(Peer {
-                sender: Mutex::new(ServerConnection::sending(config.connection)),
+                sender: LaneLock::new(ServerConnection::sending(config.connection)),
                 session: ServerSession::new(self.orb.requests.is_some(), false, self.now),
                 id: connection,
                 answered_later: self.answered_later.clone(),
@@ -345,7 +345,7 @@ impl ServerEngine {
         }
         let Some(accepted) = self.connections.get_mut(&connection) else { return };
         if accepted.waiting == 0 {
-            accepted.peer.session.write_error(&mut lock(&accepted.peer.sender));
+            accepted.peer.session.write_error(&mut accepted.peer.sender.lock());
         }
         if accepted.peer.session.is_done() {
             return self.close(connection);
@@ -374,7 +374,7 @@ impl ServerEngine {
     /// Sends the remaining bytes and closes.
     fn close(&mut self, connection: ConnectionId) {
         let Some(accepted) = self.remove(connection) else { return };
-        let mut sender = lock(&accepted.peer.sender);
+        let mut sender = accepted.peer.sender.lock();
         accepted.peer.session.write_end(&mut sender, self.orb.config.giop_version);
         let bytes = sender.transmit().take_all();
         if !bytes.is_empty() {
@@ -388,7 +388,7 @@ impl ServerEngine {
     /// Ends a connection at once. Servants that ask learn that their client is gone.
     fn cut_off(&mut self, connection: ConnectionId) {
         let Some(accepted) = self.remove(connection) else { return };
-        lock(&accepted.peer.sender).handle_end();
+        accepted.peer.sender.lock().handle_end();
         self.upcalls.retain(|_, (of, _)| *of != connection);
         self.actions.push_back(ServerAction::Close { connection });
         accepted.peer.session.handle_end(true).into_iter().for_each(|then| then());
@@ -445,7 +445,7 @@ impl Accepted {
     /// Takes the bytes that are to be sent now.
     fn take_bytes(&mut self, now: Time) -> Option<Vec<u8>> {
         let session = &self.peer.session;
-        let mut sender = lock(&self.peer.sender);
+        let mut sender = self.peer.sender.lock();
         if session.holds_replies() {
             let flush_at = *self.flush_at.get_or_insert(now + HELD_TIMER);
             if now < flush_at {
@@ -463,10 +463,10 @@ impl Accepted {
 
 /// A connection, for the replies to its requests.
 struct Peer {
-    sender: Mutex<ServerConnection>,
+    sender: LaneLock<ServerConnection>,
     session: ServerSession,
     id: ConnectionId,
-    answered_later: Arc<Mutex<BTreeSet<ConnectionId>>>,
+    answered_later: Arc<LaneLock<BTreeSet<ConnectionId>>>,
 }
 
 /// The destination of the reply to a request during its upcall.
@@ -486,7 +486,7 @@ impl<'p> EngineSink<'p> {
 impl ReplySink for EngineSink<'_> {
     fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
         let Peer { sender, session, .. } = &**self.peer;
-        let mut sender = lock(sender);
+        let mut sender = sender.lock();
         write(&mut sender);
         if !self.is_answered.replace(true) {
             session.note_answered();
@@ -519,7 +519,7 @@ impl ReplySink for DeferredEngineSink {
     fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
         let Peer { sender, session, .. } = &*self.peer;
         if self.answer.is_wanted(session) {
-            let mut sender = lock(sender);
+            let mut sender = sender.lock();
             write(&mut sender);
             self.answer.settle(session);
             session.note_sent();
@@ -547,6 +547,6 @@ impl ReplySink for DeferredEngineSink {
 impl Drop for DeferredEngineSink {
     fn drop(&mut self) {
         let _ = self.answer.end(&self.peer.session); // `settle` sees the end
-        lock(&self.peer.answered_later).insert(self.peer.id);
+        self.peer.answered_later.lock().insert(self.peer.id);
     }
 }

@@ -10,14 +10,13 @@
 //! distinguish a client that takes more than a second to answer from one that waits for the server.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use super::Shared;
 use super::connection::{Connection, WorkLookup};
 use crate::base::spawner::{NewThread, ThreadClass};
-use crate::base::sync::lock;
 use crate::connection::CurrentRequest;
 
 /// The pause between two looks. A connection must be found stalled twice.
@@ -53,9 +52,9 @@ struct Monitor {
 
 impl Monitor {
     fn wait_for_connections(&mut self, shared: &Shared) {
-        let mut all = lock(&shared.connections);
+        let mut all = shared.connections.lock();
         while all.is_empty() && !shared.is_stopping() {
-            all = shared.come.wait(all).unwrap_or_else(PoisonError::into_inner);
+            all = shared.come.wait(all);
         }
         let Some(hybrid_pool) = &shared.hybrid_pool else {
             self.connections.extend(all.values().cloned());
@@ -63,7 +62,7 @@ impl Monitor {
         };
         drop(all);
         self.connections.extend(hybrid_pool.kept());
-        self.connections.extend(lock(&shared.dedicated).values().cloned());
+        self.connections.extend(shared.dedicated.lock().values().cloned());
     }
 
     fn look(&mut self, shared: &Arc<Shared>) {

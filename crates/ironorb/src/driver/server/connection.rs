@@ -11,13 +11,13 @@ mod coalescing;
 mod sending;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use ironorb_giop::connection::ServerConnection;
 use ironorb_giop::framer::Framer;
 
-use crate::base::sync::lock;
+use crate::base::locks::{LaneLock, LockGuard};
 use crate::connection::{Admission, Arrival, CurrentRequest, Flags, ServerSession, UnreadPart, Work};
 use crate::driver::client::Link;
 use crate::driver::clock;
@@ -40,10 +40,10 @@ pub(super) struct Connection {
     /// For replies that come after the upcall.
     itself: Weak<Connection>,
     server: Weak<Shared>,
-    receiver: Mutex<Framer>,
+    receiver: LaneLock<Framer>,
     /// How the thread that holds `receiver` waits.
     waits: Waits,
-    sender: Mutex<ServerConnection>,
+    sender: LaneLock<ServerConnection>,
     /// What clients and the server have agreed upon.
     agreements: Session,
     /// Decides what happens on the connection.
@@ -115,9 +115,9 @@ impl Connection {
             stream,
             itself,
             server: Arc::downgrade(server),
-            receiver: Mutex::new(receiver),
+            receiver: LaneLock::new(receiver),
             waits,
-            sender: Mutex::new(sender),
+            sender: LaneLock::new(sender),
             agreements: Session::new(&server.orb.adapter),
             session: ServerSession::new(orb.requests.is_some(), has_own_thread, clock::now()),
             orb,
@@ -145,7 +145,7 @@ impl Connection {
         current_request: &mut CurrentRequest,
         timeout: Option<Duration>,
     ) -> Result<(), Nothing> {
-        let mut framer = lock(&self.receiver);
+        let mut framer = self.receiver.lock();
         current_request.give_large_to(&mut framer);
         // Mostly nothing has come yet, and then a whole request comes at once.
         if framer.is_idle() && self.session.is_plain_receiving() {
@@ -165,7 +165,7 @@ impl Connection {
     #[inline(never)]
     fn wait_for_any_work<'c>(
         &'c self,
-        mut framer: MutexGuard<'c, Framer>,
+        mut framer: LockGuard<'c, Framer>,
         current_request: &mut CurrentRequest,
         timeout: Option<Duration>,
     ) -> Result<(), Nothing> {
@@ -182,7 +182,7 @@ impl Connection {
                     drop(framer);
                     match self.wait_elsewhere(current_request, timeout) {
                         Some(found) => return found,
-                        None => framer = lock(&self.receiver),
+                        None => framer = self.receiver.lock(),
                     }
                     continue;
                 }
@@ -228,7 +228,7 @@ impl Connection {
 
     /// Gives the thread's buffer to a connection that has been idle.
     pub(super) fn wake(&self, current_request: &mut CurrentRequest) {
-        current_request.give_to(&mut lock(&self.receiver));
+        current_request.give_to(&mut self.receiver.lock());
     }
 
     /// Gives up the connection's empty buffers; the thread keeps one. Returns true when something received
@@ -237,7 +237,7 @@ impl Connection {
         if let Some(inbox) = self.inbox.get() {
             return inbox.is_announced();
         }
-        let mut framer = lock(&self.receiver);
+        let mut framer = self.receiver.lock();
         if framer.has_message() {
             return true;
         }
@@ -245,17 +245,17 @@ impl Connection {
             current_request.keep(buffer);
         }
         drop(framer);
-        lock(&self.sender).rest();
+        self.sender.lock().rest();
         false
     }
 
     /// Gives up the connection's empty buffers, for the reaper. A thread that waits for bytes keeps the
     /// buffer that it receives into.
     pub(super) fn release_buffers_if_idle(&self) {
-        if let Ok(mut framer) = self.receiver.try_lock() {
+        if let Some(mut framer) = self.receiver.try_lock() {
             framer.rest();
         }
-        if let Ok(mut sender) = self.sender.try_lock() {
+        if let Some(mut sender) = self.sender.try_lock() {
             sender.rest();
         }
     }
@@ -266,7 +266,7 @@ impl Connection {
     pub(super) fn take_large_back(&self, current_request: &mut CurrentRequest) {
         if current_request.holds_large()
             && let Some(large) = current_request.take_buffer()
-            && let Ok(mut framer) = self.receiver.try_lock()
+            && let Some(mut framer) = self.receiver.try_lock()
         {
             framer.recycle(large);
         }
@@ -282,7 +282,7 @@ impl Connection {
 
     /// Frees memory for large messages, for the reaper. A thread that waits for bytes does so itself.
     pub(super) fn release_spare_memory(&self) {
-        if let Ok(mut framer) = self.receiver.try_lock()
+        if let Some(mut framer) = self.receiver.try_lock()
             && framer.holds_spare_memory()
         {
             framer.release();
@@ -292,15 +292,15 @@ impl Connection {
     /// Looks for the next work without waiting for bytes. For drivers in which no thread waits with the lock
     /// of `receiver`.
     pub(super) fn look_for_work(&self, current_request: &mut CurrentRequest) -> WorkLookup {
-        self.look(&mut lock(&self.receiver), current_request)
+        self.look(&mut self.receiver.lock(), current_request)
     }
 
     /// Looks for the next work without waiting for bytes. Finds nothing if another thread holds `receiver`:
     /// that thread may be waiting for bytes.
     pub(super) fn try_look_for_work(&self, current_request: &mut CurrentRequest) -> WorkLookup {
         match self.receiver.try_lock() {
-            Ok(mut framer) => self.look(&mut framer, current_request),
-            Err(_) => WorkLookup::Nothing,
+            Some(mut framer) => self.look(&mut framer, current_request),
+            None => WorkLookup::Nothing,
         }
     }
 
@@ -391,8 +391,8 @@ impl Connection {
             return inbox.is_waiting();
         }
         match self.receiver.try_lock() {
-            Ok(framer) => framer.has_message() || transport::is_readable(&self.stream),
-            Err(_) => false,
+            Some(framer) => framer.has_message() || transport::is_readable(&self.stream),
+            None => false,
         }
     }
 
@@ -475,7 +475,7 @@ impl Connection {
     fn close(&self, only_if_answered: bool) {
         let version = self.orb.config.giop_version;
         {
-            let mut sender = lock(&self.sender);
+            let mut sender = self.sender.lock();
             if !self.session.write_end(&mut sender, version) && only_if_answered {
                 return;
             }
@@ -541,7 +541,8 @@ mod tests {
         let (client_session, link) = crate::driver::client::link_bytes();
         // Both ends without their drivers' parts: sockets, locks, and references to their ORBs.
         assert!(session + client_session <= 720, "{session} + {client_session}");
-        // With them.
-        assert!(connection + shared + link <= 1216, "{connection} + {link}");
+        // With them. A lock knows its lane in builds with debug assertions only.
+        let lane = size_of::<LaneLock<u64>>() - size_of::<std::sync::Mutex<u64>>();
+        assert!(connection + shared + link <= 1216 + 4 * lane, "{connection} + {link}");
     }
 }

@@ -4,13 +4,12 @@
 //! One thread looks at all connections periodically, so that calls pay nothing for it.
 
 use std::io;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::Shared;
 use super::connection::Connection;
 use crate::base::spawner::{NewThread, ThreadClass};
-use crate::base::sync::lock;
 use crate::connection::{Limits, Verdict};
 use crate::driver::clock;
 
@@ -24,7 +23,7 @@ pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
         let mut connections: Vec<Arc<Connection>> = Vec::new();
         while !shared.is_stopping() {
             wait(&shared, every);
-            connections.extend(lock(&shared.connections).values().cloned());
+            connections.extend(shared.connections.lock().values().cloned());
             let now = clock::now();
             for connection in connections.drain(..) {
                 match connection.session.handle_timeout(limits, now) {
@@ -44,16 +43,15 @@ pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
 /// Sleeps for `every`, and longer while there is no connection.
 fn wait(shared: &Shared, every: Duration) {
     let until = clock::now() + every;
-    let mut connections = lock(&shared.connections);
+    let mut connections = shared.connections.lock();
     while !shared.is_stopping() {
         let left = until.since(clock::now());
         if connections.is_empty() {
-            connections = shared.come.wait(connections).unwrap_or_else(PoisonError::into_inner);
+            connections = shared.come.wait(connections);
         } else if left.is_zero() {
             return;
         } else {
-            connections =
-                shared.come.wait_timeout(connections, left).unwrap_or_else(PoisonError::into_inner).0;
+            connections = shared.come.wait_for(connections, left).0;
         }
     }
 }

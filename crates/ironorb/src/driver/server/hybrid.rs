@@ -15,14 +15,14 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::connection::{Connection, Nothing};
 use super::pool::{self, Pool};
 use super::{Shared, blocked_servant_monitor};
-use crate::base::sync::lock;
+use crate::base::locks::LaneLock;
 use crate::connection::CurrentRequest;
 
 /// How long a thread keeps to a connection from which nothing comes.
@@ -46,7 +46,7 @@ pub(super) struct HybridPool {
     /// Threads that wait for any connection, or are about to. The count is 0 only at the limit of threads.
     waiting: AtomicUsize,
     /// Connections that have threads, and how many each has. The blocked-servant monitor looks at them.
-    kept: Mutex<BTreeMap<u64, (Arc<Connection>, usize)>>,
+    kept: LaneLock<BTreeMap<u64, (Arc<Connection>, usize)>>,
 }
 
 /// Starts the first thread. At least one thread always exists, because a thread ends only when others wait.
@@ -59,15 +59,15 @@ pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
 impl HybridPool {
     /// Connections that have a thread.
     pub(super) fn kept(&self) -> impl Iterator<Item = Arc<Connection>> {
-        lock(&self.kept).values().map(|(it, _)| it.clone()).collect::<Vec<_>>().into_iter()
+        self.kept.lock().values().map(|(it, _)| it.clone()).collect::<Vec<_>>().into_iter()
     }
 
     fn keep(&self, connection: &Arc<Connection>) {
-        lock(&self.kept).entry(connection.id).or_insert_with(|| (connection.clone(), 0)).1 += 1;
+        self.kept.lock().entry(connection.id).or_insert_with(|| (connection.clone(), 0)).1 += 1;
     }
 
     fn leave(&self, connection: &Connection) {
-        let mut kept = lock(&self.kept);
+        let mut kept = self.kept.lock();
         if let Some((_, threads)) = kept.get_mut(&connection.id) {
             *threads -= 1;
             if *threads == 0 {

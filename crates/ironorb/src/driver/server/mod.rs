@@ -17,12 +17,12 @@ mod writer;
 
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use crate::base::config::ServerConcurrency;
+use crate::base::locks::{Condition, LaneLock};
 use crate::base::spawner::{NewThread, ThreadClass};
-use crate::base::sync::lock;
 use crate::driver::clock;
 use crate::driver::orb_core::OrbCore;
 use crate::transport::endpoint::{split_host_port, without_scheme};
@@ -46,16 +46,16 @@ struct Shared {
     orb: Arc<OrbCore>,
     stopping: AtomicBool,
     next_id: AtomicU64,
-    connections: Mutex<BTreeMap<u64, Arc<Connection>>>,
+    connections: LaneLock<BTreeMap<u64, Arc<Connection>>>,
     /// Notified when a connection leaves `connections`.
-    gone: Condvar,
+    gone: Condition,
     /// Notified when a connection is added. The reaper and the blocked-servant monitor wait for it.
-    come: Condvar,
+    come: Condition,
     /// Where threads wait for connections without a thread of their own.
     pool: Option<Pool>,
     /// Connections of a hybrid server that have a thread for as long as they last. The blocked-servant
     /// monitor looks at them.
-    dedicated: Mutex<BTreeMap<u64, Arc<Connection>>>,
+    dedicated: LaneLock<BTreeMap<u64, Arc<Connection>>>,
     /// The thread that receives on bidirectional connections.
     receiving: Arc<Receiving>,
     /// The thread that sends to peers which do not read at once.
@@ -88,11 +88,11 @@ impl Server {
             orb: orb.clone(),
             stopping: AtomicBool::new(false),
             next_id: AtomicU64::new(0),
-            connections: Mutex::default(),
-            gone: Condvar::new(),
-            come: Condvar::new(),
+            connections: LaneLock::default(),
+            gone: Condition::new(),
+            come: Condition::new(),
             pool,
-            dedicated: Mutex::default(),
+            dedicated: LaneLock::default(),
             receiving: Receiving::new(),
             writer: Writer::new(),
             hybrid_pool: match orb.config.concurrency {
@@ -129,7 +129,7 @@ impl Server {
         for listener in &self.listeners {
             self.shared.end_listening(listener);
         }
-        let mut connections = lock(&self.shared.connections);
+        let mut connections = self.shared.connections.lock();
         for connection in connections.values() {
             if wait {
                 connection.stop_receiving();
@@ -143,7 +143,7 @@ impl Server {
             pool.wake_for_stop();
         }
         while wait && !connections.is_empty() {
-            connections = self.shared.gone.wait(connections).unwrap_or_else(PoisonError::into_inner);
+            connections = self.shared.gone.wait(connections);
         }
     }
 }
@@ -199,7 +199,7 @@ impl Shared {
             Connection::new(id, stream, self, connection.clone(), has_own_thread)
         });
         {
-            let mut connections = lock(&self.connections);
+            let mut connections = self.connections.lock();
             // Nothing would serve a connection that has neither a thread nor a pool.
             let has_room = connections.len() < self.orb.config.server_connections_max
                 && (has_own_thread || self.pool.is_some());
@@ -211,7 +211,7 @@ impl Shared {
         }
         self.come.notify_all();
         if is_hybrid && has_own_thread {
-            lock(&self.dedicated).insert(id, connection.clone());
+            self.dedicated.lock().insert(id, connection.clone());
         }
         let started = match (own_thread, &self.pool) {
             (Some(place), _) => thread_per_connection::start(self, &connection, place),
@@ -219,7 +219,7 @@ impl Shared {
             (None, None) => Ok(()), // it has been closed
         };
         if started.is_err() {
-            lock(&self.dedicated).remove(&id);
+            self.dedicated.lock().remove(&id);
             self.remove(id);
         }
         started
@@ -232,7 +232,7 @@ impl Shared {
             ServerConcurrency::ThreadPerConnection => true,
             ServerConcurrency::Hybrid { .. } => {
                 let threads_max = self.orb.server_threads.threads_max();
-                lock(&self.dedicated).len() < hybrid::dedicated_max(threads_max)
+                self.dedicated.lock().len() < hybrid::dedicated_max(threads_max)
             }
             ServerConcurrency::LeaderFollowers { .. } | ServerConcurrency::Reactor => false,
         };
@@ -250,7 +250,7 @@ impl Shared {
     #[cold]
     fn close_worst_readers(&self) {
         let Some(account) = &self.orb.unread_replies else { return };
-        let connections = lock(&self.connections);
+        let connections = self.connections.lock();
         while account.is_over() {
             let worst = connections.values().max_by_key(|connection| connection.unread.bytes());
             match worst.filter(|connection| connection.unread.bytes() > 0) {
@@ -279,7 +279,7 @@ impl Shared {
     }
 
     fn remove(&self, id: u64) {
-        lock(&self.connections).remove(&id);
+        self.connections.lock().remove(&id);
         self.gone.notify_all();
     }
 }

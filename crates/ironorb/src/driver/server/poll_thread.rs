@@ -3,15 +3,15 @@
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, EventData, EventFlags};
 
 use super::connection::Connection;
+use crate::base::locks::LaneLock;
 use crate::base::spawner::{NewThread, ThreadClass};
-use crate::base::sync::lock;
 use crate::driver::wakeable_epoll::{WAKE, WakeableEpoll};
 
 /// What the thread shares with the threads that give it connections. The thread starts with the first
@@ -22,7 +22,7 @@ pub(super) struct PollThread {
     class: ThreadClass,
     /// Woken when there is a newcomer.
     sockets: OnceLock<WakeableEpoll>,
-    state: Mutex<State>,
+    state: LaneLock<State>,
 }
 
 #[derive(Debug)]
@@ -35,12 +35,12 @@ struct State {
 impl PollThread {
     pub(super) fn new(name: &'static str, class: ThreadClass, stays: bool) -> PollThread {
         let state = State { newcomers: Vec::new(), is_running: false, stays };
-        PollThread { name, class, sockets: OnceLock::new(), state: Mutex::new(state) }
+        PollThread { name, class, sockets: OnceLock::new(), state: LaneLock::new(state) }
     }
 
     /// Lets the thread end when it has no connection.
     pub(super) fn stop(&self) {
-        lock(&self.state).stays = false;
+        self.state.lock().stays = false;
         self.wake();
     }
 
@@ -54,7 +54,7 @@ impl PollThread {
         if self.sockets.get().is_none() {
             let _ = self.sockets.set(WakeableEpoll::new()?);
         }
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if !state.is_running {
             NewThread::new(self.name, self.class).spawn(run)?;
             state.is_running = true;
@@ -74,7 +74,7 @@ impl PollThread {
     /// The connections that the thread has been given since the last call. `None` when the thread has none and
     /// ends.
     pub(super) fn newcomers(&self, is_idle: bool) -> Option<Vec<Arc<Connection>>> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if is_idle && state.newcomers.is_empty() && !state.stays {
             state.is_running = false;
             return None;

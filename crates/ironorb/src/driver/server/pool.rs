@@ -7,15 +7,15 @@ use std::collections::VecDeque;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
 
 use super::Shared;
 use super::connection::Connection;
+use crate::base::locks::LaneLock;
 use crate::base::probe::{self, Stage};
-use crate::base::sync::lock;
 
 /// The `epoll` and the queue of connections that are ready without showing in it.
 pub(super) struct Pool {
@@ -23,7 +23,7 @@ pub(super) struct Pool {
     /// An eventfd, readable while `ready` is not empty, and for ever once the server stops.
     wake: OwnedFd,
     /// Connections with a request that arrived together with another one: no socket shows it.
-    ready: Mutex<VecDeque<Arc<Connection>>>,
+    ready: LaneLock<VecDeque<Arc<Connection>>>,
     delivery: Delivery,
 }
 
@@ -52,7 +52,7 @@ impl Pool {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK | EventfdFlags::SEMAPHORE)?;
         epoll::add(&epoll, &wake, EventData::new_u64(WAKE), EventFlags::IN)?;
-        Ok(Pool { epoll, wake, ready: Mutex::default(), delivery })
+        Ok(Pool { epoll, wake, ready: LaneLock::default(), delivery })
     }
 
     pub(super) fn add(&self, connection: &Arc<Connection>) -> io::Result<()> {
@@ -107,14 +107,14 @@ impl Pool {
 
     /// Has one of the threads look for work on the connection.
     pub(super) fn push_ready(&self, connection: &Arc<Connection>) {
-        lock(&self.ready).push_back(connection.clone());
+        self.ready.lock().push_back(connection.clone());
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
     }
 
     fn pop_ready(&self) -> Option<Arc<Connection>> {
         let mut count = [0; 8];
         rustix::io::read(&self.wake, &mut count).ok()?;
-        lock(&self.ready).pop_front()
+        self.ready.lock().pop_front()
     }
 
     /// Wakes every thread repeatedly, until all have seen that the server stops.
@@ -133,7 +133,7 @@ const STOP_TOKENS: u64 = 1 << 32;
 pub(super) fn next(shared: &Shared, pool: &Pool) -> Option<Arc<Connection>> {
     let mut space = [const { MaybeUninit::uninit() }; 1];
     loop {
-        if shared.is_stopping() && lock(&shared.connections).is_empty() {
+        if shared.is_stopping() && shared.connections.lock().is_empty() {
             return None;
         }
         let probe = probe::enter(Stage::Wait);
@@ -154,7 +154,7 @@ pub(super) fn next(shared: &Shared, pool: &Pool) -> Option<Arc<Connection>> {
                     }
                 }
                 id => {
-                    let found = lock(&shared.connections).get(&id).cloned();
+                    let found = shared.connections.lock().get(&id).cloned();
                     if let Some(connection) = found {
                         let flags = event.flags;
                         if flags.contains(EventFlags::RDHUP) {

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use super::Shared;
 use super::connection::Connection;
 use super::threads::ThreadPlace;
-use crate::base::sync::lock;
 use crate::connection::CurrentRequest;
 
 pub(super) fn start(
@@ -22,7 +21,7 @@ pub(super) fn start(
             // If the connection has ended meanwhile, the next wait finds the end.
             let _ = connection.carry_out(&mut current_request);
         }
-        lock(&shared.dedicated).remove(&connection.id);
+        shared.dedicated.lock().remove(&connection.id);
         if connection.found_end() {
             shared.close(&connection);
         }

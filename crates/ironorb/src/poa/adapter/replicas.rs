@@ -3,11 +3,11 @@
 //! copies in turn, since adapters come and go rarely.
 
 use std::collections::HashMap;
-use std::sync::{Arc, RwLock, RwLockReadGuard};
+use std::sync::Arc;
 
 use hashbrown::HashTable;
 
-use crate::base::sync::{read, write};
+use crate::base::locks::{ReadGuard, SharedTable};
 use crate::poa::key::{Hint, Slot};
 use crate::poa::{PoaInner, STRIPES, Stripe};
 
@@ -17,7 +17,7 @@ pub(super) struct AdapterReplicas([AdapterReplica; STRIPES]);
 
 #[derive(Default)]
 #[repr(align(64))]
-struct AdapterReplica(RwLock<Adapters>);
+struct AdapterReplica(SharedTable<Adapters>);
 
 /// The content of one copy.
 #[derive(Default)]
@@ -31,8 +31,8 @@ pub(super) struct Adapters {
 impl AdapterReplicas {
     /// The copy of this thread's group.
     #[inline]
-    pub(super) fn read(&self) -> RwLockReadGuard<'_, Adapters> {
-        read(&self.0[Stripe::of_this_thread().index()].0)
+    pub(super) fn read(&self) -> ReadGuard<'_, Adapters> {
+        self.0[Stripe::of_this_thread().index()].0.read()
     }
 
     /// Sets the adapter of a slot, in all copies.
@@ -68,7 +68,7 @@ impl AdapterReplicas {
     /// Changes all copies. A replaced adapter is dropped after the lock is released.
     fn for_each(&self, change: impl Fn(&mut Adapters) -> Option<Arc<PoaInner>>) {
         for copy in &self.0 {
-            let before = change(&mut write(&copy.0));
+            let before = change(&mut copy.0.write());
             drop(before);
         }
     }

@@ -5,12 +5,11 @@
 //! A held request occupies no thread, except that of a caller in this process.
 
 use std::collections::VecDeque;
-use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::{ACTIVE, HOLDING, LETTING_IN, PoaManager};
-use crate::base::sync::lock;
+use crate::base::locks::PiGuard;
 use crate::base::time::Time;
 use crate::poa::adapter::ParkedRequest;
 
@@ -114,7 +113,7 @@ impl PoaManager {
     /// many, the request is answered with TRANSIENT (CORBA 3.3 part 1, 15.3.2.1). Returns the request if it
     /// may be admitted or refused now.
     pub(crate) fn park(&self, request: ParkedRequest, is_first: bool) -> Option<ParkedRequest> {
-        let mut held = lock(&self.0.held);
+        let mut held = self.0.held.lock();
         let state = self.0.state.load(Ordering::SeqCst);
         let waits = match state {
             HOLDING => !self.0.is_closing.load(Ordering::SeqCst),
@@ -142,7 +141,7 @@ impl PoaManager {
     /// them. They are answered, or wait for an adapter activator that may make such an adapter.
     pub(crate) fn carry_out_orphaned(&self) {
         let absent = {
-            let mut held = lock(&self.0.held);
+            let mut held = self.0.held.lock();
             let (present, absent): (Vec<_>, Vec<_>) =
                 std::mem::take(&mut held.parked).into_iter().partition(ParkedRequest::has_adapter);
             held.parked = present.into();
@@ -161,11 +160,11 @@ impl PoaManager {
 
     /// Admits or refuses the held requests, as the state now says.
     pub(super) fn let_in(&self) {
-        self.add_worker(lock(&self.0.held));
+        self.add_worker(self.0.held.lock());
     }
 
     /// Has one more thread admit requests, if there is need of it.
-    fn add_worker(&self, mut held: MutexGuard<'_, HeldRequests>) {
+    fn add_worker(&self, mut held: PiGuard<'_, HeldRequests>) {
         if held.parked.is_empty() || held.workers > self.0.driver.admitting_threads_max() {
             return;
         }
@@ -177,7 +176,7 @@ impl PoaManager {
 
     /// Says what a thread that admits requests does next.
     pub(crate) fn next_held(&self, now: Time) -> Admission {
-        let mut held = lock(&self.0.held);
+        let mut held = self.0.held.lock();
         match held.next(now) {
             Next::Wait(time) if !self.is_holding() => return Admission::Wait(time),
             Next::Begin(index) if !self.is_holding() => {
@@ -198,7 +197,7 @@ impl PoaManager {
 
     /// Whether a thread that admits requests has nothing to do now.
     pub(crate) fn must_wait_to_admit(&self, now: Time) -> bool {
-        !self.is_holding() && matches!(lock(&self.0.held).next(now), Next::Wait(_))
+        !self.is_holding() && matches!(self.0.held.lock().next(now), Next::Wait(_))
     }
 
     /// Carries out a request that [`next_held`](Self::next_held) has given.
@@ -206,13 +205,13 @@ impl PoaManager {
         let AdmittedRequest { request, since } = admitted;
         let client = request.client();
         request.carry_out(Some(self));
-        lock(&self.0.held).end(client, since);
+        self.0.held.lock().end(client, since);
         self.0.changed.changed();
     }
 
     /// Counts out a thread that was to admit requests and cannot be had.
     pub(crate) fn end_admitting(&self) {
-        lock(&self.0.held).workers -= 1;
+        self.0.held.lock().workers -= 1;
     }
 
     /// Whether requests wait for another state.

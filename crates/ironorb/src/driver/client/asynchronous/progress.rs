@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 use std::cell::Cell;
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 
 use ironorb_giop::connection::{BeginError, CallState};
 use ironorb_giop::exception::SystemException;
@@ -12,6 +12,7 @@ use ironorb_giop::service_context::EncodedContexts;
 use ironorb_giop::{Encoding, Misuse, Writer};
 
 use super::{Answer, AsyncCall, End, Ended, InFlight, Listener, Progress, Stage, Written, no_thread};
+use crate::base::locks::LockGuard;
 use crate::base::time::Time;
 use crate::call::invocation::CallFailure;
 use crate::call::remote_call::{CallEvent, Completed, ConnectFailure, Step};
@@ -220,7 +221,7 @@ impl AsyncCall {
 
     pub(super) fn on_message<'c>(
         self: &'c Arc<Self>,
-        mut progress: MutexGuard<'c, Progress>,
+        mut progress: LockGuard<'c, Progress>,
         message: Message,
         link: Option<Arc<Link>>,
     ) {

@@ -18,7 +18,6 @@ use ironorb_giop::{Encoding, Misuse, Version};
 use rustix::event::epoll::EventFlags;
 
 use super::{AsyncWakeups, Guard, Link, LinkState, Queued, Waiter};
-use crate::base::sync::lock;
 use crate::base::time::Time;
 use crate::call::invocation::CallFailure;
 use crate::call::received_request::ReceivedRequest;
@@ -203,7 +202,7 @@ impl Link {
         version: Version,
         ends_at: u64,
     ) -> Option<Result<Message, CallFailure>> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if !state.is_waiting(id) || !call.claim_for_caller(self, id) {
             return None;
         }
@@ -216,7 +215,7 @@ impl Link {
 
     /// Asks for the replies of calls without waiting for them.
     pub(crate) fn ask(&self) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.async_replies.is_asked_for = state.async_replies.calls > 0;
         self.send_some(&mut state);
         self.engage_receiver(&mut state);
@@ -224,19 +223,19 @@ impl Link {
 
     /// Locks the state if the peer has read enough of the earlier requests; otherwise returns `None`.
     fn lock_if_room(&self) -> Option<Guard<'_>> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let has_room = state.transmit().pending_bytes() <= self.transmit_bytes_max;
         has_room.then_some(state)
     }
 
     /// The encoding in which the next request to the target would be written.
     pub(crate) fn encoding_for(&self, target: &RequestTarget) -> Encoding {
-        lock(&self.state).encoding_for(target)
+        self.state.lock().encoding_for(target)
     }
 
     /// Gives up an asynchronous call. Its late reply is dropped.
     pub(crate) fn abandon(&self, call: CallId, version: Version) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.connection.abandon(call, version) {
             state.async_replies.have_gone(1);
             self.flush_if_possible(&mut state);
@@ -315,7 +314,7 @@ impl Link {
     /// Handles an event on the socket, on the receiver's thread. Never blocks. Its deliveries queue behind
     /// what other threads have received before.
     pub(crate) fn on_ready(&self) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         self.send_some(&mut state);
         let Some(mut framer) = state.take_framer() else {
             // A caller receives; it hands over when it is done.
@@ -353,7 +352,7 @@ impl Link {
 impl ReceiverCheck for Link {
     /// Makes the receiver receive from now on, if no thread does so for calls that are still in flight.
     fn on_receiver_check(&self) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.async_replies.is_listed = false;
         self.send_some(&mut state);
         let is_unattended = state.async_replies.calls > 0 && state.has_framer();

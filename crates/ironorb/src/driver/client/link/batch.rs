@@ -12,7 +12,6 @@ use ironorb_giop::message::{OperationName, RequestTarget};
 
 use super::{Clock, Guard, LOOK_AFTER_NS, Link};
 use crate::base::config::OnewayBatching;
-use crate::base::sync::lock;
 use crate::base::time::Time;
 use crate::call::invocation::CallFailure;
 use crate::driver::clock;
@@ -63,7 +62,7 @@ impl Link {
         batching: &OnewayBatching,
         deadline: impl FnOnce(Time) -> Option<Deadline>,
     ) -> Added {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let pending_bytes = state.transmit().pending_bytes();
         let is_due_sooner = batching.delay_max < state.batch.delay_max;
         if (pending_bytes == 0 || is_due_sooner || pending_bytes > self.transmit_bytes_max)
@@ -200,7 +199,7 @@ impl Link {
 
     /// Sends everything that is pending, and waits until the socket has taken it.
     pub(crate) fn flush_all(&self, now: Time, deadline: Deadline) -> Result<(), CallFailure> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.async_replies.have_been_sent();
         match self.flush(state, &mut Clock(now), deadline) {
             // `lost_oneways` reports what is lost with its connection.
@@ -211,7 +210,7 @@ impl Link {
 
     /// Sends as much of what is pending as the socket takes at once.
     pub(crate) fn flush_now(&self) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.transmit().pending_bytes() > 0 && state.end().is_none() {
             self.send_some(&mut state);
             self.engage_receiver(&mut state);
@@ -220,7 +219,7 @@ impl Link {
 
     /// Sends what the socket takes at once, before the link is dropped.
     pub(super) fn send_last(&self) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.transmit().pending_bytes() > 0 && state.end().is_none() {
             self.send_some(&mut state);
         }
@@ -228,7 +227,7 @@ impl Link {
 
     /// Sends the batch if it is due, on the receiver's thread.
     pub(crate) fn on_flush_due(&self) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let now = clock::now();
         let waits = state.batch.ends_at > state.transmit().sent_position() && state.end().is_none();
         let due = state.batch.due.filter(|_| waits);

@@ -7,14 +7,14 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use ironorb_giop::connection::{ConnectionEnd, ServerConnection};
 use ironorb_giop::message::{Message, RequestId};
 use ironorb_giop::service_context::ServiceContextList;
 
 use super::{AsyncWakeups, Clock, Guard, Link};
-use crate::base::sync::lock;
+use crate::base::locks::LaneLock;
 use crate::connection::{Arrival, Backlog, DeferredAnswer, OnCancel, ServerSession, Work};
 use crate::driver::client::ConnectorShared;
 use crate::driver::clock;
@@ -51,7 +51,7 @@ pub(super) struct Bidirectional {
     /// The peer's first request has come, with what it says about the peer.
     has_heard: AtomicBool,
     /// Requests of the peer that wait to be served.
-    backlog: Mutex<Backlog>,
+    backlog: LaneLock<Backlog>,
     /// Decides about the peer's requests.
     inbound: ServerSession,
 }
@@ -77,7 +77,7 @@ impl Bidirectional {
             agreements: OnceLock::new(),
             has_announced: AtomicBool::new(false),
             has_heard: AtomicBool::new(false),
-            backlog: Mutex::default(),
+            backlog: LaneLock::default(),
             inbound: ServerSession::new(false, false, clock::now()),
         }
     }
@@ -129,7 +129,7 @@ impl Link {
         if self.receiver.start().is_err() {
             return; // no thread would see the peer's requests, so the link does not invite them
         }
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.announce(callbacks.listen_points.clone());
         // The receiver looks after the connection as for a call that never ends.
         state.async_replies.calls += 1;
@@ -151,7 +151,7 @@ impl Link {
             self.peer_ended();
         }
         clock.has_waited();
-        lock(&self.state)
+        self.state.lock()
     }
 
     /// Sends what is pending over the server's connection, without waiting.
@@ -165,7 +165,7 @@ impl Link {
 
     /// Takes a reply that has come on the accepted connection. False when it answers no call of this link.
     pub(crate) fn take_reply(&self, message: Message) -> bool {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let mut woken = AsyncWakeups::default();
         let handled = state.handle_reply(message, |waiter| woken.wake(waiter));
         self.pass_on(&mut state, woken);
@@ -174,12 +174,12 @@ impl Link {
 
     /// True while a call waits for its answer.
     pub(crate) fn is_called(&self) -> bool {
-        lock(&self.state).calls_in_flight() > 0
+        self.state.lock().calls_in_flight() > 0
     }
 
     /// Ends the link because the accepted connection has ended.
     pub(crate) fn peer_ended(&self) {
-        self.end(&mut lock(&self.state), ConnectionEnd::Lost);
+        self.end(&mut self.state.lock(), ConnectionEnd::Lost);
     }
 
     /// Hands the peer's requests to other threads.
@@ -197,7 +197,7 @@ impl Link {
                 Err(_) => continue,
             };
             let has_room = {
-                let mut backlog = lock(&bidirectional.backlog);
+                let mut backlog = bidirectional.backlog.lock();
                 let has_room = backlog.has_room(work.bytes(), &common.config.connection);
                 backlog.add(work.bytes());
                 has_room
@@ -229,7 +229,7 @@ impl Link {
         if let Some(orb) = callbacks.and_then(|callbacks| callbacks.orb.upgrade()) {
             work.carry_out_within_limits(&orb, bidirectional.agreements(&orb), &sink);
         }
-        lock(&bidirectional.backlog).remove(bytes);
+        bidirectional.backlog.lock().remove(bytes);
     }
 }
 

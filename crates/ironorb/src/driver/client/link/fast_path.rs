@@ -11,7 +11,6 @@ use ironorb_giop::message::{Message, OperationName, RequestTarget, Response};
 use ironorb_giop::service_context::EncodedContexts;
 
 use super::{Clock, Guard, Link, Queued};
-use crate::base::sync::lock;
 use crate::call::invocation::CallFailure;
 use crate::driver::invoke::Arguments;
 use crate::object::deadline::CallTime;
@@ -39,7 +38,7 @@ impl Link {
         time: CallTime,
         short: &mut ShortReply,
     ) -> FastOutcome {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if !state.is_idle() || self.bidirectional.is_some() {
             return self.slow_path_call(state, target, operation, arguments, time);
         }
@@ -72,7 +71,7 @@ impl Link {
     #[inline(always)] // a step of every call
     fn fast_path_end(&self, call: CallId, framer: Box<Framer>) -> TransmissionCodeSets {
         let is_drained = framer.is_drained();
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let code_sets = state.handle_answer(call, framer);
         if !is_drained {
             self.take_trailing_input(&mut state);
@@ -107,7 +106,7 @@ impl Link {
         arguments: Arguments<'_>,
         time: CallTime,
     ) -> Result<(), CallFailure> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.transmit().pending_bytes() > 0 || state.end().is_some() || self.bidirectional.is_some() {
             drop(state);
             let (now, deadline) = time.settle();
@@ -210,7 +209,7 @@ impl Link {
         time: CallTime,
     ) -> FastOutcome {
         let (now, deadline) = time.settle();
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         self.take_input(&mut state, framer, result);
         FastOutcome::Other(self.wait_for_answer(state, call, || target.version(), Clock(now), deadline))
     }

@@ -5,13 +5,11 @@
 
 use std::io::IoSlice;
 use std::mem;
-use std::sync::PoisonError;
 
 use ironorb_giop::connection::{ConnectionEnd, GatherMessage, NotWhole};
 
 use super::{Clock, Guard, Link, Queued};
 use crate::base::probe;
-use crate::base::sync::lock;
 use crate::call::invocation::CallFailure;
 use crate::driver::clock;
 use crate::driver::invoke::Arguments;
@@ -92,10 +90,8 @@ impl Link {
             let left = deadline.remaining(clock::now())?;
             state.waiting_for_gather += 1;
             state = match left {
-                None => self.gather_done.wait(state).unwrap_or_else(PoisonError::into_inner),
-                Some(left) => {
-                    self.gather_done.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
-                }
+                None => self.gather_done.wait(state),
+                Some(left) => self.gather_done.wait_for(state, left).0,
             };
             state.waiting_for_gather -= 1;
             clock.has_waited();
@@ -182,7 +178,7 @@ impl<'l> Sending<'l, '_> {
 
     /// Ends the write of the message. Also returns the stream position at which the message ends.
     fn end(mut self, message: GatherMessage) -> (Guard<'l>, u64) {
-        let mut state = self.state.take().unwrap_or_else(|| lock(&self.link.state));
+        let mut state = self.state.take().unwrap_or_else(|| self.link.state.lock());
         let ends_at = state.transmit().sent_position() + self.unsent.len() as u64;
         state.transmit().end_gather(message, mem::take(&mut self.unsent));
         self.link.wake_queued(&state);

@@ -5,7 +5,6 @@
 use ironorb_giop::connection::ConnectionEnd;
 
 use super::{Guard, Link};
-use crate::base::sync::lock;
 use crate::transport::{self, Moved};
 
 /// How often the thread that receives is let go first. That thread is awake, since the peer has gone: it
@@ -23,7 +22,7 @@ impl Link {
             }
             drop(state);
             std::thread::yield_now();
-            state = lock(&self.state);
+            state = self.state.lock();
         }
         self.end(&mut state, ConnectionEnd::Lost);
         state

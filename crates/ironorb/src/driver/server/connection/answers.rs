@@ -9,7 +9,6 @@ use ironorb_giop::message::RequestId;
 use ironorb_giop::service_context::ListenPoint;
 
 use super::Connection;
-use crate::base::sync::lock;
 use crate::connection::{DeferredAnswer, OnCancel};
 use crate::poa::servant::{ReplySink, Results};
 
@@ -96,7 +95,7 @@ pub(super) struct RefusedAtOnce<'c>(pub(super) &'c Connection);
 
 impl ReplySink for RefusedAtOnce<'_> {
     fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
-        let mut sender = lock(&self.0.sender);
+        let mut sender = self.0.sender.lock();
         write(&mut sender);
         self.0.send_soon_what_waits(&mut sender);
     }

@@ -7,14 +7,14 @@
 //! connection whose client is never called has none of this.
 
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use ironorb_giop::message::{Message, RequestId};
 use ironorb_giop::service_context::ListenPoint;
 
 use super::answers::RefusedAtOnce;
 use super::{Connection, WorkLookup};
-use crate::base::sync::lock;
+use crate::base::locks::{Condition, LaneLock};
 use crate::connection::{Arrival, CurrentRequest, Flags, Inbox, Taken, Work};
 use crate::driver::client::Acceptor;
 use crate::driver::server::{Shared, blocked_servant_monitor};
@@ -23,9 +23,9 @@ use crate::transport::{self, Moved};
 /// The inbox of a connection, and how the serving threads look into it.
 #[derive(Debug, Default)]
 pub(super) struct SharedInbox {
-    state: Mutex<State>,
+    state: LaneLock<State>,
     /// Notified for the connection's own thread when a request or the end has come.
-    come: Condvar,
+    come: Condition,
 }
 
 #[derive(Debug, Default)]
@@ -50,17 +50,17 @@ pub(in crate::driver::server) enum Received {
 
 impl SharedInbox {
     pub(super) fn is_waiting(&self) -> bool {
-        !lock(&self.state).inbox.is_empty()
+        !self.state.lock().inbox.is_empty()
     }
 
     /// A thread is about to look into the inbox, or has been notified to.
     pub(super) fn is_announced(&self) -> bool {
-        lock(&self.state).is_announced
+        self.state.lock().is_announced
     }
 
     /// Removes a request that its client no longer waits for; false when it is not in the inbox.
     pub(super) fn forget(&self, id: RequestId) -> bool {
-        lock(&self.state).inbox.forget(id)
+        self.state.lock().inbox.forget(id)
     }
 }
 
@@ -98,7 +98,7 @@ impl Connection {
         let Some(inbox) = self.inbox.get() else { return self.begin_inbox() };
         // sync: paused-or-called. The call has been counted before. Either this thread sees that receiving
         // has paused, or the thread that pauses sees the call.
-        !lock(&inbox.state).inbox.end_pause() || self.receive_elsewhere()
+        !inbox.state.lock().inbox.end_pause() || self.receive_elsewhere()
     }
 
     /// Hands receiving over to the bidirectional receiver for good.
@@ -109,13 +109,13 @@ impl Connection {
         self.session.begin_inbox();
         // The thread that holds `receiver` now may not have seen the flag. This thread must not wait for that
         // one: the caller may be the very thread that it receives for.
-        if self.receiver.try_lock().is_ok() {
+        if self.receiver.try_lock().is_some() {
             return self.receive_elsewhere();
         }
         let itself = self.itself.upgrade();
         let hands_over = move || {
             if let Some(connection) = itself {
-                drop(lock(&connection.receiver));
+                drop(connection.receiver.lock());
                 if !connection.receive_elsewhere() {
                     connection.fail();
                 }
@@ -147,7 +147,7 @@ impl Connection {
     /// waits.
     pub(in crate::driver::server) fn receive_all(&self) -> Received {
         let Some(inbox) = self.inbox.get() else { return Received::Over };
-        let mut framer = lock(&self.receiver);
+        let mut framer = self.receiver.lock();
         loop {
             if self.has_paused(inbox) {
                 return Received::Paused;
@@ -184,12 +184,12 @@ impl Connection {
 
     /// Pauses receiving when too many requests wait, unless a call of the server waits for its reply.
     fn has_paused(&self, inbox: &SharedInbox) -> bool {
-        if !lock(&inbox.state).inbox.pause_if_full(&self.orb.config.connection) {
+        if !inbox.state.lock().inbox.pause_if_full(&self.orb.config.connection) {
             return false;
         }
         // sync: paused-or-called. The pause holds, unless a call is waiting. Then either the calling thread or
         // this one clears the flag.
-        !(self.is_called() && lock(&inbox.state).inbox.end_pause())
+        !(self.is_called() && inbox.state.lock().inbox.end_pause())
     }
 
     /// Whether a call to the client waits for its reply.
@@ -201,7 +201,7 @@ impl Connection {
     fn put(&self, inbox: &SharedInbox, work: Work) -> bool {
         let is_called = self.is_called();
         let (is_awaited, is_announced) = {
-            let mut state = lock(&inbox.state);
+            let mut state = inbox.state.lock();
             if state.inbox.put(work, &self.orb.config.connection, is_called).is_err() {
                 return false;
             }
@@ -233,7 +233,7 @@ impl Connection {
     fn note_over(&self, is_client_gone: bool) {
         let Some(inbox) = self.inbox.get() else { return };
         let (is_awaited, is_announced) = {
-            let mut state = lock(&inbox.state);
+            let mut state = inbox.state.lock();
             state.inbox.handle_end(is_client_gone);
             (state.is_idle, std::mem::replace(&mut state.is_announced, true))
         };
@@ -248,7 +248,7 @@ impl Connection {
             if self.session.is_on(Flags::CLOGGED) {
                 self.wait_until_unclogged();
             }
-            let mut state = lock(&inbox.state);
+            let mut state = inbox.state.lock();
             if let Some(Taken { work, resumes }) =
                 state.inbox.take(&self.orb.config.connection, &self.session)
             {
@@ -260,7 +260,7 @@ impl Connection {
                 return None;
             }
             state.is_idle = true;
-            let mut state = inbox.come.wait(state).unwrap_or_else(PoisonError::into_inner);
+            let mut state = inbox.come.wait(state);
             state.is_idle = false;
         }
     }
@@ -270,7 +270,7 @@ impl Connection {
         if self.session.is_on(Flags::CLOGGED) {
             return WorkLookup::Nothing;
         }
-        let mut state = lock(&inbox.state);
+        let mut state = inbox.state.lock();
         if let Some(Taken { work, resumes }) = state.inbox.take(&self.orb.config.connection, &self.session) {
             let more = !state.inbox.is_empty() || state.inbox.is_over();
             state.is_announced = more;
@@ -291,7 +291,7 @@ impl Connection {
         if self.is_stalled() || !self.is_called() {
             return;
         }
-        let taken = lock(&inbox.state).inbox.take_awaited(&self.orb.config.connection, &self.session);
+        let taken = inbox.state.lock().inbox.take_awaited(&self.orb.config.connection, &self.session);
         let Some(Taken { work, resumes }) = taken else { return };
         self.resume(resumes);
         work.refuse_for_lack_of_threads(&self.orb, &self.agreements, &RefusedAtOnce(self));
@@ -320,7 +320,7 @@ impl Acceptor for Connection {
 
     fn send_soon(&self, messages: Vec<u8>) -> bool {
         let is_received = self.ensure_receiving();
-        let mut sender = lock(&self.sender);
+        let mut sender = self.sender.lock();
         if sender.is_ended() {
             return is_received;
         }

@@ -6,7 +6,6 @@ use ironorb_giop::framer::Framer;
 
 use super::Connection;
 use super::answers::PendingReply;
-use crate::base::sync::lock;
 use crate::connection::{Arrival, Flags, OnCancel};
 use crate::driver::clock;
 use crate::transport;
@@ -64,7 +63,7 @@ impl Connection {
             self.with(|sender| self.session.write_error(sender));
         }
         let is_ours = self.session.is_on(Flags::STOPPING);
-        let is_client_gone = !is_ours || lock(&self.sender).is_ended() || transport::is_hung_up(&self.stream);
+        let is_client_gone = !is_ours || self.sender.lock().is_ended() || transport::is_hung_up(&self.stream);
         self.notify_cancelled(self.session.handle_end(is_client_gone));
         self.end_calls();
         self.session.is_done()

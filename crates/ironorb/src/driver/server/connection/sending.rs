@@ -3,12 +3,11 @@
 //! `sender` while it waits.
 
 use std::io::IoSlice;
-use std::sync::MutexGuard;
 
 use ironorb_giop::connection::ServerConnection;
 
 use super::Connection;
-use crate::base::sync::lock;
+use crate::base::locks::LockGuard;
 use crate::base::time::Time;
 use crate::connection::{Flags, Stall};
 use crate::driver::clock;
@@ -33,7 +32,7 @@ impl Connection {
     #[inline(always)] // a step of every call
     pub(super) fn with_reply(&self, write: impl FnOnce(&mut ServerConnection)) {
         let is_plain = self.session.is_plain_sending();
-        let mut sender = if is_plain { lock(&self.sender) } else { self.lock_for_writing() };
+        let mut sender = if is_plain { self.sender.lock() } else { self.lock_for_writing() };
         write(&mut sender);
         if !is_plain && self.holds(&mut sender) {
             return;
@@ -43,8 +42,8 @@ impl Connection {
 
     /// Locks the sending half when there is room for one more message.
     #[inline]
-    fn lock_for_writing(&self) -> MutexGuard<'_, ServerConnection> {
-        let sender = lock(&self.sender);
+    fn lock_for_writing(&self) -> LockGuard<'_, ServerConnection> {
+        let sender = self.sender.lock();
         if self.session.is_on(Flags::CLOGGED) { self.wait_for_room(sender) } else { sender }
     }
 
@@ -64,7 +63,7 @@ impl Connection {
     /// Returns when at most `transmit_bytes_max` bytes wait for the peer.
     #[cold]
     pub(super) fn wait_until_unclogged(&self) {
-        let mut sender = self.wait_for_room(lock(&self.sender));
+        let mut sender = self.wait_for_room(self.sender.lock());
         self.note_unread(&mut sender);
     }
 
@@ -77,7 +76,7 @@ impl Connection {
     /// Sends what the peer takes now, on the writer thread. Gives up a peer that has read nothing for
     /// `transmit_timeout`, and returns when that would be. `None` when nothing is left to send.
     pub(in crate::driver::server) fn send_stalled(&self, stall: &mut Stall, now: Time) -> Option<Time> {
-        let mut sender = lock(&self.sender);
+        let mut sender = self.sender.lock();
         let mut sends = SENDS_A_LOOK;
         while sends > 0 && self.send_some(&mut sender) {
             sends -= 1;
@@ -138,8 +137,8 @@ impl Connection {
     #[inline(always)] // a step of every call
     fn flush<'c>(
         &'c self,
-        mut sender: MutexGuard<'c, ServerConnection>,
-        slowly: impl FnOnce(MutexGuard<'c, ServerConnection>),
+        mut sender: LockGuard<'c, ServerConnection>,
+        slowly: impl FnOnce(LockGuard<'c, ServerConnection>),
     ) {
         while sender.transmit().pending_bytes() > 0 {
             match transport::send_now(&self.stream, sender.transmit().poll_transmit()) {
@@ -153,7 +152,7 @@ impl Connection {
     /// The peer does not take a whole reply now. A thread that waits for it does so after the upcall, when the
     /// results from which the reply was written are gone. So they do not take their memory twice.
     #[cold]
-    fn leave_for_after_upcall(&self, mut sender: MutexGuard<'_, ServerConnection>) {
+    fn leave_for_after_upcall(&self, mut sender: LockGuard<'_, ServerConnection>) {
         if self.has_own_thread {
             self.session.hold_until_after_upcall();
             self.note_clogged(&mut sender);
@@ -163,7 +162,7 @@ impl Connection {
     }
 
     #[cold]
-    fn flush_slowly(&self, mut sender: MutexGuard<'_, ServerConnection>) {
+    fn flush_slowly(&self, mut sender: LockGuard<'_, ServerConnection>) {
         if self.may_wait() {
             drop(self.send_down_to(sender, 0));
         } else {
@@ -174,8 +173,8 @@ impl Connection {
     #[cold]
     fn wait_for_room<'c>(
         &'c self,
-        sender: MutexGuard<'c, ServerConnection>,
-    ) -> MutexGuard<'c, ServerConnection> {
+        sender: LockGuard<'c, ServerConnection>,
+    ) -> LockGuard<'c, ServerConnection> {
         if !self.may_wait() {
             return sender;
         }
@@ -189,9 +188,9 @@ impl Connection {
     /// `transmit_timeout`.
     fn send_down_to<'c>(
         &'c self,
-        mut sender: MutexGuard<'c, ServerConnection>,
+        mut sender: LockGuard<'c, ServerConnection>,
         left_max: usize,
-    ) -> MutexGuard<'c, ServerConnection> {
+    ) -> LockGuard<'c, ServerConnection> {
         let mut stall = Stall::default();
         while sender.transmit().pending_bytes() > left_max {
             if self.send_some(&mut sender) {
@@ -211,7 +210,7 @@ impl Connection {
             drop(sender);
             self.keep_unread_within_limits();
             let _ = transport::wait_writable(&self.stream, Some(given_up_at.since(now)));
-            sender = lock(&self.sender);
+            sender = self.sender.lock();
         }
         self.note_clogged(&mut sender);
         if left_max == 0 {

@@ -1,0 +1,40 @@
+//! Waits until data behind a lock has changed.
+
+use std::sync::{Condvar, PoisonError};
+use std::time::Duration;
+
+use super::LockGuard;
+
+/// Where threads wait for a change of what a [`LaneLock`](super::LaneLock), a [`ColdLock`](super::ColdLock) or a
+/// [`SharedLock`](super::SharedLock) protects. All wait with one and the same lock.
+#[derive(Debug, Default)]
+pub(crate) struct Condition(Condvar);
+
+impl Condition {
+    pub(crate) const fn new() -> Condition {
+        Condition(Condvar::new())
+    }
+
+    /// Unlocks, blocks until a thread notifies, and locks again. May also return without any reason.
+    pub(crate) fn wait<'l, T>(&self, guard: LockGuard<'l, T>) -> LockGuard<'l, T> {
+        self.0.wait(guard).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits as [`wait`](Self::wait) does, for `at_most` this time. True when the time is over.
+    pub(crate) fn wait_for<'l, T>(
+        &self,
+        guard: LockGuard<'l, T>,
+        at_most: Duration,
+    ) -> (LockGuard<'l, T>, bool) {
+        let (guard, waited) = self.0.wait_timeout(guard, at_most).unwrap_or_else(PoisonError::into_inner);
+        (guard, waited.timed_out())
+    }
+
+    pub(crate) fn notify_one(&self) {
+        self.0.notify_one();
+    }
+
+    pub(crate) fn notify_all(&self) {
+        self.0.notify_all();
+    }
+}

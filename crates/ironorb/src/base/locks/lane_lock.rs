@@ -1,0 +1,115 @@
+//! The lock within one lane.
+
+use std::fmt;
+use std::sync::Mutex;
+
+use super::LockGuard;
+use crate::base::spawner::{self, LaneId};
+use crate::base::sync::{lock, try_lock};
+
+/// A mutex that only threads of one lane take, so that no thread waits for one of a lower priority range.
+///
+/// A build with debug assertions panics when a thread of another lane takes it. Threads of the application belong to
+/// no lane and may take every lock. A release build has a plain mutex.
+#[derive(Default)]
+pub(crate) struct LaneLock<T> {
+    owner: Owner,
+    mutex: Mutex<T>,
+}
+
+/// The lane whose threads may take a lock, in builds with debug assertions.
+#[derive(Debug, Clone, Copy)]
+struct Owner(#[cfg(debug_assertions)] LaneId);
+
+#[cfg(not(debug_assertions))]
+const _: () = assert!(size_of::<LaneLock<u64>>() == size_of::<Mutex<u64>>());
+
+impl<T> LaneLock<T> {
+    /// A lock of the calling thread's lane.
+    #[inline]
+    pub(crate) fn new(value: T) -> LaneLock<T> {
+        LaneLock { owner: Owner::default(), mutex: Mutex::new(value) }
+    }
+
+    /// Locks. Blocks while another thread of the lane holds the lock.
+    #[inline]
+    #[cfg_attr(debug_assertions, track_caller)]
+    pub(crate) fn lock(&self) -> LockGuard<'_, T> {
+        self.owner.check();
+        lock(&self.mutex)
+    }
+
+    /// Locks, unless a thread holds the lock. Never blocks.
+    #[inline]
+    #[cfg_attr(debug_assertions, track_caller)]
+    pub(crate) fn try_lock(&self) -> Option<LockGuard<'_, T>> {
+        self.owner.check();
+        try_lock(&self.mutex)
+    }
+}
+
+impl<T> fmt::Debug for LaneLock<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LaneLock").field("owner", &self.owner).finish_non_exhaustive()
+    }
+}
+
+impl Default for Owner {
+    #[inline]
+    fn default() -> Owner {
+        Owner(
+            #[cfg(debug_assertions)]
+            spawner::current_lane(),
+        )
+    }
+}
+
+impl Owner {
+    #[inline]
+    #[track_caller]
+    fn check(self) {
+        debug_assert!(
+            spawner::current_class().is_none() || spawner::current_lane() == self.lane(),
+            "a thread of {:?} takes a lock of {:?}",
+            spawner::current_lane(),
+            self.lane(),
+        );
+    }
+
+    #[inline]
+    fn lane(self) -> LaneId {
+        #[cfg(debug_assertions)]
+        return self.0;
+        #[cfg(not(debug_assertions))]
+        LaneId::ONLY
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::outcome_of;
+    use super::*;
+    use crate::base::spawner::{NewThread, ThreadClass};
+
+    #[test]
+    fn threads_of_its_lane_and_of_no_lane_take_a_lock() {
+        let lock = Arc::new(LaneLock::new(1));
+        *lock.lock() += 1;
+        let shared = lock.clone();
+        let in_lane = NewThread::new("ironorb-test", ThreadClass::Worker);
+        assert!(outcome_of(in_lane, move || *shared.lock() += 1));
+        let held = lock.lock();
+        assert_eq!(*held, 3);
+        assert!(lock.try_lock().is_none());
+    }
+
+    #[test]
+    #[cfg(debug_assertions)]
+    fn a_thread_of_another_lane_may_not_wait_for_a_lock() {
+        let lock = Arc::new(LaneLock::new(()));
+        let elsewhere = NewThread::new("ironorb-test", ThreadClass::Worker).in_lane(LaneId::of_tests(7));
+        assert!(!outcome_of(elsewhere, move || drop(lock.lock())), "the lock refuses it");
+    }
+}

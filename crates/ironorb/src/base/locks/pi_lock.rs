@@ -1,0 +1,368 @@
+//! Locks between lanes, with the kernel's inheritance of priorities.
+//!
+//! A word holds the holder's thread id, as futex(2) wants it. A thread that finds it zero takes the lock without the
+//! kernel. Any other asks the kernel, which lends the holder the priority of the most urgent thread that waits, along
+//! chains of locks. Where the kernel has no such futexes, threads wait without inheritance.
+
+use std::cell::Cell;
+use std::fmt;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use rustix::io::{Errno, Result};
+
+use super::LockGuard;
+use crate::base::sync::lock;
+
+/// Data that threads of several lanes change. A thread that holds the lock runs at the priority of the most urgent
+/// thread that waits for it.
+///
+/// The thread that locks also unlocks. It runs no application code and waits for nothing but other locks meanwhile.
+#[derive(Default)]
+pub(crate) struct PiLock<T> {
+    turn: PiTurn,
+    /// Free whenever a thread has the turn.
+    value: Mutex<T>,
+}
+
+/// What a thread holds of a [`PiLock`]. Dropping it unlocks: the value first, by the order of the fields.
+pub(crate) struct PiGuard<'l, T> {
+    value: LockGuard<'l, T>,
+    _held: HeldTurn<'l>,
+}
+
+struct HeldTurn<'l>(&'l PiTurn);
+
+/// The lock of a [`PiLock`] alone, without a value and a guard. The thread that takes it releases it.
+#[derive(Default)]
+pub(crate) struct PiTurn {
+    /// The thread id of the holder, or 0. [`WAITERS`] tells the holder that it must not release it by itself.
+    word: AtomicU32,
+    plain: PlainQueue,
+}
+
+/// Where threads wait if the kernel cannot lend priorities.
+#[derive(Default)]
+struct PlainQueue {
+    asking: Mutex<()>,
+    freed: Condvar,
+}
+
+impl<T> PiLock<T> {
+    pub(crate) const fn new(value: T) -> PiLock<T> {
+        PiLock { turn: PiTurn::new(), value: Mutex::new(value) }
+    }
+
+    /// Locks. Blocks while another thread holds the lock. Panics if the calling thread holds it.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn lock(&self) -> PiGuard<'_, T> {
+        self.turn.take();
+        let held = HeldTurn(&self.turn);
+        PiGuard { value: lock(&self.value), _held: held }
+    }
+
+    /// Whether the calling thread holds the lock.
+    #[cfg(test)]
+    pub(crate) fn is_ours(&self) -> bool {
+        self.turn.is_ours()
+    }
+}
+
+impl PiTurn {
+    pub(crate) const fn new() -> PiTurn {
+        let plain = PlainQueue { asking: Mutex::new(()), freed: Condvar::new() };
+        PiTurn { word: AtomicU32::new(FREE), plain }
+    }
+
+    /// Whether the calling thread has the turn.
+    #[inline]
+    pub(crate) fn is_ours(&self) -> bool {
+        self.word.load(Ordering::Relaxed) & ID == own_id()
+    }
+
+    /// Takes the turn. Blocks while another thread has it. Panics if the calling thread has it.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn take(&self) {
+        let me = own_id();
+        // sync: turn-passed
+        if self.word.compare_exchange(FREE, me, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            self.wait(me, system::lock);
+        }
+    }
+
+    #[cold]
+    #[track_caller]
+    fn wait(&self, me: u32, lock: impl Fn(&AtomicU32) -> Result<()>) {
+        assert!(self.word.load(Ordering::Relaxed) & ID != me, "a thread waits for a lock that it holds");
+        loop {
+            match lock(&self.word) {
+                Ok(()) => {
+                    // The kernel has written the word; the former holder's writes are to be seen.
+                    std::sync::atomic::fence(Ordering::Acquire);
+                    return;
+                }
+                Err(Errno::NOSYS) => return self.wait_plainly(me),
+                // The application waits for itself in a circle of several threads. It would wait for ever in any
+                // case: a circle that a time limit breaks goes on.
+                Err(Errno::DEADLK) => thread::sleep(DEADLOCK_PAUSE),
+                // The holder is ending, or a signal came.
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Waits without inheritance of priorities.
+    fn wait_plainly(&self, me: u32) {
+        let mut asking = lock(&self.plain.asking);
+        loop {
+            // Others may wait too, and only the kernel would know: the release must look.
+            // sync: turn-passed
+            match self.word.compare_exchange(FREE, me | WAITERS, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(holder) => {
+                    let marked = self.word.compare_exchange(
+                        holder,
+                        holder | WAITERS,
+                        Ordering::Relaxed,
+                        Ordering::Relaxed,
+                    );
+                    if marked.is_ok() {
+                        asking = self.plain.freed.wait(asking).unwrap_or_else(PoisonError::into_inner);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Releases the turn that the calling thread has.
+    #[inline]
+    pub(crate) fn release(&self) {
+        debug_assert!(self.is_ours(), "a thread releases a lock that it does not hold");
+        // sync: turn-passed
+        if self.word.compare_exchange(own_id(), FREE, Ordering::Release, Ordering::Relaxed).is_err() {
+            self.pass_on(system::unlock);
+        }
+    }
+
+    #[cold]
+    fn pass_on(&self, unlock: impl Fn(&AtomicU32) -> Result<()>) {
+        std::sync::atomic::fence(Ordering::Release);
+        loop {
+            match unlock(&self.word) {
+                Ok(()) => return,
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                Err(e) => {
+                    debug_assert_eq!(e, Errno::NOSYS, "the calling thread is the holder");
+                    let _asking = lock(&self.plain.asking);
+                    self.word.store(FREE, Ordering::Release);
+                    self.plain.freed.notify_one();
+                    return;
+                }
+            }
+        }
+    }
+}
+
+impl Drop for HeldTurn<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.release();
+    }
+}
+
+impl<T> std::ops::Deref for PiGuard<'_, T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T> std::ops::DerefMut for PiGuard<'_, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.value
+    }
+}
+
+impl<T> fmt::Debug for PiLock<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PiLock").field("turn", &self.turn).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for PiTurn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PiTurn").field("holder", &(self.word.load(Ordering::Relaxed) & ID)).finish()
+    }
+}
+
+/// The calling thread's id: never 0. The system gives it, where it has such ids.
+#[inline]
+fn own_id() -> u32 {
+    thread_local! {
+        static OWN_ID: Cell<u32> = const { Cell::new(FREE) };
+    }
+    match OWN_ID.try_with(Cell::get) {
+        Ok(FREE) | Err(_) => {
+            let id = system::thread_id();
+            // A thread that is ending asks the system each time.
+            let _ = OWN_ID.try_with(|own| own.set(id));
+            id
+        }
+        Ok(id) => id,
+    }
+}
+
+const FREE: u32 = 0;
+
+/// Threads wait in the kernel, or plainly.
+const WAITERS: u32 = 1 << 31;
+
+/// The bits of a thread id. The kernel uses the two highest bits of the word.
+const ID: u32 = (1 << 30) - 1;
+
+/// How long a thread of a circle waits before it asks the kernel again.
+const DEADLOCK_PAUSE: Duration = Duration::from_millis(10);
+
+#[cfg(all(target_os = "linux", not(miri)))]
+mod system {
+    use std::sync::atomic::AtomicU32;
+
+    use rustix::io::Result;
+    use rustix::thread::futex::{self, Flags};
+
+    /// Waits for the turn and takes it.
+    pub(super) fn lock(word: &AtomicU32) -> Result<()> {
+        futex::lock_pi(word, Flags::PRIVATE, None)
+    }
+
+    /// Passes the turn to the most urgent thread that waits.
+    pub(super) fn unlock(word: &AtomicU32) -> Result<()> {
+        futex::unlock_pi(word, Flags::PRIVATE)
+    }
+
+    pub(super) fn thread_id() -> u32 {
+        rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()
+    }
+}
+
+#[cfg(not(all(target_os = "linux", not(miri))))]
+mod system {
+    use std::cell::Cell;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use rustix::io::{Errno, Result};
+
+    pub(super) fn lock(_: &AtomicU32) -> Result<()> {
+        Err(Errno::NOSYS)
+    }
+
+    pub(super) fn unlock(_: &AtomicU32) -> Result<()> {
+        Err(Errno::NOSYS)
+    }
+
+    pub(super) fn thread_id() -> u32 {
+        static NEXT: AtomicU32 = AtomicU32::new(1);
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+
+    const THREADS: usize = 4;
+    const ROUNDS: usize = if cfg!(miri) { 20 } else { 20_000 };
+
+    /// Has threads take turns, with given ways to wait and to pass on. Counts without an atomic addition: lost
+    /// additions would show that two threads had the turn at once.
+    fn stress(take: impl Fn(&PiTurn) + Sync, release: impl Fn(&PiTurn) + Sync) {
+        let (turn, count) = (PiTurn::new(), AtomicUsize::new(0));
+        thread::scope(|scope| {
+            for _ in 0..THREADS {
+                scope.spawn(|| {
+                    for round in 0..ROUNDS {
+                        take(&turn);
+                        assert!(turn.is_ours());
+                        let before = count.load(Ordering::Relaxed);
+                        if round % 64 == 0 {
+                            thread::yield_now(); // the others find it taken
+                        }
+                        count.store(before + 1, Ordering::Relaxed);
+                        release(&turn);
+                    }
+                });
+            }
+        });
+        assert_eq!(count.into_inner(), THREADS * ROUNDS);
+        assert_eq!(turn.word.into_inner(), FREE);
+    }
+
+    #[test]
+    fn one_thread_at_a_time_has_the_turn() {
+        stress(PiTurn::take, PiTurn::release);
+    }
+
+    #[test]
+    fn one_thread_at_a_time_has_the_turn_where_the_kernel_lends_no_priorities() {
+        let refuse = |_: &AtomicU32| Err(Errno::NOSYS);
+        stress(
+            |turn| {
+                if turn.word.compare_exchange(FREE, own_id(), Ordering::Acquire, Ordering::Relaxed).is_err() {
+                    turn.wait(own_id(), refuse);
+                }
+            },
+            |turn| {
+                if turn.word.compare_exchange(own_id(), FREE, Ordering::Release, Ordering::Relaxed).is_err() {
+                    turn.pass_on(refuse);
+                }
+            },
+        );
+    }
+
+    #[test]
+    fn a_lock_protects_its_value_and_knows_its_holder() {
+        let lock = PiLock::new(0);
+        thread::scope(|scope| {
+            for _ in 0..THREADS {
+                scope.spawn(|| (0..ROUNDS).for_each(|_| *lock.lock() += 1));
+            }
+        });
+        let held = lock.lock();
+        assert!(lock.is_ours());
+        assert!(!thread::scope(|scope| scope.spawn(|| lock.is_ours()).join().unwrap()));
+        assert_eq!(*held, THREADS * ROUNDS);
+        drop(held);
+        assert!(!lock.is_ours());
+    }
+
+    #[test]
+    fn a_panic_leaves_a_lock_free() {
+        let lock = PiLock::new(1);
+        let panicked = thread::scope(|scope| {
+            let panics = scope.spawn(|| {
+                let _held = lock.lock();
+                panic!("as the test wants");
+            });
+            panics.join()
+        });
+        assert!(panicked.is_err());
+        assert_eq!(*lock.lock(), 1);
+    }
+
+    #[test]
+    #[should_panic(expected = "a lock that it holds")]
+    fn a_thread_does_not_wait_for_itself() {
+        let lock = PiLock::new(());
+        let _held = lock.lock();
+        drop(lock.lock());
+    }
+}
