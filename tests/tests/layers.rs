@@ -1,5 +1,5 @@
 //! The folders of `ironorb` form layers, and each uses only what stands below it. Below the drivers no code names
-//! a thread, a clock, a wait or a system call.
+//! a thread, a clock, a wait or a system call. Outside `base` and `transport` no code names a lock of the system.
 //!
 //! `crates/ironorb/layers.txt` lists the layers, and what breaks these two rules today, with a count. A count may not
 //! grow. When it falls, the test asks for the new list, so that it cannot grow again.
@@ -182,6 +182,23 @@ fn machinery(layer: &str, path: &[String]) -> Option<&'static str> {
 
 const SYSTEM_CALLS: &str = "system-calls";
 
+/// Locks that do not say which threads may wait for one another. `base` has those that do, and `transport` locks what
+/// belongs to one socket.
+fn is_lock_of_the_system(path: &[String]) -> bool {
+    let names: Vec<&str> = path.iter().map(String::as_str).collect();
+    match names[..] {
+        // All of the module, by which its locks could be named.
+        ["std", "sync"] | ["std", "sync", "self"] => true,
+        ["std", "sync", name, ..] | ["sync", name, ..] => {
+            let is_guard = name.starts_with("Mutex") || name.starts_with("RwLock");
+            is_guard || matches!(name, "Condvar" | "ReentrantLock" | "poison" | "nonpoison")
+        }
+        _ => false,
+    }
+}
+
+const LOCKS: &str = "locks-of-the-system";
+
 /// Finds all breaches, each with the number of its places.
 fn find(layers: &Layers, sources: &[Source]) -> BTreeMap<Breach, usize> {
     let mut roots = BTreeMap::new();
@@ -204,6 +221,11 @@ fn find(layers: &Layers, sources: &[Source]) -> BTreeMap<Breach, usize> {
         for to in names.own.iter().filter(|to| modules.contains(to) && *to != from) {
             if layers.place(to).1 > height {
                 *breaches.entry(format!("{from} uses {to}")).or_default() += 1;
+            }
+        }
+        if !matches!(layer, "base" | "transport") {
+            for _ in names.foreign.iter().filter(|path| is_lock_of_the_system(path)) {
+                *breaches.entry(format!("{from} names {LOCKS}")).or_default() += 1;
             }
         }
         if height < layers.drivers {
@@ -279,7 +301,12 @@ fn no_folder_uses_more_of_what_stands_above_it() {
 
 /// A crate of two files, in which `low` stands below `high`.
 fn found_in(low: &str) -> BTreeMap<Breach, usize> {
-    let layers = Layers::parse("layer driver: high\nlayer poa: low\n");
+    found_below("poa", low)
+}
+
+/// What is found in a crate of two files whose lower one stands in a layer of this name.
+fn found_below(layer: &str, low: &str) -> BTreeMap<Breach, usize> {
+    let layers = Layers::parse(&format!("layer driver: high\nlayer {layer}: low\n"));
     let source = |module: &[&str], text: &str| Source {
         module: module.iter().map(|&name| name.to_owned()).collect(),
         file: syn::parse_file(text).expect("Rust"),
@@ -312,7 +339,14 @@ fn breaches_are_found_in_every_form() {
     };
     names("use std::{sync::Arc, thread};", "threads");
     names("use std::time::{Duration, Instant};", "clocks");
-    names("use std::sync::{Condvar, Mutex};", "waits");
+    names("use std::sync::{Arc, Barrier};", "waits");
+    names("use std::sync::{Arc, RwLockReadGuard as Held};", LOCKS);
+    names("use std::sync;", LOCKS);
+    names("struct S(std::sync::Mutex<u8>);", LOCKS);
+    let both = [("low names waits".to_owned(), 1), (format!("low names {LOCKS}"), 1)];
+    assert_eq!(found_in("use std::sync::Condvar;"), BTreeMap::from(both));
+    let in_base = |text: &str| found_below("base", text);
+    assert_eq!(in_base("use std::sync::{Mutex, Condvar};"), BTreeMap::new());
     names("use rustix::net;", "system-calls");
     for fine in [
         "use std::time::Duration; use crate::low::A; use self::inner::B; mod inner {}",
