@@ -3,14 +3,16 @@
 //! A thread has a name, a lane, a class and perhaps a priority. All code that needs a thread asks here, so that what
 //! holds for every thread of the ORB is said once.
 //!
-//! On Linux a new thread inherits the scheduling class and the priority of the thread that makes it. An ORB that is
-//! built or called first by a real-time thread therefore has real-time threads until they are given a class of
-//! their own. That takes `sched_setattr`, for which no crate of this workspace has a safe function; it comes with the
-//! real-time lanes, here and nowhere else.
+//! On Linux a new thread inherits the scheduling class and the priority of the thread that makes it. Threads of the ORB
+//! do not: an ORB that is built or called first by a real-time thread has ordinary threads, but for those that ask for
+//! a priority. Where the system refuses the change, the thread goes on with the class that it has.
 
 use std::cell::Cell;
 use std::io;
+use std::sync::Once;
 use std::thread::{self, ThreadId};
+
+use super::scheduling;
 
 /// The number of a lane: a range of priorities with all that it owns. An ORB without real time has one lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -50,8 +52,12 @@ pub(crate) struct Priority(u8);
 impl Priority {
     /// `None` if the number is not from 1 to 99.
     #[cfg_attr(not(test), expect(dead_code, reason = "real-time lanes will ask"))]
-    pub(crate) fn new(number: u8) -> Option<Priority> {
-        (1..=99).contains(&number).then_some(Priority(number))
+    pub(crate) const fn new(number: u8) -> Option<Priority> {
+        if 1 <= number && number <= 99 { Some(Priority(number)) } else { None }
+    }
+
+    pub(super) fn number(self) -> u8 {
+        self.0
     }
 }
 
@@ -77,7 +83,7 @@ thread_local! {
 
 impl<'n> NewThread<'n> {
     /// A thread of the only lane, without a priority of its own. The system shows the first 15 bytes of the name.
-    pub(crate) fn new(name: &'n str, class: ThreadClass) -> NewThread<'n> {
+    pub(crate) const fn new(name: &'n str, class: ThreadClass) -> NewThread<'n> {
         NewThread { name, facts: Facts { lane: LaneId::ONLY, class, priority: None } }
     }
 
@@ -88,7 +94,8 @@ impl<'n> NewThread<'n> {
         self
     }
 
-    /// Gives the thread a priority of the system's real-time class.
+    /// Gives the thread a priority of the system's real-time class SCHED_FIFO. The system may refuse that to the
+    /// process: the thread then runs without, and a line on standard error says so, once a process.
     #[cfg_attr(not(test), expect(dead_code, reason = "real-time lanes will ask"))]
     pub(crate) fn with_priority(mut self, priority: Priority) -> NewThread<'n> {
         self.facts.priority = Some(priority);
@@ -100,11 +107,34 @@ impl<'n> NewThread<'n> {
         let NewThread { name, facts } = self;
         let thread = thread::Builder::new().name(name.to_owned()).spawn(move || {
             OWN.set(Some(facts));
+            facts.schedule();
             body();
         })?;
         Ok(thread.thread().id())
     }
 }
+
+impl Facts {
+    /// Gives the calling thread the class that these facts say.
+    fn schedule(self) {
+        let (done, what) = match self.priority {
+            Some(priority) => {
+                (scheduling::become_real_time(priority), "gives its threads no real-time priorities")
+            }
+            None => {
+                (scheduling::leave_real_time(), "leaves its threads the real-time class that they inherit")
+            }
+        };
+        if let Err(e) = done {
+            REFUSAL.call_once(|| {
+                eprintln!("ironorb: the ORB {what}, because the system refuses the change: {e}")
+            });
+        }
+    }
+}
+
+/// Done when the system has refused a thread its class. Further refusals are not reported.
+pub(super) static REFUSAL: Once = Once::new();
 
 /// The lane of the calling thread. The application's threads are in the lane of an ORB that has only one.
 pub(crate) fn current_lane() -> LaneId {
