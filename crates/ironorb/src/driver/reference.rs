@@ -9,9 +9,11 @@ use ironorb_giop::message::Message;
 use ironorb_giop::typecode::TypeCode;
 use ironorb_giop::value::ValueFactory;
 
-use crate::call::invocation::RemoteCallState;
+use crate::call::remote_call::{CallEvent, RemoteCall, Step};
 use crate::driver::client::{EndpointLinks, Link};
 use crate::driver::{batching, invoke};
+use crate::object::deadline::Deadline;
+use crate::object::messaging::Rebind;
 use crate::object::operation::Operation;
 use crate::object::route::Route;
 use crate::object::server_profile::ServerEndpoint;
@@ -181,42 +183,43 @@ impl ObjectRef {
             Route::Remote(_) => Ok(None),
             Route::Local(key) => match self.core().adapter.begin_upcall_now(key) {
                 Some(upcall) => Ok(Some(upcall)),
-                None => self.local_slowly(key, operation.name().as_bytes()),
+                None => self.local_slowly(operation.name().as_bytes()),
             },
         }
     }
 
+    /// Has the adapter find the object, which may run servant managers, and follows its forwards as far as they stay
+    /// in this process.
     #[cold]
-    fn local_slowly(&self, key: &[u8], operation: &[u8]) -> Result<Option<Upcall>, SystemException> {
-        match self.core().adapter.begin_upcall(key, operation) {
-            Ok(upcall) => Ok(Some(upcall)),
-            Err(refusal) => self.refused_here(refusal, operation),
+    fn local_slowly(&self, operation: &[u8]) -> Result<Option<Upcall>, SystemException> {
+        // No message goes from here: interceptors, the deadline and the rebind policy concern a call by message.
+        let mut call = RemoteCall::new(self, Deadline::NEVER, Rebind::Transparent, false);
+        let now = self.now();
+        let mut step = call.begin(self, now);
+        loop {
+            let event = match step {
+                Step::RunHere => match self.begin_here(operation) {
+                    Ok(upcall) => return Ok(upcall),
+                    Err(event) => event,
+                },
+                Step::GoOn => CallEvent::GoOn,
+                Step::Done(Err(e)) => return Err(e),
+                _ => return Ok(None),
+            };
+            step = call.on(self, event, now);
         }
     }
 
-    /// Handles the adapter's refusal, or its forward to another location.
-    #[cold]
-    fn refused_here(
-        &self,
-        mut refusal: Refusal,
-        operation: &[u8],
-    ) -> Result<Option<Upcall>, SystemException> {
+    /// Has the adapter find the object that the route leads to; `None` when another thread must run it.
+    fn begin_here(&self, operation: &[u8]) -> Result<Option<Upcall>, CallEvent> {
+        let route = self.routes().current().map_err(CallEvent::Raised)?;
+        let Route::Local(key) = route.route() else { return Ok(None) };
         let orb = self.core();
-        let mut invocation = RemoteCallState::new(orb.config.forwards_max, 0, false);
-        loop {
-            let ior = match refusal {
-                Refusal::Exception(e) => return Err(orb.explain_absence(e)),
-                Refusal::Forward(ior) => ior,
-                Refusal::NotThisThread(_) | Refusal::Held(_) => return Ok(None),
-            };
-            self.routes().take(self, invocation.on_forward(ior))?;
-            match self.routes().current()?.route() {
-                Route::Remote(_) => return Ok(None),
-                Route::Local(key) => match orb.adapter.begin_upcall(key, operation) {
-                    Ok(upcall) => return Ok(Some(upcall)),
-                    Err(other) => refusal = other,
-                },
-            }
+        match orb.adapter.begin_upcall(key, operation) {
+            Ok(upcall) => Ok(Some(upcall)),
+            Err(Refusal::Exception(e)) => Err(CallEvent::Raised(orb.explain_absence(e))),
+            Err(Refusal::Forward(ior)) => Err(CallEvent::Forwarded(ior)),
+            Err(Refusal::NotThisThread(_) | Refusal::Held(_)) => Ok(None),
         }
     }
 }
