@@ -142,6 +142,10 @@ impl OrbDriver for OrbCore {
     fn endpoint(&self, address: Address, partition: u8) -> Arc<dyn ServerEndpoint> {
         self.connector.endpoint_in_partition(address, partition)
     }
+
+    fn is_a(&self, object: &ObjectRef, repository_id: &str) -> Result<bool, SystemException> {
+        object.is_a(repository_id)
+    }
 }
 
 impl InterceptedOrb for OrbCore {

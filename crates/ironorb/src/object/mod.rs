@@ -300,7 +300,8 @@ pub trait TypedRef: Clone + Send + Sync + Sized + 'static {
 
     /// Returns the typed reference, if the object has the interface (a checked narrow). May block.
     fn narrow(object: &ObjectRef) -> Result<Option<Self>, SystemException> {
-        object.narrow()
+        let has_interface = object.handle().driver().is_a(object, Self::REPOSITORY_ID)?;
+        Ok(has_interface.then(|| Self::from_object(object.clone())))
     }
 
     /// Returns a reference to the same object whose calls may take `timeout`; `None` means without limit.

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use ironorb_giop::cdr::Environment;
+use ironorb_giop::exception::SystemException;
 use ironorb_giop::ior::IiopProfile;
 use ironorb_giop::typecode::TypeCode;
 use ironorb_giop::value::ValueFactory;
@@ -15,6 +16,7 @@ use crate::base::config::OrbConfig;
 use crate::base::lease::BindingEpoch;
 use crate::base::locks::SharedTable;
 use crate::base::randomness::HashKeys;
+use crate::object::ObjectRef;
 use crate::object::messaging::OrbPolicies;
 use crate::object::server_profile::{ServerEndpoint, ServerProfiles};
 use crate::transport::{Address, CustomTransport};
@@ -95,6 +97,9 @@ pub(crate) trait OrbDriver: Environment {
 
     /// The connections to an endpoint that all references with this partition number share. Does not connect.
     fn endpoint(&self, address: Address, partition: u8) -> Arc<dyn ServerEndpoint>;
+
+    /// Whether an object has an interface. Calls the object when its reference does not say, and blocks in that case.
+    fn is_a(&self, object: &ObjectRef, repository_id: &str) -> Result<bool, SystemException>;
 }
 
 /// An ORB, as its references hold it: they keep it alive.
