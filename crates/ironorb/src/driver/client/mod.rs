@@ -17,7 +17,7 @@ use std::any::Any;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
@@ -33,6 +33,7 @@ pub(crate) use self::receiver::ReceiverCheck;
 pub(crate) use self::resolver::Resolver;
 use crate::base::config::OrbConfig;
 use crate::base::locks::{Condition, LaneLock};
+use crate::base::monitor::Monitor;
 use crate::base::time::Time;
 use crate::call::remote_call::ConnectFailure;
 use crate::driver::clock;
@@ -63,6 +64,8 @@ struct ConnectorShared {
     connected: Arc<AtomicUsize>,
     /// Where to look for a connection to close when there are too many.
     endpoints: Weak<LaneLock<Endpoints>>,
+    /// Where threads wait for others that connect.
+    attempt_ended: Monitor,
     /// Serves requests that come over outgoing connections, where these are bidirectional.
     callbacks: OnceLock<Callbacks>,
     callback_threads: Arc<BackgroundPool>,
@@ -106,6 +109,7 @@ impl Connector {
             receiver: Receiver::new(Waits::new(config.client_waiting, &spinners)),
             background_pool: BackgroundPool::new(config.background_threads_max),
             idle_reaper: IdleReaper::new(config.client_idle_timeout),
+            attempt_ended: Monitor::default(),
             resolver: Resolver::new(),
             connected: Arc::default(),
             endpoints: Arc::downgrade(&endpoints),
@@ -153,6 +157,7 @@ impl Connector {
             number: thread_slots::fresh_number(),
             slots: OnceLock::new(),
             failed_ns: AtomicU64::new(0),
+            attempts: AtomicU32::new(0),
             was_connected: AtomicBool::new(false),
             bare_exceptions: AtomicU8::new(UNKNOWN_FORM),
             accepted: LaneLock::default(),
@@ -257,7 +262,8 @@ impl ConnectorShared {
     /// Returns a permit for one more connection, if there are fewer than `client_connections_max`.
     fn place(&self) -> Option<ConnectionPermit> {
         let place = ConnectionPermit(self.connected.clone());
-        let is_free = self.connected.fetch_add(1, Ordering::Relaxed) < self.config.client_connections_max;
+        // sync: place-after-attempt. Who finds no place sees the attempts of those who have one.
+        let is_free = self.connected.fetch_add(1, Ordering::SeqCst) < self.config.client_connections_max;
         is_free.then_some(place)
     }
 
@@ -301,6 +307,8 @@ pub(crate) struct EndpointLinks {
     /// When an attempt to connect failed last, in nanoseconds and at least 1; 0 when none has failed since one
     /// succeeded.
     failed_ns: AtomicU64,
+    /// Attempts to connect that are under way.
+    attempts: AtomicU32,
     /// Whether there has ever been a connection.
     was_connected: AtomicBool,
     /// Whether the server writes exceptions in an `any` without their ids (1) or with them (0), or
@@ -675,6 +683,34 @@ impl EndpointLinks {
         }
     }
 
+    /// Finds a place for a connection. When there are as many as may be, the thread uses one of another thread, and waits
+    /// for those that connect to this endpoint; or it closes an idle one.
+    fn begin_attempt(&self, deadline: Deadline) -> Result<Beginning<'_>, ConnectFailure> {
+        loop {
+            let attempt = Attempt::begin(self);
+            if let Some(place) = self.common.place() {
+                return Ok(Beginning::Make(attempt, place));
+            }
+            drop(attempt); // so that threads that find no place do not wait for one another
+            let is_tried = self.is_tried();
+            if let Some(link) = self.any_link() {
+                return Ok(Beginning::Share(link));
+            }
+            if !is_tried {
+                let place = self.common.permit_of_another(clock::coarse()).ok_or(ConnectFailure::TooMany)?;
+                return Ok(Beginning::Make(Attempt::begin(self), place));
+            }
+            let left = deadline.remaining(clock::now()).map_err(|Passed| ConnectFailure::TimedOut)?;
+            let is_over = || !self.is_tried() || self.any_link().is_some();
+            self.common.attempt_ended.wait(&is_over, left);
+        }
+    }
+
+    /// Whether a thread connects to this endpoint.
+    fn is_tried(&self) -> bool {
+        self.attempts.load(Ordering::SeqCst) > 0
+    }
+
     #[cold]
     fn connect(
         &self,
@@ -694,12 +730,9 @@ impl EndpointLinks {
         }
         let deadline = deadline.at_most(now, config.connect_timeout);
         // Not under the lock: threads that share the slot must not wait past their own deadlines.
-        let place = match self.common.place() {
-            Some(place) => place,
-            None => match self.any_link() {
-                Some(link) => return Ok(self.share(slot, link)),
-                None => self.common.permit_of_another(clock::coarse()).ok_or(ConnectFailure::TooMany)?,
-            },
+        let (_attempt, place) = match self.begin_attempt(deadline)? {
+            Beginning::Share(link) => return Ok(self.share(slot, link)),
+            Beginning::Make(attempt, place) => (attempt, place),
         };
         let connected = self.common.connect(&self.address, deadline);
         if connected.as_ref().is_err_and(is_short_of_descriptors)
@@ -731,6 +764,31 @@ impl EndpointLinks {
                 Ok(link)
             }
         }
+    }
+}
+
+/// How a thread that needs a connection begins.
+enum Beginning<'e> {
+    /// It uses another thread's.
+    Share(Arc<Link>),
+    /// It makes one.
+    Make(Attempt<'e>, ConnectionPermit),
+}
+
+/// An attempt to connect, as long as it lives. It ends after its connection has come into its slot.
+struct Attempt<'e>(&'e EndpointLinks);
+
+impl Attempt<'_> {
+    fn begin(endpoint: &EndpointLinks) -> Attempt<'_> {
+        endpoint.attempts.fetch_add(1, Ordering::SeqCst);
+        Attempt(endpoint)
+    }
+}
+
+impl Drop for Attempt<'_> {
+    fn drop(&mut self) {
+        self.0.attempts.fetch_sub(1, Ordering::SeqCst);
+        self.0.common.attempt_ended.changed();
     }
 }
 
