@@ -17,7 +17,7 @@ use super::manager::Stripe;
 use super::{Cookie, ObjectId, Poa, PoaInner, PoaManager, ServantActivator, ServantLocator, ThreadModel};
 use crate::base::gate::{Gate, GateGuard};
 use crate::base::lease::Activation;
-use crate::base::locks::PiLock;
+use crate::base::locks::SharedLock;
 use crate::poa::servant::servant_panicked;
 use crate::poa::servant::{Servant, ServantHandle};
 
@@ -63,14 +63,15 @@ pub(super) struct RequestActivation {
     id: ObjectId,
     servant: ServantHandle,
     shares: AtomicUsize,
-    deactivation: PiLock<Deactivation>,
+    /// Taken by the last share alone.
+    deactivation: SharedLock<Deactivation>,
 }
 
 impl UpcallTarget {
     /// Makes an object for one request and counts the request. The adapter has counted the object with
     /// [`PoaInner::come`].
     pub(super) fn once(id: ObjectId, servant: ServantHandle, deactivation: Deactivation) -> UpcallTarget {
-        let deactivation = PiLock::new(deactivation);
+        let deactivation = SharedLock::new(deactivation);
         UpcallTarget::Once(Arc::new(RequestActivation {
             id,
             servant,

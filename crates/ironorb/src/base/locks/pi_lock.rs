@@ -33,7 +33,11 @@ pub(crate) struct PiGuard<'l, T> {
     _held: HeldTurn<'l>,
 }
 
-struct HeldTurn<'l>(&'l PiTurn);
+struct HeldTurn<'l> {
+    turn: &'l PiTurn,
+    /// The calling thread's id.
+    me: u32,
+}
 
 /// The lock of a [`PiLock`] alone, without a value and a guard. The thread that takes it releases it.
 #[derive(Default)]
@@ -59,8 +63,9 @@ impl<T> PiLock<T> {
     #[inline]
     #[track_caller]
     pub(crate) fn lock(&self) -> PiGuard<'_, T> {
-        self.turn.take();
-        let held = HeldTurn(&self.turn);
+        let me = own_id();
+        self.turn.take_as(me);
+        let held = HeldTurn { turn: &self.turn, me };
         PiGuard { value: lock(&self.value), _held: held }
     }
 
@@ -87,7 +92,12 @@ impl PiTurn {
     #[inline]
     #[track_caller]
     pub(crate) fn take(&self) {
-        let me = own_id();
+        self.take_as(own_id());
+    }
+
+    #[inline]
+    #[track_caller]
+    fn take_as(&self, me: u32) {
         // sync: turn-passed
         if self.word.compare_exchange(FREE, me, Ordering::Acquire, Ordering::Relaxed).is_err() {
             self.wait(me, system::lock);
@@ -141,9 +151,14 @@ impl PiTurn {
     /// Releases the turn that the calling thread has.
     #[inline]
     pub(crate) fn release(&self) {
+        self.release_as(own_id());
+    }
+
+    #[inline]
+    fn release_as(&self, me: u32) {
         debug_assert!(self.is_ours(), "a thread releases a lock that it does not hold");
         // sync: turn-passed
-        if self.word.compare_exchange(own_id(), FREE, Ordering::Release, Ordering::Relaxed).is_err() {
+        if self.word.compare_exchange(me, FREE, Ordering::Release, Ordering::Relaxed).is_err() {
             self.pass_on(system::unlock);
         }
     }
@@ -170,7 +185,7 @@ impl PiTurn {
 impl Drop for HeldTurn<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.0.release();
+        self.turn.release_as(self.me);
     }
 }
 

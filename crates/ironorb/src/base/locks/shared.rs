@@ -22,6 +22,11 @@ pub(crate) struct SharedTable<T>(RwLock<T>);
 pub(crate) type ReadGuard<'l, T> = RwLockReadGuard<'l, T>;
 
 impl<T> SharedLock<T> {
+    #[inline]
+    pub(crate) const fn new(value: T) -> SharedLock<T> {
+        SharedLock(Mutex::new(value))
+    }
+
     /// Locks. Blocks while another thread holds the lock.
     #[inline]
     pub(crate) fn lock(&self) -> LockGuard<'_, T> {
