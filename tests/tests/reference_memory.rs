@@ -52,7 +52,7 @@ fn references(client: &Orb, object: &ObjectRef, count: u32) -> Vec<ObjectRef> {
     let reference = |number: u32| {
         let mut key = key.clone();
         let end = key.len() - 4;
-        key[end..].copy_from_slice(&number.to_be_bytes());
+        key[end..].copy_from_slice(&(number + (1 << 24)).to_be_bytes());
         client.string_to_object(&ior.with_object_key(&key).to_string()).unwrap()
     };
     let mut references = Vec::with_capacity(count as usize);

@@ -160,7 +160,7 @@ impl Connector {
             attempts: AtomicU32::new(0),
             was_connected: AtomicBool::new(false),
             bare_exceptions: AtomicU8::new(UNKNOWN_FORM),
-            accepted: LaneLock::default(),
+            accepted: OnceLock::new(),
             sent: Condition::new(),
             lost_oneways: OnceLock::new(),
             common: self.common.clone(),
@@ -317,7 +317,7 @@ pub(crate) struct EndpointLinks {
     /// Batched oneways that were lost.
     lost_oneways: OnceLock<Arc<AtomicUsize>>,
     /// Connections of clients that announced this endpoint as their own.
-    accepted: LaneLock<Vec<Weak<Link>>>,
+    accepted: OnceLock<Box<LaneLock<Vec<Weak<Link>>>>>,
     common: Arc<ConnectorShared>,
 }
 
@@ -339,7 +339,10 @@ impl EndpointLinks {
     /// Whether a connection leads to this endpoint.
     pub(crate) fn has(&self, link: &Arc<Link>) -> bool {
         self.slots_in_use().any(|(_, slot)| slot.lock().link.as_ref().is_some_and(|it| Arc::ptr_eq(it, link)))
-            || self.accepted.lock().iter().any(|it| it.as_ptr() == Arc::as_ptr(link))
+            || self
+                .accepted
+                .get()
+                .is_some_and(|all| all.lock().iter().any(|it| it.as_ptr() == Arc::as_ptr(link)))
     }
 }
 
@@ -651,7 +654,7 @@ impl EndpointLinks {
 
     /// Lets calls to this endpoint that find no connection use the accepted connection from now on.
     fn add_accepted(&self, link: &Arc<Link>) {
-        let mut accepted = self.accepted.lock();
+        let mut accepted = self.accepted.get_or_init(Box::default).lock();
         accepted.retain(|other| other.upgrade().is_some_and(|other| other.is_alive(clock::coarse())));
         if accepted.len() < ACCEPTED_MAX && !accepted.iter().any(|other| other.as_ptr() == Arc::as_ptr(link))
         {
@@ -661,7 +664,7 @@ impl EndpointLinks {
 
     fn accepted_link(&self, now: Time) -> Option<Arc<Link>> {
         // The newest comes first: an older one may have lost its client without notice.
-        self.accepted.lock().iter().rev().filter_map(Weak::upgrade).find(|link| link.is_usable(now))
+        self.accepted.get()?.lock().iter().rev().filter_map(Weak::upgrade).find(|link| link.is_usable(now))
     }
 
     /// Returns a connection of any slot.
