@@ -1,5 +1,6 @@
 //! Interceptors see every request, carry service contexts, and can change the outcome of a request.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use ironorb::interceptor::{
@@ -260,6 +261,85 @@ fn an_interceptor_replaces_an_exception() {
     let probe = seen_by(&client, other.object());
     server.root_poa().deactivate(&server.root_poa().reference_to_id(other.object()).unwrap()).unwrap();
     assert_eq!(probe.add(1, 1).unwrap(), 2);
+}
+
+/// Interrupts one point once, after the test has armed it.
+struct Trap {
+    log: Log,
+    is_armed: Arc<AtomicBool>,
+    point: &'static str,
+    interrupt: Interrupt,
+}
+
+impl Trap {
+    fn at(&self, point: &str) -> Result<(), Interrupt> {
+        note(&self.log, point.to_owned());
+        let is_sprung = point == self.point && self.is_armed.swap(false, Ordering::SeqCst);
+        if is_sprung { Err(self.interrupt.clone()) } else { Ok(()) }
+    }
+}
+
+impl ClientInterceptor for Trap {
+    fn send_request(&self, _: &mut ClientRequestInfo) -> Result<(), Interrupt> {
+        self.at("send")
+    }
+
+    fn receive_reply(&self, _: &ClientRequestInfo) -> Result<(), SystemException> {
+        match self.at("reply") {
+            Err(Interrupt::Raise(e)) => Err(e),
+            _ => Ok(()),
+        }
+    }
+
+    fn receive_exception(&self, _: &ClientRequestInfo) -> Result<(), Interrupt> {
+        self.at("exception")
+    }
+
+    fn receive_other(&self, _: &ClientRequestInfo) -> Result<(), Interrupt> {
+        self.at("other")
+    }
+}
+
+/// A call by a reference that has been called before takes another way than the first one.
+#[test]
+fn interceptors_see_the_same_of_first_and_later_calls() {
+    let server = listening().build().unwrap();
+    let refuge: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
+    refuge.set_label("refuge").unwrap();
+    let forward = || Interrupt::Forward(refuge.object().clone());
+    let raise = || Interrupt::Raise(no_permission());
+    let label = |probe: &ProbeRef| probe.label().map_err(|e| e.to_string().replace(char::is_numeric, ""));
+    let refuse = |probe: &ProbeRef| {
+        probe.refuse("no").map(|_| String::new()).map_err(|e| format!("{e:?}").replace(char::is_numeric, ""))
+    };
+    type Call<'c> = &'c dyn Fn(&ProbeRef) -> Result<String, String>;
+    let calls: [Call<'_>; 2] = [&label, &refuse];
+    for point in ["none", "send", "reply", "exception", "other"] {
+        for interrupt in [raise(), forward()] {
+            for call in calls {
+                let seen = |earlier_calls: usize| {
+                    let (log, is_armed) = (Log::default(), Arc::new(AtomicBool::new(false)));
+                    let trap = Trap {
+                        log: log.clone(),
+                        is_armed: is_armed.clone(),
+                        point,
+                        interrupt: interrupt.clone(),
+                    };
+                    let client = Orb::builder().no_endpoint().client_interceptor(trap).build().unwrap();
+                    let probe = probe(&server, &client);
+                    for _ in 0..earlier_calls {
+                        probe.ping().unwrap();
+                    }
+                    taken(&log);
+                    is_armed.store(true, Ordering::SeqCst);
+                    let outcome = call(&probe);
+                    (outcome, taken(&log))
+                };
+                let first = seen(0);
+                assert_eq!(seen(1), first, "{point} {interrupt:?}");
+            }
+        }
+    }
 }
 
 /// Puts the request's context into a slot, so that calls of the servant carry it on.

@@ -112,6 +112,14 @@ impl From<BeginError> for CallFailure {
     }
 }
 
+/// The position at which the results begin in the reply that nearly every call ends with; `None` for any other reply, about
+/// which the call's machine decides.
+#[inline]
+pub fn results_at(message: &Message) -> Option<usize> {
+    let reply = message.parse_reply().ok()?;
+    (reply.status == ReplyStatus::NoException).then(|| reply.body.position())
+}
+
 impl RemoteCallState {
     /// Makes the state of a new call. `forwarded` says that an earlier call was forwarded.
     #[inline]

@@ -195,10 +195,14 @@ impl RemoteCall {
         RemoteCall { is_locate: true, is_free: is_free || call.is_free, ..call }
     }
 
-    /// A call whose request has been sent to the first address of the reference, by a way that needs no decision.
+    /// A call whose request has been sent to the first address of the reference, by a way that needs no decision. The
+    /// interceptors have let it pass.
     #[cold]
     pub(crate) fn resumed(object: &ObjectRef, deadline: Deadline, rebind: Rebind) -> RemoteCall {
         let mut call = RemoteCall::at_first_address(object, deadline, rebind, false);
+        if object.shared().has_client_interceptors {
+            call.interception = Interception::Passed;
+        }
         call.attempts.mark(0);
         call
     }

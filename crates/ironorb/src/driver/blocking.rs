@@ -10,7 +10,7 @@ use ironorb_giop::framer::PLAIN_RESULTS_AT;
 use ironorb_giop::message::{Message, Response};
 
 use crate::base::time::Time;
-use crate::call::invocation::CallFailure;
+use crate::call::invocation::{CallFailure, results_at};
 use crate::call::remote_call::{CallEvent, Completed, RemoteCall, Step};
 use crate::driver::call_policies::deadline_of;
 use crate::driver::client::asynchronous::AsyncCall;
@@ -20,7 +20,7 @@ use crate::driver::engine::located;
 use crate::driver::invoke::{Arguments, LOCATE, NO_ARGUMENTS};
 use crate::driver::loopback::{self, WaitPolicy, loopback, loopback_oneway};
 use crate::driver::reference::ReplyEnvironment;
-use crate::interceptor::Attempt;
+use crate::interceptor::{Attempt, Interrupt, Outcome};
 use crate::object::ObjectRef;
 use crate::object::deadline::{CallTime, Deadline};
 use crate::object::messaging::SyncScope;
@@ -68,12 +68,74 @@ pub(crate) fn twoway(
     operation: &Operation<'_>,
     arguments: Arguments<'_>,
 ) -> Result<Answer, SystemException> {
+    if object.fast_path_target().is_some() {
+        return straight(object, operation, arguments);
+    }
     if let Some(simulated) = object.simulated() {
         return simulated.twoway(object, operation, arguments);
     }
-    let mut call = BlockingCall::new(object, operation, arguments, Request::Call(Response::SyncWithTarget));
+    let now = clock::now();
+    let mut call = BlockingCall::new(object, operation, arguments, TWOWAY, now, deadline_of(object, now));
     let step = call.begin();
     call.answer(step)
+}
+
+/// Makes a twoway call at the first address of a reference that has been called before. It decides nothing: where anything
+/// is unusual, it builds the machine in the state that the call has reached.
+fn straight(
+    object: &ObjectRef,
+    operation: &Operation<'_>,
+    arguments: Arguments<'_>,
+) -> Result<Answer, SystemException> {
+    let now = clock::now();
+    let deadline = deadline_of(object, now);
+    let not_sent = |attempt, event: Option<CallEvent>| {
+        let mut call = BlockingCall::new(object, operation, arguments, TWOWAY, now, deadline);
+        call.attempt = attempt;
+        let step = event.map(|event| call.later(event));
+        let step = step.unwrap_or_else(|| call.begin());
+        call.answer(step)
+    };
+    let mut attempt = None;
+    if object.shared().has_client_interceptors {
+        match begin_attempt(object, operation) {
+            Ok(begun) => attempt = Some(begun),
+            Err(interrupt) => return not_sent(None, Some(CallEvent::Interrupted(interrupt))),
+        }
+    }
+    // The interceptors may have changed the route by calls of their own.
+    let target = object.fast_path_target();
+    let open = target.and_then(|target| Some((target, target.server.open_link(clock::coarse())?)));
+    let Some((target, link)) = open else {
+        let shown = attempt.as_ref().map(|_| CallEvent::Shown);
+        return not_sent(attempt, shown);
+    };
+    let contexts = attempt.as_ref().map(Attempt::contexts).unwrap_or_default();
+    let options = RequestOptions { response: Response::SyncWithTarget, contexts: contexts.encoded() };
+    let sent = link.call(target.request, options, operation.wire_name(), arguments, now, deadline);
+    let mut at = None;
+    let mut instead = None;
+    if let Ok(message) = &sent {
+        at = results_at(message);
+        if let (Some(_), Some(attempt)) = (at, &mut attempt) {
+            instead = attempt.end(Outcome::Results, Some(message));
+        }
+    }
+    match (sent, at, instead) {
+        (Ok(message), Some(at), None) => Ok(Answer::new(object, message, Some(link), at, false)),
+        (sent, _, instead) => {
+            let time = (clock::now(), deadline);
+            let mut call = BlockingCall::resumed(object, operation, arguments, TWOWAY, time);
+            call.attempt = attempt;
+            let mut step = call.sent(link, sent);
+            if instead.is_some() {
+                // The interceptors have been told already, as the machine now wishes.
+                call.attempt = None;
+                step = call.on(CallEvent::Told(instead));
+            }
+            call.answer(step)
+        }
+    }
 }
 
 /// Makes a call without results. Blocks for what the caller's `SyncScope` says.
@@ -92,7 +154,8 @@ pub(crate) fn oneway(
         SyncScope::WithTarget => Request::Call(Response::SyncWithTarget),
     };
     // The caller calls an object of this process at once, so no wait remains; the object still answers.
-    let mut call = BlockingCall::new(object, operation, arguments, request);
+    let now = clock::now();
+    let mut call = BlockingCall::new(object, operation, arguments, request, now, deadline_of(object, now));
     let step = call.begin();
     call.carry_out(step)?;
     if let Some(Received { message, link: Some(link) }) = call.reply {
@@ -111,13 +174,14 @@ pub(crate) fn resume(
     link: Arc<Link>,
     outcome: Result<Message, CallFailure>,
 ) -> Result<Answer, SystemException> {
-    let request = Request::Call(Response::SyncWithTarget);
-    let mut call = BlockingCall::resumed(object, operation, arguments, time, request);
-    let step = match outcome {
-        Ok(message) => call.received(Received { message, link: Some(link) }),
-        Err(failure) => call.on(CallEvent::Failed(failure)),
-    };
-    call.answer(step)
+    match (outcome.as_ref().ok().and_then(results_at), outcome) {
+        (Some(at), Ok(message)) => Ok(Answer::new(object, message, Some(link), at, false)),
+        (_, outcome) => {
+            let mut call = BlockingCall::resumed(object, operation, arguments, TWOWAY, time.settle());
+            let step = call.sent(link, outcome);
+            call.answer(step)
+        }
+    }
 }
 
 /// Finishes a oneway call whose request the fast path could not send to the first address.
@@ -129,7 +193,7 @@ pub(crate) fn resume_oneway(
     time: CallTime,
     failure: CallFailure,
 ) -> Result<(), SystemException> {
-    let mut call = BlockingCall::resumed(object, operation, arguments, time, Request::Oneway);
+    let mut call = BlockingCall::resumed(object, operation, arguments, Request::Oneway, time.settle());
     let step = call.on(CallEvent::Failed(failure));
     call.carry_out(step).map(drop)
 }
@@ -142,22 +206,19 @@ pub(crate) fn locate(object: &ObjectRef, is_free: bool) -> Result<bool, SystemEx
     }
     let now = clock::now();
     let deadline = deadline_of(object, now);
-    let mut call = BlockingCall {
-        object,
-        operation: &LOCATE,
-        arguments: NO_ARGUMENTS,
-        request: Request::Locate,
-        call: RemoteCall::locate(object, deadline, object.rebind(), is_free),
-        attempt: None,
-        connected: None,
-        reply: None,
-        now,
-    };
+    let call = RemoteCall::locate(object, deadline, object.rebind(), is_free);
+    let mut call = BlockingCall::of(object, &LOCATE, NO_ARGUMENTS, Request::Locate, call, now);
     let step = call.begin();
     match call.carry_out(step)? {
         Completed::Located(known) => Ok(known),
         Completed::Reply { .. } | Completed::Sent => Ok(true),
     }
+}
+
+/// Shows an attempt to the interceptors.
+fn begin_attempt(object: &ObjectRef, operation: &Operation<'_>) -> Result<Attempt, Interrupt> {
+    let (name, wants_results) = (operation.lasting_name(), !operation.is_oneway());
+    Attempt::begin(&object.core().interceptors, object, name, wants_results)
 }
 
 /// What a call sends.
@@ -167,6 +228,8 @@ enum Request {
     Oneway,
     Locate,
 }
+
+const TWOWAY: Request = Request::Call(Response::SyncWithTarget);
 
 /// One synchronous call in progress.
 struct BlockingCall<'c> {
@@ -199,45 +262,38 @@ impl<'c> BlockingCall<'c> {
         operation: &'c Operation<'c>,
         arguments: Arguments<'c>,
         request: Request,
+        now: Time,
+        deadline: Deadline,
     ) -> Self {
-        let now = clock::now();
-        let deadline = deadline_of(object, now);
         let call =
             RemoteCall::new(object, deadline, object.rebind(), object.shared().has_client_interceptors);
-        BlockingCall {
-            object,
-            operation,
-            arguments,
-            request,
-            call,
-            attempt: None,
-            connected: None,
-            reply: None,
-            now,
-        }
+        BlockingCall::of(object, operation, arguments, request, call, now)
     }
 
+    /// A call whose request has been sent to the first address. `time` is now and the deadline.
     #[cold]
     fn resumed(
         object: &'c ObjectRef,
         operation: &'c Operation<'c>,
         arguments: Arguments<'c>,
-        time: CallTime,
         request: Request,
+        time: (Time, Deadline),
     ) -> Self {
-        let (now, deadline) = time.settle();
+        let (now, deadline) = time;
         let call = RemoteCall::resumed(object, deadline, object.rebind());
-        BlockingCall {
-            object,
-            operation,
-            arguments,
-            request,
-            call,
-            attempt: None,
-            connected: None,
-            reply: None,
-            now,
-        }
+        BlockingCall::of(object, operation, arguments, request, call, now)
+    }
+
+    fn of(
+        object: &'c ObjectRef,
+        operation: &'c Operation<'c>,
+        arguments: Arguments<'c>,
+        request: Request,
+        call: RemoteCall,
+        now: Time,
+    ) -> Self {
+        let (attempt, connected, reply) = (None, None, None);
+        BlockingCall { object, operation, arguments, request, call, attempt, connected, reply, now }
     }
 
     fn answer(&mut self, step: Step) -> Result<Answer, SystemException> {
@@ -246,6 +302,14 @@ impl<'c> BlockingCall<'c> {
                 Ok(Answer::new(self.object, message, link, at, user_exception))
             }
             _ => unreachable!("a twoway call ends with its reply"),
+        }
+    }
+
+    /// Takes what the first address has led to.
+    fn sent(&mut self, link: Arc<Link>, outcome: Result<Message, CallFailure>) -> Step {
+        match outcome {
+            Ok(message) => self.received(Received { message, link: Some(link) }),
+            Err(failure) => self.on(CallEvent::Failed(failure)),
         }
     }
 
@@ -306,12 +370,7 @@ impl<'c> BlockingCall<'c> {
     /// Shows the attempt to the interceptors.
     fn show(&mut self) -> CallEvent {
         self.reply = None;
-        match Attempt::begin(
-            &self.object.core().interceptors,
-            self.object,
-            self.operation.lasting_name(),
-            !self.operation.is_oneway(),
-        ) {
+        match begin_attempt(self.object, self.operation) {
             Ok(attempt) => {
                 self.attempt = Some(attempt);
                 CallEvent::Shown
@@ -324,7 +383,7 @@ impl<'c> BlockingCall<'c> {
     fn tell(&mut self) -> CallEvent {
         let message = self.reply.as_ref().map(|reply| &reply.message);
         let outcome = self.call.outcome(self.object, message);
-        CallEvent::Told(self.attempt.take().and_then(|attempt| attempt.end(outcome, message)))
+        CallEvent::Told(self.attempt.take().and_then(|mut attempt| attempt.end(outcome, message)))
     }
 
     /// Takes an event after which time has passed.

@@ -187,21 +187,21 @@ impl Attempt {
     /// Tells the interceptors that let the request pass how it ended, after a reply or without one. Returns what an
     /// interceptor does instead. If several object, the last one decides.
     #[cold]
-    pub(crate) fn end(mut self, outcome: Outcome, reply: Option<&Message>) -> Option<Interrupt> {
+    pub(crate) fn end(&mut self, outcome: Outcome, reply: Option<&Message>) -> Option<Interrupt> {
         if let Some(reply) = reply {
             self.see_contexts(reply);
         }
-        let Attempt { interceptors, mut info, passed } = self;
+        let Attempt { interceptors, info, passed } = self;
         let mut instead = None;
         let mut outcome = outcome;
-        for interceptor in interceptors.client.0[..passed].iter().rev() {
+        for interceptor in interceptors.client.0[..*passed].iter().rev() {
             info.outcome = Some(outcome.clone());
             let result = match &outcome {
-                Outcome::Results => interceptor.receive_reply(&info).map_err(Interrupt::Raise),
+                Outcome::Results => interceptor.receive_reply(info).map_err(Interrupt::Raise),
                 Outcome::SystemException(_) | Outcome::UserException(_) => {
-                    interceptor.receive_exception(&info)
+                    interceptor.receive_exception(info)
                 }
-                Outcome::Oneway | Outcome::Forward(_) | Outcome::Retry => interceptor.receive_other(&info),
+                Outcome::Oneway | Outcome::Forward(_) | Outcome::Retry => interceptor.receive_other(info),
             };
             if let Err(interrupt) = result {
                 outcome = interrupt.clone().into();

@@ -63,7 +63,7 @@ struct Progress {
     end: End,
     listener: Listener,
     /// What the client interceptors see; `None` without interceptors.
-    attempt: Option<Attempt>,
+    attempt: Option<Box<Attempt>>,
 }
 
 enum Stage {
@@ -244,18 +244,10 @@ impl AsyncCall {
         Arc::new(AsyncCall::before(object, operation, is_oneway, now))
     }
 
+    #[inline(always)] // the call is long, and is moved less often so
     fn before(object: &ObjectRef, operation: Cow<'static, str>, is_oneway: bool, now: Time) -> AsyncCall {
         let orb = object.shared();
         let deadline = deadline_of(object, now);
-        let progress = Progress {
-            call: RemoteCall::new(object, deadline, object.rebind(), orb.has_client_interceptors),
-            arguments: None,
-            stage: Stage::Begun,
-            timer: None,
-            end: End::NotYet,
-            listener: Listener::Nobody,
-            attempt: None,
-        };
         AsyncCall {
             object: object.clone(),
             operation,
@@ -265,7 +257,15 @@ impl AsyncCall {
             deadline,
             receiver: object.core().connector.receiver().clone(),
             ordinal: super::thread_ordinal(),
-            progress: LaneLock::new(progress),
+            progress: LaneLock::new(Progress {
+                call: RemoteCall::new(object, deadline, object.rebind(), orb.has_client_interceptors),
+                arguments: None,
+                stage: Stage::Begun,
+                timer: None,
+                end: End::NotYet,
+                listener: Listener::Nobody,
+                attempt: None,
+            }),
         }
     }
 
@@ -455,7 +455,7 @@ impl AsyncCall {
         let _listener = std::mem::replace(&mut progress.listener, Listener::Nobody);
         let attempt = progress.attempt.take();
         self.forget(progress);
-        if let Some(attempt) = attempt {
+        if let Some(mut attempt) = attempt {
             let _unused = attempt.end(interceptor::Outcome::SystemException(given_up()), None);
         }
         if let End::Come(Ok(answer)) = end {

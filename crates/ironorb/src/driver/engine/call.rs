@@ -136,7 +136,7 @@ impl EngineCall {
     pub(super) fn tell(&mut self) -> CallEvent {
         let outcome = self.call.outcome(&self.object, self.reply.as_ref());
         let attempt = self.attempt.take();
-        CallEvent::Told(attempt.and_then(|attempt| attempt.end(outcome, self.reply.as_ref())))
+        CallEvent::Told(attempt.and_then(|mut attempt| attempt.end(outcome, self.reply.as_ref())))
     }
 
     /// Writes the request on a connection. `None` when it wants no reply.

@@ -41,7 +41,7 @@ impl AsyncCall {
         }
         let Some(arguments) = &progress.arguments else { return Ok(Written::Nothing) };
         let fits = Cell::new(true);
-        let contexts = progress.attempt.as_ref().map(Attempt::contexts).unwrap_or_default();
+        let contexts = progress.attempt.as_deref().map(Attempt::contexts).unwrap_or_default();
         let written = match arguments {
             RetryBody::Raw(request) => send(self.operation(), contexts.encoded(), BodySource::Raw(request)),
             RetryBody::Written(arguments) => {
@@ -257,7 +257,7 @@ impl AsyncCall {
             !self.is_oneway,
         ) {
             Ok(attempt) => {
-                self.lock().attempt = Some(attempt);
+                self.lock().attempt = Some(Box::new(attempt));
                 CallEvent::Shown
             }
             Err(interrupt) => CallEvent::Interrupted(interrupt),
@@ -271,7 +271,7 @@ impl AsyncCall {
         let outcome = progress.call.outcome(&self.object, reply);
         let attempt = progress.attempt.take();
         drop(progress);
-        CallEvent::Told(attempt.and_then(|attempt| attempt.end(outcome, reply)))
+        CallEvent::Told(attempt.and_then(|mut attempt| attempt.end(outcome, reply)))
     }
 
     #[cold]
