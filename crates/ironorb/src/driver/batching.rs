@@ -30,7 +30,7 @@ pub(crate) fn add(
     if object.shared().has_client_interceptors {
         return None;
     }
-    let target = object.fast_path_target()?;
+    let target = object.settled()?.first_target()?;
     let link = target.server.link_for_more()?;
     let deadline = |now| deadline(object, now);
     match link.add_oneway(target.request, operation.wire_name(), arguments, batching, deadline) {

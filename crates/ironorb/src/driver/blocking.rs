@@ -25,7 +25,7 @@ use crate::object::ObjectRef;
 use crate::object::deadline::{CallTime, Deadline};
 use crate::object::messaging::SyncScope;
 use crate::object::operation::Operation;
-use crate::object::route::Route;
+use crate::object::route::{Reference, Route};
 
 /// A reply. The caller reads it.
 pub(crate) struct Answer {
@@ -68,7 +68,7 @@ pub(crate) fn twoway(
     operation: &Operation<'_>,
     arguments: Arguments<'_>,
 ) -> Result<Answer, SystemException> {
-    if object.fast_path_target().is_some() {
+    if object.settled().is_some() {
         return straight(object, operation, arguments);
     }
     if let Some(simulated) = object.simulated() {
@@ -104,7 +104,7 @@ fn straight(
         }
     }
     // The interceptors may have changed the route by calls of their own.
-    let target = object.fast_path_target();
+    let target = object.settled().and_then(Reference::first_target);
     let open = target.and_then(|target| Some((target, target.server.open_link(clock::coarse())?)));
     let Some((target, link)) = open else {
         let shown = attempt.as_ref().map(|_| CallEvent::Shown);

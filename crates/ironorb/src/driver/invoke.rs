@@ -24,7 +24,7 @@ use crate::object::deadline::CallTime;
 use crate::object::lease::{Lease, LeasedServant};
 use crate::object::messaging::SyncScope;
 use crate::object::operation::{Operation, OperationError, RefTo};
-use crate::object::route::Target;
+use crate::object::route::{Reference, Target};
 use crate::object::{ObjectRef, TypedRef};
 use crate::poa::Upcall;
 use crate::poa::servant::{LocalSlot, servant_panicked};
@@ -78,7 +78,7 @@ where
     E: OperationError,
 {
     let object = target.object();
-    match object.fast_path_target() {
+    match object.settled() {
         Some(to) => remote_at(object, Some(to), operation, &arguments, results),
         None => in_this_process(target, operation, local, arguments, results),
     }
@@ -258,22 +258,22 @@ pub(crate) fn remote<T, E: OperationError>(
     arguments: Arguments<'_>,
     results: impl FnOnce(&mut Reader<'_>) -> Result<T, Malformed>,
 ) -> Result<T, E> {
-    remote_at(object, object.fast_path_target(), operation, arguments, results)
+    remote_at(object, object.settled(), operation, arguments, results)
 }
 
-/// Calls a twoway operation of an object in another process. `target` is the object's address when it is
-/// known.
+/// Calls a twoway operation of an object in another process. `to` is the reference whose
+/// address is taken when that is known.
 #[inline(always)] // a step of every call
 fn remote_at<T, E: OperationError>(
     object: &ObjectRef,
-    target: Option<Target<'_>>,
+    to: Option<&Reference>,
     operation: &Operation<'_>,
     arguments: Arguments<'_>,
     results: impl FnOnce(&mut Reader<'_>) -> Result<T, Malformed>,
 ) -> Result<T, E> {
     let _probe = probe::enter(Stage::Call);
     let mut slot = ReplySlot::default();
-    if let Err(e) = twoway(object, target, operation, arguments, &mut slot) {
+    if let Err(e) = twoway(object, to, operation, arguments, &mut slot) {
         return Err(about(object, operation, e).into());
     }
     // The reader of a user exception is made elsewhere, so that the one for results need not be in memory
@@ -324,13 +324,12 @@ fn recycle(answer: Answer) {
 #[inline(never)]
 fn twoway(
     object: &ObjectRef,
-    target: Option<Target<'_>>,
+    to: Option<&Reference>,
     operation: &Operation<'_>,
     arguments: Arguments<'_>,
     slot: &mut ReplySlot,
 ) -> Result<(), SystemException> {
-    let fast_path = target.and_then(|target| Some((target, fast_path(object, target)?)));
-    let Some((target, (link, time))) = fast_path else {
+    let Some((target, link, time)) = to.and_then(|to| fast_path(object, to)) else {
         slot.answer = Some(blocking::twoway(object, operation, arguments)?);
         return Ok(());
     };
@@ -363,18 +362,17 @@ fn follow(
     Ok(())
 }
 
-/// The connection and the time for the fast path; `None` when anything must be found out or connected, or
+/// The address, the connection and the time for the fast path; `None` when anything must be found out or connected, or
 /// interceptors must be called.
 #[inline(always)] // a step of every call
-fn fast_path(object: &ObjectRef, target: Target<'_>) -> Option<(Arc<Link>, CallTime)> {
-    let orb = object.shared();
-    if orb.has_client_interceptors {
+fn fast_path<'r>(object: &ObjectRef, to: &'r Reference) -> Option<(Target<'r>, Arc<Link>, CallTime)> {
+    if object.shared().has_client_interceptors {
         return None;
     }
-    let timeout = call_timeout(object);
-    let time = CallTime { begun: clock::coarse(), timeout };
+    let target = to.first_target()?;
+    let time = CallTime { begun: clock::coarse(), timeout: call_timeout(object) };
     let link = target.server.open_link(time.begun)?;
-    Some((link, time))
+    Some((target, link, time))
 }
 
 /// Sends every oneway request: in a batch, on the fast path, or by the general one.
@@ -393,9 +391,7 @@ fn oneway(
     if object.sync_scope() != SyncScope::WithTransport {
         return blocking::oneway(object, operation, arguments);
     }
-    let target = object.fast_path_target();
-    let fast_path = target.and_then(|target| Some((target, fast_path(object, target)?)));
-    let Some((target, (link, time))) = fast_path else {
+    let Some((target, link, time)) = object.settled().and_then(|to| fast_path(object, to)) else {
         return blocking::oneway(object, operation, arguments);
     };
     link.fast_path_oneway(target.request, operation.wire_name(), arguments, time)

@@ -174,7 +174,7 @@ impl ObjectRef {
     /// another thread. Then it is called by message.
     #[inline(always)] // a step of every call
     pub(crate) fn local(&self, operation: &Operation<'_>) -> Result<Option<Upcall>, SystemException> {
-        if self.fast_path_target().is_some() { Ok(None) } else { self.local_or_not(operation) }
+        if self.settled().is_some() { Ok(None) } else { self.local_or_not(operation) }
     }
 
     #[inline(never)]

@@ -31,7 +31,7 @@ use crate::base::config::BareExceptions;
 use crate::object::lease::LeaseCell;
 use crate::object::messaging::InvocationPolicies;
 use crate::object::orb_shared::{OrbDriver, OrbHandle, OrbShared};
-use crate::object::route::{EndpointTest, Reference, Target};
+use crate::object::route::{EndpointTest, Reference};
 
 /// A reference to a CORBA object of any interface. Never nil: nil is `None`.
 ///
@@ -239,10 +239,11 @@ impl ObjectRef {
         matches!(calls % 8, 1 | 2)
     }
 
-    /// The address for the fast path; `None` when something must be found out or is unusual.
+    /// The reference whose first address a call takes without a question; `None` when something must be found out or is
+    /// unusual.
     #[inline]
-    pub(crate) fn fast_path_target(&self) -> Option<Target<'_>> {
-        self.0.fast_path_target()
+    pub(crate) fn settled(&self) -> Option<&Reference> {
+        self.0.settled()
     }
 
     /// The reference whose route is in use.

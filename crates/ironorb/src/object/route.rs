@@ -334,20 +334,26 @@ impl Reference {
         })
     }
 
-    /// The address for the fast path: the best of a reference that leads to another process, has been called
-    /// and was never forwarded.
+    /// The reference whose first address calls take without a question; `None` when something must be found out or is
+    /// unusual. That reference leads to another process, has been called and was never forwarded.
     #[inline]
-    pub(super) fn fast_path_target(&self) -> Option<Target<'_>> {
+    pub(super) fn settled(&self) -> Option<&Reference> {
         match self.state.load(Ordering::Acquire) & UNUSUAL {
-            0 => Some(Target { request: &self.request, server: self.server.first_target()? }),
-            FOLLOWER => self.leaders_fast_path_target(),
+            0 => Some(self),
+            FOLLOWER => self.settled_leader(),
             _ => None,
         }
     }
 
     #[inline(never)]
-    fn leaders_fast_path_target(&self) -> Option<Target<'_>> {
-        self.leader()?.0.fast_path_target()
+    fn settled_leader(&self) -> Option<&Reference> {
+        self.leader()?.0.settled()
+    }
+
+    /// The first address, where a [`settled`](Self::settled) reference has one.
+    #[inline]
+    pub(crate) fn first_target(&self) -> Option<Target<'_>> {
+        Some(Target { request: &self.request, server: self.server.first_target()? })
     }
 
     /// A number that differs after the route has changed.
