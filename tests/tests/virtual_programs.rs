@@ -12,7 +12,7 @@ use ironorb::engine::{
     Simulation, Time, UpcallNumber,
 };
 use ironorb::naming::Naming;
-use ironorb::{Orb, SystemExceptionKind, TypedRef as _};
+use ironorb::{OnewayBatching, Orb, SystemExceptionKind, TypedRef as _};
 use ironorb_services::naming::{Limits, NamingServer, NamingService, Store};
 use ironorb_tests::testing::{Probe as _, ProbeAsync as _, ProbeRef};
 use ironorb_tests::{Hooked, Probing};
@@ -95,7 +95,8 @@ impl World {
         let builder = Orb::builder().no_endpoint().publish(&format!("{name}:{PORT}"));
         // Equal seeds would make the ORBs take each other's objects for their own.
         let seed = self.lock().hosts.len() as u64;
-        let orb = builder.seed(Some(seed)).simulation(simulation).build().unwrap();
+        let builder = builder.seed(Some(seed)).oneway_batching(Some(OnewayBatching::DEFAULT));
+        let orb = builder.simulation(simulation).build().unwrap();
         let client = ClientEngine::for_stubs(&orb);
         let server = Arc::new(Mutex::new(ServerEngine::new(&orb)));
         self.lock().hosts.push(Host { name, client, server });
@@ -280,7 +281,13 @@ fn run() -> (Time, String) {
     let found: ProbeRef = client.resolve(&corbaname).unwrap();
     found.ping().unwrap();
     assert!(found.object().locate().unwrap());
+    let segments = |world: &World| world.lock().log.lines().count();
+    let before = segments(&world);
     found.tick().unwrap();
+    found.tick().unwrap();
+    assert_eq!(segments(&world), before, "oneways wait for others to leave with");
+    client.flush().unwrap();
+    assert_eq!(segments(&world), before + 1, "they leave together");
     let pending = (found.echo_async("one"), found.echo_async("two"));
     assert_eq!((pending.1.wait().unwrap(), pending.0.wait().unwrap()), ("two".to_owned(), "one".to_owned()));
     let nowhere = client.string_to_object(&format!("corbaloc::nowhere:{PORT}/key")).unwrap();

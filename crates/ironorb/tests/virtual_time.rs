@@ -10,7 +10,7 @@ use crate::support::random::{Random, seeds};
 use crate::support::{CALL_TIMEOUT, Cut, Kind, Pair, Seen, Side, kinds_seen};
 use ironorb::engine::{CallNumber, ClientEngine, ClientEvent, ConnectionId, Time};
 use ironorb::giop::message::AddressingDisposition;
-use ironorb::{CompletionStatus, MinorCode, Orb, SystemExceptionKind};
+use ironorb::{CompletionStatus, MinorCode, OnewayBatching, Orb, SystemExceptionKind};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -622,8 +622,14 @@ fn soak(seed: u64) -> Pair {
         pair.timer_lag = random.micros(0..5_000);
     }
     for _ in 0..random.within(0..3) {
-        let builder = Orb::builder();
-        pair.add_client(if random.once_in(2) { builder.fragment_bytes(64) } else { builder });
+        let mut builder = Orb::builder();
+        if random.once_in(2) {
+            builder = builder.fragment_bytes(64);
+        }
+        if random.once_in(2) {
+            builder = builder.oneway_batching(Some(OnewayBatching::DEFAULT));
+        }
+        pair.add_client(builder);
     }
     for _ in 0..random.within(1..3) {
         let mut builder = Orb::builder();

@@ -4,6 +4,7 @@
 //! ORB has made. The drivers run it: those with threads in `driver/server`, and the engine for virtual time.
 
 mod backlog;
+mod batch;
 mod cancellations;
 mod coalescing;
 mod current_request;
@@ -16,6 +17,7 @@ mod unread;
 mod work;
 
 pub(crate) use backlog::Backlog;
+pub(crate) use batch::{Batch, BatchDue};
 pub(crate) use cancellations::OnCancel;
 pub(crate) use coalescing::{HELD_TIMER, ReplyFate};
 pub(crate) use current_request::CurrentRequest;

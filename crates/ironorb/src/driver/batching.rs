@@ -13,6 +13,7 @@ use crate::driver::client::{Added, FlushFailure};
 use crate::driver::clock;
 use crate::driver::invoke::Arguments;
 use crate::driver::orb_core::OrbCore;
+use crate::driver::simulated::Simulated;
 use crate::object::ObjectRef;
 use crate::object::deadline::Deadline;
 use crate::object::messaging::SyncScope;
@@ -59,20 +60,27 @@ fn failed(failure: CallFailure) -> Option<Result<(), SystemException>> {
 
 /// Sends the pending requests of all connections.
 pub(crate) fn flush_all(core: &OrbCore) -> Result<(), SystemException> {
-    let now = clock::now();
+    let now = now_and_flushed(core.simulated.as_ref());
     let deadline = Deadline::after(now, nearest_timeout(None, || core.call_timeout()));
     core.connector.flush(deadline).map_err(not_flushed)
 }
 
 /// Sends the pending requests on the connections to an object's servers.
 pub(crate) fn flush(object: &ObjectRef) -> Result<(), SystemException> {
-    let now = clock::now();
+    let now = now_and_flushed(object.simulated());
     let deadline = deadline_of(object, now);
     let route = object.routes().current()?;
     let Route::Remote(targets) = route.route() else { return Ok(()) };
     // Flushes each target, whether or not a flush before it has failed.
     let flushed: Vec<_> = targets.servers().iter().map(|target| target.links().flush(deadline)).collect();
     flushed.into_iter().collect::<Result<(), _>>().map_err(not_flushed)
+}
+
+/// The time. The engine of a simulated ORB has sent what was pending.
+fn now_and_flushed(simulated: Option<&Simulated>) -> Time {
+    let Some(simulated) = simulated else { return clock::now() };
+    simulated.flush();
+    simulated.now()
 }
 
 #[cold]

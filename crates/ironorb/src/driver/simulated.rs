@@ -13,7 +13,7 @@ use crate::base::time::Time;
 use crate::driver::blocking::Answer;
 use crate::driver::call_policies::deadline_of;
 use crate::driver::client::{RetryArguments, expected_encoding};
-use crate::driver::engine::{self, Arguments as Body, ClientEngine, EngineCall, OnEnd, Request};
+use crate::driver::engine::{self, Arguments as Body, ClientEngine, ClientEvent, EngineCall, OnEnd, Request};
 use crate::driver::invoke::Arguments;
 use crate::driver::loopback;
 use crate::object::ObjectRef;
@@ -95,6 +95,14 @@ impl Simulated {
     pub(super) fn locate(&self, object: &ObjectRef, is_free: bool) -> Result<bool, SystemException> {
         let answer = self.run(object, Request::Locate { is_free })?;
         Ok(!matches!(answer, engine::Answer::Located(false)))
+    }
+
+    /// Has the oneways sent that wait to leave together.
+    pub(super) fn flush(&self) {
+        if let Some(engine) = self.engine.get().and_then(Weak::upgrade) {
+            engine.handle(ClientEvent::Flush, self.now());
+            self.run_until(&|| !engine.is_talking());
+        }
     }
 
     /// Begins a call, and has the simulation run until it has ended.

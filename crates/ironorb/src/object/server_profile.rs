@@ -45,6 +45,9 @@ pub(crate) trait ServerEndpoint: Any + fmt::Debug + Send + Sync {
     /// Whether a connection has ever been made.
     fn was_connected(&self) -> bool;
 
+    /// Counts oneways that waited to leave together, and were lost with a connection. The next flush reports them.
+    fn note_lost_oneways(&self, count: usize);
+
     /// Whether the server writes exceptions in an `any` without their ids; `None` until one has come from it.
     fn sends_bare_exceptions(&self) -> Option<bool>;
 

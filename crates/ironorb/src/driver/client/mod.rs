@@ -383,6 +383,12 @@ impl ServerEndpoint for EndpointLinks {
         self.was_connected.load(Ordering::Relaxed)
     }
 
+    fn note_lost_oneways(&self, count: usize) {
+        if count > 0 {
+            self.lost_oneways.get_or_init(Arc::default).fetch_add(count, Ordering::Relaxed);
+        }
+    }
+
     fn sends_bare_exceptions(&self) -> Option<bool> {
         match self.bare_exceptions.load(Ordering::Relaxed) {
             UNKNOWN_FORM => None,

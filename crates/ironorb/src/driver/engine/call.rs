@@ -12,6 +12,7 @@ use ironorb_giop::message::{Message, OperationName, RequestTarget, Response};
 
 use super::events::{Answer, Arguments, Outcome, Reply};
 use super::{CallNumber, ConnectionId, Time};
+use crate::base::config::OnewayBatching;
 use crate::call::invocation::CallFailure;
 use crate::call::remote_call::{CallEvent, Completed, RemoteCall, Step};
 use crate::driver::adapter_threads::WithoutWaits;
@@ -39,6 +40,8 @@ pub(in crate::driver) struct EngineCall {
     pub(super) stage: Stage,
     /// The GIOP version in which the request was written.
     pub(super) version: Version,
+    /// The request may wait for others to leave with.
+    pub(super) batching: Option<OnewayBatching>,
     /// Gets the outcome of a stub's call, instead of the driver.
     pub(super) on_end: Option<OnEnd>,
 }
@@ -83,8 +86,19 @@ impl EngineCall {
             }
             Request::Locate { is_free } => RemoteCall::locate(&object, deadline, object.rebind(), *is_free),
         };
-        let (stage, version) = (Stage::Begun, Version::V1_2);
-        EngineCall { object, request, caller, call, attempt: None, reply: None, stage, version, on_end: None }
+        let batching = if request.wants_response() { None } else { object.oneway_batching() };
+        EngineCall {
+            object,
+            request,
+            caller,
+            call,
+            attempt: None,
+            reply: None,
+            stage: Stage::Begun,
+            version: Version::V1_2,
+            batching,
+            on_end: None,
+        }
     }
 
     /// A call of a stub.
@@ -234,6 +248,10 @@ impl Request {
         };
         let (operation, is_oneway) = (operation.lasting_name(), operation.is_oneway());
         Request::Call(Invoked { operation, is_oneway, response }, arguments)
+    }
+
+    fn wants_response(&self) -> bool {
+        !matches!(self, Request::Call(Invoked { response: Response::None, .. }, _))
     }
 
     pub(super) fn operation(&self) -> &str {

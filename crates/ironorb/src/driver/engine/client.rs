@@ -12,9 +12,11 @@ use ironorb_giop::message::RequestTarget;
 use super::call::{EngineCall, Request, Stage};
 use super::events::{ClientAction, ClientEvent, Outcome};
 use super::{CallNumber, ConnectionId, Time};
+use crate::base::config::OnewayBatching;
 use crate::base::locks::{LaneLock, LockGuard};
 use crate::call::invocation::CallFailure;
 use crate::call::remote_call::{CallEvent, ConnectFailure, Step};
+use crate::connection::{Batch, BatchDue};
 use crate::driver::invoke::about_named;
 use crate::driver::orb_core::OrbCore;
 use crate::object::server_profile::{ServerEndpoint, ServerTarget};
@@ -57,6 +59,8 @@ type Endpoint = (String, u16, usize);
 enum Due {
     Call(CallNumber),
     Connect(ConnectionId),
+    /// Oneways that wait to leave together.
+    Batch(ConnectionId),
 }
 
 /// A connection, or an attempt to make one.
@@ -64,6 +68,7 @@ struct Link {
     endpoint: Endpoint,
     /// What all drivers know of the endpoint.
     known: Arc<dyn ServerEndpoint>,
+    batch: Batch,
     state: LinkState,
 }
 
@@ -134,10 +139,12 @@ impl ClientEngine {
                 self.end(
                     connection,
                     |connection, wake| connection.handle_end(ConnectionEnd::Lost, wake),
+                    false,
                     now,
                 );
             }
             ClientEvent::Timer => self.lock().timer = None,
+            ClientEvent::Flush => self.lock().flush(),
             ClientEvent::Shutdown => self.shut_down(now),
         }
         // After the event, because what has arrived at the last moment counts.
@@ -147,6 +154,11 @@ impl ClientEngine {
     /// Returns the next action for the driver.
     pub fn poll_action(&self) -> Option<ClientAction> {
         self.lock().poll_action()
+    }
+
+    /// Whether bytes wait for [`poll_action`](Self::poll_action) to take them.
+    pub(in crate::driver) fn is_talking(&self) -> bool {
+        !self.lock().talking.is_empty()
     }
 
     /// The number of calls that have not completed.
@@ -170,7 +182,7 @@ impl ClientEngine {
             let event = match step {
                 Step::Send(index) => {
                     let mut state = self.lock();
-                    match state.send(&self.orb, call, &mut engine_call, index) {
+                    match state.send(&self.orb, call, &mut engine_call, index, now) {
                         Some(event) => event,
                         None => return state.keep(call, engine_call),
                     }
@@ -250,11 +262,11 @@ impl ClientEngine {
         &self,
         connection: ConnectionId,
         end: impl FnOnce(&mut ClientConnection<CallNumber>, &mut dyn FnMut(CallNumber)),
+        is_writable: bool,
         now: Time,
-    ) -> Option<Box<ClientConnection<CallNumber>>> {
-        let (answers, open) = self.lock().end(connection, end)?;
+    ) {
+        let answers = self.lock().end(connection, end, is_writable);
         self.take_answers(answers, now);
-        Some(open)
     }
 
     fn take_answers(&self, answers: Vec<(CallNumber, EngineCall, CallState)>, now: Time) {
@@ -284,6 +296,7 @@ impl ClientEngine {
                     self.lock().actions.push_back(ClientAction::Close { connection });
                     self.not_connected(connection, &ConnectFailure::TimedOut, now);
                 }
+                Some(Due::Batch(connection)) => self.lock().batch_is_due(connection, now),
             }
         }
     }
@@ -305,14 +318,8 @@ impl ClientEngine {
         for connection in all {
             // For a connection attempt, its calls see that the engine is shut down.
             self.not_connected(connection, &ConnectFailure::ShutDown, now);
-            let open = self.end(connection, |connection, wake| connection.close(wake), now);
-            let mut state = self.lock();
-            if let Some(mut open) = open
-                && let Some(bytes) = take_bytes(&mut open)
-            {
-                state.actions.push_back(ClientAction::Transmit { connection, bytes });
-            }
-            state.actions.push_back(ClientAction::Close { connection });
+            self.end(connection, |connection, wake| connection.close(wake), true, now);
+            self.lock().actions.push_back(ClientAction::Close { connection });
         }
     }
 }
@@ -365,6 +372,7 @@ impl State {
         call: CallNumber,
         engine_call: &mut EngineCall,
         index: usize,
+        now: Time,
     ) -> Option<CallEvent> {
         if self.is_shut_down {
             return Some(CallEvent::NotConnected(ConnectFailure::ShutDown));
@@ -384,18 +392,67 @@ impl State {
             }
             None => return Some(CallEvent::Unconnected),
         };
+        let is_first = open.transmit().pending_bytes() == 0;
         let written = engine_call.write(open, &request);
-        self.talking.insert(connection);
+        if let Ok(Some(id)) = written {
+            open.set_waker(id, call);
+        }
+        let batching = engine_call.batching.filter(|_| matches!(written, Ok(None)));
+        if !batching.is_some_and(|batching| self.hold_oneway(connection, is_first, &batching, now)) {
+            self.talking.insert(connection);
+        }
         match written {
             Ok(None) => Some(CallEvent::Sent),
             Ok(Some(id)) => {
-                open.set_waker(id, call);
                 engine_call.stage = Stage::InFlight(connection, id);
                 engine_call.version = request.version();
                 None
             }
             Err(failure) => Some(CallEvent::Failed(failure)),
         }
+    }
+
+    /// Lets a oneway that has been written wait for others; `is_first` says that nothing was pending. False when it must
+    /// be sent now.
+    fn hold_oneway(
+        &mut self,
+        connection: ConnectionId,
+        is_first: bool,
+        batching: &OnewayBatching,
+        now: Time,
+    ) -> bool {
+        let Some(Link { state: LinkState::Open(open), batch, .. }) = self.links.get_mut(&connection) else {
+            return false;
+        };
+        if is_first {
+            batch.start();
+        }
+        if batch.is_full(open.transmit().pending_bytes(), batching) {
+            return false;
+        }
+        if is_first || batch.is_overtaken(batching) {
+            let due = batch.set_due(now, batching);
+            self.deadlines.extend(due.map(|at| (at, Due::Batch(connection))));
+        }
+        batch.add(open.transmit().end_position());
+        true
+    }
+
+    fn batch_is_due(&mut self, connection: ConnectionId, now: Time) {
+        let Some(Link { state: LinkState::Open(open), batch, .. }) = self.links.get_mut(&connection) else {
+            return;
+        };
+        let waits = batch.waits(open.transmit().sent_position());
+        let BatchDue { is_sent, again_at } = batch.on_time(waits, now);
+        if is_sent {
+            self.talking.insert(connection);
+        }
+        self.deadlines.extend(again_at.map(|at| (at, Due::Batch(connection))));
+    }
+
+    /// Has all connections send what is pending.
+    fn flush(&mut self) {
+        self.talking.extend(self.links.keys());
     }
 
     /// Connects to an address, for a call that waits until then.
@@ -422,7 +479,8 @@ impl State {
         let (host, port, _) = endpoint.clone();
         self.actions.push_back(ClientAction::Connect { connection, host, port });
         let state = LinkState::Connecting { until, waiting: vec![call] };
-        self.links.insert(connection, Link { endpoint, known: server.endpoint, state });
+        self.links
+            .insert(connection, Link { endpoint, known: server.endpoint, batch: Batch::default(), state });
         engine_call.stage = Stage::Connecting(connection);
         None
     }
@@ -470,12 +528,8 @@ impl State {
         let handled = open.handle_input(framer, |call| woken.push(call));
         let has_ended = open.end().is_some();
         let answers = self.take_answers(connection, woken);
-        if has_ended && let Some(Link { state: LinkState::Open(mut open), .. }) = self.forget(connection) {
-            if handled.is_err()
-                && let Some(bytes) = take_bytes(&mut open)
-            {
-                self.actions.push_back(ClientAction::Transmit { connection, bytes });
-            }
+        if has_ended {
+            self.remove_ended(connection, handled.is_err());
             self.actions.push_back(ClientAction::Close { connection });
         }
         answers
@@ -485,17 +539,28 @@ impl State {
         &mut self,
         connection: ConnectionId,
         end: impl FnOnce(&mut ClientConnection<CallNumber>, &mut dyn FnMut(CallNumber)),
-    ) -> Option<(Answers, Box<ClientConnection<CallNumber>>)> {
+        is_writable: bool,
+    ) -> Answers {
         let Some(Link { state: LinkState::Open(open), .. }) = self.links.get_mut(&connection) else {
-            return None;
+            return Vec::new();
         };
         let mut woken = Vec::new();
         end(open, &mut |call| woken.push(call));
         let answers = self.take_answers(connection, woken);
-        match self.forget(connection) {
-            Some(Link { state: LinkState::Open(open), .. }) => Some((answers, open)),
-            _ => None,
+        self.remove_ended(connection, is_writable);
+        answers
+    }
+
+    /// Removes a connection that has ended. What is pending is sent if that is still possible.
+    fn remove_ended(&mut self, connection: ConnectionId, is_writable: bool) {
+        let Some(Link { state: LinkState::Open(mut open), known, mut batch, .. }) = self.forget(connection)
+        else {
+            return;
+        };
+        if is_writable && let Some(bytes) = take_bytes(&mut open) {
+            self.actions.push_back(ClientAction::Transmit { connection, bytes });
         }
+        known.note_lost_oneways(batch.take_lost(open.transmit().sent_position()));
     }
 
     /// Removes calls from a connection, with their states.

@@ -70,6 +70,8 @@ pub enum ClientEvent<'e> {
     },
     /// The time of the last [`ClientAction::SetTimer`] has come.
     Timer,
+    /// Oneways that wait to leave together are to leave now.
+    Flush,
     /// The ORB sends `CloseConnection` on every connection. Calls end with BAD_INV_ORDER, later ones as well.
     Shutdown,
 }
@@ -179,6 +181,7 @@ impl fmt::Debug for ClientEvent<'_> {
             }
             ClientEvent::Closed { connection } => f.debug_tuple("Closed").field(connection).finish(),
             ClientEvent::Timer => f.write_str("Timer"),
+            ClientEvent::Flush => f.write_str("Flush"),
             ClientEvent::Shutdown => f.write_str("Shutdown"),
         }
     }

@@ -14,27 +14,10 @@ use super::{Clock, Guard, LOOK_AFTER_NS, Link};
 use crate::base::config::OnewayBatching;
 use crate::base::time::Time;
 use crate::call::invocation::CallFailure;
+use crate::connection::BatchDue;
 use crate::driver::clock;
 use crate::driver::invoke::Arguments;
 use crate::object::deadline::{Deadline, Passed};
-
-/// Oneways that wait to be sent.
-#[derive(Debug, Default)]
-pub(super) struct Batch {
-    /// How many have been written since nothing was waiting.
-    count: usize,
-    /// The stream position at which the last of them ends.
-    ends_at: u64,
-    /// When the batch is to be sent.
-    due: Option<Time>,
-    /// The delay limit of the last oneway that set `due`: the first of a batch, or one that is due sooner
-    /// than the others.
-    delay_max: Duration,
-    /// The receiver will check the batch.
-    is_timed: bool,
-    /// Checks in a row that have found nothing to send.
-    vain_looks: u32,
-}
 
 /// The result of adding a oneway to a batch.
 #[derive(Debug)]
@@ -45,10 +28,6 @@ pub(crate) enum Added {
     /// Nothing was written: the oneway must take the general path.
     NotHere,
 }
-
-/// The receiver stops checking after this many checks in vain. To wake it for the next batch costs about as
-/// much.
-const VAIN_LOOKS_MAX: u32 = 4;
 
 impl Link {
     /// Adds a oneway to those that wait. `deadline` returns how long the call may wait if it has to send the
@@ -64,7 +43,7 @@ impl Link {
     ) -> Added {
         let mut state = self.state.lock();
         let pending_bytes = state.transmit().pending_bytes();
-        let is_due_sooner = batching.delay_max < state.batch.delay_max;
+        let is_due_sooner = state.batch.is_overtaken(batching);
         if (pending_bytes == 0 || is_due_sooner || pending_bytes > self.transmit_bytes_max)
             && !self.may_begin(&mut state, pending_bytes, batching)
         {
@@ -74,9 +53,8 @@ impl Link {
         if let Err(request) = state.begin_plain_oneway(target, operation, arguments) {
             return self.add_gather(state, begins_at, request, arguments, deadline);
         }
-        let is_full = state.transmit().pending_bytes() >= batching.bytes_max
-            || state.batch.count + 1 >= batching.count_max;
-        if is_full {
+        let pending_bytes = state.transmit().pending_bytes();
+        if state.batch.is_full(pending_bytes, batching) {
             return Added::Done(self.send_batch(state, begins_at, deadline));
         }
         state.hold();
@@ -92,13 +70,16 @@ impl Link {
         is_first: bool,
         batching: &OnewayBatching,
     ) -> bool {
-        let is_full = state.transmit().pending_bytes() >= batching.bytes_max
-            || (if is_first { 0 } else { state.batch.count }) + 1 >= batching.count_max;
+        if is_first {
+            state.batch.start();
+        }
+        let pending_bytes = state.transmit().pending_bytes();
+        let is_full = state.batch.is_full(pending_bytes, batching);
         if is_full || self.is_accepted() || state.end().is_some() || state.transmit().is_gathering() {
             return false;
         }
-        let may_wait = !(is_first || batching.delay_max < state.batch.delay_max)
-            || self.set_due(state, clock::now(), is_first, batching);
+        let may_wait =
+            !(is_first || state.batch.is_overtaken(batching)) || self.set_due(state, clock::now(), batching);
         if may_wait {
             state.hold();
         }
@@ -119,32 +100,20 @@ impl Link {
             return false;
         }
         self.used_ns.store(ticked.as_nanos(), Ordering::Relaxed);
-        self.set_due(state, clock::now(), pending_bytes == 0, batching)
+        if pending_bytes == 0 {
+            state.batch.start();
+        }
+        self.set_due(state, clock::now(), batching)
     }
 
     /// Has the receiver send the batch in time. False when no receiver thread can be started.
-    fn set_due(&self, state: &mut Guard<'_>, now: Time, is_first: bool, batching: &OnewayBatching) -> bool {
-        let due = now + batching.delay_max;
-        let batch = &mut state.batch;
-        if is_first {
-            batch.count = 0;
-            batch.due = None;
+    fn set_due(&self, state: &mut Guard<'_>, now: Time, batching: &OnewayBatching) -> bool {
+        let Some(at) = state.batch.set_due(now, batching) else { return true };
+        if self.receiver.start().is_err() {
+            state.batch.cannot_be_timed();
+            return false;
         }
-        let is_sooner = batch.due.is_none_or(|other| due < other);
-        if is_sooner {
-            batch.due = Some(due);
-        }
-        // The receiver's next check may be too late.
-        let must_tell = !batch.is_timed || batching.delay_max < batch.delay_max;
-        batch.delay_max = batching.delay_max;
-        if must_tell {
-            if self.receiver.start().is_err() {
-                return false;
-            }
-            batch.is_timed = true;
-            batch.vain_looks = 0;
-            self.receiver.flush_at(due, &self.me);
-        }
+        self.receiver.flush_at(at, &self.me);
         true
     }
 
@@ -229,36 +198,25 @@ impl Link {
     pub(crate) fn on_flush_due(&self) {
         let mut state = self.state.lock();
         let now = clock::now();
-        let waits = state.batch.ends_at > state.transmit().sent_position() && state.end().is_none();
-        let due = state.batch.due.filter(|_| waits);
-        let next = match due {
-            Some(due) if due > now => due,
-            Some(_) => {
-                state.batch.vain_looks = 0;
-                self.send_some(&mut state);
-                self.engage_receiver(&mut state);
-                now + state.batch.delay_max
-            }
-            None => {
-                state.batch.vain_looks += 1;
-                now + state.batch.delay_max
-            }
-        };
-        if state.batch.vain_looks >= VAIN_LOOKS_MAX || state.end().is_some() {
-            state.batch.is_timed = false;
-        } else {
-            self.receiver.flush_at(next, &self.me);
+        let sent_position = state.transmit().sent_position();
+        let waits = state.batch.waits(sent_position) && state.end().is_none();
+        let BatchDue { is_sent, again_at } = state.batch.on_time(waits, now);
+        if is_sent {
+            self.send_some(&mut state);
+            self.engage_receiver(&mut state);
+        }
+        match again_at.filter(|_| state.end().is_none()) {
+            Some(at) => self.receiver.flush_at(at, &self.me),
+            None => state.batch.cannot_be_timed(),
         }
     }
 
     /// Counts the oneways that were still unsent when the connection ended.
     #[cold]
     pub(super) fn count_lost(&self, state: &mut Guard<'_>) {
-        let are_lost = state.transmit().sent_position() < state.batch.ends_at;
-        let count = std::mem::take(&mut state.batch.count);
-        if are_lost {
-            self.lost_oneways.fetch_add(count, Ordering::Relaxed);
-        }
+        let sent_position = state.transmit().sent_position();
+        let lost = state.batch.take_lost(sent_position);
+        self.lost_oneways.fetch_add(lost, Ordering::Relaxed);
     }
 }
 
@@ -266,8 +224,7 @@ impl super::LinkState {
     /// Counts one more oneway that waits.
     #[inline]
     fn hold(&mut self) {
-        self.batch.count += 1;
-        self.batch.ends_at = self.connection.transmit().end_position();
+        self.batch.add(self.connection.transmit().end_position());
         self.async_replies.add_held();
     }
 }
