@@ -12,10 +12,11 @@ use ironorb::engine::{
     Simulation, Time, UpcallNumber,
 };
 use ironorb::naming::Naming;
-use ironorb::{OnewayBatching, Orb, SystemExceptionKind, TypedRef as _};
+use ironorb::{OnewayBatching, Orb, OrbBuilder, SystemExceptionKind, TypedRef as _};
 use ironorb_services::naming::{Limits, NamingServer, NamingService, Store};
 use ironorb_tests::testing::{Probe as _, ProbeAsync as _, ProbeRef};
-use ironorb_tests::{Hooked, Probing};
+use ironorb_tests::wires::{Exchange as _, ExchangeRef, ListenerRef};
+use ironorb_tests::{Exchanging, Hooked, Listening, Probing};
 
 /// How long bytes take.
 const LATENCY: Duration = Duration::from_micros(100);
@@ -63,6 +64,7 @@ enum Event {
     ClientTimer(usize),
     ServerTimer(usize),
     CarryOut(usize, UpcallNumber),
+    CallBack(usize, UpcallNumber),
 }
 
 /// The world as its ORBs hold it.
@@ -91,14 +93,23 @@ impl World {
 
     /// Adds an ORB, which publishes its objects at a host of its own.
     fn add(self: &Arc<Self>, name: &'static str) -> Orb {
+        self.add_with(name, Orb::builder().publish(&format!("{name}:{PORT}")))
+    }
+
+    /// Adds an ORB whose connections may be used both ways.
+    fn add_bidirectional(self: &Arc<Self>, name: &'static str, mut builder: OrbBuilder) -> Orb {
+        builder.config().bidirectional = true;
+        self.add_with(name, builder)
+    }
+
+    fn add_with(self: &Arc<Self>, name: &'static str, builder: OrbBuilder) -> Orb {
         let simulation = Arc::new(InWorld(Arc::downgrade(self)));
-        let builder = Orb::builder().no_endpoint().publish(&format!("{name}:{PORT}"));
         // Equal seeds would make the ORBs take each other's objects for their own.
         let seed = self.lock().hosts.len() as u64;
-        let builder = builder.seed(Some(seed)).oneway_batching(Some(OnewayBatching::DEFAULT));
+        let builder = builder.no_endpoint().seed(Some(seed)).oneway_batching(Some(OnewayBatching::DEFAULT));
         let orb = builder.simulation(simulation).build().unwrap();
         let client = ClientEngine::for_stubs(&orb);
-        let server = Arc::new(Mutex::new(ServerEngine::new(&orb)));
+        let server = Arc::new(Mutex::new(ServerEngine::with_client(&orb, &client)));
         self.lock().hosts.push(Host { name, client, server });
         orb
     }
@@ -123,11 +134,11 @@ impl World {
         let hosts = self.lock().hosts.len();
         for host in 0..hosts {
             let (client, server) = self.engines(host);
+            let actions: VecDeque<_> = std::iter::from_fn(|| lock(&server).poll_action()).collect();
+            actions.into_iter().for_each(|action| self.lock().server_action(host, action));
             while let Some(action) = client.poll_action() {
                 self.lock().client_action(host, action);
             }
-            let actions: VecDeque<_> = std::iter::from_fn(|| lock(&server).poll_action()).collect();
-            actions.into_iter().for_each(|action| self.lock().server_action(host, action));
         }
     }
 
@@ -174,6 +185,13 @@ impl World {
                     lock(&server).end_upcall(upcall);
                 }
             }
+            Event::CallBack(host, upcall) => {
+                let (client, _) = self.engines(host);
+                if let Some(mut upcall) = client.begin_upcall(upcall) {
+                    upcall.run();
+                    client.end_upcall(upcall);
+                }
+            }
         }
     }
 
@@ -194,7 +212,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 impl State {
     fn schedule(&mut self, at: Time, event: Event) {
-        self.agenda.insert((at, self.next_order), event);
+        self.agenda.insert((at.max(self.now), self.next_order), event);
         self.next_order += 1;
     }
 
@@ -233,6 +251,9 @@ impl State {
                 }
             }
             ClientAction::SetTimer { at } => self.schedule(at, Event::ClientTimer(host)),
+            ClientAction::Upcall { upcall, .. } => {
+                self.schedule(self.now + SERVICE, Event::CallBack(host, upcall));
+            }
             ClientAction::Complete { .. } => panic!("all calls are of stubs"),
         }
     }
@@ -296,6 +317,37 @@ fn run() -> (Time, String) {
 
     let state = world.lock();
     (state.now, state.log.clone())
+}
+
+/// Each call waits for the next one in the opposite direction, over the one connection, whose client no server can reach.
+#[test]
+fn servants_call_clients_back_over_their_connections_in_virtual_time() {
+    let world = World::new();
+    let server = world.add_bidirectional("server", Orb::builder().publish(&format!("server:{PORT}")));
+    let client = world.add_bidirectional("client", Orb::builder());
+    let exchanging = Arc::new(Exchanging::default());
+    let exchange: ExchangeRef = server.root_poa().activate_shared(exchanging.clone()).unwrap();
+    *exchanging.itself.lock().unwrap() = Some(exchange.clone());
+    let listening = Arc::new(Listening::default());
+    let listener: ListenerRef = client.root_poa().activate_shared(listening.clone()).unwrap();
+    *listening.itself.lock().unwrap() = Some(listener.clone());
+    let remote: ExchangeRef = client.resolve(&exchange.object().to_ior_string()).unwrap();
+    for depth in 0..4 {
+        assert_eq!(remote.call_back(Some(&listener), depth).unwrap(), depth + 1);
+    }
+    remote.keep(Some(&listener)).unwrap();
+    exchange.notify_listener("hello").unwrap();
+    server.flush().unwrap();
+    world.run_until(&|| !listening.notified.lock().unwrap().is_empty());
+    assert_eq!(*listening.notified.lock().unwrap(), ["hello"]);
+    let connections = world.lock().wires.len();
+    assert_eq!(connections, 1);
+    // Without the connection the client cannot be reached.
+    let now = world.lock().now;
+    world.engines(1).0.handle(ClientEvent::Shutdown, now);
+    world.run_until(&|| false);
+    let e = exchange.fill(b"").unwrap_err();
+    assert_eq!(e.kind, SystemExceptionKind::Transient, "{e}");
 }
 
 #[test]

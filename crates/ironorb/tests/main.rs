@@ -4,5 +4,6 @@ mod busy_objects;
 mod close_connection;
 mod support;
 mod virtual_batching;
+mod virtual_bidirectional;
 mod virtual_sessions;
 mod virtual_time;

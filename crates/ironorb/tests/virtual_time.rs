@@ -377,6 +377,8 @@ fn a_reply_that_arrives_at_the_deadline_counts() {
         let ended = |timeout| {
             let mut pair = Pair::seeded(seed);
             pair.timer_lag = Duration::from_millis(1);
+            // All of the reply comes at once: what comes at the deadline ends calls whose replies come after it.
+            pair.segment_bytes = 1_000..1_001;
             let counter = pair.reference(0, &pair.counter_ior(&[0]));
             let call = pair.begin_with_timeout(0, &counter, Kind::Add, 4, timeout);
             pair.run_until_idle();
@@ -629,6 +631,7 @@ fn soak(seed: u64) -> Pair {
         if random.once_in(2) {
             builder = builder.oneway_batching(Some(OnewayBatching::DEFAULT));
         }
+        builder.config().bidirectional = random.once_in(2);
         pair.add_client(builder);
     }
     for _ in 0..random.within(1..3) {
@@ -637,14 +640,23 @@ fn soak(seed: u64) -> Pair {
             let demands = [AddressingDisposition::Profile, AddressingDisposition::Reference];
             builder.config().addressing_demanded = Some(demands[random.within(0..2)]);
         }
-        pair.add_server(if random.once_in(2) { builder.fragment_bytes(64) } else { builder });
+        builder.config().bidirectional = random.once_in(2);
+        let builder = if random.once_in(2) { builder.fragment_bytes(64) } else { builder };
+        if random.once_in(2) {
+            pair.add_two_way_server(builder)
+        } else {
+            pair.add_server(builder)
+        };
     }
+    let callers: Vec<usize> = (0..pair.servers()).filter_map(|server| pair.caller_of(server)).collect();
     let (clients, servers) = (pair.clients(), pair.servers());
     let mut iors: Vec<_> = (0..servers).map(|server| pair.counter_ior(&[server])).collect();
     iors.push(pair.counter_ior(&(0..servers).collect::<Vec<_>>()));
     iors.extend((0..servers).map(|server| pair.moved_ior(server)));
     let objects: Vec<Vec<_>> =
         (0..clients).map(|client| iors.iter().map(|ior| pair.reference(client, ior)).collect()).collect();
+    let own: Vec<_> = (0..clients).filter(|client| !callers.contains(client)).collect();
+    let own: Vec<_> = own.into_iter().map(|client| pair.own_counter_ior(client)).collect();
     for _ in 0..random.within(20..80) {
         let wait = random.micros(0..2_000);
         match random.within(0..40) {
@@ -681,7 +693,11 @@ fn soak(seed: u64) -> Pair {
             }
             _ => {
                 let client = random.within(0..clients);
-                let object = objects[client][random.within(0..iors.len())].clone();
+                let object = match callers.contains(&client) {
+                    // Its process may have been started again.
+                    true => pair.reference(client, &own[random.within(0..own.len())]),
+                    false => objects[client][random.within(0..iors.len())].clone(),
+                };
                 let kinds = [Kind::Add, Kind::Add, Kind::Add, Kind::Refuse, Kind::Tell, Kind::Locate];
                 let kind = kinds[random.within(0..kinds.len())];
                 let timeout = if random.once_in(4) { random.micros(0..6_000) } else { CALL_TIMEOUT };
@@ -706,6 +722,7 @@ fn everything_at_once_never_breaks_a_promise() {
     if all.len() > 1 {
         for kind in [
             "value",
+            "value called back",
             "refused",
             "sent",
             "located true",

@@ -30,6 +30,10 @@ impl Backlog {
         self.bytes -= bytes;
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.requests == 0
+    }
+
     /// True when there is hardly room for one more request.
     pub(crate) fn is_full(&self, config: &ConnectionConfig) -> bool {
         self.requests >= requests_max(config) || self.bytes > config.framer.message_bytes_max / 2

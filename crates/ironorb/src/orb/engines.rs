@@ -1,6 +1,6 @@
 //! How a program makes the engines of an ORB.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use super::Orb;
 use crate::driver::engine::{ClientEngine, ServerEngine};
@@ -22,6 +22,13 @@ impl ServerEngine {
     /// Makes an engine that serves the objects of an ORB. The ORB itself needs no endpoint. Its references
     /// carry the addresses that its builder was given to [`publish`](crate::OrbBuilder::publish).
     pub fn new(orb: &Orb) -> Self {
-        ServerEngine::of(orb.core())
+        ServerEngine::of(orb.core(), Weak::new())
+    }
+
+    /// Makes an engine that lets another of the same ORB call clients over the connections that they have made, where
+    /// [`OrbConfig::bidirectional`](crate::OrbConfig::bidirectional) allows it (CORBA 3.3 part 2, 9.8). Whenever the driver polls for
+    /// actions, it polls this engine first, and then the client engine.
+    pub fn with_client(orb: &Orb, client: &Arc<ClientEngine>) -> Self {
+        ServerEngine::of(orb.core(), Arc::downgrade(client))
     }
 }

@@ -39,6 +39,8 @@ pub struct Pair {
     /// Future events by time. The second number keeps the order of events at one time.
     agenda: BTreeMap<(Time, u64), Happening>,
     next_order: u64,
+    /// ORBs made so far.
+    orbs: u64,
     steps: usize,
     clients: Vec<Client>,
     servers: Vec<Server>,
@@ -90,10 +92,13 @@ pub enum Seen {
     Sent,
     Located(bool),
     Failed(SystemException),
+    /// The caller's process has been killed.
+    Died,
 }
 
 #[derive(Debug)]
 pub struct CallRecord {
+    client: usize,
     pub kind: Kind,
     pub expected: u64,
     pub seen: Option<Seen>,
@@ -102,9 +107,10 @@ pub struct CallRecord {
 
 struct Client {
     orb: Orb,
-    engine: ClientEngine,
+    engine: Arc<ClientEngine>,
     wires: BTreeMap<ConnectionId, usize>,
     timer: Option<Time>,
+    is_dead: bool,
 }
 
 struct Server {
@@ -121,6 +127,8 @@ struct Server {
     /// Servants do not run while this is set.
     holds: bool,
     held: Vec<UpcallNumber>,
+    /// The client of the same process, which may call the server's clients over their connections.
+    caller: Option<usize>,
     /// Requests that have reached the server, including those that it forwards.
     upcalls: usize,
 }
@@ -147,6 +155,7 @@ impl Pair {
             now: Time::ZERO,
             agenda: BTreeMap::new(),
             next_order: 0,
+            orbs: 0,
             steps: 0,
             clients: Vec::new(),
             servers: Vec::new(),
@@ -167,13 +176,27 @@ impl Pair {
     }
 
     pub fn add_client(&mut self, builder: OrbBuilder) -> usize {
-        let orb = builder.no_endpoint().build().unwrap();
-        let engine = ClientEngine::new(&orb);
-        self.clients.push(Client { orb, engine, wires: BTreeMap::new(), timer: None });
+        let orb = builder.no_endpoint().seed(Some(self.next_orb())).build().unwrap();
+        self.clients.push(Client::of(orb));
         self.clients.len() - 1
     }
 
     pub fn add_server(&mut self, builder: OrbBuilder) -> usize {
+        self.add_process(builder, false)
+    }
+
+    /// Adds a server with a client in the same process.
+    pub fn add_two_way_server(&mut self, builder: OrbBuilder) -> usize {
+        self.add_process(builder, true)
+    }
+
+    /// The client in the process of a server.
+    pub fn caller_of(&self, server: usize) -> Option<usize> {
+        self.servers[server].caller
+    }
+
+    fn add_process(&mut self, builder: OrbBuilder, is_two_way: bool) -> usize {
+        let caller = is_two_way.then(|| self.add_client(Orb::builder()));
         let index = self.servers.len();
         self.servers.push(Server {
             host: format!("server{index}"),
@@ -185,6 +208,7 @@ impl Pair {
             timer: None,
             holds: false,
             held: Vec::new(),
+            caller,
             upcalls: 0,
         });
         self.start(index);
@@ -193,13 +217,14 @@ impl Pair {
 
     /// Starts a server that is not running. Its persistent references are valid again.
     pub fn start(&mut self, server: usize) {
-        let executions = self.executions.clone();
+        let (executions, seed) = (self.executions.clone(), self.next_orb());
         let server = &mut self.servers[server];
         if server.running.is_some() {
             return;
         }
         let address = format!("{}:{PORT}", server.host);
-        let orb = server.builder.clone().no_endpoint().publish(&address).build().unwrap();
+        let builder = server.builder.clone().no_endpoint().seed(Some(seed));
+        let orb = builder.publish(&address).build().unwrap();
         let counters = orb.root_poa().create_poa("counters", None, PoaPolicies::PERSISTENT).unwrap();
         let servant: Arc<dyn Servant> = Arc::new(Counter(executions));
         counters.activate_object_with_id(&ObjectId::from(COUNTER), servant).unwrap();
@@ -213,8 +238,20 @@ impl Pair {
         };
         let moved = orb.root_poa().create_poa("moved", None, policies).unwrap();
         moved.set_servant_activator(Arc::new(server.forward_to.clone())).unwrap();
-        let engine = ServerEngine::new(&orb);
+        let engine = match server.caller {
+            None => ServerEngine::new(&orb),
+            Some(caller) => {
+                self.clients[caller] = Client::of(orb.clone());
+                ServerEngine::with_client(&orb, &self.clients[caller].engine)
+            }
+        };
         server.running = Some(Running { orb, engine, counters });
+    }
+
+    /// The seed of the next ORB. Equal ones would make ORBs take each other's objects for their own.
+    fn next_orb(&mut self) -> u64 {
+        self.orbs += 1;
+        self.seed.wrapping_mul(1 << 20).wrapping_add(self.orbs)
     }
 
     /// Kills the process: its connections close, and bytes that it had not sent are lost.
@@ -223,6 +260,11 @@ impl Pair {
         self.servers[server].held.clear();
         self.servers[server].timer = None;
         self.servers[server].incarnation += 1;
+        if let Some(caller) = self.servers[server].caller {
+            self.clients[caller].is_dead = true;
+            let open = self.calls.values_mut().filter(|call| call.client == caller && call.seen.is_none());
+            open.for_each(|call| call.seen = Some(Seen::Died));
+        }
         for wire in 0..self.wires.len() {
             if self.wires[wire].server == server && self.wires[wire].accepted {
                 self.close_end(wire, Side::Server);
@@ -334,8 +376,9 @@ impl Pair {
     ) -> u64 {
         let number = self.calls.len() as u64;
         let payload: Vec<u8> = (0..payload_bytes).map(|_| self.random.next() as u8).collect();
-        let record =
-            CallRecord { kind, expected: expected(number, &payload), seen: None, ended_at: Time::ZERO };
+        let seen = self.clients[client].is_dead.then_some(Seen::Died);
+        let expected = expected(number, &payload);
+        let record = CallRecord { client, kind, expected, seen, ended_at: Time::ZERO };
         self.calls.insert(number, record);
         let operation = match kind {
             Kind::Add | Kind::Locate => &ADD,
@@ -370,7 +413,7 @@ impl Pair {
     pub fn seen(&self, call: u64) -> &Seen {
         match &self.calls[&call].seen {
             Some(seen) => seen,
-            None => panic!("{self}: call {call} has not ended"),
+            None => panic!("{self}: call {call} has not ended: {:?}", self.calls[&call]),
         }
     }
 
@@ -396,7 +439,9 @@ impl Pair {
 
     pub fn client_event(&mut self, client: usize, event: ClientEvent<'_>) {
         let now = self.now;
-        self.clients[client].engine.handle(event, now);
+        if !self.clients[client].is_dead {
+            self.clients[client].engine.handle(event, now);
+        }
     }
 
     pub fn server_event(&mut self, server: usize, event: ServerEvent<'_>) {
@@ -481,7 +526,7 @@ impl Pair {
                 (Kind::Add, Seen::Value(value)) => executions == 1 && *value == call.expected,
                 (Kind::Refuse, Seen::Refused(value)) => executions == 1 && *value == call.expected,
                 (Kind::Tell, Seen::Sent) => true,
-                (Kind::Locate, Seen::Located(_)) => true,
+                (Kind::Locate, Seen::Located(_)) | (_, Seen::Died) => true,
                 (_, Seen::Failed(e)) => match e.completed {
                     CompletionStatus::Yes => executions == 1,
                     CompletionStatus::No => executions == 0,
@@ -491,9 +536,16 @@ impl Pair {
             };
             assert!(right, "{self}: call {number} was carried out {executions} times, but: {call:?}");
         }
-        for (index, client) in self.clients.iter().enumerate() {
+        for (index, client) in self.clients.iter().enumerate().filter(|(_, client)| !client.is_dead) {
             assert_eq!(client.engine.calls_pending(), 0, "{self}: client {index} keeps calls");
         }
+    }
+}
+
+impl Client {
+    fn of(orb: Orb) -> Client {
+        let engine = Arc::new(ClientEngine::new(&orb));
+        Client { orb, engine, wires: BTreeMap::new(), timer: None, is_dead: false }
     }
 }
 
@@ -529,9 +581,13 @@ pub fn kinds_seen(pair: &Pair) -> BTreeSet<String> {
         .values()
         .map(|call| match &call.seen {
             Some(Seen::Failed(e)) => format!("{} {:?}", e.kind.name(), e.completed),
+            Some(Seen::Value(_)) if pair.servers.iter().any(|server| server.caller == Some(call.client)) => {
+                "value called back".to_owned()
+            }
             Some(Seen::Value(_)) => "value".to_owned(),
             Some(Seen::Refused(_)) => "refused".to_owned(),
             Some(Seen::Sent) => "sent".to_owned(),
+            Some(Seen::Died) => "died".to_owned(),
             Some(Seen::Located(known)) => format!("located {known}"),
             None => "nothing".to_owned(),
         })

@@ -29,13 +29,45 @@ pub(super) struct Direction {
 }
 
 pub(super) enum Happening {
-    ConnectArrives { wire: usize },
-    Connected { wire: usize, accepted: bool },
-    Arrives { wire: usize, at: Side, bytes: Vec<u8> },
-    CloseSeen { wire: usize, at: Side },
-    Timer { client: usize, at: Time },
-    ServerTimer { server: usize, incarnation: u64, at: Time },
-    CarryOut { server: usize, incarnation: u64, upcall: UpcallNumber },
+    ConnectArrives {
+        wire: usize,
+    },
+    Connected {
+        wire: usize,
+        accepted: bool,
+    },
+    /// No host of the network has the address.
+    Refused {
+        client: usize,
+        connection: ConnectionId,
+    },
+    Arrives {
+        wire: usize,
+        at: Side,
+        bytes: Vec<u8>,
+    },
+    CloseSeen {
+        wire: usize,
+        at: Side,
+    },
+    Timer {
+        client: usize,
+        at: Time,
+    },
+    ServerTimer {
+        server: usize,
+        incarnation: u64,
+        at: Time,
+    },
+    CarryOut {
+        server: usize,
+        incarnation: u64,
+        upcall: UpcallNumber,
+    },
+    CallBack {
+        client: usize,
+        upcall: UpcallNumber,
+    },
     Script(Box<dyn FnOnce(&mut Pair)>),
 }
 
@@ -48,18 +80,19 @@ impl Pair {
     pub(super) fn carry_out_actions(&mut self) {
         loop {
             let mut idle = true;
-            for client in 0..self.clients.len() {
-                while let Some(action) = self.clients[client].engine.poll_action() {
-                    idle = false;
-                    self.client_action(client, action);
-                }
-            }
             for server in 0..self.servers.len() {
                 while let Some(action) =
                     self.servers[server].running.as_mut().and_then(|running| running.engine.poll_action())
                 {
                     idle = false;
                     self.server_action(server, action);
+                }
+            }
+            let clients = 0..self.clients.len();
+            for client in clients.filter(|&client| !self.clients[client].is_dead).collect::<Vec<_>>() {
+                while let Some(action) = self.clients[client].engine.poll_action() {
+                    idle = false;
+                    self.client_action(client, action);
                 }
             }
             if idle {
@@ -71,9 +104,11 @@ impl Pair {
     fn client_action(&mut self, client: usize, action: ClientAction) {
         match action {
             ClientAction::Connect { connection, host, port } => {
-                assert_eq!(port, PORT, "{self}: no server has published this port");
-                let server = self.servers.iter().position(|server| server.host == host);
-                let server = server.unwrap_or_else(|| panic!("{self}: no server has published {host}"));
+                let server = self.servers.iter().position(|server| server.host == host && port == PORT);
+                let Some(server) = server else {
+                    let at = self.now + self.random.micros(self.latency_us.clone());
+                    return self.schedule(at, Happening::Refused { client, connection });
+                };
                 let wire = self.wires.len();
                 self.wires.push(Wire::new(client, connection, server));
                 self.clients[client].wires.insert(connection, wire);
@@ -86,10 +121,16 @@ impl Pair {
                 self.send(wire, Side::Server, &bytes);
             }
             ClientAction::Close { connection } => {
-                let wire = self.clients[client].wires[&connection];
-                self.close_end(wire, Side::Client);
+                // There is none to an address that no host has.
+                if let Some(&wire) = self.clients[client].wires.get(&connection) {
+                    self.close_end(wire, Side::Client);
+                }
             }
             ClientAction::Complete { call, outcome } => self.completed(call.0, outcome),
+            ClientAction::Upcall { upcall, .. } => {
+                let at = self.now + self.random.micros(self.service_us.clone());
+                self.schedule(at, Happening::CallBack { client, upcall });
+            }
             ClientAction::SetTimer { at } => {
                 self.clients[client].timer = Some(at);
                 let fires_at = at.max(self.now) + self.timer_lag;
@@ -209,6 +250,12 @@ impl Pair {
                 if self.servers[server].incarnation == incarnation {
                     self.server_event(server, ServerEvent::CarryOut { upcall });
                 }
+            }
+            Happening::CallBack { client, upcall } => {
+                self.client_event(client, ClientEvent::CarryOut { upcall });
+            }
+            Happening::Refused { client, connection } => {
+                self.client_event(client, ClientEvent::ConnectFailed { connection, timed_out: false });
             }
             Happening::Script(script) => script(self),
         }

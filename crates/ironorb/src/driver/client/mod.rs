@@ -82,7 +82,7 @@ struct Endpoints {
 }
 
 /// The most connections from clients that announce one and the same endpoint.
-const ACCEPTED_MAX: usize = 64;
+pub(crate) const ACCEPTED_MAX: usize = 64;
 
 /// With fewer endpoints than this there is no sweep.
 const SWEEP_MIN: usize = 32;
@@ -184,6 +184,11 @@ impl Connector {
         for endpoint in self.all_endpoints() {
             endpoint.links().iter().for_each(|link| endpoint.announce(link));
         }
+    }
+
+    /// The service context that invites peers to send requests over connections of this ORB, if they may.
+    pub(crate) fn listen_points(&self) -> Option<&ServiceContextList> {
+        Some(&self.common.callbacks.get()?.listen_points)
     }
 
     /// Makes the link for calls to the client of an accepted connection.

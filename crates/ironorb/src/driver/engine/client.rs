@@ -2,24 +2,28 @@
 //!
 //! Nothing here decides what a call does next; its [`RemoteCall`](crate::call::remote_call::RemoteCall) does.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+mod callbacks;
+mod state;
+
 use std::sync::Arc;
 use std::{fmt, io};
 
-use ironorb_giop::connection::{CallState, ClientConnection, ConnectionEnd};
-use ironorb_giop::message::RequestTarget;
+use ironorb_giop::connection::{CallState, ClientConnection, ConnectionEnd, Side};
+use ironorb_giop::message::Message;
+use ironorb_giop::service_context::ListenPoint;
 
 use super::call::{EngineCall, Request, Stage};
 use super::events::{ClientAction, ClientEvent, Outcome};
-use super::{CallNumber, ConnectionId, Time};
-use crate::base::config::OnewayBatching;
+use super::upcall::{EngineUpcall, Peer};
+use super::{CallNumber, ConnectionId, Time, UpcallNumber};
 use crate::base::locks::{LaneLock, LockGuard};
 use crate::call::invocation::CallFailure;
 use crate::call::remote_call::{CallEvent, ConnectFailure, Step};
-use crate::connection::{Batch, BatchDue};
+use crate::connection::Batch;
+use crate::driver::client::ACCEPTED_MAX;
 use crate::driver::invoke::about_named;
 use crate::driver::orb_core::OrbCore;
-use crate::object::server_profile::{ServerEndpoint, ServerTarget};
+use state::{Aftermath, Due, Link, LinkState, Origin, State};
 
 /// The client side of an ORB as a state machine: any number of calls at once, and for each caller a connection to each
 /// endpoint, up to [`connections_per_endpoint_max`](crate::OrbConfig::connections_per_endpoint_max) that callers share. So
@@ -31,55 +35,6 @@ pub struct ClientEngine {
     orb: Arc<OrbCore>,
     /// Never locked while code of the program runs.
     state: LaneLock<State>,
-}
-
-#[derive(Default)]
-struct State {
-    calls: BTreeMap<CallNumber, EngineCall>,
-    links: BTreeMap<ConnectionId, Link>,
-    /// Each connection of `links`, by its endpoint.
-    endpoints: BTreeMap<Endpoint, ConnectionId>,
-    next_connection: u64,
-    /// How many calls of stubs have begun.
-    stub_calls: u64,
-    deadlines: BTreeSet<(Time, Due)>,
-    /// The time to which the driver's timer is set.
-    timer: Option<Time>,
-    /// Connections that may have bytes to transmit.
-    talking: BTreeSet<ConnectionId>,
-    actions: VecDeque<ClientAction>,
-    is_shut_down: bool,
-}
-
-/// A host, a port, and which of the connections to them.
-type Endpoint = (String, u16, usize);
-
-/// What is due at a time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Due {
-    Call(CallNumber),
-    Connect(ConnectionId),
-    /// Oneways that wait to leave together.
-    Batch(ConnectionId),
-}
-
-/// A connection, or an attempt to make one.
-struct Link {
-    endpoint: Endpoint,
-    /// What all drivers know of the endpoint.
-    known: Arc<dyn ServerEndpoint>,
-    batch: Batch,
-    state: LinkState,
-}
-
-enum LinkState {
-    Connecting {
-        until: Time,
-        /// The calls in the order in which they came.
-        waiting: Vec<CallNumber>,
-    },
-    /// A connection that has not ended. One that ends is removed at once.
-    Open(Box<ClientConnection<CallNumber>>),
 }
 
 impl ClientEngine {
@@ -114,6 +69,8 @@ impl ClientEngine {
     /// Handles an event. `now` never goes back. Events for connections that have been closed meanwhile have
     /// no effect.
     pub fn handle(&self, event: ClientEvent<'_>, now: Time) {
+        let aftermath = self.lock().begin(now);
+        self.go_on_after(aftermath, now);
         match event {
             ClientEvent::Call { call, caller, object, operation, arguments, deadline } => {
                 let request = Request::call(&object, operation, arguments);
@@ -145,6 +102,12 @@ impl ClientEngine {
             }
             ClientEvent::Timer => self.lock().timer = None,
             ClientEvent::Flush => self.lock().flush(),
+            ClientEvent::CarryOut { upcall } => {
+                if let Some(mut upcall) = self.begin_upcall(upcall) {
+                    upcall.run();
+                    self.end_upcall(upcall);
+                }
+            }
             ClientEvent::Shutdown => self.shut_down(now),
         }
         // After the event, because what has arrived at the last moment counts.
@@ -163,7 +126,65 @@ impl ClientEngine {
 
     /// The number of calls that have not completed.
     pub fn calls_pending(&self) -> usize {
-        self.lock().calls.len()
+        let state = self.lock();
+        state.calls.len() + state.aftermath.answers.len()
+    }
+
+    /// Begins what [`ClientEvent::CarryOut`] does whole, as
+    /// [`ServerEngine::begin_upcall`](super::ServerEngine::begin_upcall) does.
+    pub fn begin_upcall(&self, upcall: UpcallNumber) -> Option<EngineUpcall> {
+        let mut state = self.lock();
+        let now = state.now;
+        state.announced.take(upcall, now)
+    }
+
+    /// Ends an upcall that has been begun apart.
+    pub fn end_upcall(&self, upcall: EngineUpcall) {
+        let EngineUpcall { work, peer, is_answered, .. } = upcall;
+        let _ = peer.session.handle_carried_out(is_answered); // its end is the connection's
+        let mut state = self.lock();
+        if let Some(Link { callbacks: Some(callbacks), .. }) = state.links.get_mut(&peer.id) {
+            callbacks.backlog.remove(work.bytes());
+        }
+        state.pass_on_replies(peer.id);
+    }
+
+    /// Takes over a connection that a client of the server engine has made, for calls to that client.
+    pub(super) fn add_accepted(&self, peer: &Arc<Peer>) -> ConnectionId {
+        let open = ClientConnection::bidirectional(self.orb.config.connection, Side::Acceptor);
+        let (origin, state) = (Origin::Accepted(peer.clone()), LinkState::Open(Box::new(open)));
+        self.lock().add(Link { origin, batch: Batch::default(), state, callbacks: None })
+    }
+
+    /// Routes calls to objects at these addresses over an accepted connection.
+    pub(super) fn use_accepted(&self, points: &[ListenPoint], connection: ConnectionId) {
+        let mut state = self.lock();
+        for point in points.iter().filter(|point| point.port != 0 && !point.host.is_empty()) {
+            let accepted = state.accepted.entry((point.host.clone(), point.port)).or_default();
+            if accepted.len() < ACCEPTED_MAX && !accepted.contains(&connection) {
+                accepted.push(connection);
+            }
+        }
+    }
+
+    /// Takes a reply that has come on an accepted connection. False when it answers no call. The call goes on with the
+    /// next event.
+    pub(super) fn take_reply(&self, connection: ConnectionId, reply: Message, now: Time) -> bool {
+        self.lock().take_reply(connection, reply, now)
+    }
+
+    /// Whether a call over an accepted connection waits for its reply.
+    pub(super) fn is_called(&self, connection: ConnectionId) -> bool {
+        let state = self.lock();
+        let link = state.links.get(&connection);
+        matches!(link, Some(Link { state: LinkState::Open(open), .. }) if open.calls_in_flight() > 0)
+    }
+
+    /// Ends an accepted connection. Its calls go on with the next event.
+    pub(super) fn end_accepted(&self, connection: ConnectionId, now: Time) {
+        let mut state = self.lock();
+        let ended = state.end(connection, |open, wake| open.handle_end(ConnectionEnd::Lost, wake), false);
+        state.put_off(ended, now);
     }
 
     fn begin(&self, call: CallNumber, mut engine_call: EngineCall, now: Time) {
@@ -228,7 +249,7 @@ impl ClientEngine {
     }
 
     fn connected(&self, connection: ConnectionId, now: Time) {
-        let waiting = self.lock().open(connection, &self.orb);
+        let waiting = self.lock().open(connection, &self.orb, now);
         for call in waiting {
             self.go_on(call, CallEvent::Connected, now);
         }
@@ -253,8 +274,8 @@ impl ClientEngine {
     }
 
     fn received(&self, connection: ConnectionId, bytes: &[u8], now: Time) {
-        let answers = self.lock().receive(connection, bytes);
-        self.take_answers(answers, now);
+        let aftermath = self.lock().receive(&self.orb, connection, bytes);
+        self.go_on_after(aftermath, now);
     }
 
     /// Ends an open connection. Its calls go on as their states decide.
@@ -265,12 +286,13 @@ impl ClientEngine {
         is_writable: bool,
         now: Time,
     ) {
-        let answers = self.lock().end(connection, end, is_writable);
-        self.take_answers(answers, now);
+        let aftermath = self.lock().end(connection, end, is_writable);
+        self.go_on_after(aftermath, now);
     }
 
-    fn take_answers(&self, answers: Vec<(CallNumber, EngineCall, CallState)>, now: Time) {
-        for (call, mut engine_call, state) in answers {
+    fn go_on_after(&self, aftermath: Aftermath, now: Time) {
+        aftermath.cancelled.into_iter().for_each(|then| then());
+        for (call, mut engine_call, state) in aftermath.answers {
             let step = match state {
                 CallState::Answered(message) => engine_call.on_reply(message),
                 CallState::Ended { end, sent } => {
@@ -318,288 +340,12 @@ impl ClientEngine {
         for connection in all {
             // For a connection attempt, its calls see that the engine is shut down.
             self.not_connected(connection, &ConnectFailure::ShutDown, now);
-            self.end(connection, |connection, wake| connection.close(wake), true, now);
-            self.lock().actions.push_back(ClientAction::Close { connection });
-        }
-    }
-}
-
-/// The answers of calls that are on no connection any more.
-type Answers = Vec<(CallNumber, EngineCall, CallState)>;
-
-impl State {
-    fn poll_action(&mut self) -> Option<ClientAction> {
-        if let Some(action) = self.actions.pop_front() {
-            return Some(action);
-        }
-        while let Some(connection) = self.talking.pop_first() {
-            if let Some(Link { state: LinkState::Open(open), .. }) = self.links.get_mut(&connection)
-                && let Some(bytes) = take_bytes(open)
-            {
-                return Some(ClientAction::Transmit { connection, bytes });
+            let is_own = self.lock().is_own(connection);
+            self.end(connection, |connection, wake| connection.close(wake), is_own, now);
+            if is_own {
+                self.lock().actions.push_back(ClientAction::Close { connection });
             }
         }
-        let next = self.deadlines.first().map(|(at, _)| *at);
-        if next == self.timer {
-            return None;
-        }
-        self.timer = next;
-        next.map(|at| ClientAction::SetTimer { at })
-    }
-
-    /// Keeps a call that waits.
-    fn keep(&mut self, call: CallNumber, engine_call: EngineCall) {
-        if let Some(at) = engine_call.deadline() {
-            self.deadlines.insert((at, Due::Call(call)));
-        }
-        self.calls.insert(call, engine_call);
-    }
-
-    fn next_due(&mut self, now: Time) -> Option<Due> {
-        match self.deadlines.first() {
-            Some(&(at, due)) if at <= now => {
-                self.deadlines.pop_first();
-                Some(due)
-            }
-            _ => None,
-        }
-    }
-
-    /// Sends a request. `None` when the call waits, for its answer or for a connection.
-    fn send(
-        &mut self,
-        orb: &OrbCore,
-        call: CallNumber,
-        engine_call: &mut EngineCall,
-        index: usize,
-        now: Time,
-    ) -> Option<CallEvent> {
-        if self.is_shut_down {
-            return Some(CallEvent::NotConnected(ConnectFailure::ShutDown));
-        }
-        let (server, request) = match target_of(engine_call, index) {
-            Ok(target) => target,
-            Err(event) => return Some(event),
-        };
-        let endpoint = endpoint_of(orb, &server, engine_call);
-        let found = self.endpoints.get(&endpoint).and_then(|id| Some((*id, self.links.get_mut(id)?)));
-        let (connection, open) = match found {
-            Some((connection, Link { state: LinkState::Open(open), .. })) => (connection, open),
-            Some((connection, Link { state: LinkState::Connecting { waiting, .. }, .. })) => {
-                waiting.push(call);
-                engine_call.stage = Stage::Connecting(connection);
-                return None;
-            }
-            None => return Some(CallEvent::Unconnected),
-        };
-        let is_first = open.transmit().pending_bytes() == 0;
-        let written = engine_call.write(open, &request);
-        if let Ok(Some(id)) = written {
-            open.set_waker(id, call);
-        }
-        let batching = engine_call.batching.filter(|_| matches!(written, Ok(None)));
-        if !batching.is_some_and(|batching| self.hold_oneway(connection, is_first, &batching, now)) {
-            self.talking.insert(connection);
-        }
-        match written {
-            Ok(None) => Some(CallEvent::Sent),
-            Ok(Some(id)) => {
-                engine_call.stage = Stage::InFlight(connection, id);
-                engine_call.version = request.version();
-                None
-            }
-            Err(failure) => Some(CallEvent::Failed(failure)),
-        }
-    }
-
-    /// Lets a oneway that has been written wait for others; `is_first` says that nothing was pending. False when it must
-    /// be sent now.
-    fn hold_oneway(
-        &mut self,
-        connection: ConnectionId,
-        is_first: bool,
-        batching: &OnewayBatching,
-        now: Time,
-    ) -> bool {
-        let Some(Link { state: LinkState::Open(open), batch, .. }) = self.links.get_mut(&connection) else {
-            return false;
-        };
-        if is_first {
-            batch.start();
-        }
-        if batch.is_full(open.transmit().pending_bytes(), batching) {
-            return false;
-        }
-        if is_first || batch.is_overtaken(batching) {
-            let due = batch.set_due(now, batching);
-            self.deadlines.extend(due.map(|at| (at, Due::Batch(connection))));
-        }
-        batch.add(open.transmit().end_position());
-        true
-    }
-
-    fn batch_is_due(&mut self, connection: ConnectionId, now: Time) {
-        let Some(Link { state: LinkState::Open(open), batch, .. }) = self.links.get_mut(&connection) else {
-            return;
-        };
-        let waits = batch.waits(open.transmit().sent_position());
-        let BatchDue { is_sent, again_at } = batch.on_time(waits, now);
-        if is_sent {
-            self.talking.insert(connection);
-        }
-        self.deadlines.extend(again_at.map(|at| (at, Due::Batch(connection))));
-    }
-
-    /// Has all connections send what is pending.
-    fn flush(&mut self) {
-        self.talking.extend(self.links.keys());
-    }
-
-    /// Connects to an address, for a call that waits until then.
-    fn connect(
-        &mut self,
-        orb: &OrbCore,
-        call: CallNumber,
-        engine_call: &mut EngineCall,
-        index: usize,
-        until: Option<Time>,
-        now: Time,
-    ) -> Option<CallEvent> {
-        let (server, _) = match target_of(engine_call, index) {
-            Ok(target) => target,
-            Err(event) => return Some(event),
-        };
-        let endpoint = endpoint_of(orb, &server, engine_call);
-        let connection = ConnectionId(self.next_connection);
-        self.next_connection += 1;
-        let limit = now + orb.config.connect_timeout;
-        let until = until.map_or(limit, |until| until.min(limit));
-        self.deadlines.insert((until, Due::Connect(connection)));
-        self.endpoints.insert(endpoint.clone(), connection);
-        let (host, port, _) = endpoint.clone();
-        self.actions.push_back(ClientAction::Connect { connection, host, port });
-        let state = LinkState::Connecting { until, waiting: vec![call] };
-        self.links
-            .insert(connection, Link { endpoint, known: server.endpoint, batch: Batch::default(), state });
-        engine_call.stage = Stage::Connecting(connection);
-        None
-    }
-
-    /// Takes the news that a connection is there. Returns the calls that have waited for it.
-    fn open(&mut self, connection: ConnectionId, orb: &OrbCore) -> Vec<CallNumber> {
-        let Some(link) = self.links.get_mut(&connection) else { return Vec::new() };
-        let LinkState::Connecting { until, waiting } = &mut link.state else { return Vec::new() };
-        let (until, waiting) = (*until, std::mem::take(waiting));
-        link.state = LinkState::Open(Box::new(ClientConnection::new(orb.config.connection)));
-        link.known.note_connected();
-        self.deadlines.remove(&(until, Due::Connect(connection)));
-        waiting
-    }
-
-    /// Gives up a connection attempt. Returns the calls that have waited for it.
-    fn give_up_connecting(&mut self, connection: ConnectionId, now: Time) -> Vec<CallNumber> {
-        let Some(Link { state: LinkState::Connecting { until, waiting }, .. }) =
-            self.links.get_mut(&connection)
-        else {
-            return Vec::new();
-        };
-        let (until, waiting) = (*until, std::mem::take(waiting));
-        self.deadlines.remove(&(until, Due::Connect(connection)));
-        if let Some(link) = self.forget(connection) {
-            link.known.note_failed(now);
-        }
-        waiting
-    }
-
-    fn forget(&mut self, connection: ConnectionId) -> Option<Link> {
-        let link = self.links.remove(&connection)?;
-        self.endpoints.remove(&link.endpoint);
-        Some(link)
-    }
-
-    fn receive(&mut self, connection: ConnectionId, bytes: &[u8]) -> Answers {
-        let Some(Link { state: LinkState::Open(open), .. }) = self.links.get_mut(&connection) else {
-            return Vec::new();
-        };
-        let Some(mut framer) = open.take_framer() else { return Vec::new() };
-        framer.push(bytes);
-        let mut woken = Vec::new();
-        // After an error the connection has ended, and its last message waits to be sent.
-        let handled = open.handle_input(framer, |call| woken.push(call));
-        let has_ended = open.end().is_some();
-        let answers = self.take_answers(connection, woken);
-        if has_ended {
-            self.remove_ended(connection, handled.is_err());
-            self.actions.push_back(ClientAction::Close { connection });
-        }
-        answers
-    }
-
-    fn end(
-        &mut self,
-        connection: ConnectionId,
-        end: impl FnOnce(&mut ClientConnection<CallNumber>, &mut dyn FnMut(CallNumber)),
-        is_writable: bool,
-    ) -> Answers {
-        let Some(Link { state: LinkState::Open(open), .. }) = self.links.get_mut(&connection) else {
-            return Vec::new();
-        };
-        let mut woken = Vec::new();
-        end(open, &mut |call| woken.push(call));
-        let answers = self.take_answers(connection, woken);
-        self.remove_ended(connection, is_writable);
-        answers
-    }
-
-    /// Removes a connection that has ended. What is pending is sent if that is still possible.
-    fn remove_ended(&mut self, connection: ConnectionId, is_writable: bool) {
-        let Some(Link { state: LinkState::Open(mut open), known, mut batch, .. }) = self.forget(connection)
-        else {
-            return;
-        };
-        if is_writable && let Some(bytes) = take_bytes(&mut open) {
-            self.actions.push_back(ClientAction::Transmit { connection, bytes });
-        }
-        known.note_lost_oneways(batch.take_lost(open.transmit().sent_position()));
-    }
-
-    /// Removes calls from a connection, with their states.
-    fn take_answers(&mut self, connection: ConnectionId, woken: Vec<CallNumber>) -> Answers {
-        let Some(Link { state: LinkState::Open(open), .. }) = self.links.get_mut(&connection) else {
-            return Vec::new();
-        };
-        let mut answers = Vec::with_capacity(woken.len());
-        for call in woken {
-            let Some(engine_call) = self.calls.remove(&call) else { continue };
-            let Stage::InFlight(_, id) = engine_call.stage else { continue };
-            let state = open.poll_call(id);
-            answers.push((call, engine_call, state));
-        }
-        answers
-    }
-
-    /// Takes a call whose deadline has passed, and whether its request had been written.
-    fn take_late(&mut self, call: CallNumber) -> Option<(EngineCall, bool)> {
-        let engine_call = self.calls.remove(&call)?;
-        let written = match engine_call.stage {
-            Stage::InFlight(connection, id) => {
-                if let Some(Link { state: LinkState::Open(open), .. }) = self.links.get_mut(&connection) {
-                    open.abandon(id, engine_call.version);
-                    self.talking.insert(connection);
-                }
-                true
-            }
-            Stage::Connecting(connection) => {
-                if let Some(Link { state: LinkState::Connecting { waiting, .. }, .. }) =
-                    self.links.get_mut(&connection)
-                {
-                    waiting.retain(|other| *other != call);
-                }
-                false
-            }
-            Stage::Begun => false,
-        };
-        Some((engine_call, written))
     }
 }
 
@@ -612,29 +358,6 @@ impl fmt::Debug for ClientEngine {
     }
 }
 
-/// A copy of the target that a call tries, and of what its requests begin with.
-fn target_of(engine_call: &EngineCall, index: usize) -> Result<(ServerTarget, RequestTarget), CallEvent> {
-    let route = engine_call.object.routes().current().map_err(CallEvent::Raised)?;
-    let target = route.target(index).ok_or(CallEvent::Rerouted)?;
-    match target.server.endpoint.address().tcp() {
-        Some(_) => Ok((target.server.clone(), target.request.clone())),
-        // The driver's network has no files, and so no sockets in them.
-        None => Err(CallEvent::NotConnected(refused())),
-    }
-}
-
-/// The connection that a call uses to a target.
-fn endpoint_of(orb: &OrbCore, target: &ServerTarget, engine_call: &EngineCall) -> Endpoint {
-    let (host, port) = target.links().address().tcp().unwrap_or_default();
-    (host.to_owned(), port, engine_call.caller % orb.config.connections_per_endpoint_max.max(1))
-}
-
 fn refused() -> ConnectFailure {
     ConnectFailure::Io(Arc::new(io::ErrorKind::ConnectionRefused.into()))
-}
-
-/// Takes the bytes that wait to be sent on a connection.
-fn take_bytes(open: &mut ClientConnection<CallNumber>) -> Option<Vec<u8>> {
-    let bytes = open.transmit().take_all();
-    (!bytes.is_empty()).then_some(bytes)
 }

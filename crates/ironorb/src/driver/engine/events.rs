@@ -7,7 +7,7 @@ use ironorb_giop::exception::SystemException;
 use ironorb_giop::message::Message;
 use ironorb_giop::{Malformed, Misuse, Reader, Writer};
 
-use super::{CallNumber, ConnectionId, Time};
+use super::{CallNumber, ConnectionId, Time, UpcallNumber};
 use crate::driver::invoke::read_answer;
 use crate::driver::orb_core::OrbCore;
 use crate::object::ObjectRef;
@@ -72,6 +72,12 @@ pub enum ClientEvent<'e> {
     Timer,
     /// Oneways that wait to leave together are to leave now.
     Flush,
+    /// The driver answers [`ClientAction::Upcall`], as it answers the one of a server engine with
+    /// [`ServerEvent::CarryOut`](super::ServerEvent::CarryOut).
+    CarryOut {
+        /// The request.
+        upcall: UpcallNumber,
+    },
     /// The ORB sends `CloseConnection` on every connection. Calls end with BAD_INV_ORDER, later ones as well.
     Shutdown,
 }
@@ -107,6 +113,14 @@ pub enum ClientAction {
         call: CallNumber,
         /// The outcome.
         outcome: Outcome,
+    },
+    /// The peer has sent a request over a connection of this engine (bidirectional GIOP, CORBA 3.3 part 2, 9.8). Give
+    /// [`ClientEvent::CarryOut`] when its servant may run.
+    Upcall {
+        /// The request. A server engine of the same ORB may use the same number for another one.
+        upcall: UpcallNumber,
+        /// The connection over which it came.
+        connection: ConnectionId,
     },
     /// Give [`ClientEvent::Timer`] at this time, or as soon as possible after it. Replaces a time asked for
     /// before. A timer that fires too soon does no harm.
@@ -182,6 +196,7 @@ impl fmt::Debug for ClientEvent<'_> {
             ClientEvent::Closed { connection } => f.debug_tuple("Closed").field(connection).finish(),
             ClientEvent::Timer => f.write_str("Timer"),
             ClientEvent::Flush => f.write_str("Flush"),
+            ClientEvent::CarryOut { upcall } => f.debug_tuple("CarryOut").field(upcall).finish(),
             ClientEvent::Shutdown => f.write_str("Shutdown"),
         }
     }

@@ -21,12 +21,14 @@ mod call;
 mod client;
 mod events;
 mod server;
+mod upcall;
 
 pub use crate::driver::simulated::Simulation;
 pub(in crate::driver) use call::{EngineCall, OnEnd, Request, located};
 pub use client::ClientEngine;
 pub use events::{Answer, Arguments, ClientAction, ClientEvent, Outcome, Reply};
-pub use server::{EngineUpcall, ServerAction, ServerEngine, ServerEvent};
+pub use server::{ServerAction, ServerEngine, ServerEvent};
+pub use upcall::EngineUpcall;
 
 pub use crate::base::time::Time;
 

@@ -3,24 +3,18 @@
 //! The engine never runs a servant by itself. It announces a request that has arrived, and the driver says
 //! when the servant runs. So a simulator can give servants a duration and an order.
 
-use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
-use ironorb_giop::connection::ServerConnection;
+use ironorb_giop::connection::ConnectionConfig;
 use ironorb_giop::framer::Framer;
-use ironorb_giop::message::RequestId;
 
-use super::{ConnectionId, Time, UpcallNumber};
-use crate::base::locks::LaneLock;
-use crate::connection::{
-    Admission, Arrival, CurrentRequest, DeferredAnswer, HELD_TIMER, Limits, OnCancel, ServerSession, Verdict,
-    Work,
-};
-use crate::driver::adapter_threads::WithoutWaits;
+use super::upcall::{Announced, EngineSink, EngineUpcall, Peer, WrittenApart};
+use super::{ClientEngine, ConnectionId, Time, UpcallNumber};
+use crate::connection::{Arrival, Backlog, CurrentRequest, HELD_TIMER, Limits, ServerSession, Verdict};
 use crate::driver::orb_core::OrbCore;
-use crate::poa::{adapter::Session, servant::ReplySink};
+use crate::poa::adapter::Session;
 
 /// An event for a server engine.
 #[derive(Debug)]
@@ -97,14 +91,13 @@ pub enum ServerAction {
 pub struct ServerEngine {
     orb: Arc<OrbCore>,
     connections: BTreeMap<ConnectionId, Accepted>,
-    upcalls: BTreeMap<UpcallNumber, (ConnectionId, Work)>,
-    next_upcall: u64,
-    /// Requests that were to be carried out and that an adapter or its manager does not admit yet.
-    held: Vec<UpcallNumber>,
+    announced: Announced,
+    /// The engine that may call clients over the connections that they have made.
+    client: Weak<ClientEngine>,
     /// Connections whose sessions have not been asked what follows from the last events.
     touched: BTreeSet<ConnectionId>,
-    /// Connections whose servants have replied after their upcalls.
-    answered_later: Arc<LaneLock<BTreeSet<ConnectionId>>>,
+    /// Connections whose servants have replied after their upcalls, or over which calls leave.
+    written: Arc<WrittenApart>,
     /// When sessions want to be looked at.
     timeouts: BTreeSet<(Time, ConnectionId)>,
     /// The timer that the driver has been asked for.
@@ -121,7 +114,7 @@ struct Accepted {
     /// What the client and the server have agreed upon.
     agreements: Arc<Session>,
     /// Requests that have been announced and not carried out.
-    waiting: usize,
+    waiting: Backlog,
     /// The client has closed the connection, or it has failed.
     is_client_gone: bool,
     /// When replies that wait for others leave at the latest.
@@ -131,15 +124,14 @@ struct Accepted {
 }
 
 impl ServerEngine {
-    pub(crate) fn of(orb: &Arc<OrbCore>) -> Self {
+    pub(crate) fn of(orb: &Arc<OrbCore>, client: Weak<ClientEngine>) -> Self {
         ServerEngine {
             orb: orb.clone(),
             connections: BTreeMap::new(),
-            upcalls: BTreeMap::new(),
-            next_upcall: 0,
-            held: Vec::new(),
+            announced: Announced::default(),
+            client,
             touched: BTreeSet::new(),
-            answered_later: Arc::default(),
+            written: Arc::default(),
             timeouts: BTreeSet::new(),
             timer: None,
             now: Time::ZERO,
@@ -188,9 +180,11 @@ impl ServerEngine {
     /// Returns the next action for the driver.
     pub fn poll_action(&mut self) -> Option<ServerAction> {
         if self.actions.is_empty() {
-            let answered = std::mem::take(&mut *self.answered_later.lock());
-            answered.into_iter().for_each(|connection| self.take_requests(connection));
-            self.announce_released();
+            let written = std::mem::take(&mut *self.written.lock());
+            written.into_iter().for_each(|connection| self.take_requests(connection));
+            let released = self.announced.take_released().into_iter();
+            self.actions
+                .extend(released.map(|(upcall, connection)| ServerAction::Upcall { upcall, connection }));
             while let Some(connection) = self.touched.pop_first() {
                 self.settle(connection);
             }
@@ -201,21 +195,22 @@ impl ServerEngine {
 
     /// The number of requests that have been announced and not carried out.
     pub fn upcalls_waiting(&self) -> usize {
-        self.upcalls.len()
+        self.announced.len()
     }
 
     fn accept(&mut self, connection: ConnectionId) {
         let config = &self.orb.config;
         let accepted = Accepted {
             framer: Framer::sharing(config.connection.framer, self.orb.receive_memory.clone()),
-            peer: Arc::new(Peer {
-                sender: LaneLock::new(ServerConnection::sending(config.connection)),
-                session: ServerSession::new(self.orb.requests.is_some(), false, self.now),
-                id: connection,
-                answered_later: self.answered_later.clone(),
-            }),
+            peer: Peer::new(
+                connection,
+                config.connection,
+                ServerSession::new(self.orb.requests.is_some(), false, self.now),
+                &self.written,
+                &self.client,
+            ),
             agreements: Arc::new(Session::new(&self.orb.adapter)),
-            waiting: 0,
+            waiting: Backlog::default(),
             is_client_gone: false,
             flush_at: None,
             timeout: None,
@@ -234,18 +229,27 @@ impl ServerEngine {
         self.touched.insert(connection);
         let Some(accepted) = self.connections.get_mut(&connection) else { return };
         let (session, mut callbacks) = (&accepted.peer.session, Vec::new());
-        while !session.is_ending() && session.has_room(self.orb.config.connection.calls_in_flight_max) {
+        let config = &self.orb.config.connection;
+        while !session.is_ending() && accepted.may_take(config) {
             let mut place = CurrentRequest::default();
             match session.poll_work(&mut accepted.framer, &mut place) {
                 Arrival::Work => {
-                    let upcall = UpcallNumber(self.next_upcall);
-                    self.next_upcall += 1;
-                    accepted.waiting += 1;
-                    self.upcalls.insert(upcall, (connection, place.into_work()));
+                    let work = place.into_work();
+                    accepted.waiting.add(work.bytes());
+                    let (peer, agreements) = (&accepted.peer, &accepted.agreements);
+                    let upcall = EngineUpcall::new(work, peer, agreements, &self.orb, self.now);
+                    let upcall = self.announced.add(upcall);
                     self.actions.push_back(ServerAction::Upcall { upcall, connection });
                 }
                 Arrival::CancelRequest(id) => callbacks.extend(session.handle_cancel(id)),
-                Arrival::Reply(_) => session.handle_malformed(),
+                Arrival::Reply(message) => {
+                    let caller = accepted.peer.caller();
+                    if !caller
+                        .is_some_and(|(engine, called_as)| engine.take_reply(called_as, message, self.now))
+                    {
+                        session.handle_malformed();
+                    }
+                }
                 Arrival::Unanswerable(work) => {
                     let sink = EngineSink::new(&accepted.peer, &self.orb, self.now);
                     work.take_note(&self.orb, &accepted.agreements, &sink);
@@ -261,19 +265,6 @@ impl ServerEngine {
         callbacks.into_iter().for_each(|then| then());
     }
 
-    /// Announces the requests that are no longer held, in the order in which they came to be held.
-    fn announce_released(&mut self) {
-        let ServerEngine { held, upcalls, actions, orb, .. } = self;
-        held.retain(|upcall| {
-            let Some((connection, work)) = upcalls.get(upcall) else { return false };
-            let is_held = work.is_held(orb);
-            if !is_held {
-                actions.push_back(ServerAction::Upcall { upcall: *upcall, connection: *connection });
-            }
-            is_held
-        });
-    }
-
     fn carry_out(&mut self, upcall: UpcallNumber) {
         if let Some(mut upcall) = self.begin_upcall(upcall) {
             upcall.run();
@@ -285,13 +276,8 @@ impl ServerEngine {
     /// is free while they run. `None` where the event would have no effect. The result must be given to
     /// [`end_upcall`](Self::end_upcall).
     pub fn begin_upcall(&mut self, upcall: UpcallNumber) -> Option<EngineUpcall> {
-        if self.upcalls.get(&upcall).is_some_and(|(_, work)| work.is_held(&self.orb)) {
-            if !self.held.contains(&upcall) {
-                self.held.push(upcall);
-            }
-            return None;
-        }
-        let (connection, work) = self.upcalls.remove(&upcall)?;
+        let upcall = self.announced.take(upcall, self.now)?;
+        let connection = upcall.peer.id;
         let accepted = self.connections.get_mut(&connection)?;
         let session = &accepted.peer.session;
         if session.must_send_before_upcall(self.now) {
@@ -299,11 +285,9 @@ impl ServerEngine {
             let bytes = accepted.take_bytes(self.now);
             self.actions.extend(bytes.map(|bytes| ServerAction::Transmit { connection, bytes }));
         }
-        accepted.waiting -= 1;
-        accepted.peer.session.note_more(accepted.waiting > 0 || accepted.framer.has_message());
-        let (peer, agreements) = (accepted.peer.clone(), accepted.agreements.clone());
-        let (orb, now) = (self.orb.clone(), self.now);
-        Some(EngineUpcall { work, peer, agreements, orb, now, is_answered: false })
+        accepted.waiting.remove(upcall.work.bytes());
+        accepted.peer.session.note_more(!accepted.waiting.is_empty() || accepted.framer.has_message());
+        Some(upcall)
     }
 
     /// Ends an upcall that has been begun apart.
@@ -323,14 +307,10 @@ impl ServerEngine {
     fn retire(&mut self, connection: ConnectionId) {
         let Some(accepted) = self.connections.get_mut(&connection) else { return };
         accepted.peer.session.stop();
-        self.upcalls.retain(|_, (of, _)| {
-            let is_dropped = *of == connection;
-            if is_dropped {
-                let _ = accepted.peer.session.handle_carried_out(false); // `settle` sees the end
-            }
-            !is_dropped
-        });
-        accepted.waiting = 0;
+        for _ in 0..self.announced.drop_of(connection) {
+            let _ = accepted.peer.session.handle_carried_out(false); // `settle` sees the end
+        }
+        accepted.waiting = Backlog::default();
         self.touched.insert(connection);
     }
 
@@ -344,7 +324,10 @@ impl ServerEngine {
             Verdict::Unfinished => return self.cut_off(connection),
         }
         let Some(accepted) = self.connections.get_mut(&connection) else { return };
-        if accepted.waiting == 0 {
+        if accepted.peer.session.is_ending() {
+            accepted.peer.end_calls(self.now);
+        }
+        if accepted.waiting.is_empty() {
             accepted.peer.session.write_error(&mut accepted.peer.sender.lock());
         }
         if accepted.peer.session.is_done() {
@@ -389,7 +372,8 @@ impl ServerEngine {
     fn cut_off(&mut self, connection: ConnectionId) {
         let Some(accepted) = self.remove(connection) else { return };
         accepted.peer.sender.lock().handle_end();
-        self.upcalls.retain(|_, (of, _)| *of != connection);
+        accepted.peer.end_calls(self.now);
+        self.announced.drop_of(connection);
         self.actions.push_back(ServerAction::Close { connection });
         accepted.peer.session.handle_end(true).into_iter().for_each(|then| then());
     }
@@ -401,47 +385,24 @@ impl ServerEngine {
     }
 }
 
-/// A request that is carried out apart from its engine.
-pub struct EngineUpcall {
-    work: Work,
-    peer: Arc<Peer>,
-    agreements: Arc<Session>,
-    orb: Arc<OrbCore>,
-    now: Time,
-    is_answered: bool,
-}
-
-impl EngineUpcall {
-    /// Runs the servant. Its reply is written when this returns, or later if the servant says so.
-    pub fn run(&mut self) {
-        let _alone = WithoutWaits::begin();
-        let EngineUpcall { work, peer, agreements, orb, now, .. } = self;
-        let sink = EngineSink::new(peer, orb, *now);
-        match peer.session.admit() {
-            Admission::Run => work.carry_out(orb, agreements, &sink),
-            Admission::RunWithinLimits => work.carry_out_within_limits(orb, agreements, &sink),
-            Admission::Skip => {}
-        }
-        self.is_answered = sink.is_answered.get();
-    }
-}
-
-impl fmt::Debug for EngineUpcall {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EngineUpcall").field("connection", &self.peer.id).finish_non_exhaustive()
-    }
-}
-
 impl fmt::Debug for ServerEngine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ServerEngine")
             .field("connections", &self.connections.len())
-            .field("upcalls_waiting", &self.upcalls.len())
+            .field("upcalls_waiting", &self.announced.len())
             .finish_non_exhaustive()
     }
 }
 
 impl Accepted {
+    /// Whether one more request may be announced. While a servant waits for the client more are than the client may have
+    /// in flight, because the reply that ends the wait may come behind them.
+    fn may_take(&self, config: &ConnectionConfig) -> bool {
+        let session = &self.peer.session;
+        session.has_room(config.calls_in_flight_max)
+            || session.has_room(usize::MAX) && self.waiting.has_room(0, config) && self.peer.is_called()
+    }
+
     /// Takes the bytes that are to be sent now.
     fn take_bytes(&mut self, now: Time) -> Option<Vec<u8>> {
         let session = &self.peer.session;
@@ -458,95 +419,5 @@ impl Accepted {
         session.note_sent();
         let bytes = sender.transmit().take_all();
         (!bytes.is_empty()).then_some(bytes)
-    }
-}
-
-/// A connection, for the replies to its requests.
-struct Peer {
-    sender: LaneLock<ServerConnection>,
-    session: ServerSession,
-    id: ConnectionId,
-    answered_later: Arc<LaneLock<BTreeSet<ConnectionId>>>,
-}
-
-/// The destination of the reply to a request during its upcall.
-struct EngineSink<'p> {
-    peer: &'p Arc<Peer>,
-    orb: &'p OrbCore,
-    now: Time,
-    is_answered: Cell<bool>,
-}
-
-impl<'p> EngineSink<'p> {
-    fn new(peer: &'p Arc<Peer>, orb: &'p OrbCore, now: Time) -> Self {
-        EngineSink { peer, orb, now, is_answered: Cell::new(false) }
-    }
-}
-
-impl ReplySink for EngineSink<'_> {
-    fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
-        let Peer { sender, session, .. } = &**self.peer;
-        let mut sender = sender.lock();
-        write(&mut sender);
-        if !self.is_answered.replace(true) {
-            session.note_answered();
-        }
-        // `take_bytes` sees whether the reply waits.
-        let _ = session.handle_reply_written(sender.transmit().pending_bytes(), self.now);
-    }
-
-    fn break_off(&self) {
-        self.with(&mut ServerConnection::protocol_error);
-        self.peer.session.stop();
-    }
-
-    fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
-        let is_let_in = self.peer.session.defer(self.orb.config.connection.calls_in_flight_max);
-        is_let_in.then(|| -> Box<dyn ReplySink + Send> {
-            let answer = DeferredAnswer::taking_over(self.is_answered.replace(true));
-            Box::new(DeferredEngineSink { peer: self.peer.clone(), answer })
-        })
-    }
-}
-
-/// The destination of a reply that comes after its upcall.
-struct DeferredEngineSink {
-    peer: Arc<Peer>,
-    answer: DeferredAnswer,
-}
-
-impl ReplySink for DeferredEngineSink {
-    fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
-        let Peer { sender, session, .. } = &*self.peer;
-        if self.answer.is_wanted(session) {
-            let mut sender = sender.lock();
-            write(&mut sender);
-            self.answer.settle(session);
-            session.note_sent();
-        }
-    }
-
-    fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
-        let answer = self.answer.share(&self.peer.session);
-        Some(Box::new(DeferredEngineSink { peer: self.peer.clone(), answer }))
-    }
-
-    fn is_cancelled(&self, id: RequestId) -> bool {
-        self.answer.is_cancelled(&self.peer.session, id)
-    }
-
-    fn is_client_gone(&self) -> bool {
-        self.peer.session.is_client_gone()
-    }
-
-    fn on_cancel(&self, id: RequestId, then: OnCancel) {
-        self.answer.on_cancel(&self.peer.session, id, then);
-    }
-}
-
-impl Drop for DeferredEngineSink {
-    fn drop(&mut self) {
-        let _ = self.answer.end(&self.peer.session); // `settle` sees the end
-        self.peer.answered_later.lock().insert(self.peer.id);
     }
 }
