@@ -10,7 +10,7 @@ use ironorb::{
     CompletionStatus, InvocationPolicies, Orb, Rebind, ServerConcurrency, SyncScope, SystemException,
     SystemExceptionKind, TypedRef, set_thread_policies,
 };
-use ironorb_tests::testing::{Probe, ProbeRef};
+use ironorb_tests::testing::{Probe, ProbeAsync, ProbeRef};
 use ironorb_tests::{Probing, eventually, raw};
 
 fn client() -> Orb {
@@ -109,6 +109,38 @@ fn a_failed_address_is_tried_last_for_a_while() {
         assert_eq!(both().add(1, 1).unwrap(), 42);
         is_not_called(&first);
     });
+}
+
+/// A listener whose queue is full, so that the system leaves attempts to connect unanswered, and what fills it.
+fn silent_listener() -> (TcpListener, Vec<TcpStream>, u16) {
+    let (listener, port) = raw::listen();
+    rustix::net::listen(&listener, 0).unwrap();
+    let address = listener.local_addr().unwrap();
+    let attempt = || TcpStream::connect_timeout(&address, Duration::from_millis(100));
+    let queued = std::iter::from_fn(|| attempt().ok()).collect();
+    (listener, queued, port)
+}
+
+#[test]
+fn a_silent_address_leaves_time_for_the_next() {
+    let (_silent, _queued, silent_port) = silent_listener();
+    let (listener, port) = raw::listen();
+    std::thread::spawn(move || {
+        for calls in [1, 2] {
+            let mut stream = accept(&listener);
+            (0..calls).for_each(|_| drop(answer(&mut stream, RESULT, FORTY_TWO)));
+        }
+    });
+    let limit = Some(Duration::from_secs(2));
+    let of = |orb: &Orb| -> ProbeRef {
+        at(orb, &[silent_port, port]).object().with_timeout(limit).narrow_unchecked()
+    };
+    assert_eq!(of(&client()).add(1, 1).unwrap(), 42);
+    let orb = client();
+    let calls: Vec<_> = (0..2).map(|_| ProbeAsync::add_async(&of(&orb), 1, 1)).collect();
+    // The calls share the attempts, and one connection.
+    let mut outcomes = calls.into_iter().map(ironorb::Pending::wait);
+    assert!(outcomes.all(|outcome| outcome.unwrap() == 42));
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! Interceptors see every request, carry service contexts, and can change the outcome of a request.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::net::{Shutdown, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 
 use ironorb::interceptor::{
     ClientInterceptor, ClientRequestInfo, Interrupt, IorInfo, IorInterceptor, PiCurrent, ServerInterceptor,
@@ -11,7 +13,7 @@ use ironorb::{
     Any, CompletionStatus, MinorCode, ObjectRef, Orb, SystemException, SystemExceptionKind, TypedRef, giop,
 };
 use ironorb_tests::testing::{Probe, ProbeAsync, ProbeRef};
-use ironorb_tests::{Probing, eventually};
+use ironorb_tests::{Probing, eventually, raw};
 
 /// A service context id of the tests.
 const CONTEXT: u32 = 0x494F_0042;
@@ -463,4 +465,151 @@ fn interceptors_see_asynchronous_calls() {
     assert_eq!(taken(&log), ["c send add", "c reply Successful \"\""]);
     ProbeAsync::refuse_async(&probe, "no").wait().unwrap_err();
     assert_eq!(taken(&log), ["c send refuse", "c exception IDL:testing/Refused:1.0"]);
+}
+
+/// Does something in `send_request`, and records all points.
+struct Doing<F> {
+    log: Log,
+    at_send: F,
+}
+
+impl<F: Fn() + Send + Sync + 'static> Doing<F> {
+    fn client(log: &Log, at_send: F) -> Orb {
+        let doing = Doing { log: log.clone(), at_send };
+        Orb::builder().no_endpoint().client_interceptor(doing).build().unwrap()
+    }
+}
+
+impl<F: Fn() + Send + Sync + 'static> ClientInterceptor for Doing<F> {
+    fn send_request(&self, _: &mut ClientRequestInfo) -> Result<(), Interrupt> {
+        note(&self.log, "send".to_owned());
+        (self.at_send)();
+        Ok(())
+    }
+
+    fn receive_reply(&self, _: &ClientRequestInfo) -> Result<(), SystemException> {
+        note(&self.log, "reply".to_owned());
+        Ok(())
+    }
+
+    fn receive_exception(&self, request: &ClientRequestInfo) -> Result<(), Interrupt> {
+        let kind = request.system_exception().unwrap().kind;
+        note(&self.log, format!("{kind:?}"));
+        Ok(())
+    }
+
+    fn receive_other(&self, _: &ClientRequestInfo) -> Result<(), Interrupt> {
+        note(&self.log, "other".to_owned());
+        Ok(())
+    }
+}
+
+type Adding<'c> = &'c dyn Fn(&ProbeRef) -> Result<i32, SystemException>;
+
+const ADDING: [Adding<'_>; 2] =
+    [&|probe| probe.add(1, 1), &|probe| ProbeAsync::add_async(probe, 1, 1).wait()];
+
+#[test]
+fn a_call_whose_time_the_interceptors_take_is_not_sent() {
+    let (log, served) = (Log::default(), Log::default());
+    let server = listening().server_interceptor(Witness::new("s", &served)).build().unwrap();
+    let is_slow = Arc::new(AtomicBool::new(false));
+    let slow = is_slow.clone();
+    let client = Doing::client(&log, move || {
+        if slow.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(60));
+        }
+    });
+    for call in ADDING {
+        let probe = probe(&server, &client);
+        // Of a reference that has not been called, and of one that has.
+        for _ in 0..2 {
+            taken(&log);
+            taken(&served);
+            is_slow.store(true, Ordering::SeqCst);
+            let limited: ProbeRef =
+                probe.object().with_timeout(Some(Duration::from_millis(30))).narrow_unchecked();
+            let e = call(&limited).unwrap_err();
+            is_slow.store(false, Ordering::SeqCst);
+            assert_eq!((e.kind, e.completed), (SystemExceptionKind::Timeout, CompletionStatus::No));
+            assert_eq!(taken(&log), ["send", "Timeout"]);
+            assert!(taken(&served).is_empty(), "the server has been called");
+            call(&probe).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_connection_that_ends_while_interceptors_see_the_request_is_made_anew() {
+    for call in ADDING {
+        let log = Log::default();
+        let (listener, port) = raw::listen();
+        let accepted = Arc::new(Mutex::new(None::<TcpStream>));
+        let cut = accepted.clone();
+        let client = Doing::client(&log, move || {
+            if let Some(stream) = cut.lock().unwrap().take() {
+                stream.shutdown(Shutdown::Both).unwrap();
+                // A connection that was used a moment ago counts as open.
+                std::thread::sleep(Duration::from_millis(60));
+            }
+        });
+        let url = format!("corbaloc:iiop:1.2@127.0.0.1:{port}/x");
+        let probe: ProbeRef = client.string_to_object(&url).unwrap().narrow_unchecked();
+        let answer = || {
+            let mut stream = listener.accept().unwrap().0;
+            let request = raw::read_message(&mut stream);
+            raw::write(&mut stream, &raw::reply(raw::id_of(&request), 0, &[0, 0, 0, 42]));
+            stream
+        };
+        for _ in 0..2 {
+            std::thread::scope(|scope| {
+                let answered = scope.spawn(answer);
+                assert_eq!(call(&probe).unwrap(), 42);
+                *accepted.lock().unwrap() = Some(answered.join().unwrap());
+            });
+            assert_eq!(taken(&log), ["send", "reply"]);
+        }
+    }
+}
+
+/// A gate that a test opens.
+#[derive(Default)]
+struct Gate(Mutex<bool>, Condvar);
+
+impl Gate {
+    fn open(&self) {
+        *self.0.lock().unwrap() = true;
+        self.1.notify_all();
+    }
+
+    fn pass(&self) {
+        drop(self.1.wait_while(self.0.lock().unwrap(), |is_open| !*is_open).unwrap());
+    }
+}
+
+#[test]
+fn interceptors_see_the_end_of_an_attempt_that_began_after_the_call_had_ended() {
+    let log = Log::default();
+    let server = listening().build().unwrap();
+    let there: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
+    let forward = Interrupt::Forward(there.object().clone());
+    let forwarder = listening()
+        .server_interceptor(Witness { interrupt: Some(("add", forward)), ..Witness::default() })
+        .build()
+        .unwrap();
+    let (gate, attempts) = (Arc::new(Gate::default()), AtomicUsize::new(0));
+    let held = gate.clone();
+    let client = Doing::client(&log, move || {
+        // The first attempt is the one that is forwarded.
+        if attempts.fetch_add(1, Ordering::SeqCst) == 1 {
+            held.pass();
+        }
+    });
+    let limited = probe(&forwarder, &client).object().with_timeout(Some(Duration::from_millis(50)));
+    let limited: ProbeRef = limited.narrow_unchecked();
+    let e = ProbeAsync::add_async(&limited, 1, 1).wait().unwrap_err();
+    assert_eq!(e.kind, SystemExceptionKind::Timeout);
+    assert_eq!(taken(&log), ["send", "other", "send"]);
+    gate.open();
+    eventually("the attempt ends", || taken(&log) == ["Unknown"]);
 }

@@ -272,7 +272,10 @@ impl RemoteCall {
         let verdict = match event {
             CallEvent::Shown => {
                 self.interception = Interception::Passed;
-                return self.reach(object, now);
+                if self.deadline.remaining(now) != Err(Passed) {
+                    return self.reach(object, now);
+                }
+                Verdict::Over(self.limits.on_timeout(false))
             }
             CallEvent::Interrupted(interrupt) => {
                 let next = self.limits.on_interrupt(interrupt);
@@ -419,7 +422,7 @@ impl RemoteCall {
         }
         let route = match object.routes().current() {
             Ok(route) => route,
-            Err(e) => return Step::Done(Err(e)),
+            Err(e) => return self.conclude(Verdict::Next(Next::Fail(e))),
         };
         self.limits.on_route(route.is_forwarded());
         let Route::Remote(targets) = route.route() else { return Step::RunHere };

@@ -22,7 +22,7 @@ use crate::driver::loopback::{self, WaitPolicy, loopback, loopback_oneway};
 use crate::driver::reference::ReplyEnvironment;
 use crate::interceptor::{Attempt, Interrupt, Outcome};
 use crate::object::ObjectRef;
-use crate::object::deadline::{CallTime, Deadline};
+use crate::object::deadline::{CallTime, Deadline, Passed};
 use crate::object::messaging::SyncScope;
 use crate::object::operation::Operation;
 use crate::object::route::{Reference, Route};
@@ -87,12 +87,12 @@ fn straight(
     operation: &Operation<'_>,
     arguments: Arguments<'_>,
 ) -> Result<Answer, SystemException> {
-    let now = clock::now();
+    let mut now = clock::now();
     let deadline = deadline_of(object, now);
     let not_sent = |attempt, event: Option<CallEvent>| {
-        let mut call = BlockingCall::new(object, operation, arguments, TWOWAY, now, deadline);
+        let mut call = BlockingCall::new(object, operation, arguments, TWOWAY, clock::now(), deadline);
         call.attempt = attempt;
-        let step = event.map(|event| call.later(event));
+        let step = event.map(|event| call.on(event));
         let step = step.unwrap_or_else(|| call.begin());
         call.answer(step)
     };
@@ -101,6 +101,11 @@ fn straight(
         match begin_attempt(object, operation) {
             Ok(begun) => attempt = Some(begun),
             Err(interrupt) => return not_sent(None, Some(CallEvent::Interrupted(interrupt))),
+        }
+        // The interceptors have taken time of the call.
+        now = clock::now();
+        if deadline.remaining(now) == Err(Passed) {
+            return not_sent(attempt, Some(CallEvent::Shown));
         }
     }
     // The interceptors may have changed the route by calls of their own.
@@ -353,10 +358,7 @@ impl<'c> BlockingCall<'c> {
                 Err(event) => event,
             },
             Step::Connect { index, until } => self.connect(index, until),
-            Step::Show => {
-                let event = self.show();
-                return self.on(event);
-            }
+            Step::Show => self.show(),
             Step::Tell => {
                 let event = self.tell();
                 return self.on(event);

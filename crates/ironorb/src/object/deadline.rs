@@ -21,7 +21,7 @@ pub(crate) struct CallTime {
 }
 
 /// The moment at which a call gives up. It is fixed when the call begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Deadline(Time);
 
 impl Deadline {

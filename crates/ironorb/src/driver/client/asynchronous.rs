@@ -31,7 +31,7 @@ use crate::driver::call_policies::deadline_of;
 use crate::driver::clock;
 use crate::driver::engine;
 use crate::driver::invoke::Arguments;
-use crate::interceptor::{self, Attempt};
+use crate::interceptor::Attempt;
 use crate::object::ObjectRef;
 use crate::object::deadline::{Deadline, Passed};
 use crate::object::operation::Operation;
@@ -455,9 +455,7 @@ impl AsyncCall {
         let _listener = std::mem::replace(&mut progress.listener, Listener::Nobody);
         let attempt = progress.attempt.take();
         self.forget(progress);
-        if let Some(mut attempt) = attempt {
-            let _unused = attempt.end(interceptor::Outcome::SystemException(given_up()), None);
-        }
+        self.end_attempt(attempt, given_up());
         if let End::Come(Ok(answer)) = end {
             answer.recycle();
         }

@@ -414,7 +414,16 @@ type SharedSlot = Arc<LaneLock<Slot>>;
 struct Slot {
     link: Option<Arc<Link>>,
     /// Asynchronous calls that wait for the connection, while one is being made for them.
-    waiting: Option<Vec<(Arc<AsyncCall>, RequestTarget)>>,
+    waiting: Option<Vec<WaitingCall>>,
+}
+
+/// An asynchronous call that waits for a connection.
+#[derive(Debug)]
+struct WaitingCall {
+    call: Arc<AsyncCall>,
+    target: RequestTarget,
+    /// When it tries its next address instead.
+    until: Deadline,
 }
 
 impl Slot {
@@ -589,13 +598,15 @@ impl EndpointLinks {
 
     /// Returns the connection for an asynchronous call. If one is being made, the call goes on when that is done. So it
     /// does with `connect`, where the background pool makes one if there is none. Calls go on in the order in which they
-    /// came here.
+    /// came here; those that find no connection `until` then learn of that.
     pub(crate) fn link_or_wait(
         self: &Arc<Self>,
         ordinal: usize,
         connect: bool,
-        (call, target): (&Arc<AsyncCall>, &RequestTarget),
+        (call, target, until): (&Arc<AsyncCall>, &RequestTarget, Deadline),
     ) -> LinkLookup {
+        let until = until.at_most(clock::now(), self.common.config.connect_timeout);
+        let waiting_call = || WaitingCall { call: call.clone(), target: target.clone(), until };
         let index = self.index(ordinal);
         let mut slot = self.slot(index).lock();
         if let Some(link) = slot.open_in_turn(clock::coarse()) {
@@ -605,13 +616,13 @@ impl EndpointLinks {
             if waiting.len() >= self.common.config.connection.calls_in_flight_max {
                 return LinkLookup::TooMany;
             }
-            waiting.push((call.clone(), target.clone()));
+            waiting.push(waiting_call());
             return LinkLookup::Waiting;
         }
         if !connect {
             return LinkLookup::Unconnected;
         }
-        slot.waiting = Some(vec![(call.clone(), target.clone())]);
+        slot.waiting = Some(vec![waiting_call()]);
         drop(slot);
         let links = self.clone();
         match self.common.background_pool.run(move || links.connect_for_waiting(index)) {
@@ -620,8 +631,8 @@ impl EndpointLinks {
                 // Calls that have come meanwhile learn of the same failure.
                 let waiting = self.slot(index).lock().waiting.take().unwrap_or_default();
                 let failure = ConnectFailure::Io(Arc::new(e));
-                for (other, _) in waiting.into_iter().filter(|(other, _)| !Arc::ptr_eq(other, call)) {
-                    other.not_connected(failure.clone());
+                for other in waiting.into_iter().filter(|other| !Arc::ptr_eq(&other.call, call)) {
+                    other.call.not_connected(failure.clone());
                 }
                 LinkLookup::Refused(failure)
             }
@@ -630,31 +641,35 @@ impl EndpointLinks {
 
     fn connect_for_waiting(self: &Arc<Self>, index: usize) {
         let slot = self.slot(index);
-        let mut connected = self.connect(slot, clock::now(), Deadline::NEVER);
-        loop {
-            let waiting = {
-                let mut slot = slot.lock();
-                match slot.waiting.as_mut() {
-                    // Calls that come while earlier calls are being sent stay behind those.
-                    Some(waiting) if !waiting.is_empty() => std::mem::take(waiting),
-                    _ => {
-                        slot.waiting = None;
-                        self.sent.notify_all();
-                        return;
-                    }
-                }
-            };
-            // Calls that are sent again because the connection has ended come back here.
-            if connected.as_ref().is_ok_and(|link| !link.is_usable(clock::coarse())) {
-                connected = self.connect(slot, clock::now(), Deadline::NEVER);
-            }
-            for (call, target) in waiting {
+        // Calls that come while earlier calls are being sent, or are sent again, stay behind those.
+        while let Some(until) = self.waited_until(slot) {
+            let open = slot.lock().link.clone().filter(|link| link.is_usable(clock::coarse()));
+            let connected = open.map_or_else(|| self.connect(slot, clock::now(), until), Ok);
+            let waiting = slot.lock().waiting.as_mut().map(std::mem::take).unwrap_or_default();
+            for WaitingCall { call, target, until } in waiting {
                 match &connected {
                     Ok(link) => call.connected(link, &target),
+                    // It came during the attempt, and has time for another.
+                    Err(ConnectFailure::TimedOut) if until.remaining(clock::now()) != Err(Passed) => {
+                        let mut slot = slot.lock();
+                        let waiting = slot.waiting.get_or_insert_default();
+                        waiting.push(WaitingCall { call, target, until });
+                    }
                     Err(failure) => call.not_connected(failure.clone()),
                 }
             }
         }
+    }
+
+    /// How long the calls that wait for a connection do so. When there are none, new calls need not wait.
+    fn waited_until(&self, slot: &LaneLock<Slot>) -> Option<Deadline> {
+        let mut slot = slot.lock();
+        let until = slot.waiting.iter().flatten().map(|waiting| waiting.until).max();
+        if until.is_none() {
+            slot.waiting = None;
+            self.sent.notify_all();
+        }
+        until
     }
 
     fn announce(&self, link: &Link) {

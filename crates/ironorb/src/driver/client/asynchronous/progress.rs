@@ -11,7 +11,9 @@ use ironorb_giop::message::{Message, RequestTarget};
 use ironorb_giop::service_context::EncodedContexts;
 use ironorb_giop::{Encoding, Misuse, Writer};
 
-use super::{Answer, AsyncCall, End, Ended, InFlight, Listener, Progress, Stage, Written, no_thread};
+use super::{
+    Answer, AsyncCall, End, Ended, InFlight, Listener, Progress, Stage, Written, given_up, no_thread,
+};
 use crate::base::locks::LockGuard;
 use crate::base::time::Time;
 use crate::call::invocation::CallFailure;
@@ -24,7 +26,7 @@ use crate::driver::engine;
 use crate::driver::invoke::Arguments;
 use crate::driver::loopback::{self, loopback_later, loopback_oneway};
 use crate::driver::simulated::{self, Simulated};
-use crate::interceptor::Attempt;
+use crate::interceptor::{self, Attempt};
 use crate::object::operation::Operation;
 use crate::object::route::Route;
 
@@ -93,7 +95,7 @@ impl AsyncCall {
         self: &Arc<Self>,
         mut step: Step,
         arguments: Option<Arguments<'_>>,
-        now: Time,
+        mut now: Time,
     ) -> Option<Ended> {
         loop {
             let event = match step {
@@ -105,7 +107,8 @@ impl AsyncCall {
                 Step::Tell => self.tell(None),
                 Step::GoOn => CallEvent::GoOn,
             };
-            step = self.on(event, clock::now())?;
+            now = clock::now();
+            step = self.on(event, now)?;
         }
     }
 
@@ -158,7 +161,16 @@ impl AsyncCall {
             step = self.on(self.tell(None), clock::now());
         }
         if let Some(Step::Done(Err(e))) = step {
-            self.complete(self.lock(), Err(e));
+            self.complete(self.lock(), Err(e.clone()));
+            // Another thread may have shown the next attempt meanwhile.
+            self.end_attempt(self.lock().attempt.take(), e);
+        }
+    }
+
+    /// Tells the interceptors that an attempt which they have seen comes to nothing.
+    pub(super) fn end_attempt(&self, attempt: Option<Box<Attempt>>, e: SystemException) {
+        if let Some(mut attempt) = attempt {
+            let _the_call_is_over = attempt.end(interceptor::Outcome::SystemException(e), None);
         }
     }
 
@@ -257,7 +269,17 @@ impl AsyncCall {
             !self.is_oneway,
         ) {
             Ok(attempt) => {
-                self.lock().attempt = Some(Box::new(attempt));
+                let mut progress = self.lock();
+                progress.attempt = Some(Box::new(attempt));
+                // Its time may have passed, or its caller have given it up, while the interceptors saw it.
+                let e = match &progress.end {
+                    End::NotYet => return CallEvent::Shown,
+                    End::Come(Err(e)) => e.clone(),
+                    End::Come(Ok(_)) | End::Gone => given_up(),
+                };
+                let attempt = progress.attempt.take();
+                drop(progress);
+                self.end_attempt(attempt, e);
                 CallEvent::Shown
             }
             Err(interrupt) => CallEvent::Interrupted(interrupt),
@@ -304,10 +326,11 @@ impl AsyncCall {
         if let Err(misuse) = self.keep(arguments, || expected_encoding(target.request)) {
             return Some(misuse);
         }
+        let until = self.lock().call.share(&self.object, now);
         match EndpointLinks::shared(target.server.endpoint.clone()).link_or_wait(
             self.ordinal,
             connect,
-            (self, target.request),
+            (self, target.request, until),
         ) {
             LinkLookup::Open(link) => self.begin_on(&link, target.request, now),
             LinkLookup::Waiting => None,
