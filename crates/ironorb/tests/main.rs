@@ -3,6 +3,7 @@
 mod busy_objects;
 mod close_connection;
 mod support;
+mod virtual_back_pressure;
 mod virtual_batching;
 mod virtual_bidirectional;
 mod virtual_sessions;

@@ -133,7 +133,7 @@ fn calls_are_sent_again_when_the_server_closes_in_order() {
 #[test]
 fn a_request_that_waits_is_not_sent_after_the_server_has_closed() {
     const CLOSE_CONNECTION: &[u8] = b"GIOP\x01\x02\x01\x05\x00\x00\x00\x00";
-    let orb = Orb::builder().no_endpoint().build().unwrap();
+    let orb = Orb::builder().no_endpoint().client_idle_timeout(None).build().unwrap();
     let engine = ClientEngine::new(&orb);
     let call = |number| ClientEvent::Call {
         call: CallNumber(number),
@@ -623,6 +623,12 @@ fn soak(seed: u64) -> Pair {
     if random.once_in(4) {
         pair.timer_lag = random.micros(0..5_000);
     }
+    if random.once_in(3) {
+        pair.window = Some(random.within(50..2_000));
+    }
+    if random.once_in(4) {
+        pair.client_idle_timeout = Some(random.micros(1_000..50_000));
+    }
     for _ in 0..random.within(0..3) {
         let mut builder = Orb::builder();
         if random.once_in(2) {
@@ -632,6 +638,9 @@ fn soak(seed: u64) -> Pair {
             builder = builder.oneway_batching(Some(OnewayBatching::DEFAULT));
         }
         builder.config().bidirectional = random.once_in(2);
+        if random.once_in(2) {
+            builder.config().transmit_bytes_max = random.within(0..1_000);
+        }
         pair.add_client(builder);
     }
     for _ in 0..random.within(1..3) {
@@ -681,6 +690,12 @@ fn soak(seed: u64) -> Pair {
                 let wire = random.within(0..pair.connections());
                 let toward = if random.once_in(2) { Side::Client } else { Side::Server };
                 pair.inject(wire, toward, &[random.next() as u8; 40]);
+            }
+            8 if pair.connections() > 0 => {
+                let wire = random.within(0..pair.connections());
+                let end = if random.once_in(2) { Side::Client } else { Side::Server };
+                pair.read(wire, end, false);
+                pair.after(random.micros(0..40_000_000), move |pair| pair.read(wire, end, true));
             }
             7 => {
                 let server = random.within(0..servers);

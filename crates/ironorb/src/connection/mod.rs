@@ -6,6 +6,7 @@
 mod backlog;
 mod batch;
 mod cancellations;
+mod client_idle;
 mod coalescing;
 mod current_request;
 mod inbox;
@@ -19,6 +20,7 @@ mod work;
 pub(crate) use backlog::Backlog;
 pub(crate) use batch::{Batch, BatchDue};
 pub(crate) use cancellations::OnCancel;
+pub(crate) use client_idle::ClientActivity;
 pub(crate) use coalescing::{HELD_TIMER, ReplyFate};
 pub(crate) use current_request::CurrentRequest;
 pub(crate) use inbox::{Inbox, Taken};

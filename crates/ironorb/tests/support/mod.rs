@@ -56,6 +56,11 @@ pub struct Pair {
     /// How late timers fire.
     pub timer_lag: Duration,
     pub cut: Option<Cut>,
+    /// How many bytes of one direction of a connection may be under way before its sender learns that it must wait.
+    /// Set before the first connection.
+    pub window: Option<usize>,
+    /// After what time the clients made from now on close idle connections.
+    pub client_idle_timeout: Option<Duration>,
     /// The network loses what is sent toward the server over the first connection after this many bytes.
     pub lose_after: Option<usize>,
     /// The server retires the first connection when this many bytes have come over it.
@@ -167,6 +172,8 @@ impl Pair {
             segment_bytes: 1..64,
             timer_lag: Duration::ZERO,
             cut: None,
+            window: None,
+            client_idle_timeout: None,
             lose_after: None,
             retire_after: None,
         };
@@ -176,7 +183,8 @@ impl Pair {
     }
 
     pub fn add_client(&mut self, builder: OrbBuilder) -> usize {
-        let orb = builder.no_endpoint().seed(Some(self.next_orb())).build().unwrap();
+        let builder = builder.no_endpoint().seed(Some(self.next_orb()));
+        let orb = builder.client_idle_timeout(self.client_idle_timeout).build().unwrap();
         self.clients.push(Client::of(orb));
         self.clients.len() - 1
     }
@@ -218,12 +226,14 @@ impl Pair {
     /// Starts a server that is not running. Its persistent references are valid again.
     pub fn start(&mut self, server: usize) {
         let (executions, seed) = (self.executions.clone(), self.next_orb());
+        let client_idle_timeout = self.client_idle_timeout;
         let server = &mut self.servers[server];
         if server.running.is_some() {
             return;
         }
         let address = format!("{}:{PORT}", server.host);
         let builder = server.builder.clone().no_endpoint().seed(Some(seed));
+        let builder = builder.client_idle_timeout(client_idle_timeout);
         let orb = builder.publish(&address).build().unwrap();
         let counters = orb.root_poa().create_poa("counters", None, PoaPolicies::PERSISTENT).unwrap();
         let servant: Arc<dyn Servant> = Arc::new(Counter(executions));
@@ -315,6 +325,11 @@ impl Pair {
                 self.break_wire(wire);
             }
         }
+    }
+
+    /// Makes one end of a connection take nothing that comes, or take all of it.
+    pub fn read(&mut self, wire: usize, end: Side, reads: bool) {
+        self.set_reading(wire, end, reads);
     }
 
     /// Deactivates the object. The server goes on.

@@ -17,6 +17,7 @@ pub(super) struct Wire {
     to_server: Direction,
 }
 
+#[derive(Default)]
 pub(super) struct Direction {
     /// The receiving end takes no more bytes.
     pub(super) is_closed: bool,
@@ -24,6 +25,12 @@ pub(super) struct Direction {
     is_cut: bool,
     pub(super) sent: usize,
     received: usize,
+    /// Bytes that the receiving end has not taken.
+    under_way: usize,
+    /// The sending end knows that the receiving end takes no more.
+    is_blocked: bool,
+    /// The receiving end takes nothing, and finds these segments later.
+    not_read: Option<Vec<Vec<u8>>>,
     /// When the bytes that were sent last arrive: bytes keep their order within a connection.
     last_arrival: Time,
 }
@@ -263,6 +270,10 @@ impl Pair {
 
     fn arrives(&mut self, wire: usize, at: Side, bytes: Vec<u8>) {
         let Wire { client, connection, server, .. } = self.wires[wire];
+        if let Some(not_read) = &mut self.wires[wire].direction_mut(at).not_read {
+            return not_read.push(bytes);
+        }
+        self.note_taken(wire, at, bytes.len());
         if self.wires[wire].direction(at).is_closed {
             return;
         }
@@ -286,6 +297,51 @@ impl Pair {
                     self.retire_after = None;
                     self.server_event(server, ServerEvent::Retire { connection });
                 }
+            }
+        }
+    }
+
+    /// Makes one end of a connection take nothing, or take what has come.
+    pub(super) fn set_reading(&mut self, wire: usize, end: Side, reads: bool) {
+        let direction = self.wires[wire].direction_mut(end);
+        if !reads {
+            direction.not_read.get_or_insert_default();
+        } else if let Some(not_read) = direction.not_read.take() {
+            not_read.into_iter().for_each(|bytes| self.arrives(wire, end, bytes));
+        }
+    }
+
+    /// Tells the sending end that it must not send more.
+    fn note_under_way(&mut self, wire: usize, toward: Side) {
+        let Some(window) = self.window else { return };
+        let direction = self.wires[wire].direction_mut(toward);
+        if direction.under_way > window && !std::mem::replace(&mut direction.is_blocked, true) {
+            self.tell_sender(wire, toward, false);
+        }
+    }
+
+    /// Tells the sending end that it may send more.
+    fn note_taken(&mut self, wire: usize, toward: Side, count: usize) {
+        let Some(window) = self.window else { return };
+        let direction = self.wires[wire].direction_mut(toward);
+        direction.under_way -= count;
+        if direction.under_way <= window / 2 && std::mem::take(&mut direction.is_blocked) {
+            self.tell_sender(wire, toward, true);
+        }
+    }
+
+    fn tell_sender(&mut self, wire: usize, toward: Side, is_writable: bool) {
+        let Wire { client, connection, server, .. } = self.wires[wire];
+        match (toward, is_writable) {
+            (Side::Server, false) => self.client_event(client, ClientEvent::Blocked { connection }),
+            (Side::Server, true) => self.client_event(client, ClientEvent::Writable { connection }),
+            (Side::Client, is_writable) => {
+                let connection = ConnectionId(wire as u64);
+                let event = match is_writable {
+                    true => ServerEvent::Writable { connection },
+                    false => ServerEvent::Blocked { connection },
+                };
+                self.server_event(server, event);
             }
         }
     }
@@ -319,10 +375,14 @@ impl Pair {
         while !rest.is_empty() {
             let length = self.random.within(self.segment_bytes.clone()).min(rest.len());
             let (segment, tail) = rest.split_at(length);
+            if self.window.is_some() {
+                self.wires[wire].direction_mut(toward).under_way += length;
+            }
             let at = self.arrival(wire, toward);
             self.schedule(at, Happening::Arrives { wire, at: toward, bytes: segment.to_vec() });
             rest = tail;
         }
+        self.note_under_way(wire, toward);
         if cuts {
             self.break_wire(wire);
         }
@@ -358,9 +418,8 @@ impl Side {
 
 impl Wire {
     fn new(client: usize, connection: ConnectionId, server: usize) -> Wire {
-        let direction =
-            || Direction { is_closed: false, is_cut: false, sent: 0, received: 0, last_arrival: Time::ZERO };
-        Wire { client, connection, server, accepted: false, to_client: direction(), to_server: direction() }
+        let (to_client, to_server) = (Direction::default(), Direction::default());
+        Wire { client, connection, server, accepted: false, to_client, to_server }
     }
 
     pub(super) fn direction(&self, toward: Side) -> &Direction {

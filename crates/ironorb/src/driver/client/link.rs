@@ -35,7 +35,7 @@ use crate::base::locks::{Condition, LaneLock, LockGuard};
 use crate::base::probe::{self, Stage};
 use crate::base::time::Time;
 use crate::call::invocation::CallFailure;
-use crate::connection::Batch;
+use crate::connection::{Batch, ClientActivity};
 use crate::driver::clock;
 use crate::driver::waiting::{self, Waits};
 use crate::object::deadline::{Deadline, Passed};
@@ -650,7 +650,11 @@ impl Link {
 
     /// How long no caller has used the connection.
     pub(super) fn idle_time(&self, now: Time) -> Duration {
-        now.since(Time::from_nanos(self.used_ns.load(Ordering::Relaxed)))
+        now.since(self.used_at())
+    }
+
+    fn used_at(&self) -> Time {
+        Time::from_nanos(self.used_ns.load(Ordering::Relaxed))
     }
 
     /// Closes the connection if no caller has used it for `limit` and nothing is in flight. True when it
@@ -668,12 +672,13 @@ impl Link {
         if state.transmit().pending_bytes() > 0 && !state.transmit().is_gathering() {
             self.flush_if_possible(&mut state);
         }
-        // The peer may want to send requests over a bidirectional connection, and has no other route.
-        if self.bidirectional.is_some()
-            || self.idle_time(now) < limit
-            || state.calls_in_flight() > 0
-            || state.transmit().pending_bytes() > 0
-        {
+        let activity = ClientActivity {
+            used_at: self.used_at(),
+            calls_in_flight: state.calls_in_flight(),
+            pending_bytes: state.transmit().pending_bytes(),
+            is_bidirectional: self.bidirectional.is_some(),
+        };
+        if activity.closes_at(limit).is_none_or(|at| at > now) {
             return false;
         }
         // A call that comes now uses a new connection.

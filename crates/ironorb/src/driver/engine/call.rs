@@ -69,6 +69,8 @@ pub(super) enum Stage {
     /// Not on a connection yet.
     Begun,
     Connecting(ConnectionId),
+    /// Not written yet: the server must take earlier bytes first.
+    Blocked(ConnectionId),
     InFlight(ConnectionId, CallId),
 }
 

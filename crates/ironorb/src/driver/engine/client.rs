@@ -19,7 +19,6 @@ use super::{CallNumber, ConnectionId, Time, UpcallNumber};
 use crate::base::locks::{LaneLock, LockGuard};
 use crate::call::invocation::CallFailure;
 use crate::call::remote_call::{CallEvent, ConnectFailure, Step};
-use crate::connection::Batch;
 use crate::driver::client::ACCEPTED_MAX;
 use crate::driver::invoke::about_named;
 use crate::driver::orb_core::OrbCore;
@@ -100,6 +99,8 @@ impl ClientEngine {
                     now,
                 );
             }
+            ClientEvent::Blocked { connection } => self.lock().set_blocked(connection, true),
+            ClientEvent::Writable { connection } => self.lock().set_blocked(connection, false),
             ClientEvent::Timer => self.lock().timer = None,
             ClientEvent::Flush => self.lock().flush(),
             ClientEvent::CarryOut { upcall } => {
@@ -152,8 +153,10 @@ impl ClientEngine {
     /// Takes over a connection that a client of the server engine has made, for calls to that client.
     pub(super) fn add_accepted(&self, peer: &Arc<Peer>) -> ConnectionId {
         let open = ClientConnection::bidirectional(self.orb.config.connection, Side::Acceptor);
-        let (origin, state) = (Origin::Accepted(peer.clone()), LinkState::Open(Box::new(open)));
-        self.lock().add(Link { origin, batch: Batch::default(), state, callbacks: None })
+        let (origin, link) = (Origin::Accepted(peer.clone()), LinkState::Open(Box::new(open)));
+        let mut state = self.lock();
+        let now = state.now;
+        state.add(Link::new(origin, link, now))
     }
 
     /// Routes calls to objects at these addresses over an accepted connection.
@@ -306,6 +309,10 @@ impl ClientEngine {
             };
             self.carry_out(call, engine_call, step, now);
         }
+        // Each goes to its connection anew, or to another if that has ended.
+        for call in aftermath.unblocked {
+            self.go_on(call, CallEvent::Connected, now);
+        }
     }
 
     fn expire(&self, now: Time) {
@@ -319,6 +326,11 @@ impl ClientEngine {
                     self.not_connected(connection, &ConnectFailure::TimedOut, now);
                 }
                 Some(Due::Batch(connection)) => self.lock().batch_is_due(connection, now),
+                Some(Due::Idle(connection)) => {
+                    if let Some(limit) = self.orb.config.client_idle_timeout {
+                        self.lock().close_if_idle(connection, limit, now);
+                    }
+                }
             }
         }
     }

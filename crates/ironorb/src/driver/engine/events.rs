@@ -68,6 +68,18 @@ pub enum ClientEvent<'e> {
         /// The connection.
         connection: ConnectionId,
     },
+    /// The server takes no more bytes. What the engine writes for it from now on stays in the engine, and calls wait
+    /// while that is more than [`transmit_bytes_max`](crate::OrbConfig::transmit_bytes_max). Has no effect on a
+    /// connection that a client has made: its [server engine](super::ServerEvent::Blocked) sends.
+    Blocked {
+        /// The connection.
+        connection: ConnectionId,
+    },
+    /// The server takes bytes again.
+    Writable {
+        /// The connection.
+        connection: ConnectionId,
+    },
     /// The time of the last [`ClientAction::SetTimer`] has come.
     Timer,
     /// Oneways that wait to leave together are to leave now.
@@ -194,6 +206,8 @@ impl fmt::Debug for ClientEvent<'_> {
                 f.debug_tuple("Received").field(connection).field(&bytes.len()).finish()
             }
             ClientEvent::Closed { connection } => f.debug_tuple("Closed").field(connection).finish(),
+            ClientEvent::Blocked { connection } => f.debug_tuple("Blocked").field(connection).finish(),
+            ClientEvent::Writable { connection } => f.debug_tuple("Writable").field(connection).finish(),
             ClientEvent::Timer => f.write_str("Timer"),
             ClientEvent::Flush => f.write_str("Flush"),
             ClientEvent::CarryOut { upcall } => f.debug_tuple("CarryOut").field(upcall).finish(),

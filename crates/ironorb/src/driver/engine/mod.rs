@@ -14,8 +14,8 @@
 //! [`RemoteCallState`](crate::call::invocation::RemoteCallState) for calls, by [`ironorb_giop::connection`] for
 //! connections, and by the routes and adapters of the [`Orb`](crate::Orb).
 //!
-//! The driver has one duty. What an engine has written waits in memory until the driver takes it, so a driver
-//! that cannot send for long should begin no more calls.
+//! Bytes that the driver has taken count as sent. A driver whose network takes no more says so (`Blocked`, `Writable`):
+//! then the bytes of that connection stay in the engine, within its limits.
 
 mod call;
 mod client;

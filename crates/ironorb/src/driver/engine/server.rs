@@ -6,13 +6,16 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use ironorb_giop::connection::ConnectionConfig;
 use ironorb_giop::framer::Framer;
 
 use super::upcall::{Announced, EngineSink, EngineUpcall, Peer, WrittenApart};
 use super::{ClientEngine, ConnectionId, Time, UpcallNumber};
-use crate::connection::{Arrival, Backlog, CurrentRequest, HELD_TIMER, Limits, ServerSession, Verdict};
+use crate::connection::{
+    Arrival, Backlog, CurrentRequest, HELD_TIMER, Limits, ServerSession, Stall, Verdict,
+};
 use crate::driver::orb_core::OrbCore;
 use crate::poa::adapter::Session;
 
@@ -34,6 +37,18 @@ pub enum ServerEvent<'e> {
     /// The client has closed the connection, or it has failed. Requests that have arrived are carried out
     /// nevertheless, but their replies are lost.
     Closed {
+        /// The connection.
+        connection: ConnectionId,
+    },
+    /// The client takes no more bytes. Replies that are written from now on stay in the engine, and it takes no more
+    /// requests of the connection: bytes that come meanwhile only take memory. A client for which no
+    /// [`Writable`](Self::Writable) comes within [`transmit_timeout`](crate::OrbConfig::transmit_timeout) is cut off.
+    Blocked {
+        /// The connection.
+        connection: ConnectionId,
+    },
+    /// The client takes bytes again.
+    Writable {
         /// The connection.
         connection: ConnectionId,
     },
@@ -117,6 +132,8 @@ struct Accepted {
     waiting: Backlog,
     /// The client has closed the connection, or it has failed.
     is_client_gone: bool,
+    /// Set while the client takes no bytes.
+    stall: Option<Stall>,
     /// When replies that wait for others leave at the latest.
     flush_at: Option<Time>,
     /// Its entry in the engine's `timeouts`.
@@ -160,6 +177,20 @@ impl ServerEngine {
                     let callbacks = accepted.peer.session.handle_end(true);
                     self.touched.insert(connection);
                     callbacks.into_iter().for_each(|then| then());
+                }
+            }
+            ServerEvent::Blocked { connection } => {
+                if let Some(accepted) = self.connections.get_mut(&connection) {
+                    accepted.peer.session.begin_stall();
+                    accepted.stall = Some(Stall::default());
+                    self.touched.insert(connection);
+                }
+            }
+            ServerEvent::Writable { connection } => {
+                if let Some(accepted) = self.connections.get_mut(&connection) {
+                    accepted.peer.session.end_stall();
+                    accepted.stall = None;
+                    self.take_requests(connection);
                 }
             }
             ServerEvent::CarryOut { upcall } => self.carry_out(upcall),
@@ -212,6 +243,7 @@ impl ServerEngine {
             agreements: Arc::new(Session::new(&self.orb.adapter)),
             waiting: Backlog::default(),
             is_client_gone: false,
+            stall: None,
             flush_at: None,
             timeout: None,
         };
@@ -330,13 +362,17 @@ impl ServerEngine {
         if accepted.waiting.is_empty() {
             accepted.peer.session.write_error(&mut accepted.peer.sender.lock());
         }
-        if accepted.peer.session.is_done() {
+        let given_up_at = accepted.given_up_at(self.now, self.orb.config.transmit_timeout);
+        if given_up_at.is_some_and(|at| at <= self.now) {
+            return self.cut_off(connection);
+        }
+        if accepted.peer.session.is_done() && !accepted.is_kept_waiting() {
             return self.close(connection);
         }
         let bytes = accepted.take_bytes(self.now);
         self.actions.extend(bytes.map(|bytes| ServerAction::Transmit { connection, bytes }));
-        let timeout =
-            [accepted.peer.session.poll_timeout(limits), accepted.flush_at].into_iter().flatten().min();
+        let timeout = [accepted.peer.session.poll_timeout(limits), accepted.flush_at, given_up_at];
+        let timeout = timeout.into_iter().flatten().min();
         let before = std::mem::replace(&mut accepted.timeout, timeout);
         if before != timeout {
             before.map(|at| self.timeouts.remove(&(at, connection)));
@@ -399,12 +435,31 @@ impl Accepted {
     /// in flight, because the reply that ends the wait may come behind them.
     fn may_take(&self, config: &ConnectionConfig) -> bool {
         let session = &self.peer.session;
+        if self.stall.is_some() {
+            return false;
+        }
         session.has_room(config.calls_in_flight_max)
             || session.has_room(usize::MAX) && self.waiting.has_room(0, config) && self.peer.is_called()
     }
 
+    /// When the client is given up, if it goes on taking nothing.
+    fn given_up_at(&mut self, now: Time, timeout: Duration) -> Option<Time> {
+        let stall = self.stall.as_mut()?;
+        let position = self.peer.sender.lock().transmit().sent_position();
+        Some(stall.given_up_at(position, now, timeout))
+    }
+
+    /// Whether bytes wait until the client takes them.
+    fn is_kept_waiting(&self) -> bool {
+        let is_blocked = self.stall.is_some() && !self.is_client_gone;
+        is_blocked && self.peer.sender.lock().transmit().pending_bytes() > 0
+    }
+
     /// Takes the bytes that are to be sent now.
     fn take_bytes(&mut self, now: Time) -> Option<Vec<u8>> {
+        if self.stall.is_some() {
+            return None;
+        }
         let session = &self.peer.session;
         let mut sender = self.peer.sender.lock();
         if session.holds_replies() {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use ironorb_giop::connection::{CallState, ClientConnection, ConnectionEnd, Side};
 use ironorb_giop::message::{Message, RequestTarget};
@@ -11,7 +12,7 @@ use super::refused;
 use crate::base::config::OnewayBatching;
 use crate::base::time::Time;
 use crate::call::remote_call::{CallEvent, ConnectFailure};
-use crate::connection::{Batch, BatchDue, OnCancel};
+use crate::connection::{Batch, BatchDue, ClientActivity, OnCancel};
 use crate::driver::engine::call::{EngineCall, Stage};
 use crate::driver::engine::events::ClientAction;
 use crate::driver::engine::upcall::{Announced, Peer, WrittenApart};
@@ -55,6 +56,8 @@ pub(super) struct Aftermath {
     pub(super) answers: Vec<(CallNumber, EngineCall, CallState)>,
     /// Callbacks of servants whose callers no longer wait.
     pub(super) cancelled: Vec<OnCancel>,
+    /// Calls that need not wait any longer until a server has taken earlier bytes.
+    pub(super) unblocked: Vec<CallNumber>,
 }
 
 /// A host, a port, and which of the connections to them.
@@ -67,6 +70,8 @@ pub(super) enum Due {
     Connect(ConnectionId),
     /// Oneways that wait to leave together.
     Batch(ConnectionId),
+    /// A connection may have been idle for long enough.
+    Idle(ConnectionId),
 }
 
 /// A connection, or an attempt to make one.
@@ -75,6 +80,12 @@ pub(super) struct Link {
     pub(super) batch: Batch,
     pub(super) state: LinkState,
     pub(super) callbacks: Option<Box<Callbacks>>,
+    /// When a call was sent or answered last.
+    pub(super) used_at: Time,
+    /// The server takes no bytes.
+    pub(super) is_blocked: bool,
+    /// Calls that wait until it has taken some.
+    blocked_calls: Vec<CallNumber>,
 }
 
 /// Who has made a connection.
@@ -108,9 +119,11 @@ impl State {
             return Some(action);
         }
         while let Some(connection) = self.talking.pop_first() {
-            if let Some(Link { state: LinkState::Open(open), .. }) = self.links.get_mut(&connection)
+            if let Some(Link { state: LinkState::Open(open), is_blocked: false, blocked_calls, .. }) =
+                self.links.get_mut(&connection)
                 && let Some(bytes) = take_bytes(open)
             {
+                self.aftermath.unblocked.append(blocked_calls);
                 return Some(ClientAction::Transmit { connection, bytes });
             }
         }
@@ -136,6 +149,7 @@ impl State {
         self.now = now;
         self.aftermath.answers.extend(aftermath.answers);
         self.aftermath.cancelled.extend(aftermath.cancelled);
+        self.aftermath.unblocked.extend(aftermath.unblocked);
     }
 
     /// Has a connection send what is pending: with the next action, or through the server engine.
@@ -184,20 +198,24 @@ impl State {
         };
         let endpoint = endpoint_of(orb, &server, engine_call);
         let found = self.connection_to(&endpoint).and_then(|id| Some((id, self.links.get_mut(&id)?)));
-        let (connection, open) = match found {
-            Some((connection, Link { state: LinkState::Open(open), callbacks, .. })) => {
-                if let Some(callbacks) = callbacks {
-                    callbacks.invite(open, orb);
-                }
-                (connection, open)
-            }
-            Some((connection, Link { state: LinkState::Connecting { waiting, .. }, .. })) => {
+        let Some((connection, link)) = found else { return Some(CallEvent::Unconnected) };
+        let open = match &mut link.state {
+            LinkState::Open(open) => open,
+            LinkState::Connecting { waiting, .. } => {
                 waiting.push(call);
                 engine_call.stage = Stage::Connecting(connection);
                 return None;
             }
-            None => return Some(CallEvent::Unconnected),
         };
+        if open.transmit().pending_bytes() > orb.config.transmit_bytes_max {
+            link.blocked_calls.push(call);
+            engine_call.stage = Stage::Blocked(connection);
+            return None;
+        }
+        link.used_at = now;
+        if let Some(callbacks) = &mut link.callbacks {
+            callbacks.invite(open, orb);
+        }
         let is_first = open.transmit().pending_bytes() == 0;
         let written = engine_call.write(open, &request);
         if let Ok(Some(id)) = written {
@@ -258,6 +276,38 @@ impl State {
         self.deadlines.extend(again_at.map(|at| (at, Due::Batch(connection))));
     }
 
+    /// Lets the bytes for a server leave, or keeps them.
+    pub(super) fn set_blocked(&mut self, connection: ConnectionId, is_blocked: bool) {
+        if let Some(link) = self.links.get_mut(&connection) {
+            link.is_blocked = is_blocked && matches!(link.origin, Origin::Own { .. });
+            self.talk(connection);
+        }
+    }
+
+    /// Closes a connection if it has been idle for so long, and otherwise looks again later.
+    pub(super) fn close_if_idle(&mut self, connection: ConnectionId, limit: Duration, now: Time) {
+        let Some(link) = self.links.get_mut(&connection) else { return };
+        let LinkState::Open(open) = &mut link.state else { return };
+        let activity = ClientActivity {
+            used_at: link.used_at,
+            calls_in_flight: open.calls_in_flight(),
+            pending_bytes: open.transmit().pending_bytes(),
+            is_bidirectional: link.callbacks.is_some(),
+        };
+        match activity.closes_at(limit) {
+            Some(at) if at <= now => {
+                let ended =
+                    self.end(connection, |open, wake| open.handle_end(ConnectionEnd::Closed, wake), true);
+                self.put_off(ended, now);
+                self.actions.push_back(ClientAction::Close { connection });
+            }
+            closes_at => {
+                let at = closes_at.unwrap_or(now + limit);
+                self.deadlines.insert((at, Due::Idle(connection)));
+            }
+        }
+    }
+
     /// Has all connections send what is pending.
     pub(super) fn flush(&mut self) {
         self.talking.extend(self.links.keys());
@@ -282,7 +332,7 @@ impl State {
         let until = until.map_or(limit, |until| until.min(limit));
         let origin = Origin::Own { endpoint: endpoint.clone(), known: server.endpoint };
         let state = LinkState::Connecting { until, waiting: vec![call] };
-        let connection = self.add(Link { origin, batch: Batch::default(), state, callbacks: None });
+        let connection = self.add(Link::new(origin, state, now));
         self.deadlines.insert((until, Due::Connect(connection)));
         self.endpoints.insert(endpoint.clone(), connection);
         let (host, port, _) = endpoint;
@@ -307,8 +357,14 @@ impl State {
         };
         link.callbacks = open.is_bidirectional().then(|| Callbacks::new(connection, orb, &self.written, now));
         link.state = LinkState::Open(Box::new(open));
+        link.used_at = now;
         link.known().inspect(|known| known.note_connected());
         self.deadlines.remove(&(until, Due::Connect(connection)));
+        if let Some(limit) = orb.config.client_idle_timeout
+            && link.callbacks.is_none()
+        {
+            self.deadlines.insert((now + limit, Due::Idle(connection)));
+        }
         waiting
     }
 
@@ -374,7 +430,7 @@ impl State {
             cancelled.extend(self.remove_ended(connection, handled.is_err()));
             self.actions.push_back(ClientAction::Close { connection });
         }
-        Aftermath { answers, cancelled }
+        Aftermath { answers, cancelled, ..Aftermath::default() }
     }
 
     pub(super) fn take_reply(&mut self, connection: ConnectionId, reply: Message, now: Time) -> bool {
@@ -384,7 +440,7 @@ impl State {
         let mut woken = Vec::new();
         let handled = open.handle_reply(reply, |call| woken.push(call));
         let answers = self.take_answers(connection, woken);
-        self.put_off(Aftermath { answers, cancelled: Vec::new() }, now);
+        self.put_off(Aftermath { answers, ..Aftermath::default() }, now);
         handled.is_ok()
     }
 
@@ -449,7 +505,7 @@ impl State {
         end(open, &mut |call| woken.push(call));
         let answers = self.take_answers(connection, woken);
         let cancelled = self.remove_ended(connection, is_writable);
-        Aftermath { answers, cancelled }
+        Aftermath { answers, cancelled, ..Aftermath::default() }
     }
 
     /// Removes a connection that has ended. What is pending is sent if that is still possible. Returns the callbacks of
@@ -457,9 +513,10 @@ impl State {
     pub(super) fn remove_ended(&mut self, connection: ConnectionId, is_writable: bool) -> Vec<OnCancel> {
         let Some(link) = self.forget(connection) else { return Vec::new() };
         let known = link.known().cloned();
-        let Link { state: LinkState::Open(mut open), mut batch, callbacks, .. } = link else {
+        let Link { state: LinkState::Open(mut open), mut batch, callbacks, blocked_calls, .. } = link else {
             return Vec::new();
         };
+        self.aftermath.unblocked.extend(blocked_calls);
         if is_writable && let Some(bytes) = take_bytes(&mut open) {
             self.actions.push_back(ClientAction::Transmit { connection, bytes });
         }
@@ -477,9 +534,13 @@ impl State {
         connection: ConnectionId,
         woken: Vec<CallNumber>,
     ) -> Vec<(CallNumber, EngineCall, CallState)> {
-        let Some(Link { state: LinkState::Open(open), .. }) = self.links.get_mut(&connection) else {
+        let now = self.now;
+        let Some(Link { state: LinkState::Open(open), used_at, .. }) = self.links.get_mut(&connection) else {
             return Vec::new();
         };
+        if !woken.is_empty() {
+            *used_at = now;
+        }
         let mut answers = Vec::with_capacity(woken.len());
         for call in woken {
             let Some(engine_call) = self.calls.remove(&call) else { continue };
@@ -509,6 +570,12 @@ impl State {
                 }
                 false
             }
+            Stage::Blocked(connection) => {
+                if let Some(link) = self.links.get_mut(&connection) {
+                    link.blocked_calls.retain(|other| *other != call);
+                }
+                false
+            }
             Stage::Begun => false,
         };
         Some((engine_call, written))
@@ -517,11 +584,23 @@ impl State {
 
 impl Aftermath {
     fn is_empty(&self) -> bool {
-        self.answers.is_empty() && self.cancelled.is_empty()
+        self.answers.is_empty() && self.cancelled.is_empty() && self.unblocked.is_empty()
     }
 }
 
 impl Link {
+    pub(super) fn new(origin: Origin, state: LinkState, now: Time) -> Link {
+        Link {
+            origin,
+            batch: Batch::default(),
+            state,
+            callbacks: None,
+            used_at: now,
+            is_blocked: false,
+            blocked_calls: Vec::new(),
+        }
+    }
+
     /// What is known of the endpoint to which this engine has connected.
     fn known(&self) -> Option<&Arc<dyn ServerEndpoint>> {
         match &self.origin {
