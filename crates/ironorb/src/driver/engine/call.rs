@@ -80,7 +80,7 @@ impl EngineCall {
         caller: usize,
         request: Request,
         deadline: Option<Time>,
-    ) -> EngineCall {
+    ) -> Box<EngineCall> {
         let deadline = Deadline::at_time(deadline);
         let call = match &request {
             Request::Call(..) => {
@@ -89,7 +89,7 @@ impl EngineCall {
             Request::Locate { is_free } => RemoteCall::locate(&object, deadline, object.rebind(), *is_free),
         };
         let batching = if request.wants_response() { None } else { object.oneway_batching() };
-        EngineCall {
+        Box::new(EngineCall {
             object,
             request,
             caller,
@@ -100,7 +100,7 @@ impl EngineCall {
             version: Version::V1_2,
             batching,
             on_end: None,
-        }
+        })
     }
 
     /// A call of a stub.
@@ -109,8 +109,10 @@ impl EngineCall {
         request: Request,
         deadline: Option<Time>,
         on_end: OnEnd,
-    ) -> EngineCall {
-        EngineCall { on_end: Some(on_end), ..EngineCall::new(object.clone(), 0, request, deadline) }
+    ) -> Box<EngineCall> {
+        let mut call = EngineCall::new(object.clone(), 0, request, deadline);
+        call.on_end = Some(on_end);
+        call
     }
 
     pub(super) fn deadline(&self) -> Option<Time> {

@@ -51,7 +51,7 @@ impl ClientEngine {
     }
 
     /// Begins a call of a stub. `on_end` gets its outcome.
-    pub(in crate::driver) fn begin_for_stub(&self, stub_call: EngineCall, now: Time) {
+    pub(in crate::driver) fn begin_for_stub(&self, stub_call: Box<EngineCall>, now: Time) {
         let mut state = self.lock();
         // The driver's own numbers count from below.
         let call = CallNumber(u64::MAX - state.stub_calls);
@@ -190,7 +190,7 @@ impl ClientEngine {
         state.put_off(ended, now);
     }
 
-    fn begin(&self, call: CallNumber, mut engine_call: EngineCall, now: Time) {
+    fn begin(&self, call: CallNumber, mut engine_call: Box<EngineCall>, now: Time) {
         debug_assert!(!self.lock().calls.contains_key(&call), "the number of a call that has not completed");
         let step = match engine_call.deadline() {
             Some(at) if at <= now => engine_call.on(CallEvent::TimedOut { written: false }, now),
@@ -201,7 +201,7 @@ impl ClientEngine {
 
     /// Carries out steps until the call waits or is over. The loop ends because the call's machine bounds the number of
     /// attempts.
-    fn carry_out(&self, call: CallNumber, mut engine_call: EngineCall, mut step: Step, now: Time) {
+    fn carry_out(&self, call: CallNumber, mut engine_call: Box<EngineCall>, mut step: Step, now: Time) {
         loop {
             let event = match step {
                 Step::Send(index) => {
@@ -235,7 +235,7 @@ impl ClientEngine {
         }
     }
 
-    fn complete(&self, call: CallNumber, mut engine_call: EngineCall, outcome: Outcome) {
+    fn complete(&self, call: CallNumber, mut engine_call: Box<EngineCall>, outcome: Outcome) {
         let outcome =
             outcome.map_err(|e| about_named(&engine_call.object, engine_call.request.operation(), e));
         let mut state = self.lock();

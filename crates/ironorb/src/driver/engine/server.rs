@@ -211,8 +211,9 @@ impl ServerEngine {
     /// Returns the next action for the driver.
     pub fn poll_action(&mut self) -> Option<ServerAction> {
         if self.actions.is_empty() {
-            let written = std::mem::take(&mut *self.written.lock());
-            written.into_iter().for_each(|connection| self.take_requests(connection));
+            while let Some(connection) = self.written.take_next() {
+                self.take_requests(connection);
+            }
             let released = self.announced.take_released().into_iter();
             self.actions
                 .extend(released.map(|(upcall, connection)| ServerAction::Upcall { upcall, connection }));

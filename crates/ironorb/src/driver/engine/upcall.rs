@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use ironorb_giop::connection::{ConnectionConfig, ServerConnection};
@@ -133,7 +134,30 @@ pub(super) struct Peer {
 }
 
 /// Connections to which something was written outside of their engine.
-pub(super) type WrittenApart = LaneLock<BTreeSet<ConnectionId>>;
+#[derive(Default)]
+pub(super) struct WrittenApart {
+    connections: LaneLock<BTreeSet<ConnectionId>>,
+    /// Each poll asks, and mostly in vain.
+    is_any: AtomicBool,
+}
+
+impl WrittenApart {
+    fn add(&self, connection: ConnectionId) {
+        let mut connections = self.connections.lock();
+        connections.insert(connection);
+        self.is_any.store(true, Ordering::Release);
+    }
+
+    pub(super) fn take_next(&self) -> Option<ConnectionId> {
+        if !self.is_any.load(Ordering::Acquire) {
+            return None;
+        }
+        let mut connections = self.connections.lock();
+        let next = connections.pop_first();
+        self.is_any.store(!connections.is_empty(), Ordering::Release);
+        next
+    }
+}
 
 impl Peer {
     pub(super) fn new(
@@ -176,7 +200,7 @@ impl Peer {
         if !sender.is_ended() {
             sender.transmit().buffer().extend_from_slice(requests);
             self.session.note_sent();
-            self.written.lock().insert(self.id);
+            self.written.add(self.id);
         }
     }
 
@@ -272,6 +296,6 @@ impl ReplySink for DeferredEngineSink {
 impl Drop for DeferredEngineSink {
     fn drop(&mut self) {
         let _ = self.answer.end(&self.peer.session); // `settle` sees the end
-        self.peer.written.lock().insert(self.peer.id);
+        self.peer.written.add(self.peer.id);
     }
 }

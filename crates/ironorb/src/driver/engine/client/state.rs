@@ -22,7 +22,7 @@ use crate::object::server_profile::{ServerEndpoint, ServerTarget};
 
 #[derive(Default)]
 pub(super) struct State {
-    pub(super) calls: BTreeMap<CallNumber, EngineCall>,
+    pub(super) calls: BTreeMap<CallNumber, Box<EngineCall>>,
     pub(super) links: BTreeMap<ConnectionId, Link>,
     /// Each connection of `links`, by its endpoint.
     pub(super) endpoints: BTreeMap<Endpoint, ConnectionId>,
@@ -53,7 +53,7 @@ pub(super) struct State {
 #[derive(Default)]
 pub(super) struct Aftermath {
     /// The answers of calls that are on no connection any more.
-    pub(super) answers: Vec<(CallNumber, EngineCall, CallState)>,
+    pub(super) answers: Vec<(CallNumber, Box<EngineCall>, CallState)>,
     /// Callbacks of servants whose callers no longer wait.
     pub(super) cancelled: Vec<OnCancel>,
     /// Calls that need not wait any longer until a server has taken earlier bytes.
@@ -109,8 +109,9 @@ pub(super) enum LinkState {
 impl State {
     pub(super) fn poll_action(&mut self) -> Option<ClientAction> {
         if self.actions.is_empty() {
-            let written = std::mem::take(&mut *self.written.lock());
-            written.into_iter().for_each(|connection| self.pass_on_replies(connection));
+            while let Some(connection) = self.written.take_next() {
+                self.pass_on_replies(connection);
+            }
             let released = self.announced.take_released().into_iter();
             self.actions
                 .extend(released.map(|(upcall, connection)| ClientAction::Upcall { upcall, connection }));
@@ -163,7 +164,7 @@ impl State {
     }
 
     /// Keeps a call that waits.
-    pub(super) fn keep(&mut self, call: CallNumber, engine_call: EngineCall) {
+    pub(super) fn keep(&mut self, call: CallNumber, engine_call: Box<EngineCall>) {
         if let Some(at) = engine_call.deadline() {
             self.deadlines.insert((at, Due::Call(call)));
         }
@@ -533,7 +534,7 @@ impl State {
         &mut self,
         connection: ConnectionId,
         woken: Vec<CallNumber>,
-    ) -> Vec<(CallNumber, EngineCall, CallState)> {
+    ) -> Vec<(CallNumber, Box<EngineCall>, CallState)> {
         let now = self.now;
         let Some(Link { state: LinkState::Open(open), used_at, .. }) = self.links.get_mut(&connection) else {
             return Vec::new();
@@ -552,7 +553,7 @@ impl State {
     }
 
     /// Takes a call whose deadline has passed, and whether its request had been written.
-    pub(super) fn take_late(&mut self, call: CallNumber) -> Option<(EngineCall, bool)> {
+    pub(super) fn take_late(&mut self, call: CallNumber) -> Option<(Box<EngineCall>, bool)> {
         let engine_call = self.calls.remove(&call)?;
         let written = match engine_call.stage {
             Stage::InFlight(connection, id) => {
