@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
 use std::fmt::Write as _;
+use std::process::Command;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ use ironorb_services::naming::{Limits, NamingServer, NamingService, Store};
 use ironorb_tests::testing::{Probe as _, ProbeAsync as _, ProbeRef};
 use ironorb_tests::wires::{Exchange as _, ExchangeRef, ListenerRef};
 use ironorb_tests::{Exchanging, Hooked, Listening, Probing};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// How long bytes take.
 const LATENCY: Duration = Duration::from_micros(100);
@@ -359,4 +361,30 @@ fn stubs_servants_and_nested_calls_run_in_virtual_time_the_same_way_each_time() 
     // On another thread too, whose number and random hash keys differ.
     let elsewhere = std::thread::spawn(run).join().unwrap();
     assert_eq!(elsewhere, (ended, log));
+}
+
+/// Names the file into which a second process of this test writes what it has seen.
+const HISTORY: &str = "IRONORB_TEST_HISTORY";
+
+#[test]
+fn programs_run_the_same_way_with_one_processor_and_another_environment() {
+    let history = || {
+        let (ended, log) = run();
+        format!("{ended}\n{log}")
+    };
+    if let Some(file) = std::env::var_os(HISTORY) {
+        let mut one = CpuSet::new();
+        one.set((0..CpuSet::MAX_CPU).find(|&it| sched_getaffinity(None).unwrap().is_set(it)).unwrap());
+        sched_setaffinity(None, &one).unwrap();
+        return std::fs::write(file, history()).unwrap();
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history");
+    let itself = "virtual_programs::programs_run_the_same_way_with_one_processor_and_another_environment";
+    let mut elsewhere = Command::new(std::env::current_exe().unwrap());
+    elsewhere.args(["--exact", itself]).current_dir(&folder).env_clear();
+    elsewhere.envs([("HOME", "/nonexistent"), ("LANG", "tr_TR.UTF-8"), ("TZ", "Asia/Kolkata")]);
+    let ended = elsewhere.env(HISTORY, &file).output().unwrap();
+    assert!(ended.status.success(), "{ended:?}");
+    assert_eq!(std::fs::read_to_string(file).unwrap(), history());
 }
