@@ -5,14 +5,16 @@
 use std::ops::Range;
 
 use super::read::{FLAGS_AT, KEY_AT, PlainRequest};
-use super::{Message, MessageHeader, RequestId, Response};
+use super::{Message, RequestId, Response};
 use crate::cdr::Reader;
-use crate::version::{Encoding, Version};
+use crate::version::{ByteOrder, Encoding};
 
 /// The constant part of a plain request's header; see [`PlainRequest`].
 #[derive(Debug)]
 pub struct HeaderTemplate {
-    header: MessageHeader,
+    order: ByteOrder,
+    /// The bytes from the version to the message type (CORBA 3.3 part 2, 9.4.1).
+    fixed: [u8; 4],
     response: Response,
     /// The bytes from the response flags to the end of the list of service contexts.
     bytes: Box<[u8]>,
@@ -34,9 +36,9 @@ impl HeaderTemplate {
         let bytes = message.bytes().get(FLAGS_AT..end).filter(|bytes| bytes.len() <= HEAD_BYTES_MAX)?;
         let key_end = KEY_AT - FLAGS_AT + object_key.len();
         let open = key_end - open.min(object_key.len())..key_end;
-        let (header, body_at) = (message.header(), end.next_multiple_of(8));
-        let (bytes, operation) = (bytes.into(), operation.into());
-        Some(HeaderTemplate { header, response, bytes, open, operation, end, body_at })
+        let (order, fixed) = (message.header().order, *message.bytes().get(VERSION_AT..)?.first_chunk()?);
+        let (bytes, operation, body_at) = (bytes.into(), operation.into(), end.next_multiple_of(8));
+        Some(HeaderTemplate { order, fixed, response, bytes, open, operation, end, body_at })
     }
 
     /// Whether a message is a request with this header, to the same object.
@@ -58,9 +60,9 @@ impl HeaderTemplate {
     /// The bytes in place of the header, if the message's fixed header matches.
     #[inline(always)] // a step of every call
     fn said_by<'m>(&self, message: &'m Message) -> Option<&'m [u8]> {
-        let MessageHeader { version, order, kind, .. } = message.header;
-        let is_like = (version, order, kind) == (Version::V1_2, self.header.order, self.header.kind);
-        message.bytes().get(FLAGS_AT..self.end).filter(|_| is_like)
+        let (head, said) = message.bytes().get(..self.end)?.split_first_chunk::<FLAGS_AT>()?;
+        let [_, _, _, _, v0, v1, flags, kind, ..] = *head;
+        (self.fixed == [v0, v1, flags, kind]).then_some(said)
     }
 
     /// The response that the client expects.
@@ -78,17 +80,21 @@ impl HeaderTemplate {
     /// The request id of a request with this header.
     #[inline(always)] // a step of every call
     pub fn id_of(&self, message: &Message) -> RequestId {
-        let id = message.bytes().get(FLAGS_AT - 4..).and_then(|id| id.first_chunk());
-        RequestId(self.header.order.number(id.copied().unwrap_or_default()))
+        let head = message.bytes().first_chunk::<FLAGS_AT>();
+        let id = head.map_or([0; 4], |[.., i0, i1, i2, i3]| [*i0, *i1, *i2, *i3]);
+        RequestId(self.order.number(id))
     }
 
     /// A reader of the arguments of a request with this header.
     #[inline(always)] // a step of every call
     pub fn arguments_of<'m>(&self, message: &'m Message, encoding: Encoding) -> Reader<'m> {
         // Messages of GIOP 1.2 have no joints.
-        Reader::at(message.bytes(), self.body_at, Encoding { order: self.header.order, ..encoding })
+        Reader::at(message.bytes(), self.body_at, Encoding { order: self.order, ..encoding })
     }
 }
+
+/// The offset of the version in a message.
+const VERSION_AT: usize = 4;
 
 /// Longer headers are parsed each time.
 const HEAD_BYTES_MAX: usize = 512;

@@ -61,7 +61,7 @@ fn failed(failure: CallFailure) -> Option<Result<(), SystemException>> {
 /// Sends the pending requests of all connections.
 pub(crate) fn flush_all(core: &OrbCore) -> Result<(), SystemException> {
     let now = now_and_flushed(core.simulated.as_ref());
-    let deadline = Deadline::after(now, nearest_timeout(None, || core.call_timeout()));
+    let deadline = Deadline::after(now, nearest_timeout(None, core.policies.timeout()));
     core.connector.flush(deadline).map_err(not_flushed)
 }
 

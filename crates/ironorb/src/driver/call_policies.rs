@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::base::config::OnewayBatching;
 use crate::base::time::Time;
 use crate::object::ObjectRef;
-use crate::object::deadline::{Deadline, TimeoutSetting};
+use crate::object::deadline::{Deadline, Timeout, TimeoutSetting};
 use crate::object::messaging::{InvocationPolicies, Rebind, SyncScope};
 
 thread_local! {
@@ -62,23 +62,21 @@ pub fn with_timeout<T>(timeout: Option<Duration>, body: impl FnOnce() -> T) -> T
     body()
 }
 
-/// How long a call of the object that begins now may take; `None` is without limit.
+/// How long a call of the object that begins now may take.
 #[inline]
-pub(crate) fn call_timeout(object: &ObjectRef) -> Option<Duration> {
-    let orb = object.shared();
-    match thread_has_policies() || object.has_policies() || orb.policies.is_set() {
-        false => orb.config.call_timeout,
-        true => nearest_timeout(object.policies().roundtrip_timeout, || orb.call_timeout()),
+pub(crate) fn call_timeout(object: &ObjectRef) -> Timeout {
+    let orb = object.shared().policies.timeout();
+    match thread_has_policies() || object.has_policies() {
+        false => orb,
+        true => nearest_timeout(object.policies().roundtrip_timeout, orb),
     }
 }
 
-/// The nearest setting of the time that a call may take, if anything but the ORB's configuration has one.
+/// The nearest setting of the time that a call may take, where more than the ORB may have one.
 #[cold]
-pub(crate) fn nearest_timeout(
-    object: TimeoutSetting,
-    orb: impl FnOnce() -> Option<Duration>,
-) -> Option<Duration> {
-    CALL.get().or(object).or_else(|| thread_policies().roundtrip_timeout).unwrap_or_else(orb)
+pub(crate) fn nearest_timeout(object: TimeoutSetting, orb: Timeout) -> Timeout {
+    let nearer = CALL.get().or(object).or_else(|| thread_policies().roundtrip_timeout);
+    nearer.map_or(orb, Timeout::from)
 }
 
 /// The deadline of a call of the object that begins now.
@@ -136,9 +134,7 @@ mod tests {
 
     #[test]
     fn the_nearest_setting_counts() {
-        let now = Time::from_nanos(1);
-        let of =
-            |object, orb| Deadline::after(now, nearest_timeout(object, || orb)).at().map(|at| at.since(now));
+        let of = |object, orb: Option<Duration>| nearest_timeout(object, orb.into()).as_duration();
         let secs = |n| Some(Duration::from_secs(n));
         assert_eq!(of(None, secs(60)), secs(60));
         set_thread_timeout(Some(secs(5)));

@@ -21,6 +21,7 @@ use crate::base::config::{OrbConfig, Waiting};
 use crate::base::probe::{self, Stage};
 use crate::base::time::Time;
 use crate::driver::clock;
+use crate::object::deadline::Timeout;
 use crate::transport::{self, Moved, Pace, Stream};
 
 /// How a thread waits on a connection, if it waits like `on_sockets` on a socket.
@@ -138,12 +139,12 @@ impl Waits {
 
     /// Begins a wait that may last for `left`. `None` when the thread should sleep at once.
     #[inline]
-    pub(crate) fn begin(&self, pace: Pace, left: Option<Duration>) -> Option<Spin<'_>> {
+    pub(crate) fn begin(&self, pace: Pace, left: Timeout) -> Option<Spin<'_>> {
         if self.policy == Waiting::Block {
             return None;
         }
         match self.pause.load(Ordering::Relaxed) {
-            0 => self.try_to_spin(pace, left),
+            0 => self.try_to_spin(pace, left.as_duration()),
             pause => {
                 self.pause.store(pause - 1, Ordering::Relaxed);
                 self.spinners.arrive();
@@ -155,7 +156,7 @@ impl Waits {
     /// Polls while the policy and the measurements allow it, for `left` at most. True when a poll has
     /// succeeded.
     #[allow(dead_code)] // for transports that poll memory
-    pub(crate) fn spin(&self, pace: Pace, left: Option<Duration>, mut poll: impl FnMut() -> bool) -> bool {
+    pub(crate) fn spin(&self, pace: Pace, left: Timeout, mut poll: impl FnMut() -> bool) -> bool {
         let Some(mut spin) = self.begin(pace, left) else { return false };
         loop {
             if poll() {
@@ -216,17 +217,17 @@ impl Waits {
 
     /// Receives what has come, or waits for it as the policy says, for `left` at most. Calls
     /// `before_sleeping` before the thread sleeps. The sleep lasts for at most the socket's timeout.
-    #[inline]
+    #[inline(always)] // a step of every call
     pub(crate) fn receive(
         &self,
         stream: &Stream,
         space: &mut [u8],
-        left: Option<Duration>,
+        left: Timeout,
         before_sleeping: impl FnOnce(),
     ) -> io::Result<Moved> {
         if let Some(spin) = self.begin(stream.pace(), left) {
             match spin.receive(stream, space) {
-                Ok(Moved::Nothing) if self.policy == Waiting::Spin && left.is_some() => {
+                Ok(Moved::Nothing) if self.policy == Waiting::Spin && left != Timeout::NONE => {
                     return Ok(Moved::Nothing); // the caller knows how much time is left
                 }
                 Ok(Moved::Nothing) => {}
@@ -336,7 +337,7 @@ mod tests {
 
     /// How many waits begin before one of them polls.
     fn left_out(waits: &Waits) -> u32 {
-        (0..).find(|_| waits.begin(Pace::Memory, None).is_some_and(|mut spin| spin.is_vain())).unwrap()
+        (0..).find(|_| waits.begin(Pace::Memory, None.into()).is_some_and(|mut spin| spin.is_vain())).unwrap()
     }
 
     impl Spin<'_> {
@@ -352,11 +353,11 @@ mod tests {
         let pauses: Vec<u32> = (0..13).map(|_| left_out(&waits)).collect();
         assert_eq!(pauses, [0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 1024]);
         for _ in 0..1024 {
-            assert!(waits.begin(Pace::Memory, None).is_none());
+            assert!(waits.begin(Pace::Memory, None.into()).is_none());
         }
         // From here on each wait pays: it is dropped before it has found a reason to stop.
         for _ in 0..20 {
-            drop(waits.begin(Pace::Memory, None).expect("the wait after one that paid polls"));
+            drop(waits.begin(Pace::Memory, None.into()).expect("the wait after one that paid polls"));
         }
         assert_eq!((left_out(&waits), left_out(&waits)), (0, 1), "the pauses begin anew");
     }
@@ -368,7 +369,7 @@ mod tests {
                 let spinners = Spinners::of(processors);
                 let all: Vec<Waits> = (0..8).map(|_| Waits::new(policy, &spinners)).collect();
                 let looking: Vec<_> =
-                    all.iter().filter_map(|waits| waits.begin(Pace::Memory, None)).collect();
+                    all.iter().filter_map(|waits| waits.begin(Pace::Memory, None.into())).collect();
                 assert_eq!(looking.len(), pollers_max);
                 drop(looking);
                 assert_eq!(spinners.spinning.load(Ordering::Relaxed), 0);
@@ -380,8 +381,8 @@ mod tests {
     fn a_thread_that_comes_to_wait_ends_polling_at_once() {
         let spinners = Spinners::of(2);
         let (first, second) = (Waits::new(LONG, &spinners), Waits::new(LONG, &spinners));
-        let mut spin = first.begin(Pace::SystemCall, None).unwrap();
-        assert!(second.begin(Pace::SystemCall, None).is_none());
+        let mut spin = first.begin(Pace::SystemCall, None.into()).unwrap();
+        assert!(second.begin(Pace::SystemCall, None.into()).is_none());
         assert!(!spin.may_continue());
         drop(spin);
         for waits in [&first, &second] {
@@ -389,21 +390,21 @@ mod tests {
         }
         // No thread polls, so no thread need be notified.
         let before = spinners.arrivals.load(Ordering::Relaxed);
-        assert!(first.begin(Pace::SystemCall, None).is_none());
+        assert!(first.begin(Pace::SystemCall, None.into()).is_none());
         assert_eq!(spinners.arrivals.load(Ordering::Relaxed), before);
     }
 
     #[test]
     fn a_processor_that_was_taken_away_is_needed() {
         let waits = Waits::new(LONG, &Spinners::of(2));
-        let mut spin = waits.begin(Pace::SystemCall, None).unwrap();
+        let mut spin = waits.begin(Pace::SystemCall, None.into()).unwrap();
         spin.looked = spin.looked.back(2 * GAP);
         assert!(!spin.may_continue());
         drop(spin);
         assert_eq!(waits.pause.load(Ordering::Relaxed), PAUSE_NEEDED);
         // The policy `Spin` goes on.
         let waits = Waits::new(Waiting::Spin, &Spinners::of(2));
-        let mut spin = waits.begin(Pace::SystemCall, None).unwrap();
+        let mut spin = waits.begin(Pace::SystemCall, None.into()).unwrap();
         spin.looked = spin.looked.back(2 * GAP);
         assert!(spin.may_continue());
     }
@@ -412,9 +413,9 @@ mod tests {
     fn polling_ends_with_the_time_that_is_left() {
         for policy in [LONG, Waiting::Spin] {
             let waits = Waits::new(policy, &Spinners::of(2));
-            assert!(waits.begin(Pace::Memory, Some(Duration::ZERO)).unwrap().is_vain());
+            assert!(waits.begin(Pace::Memory, Some(Duration::ZERO).into()).unwrap().is_vain());
         }
-        assert!(Waits::new(Waiting::Block, &Spinners::of(2)).begin(Pace::Memory, None).is_none());
+        assert!(Waits::new(Waiting::Block, &Spinners::of(2)).begin(Pace::Memory, None.into()).is_none());
     }
 
     #[test]

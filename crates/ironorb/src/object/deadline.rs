@@ -13,11 +13,45 @@ use crate::base::time::Time;
 /// A setting that may be absent, infinite or finite.
 pub(crate) type TimeoutSetting = Option<Option<Duration>>;
 
+/// How long a call may take, in nanoseconds; the greatest number is without limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Timeout(u64);
+
+impl Timeout {
+    /// Without limit.
+    pub(crate) const NONE: Timeout = Timeout(u64::MAX);
+
+    #[inline]
+    pub(crate) const fn from_nanos(nanos: u64) -> Timeout {
+        Timeout(nanos)
+    }
+
+    #[inline]
+    pub(crate) const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// `None` is without limit.
+    #[inline]
+    pub(crate) fn as_duration(self) -> Option<Duration> {
+        (self.0 != u64::MAX).then(|| Duration::from_nanos(self.0))
+    }
+}
+
+impl From<Option<Duration>> for Timeout {
+    /// `None` is without limit.
+    #[inline]
+    fn from(timeout: Option<Duration>) -> Timeout {
+        let nanos = |timeout: Duration| u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+        Timeout(timeout.map_or(u64::MAX, nanos))
+    }
+}
+
 /// The time of a call that has not waited yet: its approximate beginning, and how long it may take.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CallTime {
     pub(crate) begun: Time,
-    pub(crate) timeout: Option<Duration>,
+    pub(crate) timeout: Timeout,
 }
 
 /// The moment at which a call gives up. It is fixed when the call begins.
@@ -30,8 +64,8 @@ impl Deadline {
 
     /// The deadline `timeout` after a moment; never without a timeout.
     #[inline]
-    pub(crate) fn after(begun: Time, timeout: Option<Duration>) -> Deadline {
-        Deadline(timeout.map_or(Time::MAX, |timeout| begun + timeout))
+    pub(crate) fn after(begun: Time, timeout: Timeout) -> Deadline {
+        Deadline(Time::from_nanos(begun.as_nanos().saturating_add(timeout.0)))
     }
 
     /// The deadline at a moment; never without one.
@@ -79,10 +113,12 @@ mod tests {
     #[test]
     fn a_deadline_passes() {
         let now = Time::from_nanos(1);
-        let deadline = Deadline::after(now, Some(Duration::from_secs(2)));
+        let deadline = Deadline::after(now, Some(Duration::from_secs(2)).into());
         assert_eq!(deadline.share(now, 4).at(), Some(now + Duration::from_millis(500)));
         assert_eq!(deadline.remaining(now + Duration::from_secs(1)), Ok(Some(Duration::from_secs(1))));
         assert_eq!(deadline.remaining(now + Duration::from_secs(2)), Err(Passed));
         assert_eq!(deadline.at_most(now, Duration::from_secs(1)).at(), Some(now + Duration::from_secs(1)));
+        assert_eq!(Deadline::after(now, None.into()), Deadline::NEVER);
+        assert_eq!(Deadline::after(now, Some(Duration::MAX).into()), Deadline::NEVER);
     }
 }

@@ -4,11 +4,12 @@
 //! A call without policies pays nothing for them. The timeout is one of the values that every call reads. The
 //! other policies are read only when a connection must be made, a forward followed or a oneway sent.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::base::config::OnewayBatching;
 use crate::base::locks::SharedTable;
+use crate::object::deadline::Timeout;
 
 /// Policies of one level. The next level decides what is `None`.
 ///
@@ -79,22 +80,45 @@ pub enum SyncScope {
 }
 
 /// The policies of the ORB's own level, which may change while calls are made.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct OrbPolicies {
     /// False for an ORB without policies, whose calls take no lock. Nearly all ORBs are such.
     is_set: AtomicBool,
+    /// The nanoseconds of the timeout, which every call reads.
+    timeout: AtomicU64,
     policies: SharedTable<InvocationPolicies>,
+    /// The timeout where the policies name none.
+    configured_timeout: Timeout,
 }
 
 impl OrbPolicies {
+    /// No policies yet.
+    pub(crate) fn new(configured_timeout: Timeout) -> OrbPolicies {
+        OrbPolicies {
+            is_set: AtomicBool::new(false),
+            timeout: AtomicU64::new(configured_timeout.as_nanos()),
+            policies: SharedTable::default(),
+            configured_timeout,
+        }
+    }
+
     pub(crate) fn set(&self, policies: InvocationPolicies) {
-        *self.policies.write() = policies;
+        let timeout = policies.roundtrip_timeout.map_or(self.configured_timeout, Timeout::from);
+        let mut current = self.policies.write();
+        *current = policies;
+        self.timeout.store(timeout.as_nanos(), Ordering::Release);
         self.is_set.store(policies != InvocationPolicies::NONE, Ordering::Release);
+    }
+
+    /// The timeout of a call for which neither the reference nor the thread has one.
+    #[inline]
+    pub(crate) fn timeout(&self) -> Timeout {
+        Timeout::from_nanos(self.timeout.load(Ordering::Acquire))
     }
 
     /// Whether there are policies.
     #[inline]
-    pub(crate) fn is_set(&self) -> bool {
+    fn is_set(&self) -> bool {
         self.is_set.load(Ordering::Acquire)
     }
 
@@ -116,7 +140,7 @@ mod tests {
             sync_scope: Some(SyncScope::WithServer),
             ..InvocationPolicies::NONE
         };
-        let orb = OrbPolicies::default();
+        let orb = OrbPolicies::new(None.into());
         assert_eq!(orb.get(), InvocationPolicies::NONE);
         orb.set(InvocationPolicies {
             sync_scope: Some(SyncScope::None),

@@ -4,7 +4,6 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::Duration;
 
 use ironorb_giop::cdr::Environment;
 use ironorb_giop::exception::SystemException;
@@ -50,9 +49,9 @@ impl OrbShared {
         hash_keys: HashKeys,
     ) -> OrbShared {
         OrbShared {
+            policies: OrbPolicies::new(config.call_timeout.into()),
             config,
             transports,
-            policies: OrbPolicies::default(),
             has_client_interceptors,
             is_simulated,
             values: ValueRegistry::default(),
@@ -65,11 +64,6 @@ impl OrbShared {
     /// Names the driver. The first one stays.
     pub(crate) fn set_driver(&self, driver: Weak<dyn OrbDriver>) {
         let _first = self.driver.set(driver);
-    }
-
-    /// The timeout of a call for which neither the reference nor the thread has one.
-    pub(crate) fn call_timeout(&self) -> Option<Duration> {
-        self.policies.get().roundtrip_timeout.unwrap_or(self.config.call_timeout)
     }
 }
 

@@ -38,7 +38,7 @@ use crate::call::invocation::CallFailure;
 use crate::connection::{Batch, ClientActivity};
 use crate::driver::clock;
 use crate::driver::waiting::{self, Waits};
-use crate::object::deadline::{Deadline, Passed};
+use crate::object::deadline::{Deadline, Passed, Timeout};
 use crate::transport::{self, Moved, Shutdown, Stream};
 use async_replies::AsyncReplies;
 pub(crate) use batch::Added;
@@ -61,7 +61,7 @@ pub(crate) struct Link {
     receive_timeout_us: AtomicU64,
     /// How the thread with the receiving part waits.
     waits: Waits,
-    /// The last timeout for which the socket's timeout is near enough, as `set_receive_timeout` packs it.
+    /// The last timeout for which the socket's timeout is near enough, in nanoseconds.
     timeout_that_fits: AtomicU64,
     /// When a caller last used the connection, in the nanoseconds of [`Time`].
     used_ns: AtomicU64,
@@ -489,8 +489,9 @@ impl Link {
             match state.take_framer() {
                 Some(mut framer) => {
                     drop(state);
-                    let result = self.waits.receive(&self.stream, framer.space(), left, || {
-                        self.set_receive_timeout(left);
+                    let timeout = left.into();
+                    let result = self.waits.receive(&self.stream, framer.space(), timeout, || {
+                        self.set_receive_timeout(timeout);
                     });
                     state = self.state.lock();
                     self.take_input(&mut state, framer, result);
@@ -613,20 +614,17 @@ impl Link {
     /// Sets the socket's own timeout, which saves a system call for the wait. A timeout that is near enough
     /// stays.
     #[inline(always)] // a step of every call
-    fn set_receive_timeout(&self, left: Option<Duration>) {
-        // Two timeouts that differ enough to matter have different packed values.
-        let wanted =
-            left.map_or(u64::MAX, |left| left.as_secs().wrapping_shl(30) | u64::from(left.subsec_nanos()));
-        if self.timeout_that_fits.load(Ordering::Relaxed) != wanted {
-            self.fit_receive_timeout(left, wanted);
+    fn set_receive_timeout(&self, left: Timeout) {
+        if self.timeout_that_fits.load(Ordering::Relaxed) != left.as_nanos() {
+            self.fit_receive_timeout(left);
         }
     }
 
     #[inline(never)]
-    fn fit_receive_timeout(&self, left: Option<Duration>, wanted: u64) {
-        self.timeout_that_fits.store(wanted, Ordering::Relaxed);
+    fn fit_receive_timeout(&self, left: Timeout) {
+        self.timeout_that_fits.store(left.as_nanos(), Ordering::Relaxed);
         let now_us = self.receive_timeout_us.load(Ordering::Relaxed);
-        let want_us = left.map_or(0, |left| (left.as_micros() as u64).max(1));
+        let want_us = left.as_duration().map_or(0, |left| (left.as_micros() as u64).max(1));
         let fits = if want_us == 0 {
             now_us == 0
         } else {

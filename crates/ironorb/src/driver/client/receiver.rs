@@ -303,7 +303,7 @@ impl Receiver {
         };
         let left = timeout.map(|left| Duration::try_from(*left).unwrap_or_default());
         if left != Some(Duration::ZERO)
-            && let Some(mut spin) = self.waiting.begin(Pace::SystemCall, left)
+            && let Some(mut spin) = self.waiting.begin(Pace::SystemCall, left.into())
         {
             let now = Timespec::default();
             // Returns also after polling in vain: time has passed, and the next wait sleeps.

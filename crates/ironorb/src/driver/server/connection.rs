@@ -23,6 +23,7 @@ use crate::driver::client::Link;
 use crate::driver::clock;
 use crate::driver::orb_core::OrbCore;
 use crate::driver::waiting::{self, Waits};
+use crate::object::deadline::Timeout;
 use crate::poa::adapter::Session;
 use crate::transport::{self, Moved, Shutdown, Stream};
 
@@ -143,7 +144,7 @@ impl Connection {
     pub(super) fn wait_for_work(
         &self,
         current_request: &mut CurrentRequest,
-        timeout: Option<Duration>,
+        timeout: Timeout,
     ) -> Result<(), Nothing> {
         let mut framer = self.receiver.lock();
         current_request.give_large_to(&mut framer);
@@ -151,7 +152,7 @@ impl Connection {
         if framer.is_idle() && self.session.is_plain_receiving() {
             match self.waits.receive(&self.stream, framer.space(), timeout, || {}) {
                 Ok(Moved::Bytes(count)) => framer.received(count),
-                Ok(Moved::Nothing) if timeout.is_some() => return Err(Nothing::Yet),
+                Ok(Moved::Nothing) if timeout != Timeout::NONE => return Err(Nothing::Yet),
                 Ok(Moved::Nothing) => {}
                 Ok(Moved::End) | Err(_) => return Err(Nothing::Ever),
             }
@@ -167,7 +168,7 @@ impl Connection {
         &'c self,
         mut framer: LockGuard<'c, Framer>,
         current_request: &mut CurrentRequest,
-        timeout: Option<Duration>,
+        timeout: Timeout,
     ) -> Result<(), Nothing> {
         self.look_for_client(&framer);
         loop {
@@ -180,7 +181,7 @@ impl Connection {
                 Err(NoWork::End) => return Err(Nothing::Ever),
                 Err(NoWork::Elsewhere) => {
                     drop(framer);
-                    match self.wait_elsewhere(current_request, timeout) {
+                    match self.wait_elsewhere(current_request, timeout.as_duration()) {
                         Some(found) => return found,
                         None => framer = self.receiver.lock(),
                     }
@@ -188,13 +189,13 @@ impl Connection {
                 }
             }
             self.session.note_unfinished(&framer);
-            if timeout.is_none() && !framer.is_mid_message() && framer.holds_spare_memory() {
+            if timeout == Timeout::NONE && !framer.is_mid_message() && framer.holds_spare_memory() {
                 self.release_if_idle(&mut framer);
             }
             self.send_what_is_held();
             match self.waits.receive(&self.stream, framer.space(), timeout, || {}) {
                 Ok(Moved::Bytes(count)) => framer.received(count),
-                Ok(Moved::Nothing) if timeout.is_some() => return Err(Nothing::Yet),
+                Ok(Moved::Nothing) if timeout != Timeout::NONE => return Err(Nothing::Yet),
                 Ok(Moved::Nothing) => {}
                 Ok(Moved::End) | Err(_) => return Err(Nothing::Ever),
             }

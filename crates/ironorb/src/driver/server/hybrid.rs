@@ -172,7 +172,7 @@ impl HybridPool {
     fn serve(&self, connection: &Connection, current_request: &mut CurrentRequest) -> Disposition {
         connection.wake(current_request);
         loop {
-            match connection.wait_for_work(current_request, Some(KEPT_FOR)) {
+            match connection.wait_for_work(current_request, Some(KEPT_FOR).into()) {
                 Ok(()) => {
                     if connection.carry_out(current_request) {
                         return Disposition::Gone;

@@ -7,6 +7,7 @@ use super::Shared;
 use super::connection::Connection;
 use super::threads::ThreadPlace;
 use crate::connection::CurrentRequest;
+use crate::object::deadline::Timeout;
 
 pub(super) fn start(
     shared: &Arc<Shared>,
@@ -17,7 +18,7 @@ pub(super) fn start(
     place.spawn("ironorb-connection", move || {
         let connection = served;
         let mut current_request = CurrentRequest::default();
-        while let Ok(()) = connection.wait_for_work(&mut current_request, None) {
+        while let Ok(()) = connection.wait_for_work(&mut current_request, Timeout::NONE) {
             // If the connection has ended meanwhile, the next wait finds the end.
             let _ = connection.carry_out(&mut current_request);
         }
