@@ -47,8 +47,11 @@ const REQUEST: u8 = 0;
 
 /// A server without an ORB: the test decides when it reads.
 fn plain_server(orb: &Orb) -> (std::net::TcpListener, ProbeRef) {
-    let (listener, port) = raw::listen();
-    let probe = orb.string_to_object(&format!("corbaloc:iiop:1.2@127.0.0.1:{port}/Probe")).unwrap();
+    // An address of these tests alone: a client of another test that tries the port of a server which has gone must not
+    // be taken for theirs.
+    let listener = std::net::TcpListener::bind("127.0.80.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let probe = orb.string_to_object(&format!("corbaloc:iiop:1.2@{address}/Probe")).unwrap();
     (listener, probe.narrow_unchecked())
 }
 

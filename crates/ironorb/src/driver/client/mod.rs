@@ -646,16 +646,14 @@ impl EndpointLinks {
             let open = slot.lock().link.clone().filter(|link| link.is_usable(clock::coarse()));
             let connected = open.map_or_else(|| self.connect(slot, clock::now(), until), Ok);
             let waiting = slot.lock().waiting.as_mut().map(std::mem::take).unwrap_or_default();
-            for WaitingCall { call, target, until } in waiting {
+            for waiting in waiting {
                 match &connected {
-                    Ok(link) => call.connected(link, &target),
+                    Ok(link) => waiting.call.connected(link, &waiting.target),
                     // It came during the attempt, and has time for another.
-                    Err(ConnectFailure::TimedOut) if until.remaining(clock::now()) != Err(Passed) => {
-                        let mut slot = slot.lock();
-                        let waiting = slot.waiting.get_or_insert_default();
-                        waiting.push(WaitingCall { call, target, until });
+                    Err(ConnectFailure::TimedOut) if waiting.until > until => {
+                        slot.lock().waiting.get_or_insert_default().push(waiting);
                     }
-                    Err(failure) => call.not_connected(failure.clone()),
+                    Err(failure) => waiting.call.not_connected(failure.clone()),
                 }
             }
         }
