@@ -2,6 +2,8 @@
 
 pub(crate) mod config;
 pub(crate) mod gate;
+#[cfg_attr(not(test), allow(dead_code, reason = "the next commits use all of it"))]
+pub(crate) mod lane;
 pub(crate) mod lease;
 pub(crate) mod locks;
 pub mod marshal_profile;

@@ -12,21 +12,8 @@ use std::io;
 use std::sync::Once;
 use std::thread::{self, ThreadId};
 
+use super::lane::{self, LaneId};
 use super::scheduling;
-
-/// The number of a lane: a range of priorities with all that it owns. An ORB without real time has one lane.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct LaneId(u16);
-
-impl LaneId {
-    /// The lane of an ORB that has only one.
-    pub(crate) const ONLY: LaneId = LaneId(0);
-
-    #[cfg(test)]
-    pub(crate) const fn of_tests(number: u16) -> LaneId {
-        LaneId(number)
-    }
-}
 
 /// What a thread is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,13 +69,13 @@ thread_local! {
 }
 
 impl<'n> NewThread<'n> {
-    /// A thread of the only lane, without a priority of its own. The system shows the first 15 bytes of the name.
+    /// A thread of the default lane, without a priority of its own. The system shows the first 15 bytes of the name.
     pub(crate) const fn new(name: &'n str, class: ThreadClass) -> NewThread<'n> {
-        NewThread { name, facts: Facts { lane: LaneId::ONLY, class, priority: None } }
+        NewThread { name, facts: Facts { lane: LaneId::DEFAULT, class, priority: None } }
     }
 
     /// Puts the thread into a lane.
-    #[cfg(test)]
+    #[cfg_attr(not(test), expect(dead_code, reason = "lanes will ask"))]
     pub(crate) fn in_lane(mut self, lane: LaneId) -> NewThread<'n> {
         self.facts.lane = lane;
         self
@@ -107,6 +94,7 @@ impl<'n> NewThread<'n> {
         let NewThread { name, facts } = self;
         let thread = thread::Builder::new().name(name.to_owned()).spawn(move || {
             OWN.set(Some(facts));
+            let _lane = lane::enter(facts.lane);
             facts.schedule();
             body();
         })?;
@@ -136,12 +124,6 @@ impl Facts {
 /// Done when the system has refused a thread its class. Further refusals are not reported.
 pub(super) static REFUSAL: Once = Once::new();
 
-/// The lane of the calling thread. The application's threads are in the lane of an ORB that has only one.
-pub(crate) fn current_lane() -> LaneId {
-    // A thread that is ending may still lock.
-    OWN.try_with(Cell::get).ok().flatten().map_or(LaneId::ONLY, |own| own.lane)
-}
-
 /// Whether the calling thread has a real-time priority from the ORB.
 pub(crate) fn is_real_time() -> bool {
     OWN.try_with(Cell::get).ok().flatten().is_some_and(|own| own.priority.is_some())
@@ -157,6 +139,7 @@ mod tests {
     use std::sync::mpsc;
 
     use super::*;
+    use crate::base::lane::current_lane;
 
     #[test]
     fn a_thread_knows_its_name_and_what_it_is_for() {
@@ -168,8 +151,8 @@ mod tests {
                 tell.send((thread.id(), thread.name().map(str::to_owned), facts)).unwrap();
             })
             .unwrap();
-        let expected = (LaneId::ONLY, Some(ThreadClass::Timer), false);
+        let expected = (LaneId::DEFAULT, Some(ThreadClass::Timer), false);
         assert_eq!(told.recv().unwrap(), (id, Some("ironorb-test".to_owned()), expected));
-        assert_eq!((current_lane(), current_class()), (LaneId::ONLY, None));
+        assert_eq!((current_lane(), current_class()), (LaneId::DEFAULT, None));
     }
 }

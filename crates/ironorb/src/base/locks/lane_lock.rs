@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::Mutex;
 
 use super::LockGuard;
-use crate::base::spawner::{self, LaneId};
+use crate::base::lane::{self, LaneId};
+use crate::base::spawner;
 use crate::base::sync::{lock, try_lock};
 
 /// A mutex that only threads of one lane take, so that no thread waits for one of a lower priority range.
@@ -59,7 +60,7 @@ impl Default for Owner {
     fn default() -> Owner {
         Owner(
             #[cfg(debug_assertions)]
-            spawner::current_lane(),
+            lane::current_lane(),
         )
     }
 }
@@ -69,9 +70,9 @@ impl Owner {
     #[track_caller]
     fn check(self) {
         debug_assert!(
-            spawner::current_class().is_none() || spawner::current_lane() == self.lane(),
+            spawner::current_class().is_none() || lane::current_lane() == self.lane(),
             "a thread of {:?} takes a lock of {:?}",
-            spawner::current_lane(),
+            lane::current_lane(),
             self.lane(),
         );
     }
@@ -81,7 +82,7 @@ impl Owner {
         #[cfg(debug_assertions)]
         return self.0;
         #[cfg(not(debug_assertions))]
-        LaneId::ONLY
+        LaneId::DEFAULT
     }
 }
 
@@ -109,7 +110,7 @@ mod tests {
     #[cfg(debug_assertions)]
     fn a_thread_of_another_lane_may_not_wait_for_a_lock() {
         let lock = Arc::new(LaneLock::new(()));
-        let elsewhere = NewThread::new("ironorb-test", ThreadClass::Worker).in_lane(LaneId::of_tests(7));
+        let elsewhere = NewThread::new("ironorb-test", ThreadClass::Worker).in_lane(LaneId::new(7).unwrap());
         assert!(!outcome_of(elsewhere, move || drop(lock.lock())), "the lock refuses it");
     }
 }
