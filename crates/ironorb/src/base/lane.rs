@@ -7,7 +7,7 @@
 use std::cell::Cell;
 use std::fmt;
 
-use once_cell::race::OnceBox;
+use super::growing_list::GrowingList;
 
 /// The number of a lane in its ORB's table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -64,65 +64,31 @@ impl Drop for InLane {
 /// for, and stay where they are. No thread waits here for another.
 pub(crate) struct PerLane<T> {
     first: T,
-    further: Further<T>,
-}
-
-/// The values of further lanes, in a list that only grows.
-type Further<T> = OnceBox<OfLane<T>>;
-
-struct OfLane<T> {
-    lane: LaneId,
-    value: T,
-    further: Further<T>,
+    further: GrowingList<LaneId, T>,
 }
 
 impl<T> PerLane<T> {
     /// The value of the default lane. Other lanes have none.
     pub(crate) const fn new(first: T) -> PerLane<T> {
-        PerLane { first, further: OnceBox::new() }
+        PerLane { first, further: GrowingList::new() }
     }
 
     /// The value of a lane, made by `make` if the lane has none. Of two threads that make it at once, one drops what it
     /// has made.
     #[inline]
     pub(crate) fn get_or_init(&self, lane: LaneId, make: impl FnOnce() -> T) -> &T {
-        if lane == LaneId::DEFAULT { &self.first } else { self.of_further(lane, make) }
+        if lane == LaneId::DEFAULT { &self.first } else { self.further.get_or_init(lane, make) }
     }
 
     /// The value of a lane, if it has one.
     #[inline]
     pub(crate) fn get(&self, lane: LaneId) -> Option<&T> {
-        if lane == LaneId::DEFAULT { Some(&self.first) } else { self.of_further_if_made(lane) }
+        if lane == LaneId::DEFAULT { Some(&self.first) } else { self.further.get(lane) }
     }
 
     /// All values with their lanes, that of the default lane first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (LaneId, &T)> {
-        let further = std::iter::successors(self.further.get(), |it| it.further.get());
-        std::iter::once((LaneId::DEFAULT, &self.first)).chain(further.map(|it| (it.lane, &it.value)))
-    }
-
-    #[cold]
-    fn of_further_if_made(&self, lane: LaneId) -> Option<&T> {
-        self.iter().find(|(known, _)| *known == lane).map(|(_, value)| value)
-    }
-
-    #[cold]
-    fn of_further(&self, lane: LaneId, make: impl FnOnce() -> T) -> &T {
-        let mut make = Some(make);
-        let mut made = None;
-        let mut place = &self.further;
-        loop {
-            match place.get() {
-                Some(it) if it.lane == lane => return &it.value,
-                Some(it) => place = &it.further,
-                None => {
-                    let mut made_now = || Some(OfLane { lane, value: make.take()?(), further: OnceBox::new() });
-                    let new = made.take().or_else(|| made_now().map(Box::new));
-                    // Another thread may have been quicker, for this lane or for one more.
-                    made = new.and_then(|new| place.set(new).err());
-                }
-            }
-        }
+        std::iter::once((LaneId::DEFAULT, &self.first)).chain(self.further.iter())
     }
 }
 
@@ -167,21 +133,6 @@ mod tests {
         assert_eq!(current_lane(), lane(3));
         drop(outer);
         assert_eq!(current_lane(), LaneId::DEFAULT);
-    }
-
-    #[test]
-    fn threads_of_many_lanes_find_the_values_of_their_lanes() {
-        let counts: PerLane<AtomicUsize> = PerLane::default();
-        std::thread::scope(|scope| {
-            for index in (0..8).chain(0..8) {
-                let counts = &counts;
-                scope.spawn(move || {
-                    (0..1000).for_each(|_| drop(counts.of(lane(index)).fetch_add(1, Ordering::Relaxed)));
-                });
-            }
-        });
-        assert_eq!(counts.iter().count(), 8);
-        assert!(counts.iter().all(|(_, count)| count.load(Ordering::Relaxed) == 2000));
     }
 
     #[test]

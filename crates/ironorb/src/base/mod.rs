@@ -2,6 +2,7 @@
 
 pub(crate) mod config;
 pub(crate) mod gate;
+pub(crate) mod growing_list;
 #[cfg_attr(not(test), allow(dead_code, reason = "the next commits use all of it"))]
 pub(crate) mod lane;
 pub(crate) mod lease;
