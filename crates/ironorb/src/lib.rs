@@ -73,8 +73,8 @@ pub use base::config::{
     ServerConcurrency, Transport, Waiting,
 };
 pub use orb::{
-    BuildError, CONFIG_FILE_VARIABLE, INIT_REF_VARIABLE, InitialReference, Orb, OrbBuilder, Setting,
-    SettingError, settings,
+    BuildError, CONFIG_FILE_VARIABLE, INIT_REF_VARIABLE, InLane, InitialReference, Lane, LaneConfig, Orb,
+    OrbBuilder, Setting, SettingError, settings,
 };
 pub use transport::Endpoint;
 pub use transport::endpoint::BadAddress;

@@ -9,6 +9,7 @@ use crate::base::config::OnewayBatching;
 use crate::base::time::Time;
 use crate::call::invocation::{CallFailure, Next, RemoteCallState};
 use crate::driver::call_policies::{deadline_of, nearest_timeout};
+use crate::driver::client::CallingThread;
 use crate::driver::client::{Added, FlushFailure};
 use crate::driver::clock;
 use crate::driver::invoke::Arguments;
@@ -72,7 +73,8 @@ pub(crate) fn flush(object: &ObjectRef) -> Result<(), SystemException> {
     let route = object.routes().current()?;
     let Route::Remote(targets) = route.route() else { return Ok(()) };
     // Flushes each target, whether or not a flush before it has failed.
-    let flushed: Vec<_> = targets.servers().iter().map(|target| target.links().flush(deadline)).collect();
+    let flushed: Vec<_> =
+        targets.servers().iter().map(|target| target.links(CallingThread::this()).flush(deadline)).collect();
     flushed.into_iter().collect::<Result<(), _>>().map_err(not_flushed)
 }
 

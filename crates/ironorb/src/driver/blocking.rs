@@ -14,7 +14,7 @@ use crate::call::invocation::{CallFailure, results_at};
 use crate::call::remote_call::{CallEvent, Completed, RemoteCall, Step};
 use crate::driver::call_policies::deadline_of;
 use crate::driver::client::asynchronous::AsyncCall;
-use crate::driver::client::{Link, thread_ordinal};
+use crate::driver::client::{CallingThread, Link};
 use crate::driver::clock;
 use crate::driver::engine::located;
 use crate::driver::invoke::{Arguments, LOCATE, NO_ARGUMENTS};
@@ -405,7 +405,8 @@ impl<'c> BlockingCall<'c> {
             Some(link) => link,
             None => {
                 let until = self.call.share(self.object, self.now);
-                let in_turn = target.server.links().link_in_turn(thread_ordinal(), until);
+                let thread = CallingThread::this();
+                let in_turn = target.server.links(thread).link_in_turn(thread, until);
                 in_turn.map_err(CallEvent::NotConnected)?.ok_or(CallEvent::Unconnected)?
             }
         };
@@ -438,7 +439,8 @@ impl<'c> BlockingCall<'c> {
         let Some(target) = route.target(index) else {
             return CallEvent::Rerouted;
         };
-        match target.server.links().connect_for(thread_ordinal(), until) {
+        let thread = CallingThread::this();
+        match target.server.links(thread).connect_for(thread, until) {
             Ok(link) => {
                 self.connected = Some(link);
                 CallEvent::Connected

@@ -6,39 +6,40 @@ use std::net::Ipv4Addr;
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 
 use ironorb_giop::Version;
 use ironorb_giop::cdr::Environment;
 use ironorb_giop::exception::{SystemException, SystemExceptionKind};
-use ironorb_giop::framer::ReceiveMemory;
-use ironorb_giop::ior::{IRONORB_ORB_TYPE, IiopAddress, IiopProfile, Ior, Profile, TaggedComponent};
+use ironorb_giop::ior::{
+    IRONORB_ORB_TYPE, IiopAddress, IiopProfile, Ior, Profile, TAG_ALTERNATE_IIOP_ADDRESS, TAG_CODE_SETS,
+    TAG_IRONORB_SHARED_MEMORY, TAG_OMNIORB_UNIX_TRANS, TAG_ORB_TYPE, TaggedComponent,
+};
 use ironorb_giop::service_context::ListenPoint;
 use ironorb_giop::typecode::TypeCode;
 use ironorb_giop::value::ValueFactory;
 
 use crate::base::config::{OrbConfig, Transport};
+use crate::base::lane::{LaneId, current_lane};
 use crate::base::locks::{ColdLock, SharedTable};
 use crate::base::marshal_profile::MarshalProfile;
 use crate::base::randomness::Randomness;
 use crate::base::time::Time;
 use crate::call::remote_call::shut_down;
-use crate::connection::UnreadReplies;
 use crate::driver::adapter_threads::AdapterThreads;
 use crate::driver::client::Connector;
 use crate::driver::clock;
-use crate::driver::server::in_flight::InFlight;
-use crate::driver::server::threads::ServerThreads;
-use crate::driver::server::{self, Server};
+use crate::driver::server::Server;
+use crate::driver::server::lane::{LaneParts, ServerLane};
 use crate::driver::simulated::{Simulated, SimulationSetting};
 use crate::interceptor::{InterceptedOrb, Interceptors};
 use crate::object::ObjectRef;
 use crate::object::orb_shared::{OrbDriver, OrbHandle, OrbShared};
-use crate::object::server_profile::ServerEndpoint;
+use crate::object::server_profile::{Partition, ServerEndpoint};
 use crate::poa::adapter::{Adapter, Ownership};
 use crate::poa::{AdapterHost, ManagerState, Poa};
 use crate::transport::tcp::HostPort;
-use crate::transport::{Address, CustomTransport, Endpoint, unix};
+use crate::transport::{Address, CustomTransport, unix};
 
 pub(crate) struct OrbCore {
     /// The ORB itself, for methods that make references from `&self`.
@@ -51,14 +52,8 @@ pub(crate) struct OrbCore {
     pub(crate) interceptors: Arc<Interceptors>,
     /// What runs the calls of stubs in virtual time, if they do not run on threads.
     pub(crate) simulated: Option<Simulated>,
-    /// The count of requests in flight, if they are limited.
-    pub(crate) requests: Option<Arc<InFlight>>,
-    /// The threads that serve clients, and their limit.
-    pub(crate) server_threads: Arc<ServerThreads>,
-    /// The bytes of replies that clients have not read, if they are limited.
-    pub(crate) unread_replies: Option<Arc<UnreadReplies>>,
-    /// The memory for large messages of all clients, if it is limited.
-    pub(crate) receive_memory: Option<Arc<ReceiveMemory>>,
+    /// What each lane owns for clients, by the numbers of the lanes.
+    server_lanes: Box<[ServerLane]>,
     pub(crate) initial: SharedTable<BTreeMap<String, ObjectRef>>,
     /// The base URL of initial references that no other source names.
     pub(crate) default_initial: Option<String>,
@@ -66,14 +61,10 @@ pub(crate) struct OrbCore {
     pub(crate) server_id: String,
     /// The file for the profile of marshalled types.
     marshal_profile: Option<PathBuf>,
-    endpoints: Vec<Endpoint>,
-    publish: Vec<String>,
     hold_requests: bool,
-    /// The server. Its threads hold the ORB, so it is taken out when the ORB stops serving. The thread that makes or
-    /// takes the root adapter holds the lock.
-    server: ColdLock<Option<Server>>,
-    /// The addresses in references of this ORB.
-    published: OnceLock<Vec<Address>>,
+    /// The servers of the lanes that listen. Their threads hold the ORB, so they are taken out when the ORB stops serving.
+    /// The thread that makes or takes the root adapter holds the lock.
+    servers: ColdLock<Vec<Server>>,
     /// Whether a reference was made without an address.
     has_made_nowhere: AtomicBool,
     root: SharedTable<Option<Poa>>,
@@ -84,10 +75,8 @@ pub(crate) struct OrbCore {
 pub(crate) struct OrbParts {
     pub(crate) config: OrbConfig,
     pub(crate) interceptors: Interceptors,
-    /// Where it listens.
-    pub(crate) endpoints: Vec<Endpoint>,
-    /// The addresses in references, if they are not those at which it listens.
-    pub(crate) publish: Vec<String>,
+    /// Its lanes, the default lane first, with at most [`LANES_MAX`](crate::base::lane::LANES_MAX) in all.
+    pub(crate) lanes: Vec<LaneParts>,
     /// The program's own.
     pub(crate) transports: Vec<Arc<dyn CustomTransport>>,
     pub(crate) hold_requests: bool,
@@ -139,8 +128,8 @@ impl OrbDriver for OrbCore {
         }
     }
 
-    fn endpoint(&self, address: Address, partition: u8) -> Arc<dyn ServerEndpoint> {
-        self.connector.endpoint_in_partition(address, partition)
+    fn endpoint(&self, address: Address, partition: Partition) -> Arc<dyn ServerEndpoint> {
+        self.connector.endpoint(address, partition)
     }
 
     fn is_a(&self, object: &ObjectRef, repository_id: &str) -> Result<bool, SystemException> {
@@ -185,9 +174,10 @@ impl ObjectRef {
 
 impl OrbCore {
     pub(crate) fn new(parts: OrbParts) -> Arc<Self> {
-        let OrbParts { config, interceptors, simulation, transports, .. } = parts;
-        let server_threads = ServerThreads::new(&config);
-        let adapter_threads = AdapterThreads::new(&config, &server_threads);
+        let OrbParts { config, lanes, interceptors, simulation, transports, .. } = parts;
+        let connector = Connector::new(lanes.iter().map(|lane| lane.config.clone()));
+        let server_lanes: Box<[ServerLane]> = lanes.into_iter().enumerate().map(server_lane).collect();
+        let adapter_threads = AdapterThreads::new(&config, &server_lanes[LaneId::DEFAULT.index()].threads);
         let randomness = Randomness::new(config.seed);
         let shared = Arc::new(OrbShared::new(
             config.clone(),
@@ -210,11 +200,8 @@ impl OrbCore {
                 ),
                 adapter_threads,
                 shared,
-                connector: Connector::new(config.clone()),
-                requests: config.server_requests_max.map(InFlight::new),
-                server_threads: server_threads.clone(),
-                unread_replies: config.transmit_memory_max.map(UnreadReplies::new),
-                receive_memory: config.receive_memory_max.map(|bytes| Arc::new(ReceiveMemory::new(bytes))),
+                connector,
+                server_lanes,
                 initial: SharedTable::default(),
                 interceptors: Arc::new(interceptors),
                 simulated: simulation.map(Simulated::new),
@@ -222,11 +209,8 @@ impl OrbCore {
                 orb_id: parts.orb_id,
                 server_id: parts.server_id,
                 marshal_profile: parts.marshal_profile,
-                endpoints: parts.endpoints,
-                publish: parts.publish,
                 hold_requests: parts.hold_requests,
-                server: ColdLock::new(None),
-                published: OnceLock::new(),
+                servers: ColdLock::new(Vec::new()),
                 has_made_nowhere: AtomicBool::new(false),
                 root: SharedTable::default(),
                 is_shut_down: AtomicBool::new(false),
@@ -263,30 +247,36 @@ impl OrbCore {
         if let Some(poa) = self.present_root() {
             return Ok(poa);
         }
-        let mut server = self.server.lock();
+        let mut servers = self.servers.lock();
         if let Some(poa) = self.present_root() {
             return Ok(poa); // another thread was quicker
         }
-        if self.endpoints.is_empty() {
-            self.publish(Vec::new())?;
-        }
+        let (listening, silent): (Vec<_>, Vec<_>) =
+            self.server_lanes.iter().partition(|lane| !lane.endpoints.is_empty());
+        silent.iter().try_for_each(|lane| self.publish(lane, Vec::new()))?;
         let state = if self.hold_requests { ManagerState::Holding } else { ManagerState::Active };
         // The adapter is made before a client can connect. A client may find its object held, but never no
         // adapter at all.
         let poa = Poa::root(&self.host(), state).map_err(io::Error::other)?;
-        if !self.endpoints.is_empty() {
-            match Server::start(self, &self.endpoints) {
-                Ok(started) => *server = Some(started),
+        for lane in listening {
+            match Server::start(self, lane) {
+                Ok(started) => servers.push(started),
                 Err(e) => {
+                    servers.drain(..).for_each(|server| server.stop(false));
                     // Only a call that waits can be refused.
                     let _ = poa.destroy(false, false);
                     return Err(e);
                 }
             }
         }
-        let listen_points: Vec<ListenPoint> =
-            self.tcp_addresses().map(|(host, port)| ListenPoint { host: host.to_owned(), port }).collect();
-        self.connector.serve_callbacks(&self.this, &listen_points);
+        for lane in &self.server_lanes {
+            // A lane without an address of its own is called back at those of the ORB.
+            let own = if lane.published().is_empty() { self.published() } else { lane.published() };
+            let points = own.iter().filter_map(Address::tcp);
+            let points: Vec<_> =
+                points.map(|(host, port)| ListenPoint { host: host.to_owned(), port }).collect();
+            self.connector.serve_callbacks(&self.this, lane.id, &points);
+        }
         *self.root.write() = Some(poa.clone());
         Ok(poa)
     }
@@ -301,11 +291,11 @@ impl OrbCore {
         self.is_shut_down.load(Ordering::SeqCst)
     }
 
-    /// Fixes the addresses in references, for a server that listens at `bound`.
-    pub(crate) fn publish(&self, bound: Vec<Address>) -> io::Result<()> {
-        let mut published = server::published(&self.publish, &self.transports, bound)?;
+    /// Fixes the addresses in references, for a lane that listens at `bound`.
+    pub(crate) fn publish(&self, lane: &ServerLane, bound: Vec<Address>) -> io::Result<()> {
+        let mut published = lane.addresses_to_publish(&self.transports, bound)?;
         let has_tcp = published.iter().any(|address| address.tcp().is_some());
-        if !has_tcp && self.config.bidirectional {
+        if !has_tcp && self.config.bidirectional && lane.id == LaneId::DEFAULT {
             published.push(made_up_address(self.adapter.randomness()));
         } else if !has_tcp && !published.is_empty() && self.config.giop_version == Version::V1_0 {
             return Err(io::Error::new(
@@ -314,12 +304,37 @@ impl OrbCore {
                  as well, or let the GIOP version be 1.1 or 1.2",
             ));
         }
-        let _ = self.published.set(published);
+        lane.set_published(published);
         Ok(())
     }
 
+    /// The addresses in references, unless a program asks for those of another lane.
     fn published(&self) -> &[Address] {
-        self.published.get().map_or(&[], Vec::as_slice)
+        self.default_server_lane().published()
+    }
+
+    /// The addresses of all lanes.
+    fn published_by_all(&self) -> impl Iterator<Item = &Address> {
+        self.server_lanes.iter().flat_map(ServerLane::published)
+    }
+
+    /// What a lane owns for clients. A lane that the ORB lacks belongs to another ORB, whose thread is calling: the default
+    /// lane is taken.
+    pub(crate) fn server_lane(&self, lane: LaneId) -> &ServerLane {
+        self.server_lanes.get(lane.index()).unwrap_or_else(|| self.default_server_lane())
+    }
+
+    /// What the calling thread's lane owns for clients.
+    pub(crate) fn this_server_lane(&self) -> &ServerLane {
+        self.server_lane(current_lane())
+    }
+
+    pub(crate) fn default_server_lane(&self) -> &ServerLane {
+        &self.server_lanes[LaneId::DEFAULT.index()]
+    }
+
+    pub(crate) fn server_lanes(&self) -> &[ServerLane] {
+        &self.server_lanes
     }
 
     pub(crate) fn tcp_addresses(&self) -> impl Iterator<Item = (&str, u16)> {
@@ -349,9 +364,40 @@ impl OrbCore {
         key: &[u8],
         added: &[TaggedComponent<'static>],
     ) -> ObjectRef {
+        self.reference_at(self.published(), repository_id, key, added)
+    }
+
+    /// Makes a reference to an object of this ORB at the addresses of a lane. `None` if the object is not of this ORB.
+    pub(crate) fn reference_in(self: &Arc<Self>, lane: &ServerLane, object: &ObjectRef) -> Option<ObjectRef> {
+        let key = object.local_key(&**self)?;
+        let ior = object.to_ior();
+        let components = ior.iiop_profiles().next()?.components();
+        let owned =
+            |it: TaggedComponent<'_>| TaggedComponent { tag: it.tag, data: it.data.into_owned().into() };
+        let added: Vec<_> = components.filter(|it| !self.makes(it)).map(owned).collect();
+        Some(self.reference_at(lane.published(), object.type_id(), &key, &added))
+    }
+
+    /// Whether a component is one of those that the ORB puts into its references.
+    fn makes(&self, component: &TaggedComponent<'_>) -> bool {
+        let own = [TAG_ORB_TYPE, TAG_CODE_SETS, TAG_ALTERNATE_IIOP_ADDRESS];
+        let local = [TAG_OMNIORB_UNIX_TRANS, TAG_IRONORB_SHARED_MEMORY];
+        own.contains(&component.tag)
+            || local.contains(&component.tag)
+            || self.transports.iter().any(|transport| transport.component_tag() == component.tag)
+    }
+
+    fn reference_at(
+        self: &Arc<Self>,
+        published: &[Address],
+        repository_id: &str,
+        key: &[u8],
+        added: &[TaggedComponent<'static>],
+    ) -> ObjectRef {
         let version = self.config.giop_version;
-        let machine = self.local_addresses().next().map(|_| unix::machine_name());
-        let mut addresses: Vec<(&str, u16)> = self.tcp_addresses().collect();
+        let local_addresses = || published.iter().filter(|address| address.is_local());
+        let machine = local_addresses().next().map(|_| unix::machine_name());
+        let mut addresses: Vec<(&str, u16)> = published.iter().filter_map(Address::tcp).collect();
         if addresses.is_empty() {
             // A server that listens only at local sockets says so by port 0, as omniORB's servers do.
             addresses.push((machine.as_deref().unwrap_or_default(), 0));
@@ -368,7 +414,7 @@ impl OrbCore {
         for &(host, port) in alternates {
             components.extend(TaggedComponent::new_alternate_address(host, port));
         }
-        components.extend(self.local_addresses().filter_map(Address::component));
+        components.extend(local_addresses().filter_map(Address::component));
         components.extend_from_slice(added);
         let profiles = first.iter().chain(profiles);
         let ior = Ior {
@@ -385,7 +431,8 @@ impl OrbCore {
     /// Whether the ORB listens at one of the addresses that a profile names.
     fn has_address_of(&self, profile: &IiopProfile) -> bool {
         let is_ours = |address: &IiopAddress<'_>| {
-            self.tcp_addresses().any(|(host, port)| port == address.port && host == address.host)
+            let mut ours = self.published_by_all().filter_map(Address::tcp);
+            ours.any(|(host, port)| port == address.port && host == address.host)
         };
         profile.addresses().any(|address| address.is_unspecified() || is_ours(&address))
             || self.has_socket_of(profile)
@@ -393,7 +440,8 @@ impl OrbCore {
 
     /// Whether the ORB listens at one of the local sockets that a profile names.
     fn has_socket_of(&self, profile: &IiopProfile) -> bool {
-        let is_ours = |address: Address| self.local_addresses().any(|ours| *ours == address);
+        let is_ours =
+            |address: Address| self.published_by_all().any(|ours| ours.is_local() && *ours == address);
         let all_in = |transport| Address::all_in(profile, transport);
         all_in(Transport::Unix)
             .into_iter()
@@ -419,13 +467,11 @@ impl OrbCore {
         // Held requests are refused, because a shutdown must not wait for them.
         self.adapter.managers().begin_close();
         self.adapter.main_thread().begin_close();
-        let server = self.server.lock().take();
-        if let Some(server) = server {
-            server.stop(wait);
-        }
+        let servers = std::mem::take(&mut *self.servers.lock());
+        servers.iter().for_each(|server| server.stop(wait));
         let root = {
             // A thread that makes the root adapter now ends first, or finds the ORB shut down.
-            let _starting = self.server.lock();
+            let _starting = self.servers.lock();
             self.is_shut_down.store(true, Ordering::SeqCst);
             self.root.write().take()
         };
@@ -454,6 +500,10 @@ impl OrbCore {
             _ => e,
         }
     }
+}
+
+fn server_lane((index, parts): (usize, LaneParts)) -> ServerLane {
+    ServerLane::new(LaneId::new(index).expect("the builder bounds the number of lanes"), parts)
 }
 
 /// Makes the address in references of a bidirectional ORB that does not listen. A server uses it to find the

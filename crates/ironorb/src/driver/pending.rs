@@ -146,7 +146,7 @@ where
                 call.on_outcome(Box::new(move |outcome| callback(read(&known, results, outcome))));
             }
             State::Ended(result, orb) => {
-                orb.connector.receiver().run_soon(Box::new(move || callback(result)));
+                orb.connector.this_lane().receiver().run_soon(Box::new(move || callback(result)));
             }
             State::Over => {}
         }

@@ -10,7 +10,7 @@ use ironorb_giop::typecode::TypeCode;
 use ironorb_giop::value::ValueFactory;
 
 use crate::call::remote_call::{CallEvent, RemoteCall, Step};
-use crate::driver::client::{EndpointLinks, Link};
+use crate::driver::client::{Link, RemoteEndpoint};
 use crate::driver::{batching, invoke};
 use crate::object::deadline::Deadline;
 use crate::object::messaging::Rebind;
@@ -31,7 +31,7 @@ pub(crate) struct ReplyEnvironment {
 impl Environment for ReplyEnvironment {
     fn note_exception_form(&self, bare: bool) {
         self.object.learn_exception_form(bare, &|endpoint: &dyn ServerEndpoint| {
-            EndpointLinks::of(endpoint).has(&self.carrier)
+            RemoteEndpoint::of(endpoint).has(&self.carrier)
         });
     }
 

@@ -17,7 +17,7 @@ use crate::base::locks::SharedTable;
 use crate::base::randomness::HashKeys;
 use crate::object::ObjectRef;
 use crate::object::messaging::OrbPolicies;
-use crate::object::server_profile::{ServerEndpoint, ServerProfiles};
+use crate::object::server_profile::{Partition, ServerEndpoint, ServerProfiles};
 use crate::transport::{Address, CustomTransport};
 
 /// What all layers only read of their ORB, but for the policies and the registered values.
@@ -89,8 +89,8 @@ pub(crate) trait OrbDriver: Environment {
     /// Whether the object with this key is in this process. The profile leads to it, but need not have its key.
     fn is_local(&self, key: &[u8], profile: &IiopProfile) -> bool;
 
-    /// The connections to an endpoint that all references with this partition number share. Does not connect.
-    fn endpoint(&self, address: Address, partition: u8) -> Arc<dyn ServerEndpoint>;
+    /// The endpoint at an address whose connections the references of a partition share. Does not connect.
+    fn endpoint(&self, address: Address, partition: Partition) -> Arc<dyn ServerEndpoint>;
 
     /// Whether an object has an interface. Calls the object when its reference does not say, and blocks in that case.
     fn is_a(&self, object: &ObjectRef, repository_id: &str) -> Result<bool, SystemException>;

@@ -9,6 +9,7 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::BuildHasher;
+use std::num::NonZeroU64;
 use std::sync::{Arc, OnceLock, Weak};
 
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
@@ -191,7 +192,7 @@ impl ServerProfile {
     fn find_targets(&self) -> Result<Box<[ServerTarget]>, SystemException> {
         let forms = self.forms.as_ref().map_err(Clone::clone)?;
         let (driver, orb) = (self.orb.driver(), self.orb.shared());
-        let partition = partition(self.wire_profile);
+        let partition = Partition::of(self.wire_profile);
         let of_form = |(form, Form { profile, .. }): (usize, &Form)| {
             let Profile::Iiop(profile) = &self.ior.profiles[*profile] else { return Vec::new() };
             let target = |address| {
@@ -351,13 +352,30 @@ fn addresses(orb: &OrbShared, profile: &IiopProfile) -> impl Iterator<Item = Add
         .chain(own.flat_map(|transport| Address::all_in(profile, *transport)))
 }
 
-/// The partition of connections for a wire profile. A connection has one pair of code sets, so wire profiles
-/// with different code sets must not share connections.
-fn partition(wire_profile: Option<WireProfile>) -> u8 {
-    match wire_profile {
-        None => 0,
-        Some(WireProfile { code_sets: None, .. }) => 1,
-        Some(WireProfile { code_sets: Some(sets), .. }) => 2 + sets.to_octet(),
+/// Which references to one address share its connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(crate) struct Partition {
+    /// A connection has one pair of code sets, so wire profiles with different code sets must not share connections.
+    wire_profile: u8,
+    /// The one owner of private connections (RTCORBA 1.2, PrivateConnectionPolicy); `None` for shared ones.
+    owner: Option<NonZeroU64>,
+}
+
+impl Partition {
+    /// The shared connections of a wire profile.
+    fn of(wire_profile: Option<WireProfile>) -> Partition {
+        let wire_profile = match wire_profile {
+            None => 0,
+            Some(WireProfile { code_sets: None, .. }) => 1,
+            Some(WireProfile { code_sets: Some(sets), .. }) => 2 + sets.to_octet(),
+        };
+        Partition { wire_profile, owner: None }
+    }
+
+    /// The private connections of an owner.
+    #[cfg(test)]
+    pub(crate) fn owned_by(self, owner: NonZeroU64) -> Partition {
+        Partition { owner: Some(owner), ..self }
     }
 }
 

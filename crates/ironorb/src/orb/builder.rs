@@ -10,8 +10,8 @@ use std::time::Duration;
 use ironorb_giop::Version;
 use ironorb_giop::exception::SystemException;
 
-use super::Orb;
 use super::settings::{CommandLineOption, SettingError, Settings, split_options};
+use super::{LaneConfig, Orb};
 use crate::base::config::OnewayBatching;
 use crate::base::config::{
     Demultiplexing, ObjectLookup, OperationLookup, OrbConfig, ServerConcurrency, Waiting,
@@ -307,6 +307,13 @@ impl OrbBuilder {
         self
     }
 
+    /// Adds a lane: connections, threads and limits of its own for one kind of work. Default: only the default lane, which
+    /// has all endpoints and settings of this builder. [`build`](Self::build) reports lanes with equal names.
+    pub fn lane(mut self, lane: LaneConfig) -> Self {
+        self.settings.lanes.push(lane);
+        self
+    }
+
     /// Has the ORB's calls run in a simulation's virtual time, instead of on threads and sockets. Its calls fail with
     /// BAD_INV_ORDER until it has an [engine](crate::engine::ClientEngine::for_stubs).
     pub fn simulation(mut self, simulation: Arc<dyn Simulation>) -> Self {
@@ -333,7 +340,7 @@ impl OrbBuilder {
             })?;
         }
         let listens_now = self.settings.listens_now();
-        let core = OrbCore::new(self.settings.into_parts());
+        let core = OrbCore::new(self.settings.into_parts()?);
         let orb = Orb::owning(core.clone());
         for (name, url) in initial {
             core.set_initial_reference(&orb, &name, &url)

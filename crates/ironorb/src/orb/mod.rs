@@ -7,6 +7,7 @@ mod engines;
 mod error;
 mod file_url;
 mod initial;
+mod lanes;
 mod settings;
 mod small_file;
 mod values;
@@ -14,6 +15,7 @@ mod values;
 pub use builder::{BuildError, OrbBuilder};
 pub use error::Error;
 pub use initial::InitialReference;
+pub use lanes::{InLane, Lane, LaneConfig};
 pub use settings::{CONFIG_FILE_VARIABLE, INIT_REF_VARIABLE, Setting, SettingError, settings};
 
 use std::borrow::Cow;

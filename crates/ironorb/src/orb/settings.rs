@@ -12,9 +12,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::small_file;
+use super::{LaneConfig, lanes, small_file};
 use crate::base::config::OrbConfig;
 use crate::driver::orb_core::OrbParts;
+use crate::driver::server::lane::LaneParts;
 use crate::driver::simulated::SimulationSetting;
 use crate::interceptor::Interceptors;
 use crate::transport::endpoint::BadAddress;
@@ -48,6 +49,7 @@ pub(super) struct Settings {
     pub(super) publish: Layered<String>,
     pub(super) transports: Vec<Arc<dyn CustomTransport>>,
     pub(super) no_endpoint: bool,
+    pub(super) lanes: Vec<LaneConfig>,
     pub(super) hold_requests: bool,
     pub(super) initial: Vec<(String, String)>,
     pub(super) default_initial: Option<String>,
@@ -93,7 +95,8 @@ impl<T> Layered<T> {
 impl Settings {
     /// Whether the ORB listens at once, and not only when the root adapter is asked for.
     pub(super) fn listens_now(&self) -> bool {
-        !self.endpoints.items.is_empty() && !self.no_endpoint
+        let has_own = !self.endpoints.items.is_empty() && !self.no_endpoint;
+        has_own || self.lanes.iter().any(LaneConfig::listens)
     }
 
     /// The endpoints at which the ORB listens.
@@ -107,13 +110,18 @@ impl Settings {
     }
 
     /// What the ORB is made of.
-    pub(super) fn into_parts(mut self) -> OrbParts {
-        let endpoints = self.listening();
-        OrbParts {
-            config: self.config,
-            interceptors: self.interceptors,
-            endpoints,
+    pub(super) fn into_parts(mut self) -> Result<OrbParts, SettingError> {
+        let further = lanes::parts(std::mem::take(&mut self.lanes), &self.config, &self.transports)?;
+        let default_lane = LaneParts {
+            name: String::new(),
+            config: self.config.clone(),
+            endpoints: self.listening(),
             publish: self.publish.into_items(),
+        };
+        Ok(OrbParts {
+            config: self.config,
+            lanes: std::iter::once(default_lane).chain(further).collect(),
+            interceptors: self.interceptors,
             transports: self.transports,
             hold_requests: self.hold_requests,
             default_initial: self.default_initial,
@@ -121,7 +129,7 @@ impl Settings {
             server_id: self.server_id,
             marshal_profile: self.marshal_profile,
             simulation: self.simulation,
-        }
+        })
     }
 
     /// Adds an endpoint. It overrides a `noEndpoint` of a source with lower precedence.
@@ -271,6 +279,12 @@ pub(super) fn split_options(arguments: &mut Vec<String>) -> Vec<CommandLineOptio
 pub struct SettingError {
     place: String,
     why: String,
+}
+
+impl SettingError {
+    pub(super) fn new(place: String, why: String) -> SettingError {
+        SettingError { place, why }
+    }
 }
 
 impl fmt::Display for SettingError {

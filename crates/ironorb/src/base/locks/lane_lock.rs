@@ -32,6 +32,12 @@ impl<T> LaneLock<T> {
         LaneLock { owner: Owner::default(), mutex: Mutex::new(value) }
     }
 
+    /// A lock of a lane.
+    #[inline]
+    pub(crate) fn in_lane(lane: LaneId, value: T) -> LaneLock<T> {
+        LaneLock { owner: Owner::of(lane), mutex: Mutex::new(value) }
+    }
+
     /// Locks. Blocks while another thread of the lane holds the lock.
     #[inline]
     #[cfg_attr(debug_assertions, track_caller)]
@@ -58,14 +64,20 @@ impl<T> fmt::Debug for LaneLock<T> {
 impl Default for Owner {
     #[inline]
     fn default() -> Owner {
-        Owner(
-            #[cfg(debug_assertions)]
-            lane::current_lane(),
-        )
+        Owner::of(lane::current_lane())
     }
 }
 
 impl Owner {
+    #[inline]
+    #[cfg_attr(not(debug_assertions), expect(unused_variables))]
+    fn of(lane: LaneId) -> Owner {
+        Owner(
+            #[cfg(debug_assertions)]
+            lane,
+        )
+    }
+
     #[inline]
     #[track_caller]
     fn check(self) {

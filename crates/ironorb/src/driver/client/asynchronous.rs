@@ -19,9 +19,9 @@ use ironorb_giop::exception::{CompletionStatus, SystemException, SystemException
 use ironorb_giop::message::{Message, Response};
 use ironorb_giop::minor::MinorCode;
 
-use super::Link;
 use super::receiver::{Receiver, TimerKey};
 use super::retry_body::RetryBody;
+use super::{CallingThread, ClientLane, Link};
 use crate::base::locks::{LaneLock, LockGuard};
 use crate::base::probe;
 use crate::base::time::Time;
@@ -50,8 +50,10 @@ pub(crate) struct AsyncCall {
     deadline: Deadline,
     /// The thread that receives where no caller waits.
     receiver: Arc<Receiver>,
-    /// The number of the thread that began the call. It selects one of the connections to an endpoint.
-    ordinal: usize,
+    /// The thread that began the call. It selects one of the connections to an endpoint.
+    thread: CallingThread,
+    /// The lane of that thread.
+    lane: Arc<ClientLane>,
     progress: LaneLock<Progress>,
 }
 
@@ -248,6 +250,7 @@ impl AsyncCall {
     fn before(object: &ObjectRef, operation: Cow<'static, str>, is_oneway: bool, now: Time) -> AsyncCall {
         let orb = object.shared();
         let deadline = deadline_of(object, now);
+        let lane = object.core().connector.this_lane().clone();
         AsyncCall {
             object: object.clone(),
             operation,
@@ -255,8 +258,9 @@ impl AsyncCall {
             is_oneway,
             is_given_up: AtomicBool::new(false),
             deadline,
-            receiver: object.core().connector.receiver().clone(),
-            ordinal: super::thread_ordinal(),
+            receiver: lane.receiver().clone(),
+            thread: CallingThread::this(),
+            lane,
             progress: LaneLock::new(Progress {
                 call: RemoteCall::new(object, deadline, object.rebind(), orb.has_client_interceptors),
                 arguments: None,

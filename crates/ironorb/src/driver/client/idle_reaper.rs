@@ -6,7 +6,8 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use super::EndpointLinks;
+use super::links::EndpointLinks;
+use crate::base::lane::{LaneId, current_lane};
 use crate::base::locks::{Condition, LaneLock};
 use crate::base::spawner::{NewThread, ThreadClass};
 use crate::driver::clock;
@@ -15,6 +16,7 @@ use crate::driver::clock;
 #[derive(Debug)]
 pub(super) struct IdleReaper {
     limit: Option<Duration>,
+    lane: LaneId,
     state: LaneLock<State>,
     stop: Condition,
 }
@@ -30,7 +32,12 @@ struct State {
 
 impl IdleReaper {
     pub(super) fn new(limit: Option<Duration>) -> Arc<IdleReaper> {
-        Arc::new(IdleReaper { limit, state: LaneLock::default(), stop: Condition::new() })
+        Arc::new(IdleReaper {
+            limit,
+            lane: current_lane(),
+            state: LaneLock::default(),
+            stop: Condition::new(),
+        })
     }
 
     /// Adds an endpoint to look at.
@@ -53,8 +60,9 @@ impl IdleReaper {
             return;
         }
         let idle_reaper = self.clone();
-        let spawned =
-            NewThread::new("ironorb-idle", ThreadClass::Timer).spawn(move || idle_reaper.run(limit));
+        let spawned = NewThread::new("ironorb-idle", ThreadClass::Timer)
+            .in_lane(self.lane)
+            .spawn(move || idle_reaper.run(limit));
         // Without a thread connections stay open, as they do without a limit.
         state.is_running = spawned.is_ok();
     }

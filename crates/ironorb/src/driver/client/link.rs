@@ -28,9 +28,10 @@ use ironorb_giop::service_context::EncodedContexts;
 use ironorb_giop::{Misuse, Version};
 
 use super::asynchronous::AsyncCall;
+use super::lane::{ClientLane, ConnectionPermit};
 use super::receiver::Receiver;
-use super::{ConnectionPermit, ConnectorShared};
 use crate::base::config::OnewayBatching;
+use crate::base::lane::LaneId;
 use crate::base::locks::{Condition, LaneLock, LockGuard};
 use crate::base::probe::{self, Stage};
 use crate::base::time::Time;
@@ -50,6 +51,7 @@ pub(crate) use fast_path::FastOutcome;
 #[derive(Debug)]
 pub(crate) struct Link {
     stream: Stream,
+    lane: LaneId,
     state: LaneLock<LinkState>,
     /// Notified when a gather write has made progress and threads wait for that.
     gather_done: Condition,
@@ -149,22 +151,22 @@ impl<'l, C> Queued<'l, C> {
 impl Link {
     pub(super) fn new(
         stream: Stream,
-        common: &Arc<ConnectorShared>,
+        lane: &Arc<ClientLane>,
         place: ConnectionPermit,
         lost_oneways: &Arc<AtomicUsize>,
     ) -> Arc<Self> {
-        let bidirectional = common.config.bidirectional.then(|| Bidirectional::originator(common));
-        Link::made(stream, common, Some(place), lost_oneways.clone(), bidirectional)
+        let bidirectional = lane.config.bidirectional.then(|| Bidirectional::originator(lane));
+        Link::made(stream, lane, Some(place), lost_oneways.clone(), bidirectional)
     }
 
     fn made(
         stream: Stream,
-        common: &ConnectorShared,
+        lane: &ClientLane,
         place: Option<ConnectionPermit>,
         lost_oneways: Arc<AtomicUsize>,
         bidirectional: Option<Bidirectional>,
     ) -> Arc<Self> {
-        let ConnectorShared { config, receiver, spinners, .. } = common;
+        let ClientLane { id, config, receiver, spinners, .. } = lane;
         let connection = match &bidirectional {
             None => ClientConnection::new(config.connection),
             Some(bidirectional) => ClientConnection::bidirectional(
@@ -182,7 +184,8 @@ impl Link {
         let waiting = waiting::policy(config, &stream, config.client_waiting);
         Arc::new_cyclic(|me| Link {
             stream,
-            state: LaneLock::new(state),
+            lane: *id,
+            state: LaneLock::in_lane(*id, state),
             gather_done: Condition::new(),
             ended: AtomicBool::new(false),
             receive_timeout_us: AtomicU64::new(0),
@@ -198,6 +201,11 @@ impl Link {
             me: me.clone(),
             bidirectional: bidirectional.map(Box::new),
         })
+    }
+
+    /// The lane whose calls it carries.
+    pub(super) fn lane(&self) -> LaneId {
+        self.lane
     }
 
     /// False when the connection has ended, also when the peer closed it while it was idle. Marks the

@@ -26,6 +26,7 @@ use rustix::event::epoll::{self, Event, EventData, EventFlags};
 
 use super::asynchronous::AsyncCall;
 use super::link::Link;
+use crate::base::lane::{LaneId, current_lane};
 use crate::base::locks::LaneLock;
 use crate::base::spawner::{NewThread, ThreadClass};
 use crate::base::time::Time;
@@ -41,6 +42,7 @@ pub(crate) struct Receiver {
     sockets: OnceLock<WakeableEpoll>,
     /// How the thread waits: whether it polls before it sleeps.
     waiting: waiting::Waits,
+    lane: LaneId,
     state: LaneLock<State>,
 }
 
@@ -95,8 +97,10 @@ pub(super) const LOOK_EVERY: Duration = Duration::from_millis(1);
 const VAIN_LOOKS_MAX: u32 = 4;
 
 impl Receiver {
+    /// The receiver of the calling thread's lane.
     pub(super) fn new(waiting: waiting::Waits) -> Arc<Self> {
-        Arc::new(Receiver { sockets: OnceLock::new(), waiting, state: LaneLock::default() })
+        let (sockets, lane, state) = (OnceLock::new(), current_lane(), LaneLock::default());
+        Arc::new(Receiver { sockets, waiting, lane, state })
     }
 
     /// Starts the thread unless it runs.
@@ -109,9 +113,8 @@ impl Receiver {
             let _ = self.sockets.set(WakeableEpoll::new()?);
         }
         let receiver = self.clone();
-        let thread =
-            NewThread::new("ironorb-receiver", ThreadClass::Receiver).spawn(move || receiver.run())?;
-        state.thread = Some(thread);
+        let thread = NewThread::new("ironorb-receiver", ThreadClass::Receiver).in_lane(self.lane);
+        state.thread = Some(thread.spawn(move || receiver.run())?);
         Ok(())
     }
 

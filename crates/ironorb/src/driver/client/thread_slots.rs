@@ -1,11 +1,13 @@
 //! The places for connections that a thread has used last. A call finds its own by the number of its endpoint, in a few
 //! steps.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use super::{EndpointLinks, Link, SharedSlot, Slot, thread_ordinal};
+use super::links::{EndpointLinks, SharedSlot, Slot};
+use super::{Link, RemoteEndpoint};
+use crate::base::lane::{self, InLane, LaneId};
 use crate::base::time::Time;
 use crate::object::server_profile::ServerTarget;
 
@@ -17,6 +19,77 @@ const PLACES: usize = 32;
 
 thread_local! {
     static OWN: [Place; PLACES] = const { [const { RefCell::new((0, None)) }; PLACES] };
+    static BAND: Cell<Band> = const { Cell::new(Band::NONE) };
+}
+
+/// A band of priorities whose calls have connections of their own (RTCORBA 1.2, PriorityBandedConnectionPolicy).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Band(u16);
+
+impl Band {
+    /// Calls without bands.
+    pub(crate) const NONE: Band = Band(0);
+
+    #[cfg(test)]
+    pub(crate) const fn of_tests(number: u16) -> Band {
+        Band(number)
+    }
+}
+
+/// Which of an endpoint's connections a thread may use: those of its lane and its band.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct ConnectionGroup {
+    lane: LaneId,
+    band: Band,
+}
+
+impl ConnectionGroup {
+    /// The group of the calling thread.
+    pub(crate) fn of_this_thread() -> ConnectionGroup {
+        let band = BAND.try_with(Cell::get).unwrap_or(Band::NONE);
+        ConnectionGroup { lane: lane::current_lane(), band }
+    }
+
+    /// The connections of a lane without bands.
+    pub(super) fn of_lane(lane: LaneId) -> ConnectionGroup {
+        ConnectionGroup { lane, band: Band::NONE }
+    }
+
+    /// The index of its lane in a table of lanes. A lane that the table lacks belongs to another ORB: the default lane
+    /// carries its calls.
+    pub(super) fn lane_among(self, lanes: usize) -> usize {
+        if self.lane.index() < lanes { self.lane.index() } else { LaneId::DEFAULT.index() }
+    }
+}
+
+/// A thread, as its calls find their connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CallingThread {
+    /// Selects one of the connections of the group.
+    pub(super) ordinal: usize,
+    pub(super) group: ConnectionGroup,
+}
+
+impl CallingThread {
+    /// The calling thread.
+    pub(crate) fn this() -> CallingThread {
+        CallingThread { ordinal: ordinal(), group: ConnectionGroup::of_this_thread() }
+    }
+}
+
+/// Numbers the threads of the process in the order in which they first call.
+#[inline]
+fn ordinal() -> usize {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    thread_local!(static ORDINAL: Cell<usize> = const { Cell::new(usize::MAX) });
+    match ORDINAL.get() {
+        usize::MAX => {
+            let ordinal = NEXT.fetch_add(1, Ordering::Relaxed);
+            ORDINAL.set(ordinal);
+            ordinal
+        }
+        ordinal => ordinal,
+    }
 }
 
 /// A number that no other endpoint of the process has. Never 0.
@@ -26,10 +99,47 @@ pub(super) fn fresh_number() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
+/// Puts the calling thread into a lane, without a band, until the result is dropped. Its calls find the lane's connections.
+pub(crate) fn enter_lane(lane: LaneId) -> InGroup {
+    enter(lane, Band::NONE)
+}
+
+/// Puts the calling thread into a lane and a band until the result is dropped. Its calls find the connections of these.
+pub(super) fn enter(lane: LaneId, band: Band) -> InGroup {
+    let stay = InGroup { before: BAND.replace(band), _lane: lane::enter(lane) };
+    forget_places();
+    stay
+}
+
+/// The calling thread's stay in a lane and a band.
+#[derive(Debug)]
+#[must_use = "the stay ends when this is dropped"]
+pub(crate) struct InGroup {
+    before: Band,
+    _lane: InLane,
+}
+
+impl Drop for InGroup {
+    fn drop(&mut self) {
+        let _thread_is_ending = BAND.try_with(|band| band.set(self.before));
+        forget_places();
+    }
+}
+
+/// Forgets the places, which are of the thread's group so far.
+fn forget_places() {
+    let _thread_is_ending = OWN.try_with(|own| own.iter().for_each(|place| drop(place.replace((0, None)))));
+}
+
 impl ServerTarget {
-    /// The connections to the address.
-    pub(crate) fn links(&self) -> &EndpointLinks {
-        EndpointLinks::of(&*self.endpoint)
+    /// The endpoint at the address.
+    pub(crate) fn remote_endpoint(&self) -> &RemoteEndpoint {
+        RemoteEndpoint::of(&*self.endpoint)
+    }
+
+    /// The connections to the address that a thread may use.
+    pub(crate) fn links(&self, thread: CallingThread) -> &Arc<EndpointLinks> {
+        self.remote_endpoint().links_of(thread.group)
     }
 
     /// Returns the open connection of this thread, as [`EndpointLinks::open_link`] does.
@@ -38,12 +148,12 @@ impl ServerTarget {
         self.of_this_thread(|slot| slot.open_in_turn(now))
     }
 
-    /// Returns the open connection of the thread with this number.
+    /// Returns the open connection of a thread.
     #[inline]
-    pub(crate) fn open_link_of(&self, ordinal: usize, now: Time) -> Option<Arc<Link>> {
-        match ordinal == thread_ordinal() {
+    pub(crate) fn open_link_of(&self, thread: CallingThread, now: Time) -> Option<Arc<Link>> {
+        match thread == CallingThread::this() {
             true => self.open_link(now),
-            false => self.links().open_link(ordinal, now),
+            false => self.remote_endpoint().links_if_made(thread.group)?.open_link(thread.ordinal, now),
         }
     }
 
@@ -65,14 +175,20 @@ impl ServerTarget {
             ask(&(*self.find(place)?).lock())
         });
         // A thread that is ending remembers nothing any more.
-        found.unwrap_or_else(|_| ask(&self.links().slot_in_use(thread_ordinal())?.lock()))
+        found.unwrap_or_else(|_| ask(&self.slot_in_use()?.lock()))
     }
 
     #[cold]
     #[inline(never)]
     fn find(&self, place: &Place) -> Option<SharedSlot> {
-        let slot = self.links().slot_in_use(thread_ordinal())?.clone();
+        let slot = self.slot_in_use()?.clone();
         place.replace((self.number, Some(slot.clone())));
         Some(slot)
+    }
+
+    /// The slot of this thread, if it has been used.
+    fn slot_in_use(&self) -> Option<&SharedSlot> {
+        let CallingThread { ordinal, group } = CallingThread::this();
+        self.remote_endpoint().links_if_made(group)?.slot_in_use(ordinal)
     }
 }

@@ -233,11 +233,14 @@ impl ServerEngine {
     fn accept(&mut self, connection: ConnectionId) {
         let config = &self.orb.config;
         let accepted = Accepted {
-            framer: Framer::sharing(config.connection.framer, self.orb.receive_memory.clone()),
+            framer: Framer::sharing(
+                config.connection.framer,
+                self.orb.default_server_lane().receive_memory.clone(),
+            ),
             peer: Peer::new(
                 connection,
                 config.connection,
-                ServerSession::new(self.orb.requests.is_some(), false, self.now),
+                ServerSession::new(self.orb.default_server_lane().requests.is_some(), false, self.now),
                 &self.written,
                 &self.client,
             ),

@@ -28,7 +28,7 @@ const STANDSTILL_LOOKS: u32 = 40;
 /// Starts the monitor's thread. It looks at all connections, or in a hybrid server at those that have a
 /// thread.
 pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
-    let shared = shared.clone();
+    let (lane, shared) = (shared.lane, shared.clone());
     let run = move || {
         let mut blocked_servant_monitor = Monitor::default();
         while !shared.is_stopping() {
@@ -37,7 +37,7 @@ pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
             std::thread::sleep(WATCH_EVERY);
         }
     };
-    NewThread::new("ironorb-monitor", ThreadClass::Timer).spawn(run).map(drop)
+    NewThread::new("ironorb-monitor", ThreadClass::Timer).in_lane(lane).spawn(run).map(drop)
 }
 
 /// What the monitor keeps between looks. The vectors are reused, so that an idle server allocates nothing.
@@ -70,7 +70,7 @@ impl Monitor {
             hybrid_pool.refill(shared);
         }
         // A thread of the pool that waits would take the requests.
-        let is_at_bound = shared.orb.server_threads.is_at_bound()
+        let is_at_bound = shared.lane().threads.is_at_bound()
             && shared.hybrid_pool.as_ref().is_none_or(|hybrid_pool| hybrid_pool.is_needed());
         let progress = self
             .connections
@@ -122,7 +122,7 @@ impl Standstill {
 /// Has one more thread serve what has arrived, unless too many serve the connection already. It starts a new
 /// thread, or at the server's limit wakes a hybrid's waiting thread.
 pub(super) fn help(shared: &Arc<Shared>, connection: &Arc<Connection>) {
-    let helpers_max = shared.orb.config.threads_per_connection_max.saturating_sub(1);
+    let helpers_max = shared.lane().config.threads_per_connection_max.saturating_sub(1);
     if connection.helpers.fetch_add(1, Ordering::SeqCst) >= helpers_max {
         connection.helpers.fetch_sub(1, Ordering::SeqCst);
         return;
@@ -130,7 +130,7 @@ pub(super) fn help(shared: &Arc<Shared>, connection: &Arc<Connection>) {
     let (helper, helped) = (connection.clone(), shared.clone());
     // In a hybrid server, the new thread may join the pool afterwards.
     let name = if shared.hybrid_pool.is_some() { "ironorb-hybrid" } else { "ironorb-helper" };
-    let started = shared.orb.server_threads.spawn(name, move || {
+    let started = shared.lane().threads.spawn(name, move || {
         go_on_with(&helper, &helped);
         helper.helpers.fetch_sub(1, Ordering::SeqCst);
         drop(helper);

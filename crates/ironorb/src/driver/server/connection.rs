@@ -17,9 +17,10 @@ use std::time::Duration;
 use ironorb_giop::connection::ServerConnection;
 use ironorb_giop::framer::Framer;
 
+use crate::base::lane::LaneId;
 use crate::base::locks::{LaneLock, LockGuard};
 use crate::connection::{Admission, Arrival, CurrentRequest, Flags, ServerSession, UnreadPart, Work};
-use crate::driver::client::Link;
+use crate::driver::client::{ClientLane, Link};
 use crate::driver::clock;
 use crate::driver::orb_core::OrbCore;
 use crate::driver::waiting::{self, Waits};
@@ -28,6 +29,7 @@ use crate::poa::adapter::Session;
 use crate::transport::{self, Moved, Shutdown, Stream};
 
 use super::Shared;
+use super::lane::ServerLane;
 use answers::PendingReply;
 pub(super) use bidirectional::Received;
 use bidirectional::SharedInbox;
@@ -45,6 +47,7 @@ pub(super) struct Connection {
     /// How the thread that holds `receiver` waits.
     waits: Waits,
     sender: LaneLock<ServerConnection>,
+    lane: LaneId,
     /// What clients and the server have agreed upon.
     agreements: Session,
     /// Decides what happens on the connection.
@@ -105,12 +108,12 @@ impl Connection {
         itself: Weak<Connection>,
         has_own_thread: bool,
     ) -> Self {
-        let orb = server.orb.clone();
+        let (orb, lane) = (server.orb.clone(), server.lane());
         let sender = ServerConnection::sending(orb.config.connection);
-        let receiver = Framer::sharing(orb.config.connection.framer, orb.receive_memory.clone());
-        let waiting = waiting::policy(&orb.config, &stream, orb.config.server_waiting);
-        let waits = Waits::new(waiting, orb.connector.spinners());
-        let unread = UnreadPart::of(orb.unread_replies.clone());
+        let receiver = Framer::sharing(orb.config.connection.framer, lane.receive_memory.clone());
+        let waiting = waiting::policy(&lane.config, &stream, lane.config.server_waiting);
+        let waits = Waits::new(waiting, orb.connector.lane(lane.id).spinners());
+        let unread = UnreadPart::of(lane.unread_replies.clone());
         Connection {
             id,
             stream,
@@ -119,8 +122,9 @@ impl Connection {
             receiver: LaneLock::new(receiver),
             waits,
             sender: LaneLock::new(sender),
+            lane: lane.id,
             agreements: Session::new(&server.orb.adapter),
-            session: ServerSession::new(orb.requests.is_some(), has_own_thread, clock::now()),
+            session: ServerSession::new(lane.requests.is_some(), has_own_thread, clock::now()),
             orb,
             replies_taken: AtomicU64::new(0),
             helpers: AtomicUsize::new(0),
@@ -131,6 +135,16 @@ impl Connection {
             calls: OnceLock::new(),
             inbox: OnceLock::new(),
         }
+    }
+
+    /// What its lane owns for clients.
+    fn lane(&self) -> &ServerLane {
+        self.orb.server_lane(self.lane)
+    }
+
+    /// What its lane owns for calls.
+    fn client_lane(&self) -> &ClientLane {
+        self.orb.connector.lane(self.lane)
     }
 
     /// Whether a thread receives from this connection alone, for as long as it lasts.
@@ -544,6 +558,6 @@ mod tests {
         assert!(session + client_session <= 720, "{session} + {client_session}");
         // With them. A lock knows its lane in builds with debug assertions only.
         let lane = size_of::<LaneLock<u64>>() - size_of::<std::sync::Mutex<u64>>();
-        assert!(connection + shared + link <= 1216 + 4 * lane, "{connection} + {link}");
+        assert!(connection + shared + link <= 1216 + 4 * lane, "{connection} + {link}, {lane}");
     }
 }

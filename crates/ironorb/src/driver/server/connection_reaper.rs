@@ -15,9 +15,9 @@ use crate::driver::clock;
 
 /// Starts the reaper's thread.
 pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
-    let limits = Limits::of(&shared.orb.config);
+    let limits = Limits::of(&shared.lane().config);
     let every = look_every(limits);
-    let shared = shared.clone();
+    let (lane, shared) = (shared.lane, shared.clone());
     let run = move || {
         // The vector lives across rounds, so that an idle server allocates nothing.
         let mut connections: Vec<Arc<Connection>> = Vec::new();
@@ -37,7 +37,7 @@ pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
             }
         }
     };
-    NewThread::new("ironorb-reaper", ThreadClass::Timer).spawn(run).map(drop)
+    NewThread::new("ironorb-reaper", ThreadClass::Timer).in_lane(lane).spawn(run).map(drop)
 }
 
 /// Sleeps for `every`, and longer while there is no connection.

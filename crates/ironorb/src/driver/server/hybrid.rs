@@ -79,7 +79,7 @@ impl HybridPool {
     /// Starts a thread that the caller has counted in `waiting`.
     fn start_thread(self: &Arc<Self>, shared: &Arc<Shared>) -> io::Result<()> {
         let (hybrid_pool, shared) = (self.clone(), shared.clone());
-        let threads = shared.orb.server_threads.clone();
+        let threads = shared.lane().threads.clone();
         threads.spawn("ironorb-hybrid", move || hybrid_pool.run(&shared))
     }
 
@@ -118,7 +118,7 @@ impl HybridPool {
     /// Starts a waiting thread if none waits and the limit leaves room. The blocked-servant monitor calls it at each
     /// look, because threads of other kinds make room when they end, and do not know of the pool.
     pub(super) fn refill(self: &Arc<Self>, shared: &Arc<Shared>) {
-        if !self.is_needed() || shared.orb.server_threads.is_at_bound() {
+        if !self.is_needed() || shared.lane().threads.is_at_bound() {
             return;
         }
         self.waiting.fetch_add(1, Ordering::SeqCst);

@@ -13,10 +13,10 @@ use super::pool::{self, Pool};
 use crate::connection::CurrentRequest;
 
 pub(super) fn start(shared: &Arc<Shared>, threads: usize) -> io::Result<()> {
-    let threads = threads.min(shared.orb.config.server_threads_max).max(1);
+    let threads = threads.min(shared.lane().config.server_threads_max).max(1);
     for _ in 0..threads {
         let shared = shared.clone();
-        let counted = shared.orb.server_threads.clone();
+        let counted = shared.lane().threads.clone();
         counted.spawn_beyond("ironorb-pool", move || {
             if let Some(pool) = &shared.pool {
                 let mut current_request = CurrentRequest::default();

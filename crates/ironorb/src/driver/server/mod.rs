@@ -4,7 +4,8 @@ mod blocked_servant_monitor;
 mod connection;
 mod connection_reaper;
 mod hybrid;
-pub(crate) mod in_flight;
+mod in_flight;
+pub(crate) mod lane;
 mod leader_followers;
 mod poll_thread;
 mod pool;
@@ -20,14 +21,16 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use self::lane::ServerLane;
 use crate::base::config::ServerConcurrency;
+use crate::base::lane::{LaneId, enter as enter_lane};
 use crate::base::locks::{Condition, LaneLock};
 use crate::base::spawner::{NewThread, ThreadClass};
 use crate::driver::clock;
 use crate::driver::orb_core::OrbCore;
 use crate::transport::endpoint::{split_host_port, without_scheme};
 use crate::transport::tcp::HostPort;
-use crate::transport::{Address, CustomAddress, CustomTransport, Endpoint, Listener, Listening, Stream};
+use crate::transport::{Address, CustomAddress, CustomTransport, Listener, Listening, Stream};
 use connection::Connection;
 use hybrid::HybridPool;
 use pool::{Delivery, Pool};
@@ -35,7 +38,7 @@ use receiving::Receiving;
 use threads::ThreadPlace;
 use writer::Writer;
 
-/// The server's side of an ORB: its listening sockets and connections.
+/// The server's side of a lane: its listening sockets and connections.
 pub(crate) struct Server {
     shared: Arc<Shared>,
     listeners: Vec<Arc<Listener>>,
@@ -44,6 +47,7 @@ pub(crate) struct Server {
 /// What all threads of a server share.
 struct Shared {
     orb: Arc<OrbCore>,
+    lane: LaneId,
     stopping: AtomicBool,
     next_id: AtomicU64,
     connections: LaneLock<BTreeMap<u64, Arc<Connection>>>,
@@ -65,19 +69,20 @@ struct Shared {
 }
 
 impl Server {
-    /// Listens at every endpoint and starts the threads.
-    pub(crate) fn start(orb: &Arc<OrbCore>, endpoints: &[Endpoint]) -> io::Result<Server> {
+    /// Listens at every endpoint of a lane and starts the threads.
+    pub(crate) fn start(orb: &Arc<OrbCore>, lane: &ServerLane) -> io::Result<Server> {
+        let _its_threads_and_locks_belong_to_it = enter_lane(lane.id);
+        let config = &lane.config;
         let mut listeners = Vec::new();
         let mut bound = Vec::new();
-        for endpoint in endpoints {
-            let (listener, published) =
-                endpoint.listen(&Listening { config: &orb.config, clock: clock::CLOCK })?;
+        for endpoint in &lane.endpoints {
+            let (listener, published) = endpoint.listen(&Listening { config, clock: clock::CLOCK })?;
             bound.push(published);
             listeners.push(Arc::new(listener));
         }
         // The addresses are published before a client can ask for them.
-        orb.publish(bound)?;
-        let pool = match orb.config.concurrency {
+        orb.publish(lane, bound)?;
+        let pool = match config.concurrency {
             ServerConcurrency::ThreadPerConnection => None,
             ServerConcurrency::LeaderFollowers { .. } | ServerConcurrency::Hybrid { .. } => {
                 Some(Pool::new(Delivery::Once)?)
@@ -86,6 +91,7 @@ impl Server {
         };
         let shared = Arc::new(Shared {
             orb: orb.clone(),
+            lane: lane.id,
             stopping: AtomicBool::new(false),
             next_id: AtomicU64::new(0),
             connections: LaneLock::default(),
@@ -95,14 +101,14 @@ impl Server {
             dedicated: LaneLock::default(),
             receiving: Receiving::new(),
             writer: Writer::new(),
-            hybrid_pool: match orb.config.concurrency {
+            hybrid_pool: match config.concurrency {
                 ServerConcurrency::Hybrid { .. } => Some(Arc::default()),
                 ServerConcurrency::ThreadPerConnection
                 | ServerConcurrency::LeaderFollowers { .. }
                 | ServerConcurrency::Reactor => None,
             },
         });
-        match orb.config.concurrency {
+        match config.concurrency {
             ServerConcurrency::ThreadPerConnection => blocked_servant_monitor::start(&shared)?,
             ServerConcurrency::LeaderFollowers { threads } => leader_followers::start(&shared, threads)?,
             ServerConcurrency::Reactor => reactor::start(&shared)?,
@@ -115,6 +121,7 @@ impl Server {
         for listener in &listeners {
             let (listener, shared) = (listener.clone(), shared.clone());
             NewThread::new("ironorb-accept", ThreadClass::Listener)
+                .in_lane(lane.id)
                 .spawn(move || accept(&listener, &shared))?;
         }
         Ok(Server { shared, listeners })
@@ -171,6 +178,10 @@ const LAST_ACCEPTS_MAX: usize = 4096;
 const ACCEPT_PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
 
 impl Shared {
+    fn lane(&self) -> &ServerLane {
+        self.orb.server_lane(self.lane)
+    }
+
     fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::SeqCst)
     }
@@ -187,8 +198,8 @@ impl Shared {
     }
 
     fn admit(self: &Arc<Self>, stream: Stream) -> io::Result<()> {
-        stream.set_queues(&self.orb.config)?;
-        let is_hybrid = matches!(self.orb.config.concurrency, ServerConcurrency::Hybrid { .. });
+        stream.set_queues(&self.lane().config)?;
+        let is_hybrid = matches!(self.lane().config.concurrency, ServerConcurrency::Hybrid { .. });
         let own_thread = self.own_thread_to_give();
         let has_own_thread = own_thread.is_some();
         if is_hybrid && !has_own_thread {
@@ -201,7 +212,7 @@ impl Shared {
         {
             let mut connections = self.connections.lock();
             // Nothing would serve a connection that has neither a thread nor a pool.
-            let has_room = connections.len() < self.orb.config.server_connections_max
+            let has_room = connections.len() < self.lane().config.server_connections_max
                 && (has_own_thread || self.pool.is_some());
             if self.is_stopping() || !has_room {
                 connection.close_now();
@@ -228,15 +239,15 @@ impl Shared {
     /// Reserves a thread that serves one connection alone, if the concurrency model gives connections such
     /// threads.
     fn own_thread_to_give(&self) -> Option<ThreadPlace> {
-        let is_for_each = match self.orb.config.concurrency {
+        let is_for_each = match self.lane().config.concurrency {
             ServerConcurrency::ThreadPerConnection => true,
             ServerConcurrency::Hybrid { .. } => {
-                let threads_max = self.orb.server_threads.threads_max();
+                let threads_max = self.lane().threads.threads_max();
                 self.dedicated.lock().len() < hybrid::dedicated_max(threads_max)
             }
             ServerConcurrency::LeaderFollowers { .. } | ServerConcurrency::Reactor => false,
         };
-        if is_for_each { self.orb.server_threads.take() } else { None }
+        if is_for_each { self.lane().threads.take() } else { None }
     }
 
     /// Where threads wait for this connection; `None` if it has a thread of its own.
@@ -249,7 +260,7 @@ impl Shared {
     /// `sender`.
     #[cold]
     fn close_worst_readers(&self) {
-        let Some(account) = &self.orb.unread_replies else { return };
+        let Some(account) = &self.lane().unread_replies else { return };
         let connections = self.connections.lock();
         while account.is_over() {
             let worst = connections.values().max_by_key(|connection| connection.unread.bytes());

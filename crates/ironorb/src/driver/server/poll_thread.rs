@@ -10,6 +10,7 @@ use rustix::event::Timespec;
 use rustix::event::epoll::{self, EventData, EventFlags};
 
 use super::connection::Connection;
+use crate::base::lane::{LaneId, current_lane};
 use crate::base::locks::LaneLock;
 use crate::base::spawner::{NewThread, ThreadClass};
 use crate::driver::wakeable_epoll::{WAKE, WakeableEpoll};
@@ -20,6 +21,7 @@ use crate::driver::wakeable_epoll::{WAKE, WakeableEpoll};
 pub(super) struct PollThread {
     name: &'static str,
     class: ThreadClass,
+    lane: LaneId,
     /// Woken when there is a newcomer.
     sockets: OnceLock<WakeableEpoll>,
     state: LaneLock<State>,
@@ -33,9 +35,16 @@ struct State {
 }
 
 impl PollThread {
+    /// A thread of the calling thread's lane.
     pub(super) fn new(name: &'static str, class: ThreadClass, stays: bool) -> PollThread {
         let state = State { newcomers: Vec::new(), is_running: false, stays };
-        PollThread { name, class, sockets: OnceLock::new(), state: LaneLock::new(state) }
+        PollThread {
+            name,
+            class,
+            lane: current_lane(),
+            sockets: OnceLock::new(),
+            state: LaneLock::new(state),
+        }
     }
 
     /// Lets the thread end when it has no connection.
@@ -56,7 +65,7 @@ impl PollThread {
         }
         let mut state = self.state.lock();
         if !state.is_running {
-            NewThread::new(self.name, self.class).spawn(run)?;
+            NewThread::new(self.name, self.class).in_lane(self.lane).spawn(run)?;
             state.is_running = true;
         }
         state.newcomers.push(connection);

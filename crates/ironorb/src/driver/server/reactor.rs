@@ -14,7 +14,7 @@ use crate::connection::CurrentRequest;
 
 pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
     let shared = shared.clone();
-    let counted = shared.orb.server_threads.clone();
+    let counted = shared.lane().threads.clone();
     counted.spawn_beyond("ironorb-reactor", move || {
         if let Some(pool) = &shared.pool {
             let mut current_request = CurrentRequest::default();

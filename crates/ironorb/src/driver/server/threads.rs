@@ -8,17 +8,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::base::config::{OrbConfig, ServerConcurrency};
+use crate::base::lane::{LaneId, current_lane};
 use crate::base::spawner::{NewThread, ThreadClass};
 
 /// The number of a server's threads and its limit.
 #[derive(Debug)]
 pub(crate) struct ServerThreads {
+    lane: LaneId,
     threads_max: usize,
     threads: AtomicUsize,
 }
 
 impl ServerThreads {
-    /// Takes the limit from the configuration. A hybrid server's own limit applies to all of its threads.
+    /// Makes the count of the calling thread's lane, and takes the limit from the configuration. A hybrid server's own limit applies to all of its threads.
     pub(crate) fn new(config: &OrbConfig) -> Arc<ServerThreads> {
         let threads_max = match config.concurrency {
             ServerConcurrency::Hybrid { threads_max } => threads_max.min(config.server_threads_max),
@@ -26,7 +28,8 @@ impl ServerThreads {
             | ServerConcurrency::LeaderFollowers { .. }
             | ServerConcurrency::Reactor => config.server_threads_max,
         };
-        Arc::new(ServerThreads { threads_max: threads_max.max(1), threads: AtomicUsize::new(0) })
+        let (lane, threads) = (current_lane(), AtomicUsize::new(0));
+        Arc::new(ServerThreads { lane, threads_max: threads_max.max(1), threads })
     }
 
     /// Starts one more thread. Fails with `WouldBlock` at the limit.
@@ -75,11 +78,12 @@ pub(super) struct ThreadPlace(Arc<ServerThreads>);
 impl ThreadPlace {
     /// Starts the thread, which keeps the place until it ends.
     pub(super) fn spawn(self, name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        let lane = self.0.lane;
         let run = move || {
             let _place = self;
             body();
         };
-        NewThread::new(name, ThreadClass::Worker).spawn(run).map(drop)
+        NewThread::new(name, ThreadClass::Worker).in_lane(lane).spawn(run).map(drop)
     }
 }
 

@@ -29,15 +29,15 @@ impl Work {
         }
     }
 
-    /// Carries out the work within the ORB's limit of requests in flight. A request beyond the limit is
-    /// refused.
+    /// Carries out the work within the limit of requests in flight in the calling thread's lane. A request beyond the
+    /// limit is refused.
     pub(crate) fn carry_out_within_limits(
         &mut self,
         orb: &Arc<OrbCore>,
         session: &Session,
         sink: &dyn ReplySink,
     ) {
-        let (Some(limit), Work::Request(message)) = (&orb.requests, &*self) else {
+        let (Some(limit), Work::Request(message)) = (&orb.this_server_lane().requests, &*self) else {
             return self.carry_out(orb, session, sink);
         };
         match limit.begin() {

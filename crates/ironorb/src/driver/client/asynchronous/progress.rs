@@ -18,7 +18,6 @@ use crate::base::locks::LockGuard;
 use crate::base::time::Time;
 use crate::call::invocation::CallFailure;
 use crate::call::remote_call::{CallEvent, Completed, ConnectFailure, Step};
-use crate::driver::client::EndpointLinks;
 use crate::driver::client::retry_body::{BodySource, RetryArguments, RetryBody, expected_encoding};
 use crate::driver::client::{Link, LinkLookup};
 use crate::driver::clock;
@@ -149,7 +148,7 @@ impl AsyncCall {
     fn go_on_in_background(self: &Arc<Self>) {
         let call = self.clone();
         let task = move || call.go_on(CallEvent::GoOn);
-        if let Err(e) = self.object.core().connector.background_pool().run(task) {
+        if let Err(e) = self.lane.background_pool().run(task) {
             self.finish(Err(no_thread(&e)));
         }
     }
@@ -320,15 +319,15 @@ impl AsyncCall {
         let Some(target) = route.target(index) else {
             return Some(CallEvent::Rerouted);
         };
-        if let Some(link) = target.server.open_link_of(self.ordinal, clock::coarse()) {
+        if let Some(link) = target.server.open_link_of(self.thread, clock::coarse()) {
             return self.send_over(&link, target.request, arguments, now);
         }
         if let Err(misuse) = self.keep(arguments, || expected_encoding(target.request)) {
             return Some(misuse);
         }
         let until = self.lock().call.share(&self.object, now);
-        match EndpointLinks::shared(target.server.endpoint.clone()).link_or_wait(
-            self.ordinal,
+        match target.server.links(self.thread).link_or_wait(
+            self.thread,
             connect,
             (self, target.request, until),
         ) {

@@ -16,7 +16,7 @@ use ironorb_giop::service_context::ServiceContextList;
 use super::{AsyncWakeups, Clock, Guard, Link};
 use crate::base::locks::LaneLock;
 use crate::connection::{Arrival, Backlog, DeferredAnswer, OnCancel, ServerSession, Work};
-use crate::driver::client::ConnectorShared;
+use crate::driver::client::ClientLane;
 use crate::driver::clock;
 use crate::driver::orb_core::OrbCore;
 use crate::object::deadline::Deadline;
@@ -58,13 +58,13 @@ pub(super) struct Bidirectional {
 
 #[derive(Debug)]
 enum Role {
-    Originator(Arc<ConnectorShared>),
+    Originator(Arc<ClientLane>),
     Acceptor(Weak<dyn Acceptor>),
 }
 
 impl Bidirectional {
-    pub(super) fn originator(common: &Arc<ConnectorShared>) -> Bidirectional {
-        Bidirectional::new(Role::Originator(common.clone()))
+    pub(super) fn originator(lane: &Arc<ClientLane>) -> Bidirectional {
+        Bidirectional::new(Role::Originator(lane.clone()))
     }
 
     pub(super) fn acceptor(acceptor: Weak<dyn Acceptor>) -> Bidirectional {
@@ -95,9 +95,9 @@ impl Bidirectional {
         }
     }
 
-    fn common(&self) -> Option<&Arc<ConnectorShared>> {
+    fn lane(&self) -> Option<&Arc<ClientLane>> {
         match &self.role {
-            Role::Originator(common) => Some(common),
+            Role::Originator(lane) => Some(lane),
             Role::Acceptor(_) => None,
         }
     }
@@ -112,18 +112,14 @@ impl Bidirectional {
 
 impl Link {
     /// Makes the link over a connection that the peer has made.
-    pub(in crate::driver::client) fn accepted(
-        stream: Stream,
-        common: &ConnectorShared,
-        acceptor: Weak<dyn Acceptor>,
-    ) -> Arc<Link> {
-        Link::made(stream, common, None, Arc::default(), Some(Bidirectional::acceptor(acceptor)))
+    pub(crate) fn accepted(stream: Stream, lane: &ClientLane, acceptor: Weak<dyn Acceptor>) -> Arc<Link> {
+        Link::made(stream, lane, None, Arc::default(), Some(Bidirectional::acceptor(acceptor)))
     }
 
     /// Announces this ORB's listen points with the next request, and serves the peer's requests from now on.
     pub(in crate::driver::client) fn announce(&self, callbacks: &Callbacks) {
         let Some(bidirectional) = &self.bidirectional else { return };
-        if bidirectional.common().is_none() || bidirectional.has_announced.swap(true, Ordering::SeqCst) {
+        if bidirectional.lane().is_none() || bidirectional.has_announced.swap(true, Ordering::SeqCst) {
             return;
         }
         if self.receiver.start().is_err() {
@@ -185,7 +181,7 @@ impl Link {
     /// Hands the peer's requests to other threads.
     #[cold]
     pub(super) fn take_requests(&self, state: &mut Guard<'_>, bidirectional: &Bidirectional) {
-        let Some(common) = bidirectional.common() else { return };
+        let Some(lane) = bidirectional.lane() else { return };
         while let Some(incoming) = state.poll_incoming() {
             let work = match bidirectional.inbound.handle_incoming(incoming) {
                 Ok(work) => work,
@@ -198,7 +194,7 @@ impl Link {
             };
             let has_room = {
                 let mut backlog = bidirectional.backlog.lock();
-                let has_room = backlog.has_room(work.bytes(), &common.config.connection);
+                let has_room = backlog.has_room(work.bytes(), &lane.config.connection);
                 backlog.add(work.bytes());
                 has_room
             };
@@ -207,7 +203,7 @@ impl Link {
             bidirectional.inbound.begin_later();
             // The note must be taken before other requests, which other threads may serve concurrently.
             if !bidirectional.has_heard.swap(true, Ordering::SeqCst)
-                && let Some(orb) = common.callbacks.get().and_then(|callbacks| callbacks.orb.upgrade())
+                && let Some(orb) = lane.callbacks.get().and_then(|callbacks| callbacks.orb.upgrade())
             {
                 work.take_note(
                     &orb,
@@ -215,7 +211,7 @@ impl Link {
                     &CallbackSink { link: link.clone(), answer: None },
                 );
             }
-            if common.callback_threads.run(move || link.serve(work)).is_err() {
+            if lane.callback_threads.run(move || link.serve(work)).is_err() {
                 return self.end(state, ConnectionEnd::Lost);
             }
         }
@@ -225,7 +221,7 @@ impl Link {
     fn serve(self: Arc<Self>, mut work: Work) {
         let Some(bidirectional) = &self.bidirectional else { return };
         let (bytes, sink) = (work.bytes(), CallbackSink::begun(self.clone()));
-        let callbacks = bidirectional.common().and_then(|common| common.callbacks.get());
+        let callbacks = bidirectional.lane().and_then(|lane| lane.callbacks.get());
         if let Some(orb) = callbacks.and_then(|callbacks| callbacks.orb.upgrade()) {
             work.carry_out_within_limits(&orb, bidirectional.agreements(&orb), &sink);
         }
@@ -273,16 +269,15 @@ impl ReplySink for CallbackSink {
             return; // the client would not read it
         }
         let link = &self.link;
-        let Some(common) = link.bidirectional.as_ref().and_then(|bidirectional| bidirectional.common())
-        else {
+        let Some(lane) = link.bidirectional.as_ref().and_then(|bidirectional| bidirectional.lane()) else {
             return;
         };
-        let mut reply = ServerConnection::sending(common.config.connection);
+        let mut reply = ServerConnection::sending(lane.config.connection);
         write(&mut reply);
         let is_over = reply.is_ended();
         let bytes = reply.transmit().take_all();
         let now = clock::now();
-        let deadline = Deadline::NEVER.at_most(now, common.config.transmit_timeout);
+        let deadline = Deadline::NEVER.at_most(now, lane.config.transmit_timeout);
         match link.wait_for_room(&mut Clock(now), deadline) {
             Ok(mut state) if state.end().is_none() => {
                 state.transmit().buffer().extend_from_slice(&bytes);

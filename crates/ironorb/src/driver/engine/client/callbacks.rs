@@ -38,7 +38,7 @@ impl Callbacks {
         written: &Arc<WrittenApart>,
         now: Time,
     ) -> Box<Callbacks> {
-        let session = ServerSession::new(orb.requests.is_some(), false, now);
+        let session = ServerSession::new(orb.default_server_lane().requests.is_some(), false, now);
         Box::new(Callbacks {
             peer: Peer::new(connection, orb.config.connection, session, written, &Weak::new()),
             agreements: Arc::new(Session::new(&orb.adapter)),

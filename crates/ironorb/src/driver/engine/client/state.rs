@@ -624,7 +624,7 @@ fn target_of(engine_call: &EngineCall, index: usize) -> Result<(ServerTarget, Re
 
 /// The connection that a call uses to a target.
 fn endpoint_of(orb: &OrbCore, target: &ServerTarget, engine_call: &EngineCall) -> Endpoint {
-    let (host, port) = target.links().address().tcp().unwrap_or_default();
+    let (host, port) = target.endpoint.address().tcp().unwrap_or_default();
     (host.to_owned(), port, engine_call.caller % orb.config.connections_per_endpoint_max.max(1))
 }
 

@@ -16,7 +16,7 @@ use super::answers::RefusedAtOnce;
 use super::{Connection, WorkLookup};
 use crate::base::locks::{Condition, LaneLock};
 use crate::connection::{Arrival, CurrentRequest, Flags, Inbox, Taken, Work};
-use crate::driver::client::Acceptor;
+use crate::driver::client::{Acceptor, Link};
 use crate::driver::server::{Shared, blocked_servant_monitor};
 use crate::transport::{self, Moved};
 
@@ -84,7 +84,7 @@ impl Connection {
         if self.calls.get().is_none() {
             let Ok(stream) = self.stream.try_clone() else { return };
             let acceptor: Weak<dyn Acceptor> = Arc::downgrade(&(itself.clone() as Arc<dyn Acceptor>));
-            let link = self.orb.connector.accepted(stream, acceptor);
+            let link = Link::accepted(stream, self.client_lane(), acceptor);
             let _ = self.calls.set(link);
         }
         if let Some(link) = self.calls.get() {
@@ -122,7 +122,7 @@ impl Connection {
             }
         };
         // The limit of threads does not apply: without this thread the call would never get its reply.
-        self.orb.server_threads.spawn_beyond("ironorb-handover", hands_over).is_ok()
+        self.lane().threads.spawn_beyond("ironorb-handover", hands_over).is_ok()
     }
 
     /// Gives the connection to the bidirectional receiver. False when its thread cannot be started.

@@ -72,7 +72,7 @@ impl Connection {
     /// Runs the servants' callbacks on the thread for callbacks, because the caller may hold locks and other
     /// threads may wait for it.
     pub(super) fn notify_cancelled(&self, callbacks: impl IntoIterator<Item = OnCancel>) {
-        let receiver = self.orb.connector.receiver();
+        let receiver = self.client_lane().receiver();
         callbacks.into_iter().for_each(|then| receiver.run_soon(then));
     }
 }

@@ -31,7 +31,7 @@ impl Connection {
 
     /// Has the ORB's receiver thread look at the connection after about a millisecond.
     fn starts_timer(&self) -> bool {
-        let receiver = self.orb.connector.receiver();
+        let receiver = self.client_lane().receiver();
         if receiver.start().is_err() {
             self.session.handle_no_timer();
             return false;

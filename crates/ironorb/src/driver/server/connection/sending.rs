@@ -82,7 +82,7 @@ impl Connection {
             sends -= 1;
         }
         let position = sender.transmit().sent_position();
-        let given_up_at = stall.given_up_at(position, now, self.orb.config.transmit_timeout);
+        let given_up_at = stall.given_up_at(position, now, self.lane().config.transmit_timeout);
         if given_up_at <= now && sender.transmit().pending_bytes() > 0 {
             self.give_up(&mut sender);
         }
@@ -102,7 +102,7 @@ impl Connection {
     fn leave_to_writer(&self, sender: &mut ServerConnection) {
         let has_more_before = self.session.begin_stall();
         if has_more_before
-            && self.orb.connector.receiver().is_current_thread()
+            && self.client_lane().receiver().is_current_thread()
             && sender.transmit().pending_bytes() > self.orb.config.connection.framer.message_bytes_max
         {
             // Nothing else bounds the replies that are passed on to one peer that reads none of them.
@@ -130,7 +130,7 @@ impl Connection {
     /// Whether the calling thread may wait for the peer. The threads of a pool may not. Nor may the thread that
     /// receives the replies of all asynchronous calls, which may pass a reply on over this connection.
     fn may_wait(&self) -> bool {
-        self.has_own_thread && !self.orb.connector.receiver().is_current_thread()
+        self.has_own_thread && !self.client_lane().receiver().is_current_thread()
     }
 
     /// Sends everything that waits. If the peer does not take it all now, `slowly` decides about the rest.
@@ -178,7 +178,7 @@ impl Connection {
         if !self.may_wait() {
             return sender;
         }
-        let sender = self.send_down_to(sender, self.orb.config.transmit_bytes_max);
+        let sender = self.send_down_to(sender, self.lane().config.transmit_bytes_max);
         // What is left is about to be sent. It counts again if the peer does not take it.
         self.unread.set(0);
         sender
@@ -200,7 +200,7 @@ impl Connection {
                 break; // the connection has failed
             }
             let (position, now) = (sender.transmit().sent_position(), clock::now());
-            let given_up_at = stall.given_up_at(position, now, self.orb.config.transmit_timeout);
+            let given_up_at = stall.given_up_at(position, now, self.lane().config.transmit_timeout);
             if given_up_at <= now {
                 self.give_up(&mut sender);
                 continue;
@@ -226,7 +226,7 @@ impl Connection {
     }
 
     fn keep_unread_within_limits(&self) {
-        if self.orb.unread_replies.as_ref().is_some_and(|account| account.is_over())
+        if self.lane().unread_replies.as_ref().is_some_and(|account| account.is_over())
             && let Some(server) = self.server.upgrade()
         {
             server.close_worst_readers();
@@ -234,7 +234,7 @@ impl Connection {
     }
 
     fn note_clogged(&self, sender: &mut ServerConnection) {
-        self.session.note_pending(sender.transmit().pending_bytes(), self.orb.config.transmit_bytes_max);
+        self.session.note_pending(sender.transmit().pending_bytes(), self.lane().config.transmit_bytes_max);
     }
 
     /// Sends until nothing waits or the socket takes no more.

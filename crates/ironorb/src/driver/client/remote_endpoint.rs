@@ -1,0 +1,205 @@
+//! One endpoint of a server: what all lanes know of it, and the connections that each lane has there.
+
+use std::any::Any;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+
+use once_cell::race::OnceBox;
+
+use super::lane::ClientLane;
+use super::links::EndpointLinks;
+use super::thread_slots::{self, ConnectionGroup};
+use crate::base::growing_list::GrowingList;
+use crate::base::time::Time;
+use crate::object::server_profile::{Partition, ServerEndpoint};
+use crate::transport::Address;
+
+/// An endpoint that references name. Its connections are found by their [`ConnectionGroup`].
+#[derive(Debug)]
+pub(crate) struct RemoteEndpoint {
+    address: Address,
+    number: u64,
+    /// When an attempt to connect failed last, in nanoseconds and at least 1; 0 when none has failed since one
+    /// succeeded.
+    failed_ns: AtomicU64,
+    /// Whether there has ever been a connection.
+    was_connected: AtomicBool,
+    /// Whether the server writes exceptions in an `any` without their ids (1) or with them (0), or
+    /// [`UNKNOWN_FORM`].
+    bare_exceptions: AtomicU8,
+    /// Batched oneways that were lost.
+    lost_oneways: OnceBox<Arc<AtomicUsize>>,
+    /// Made when they are used: most endpoints that references name are never called.
+    links: GrowingList<ConnectionGroup, Arc<EndpointLinks>>,
+    lanes: Arc<[Arc<ClientLane>]>,
+    me: Weak<RemoteEndpoint>,
+}
+
+/// No exception in an `any` has come from the server.
+const UNKNOWN_FORM: u8 = 2;
+
+/// What tells endpoints apart. One address may have several: references that must negotiate other code sets, and
+/// references with private connections, share none.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct EndpointKey {
+    pub(super) address: Address,
+    pub(super) partition: Partition,
+}
+
+impl RemoteEndpoint {
+    pub(super) fn new(address: Address, lanes: &Arc<[Arc<ClientLane>]>) -> Arc<RemoteEndpoint> {
+        Arc::new_cyclic(|me| RemoteEndpoint {
+            address,
+            number: thread_slots::fresh_number(),
+            failed_ns: AtomicU64::new(0),
+            was_connected: AtomicBool::new(false),
+            bare_exceptions: AtomicU8::new(UNKNOWN_FORM),
+            lost_oneways: OnceBox::new(),
+            links: GrowingList::new(),
+            lanes: lanes.clone(),
+            me: me.clone(),
+        })
+    }
+
+    /// The endpoint of a route.
+    pub(crate) fn of(endpoint: &dyn ServerEndpoint) -> &RemoteEndpoint {
+        (endpoint as &dyn Any).downcast_ref().expect("the driver has made all endpoints")
+    }
+
+    /// The connections of a group, if it has had any.
+    pub(crate) fn links_if_made(&self, group: ConnectionGroup) -> Option<&Arc<EndpointLinks>> {
+        self.links.get(group)
+    }
+
+    /// The connections of a group. Does not connect.
+    pub(crate) fn links_of(&self, group: ConnectionGroup) -> &Arc<EndpointLinks> {
+        if let Some(links) = self.links.get(group) {
+            return links;
+        }
+        let lane = &self.lanes[group.lane_among(self.lanes.len())];
+        let made = EndpointLinks::new(self.me.clone(), lane);
+        let links = self.links.get_or_init(group, || made.clone());
+        if Arc::ptr_eq(links, &made) {
+            lane.add(links);
+        }
+        links
+    }
+
+    /// Whether a connection leads to this endpoint.
+    pub(crate) fn has(&self, link: &Arc<super::Link>) -> bool {
+        self.links.iter().any(|(_, links)| links.is_of_lane(link.lane()) && links.has(link))
+    }
+
+    /// The count of batched oneways that were lost.
+    pub(super) fn lost_oneways(&self) -> &Arc<AtomicUsize> {
+        self.lost_oneways.get_or_init(Box::default)
+    }
+
+    /// Returns the count of batched oneways that were lost, and begins anew.
+    pub(super) fn take_lost_oneways(&self) -> usize {
+        self.lost_oneways.get().map_or(0, |count| count.swap(0, Ordering::Relaxed))
+    }
+
+    /// Whether there is any connection, after those of the calling thread's group that have ended have been dropped.
+    pub(super) fn is_connected(&self, now: Time) -> bool {
+        if let Some(links) = self.links.get(ConnectionGroup::of_this_thread()) {
+            links.drop_ended(now);
+        }
+        self.links.iter().any(|(_, links)| links.is_open())
+    }
+}
+
+impl Drop for RemoteEndpoint {
+    /// Threads remember slots for longer; the connections end now.
+    fn drop(&mut self) {
+        self.links.iter().for_each(|(_, links)| links.drop_all());
+    }
+}
+
+impl ServerEndpoint for RemoteEndpoint {
+    fn number(&self) -> u64 {
+        self.number
+    }
+
+    fn note_connected(&self) {
+        self.failed_ns.store(0, Ordering::Relaxed);
+        self.was_connected.store(true, Ordering::Relaxed);
+    }
+
+    fn note_failed(&self, now: Time) {
+        self.failed_ns.store(now.as_nanos().max(1), Ordering::Relaxed);
+    }
+
+    fn address(&self) -> &Address {
+        &self.address
+    }
+
+    #[inline]
+    fn is_failing(&self, now: Time) -> bool {
+        let failed_ns = self.failed_ns.load(Ordering::Relaxed);
+        let pause = self.lanes[0].config.failed_address_pause;
+        failed_ns != 0 && now.since(Time::from_nanos(failed_ns)) < pause
+    }
+
+    fn was_connected(&self) -> bool {
+        self.was_connected.load(Ordering::Relaxed)
+    }
+
+    fn note_lost_oneways(&self, count: usize) {
+        if count > 0 {
+            self.lost_oneways().fetch_add(count, Ordering::Relaxed);
+        }
+    }
+
+    fn sends_bare_exceptions(&self) -> Option<bool> {
+        match self.bare_exceptions.load(Ordering::Relaxed) {
+            UNKNOWN_FORM => None,
+            bare => Some(bare != 0),
+        }
+    }
+
+    fn note_bare_exceptions(&self, bare: bool) {
+        self.bare_exceptions.store(u8::from(bare), Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU64;
+
+    use super::super::thread_slots::{Band, enter};
+    use super::super::{CallingThread, Connector};
+    use super::*;
+    use crate::base::config::OrbConfig;
+    use crate::base::lane::LaneId;
+    use crate::transport::tcp::HostPort;
+
+    #[test]
+    fn connections_are_found_by_endpoint_lane_band_and_private_owner() {
+        let connector = Connector::new([OrbConfig::default(), OrbConfig::default()].into_iter());
+        let address = || Address::Tcp(HostPort { host: "127.0.0.1".to_owned(), port: 9 });
+        let shared = connector.endpoint(address(), Partition::default());
+        assert!(Arc::ptr_eq(&shared, &connector.endpoint(address(), Partition::default())));
+        let owned = |owner| Partition::default().owned_by(NonZeroU64::new(owner).unwrap());
+        let private = connector.endpoint(address(), owned(1));
+        assert!(Arc::ptr_eq(&private, &connector.endpoint(address(), owned(1))));
+        let numbers = [&shared, &private, &connector.endpoint(address(), owned(2))].map(|it| it.number());
+        assert!(numbers[0] != numbers[1] && numbers[1] != numbers[2] && numbers[0] != numbers[2]);
+
+        let here = || Arc::as_ptr(shared.links_of(CallingThread::this().group));
+        let default = here();
+        let urgent = LaneId::new(1).unwrap();
+        let mut found = vec![default];
+        for (lane, band) in [(LaneId::DEFAULT, 7), (urgent, 0), (urgent, 7)] {
+            let _stay = enter(lane, Band::of_tests(band));
+            assert_eq!(here(), here());
+            found.push(here());
+        }
+        found.sort_unstable();
+        found.dedup();
+        assert_eq!((found.len(), here()), (4, default));
+        // A lane that the ORB lacks is another ORB's.
+        let foreign = shared.links_of(ConnectionGroup::of_lane(LaneId::new(5).unwrap()));
+        assert!(foreign.is_of_lane(LaneId::DEFAULT));
+    }
+}

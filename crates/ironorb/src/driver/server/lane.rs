@@ -1,0 +1,83 @@
+//! What a lane owns for its clients: where it listens, its threads, and the limits of its connections together.
+
+use std::io;
+use std::sync::{Arc, OnceLock};
+
+use ironorb_giop::framer::ReceiveMemory;
+
+use super::in_flight::InFlight;
+use super::threads::ServerThreads;
+use crate::base::config::OrbConfig;
+use crate::base::lane::{self, LaneId};
+use crate::connection::UnreadReplies;
+use crate::transport::{Address, CustomTransport, Endpoint};
+
+/// What a lane is made of.
+#[derive(Debug, Clone)]
+pub(crate) struct LaneParts {
+    /// The name by which programs find it; empty for the default lane.
+    pub(crate) name: String,
+    /// Its limits, and how its threads wait and serve. What belongs to the whole ORB is read from the default lane.
+    pub(crate) config: OrbConfig,
+    /// Where it listens.
+    pub(crate) endpoints: Vec<Endpoint>,
+    /// The addresses in references, if they are not those at which it listens.
+    pub(crate) publish: Vec<String>,
+}
+
+/// A lane, as its clients' connections see it.
+pub(crate) struct ServerLane {
+    pub(crate) id: LaneId,
+    pub(crate) name: String,
+    pub(crate) config: OrbConfig,
+    pub(crate) endpoints: Vec<Endpoint>,
+    publish: Vec<String>,
+    /// The addresses in references to objects that are called in this lane.
+    published: OnceLock<Vec<Address>>,
+    /// The count of requests in flight, if they are limited.
+    pub(crate) requests: Option<Arc<InFlight>>,
+    /// The threads that serve clients, and their limit.
+    pub(crate) threads: Arc<ServerThreads>,
+    /// The bytes of replies that clients have not read, if they are limited.
+    pub(crate) unread_replies: Option<Arc<UnreadReplies>>,
+    /// The memory for large messages of all clients, if it is limited.
+    pub(crate) receive_memory: Option<Arc<ReceiveMemory>>,
+}
+
+impl ServerLane {
+    pub(crate) fn new(id: LaneId, parts: LaneParts) -> ServerLane {
+        let LaneParts { name, config, endpoints, publish } = parts;
+        let _its_locks_belong_to_it = lane::enter(id);
+        ServerLane {
+            id,
+            name,
+            endpoints,
+            publish,
+            published: OnceLock::new(),
+            requests: config.server_requests_max.map(InFlight::new),
+            threads: ServerThreads::new(&config),
+            unread_replies: config.transmit_memory_max.map(UnreadReplies::new),
+            receive_memory: config.receive_memory_max.map(|bytes| Arc::new(ReceiveMemory::new(bytes))),
+            config,
+        }
+    }
+
+    /// The addresses to publish, for a lane that listens at `bound`.
+    pub(crate) fn addresses_to_publish(
+        &self,
+        transports: &[Arc<dyn CustomTransport>],
+        bound: Vec<Address>,
+    ) -> io::Result<Vec<Address>> {
+        super::published(&self.publish, transports, bound)
+    }
+
+    /// Fixes the addresses in references. The first ones stay.
+    pub(crate) fn set_published(&self, addresses: Vec<Address>) {
+        let _first = self.published.set(addresses);
+    }
+
+    /// The addresses in references; none before the lane listens.
+    pub(crate) fn published(&self) -> &[Address] {
+        self.published.get().map_or(&[], Vec::as_slice)
+    }
+}
