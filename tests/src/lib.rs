@@ -13,6 +13,7 @@ pub mod converse;
 pub mod counting;
 pub mod everything;
 mod exchange;
+pub mod gate;
 pub mod random_values;
 pub mod raw;
 pub mod relay;

@@ -2,7 +2,10 @@
 //! are no part of the public interface.
 
 use std::cell::Cell;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::sync::lock;
 
 static IS_CLOCK_STILL: AtomicBool = AtomicBool::new(false);
 
@@ -29,6 +32,23 @@ pub fn look_at_connections_first() {
 
 pub(crate) fn looks_at_connections_first() -> bool {
     LOOKS_FIRST.get()
+}
+
+/// What runs before a host is looked up, with the end of the host's name.
+type LookUpHook = (&'static str, Box<dyn Fn() + Send + Sync>);
+
+static LOOK_UP_HOOKS: Mutex<Vec<&'static LookUpHook>> = Mutex::new(Vec::new());
+
+/// Runs `hook` before the system is asked for the addresses of a host whose name ends with `domain`, on the thread that
+/// asks. Cannot be undone.
+pub fn before_name_look_ups(domain: &'static str, hook: impl Fn() + Send + Sync + 'static) {
+    let hook: LookUpHook = (domain, Box::new(hook));
+    lock(&LOOK_UP_HOOKS).push(Box::leak(Box::new(hook)));
+}
+
+pub(crate) fn run_look_up_hooks(host: &str) {
+    let hooks = lock(&LOOK_UP_HOOKS).clone();
+    hooks.iter().filter(|(domain, _)| host.ends_with(domain)).for_each(|(_, hook)| hook());
 }
 
 /// Whether this thread carries out a request that it found in the request cache.

@@ -250,6 +250,12 @@ impl Orb {
         self.lanes().into_iter().find(|lane| lane.name() == name)
     }
 
+    /// The lane of the calling thread. On a thread that is in a lane of another ORB, it is the lane with the same number of
+    /// this one, or the default lane.
+    pub fn current_lane(&self) -> Lane {
+        Lane { core: self.core().clone(), id: self.core().this_server_lane().id }
+    }
+
     /// All lanes, the default lane first.
     pub fn lanes(&self) -> Vec<Lane> {
         let lane = |lane: &ServerLane| Lane { core: self.core().clone(), id: lane.id };
