@@ -28,6 +28,7 @@ use ironorb_giop::service_context::EncodedContexts;
 use ironorb_giop::{Misuse, Version};
 
 use super::asynchronous::AsyncCall;
+use super::idle_reaper::IdleReaper;
 use super::receiver::Receiver;
 use super::{ConnectionPermit, ConnectorShared};
 use crate::base::config::OnewayBatching;
@@ -53,9 +54,11 @@ pub(crate) struct Link {
     state: LaneLock<LinkState>,
     /// Notified when a gather write has made progress and threads wait for that.
     gather_done: Condition,
-    /// A copy of the end in `state`, read without the lock. It may lag behind; then the request finds the
-    /// end.
+    /// No more calls begin: a copy of the end in `state`, or the peer sends no more. Read without the lock. It may lag
+    /// behind; then the request finds the end.
     ended: AtomicBool,
+    /// The idle reaper tells the link when the peer sends no more.
+    is_watched: AtomicBool,
     /// The socket's receive timeout as the link last set it, in microseconds; 0 is none. Only the thread that
     /// has the receiving part changes it.
     receive_timeout_us: AtomicU64,
@@ -70,6 +73,7 @@ pub(crate) struct Link {
     /// Batched oneways that were lost, over all connections to the endpoint.
     lost_oneways: Arc<AtomicUsize>,
     receiver: Arc<Receiver>,
+    idle_reaper: Arc<IdleReaper>,
     /// Counts the connection under the limit while the link lives.
     _place: Option<ConnectionPermit>,
     /// The connection's key in the receiver's table.
@@ -90,6 +94,8 @@ struct LinkState {
     /// The state of calls without a waiting thread.
     async_replies: AsyncReplies,
     batch: Batch,
+    /// When the last oneway began that was sent alone.
+    oneway_at: Time,
 }
 
 /// What an answer wakes.
@@ -117,8 +123,8 @@ impl DerefMut for LinkState {
     }
 }
 
-/// The peer may have closed an idle connection meanwhile. After 20 ms without use the link checks it before a
-/// call.
+/// The peer may have closed an idle connection meanwhile. After 20 ms without use a call checks a connection whose end the
+/// idle reaper cannot see, and a oneway checks every connection.
 const LOOK_AFTER_NS: u64 = 20_000_000;
 
 /// How long a caller that cannot send trusts that another thread receives. A server that itself waits to send
@@ -164,7 +170,7 @@ impl Link {
         lost_oneways: Arc<AtomicUsize>,
         bidirectional: Option<Bidirectional>,
     ) -> Arc<Self> {
-        let ConnectorShared { config, receiver, spinners, .. } = common;
+        let ConnectorShared { config, receiver, idle_reaper, spinners, .. } = common;
         let connection = match &bidirectional {
             None => ClientConnection::new(config.connection),
             Some(bidirectional) => ClientConnection::bidirectional(
@@ -178,6 +184,7 @@ impl Link {
             waiting_for_gather: 0,
             async_replies: AsyncReplies::default(),
             batch: Batch::default(),
+            oneway_at: clock::coarse(),
         };
         let waiting = waiting::policy(config, &stream, config.client_waiting);
         Arc::new_cyclic(|me| Link {
@@ -185,6 +192,7 @@ impl Link {
             state: LaneLock::new(state),
             gather_done: Condition::new(),
             ended: AtomicBool::new(false),
+            is_watched: AtomicBool::new(false),
             receive_timeout_us: AtomicU64::new(0),
             waits: Waits::new(waiting, spinners),
             timeout_that_fits: AtomicU64::new(u64::MAX),
@@ -193,6 +201,7 @@ impl Link {
             transmit_bytes_max: config.transmit_bytes_max,
             lost_oneways,
             receiver: receiver.clone(),
+            idle_reaper: idle_reaper.clone(),
             _place: place,
             number: receiver.link_number(),
             me: me.clone(),
@@ -213,18 +222,21 @@ impl Link {
     #[inline]
     pub(crate) fn is_alive(&self, now: Time) -> bool {
         if now.as_nanos().saturating_sub(self.used_ns.load(Ordering::Relaxed)) > LOOK_AFTER_NS {
-            self.look();
+            self.look_unless_watched();
         }
         #[cfg(debug_assertions)]
         if crate::base::testing::looks_at_connections_first() {
-            self.look();
+            self.look_unless_watched();
         }
         !self.ended.load(Ordering::Relaxed)
     }
 
-    /// Takes what came while no thread waited: a `CloseConnection` message or the end of the stream.
+    /// Checks a connection whose end the idle reaper cannot see.
     #[cold]
-    fn look(&self) {
+    fn look_unless_watched(&self) {
+        if self.is_watched.load(Ordering::Relaxed) {
+            return;
+        }
         let mut state = self.state.lock();
         if let Some(acceptor) = self.acceptor() {
             if acceptor.upgrade().is_none_or(|acceptor| acceptor.has_ended()) {
@@ -232,9 +244,57 @@ impl Link {
             }
             return;
         }
+        self.look(&mut state);
+    }
+
+    /// Takes what came while no thread waited: a `CloseConnection` message or the end of the stream.
+    fn look(&self, state: &mut Guard<'_>) {
         let Some(mut framer) = state.take_framer() else { return };
         let result = transport::receive_now(&self.stream, framer.space());
-        self.take_input(&mut state, framer, result);
+        self.take_input(state, framer, result);
+    }
+
+    /// True when no oneway has begun for a while. It must then [check](Self::look_before_oneway) the connection: it has no
+    /// reply, in whose place it would find a `CloseConnection` message, and would be lost.
+    #[inline]
+    fn is_first_oneway(&self, state: &mut Guard<'_>, now: Time) -> bool {
+        let before = std::mem::replace(&mut state.oneway_at, now);
+        #[cfg(debug_assertions)]
+        if crate::base::testing::looks_at_connections_first() {
+            return true;
+        }
+        now.as_nanos().saturating_sub(before.as_nanos()) > LOOK_AFTER_NS
+    }
+
+    /// Checks a watched connection. [`is_usable`](Self::is_usable) has checked others.
+    #[cold]
+    fn look_before_oneway(&self, state: &mut Guard<'_>) {
+        if self.is_watched.load(Ordering::Relaxed) {
+            self.look(state);
+        }
+    }
+
+    /// Notes that the peer sends no more, on the idle reaper's thread. No more calls begin. Those in flight get what the
+    /// peer has sent before, and the end from the thread that receives it. Never blocks.
+    pub(super) fn on_hang_up(&self) {
+        self.ended.store(true, Ordering::Relaxed);
+        let mut state = self.state.lock();
+        if state.end().is_none() && state.calls_in_flight() == 0 && state.has_framer() {
+            self.lose_now(&mut state);
+        }
+    }
+
+    /// Has the idle reaper report when the peer sends no more, if the connection's descriptor shows that.
+    pub(super) fn watch_end(&self) {
+        if self.stream.shows_end() && self.idle_reaper.watch(self.number, &self.me, &self.stream).is_ok() {
+            self.is_watched.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn unwatch_end(&self) {
+        if self.is_watched.load(Ordering::Relaxed) {
+            self.idle_reaper.unwatch(self.number, &self.stream);
+        }
     }
 
     /// Sends a request and waits for its answer. `arguments` writes the request's body.
@@ -283,6 +343,9 @@ impl Link {
     ) -> Result<(), CallFailure> {
         let mut clock = self.clock(now);
         let mut state = self.wait_for_room(&mut clock, deadline)?;
+        if self.is_first_oneway(&mut state, clock.0) {
+            self.look_before_oneway(&mut state);
+        }
         let is_first = state.transmit().pending_bytes() == 0;
         let begins_at = state.transmit().end_position();
         let begun = state.begin_gather_oneway(target, operation, contexts, arguments);
@@ -663,6 +726,7 @@ impl Link {
         if state.end().is_some() {
             return true;
         }
+        let limit = if self.ended.load(Ordering::Relaxed) { Duration::ZERO } else { limit };
         if self.idle_time(now) >= LARGE_FOLLOWS_WITHIN {
             state.release_spare_memory();
         }
@@ -706,6 +770,7 @@ impl Drop for Link {
     fn drop(&mut self) {
         self.send_last();
         self.receiver.forget_link(self.number);
+        self.unwatch_end();
     }
 }
 

@@ -788,6 +788,7 @@ impl EndpointLinks {
                 drop(slot);
                 self.announce(&link); // again, because the ORB may have begun to listen meanwhile
                 self.common.idle_reaper.connected();
+                link.watch_end();
                 Ok(link)
             }
         }

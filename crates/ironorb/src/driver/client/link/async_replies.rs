@@ -120,6 +120,9 @@ impl Link {
         } else {
             self.wait_for_room(&mut clock, call.deadline())?
         };
+        if call.wants_no_reply() && self.is_first_oneway(&mut state, clock.0) {
+            self.look_before_oneway(&mut state);
+        }
         let is_blocked = state.is_blocked();
         let written = call.send_by(|operation, contexts, body| {
             let response = match call.on_behalf() {

@@ -93,7 +93,7 @@ impl Link {
         let ticked = clock::coarse();
         let idle_ns = ticked.as_nanos().saturating_sub(self.used_ns.load(Ordering::Relaxed));
         if self.is_accepted()
-            || state.end().is_some()
+            || self.ended.load(Ordering::Relaxed)
             || idle_ns > LOOK_AFTER_NS
             || pending_bytes > self.transmit_bytes_max
         {
