@@ -4,7 +4,6 @@
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
@@ -28,7 +27,7 @@ enum Done {
     Tried,
 }
 
-/// Unix sockets whose sends and receives are noted.
+/// TCP connections whose sends and receives are noted.
 #[derive(Debug, Clone)]
 struct Noted {
     shows_end: bool,
@@ -43,12 +42,14 @@ impl Noted {
         Noted { shows_end, by_clients: Arc::default(), by_servers: Arc::default(), connects: Arc::default() }
     }
 
-    /// A server at the path and a client.
-    fn pair(&self, path: &str, concurrency: ServerConcurrency) -> (Orb, Orb, ProbeRef) {
-        let transport = || OrbBuilder::default().transport(Arc::new(self.clone()));
-        let server = transport().endpoint(&format!("noted://{path}")).unwrap();
-        let server = server.concurrency(concurrency).build().unwrap();
-        let client = transport().no_endpoint().build().unwrap();
+    fn builder(&self) -> OrbBuilder {
+        OrbBuilder::default().transport(Arc::new(self.clone()))
+    }
+
+    /// A server and a client. The reference is the client's.
+    fn pair(&self, server: OrbBuilder) -> (Orb, Orb, ProbeRef) {
+        let server = server.build().unwrap();
+        let client = self.builder().no_endpoint().build().unwrap();
         let probe: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
         let remote = client.resolve(&server.object_to_string(probe.object()).unwrap()).unwrap();
         (server, client, remote)
@@ -74,18 +75,19 @@ impl CustomTransport for Noted {
 
     fn connect(&self, address: &str, _timeout: Option<Duration>) -> io::Result<Box<dyn CustomStream>> {
         self.connects.fetch_add(1, Ordering::SeqCst);
-        NotedStream::over(UnixStream::connect(address)?, &self.by_clients, self.shows_end)
+        NotedStream::over(TcpStream::connect(address)?, &self.by_clients, self.shows_end)
     }
 
     fn listen(&self, address: &str) -> io::Result<(Box<dyn CustomListener>, String)> {
-        let listener = UnixListener::bind(address)?;
-        Ok((Box::new(NotedListener { listener, noted: self.clone() }), address.to_owned()))
+        let listener = TcpListener::bind(address)?;
+        let address = listener.local_addr()?.to_string();
+        Ok((Box::new(NotedListener { listener, noted: self.clone() }), address))
     }
 }
 
 #[derive(Debug)]
 struct NotedListener {
-    listener: UnixListener,
+    listener: TcpListener,
     noted: Noted,
 }
 
@@ -101,14 +103,14 @@ impl CustomListener for NotedListener {
 
 #[derive(Debug)]
 struct NotedStream {
-    stream: UnixStream,
+    stream: TcpStream,
     notes: Arc<Mutex<Vec<Done>>>,
     shows_end: bool,
 }
 
 impl NotedStream {
     fn over(
-        stream: UnixStream,
+        stream: TcpStream,
         notes: &Arc<Mutex<Vec<Done>>>,
         shows_end: bool,
     ) -> io::Result<Box<dyn CustomStream>> {
@@ -181,10 +183,9 @@ fn a_call_over_an_idle_connection_sends_once_and_receives_once() {
         (true, ServerConcurrency::Reactor),
         (false, ServerConcurrency::default()),
     ] {
-        let folder = tempfile::tempdir().unwrap();
         let noted = Noted::new(shows_end);
-        let path = folder.path().join("socket");
-        let (server, _client, probe) = noted.pair(path.to_str().unwrap(), concurrency);
+        let server = noted.builder().endpoint("noted://127.0.0.1:0").unwrap().concurrency(concurrency);
+        let (server, _client, probe) = noted.pair(server);
         probe.ping().unwrap();
         let served = || without_vain_receives(&noted.by_servers.lock().unwrap());
         let before = served().len();
@@ -245,6 +246,30 @@ fn a_connection_ends_as_soon_as_the_peer_sends_no_more() {
             has_noticed.recv().unwrap();
         }
     });
+}
+
+/// Where the ORB cannot know of the end, an idle connection's next call finds it before it sends.
+#[test]
+fn a_call_finds_an_end_that_the_descriptor_may_not_show() {
+    find_connections_idle();
+    let (listener, port) = raw::listen();
+    let noted = Noted::new(false);
+    let server = noted.builder().no_endpoint().publish(&format!("noted://127.0.0.1:{port}"));
+    let (_server, _client, probe) = noted.pair(server);
+    let (closed, has_closed) = mpsc::channel();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            for _ in 0..3 {
+                answer(&mut accept(&listener));
+                closed.send(()).unwrap();
+            }
+        });
+        for _ in 0..3 {
+            probe.ping().unwrap();
+            has_closed.recv().unwrap();
+        }
+    });
+    assert_eq!(noted.connects.load(Ordering::SeqCst), 3);
 }
 
 /// The end comes while a call is in flight. The call gets its reply, and the next one a new connection.
