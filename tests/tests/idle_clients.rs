@@ -139,6 +139,33 @@ fn the_idle_reaper_sleeps_while_calls_are_made() {
     assert!(sleeps < CALLS / 20, "{sleeps}");
 }
 
+/// The open sockets of this process.
+fn sockets() -> usize {
+    let files = std::fs::read_dir("/proc/self/fd").unwrap();
+    let names = files.filter_map(|file| std::fs::read_link(file.ok()?.path()).ok());
+    names.filter(|name| name.to_string_lossy().starts_with("socket:")).count()
+}
+
+#[test]
+fn connections_of_every_transport_end_with_their_server() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("socket").display().to_string();
+    for endpoint in ["iiop://127.0.0.1:0", &format!("uiop://{path}"), &format!("shm://{path}")] {
+        let client = client();
+        let before = sockets();
+        for _ in 0..3 {
+            let server = Orb::builder().endpoint(endpoint).unwrap().build().unwrap();
+            let probe: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
+            let remote: ProbeRef = client.resolve(&probe.object().to_ior_string()).unwrap();
+            remote.ping().unwrap();
+            assert!(sockets() >= before + 2, "{endpoint}: a connection");
+            server.shutdown(true).unwrap();
+            eventually("both sides are closed", || sockets() <= before);
+        }
+    }
+}
+
 /// The client closes the connections to a server that was killed, although no call uses them. The next call of each thread
 /// meets the new server.
 #[test]

@@ -79,7 +79,7 @@ impl IdleReaper {
     pub(super) fn watch(&self, number: u64, link: &Weak<Link>, socket: impl AsFd) -> io::Result<()> {
         let Some(sockets) = self.sockets.get() else { return Err(io::ErrorKind::NotConnected.into()) };
         let mut state = self.state.lock();
-        if !state.is_running {
+        if !state.is_running || state.is_stopping {
             return Err(io::ErrorKind::NotConnected.into());
         }
         epoll::add(&sockets.epoll, socket, EventData::new_u64(number), EventFlags::RDHUP | EventFlags::ET)?;

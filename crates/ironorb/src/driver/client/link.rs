@@ -15,7 +15,7 @@ mod gather_send;
 mod lost;
 
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::Thread;
 use std::time::Duration;
@@ -60,8 +60,8 @@ pub(crate) struct Link {
     /// The idle reaper tells the link when the peer sends no more.
     is_watched: AtomicBool,
     /// The socket's receive timeout as the link last set it, in microseconds; 0 is none. Only the thread that
-    /// has the receiving part changes it.
-    receive_timeout_us: AtomicU64,
+    /// has the receiving part changes it. A caller that has more than 71 minutes waits again.
+    receive_timeout_us: AtomicU32,
     /// How the thread with the receiving part waits.
     waits: Waits,
     /// The last timeout for which the socket's timeout is near enough, in nanoseconds.
@@ -69,7 +69,8 @@ pub(crate) struct Link {
     /// When a caller last used the connection, in the nanoseconds of [`Time`].
     used_ns: AtomicU64,
     made: Time,
-    transmit_bytes_max: usize,
+    /// More than 4 GiB count as that.
+    transmit_bytes_max: u32,
     /// Batched oneways that were lost, over all connections to the endpoint.
     lost_oneways: Arc<AtomicUsize>,
     receiver: Arc<Receiver>,
@@ -90,12 +91,12 @@ struct LinkState {
     /// Calls whose threads sleep because another thread receives.
     parked: Vec<CallId>,
     /// Threads that wait for a gather write.
-    waiting_for_gather: usize,
+    waiting_for_gather: u32,
     /// The state of calls without a waiting thread.
     async_replies: AsyncReplies,
     batch: Batch,
-    /// When the last oneway began that was sent alone.
-    oneway_at: Time,
+    /// When the last oneway began that was sent alone, in [ticks](oneway_tick).
+    oneway_tick: u32,
 }
 
 /// What an answer wakes.
@@ -126,6 +127,14 @@ impl DerefMut for LinkState {
 /// The peer may have closed an idle connection meanwhile. After 20 ms without use a call checks a connection whose end the
 /// idle reaper cannot see, and a oneway checks every connection.
 const LOOK_AFTER_NS: u64 = 20_000_000;
+
+/// The time in units of 2^20 ns, about 1 ms. It comes round: a oneway after a pause of 26 days or more may not look.
+#[inline]
+fn oneway_tick(now: Time) -> u32 {
+    (now.as_nanos() >> 20) as u32
+}
+
+const ONEWAY_TICKS: i32 = (LOOK_AFTER_NS >> 20) as i32;
 
 /// How long a caller that cannot send trusts that another thread receives. A server that itself waits to send
 /// reads nothing.
@@ -184,7 +193,7 @@ impl Link {
             waiting_for_gather: 0,
             async_replies: AsyncReplies::default(),
             batch: Batch::default(),
-            oneway_at: clock::coarse(),
+            oneway_tick: oneway_tick(clock::coarse()),
         };
         let waiting = waiting::policy(config, &stream, config.client_waiting);
         Arc::new_cyclic(|me| Link {
@@ -193,12 +202,12 @@ impl Link {
             gather_done: Condition::new(),
             ended: AtomicBool::new(false),
             is_watched: AtomicBool::new(false),
-            receive_timeout_us: AtomicU64::new(0),
+            receive_timeout_us: AtomicU32::new(0),
             waits: Waits::new(waiting, spinners),
             timeout_that_fits: AtomicU64::new(u64::MAX),
             used_ns: AtomicU64::new(clock::coarse().as_nanos()),
             made: clock::now(),
-            transmit_bytes_max: config.transmit_bytes_max,
+            transmit_bytes_max: config.transmit_bytes_max.try_into().unwrap_or(u32::MAX),
             lost_oneways,
             receiver: receiver.clone(),
             idle_reaper: idle_reaper.clone(),
@@ -258,12 +267,14 @@ impl Link {
     /// reply, in whose place it would find a `CloseConnection` message, and would be lost.
     #[inline]
     fn is_first_oneway(&self, state: &mut Guard<'_>, now: Time) -> bool {
-        let before = std::mem::replace(&mut state.oneway_at, now);
+        let tick = oneway_tick(now);
+        let before = std::mem::replace(&mut state.oneway_tick, tick);
         #[cfg(debug_assertions)]
         if crate::base::testing::looks_at_connections_first() {
             return true;
         }
-        now.as_nanos().saturating_sub(before.as_nanos()) > LOOK_AFTER_NS
+        // The coarse clock may lag behind the other one.
+        tick.wrapping_sub(before).cast_signed() > ONEWAY_TICKS
     }
 
     /// Checks a watched connection. [`is_usable`](Self::is_usable) has checked others.
@@ -422,12 +433,17 @@ impl Link {
     /// Locks the state once the peer has read enough of the earlier requests.
     fn wait_for_room(&self, clock: &mut Clock, deadline: Deadline) -> Result<Guard<'_>, CallFailure> {
         let mut state = self.state.lock();
-        while state.transmit().pending_bytes() > self.transmit_bytes_max && state.end().is_none() {
+        while !self.has_room(state.transmit().pending_bytes()) && state.end().is_none() {
             state = self
                 .push_out(state, u64::MAX, clock, deadline)
                 .map_err(|Passed| CallFailure::TimedOut { written: false })?;
         }
         Ok(state)
+    }
+
+    /// Whether the peer has read enough of the earlier requests, when so many bytes of them are pending.
+    fn has_room(&self, pending_bytes: usize) -> bool {
+        pending_bytes <= self.transmit_bytes_max as usize
     }
 
     /// Sends until nothing is pending or the connection has ended.
@@ -686,15 +702,17 @@ impl Link {
     #[inline(never)]
     fn fit_receive_timeout(&self, left: Timeout) {
         self.timeout_that_fits.store(left.as_nanos(), Ordering::Relaxed);
-        let now_us = self.receive_timeout_us.load(Ordering::Relaxed);
-        let want_us = left.as_duration().map_or(0, |left| (left.as_micros() as u64).max(1));
+        let now_us = u64::from(self.receive_timeout_us.load(Ordering::Relaxed));
+        let want =
+            left.as_duration().map_or(0, |left| u32::try_from(left.as_micros()).unwrap_or(u32::MAX).max(1));
+        let want_us = u64::from(want);
         let fits = if want_us == 0 {
             now_us == 0
         } else {
             now_us >= want_us / 2 && now_us <= want_us + want_us / 8 + 1000
         };
         if !fits {
-            self.receive_timeout_us.store(want_us, Ordering::Relaxed);
+            self.receive_timeout_us.store(want, Ordering::Relaxed);
             let _ = self.stream.set_receive_timeout((want_us > 0).then(|| Duration::from_micros(want_us)));
         }
     }
