@@ -76,33 +76,6 @@ fn a_request_is_sent_again_after_close_connection() {
 }
 
 #[test]
-fn a_closed_idle_connection_is_made_again() {
-    let (listener, port) = raw::listen();
-    let client = client();
-    let (closed, is_closed) = std::sync::mpsc::channel();
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            for _ in 0..2 {
-                let (mut stream, _) = listener.accept().unwrap();
-                let request = raw::read_message(&mut stream);
-                raw::write(&mut stream, &raw::reply(raw::id_of(&request), 0, &[]));
-                drop(stream);
-                closed.send(()).unwrap();
-            }
-        });
-        let probe = at(&client, port);
-        probe.ping().unwrap();
-        is_closed.recv().unwrap();
-        // As if the connection had been idle for a while.
-        #[cfg(debug_assertions)]
-        ironorb::testing::look_at_connections_first();
-        #[cfg(not(debug_assertions))]
-        panic!("a release build looks at idle connections only: test without --release");
-        probe.ping().unwrap();
-    });
-}
-
-#[test]
 fn a_call_to_a_silent_server_times_out_and_is_cancelled() {
     let (listener, port) = raw::listen();
     std::thread::scope(|scope| {

@@ -22,6 +22,7 @@ mod equal_paths;
 mod exported_definitions;
 mod failover;
 mod failures;
+mod idle_calls;
 mod interceptors;
 mod interface_repository;
 mod lanes;

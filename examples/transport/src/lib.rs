@@ -149,6 +149,11 @@ impl CustomStream for Pipe {
     fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         self.0.shutdown(how)
     }
+
+    /// The descriptor is that of the socket.
+    fn shows_end(&self) -> bool {
+        true
+    }
 }
 
 fn moved_or_nothing(moved: io::Result<usize>) -> io::Result<Moved> {

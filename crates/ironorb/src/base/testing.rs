@@ -24,8 +24,8 @@ pub(crate) fn is_clock_of_replies_still() -> bool {
     IS_CLOCK_STILL.load(Ordering::Relaxed)
 }
 
-/// Has calls of this thread look at their connection before they use it, as a call does when no other has used it for a
-/// while.
+/// Has calls of this thread take every connection for one that no other call has used for a while. A call then looks at a
+/// connection whose end the idle reaper cannot see, and a oneway at every connection.
 pub fn look_at_connections_first() {
     LOOKS_FIRST.set(true);
 }

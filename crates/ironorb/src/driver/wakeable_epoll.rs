@@ -2,9 +2,10 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
-use rustix::event::{EventfdFlags, eventfd};
+use rustix::event::{EventfdFlags, Timespec, eventfd};
 
 /// The `epoll`, and the descriptor that ends its wait.
 #[derive(Debug)]
@@ -33,5 +34,13 @@ impl WakeableEpoll {
     /// Takes note of a wake-up, so that the next wait waits again.
     pub(crate) fn clear(&self) {
         let _ = rustix::io::read(&self.wake, &mut [0u8; 8]);
+    }
+}
+
+/// How long an `epoll` waits.
+pub(crate) fn timespec(wait: Duration) -> Timespec {
+    Timespec {
+        tv_sec: i64::try_from(wait.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: wait.subsec_nanos().into(),
     }
 }

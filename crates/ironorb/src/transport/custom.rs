@@ -86,6 +86,13 @@ pub trait CustomStream: AsFd + fmt::Debug + Send + Sync {
     fn has_read_ahead(&self) -> bool {
         false
     }
+
+    /// Whether the descriptor reports POLLRDHUP or POLLHUP as soon as the peer sends no more, as that of a socket does.
+    /// Always the same for one stream. The client then learns of the end of an idle connection from epoll(7). Otherwise a
+    /// call that finds the connection unused for 20 ms receives once before it sends. Never blocks.
+    fn shows_end(&self) -> bool {
+        false
+    }
 }
 
 /// The longest address of a [`CustomTransport`]. Longer ones in references are skipped.
@@ -144,6 +151,10 @@ impl Custom {
 
     pub(super) fn has_read_ahead(&self) -> bool {
         self.stream.has_read_ahead()
+    }
+
+    pub(super) fn shows_end(&self) -> bool {
+        self.stream.shows_end()
     }
 
     /// Waits at the descriptor, unless bytes are wanted that have been read ahead.

@@ -174,6 +174,15 @@ impl Stream {
     pub(crate) fn readiness_shows(&self) -> bool {
         !matches!(self.beside.as_deref(), Some(Beside::Rings(_)))
     }
+
+    /// True when the socket shows at once that the peer sends no more, as [`is_hung_up`] and an `epoll` report it. The
+    /// socket beside shared memory does.
+    pub(crate) fn shows_end(&self) -> bool {
+        match self.beside.as_deref() {
+            Some(Beside::Custom(custom)) => custom.shows_end(),
+            Some(Beside::Rings(_)) | None => true,
+        }
+    }
 }
 
 impl Stream {

@@ -2,18 +2,16 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use super::idle_reaper::IdleReaper;
 use super::link::Callbacks;
-use super::links::EndpointLinks;
 use super::receiver::Receiver;
 use super::resolver::Resolver;
 use super::{BackgroundPool, FlushFailure};
 use crate::base::config::OrbConfig;
 use crate::base::lane::{self, LaneId};
-use crate::base::locks::LaneLock;
 use crate::base::monitor::Monitor;
 use crate::base::time::Time;
 use crate::driver::clock;
@@ -33,8 +31,6 @@ pub(crate) struct ClientLane {
     resolver: Arc<Resolver>,
     /// Connections that are open.
     connected: Arc<AtomicUsize>,
-    /// The lane's connections to each endpoint. Those that are gone stay listed until the vector is full.
-    links: LaneLock<Vec<Weak<EndpointLinks>>>,
     /// Where threads wait for others that connect.
     pub(super) attempt_ended: Monitor,
     /// Serves requests that come over outgoing connections, where these are bidirectional.
@@ -88,7 +84,6 @@ impl ClientLane {
             idle_reaper: IdleReaper::new(config.client_idle_timeout),
             resolver: Resolver::new(),
             connected: Arc::default(),
-            links: LaneLock::default(),
             attempt_ended: Monitor::default(),
             callbacks: OnceLock::new(),
             callback_threads: BackgroundPool::new(config.callback_threads_max),
@@ -115,20 +110,6 @@ impl ClientLane {
     /// The count of the lane's connections to one more endpoint.
     pub(super) fn open_connections(&self) -> Arc<OpenConnections> {
         Arc::new(OpenConnections { here: AtomicUsize::new(0), of_lane: self.connected.clone() })
-    }
-
-    /// Lists connections to an endpoint.
-    pub(super) fn add(&self, made: &Arc<EndpointLinks>) {
-        self.idle_reaper.add(made);
-        let mut links = self.links.lock();
-        if links.len() == links.capacity() {
-            links.retain(|links| links.strong_count() > 0);
-        }
-        links.push(Arc::downgrade(made));
-    }
-
-    fn all_links(&self) -> Vec<Arc<EndpointLinks>> {
-        self.links.lock().iter().filter_map(Weak::upgrade).collect()
     }
 
     /// Connects to an address.
@@ -159,7 +140,7 @@ impl ClientLane {
 
     #[cold]
     fn close_an_idle_one(&self, now: Time) -> bool {
-        let all = self.all_links();
+        let all = self.idle_reaper.endpoints();
         let mut idle: Vec<_> = all.iter().flat_map(|links| links.idle_times(now)).collect();
         idle.sort_unstable_by_key(|(idle, ..)| std::cmp::Reverse(*idle));
         // The most idle connection goes first, because one that was used a moment ago may be about to carry a
@@ -170,26 +151,27 @@ impl ClientLane {
     /// Serves callbacks from now on, and says so on all connections.
     pub(super) fn serve_callbacks(&self, callbacks: Callbacks) {
         let _ = self.callbacks.set(callbacks);
-        self.all_links().iter().for_each(|links| links.announce_all());
+        self.idle_reaper.endpoints().iter().for_each(|links| links.announce_all());
     }
 
     /// Sends all batched requests of the lane's connections.
     pub(super) fn flush(&self, deadline: Deadline) -> Result<(), FlushFailure> {
         // Flushes each endpoint, whether or not a flush before it has failed.
-        let flushed: Vec<_> = self.all_links().iter().map(|links| links.flush(deadline)).collect();
+        let flushed: Vec<_> =
+            self.idle_reaper.endpoints().iter().map(|links| links.flush(deadline)).collect();
         flushed.into_iter().collect()
     }
 
     /// Sends as many of the pending requests as the sockets take at once.
     pub(super) fn flush_now(&self) {
-        self.all_links().iter().for_each(|links| links.flush_now());
+        self.idle_reaper.endpoints().iter().for_each(|links| links.flush_now());
     }
 
     /// Sends `CloseConnection` on every connection and ends the calls that wait. Sends pending requests before; the peers
     /// get up to `flush_timeout` to take them.
     pub(super) fn close(&self, flush_timeout: Duration) {
         self.closed.store(true, Ordering::Release);
-        self.all_links().iter().for_each(|links| links.close(flush_timeout));
+        self.idle_reaper.endpoints().iter().for_each(|links| links.close(flush_timeout));
         self.stop_threads();
     }
 

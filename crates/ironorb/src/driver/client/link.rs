@@ -15,7 +15,7 @@ mod gather_send;
 mod lost;
 
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::Thread;
 use std::time::Duration;
@@ -28,6 +28,7 @@ use ironorb_giop::service_context::EncodedContexts;
 use ironorb_giop::{Misuse, Version};
 
 use super::asynchronous::AsyncCall;
+use super::idle_reaper::IdleReaper;
 use super::lane::{ClientLane, ConnectionPermit};
 use super::receiver::Receiver;
 use crate::base::config::OnewayBatching;
@@ -55,12 +56,14 @@ pub(crate) struct Link {
     state: LaneLock<LinkState>,
     /// Notified when a gather write has made progress and threads wait for that.
     gather_done: Condition,
-    /// A copy of the end in `state`, read without the lock. It may lag behind; then the request finds the
-    /// end.
+    /// No more calls begin: a copy of the end in `state`, or the peer sends no more. Read without the lock. It may lag
+    /// behind; then the request finds the end.
     ended: AtomicBool,
+    /// The idle reaper tells the link when the peer sends no more.
+    is_watched: AtomicBool,
     /// The socket's receive timeout as the link last set it, in microseconds; 0 is none. Only the thread that
-    /// has the receiving part changes it.
-    receive_timeout_us: AtomicU64,
+    /// has the receiving part changes it. A caller that has more than 71 minutes waits again.
+    receive_timeout_us: AtomicU32,
     /// How the thread with the receiving part waits.
     waits: Waits,
     /// The last timeout for which the socket's timeout is near enough, in nanoseconds.
@@ -68,10 +71,12 @@ pub(crate) struct Link {
     /// When a caller last used the connection, in the nanoseconds of [`Time`].
     used_ns: AtomicU64,
     made: Time,
-    transmit_bytes_max: usize,
+    /// More than 4 GiB count as that.
+    transmit_bytes_max: u32,
     /// Batched oneways that were lost, over all connections to the endpoint.
     lost_oneways: Arc<AtomicUsize>,
     receiver: Arc<Receiver>,
+    idle_reaper: Arc<IdleReaper>,
     /// Counts the connection under the limit while the link lives.
     _place: Option<ConnectionPermit>,
     /// The connection's key in the receiver's table.
@@ -88,10 +93,12 @@ struct LinkState {
     /// Calls whose threads sleep because another thread receives.
     parked: Vec<CallId>,
     /// Threads that wait for a gather write.
-    waiting_for_gather: usize,
+    waiting_for_gather: u32,
     /// The state of calls without a waiting thread.
     async_replies: AsyncReplies,
     batch: Batch,
+    /// When the last oneway began that was sent alone, in [ticks](oneway_tick).
+    oneway_tick: u32,
 }
 
 /// What an answer wakes.
@@ -119,9 +126,17 @@ impl DerefMut for LinkState {
     }
 }
 
-/// The peer may have closed an idle connection meanwhile. After 20 ms without use the link checks it before a
-/// call.
+/// The peer may have closed an idle connection meanwhile. After 20 ms without use a call checks a connection whose end the
+/// idle reaper cannot see, and a oneway checks every connection.
 const LOOK_AFTER_NS: u64 = 20_000_000;
+
+/// The time in units of 2^20 ns, about 1 ms. It comes round: a oneway after a pause of 26 days or more may not look.
+#[inline]
+fn oneway_tick(now: Time) -> u32 {
+    (now.as_nanos() >> 20) as u32
+}
+
+const ONEWAY_TICKS: i32 = (LOOK_AFTER_NS >> 20) as i32;
 
 /// How long a caller that cannot send trusts that another thread receives. A server that itself waits to send
 /// reads nothing.
@@ -166,7 +181,7 @@ impl Link {
         lost_oneways: Arc<AtomicUsize>,
         bidirectional: Option<Bidirectional>,
     ) -> Arc<Self> {
-        let ClientLane { id, config, receiver, spinners, .. } = lane;
+        let ClientLane { id, config, receiver, idle_reaper, spinners, .. } = lane;
         let connection = match &bidirectional {
             None => ClientConnection::new(config.connection),
             Some(bidirectional) => ClientConnection::bidirectional(
@@ -180,6 +195,7 @@ impl Link {
             waiting_for_gather: 0,
             async_replies: AsyncReplies::default(),
             batch: Batch::default(),
+            oneway_tick: oneway_tick(clock::coarse()),
         };
         let waiting = waiting::policy(config, &stream, config.client_waiting);
         Arc::new_cyclic(|me| Link {
@@ -188,14 +204,16 @@ impl Link {
             state: LaneLock::in_lane(*id, state),
             gather_done: Condition::new(),
             ended: AtomicBool::new(false),
-            receive_timeout_us: AtomicU64::new(0),
+            is_watched: AtomicBool::new(false),
+            receive_timeout_us: AtomicU32::new(0),
             waits: Waits::new(waiting, spinners),
             timeout_that_fits: AtomicU64::new(u64::MAX),
             used_ns: AtomicU64::new(clock::coarse().as_nanos()),
             made: clock::now(),
-            transmit_bytes_max: config.transmit_bytes_max,
+            transmit_bytes_max: config.transmit_bytes_max.try_into().unwrap_or(u32::MAX),
             lost_oneways,
             receiver: receiver.clone(),
+            idle_reaper: idle_reaper.clone(),
             _place: place,
             number: receiver.link_number(),
             me: me.clone(),
@@ -221,18 +239,21 @@ impl Link {
     #[inline]
     pub(crate) fn is_alive(&self, now: Time) -> bool {
         if now.as_nanos().saturating_sub(self.used_ns.load(Ordering::Relaxed)) > LOOK_AFTER_NS {
-            self.look();
+            self.look_unless_watched();
         }
         #[cfg(debug_assertions)]
         if crate::base::testing::looks_at_connections_first() {
-            self.look();
+            self.look_unless_watched();
         }
         !self.ended.load(Ordering::Relaxed)
     }
 
-    /// Takes what came while no thread waited: a `CloseConnection` message or the end of the stream.
+    /// Checks a connection whose end the idle reaper cannot see.
     #[cold]
-    fn look(&self) {
+    fn look_unless_watched(&self) {
+        if self.is_watched.load(Ordering::Relaxed) {
+            return;
+        }
         let mut state = self.state.lock();
         if let Some(acceptor) = self.acceptor() {
             if acceptor.upgrade().is_none_or(|acceptor| acceptor.has_ended()) {
@@ -240,9 +261,59 @@ impl Link {
             }
             return;
         }
+        self.look(&mut state);
+    }
+
+    /// Takes what came while no thread waited: a `CloseConnection` message or the end of the stream.
+    fn look(&self, state: &mut Guard<'_>) {
         let Some(mut framer) = state.take_framer() else { return };
         let result = transport::receive_now(&self.stream, framer.space());
-        self.take_input(&mut state, framer, result);
+        self.take_input(state, framer, result);
+    }
+
+    /// True when no oneway has begun for a while. It must then [check](Self::look_before_oneway) the connection: it has no
+    /// reply, in whose place it would find a `CloseConnection` message, and would be lost.
+    #[inline]
+    fn is_first_oneway(&self, state: &mut Guard<'_>, now: Time) -> bool {
+        let tick = oneway_tick(now);
+        let before = std::mem::replace(&mut state.oneway_tick, tick);
+        #[cfg(debug_assertions)]
+        if crate::base::testing::looks_at_connections_first() {
+            return true;
+        }
+        // The coarse clock may lag behind the other one.
+        tick.wrapping_sub(before).cast_signed() > ONEWAY_TICKS
+    }
+
+    /// Checks a watched connection. [`is_usable`](Self::is_usable) has checked others.
+    #[cold]
+    fn look_before_oneway(&self, state: &mut Guard<'_>) {
+        if self.is_watched.load(Ordering::Relaxed) {
+            self.look(state);
+        }
+    }
+
+    /// Notes that the peer sends no more, on the idle reaper's thread. No more calls begin. Those in flight get what the
+    /// peer has sent before, and the end from the thread that receives it. Never blocks.
+    pub(super) fn on_hang_up(&self) {
+        self.ended.store(true, Ordering::Relaxed);
+        let mut state = self.state.lock();
+        if state.end().is_none() && state.calls_in_flight() == 0 && state.has_framer() {
+            self.lose_now(&mut state);
+        }
+    }
+
+    /// Has the idle reaper report when the peer sends no more, if the connection's descriptor shows that.
+    pub(super) fn watch_end(&self) {
+        if self.stream.shows_end() && self.idle_reaper.watch(self.number, &self.me, &self.stream).is_ok() {
+            self.is_watched.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn unwatch_end(&self) {
+        if self.is_watched.load(Ordering::Relaxed) {
+            self.idle_reaper.unwatch(self.number, &self.stream);
+        }
     }
 
     /// Sends a request and waits for its answer. `arguments` writes the request's body.
@@ -291,6 +362,9 @@ impl Link {
     ) -> Result<(), CallFailure> {
         let mut clock = self.clock(now);
         let mut state = self.wait_for_room(&mut clock, deadline)?;
+        if self.is_first_oneway(&mut state, clock.0) {
+            self.look_before_oneway(&mut state);
+        }
         let is_first = state.transmit().pending_bytes() == 0;
         let begins_at = state.transmit().end_position();
         let begun = state.begin_gather_oneway(target, operation, contexts, arguments);
@@ -367,12 +441,17 @@ impl Link {
     /// Locks the state once the peer has read enough of the earlier requests.
     fn wait_for_room(&self, clock: &mut Clock, deadline: Deadline) -> Result<Guard<'_>, CallFailure> {
         let mut state = self.state.lock();
-        while state.transmit().pending_bytes() > self.transmit_bytes_max && state.end().is_none() {
+        while !self.has_room(state.transmit().pending_bytes()) && state.end().is_none() {
             state = self
                 .push_out(state, u64::MAX, clock, deadline)
                 .map_err(|Passed| CallFailure::TimedOut { written: false })?;
         }
         Ok(state)
+    }
+
+    /// Whether the peer has read enough of the earlier requests, when so many bytes of them are pending.
+    fn has_room(&self, pending_bytes: usize) -> bool {
+        pending_bytes <= self.transmit_bytes_max as usize
     }
 
     /// Sends until nothing is pending or the connection has ended.
@@ -631,15 +710,17 @@ impl Link {
     #[inline(never)]
     fn fit_receive_timeout(&self, left: Timeout) {
         self.timeout_that_fits.store(left.as_nanos(), Ordering::Relaxed);
-        let now_us = self.receive_timeout_us.load(Ordering::Relaxed);
-        let want_us = left.as_duration().map_or(0, |left| (left.as_micros() as u64).max(1));
+        let now_us = u64::from(self.receive_timeout_us.load(Ordering::Relaxed));
+        let want =
+            left.as_duration().map_or(0, |left| u32::try_from(left.as_micros()).unwrap_or(u32::MAX).max(1));
+        let want_us = u64::from(want);
         let fits = if want_us == 0 {
             now_us == 0
         } else {
             now_us >= want_us / 2 && now_us <= want_us + want_us / 8 + 1000
         };
         if !fits {
-            self.receive_timeout_us.store(want_us, Ordering::Relaxed);
+            self.receive_timeout_us.store(want, Ordering::Relaxed);
             let _ = self.stream.set_receive_timeout((want_us > 0).then(|| Duration::from_micros(want_us)));
         }
     }
@@ -671,6 +752,7 @@ impl Link {
         if state.end().is_some() {
             return true;
         }
+        let limit = if self.ended.load(Ordering::Relaxed) { Duration::ZERO } else { limit };
         if self.idle_time(now) >= LARGE_FOLLOWS_WITHIN {
             state.release_spare_memory();
         }
@@ -714,6 +796,7 @@ impl Drop for Link {
     fn drop(&mut self) {
         self.send_last();
         self.receiver.forget_link(self.number);
+        self.unwatch_end();
     }
 }
 

@@ -475,6 +475,7 @@ impl EndpointLinks {
                 drop(slot);
                 self.announce(&link); // again, because the ORB may have begun to listen meanwhile
                 self.lane.idle_reaper.connected();
+                link.watch_end();
                 Ok(link)
             }
         }

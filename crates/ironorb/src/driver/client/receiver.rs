@@ -32,7 +32,7 @@ use crate::base::spawner::{NewThread, ThreadClass};
 use crate::base::time::Time;
 use crate::driver::clock;
 use crate::driver::waiting;
-use crate::driver::wakeable_epoll::{WAKE, WakeableEpoll};
+use crate::driver::wakeable_epoll::{WAKE, WakeableEpoll, timespec};
 use crate::transport::Pace;
 
 /// The state that the receiver thread shares with the threads that give it work.
@@ -381,13 +381,6 @@ impl std::fmt::Debug for Work {
 /// it.
 fn contained(run: impl FnOnce()) {
     let _ = catch_unwind(AssertUnwindSafe(run));
-}
-
-fn timespec(wait: std::time::Duration) -> Timespec {
-    Timespec {
-        tv_sec: i64::try_from(wait.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: wait.subsec_nanos().into(),
-    }
 }
 
 /// Events taken at once.

@@ -80,7 +80,7 @@ impl RemoteEndpoint {
         let made = EndpointLinks::new(self.me.clone(), lane);
         let links = self.links.get_or_init(group, || made.clone());
         if Arc::ptr_eq(links, &made) {
-            lane.add(links);
+            lane.idle_reaper.add(links);
         }
         links
     }

@@ -120,6 +120,9 @@ impl Link {
         } else {
             self.wait_for_room(&mut clock, call.deadline())?
         };
+        if call.wants_no_reply() && self.is_first_oneway(&mut state, clock.0) {
+            self.look_before_oneway(&mut state);
+        }
         let is_blocked = state.is_blocked();
         let written = call.send_by(|operation, contexts, body| {
             let response = match call.on_behalf() {
@@ -224,7 +227,7 @@ impl Link {
     /// Locks the state if the peer has read enough of the earlier requests; otherwise returns `None`.
     fn lock_if_room(&self) -> Option<Guard<'_>> {
         let mut state = self.state.lock();
-        let has_room = state.transmit().pending_bytes() <= self.transmit_bytes_max;
+        let has_room = self.has_room(state.transmit().pending_bytes());
         has_room.then_some(state)
     }
 

@@ -44,7 +44,7 @@ impl Link {
         let mut state = self.state.lock();
         let pending_bytes = state.transmit().pending_bytes();
         let is_due_sooner = state.batch.is_overtaken(batching);
-        if (pending_bytes == 0 || is_due_sooner || pending_bytes > self.transmit_bytes_max)
+        if (pending_bytes == 0 || is_due_sooner || !self.has_room(pending_bytes))
             && !self.may_begin(&mut state, pending_bytes, batching)
         {
             return Added::NotHere;
@@ -93,9 +93,9 @@ impl Link {
         let ticked = clock::coarse();
         let idle_ns = ticked.as_nanos().saturating_sub(self.used_ns.load(Ordering::Relaxed));
         if self.is_accepted()
-            || state.end().is_some()
+            || self.ended.load(Ordering::Relaxed)
             || idle_ns > LOOK_AFTER_NS
-            || pending_bytes > self.transmit_bytes_max
+            || !self.has_room(pending_bytes)
         {
             return false;
         }

@@ -107,6 +107,9 @@ impl Link {
         time: CallTime,
     ) -> Result<(), CallFailure> {
         let mut state = self.state.lock();
+        if self.is_first_oneway(&mut state, time.begun) {
+            self.look_before_oneway(&mut state);
+        }
         if state.transmit().pending_bytes() > 0 || state.end().is_some() || self.bidirectional.is_some() {
             drop(state);
             let (now, deadline) = time.settle();
