@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ironorb::naming::cos_naming::{NamingContext as _, NamingContextExtRef};
-use ironorb::{Orb, TypedRef};
+use ironorb::{LaneConfig, Orb, TypedRef};
 use ironorb_tests::command::NamingProcess;
 use ironorb_tests::counting::CountingAllocator;
 use ironorb_tests::testing::{Probe, ProbeAsync, ProbeRef};
@@ -87,6 +87,32 @@ fn serve() -> u16 {
         }
     });
     port
+}
+
+#[test]
+fn an_idle_lane_has_two_threads_and_little_memory() {
+    let _alone = alone();
+    eventually("no ORB has a thread", || names_of_threads().is_empty());
+    let orb = |lanes: usize| {
+        let begin = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap();
+        let lane = |number: usize| LaneConfig::new(&number.to_string()).endpoint("iiop://127.0.0.1:0");
+        (0..lanes).fold(begin, |builder, number| builder.lane(lane(number))).build().unwrap()
+    };
+    drop(orb(1)); // what the process has only once is there already
+    eventually("no ORB has a thread", || names_of_threads().is_empty());
+    let bytes_with = |lanes| {
+        let before = ALLOCATOR.bytes();
+        let orb = orb(lanes);
+        let expected = [vec!["ironorb-hybrid"; 1 + lanes], vec!["ironorb-keeper"; 1 + lanes]].concat();
+        eventually("two threads a lane", || names_of_threads() == expected);
+        let bytes = ALLOCATOR.bytes() - before;
+        drop(orb);
+        eventually("no ORB has a thread", || names_of_threads().is_empty());
+        bytes
+    };
+    let each = (bytes_with(9) - bytes_with(1)) / 8;
+    println!("{each} bytes for an idle lane");
+    assert!(each <= 64 << 10, "{each} bytes");
 }
 
 #[test]

@@ -70,8 +70,9 @@ pub struct OrbConfig {
     /// At the limit, requests wait in their connections until a thread is free, and a connection that needs a
     /// thread of its own ([`ServerConcurrency::ThreadPerConnection`]) is closed at once.
     ///
-    /// Threads that serve nothing are not counted: one for each endpoint, one that sends to clients which do
-    /// not read at once, and up to three that look after all connections. Two kinds of threads are started
+    /// Threads that serve nothing are not counted: one that accepts clients and looks after their connections,
+    /// one for each endpoint of a transport of the program's own, and up to two that send to or receive from
+    /// clients for others. Two kinds of threads are started
     /// beyond the limit. One is for each POA manager that admits held requests, and for each adapter that is
     /// destroyed while its requests are held. The other is for a bidirectional connection until its next
     /// message comes. Calls that this ORB makes use other threads (`background_threads_max`,

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,9 +46,8 @@ pub(crate) trait Transport {
     /// Waits for the next connection. Never waits for an action of the client after it has connected.
     fn accept(listener: &Self::Listener) -> io::Result<Stream>;
 
-    /// The next of the connections that clients have made already. Never waits. After the first call
-    /// [`accept`](Self::accept) does not wait either.
-    fn accept_now(listener: &Self::Listener) -> io::Result<Stream>;
+    /// Has [`accept`](Self::accept) not wait from now on. Returns the descriptor that is readable when a client has come.
+    fn stop_waiting(listener: &Self::Listener) -> io::Result<BorrowedFd<'_>>;
 
     /// Stops accepting. Wakes the thread that accepts.
     fn close(listener: &Self::Listener);
@@ -293,14 +293,27 @@ impl Listener {
         each!(Listener, self, T, listener => T::accept(listener), Stream::custom(listener.accept()?))
     }
 
-    /// The next of the connections that clients have made already. Never waits. After the first call
-    /// [`accept`](Self::accept) does not wait either. `None` when there is no such connection, and for the transports
-    /// of programs, which have no such question.
-    pub(crate) fn accept_now(&self) -> Option<Stream> {
-        each!(Listener, self, T, listener => T::accept_now(listener).ok(), {
+    /// Has [`accept`](Self::accept) not wait from now on. Returns the descriptor that is readable when a client has come;
+    /// `None` for the transports of programs, which have none.
+    pub(crate) fn show_connections(&self) -> io::Result<Option<BorrowedFd<'_>>> {
+        each!(Listener, self, T, listener => T::stop_waiting(listener).map(Some), {
             let _ = listener;
-            None
+            Ok(None)
         })
+    }
+
+    /// The next of the connections that clients have made already, after
+    /// [`show_connections`](Self::show_connections). Never waits. `None` when there is no such connection, and for the
+    /// transports of programs.
+    pub(crate) fn accept_now(&self) -> io::Result<Option<Stream>> {
+        let accepted = match self {
+            Listener::Custom(_) => return Ok(None),
+            listener => listener.accept(),
+        };
+        match accepted {
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            accepted => accepted.map(Some),
+        }
     }
 
     /// Stops accepting. Wakes the thread that accepts.
@@ -333,8 +346,9 @@ mod tests {
             connect();
             connect();
             assert!(listener.accept().is_ok());
-            assert!(listener.accept_now().is_some());
-            assert!(listener.accept_now().is_none());
+            assert!(listener.show_connections().unwrap().is_some());
+            assert!(listener.accept_now().unwrap().is_some());
+            assert!(listener.accept_now().unwrap().is_none());
             assert!(listener.accept().is_err(), "this does not wait either");
         }
     }

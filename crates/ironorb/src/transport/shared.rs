@@ -7,6 +7,7 @@
 //! Other ORBs that connect there must find the protocol that they know.
 
 use std::io;
+use std::os::fd::BorrowedFd;
 
 use ironorb_giop::ior::{IiopProfile, TaggedComponent};
 use ironorb_shm::{End, Mapping, Offer, Side};
@@ -61,9 +62,8 @@ impl Transport for SharedMemory {
         Ok(Stream::beside(socket, Rings::new(End::new(mapping, Side::Server), listener.clock)))
     }
 
-    fn accept_now(listener: &SharedMemoryListener) -> io::Result<Stream> {
-        listener.socket.stop_waiting()?;
-        Self::accept(listener)
+    fn stop_waiting(listener: &SharedMemoryListener) -> io::Result<BorrowedFd<'_>> {
+        listener.socket.stop_waiting()
     }
 
     fn close(listener: &SharedMemoryListener) {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use ironorb_giop::ior::{IiopProfile, TaggedComponent};
@@ -52,9 +53,9 @@ impl Transport for Tcp {
         made(listener.accept()?.0)
     }
 
-    fn accept_now(listener: &TcpListener) -> io::Result<Stream> {
+    fn stop_waiting(listener: &TcpListener) -> io::Result<BorrowedFd<'_>> {
         listener.set_nonblocking(true)?;
-        Self::accept(listener)
+        Ok(listener.as_fd())
     }
 
     fn close(listener: &TcpListener) {

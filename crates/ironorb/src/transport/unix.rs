@@ -7,7 +7,7 @@
 use std::fmt;
 use std::fs;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -49,9 +49,8 @@ impl Transport for Unix {
         listener.accept().map(Stream::over)
     }
 
-    fn accept_now(listener: &UnixListener) -> io::Result<Stream> {
-        listener.stop_waiting()?;
-        Self::accept(listener)
+    fn stop_waiting(listener: &UnixListener) -> io::Result<BorrowedFd<'_>> {
+        listener.stop_waiting()
     }
 
     fn close(listener: &UnixListener) {
@@ -212,9 +211,10 @@ impl UnixListener {
         Ok(retry_on_intr(|| rustix::net::accept_with(&self.socket, SocketFlags::CLOEXEC))?)
     }
 
-    /// Has [`accept`](Self::accept) not wait from now on.
-    pub(super) fn stop_waiting(&self) -> io::Result<()> {
-        Ok(rustix::io::ioctl_fionbio(&self.socket, true)?)
+    /// Has [`accept`](Self::accept) not wait from now on. The descriptor shows clients that have come.
+    pub(super) fn stop_waiting(&self) -> io::Result<BorrowedFd<'_>> {
+        rustix::io::ioctl_fionbio(&self.socket, true)?;
+        Ok(self.socket.as_fd())
     }
 
     /// Stops accepting, wakes the thread that accepts, and removes the file.

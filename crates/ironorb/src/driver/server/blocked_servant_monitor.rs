@@ -1,7 +1,7 @@
 //! Finds connections whose servant blocks while more requests have arrived on them. One of these may be the
 //! very request that would free the servant. The monitor starts another thread that serves them.
 //!
-//! The monitor looks at connections periodically, so that ordinary calls pay nothing for it.
+//! The server's keeper has the monitor look at connections periodically, so that ordinary calls pay nothing for it.
 //!
 //! At the server's limit of threads, requests wait. Servants that call their clients over the connection of
 //! the request may then deadlock: the client waits for one of the requests that wait. After a second in which
@@ -9,40 +9,20 @@
 //! connection at a look, so that the deadlock ends long before the calls time out. The monitor cannot
 //! distinguish a client that takes more than a second to answer from one that waits for the server.
 
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::Shared;
 use super::connection::{Connection, WorkLookup};
-use crate::base::spawner::{NewThread, ThreadClass};
 use crate::connection::CurrentRequest;
-
-/// The pause between two looks. A connection must be found stalled twice.
-const WATCH_EVERY: Duration = Duration::from_millis(25);
 
 /// Looks without progress at the limit of threads, after which requests are refused: 40 * 25 ms = 1 s.
 const STANDSTILL_LOOKS: u32 = 40;
 
-/// Starts the monitor's thread. It looks at all connections, or in a hybrid server at those that have a
-/// thread.
-pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
-    let (lane, shared) = (shared.lane, shared.clone());
-    let run = move || {
-        let mut blocked_servant_monitor = Monitor::default();
-        while !shared.is_stopping() {
-            blocked_servant_monitor.wait_for_connections(&shared);
-            blocked_servant_monitor.look(&shared);
-            std::thread::sleep(WATCH_EVERY);
-        }
-    };
-    NewThread::new("ironorb-monitor", ThreadClass::Timer).in_lane(lane).spawn(run).map(drop)
-}
-
 /// What the monitor keeps between looks. The vectors are reused, so that an idle server allocates nothing.
 #[derive(Default)]
-struct Monitor {
+pub(super) struct BlockedServantMonitor {
     connections: Vec<Arc<Connection>>,
     /// Connections that waited for a thread at the last look, with their `served` counts at that time.
     suspects: Vec<(u64, u32)>,
@@ -50,22 +30,23 @@ struct Monitor {
     standstill: Standstill,
 }
 
-impl Monitor {
-    fn wait_for_connections(&mut self, shared: &Shared) {
-        let mut all = shared.connections.lock();
-        while all.is_empty() && !shared.is_stopping() {
-            all = shared.come.wait(all);
+impl BlockedServantMonitor {
+    /// The pause between two looks. A connection must be found stalled twice.
+    pub(super) const EVERY: Duration = Duration::from_millis(25);
+
+    /// The connections that may have a blocked servant: all, or in a hybrid server those that have a thread.
+    fn connections_of(shared: &Shared, to: &mut Vec<Arc<Connection>>) {
+        match &shared.hybrid_pool {
+            Some(hybrid_pool) => {
+                to.extend(hybrid_pool.kept());
+                to.extend(shared.dedicated.lock().values().cloned());
+            }
+            None => to.extend(shared.connections.lock().values().cloned()),
         }
-        let Some(hybrid_pool) = &shared.hybrid_pool else {
-            self.connections.extend(all.values().cloned());
-            return;
-        };
-        drop(all);
-        self.connections.extend(hybrid_pool.kept());
-        self.connections.extend(shared.dedicated.lock().values().cloned());
     }
 
-    fn look(&mut self, shared: &Arc<Shared>) {
+    pub(super) fn look(&mut self, shared: &Arc<Shared>) {
+        BlockedServantMonitor::connections_of(shared, &mut self.connections);
         if let Some(hybrid_pool) = &shared.hybrid_pool {
             hybrid_pool.refill(shared);
         }

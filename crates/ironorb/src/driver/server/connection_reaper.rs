@@ -1,57 +1,47 @@
 //! Has sessions look at the time: an idle connection first gives up its buffers and is later closed. A connection is
 //! cut off if a message on it has begun and does not end in time.
 //!
-//! One thread looks at all connections periodically, so that calls pay nothing for it.
+//! The server's keeper looks at all connections periodically, so that calls pay nothing for it.
 
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::Shared;
 use super::connection::Connection;
-use crate::base::spawner::{NewThread, ThreadClass};
+use crate::base::config::OrbConfig;
 use crate::connection::{Limits, Verdict};
 use crate::driver::clock;
 
-/// Starts the reaper's thread.
-pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
-    let limits = Limits::of(&shared.lane().config);
-    let every = look_every(limits);
-    let (lane, shared) = (shared.lane, shared.clone());
-    let run = move || {
-        // The vector lives across rounds, so that an idle server allocates nothing.
-        let mut connections: Vec<Arc<Connection>> = Vec::new();
-        while !shared.is_stopping() {
-            wait(&shared, every);
-            connections.extend(shared.connections.lock().values().cloned());
-            let now = clock::now();
-            for connection in connections.drain(..) {
-                match connection.session.handle_timeout(limits, now) {
-                    Verdict::Keep => connection.release_spare_memory(),
-                    Verdict::Inactive => connection.release_buffers_if_idle(),
-                    // The receiving thread finds the end and closes in order. If a request has come
-                    // meanwhile, its reply goes out before the CloseConnection message.
-                    Verdict::Idle => connection.stop_receiving(),
-                    Verdict::Unfinished => connection.cut_off(),
-                }
-            }
-        }
-    };
-    NewThread::new("ironorb-reaper", ThreadClass::Timer).in_lane(lane).spawn(run).map(drop)
+/// Looks for connections that are idle, or do not end a message.
+pub(super) struct ConnectionReaper {
+    limits: Limits,
+    /// Lives across looks, so that an idle server allocates nothing.
+    connections: Vec<Arc<Connection>>,
 }
 
-/// Sleeps for `every`, and longer while there is no connection.
-fn wait(shared: &Shared, every: Duration) {
-    let until = clock::now() + every;
-    let mut connections = shared.connections.lock();
-    while !shared.is_stopping() {
-        let left = until.since(clock::now());
-        if connections.is_empty() {
-            connections = shared.come.wait(connections);
-        } else if left.is_zero() {
-            return;
-        } else {
-            connections = shared.come.wait_for(connections, left).0;
+impl ConnectionReaper {
+    pub(super) fn new(config: &OrbConfig) -> ConnectionReaper {
+        ConnectionReaper { limits: Limits::of(config), connections: Vec::new() }
+    }
+
+    /// The pause between two looks.
+    pub(super) fn every(&self) -> Duration {
+        look_every(self.limits)
+    }
+
+    /// Looks at all connections.
+    pub(super) fn look(&mut self, shared: &Shared) {
+        self.connections.extend(shared.connections.lock().values().cloned());
+        let now = clock::now();
+        for connection in self.connections.drain(..) {
+            match connection.session.handle_timeout(self.limits, now) {
+                Verdict::Keep => connection.release_spare_memory(),
+                Verdict::Inactive => connection.release_buffers_if_idle(),
+                // The receiving thread finds the end and closes in order. If a request has come
+                // meanwhile, its reply goes out before the CloseConnection message.
+                Verdict::Idle => connection.stop_receiving(),
+                Verdict::Unfinished => connection.cut_off(),
+            }
         }
     }
 }

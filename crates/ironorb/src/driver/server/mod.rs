@@ -5,6 +5,7 @@ mod connection;
 mod connection_reaper;
 mod hybrid;
 mod in_flight;
+mod keeper;
 pub(crate) mod lane;
 mod leader_followers;
 mod poll_thread;
@@ -25,7 +26,6 @@ use self::lane::ServerLane;
 use crate::base::config::ServerConcurrency;
 use crate::base::lane::{LaneId, enter as enter_lane};
 use crate::base::locks::{Condition, LaneLock};
-use crate::base::spawner::{NewThread, ThreadClass};
 use crate::driver::clock;
 use crate::driver::orb_core::OrbCore;
 use crate::transport::endpoint::{split_host_port, without_scheme};
@@ -33,6 +33,7 @@ use crate::transport::tcp::HostPort;
 use crate::transport::{Address, CustomAddress, CustomTransport, Listener, Listening, Stream};
 use connection::Connection;
 use hybrid::HybridPool;
+use keeper::Keeper;
 use pool::{Delivery, Pool};
 use receiving::Receiving;
 use threads::ThreadPlace;
@@ -53,8 +54,8 @@ struct Shared {
     connections: LaneLock<BTreeMap<u64, Arc<Connection>>>,
     /// Notified when a connection leaves `connections`.
     gone: Condition,
-    /// Notified when a connection is added. The reaper and the blocked-servant monitor wait for it.
-    come: Condition,
+    /// The thread that accepts, and looks after connections.
+    keeper: Keeper,
     /// Where threads wait for connections without a thread of their own.
     pool: Option<Pool>,
     /// Connections of a hybrid server that have a thread for as long as they last. The blocked-servant
@@ -96,7 +97,7 @@ impl Server {
             next_id: AtomicU64::new(0),
             connections: LaneLock::default(),
             gone: Condition::new(),
-            come: Condition::new(),
+            keeper: Keeper::new()?,
             pool,
             dedicated: LaneLock::default(),
             receiving: Receiving::new(),
@@ -109,21 +110,12 @@ impl Server {
             },
         });
         match config.concurrency {
-            ServerConcurrency::ThreadPerConnection => blocked_servant_monitor::start(&shared)?,
+            ServerConcurrency::ThreadPerConnection => {}
             ServerConcurrency::LeaderFollowers { threads } => leader_followers::start(&shared, threads)?,
             ServerConcurrency::Reactor => reactor::start(&shared)?,
-            ServerConcurrency::Hybrid { .. } => {
-                hybrid::start(&shared)?;
-                blocked_servant_monitor::start(&shared)?;
-            }
+            ServerConcurrency::Hybrid { .. } => hybrid::start(&shared)?,
         }
-        connection_reaper::start(&shared)?;
-        for listener in &listeners {
-            let (listener, shared) = (listener.clone(), shared.clone());
-            NewThread::new("ironorb-accept", ThreadClass::Listener)
-                .in_lane(lane.id)
-                .spawn(move || accept(&listener, &shared))?;
-        }
+        Keeper::start(&shared, &listeners)?;
         Ok(Server { shared, listeners })
     }
 
@@ -144,7 +136,7 @@ impl Server {
                 connection.close_now();
             }
         }
-        self.shared.come.notify_all();
+        self.shared.keeper.wake();
         self.shared.writer.stop();
         if let Some(pool) = &self.shared.pool {
             pool.wake_for_stop();
@@ -155,31 +147,17 @@ impl Server {
     }
 }
 
-fn accept(listener: &Listener, shared: &Arc<Shared>) {
-    loop {
-        match listener.accept() {
-            // A connection that cannot be served is dropped; the peer sees it closed. A connection made
-            // before the server stopped gets a CloseConnection message, because it may carry a request
-            // already.
-            Ok(stream) => drop(shared.admit(stream)),
-            Err(_) if shared.is_stopping() => return,
-            // The peer gave up, or the process ran out of descriptors. The listener must go on for other
-            // clients.
-            Err(_) => std::thread::sleep(ACCEPT_PAUSE),
-        }
-    }
-}
-
 /// The most connections that are accepted while the server stops, so that clients which go on connecting do not
 /// keep it. No system queues more by default.
 const LAST_ACCEPTS_MAX: usize = 4096;
 
-/// The pause after a failed accept. Without it, a lack of descriptors would turn into a busy loop.
-const ACCEPT_PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
-
 impl Shared {
     fn lane(&self) -> &ServerLane {
         self.orb.server_lane(self.lane)
+    }
+
+    fn has_connections(&self) -> bool {
+        !self.connections.lock().is_empty()
     }
 
     fn is_stopping(&self) -> bool {
@@ -190,7 +168,7 @@ impl Shared {
     /// resets what has not been accepted when a listener closes; such a client could not know whether its request
     /// was carried out.
     fn end_listening(self: &Arc<Self>, listener: &Listener) {
-        for stream in std::iter::from_fn(|| listener.accept_now()).take(LAST_ACCEPTS_MAX) {
+        for stream in std::iter::from_fn(|| listener.accept_now().ok()?).take(LAST_ACCEPTS_MAX) {
             // A connection that cannot be told so is dropped.
             let _ = self.admit(stream);
         }
@@ -219,8 +197,10 @@ impl Shared {
                 return Ok(());
             }
             connections.insert(id, connection.clone());
+            if connections.len() == 1 {
+                self.keeper.wake(); // it begins to look
+            }
         }
-        self.come.notify_all();
         if is_hybrid && has_own_thread {
             self.dedicated.lock().insert(id, connection.clone());
         }

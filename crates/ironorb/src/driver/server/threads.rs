@@ -1,7 +1,7 @@
 //! Starts the threads of a server and counts them against a limit. Decides nothing about what they do.
 //!
 //! Every thread counts that serves requests or waits for one client. A server's fixed threads do not count:
-//! one for each endpoint, up to three that look after connections, and the writer thread.
+//! the keeper, the writer, the receiver of bidirectional connections.
 
 use std::io;
 use std::sync::Arc;
