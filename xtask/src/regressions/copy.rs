@@ -14,7 +14,14 @@ pub(super) struct Copy {
     /// Where Cargo builds it.
     pub(super) target: PathBuf,
     /// Locked until this is dropped.
-    _lock: File,
+    lock: File,
+}
+
+impl Drop for Copy {
+    fn drop(&mut self) {
+        // Closing the file is not enough: a process that another thread starts at this moment has it open too.
+        let _ = self.lock.unlock();
+    }
 }
 
 impl Copy {
@@ -27,7 +34,7 @@ impl Copy {
         let copied = remove_others(&tree, &tree, &files)
             .and_then(|_| files.iter().try_for_each(|file| copy(root, &tree, file)));
         copied.map_err(|e| format!("the tree cannot be copied to {}: {e}", tree.display()))?;
-        Ok(Copy { tree, target: folder.join("target"), _lock: lock })
+        Ok(Copy { tree, target: folder.join("target"), lock })
     }
 }
 
