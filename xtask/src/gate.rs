@@ -12,7 +12,7 @@ use crate::cache::{self, Covered, Stamp};
 use crate::interop::Interop;
 use crate::programs::{self, Built, Counts, Program};
 use crate::steps::Steps;
-use crate::{cargo, packages, root, target};
+use crate::{cargo, packages, regressions, root, target};
 
 /// How much of the gate is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -214,6 +214,7 @@ fn test_lane(
         outcome.note(steps.run("the matrix of docs/interop.md", interop.matrix("check")));
         // Here, because they have target folders of their own and wait for no lock of the other lane.
         outcome.add(model(steps, extent));
+        outcome.add(planted(steps, extent));
     }
     outcome
 }
@@ -386,6 +387,20 @@ impl Model {
         stamp.pass(None);
         Ok(counts)
     }
+}
+
+/// Regressions take a build each, so the gate runs them only with all that it has. Its own tests check that they apply.
+fn planted(steps: &Steps, extent: Extent) -> Outcome {
+    let mut outcome = Outcome::default();
+    if extent == Extent::All {
+        let (counts, noticed) = regressions::run(steps, &[]);
+        outcome.counts += counts;
+        outcome.note(noticed);
+    } else {
+        steps.leave_out("planted regressions", "each takes a build; `--all` runs them");
+        outcome.counts.skipped += 1;
+    }
+    outcome
 }
 
 /// What the models cover.

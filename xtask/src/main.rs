@@ -8,6 +8,7 @@ mod interop;
 mod layout;
 mod packages;
 mod programs;
+mod regressions;
 mod soak;
 mod steps;
 
@@ -32,6 +33,9 @@ cargo xtask <command>
   model          only the rings of shared memory: every order of their steps (loom), and Rust's memory model (miri,
                  which needs a nightly toolchain and is left out where there is none)
   fuzz [N]       only the bounded fuzz run, N inputs a target (default 20000)
+  regressions [NAME...]
+                 plants each regression of tests/regressions in a copy of the tree, and demands that the tests that it
+                 names fail
   soak [MINUTES] what the gate leaves out, again and again: all of it with other seeds, and each fuzz target for
                  longer, by coverage where cargo-fuzz and a nightly toolchain are installed (default 60)
 
@@ -53,6 +57,7 @@ fn main() -> ExitCode {
         ["model"] => gate::models(),
         ["fuzz"] => fuzz(gate::FUZZ_INPUTS),
         ["fuzz", count] => number(count).and_then(fuzz),
+        ["regressions", names @ ..] => regressions(names),
         ["soak"] => soak::run(60),
         ["soak", minutes] => number(minutes).and_then(soak::run),
         _ => {
@@ -111,6 +116,13 @@ fn fuzz(inputs: u64) -> Result<(), String> {
     let steps = Steps::new();
     gate::build_program(&steps, "ironorb-fuzz", "bounded")?;
     steps.run("bounded fuzzing", gate::bounded(inputs, 1))
+}
+
+fn regressions(names: &[&str]) -> Result<(), String> {
+    let steps = Steps::new();
+    let (counts, noticed) = regressions::run(&steps, names);
+    println!("\n{}\n{} regressions noticed, {} not", steps.table(), counts.passed, counts.failed);
+    noticed
 }
 
 fn cargo(arguments: &[&str]) -> Command {

@@ -2,9 +2,10 @@
 
 use std::process::{Command, Stdio};
 
-/// omniORB with its tools, and what compiles its C++ programs; the IDL files that the corpus is made of; and
-/// what fetches JacORB and compiles its Java programs; and what counts instructions.
+/// What applies patches; omniORB with its tools, and what compiles its C++ programs; the IDL files that the corpus is made
+/// of; what fetches JacORB and compiles its Java programs; and what counts instructions.
 const PACKAGES: &[&str] = &[
+    "git",
     "g++",
     "make",
     "python3",

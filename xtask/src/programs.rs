@@ -102,20 +102,34 @@ pub(crate) fn build_aside(steps: &Steps, name: &str, mut cargo: Command) -> Resu
     build_by(steps, name, steps::giving_way(&cargo))
 }
 
-fn build_by(steps: &Steps, name: &str, mut cargo: Command) -> Result<Built, String> {
+fn build_by(steps: &Steps, name: &str, cargo: Command) -> Result<Built, String> {
     println!("== {name}");
+    let (built, took, is_good) = run_cargo(cargo).map_err(|e| format!("{name}: {e}"))?;
+    steps.end(name, took, is_good)?;
+    Ok(built)
+}
+
+/// Builds as a part of a step, and gives way to others. Gives the processor time too.
+pub(crate) fn build_within_step(mut cargo: Command) -> Result<(Built, Duration), String> {
+    cargo.arg("--quiet");
+    let (built, took, is_good) = run_cargo(steps::giving_way(&cargo))?;
+    if is_good { Ok((built, took.processor)) } else { Err("it does not compile".to_owned()) }
+}
+
+/// Gives what Cargo has built, what that took, and whether it is all.
+fn run_cargo(mut cargo: Command) -> Result<(Built, Took, bool), String> {
     cargo.arg("--message-format=json-render-diagnostics").stdout(Stdio::piped()).stdin(Stdio::null());
     let begun = Instant::now();
-    let failed = |e| format!("{name}: Cargo cannot be run: {e}");
+    let failed = |e| format!("Cargo cannot be run: {e}");
     let mut child = cargo.spawn().map_err(failed)?;
     let messages = child.stdout.take().map(std::io::read_to_string);
     let (status, processor) = steps::wait(&mut child, None).map_err(failed)?;
-    steps.end(name, Took { wall: begun.elapsed(), processor }, status.success())?;
     let messages = messages.unwrap_or_else(|| Ok(String::new())).map_err(failed)?;
-    Ok(Built {
+    let built = Built {
         programs: messages.lines().filter_map(program_of).collect(),
         library: messages.lines().find_map(library_of),
-    })
+    };
+    Ok((built, Took { wall: begun.elapsed(), processor }, status.success()))
 }
 
 /// The metadata of the library `ironorb`, if a message of Cargo's tells of it. Its name has a hash in it, so no other build
@@ -214,10 +228,7 @@ const PROGRAM_MAX: Duration = Duration::from_secs(15 * 60);
 
 fn run_one(program: &Program) -> (Counts, Took) {
     let begun = Instant::now();
-    let ended = program.listed().and_then(|listed| {
-        let ended = steps::output(&mut program.command(), PROGRAM_MAX);
-        Ok((listed, ended.map_err(|e| format!("it cannot be run: {e}"))?))
-    });
+    let ended = program.listed().and_then(|listed| Ok((listed, program.run_with(&[], PROGRAM_MAX)?)));
     match ended {
         Ok((listed, ended)) => {
             let took = Took { wall: begun.elapsed(), processor: ended.processor };
@@ -251,14 +262,27 @@ impl Program {
         if !self.has_harness {
             return Ok(None);
         }
-        let ended = steps::output(self.command().arg("--list"), PROGRAM_MAX);
-        let ended = ended.map_err(|e| format!("it cannot be run: {e}"))?;
-        let text = String::from_utf8_lossy(&ended.output.stdout);
-        let names: Vec<&str> = text.lines().filter_map(|line| line.strip_suffix(": test")).collect();
+        let names = self.names()?;
         match self.filters.iter().find(|filter| !names.iter().any(|name| name.contains(filter.as_str()))) {
             Some(filter) => Err(format!("no test has {filter:?} in its name")),
             None => Ok(Some(names.len())),
         }
+    }
+
+    /// The names of the tests that the program is to run. Its harness tells them; a `main` of its own does not.
+    pub(crate) fn names(&self) -> Result<Vec<String>, String> {
+        if !self.has_harness {
+            return Err("it has a `main` of its own, so its tests have no names".to_owned());
+        }
+        let ended = self.run_with(&["--list"], PROGRAM_MAX)?;
+        let text = String::from_utf8_lossy(&ended.output.stdout);
+        Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
+    }
+
+    /// Runs the program with more arguments to its end, or for as long as it may take.
+    pub(crate) fn run_with(&self, arguments: &[&str], limit: Duration) -> Result<Ended, String> {
+        let ended = steps::output(self.command().args(arguments), limit);
+        ended.map_err(|e| format!("it cannot be run: {e}"))
     }
 }
 
@@ -302,7 +326,7 @@ pub(crate) fn counts_of_cargo(said: &str, filters: &[&str]) -> Result<Counts, St
 }
 
 /// The sum of all summaries of a harness in a text, if there is one.
-fn counts_in(text: &str) -> Option<Counts> {
+pub(crate) fn counts_in(text: &str) -> Option<Counts> {
     let mut sum = None;
     for line in text.lines().filter_map(|line| line.strip_prefix("test result: ")) {
         let numbers: Vec<usize> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();

@@ -1,6 +1,6 @@
 //! Running the steps of a command, and telling what each took.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -160,7 +160,25 @@ pub(crate) struct Ended {
     pub(crate) output: Output,
     pub(crate) processor: Duration,
     /// Why it was killed, if it was: the output is what it had said by then.
-    pub(crate) was_killed: Option<String>,
+    pub(crate) was_killed: Option<Killed>,
+}
+
+/// Why a command was not left to end by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Killed {
+    /// It had not ended after this time.
+    Late(Duration),
+    /// It has ended, and left processes behind that hold its output.
+    LeftProcesses,
+}
+
+impl fmt::Display for Killed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Killed::Late(limit) => write!(f, "it had not ended after {} s", limit.as_secs()),
+            Killed::LeftProcesses => f.write_str("it has left processes behind that hold its output"),
+        }
+    }
 }
 
 /// The longest that a step beside others may take, lest one that hangs hang the gate.
@@ -175,12 +193,11 @@ pub(crate) fn output(command: &mut Command, limit: Duration) -> io::Result<Ended
     let pipes = [Pipe::of(child.stdout.take()), Pipe::of(child.stderr.take())];
     let deadline = Instant::now() + limit;
     let (status, processor) = wait(&mut child, Some(deadline))?;
-    let mut was_killed =
-        (Instant::now() >= deadline).then(|| format!("it had not ended after {} s", limit.as_secs()));
+    let mut was_killed = (Instant::now() >= deadline).then_some(Killed::Late(limit));
     let linger_deadline = Instant::now() + LINGER_MAX;
     let [(stdout, is_closed), (stderr, is_closed_too)] = pipes.map(|pipe| pipe.read(linger_deadline));
     if !(is_closed && is_closed_too) {
-        was_killed.get_or_insert_with(|| "it has left processes behind that hold its output".to_owned());
+        was_killed.get_or_insert(Killed::LeftProcesses);
     }
     Ok(Ended { output: Output { status, stdout, stderr }, processor, was_killed })
 }
@@ -338,7 +355,7 @@ mod tests {
             limit *= 2;
         };
         assert!(!ended.output.status.success());
-        assert!(ended.was_killed.is_some_and(|why| why.contains("had not ended")));
+        assert_eq!(ended.was_killed, Some(Killed::Late(limit)));
         let sleeper = said.parse().expect("the number of a process");
         // Its new parent may not have buried it yet.
         assert!(Stat::of(sleeper).is_none_or(|stat| stat.is_dead));
@@ -350,7 +367,7 @@ mod tests {
         command.args(["-c", "sleep 3600 & echo $!"]);
         let ended = output(&mut command, HOUR).expect("there is a shell");
         let said = String::from_utf8_lossy(&ended.output.stdout).into_owned();
-        assert!(ended.was_killed.is_some_and(|why| why.contains("left processes behind")));
+        assert_eq!(ended.was_killed, Some(Killed::LeftProcesses));
         kill_tree(said.trim().parse().expect("the number of a process"));
     }
 
