@@ -42,8 +42,9 @@ fn reference(orb: &Orb, object: &ObjectRef) -> ProbeRef {
 /// Calls an object in both ways that a client has, in a lane.
 fn call_in(lane: &Lane, probe: &ProbeRef) {
     lane.run(|| {
-        probe.ping().unwrap();
+        // The asynchronous call goes first: a thread of the lane must connect for it.
         assert_eq!(probe.add_async(2, 3).wait(), Ok(5));
+        probe.ping().unwrap();
     });
 }
 
@@ -169,7 +170,9 @@ fn a_slow_callback_holds_its_own_lane() {
 
 #[test]
 fn a_full_socket_holds_its_own_lane() {
-    let (client, urgent) = client();
+    let mut builder = Orb::builder().no_endpoint();
+    builder.config().connections_per_endpoint_max = 1;
+    let (client, urgent) = with_lane(builder, LaneConfig::new("urgent"));
     let (listener, port) = raw::listen();
     let probe = client.string_to_object(&format!("corbaloc::127.0.0.1:{port}/probe")).unwrap();
     let probe = ProbeRef::from_object(probe);
