@@ -124,6 +124,7 @@ codes! {
         47 => RECEIVE_MEMORY_TAKEN "other messages have taken the memory that there is for large ones; a call again may succeed"
         56 => PEER_NOT_GIOP "the peer does not speak GIOP"
         60 => OPERATION_LEFT_OUT "the servant leaves the operation out"
+        64 => STATUS_NOT_FOR_CLIENT "the server does not tell this client its status (setting status)"
     }
 }
 

@@ -32,11 +32,12 @@ use crate::driver::server::threads::ServerThreads;
 use crate::driver::server::{self, Server};
 use crate::driver::simulated::{Simulated, SimulationSetting};
 use crate::interceptor::{InterceptedOrb, Interceptors};
+use crate::lane::Counters;
 use crate::object::ObjectRef;
 use crate::object::orb_shared::{OrbDriver, OrbHandle, OrbShared};
 use crate::object::server_profile::ServerEndpoint;
 use crate::poa::adapter::{Adapter, Ownership};
-use crate::poa::{AdapterHost, ManagerState, Poa};
+use crate::poa::{AdapterHost, ManagerState, Poa, PoaError};
 use crate::transport::tcp::HostPort;
 use crate::transport::{Address, CustomTransport, Endpoint, unix};
 
@@ -46,8 +47,14 @@ pub(crate) struct OrbCore {
     /// What all layers read.
     shared: Arc<OrbShared>,
     pub(crate) adapter: Adapter,
-    adapter_threads: Arc<AdapterThreads>,
+    pub(crate) adapter_threads: Arc<AdapterThreads>,
     pub(crate) connector: Connector,
+    /// What its lanes count.
+    pub(crate) counters: Arc<Counters>,
+    /// When it was made.
+    pub(crate) begun: Time,
+    /// What the root adapter gets before a client can connect.
+    furnish_root: Option<FurnishRoot>,
     pub(crate) interceptors: Arc<Interceptors>,
     /// What runs the calls of stubs in virtual time, if they do not run on threads.
     pub(crate) simulated: Option<Simulated>,
@@ -80,6 +87,10 @@ pub(crate) struct OrbCore {
     is_shut_down: AtomicBool,
 }
 
+/// Puts objects of the ORB's own beside those of the program, when the root adapter is made. It must not ask for
+/// references: the ORB does not listen yet.
+pub(crate) type FurnishRoot = fn(&Arc<OrbCore>, &Poa) -> Result<(), PoaError>;
+
 /// What an ORB is made of.
 pub(crate) struct OrbParts {
     pub(crate) config: OrbConfig,
@@ -96,6 +107,7 @@ pub(crate) struct OrbParts {
     pub(crate) server_id: String,
     pub(crate) marshal_profile: Option<PathBuf>,
     pub(crate) simulation: Option<SimulationSetting>,
+    pub(crate) furnish_root: Option<FurnishRoot>,
 }
 
 /// The drivers read what all layers read as if it were theirs.
@@ -196,6 +208,7 @@ impl OrbCore {
             simulation.is_some(),
             randomness.hash_keys(),
         ));
+        let counters = Counters::new(shared.measures_calls);
         Arc::new_cyclic(|this: &Weak<OrbCore>| {
             shared.set_driver(this.clone());
             OrbCore {
@@ -210,7 +223,10 @@ impl OrbCore {
                 ),
                 adapter_threads,
                 shared,
-                connector: Connector::new(config.clone()),
+                connector: Connector::new(config.clone(), counters.clone()),
+                counters,
+                furnish_root: parts.furnish_root,
+                begun: clock::now(),
                 requests: config.server_requests_max.map(InFlight::new),
                 server_threads: server_threads.clone(),
                 unread_replies: config.transmit_memory_max.map(UnreadReplies::new),
@@ -274,6 +290,9 @@ impl OrbCore {
         // The adapter is made before a client can connect. A client may find its object held, but never no
         // adapter at all.
         let poa = Poa::root(&self.host(), state).map_err(io::Error::other)?;
+        if let Some(furnish) = self.furnish_root {
+            furnish(self, &poa).map_err(io::Error::other)?;
+        }
         if !self.endpoints.is_empty() {
             match Server::start(self, &self.endpoints) {
                 Ok(started) => *server = Some(started),

@@ -39,6 +39,7 @@ use crate::call::remote_call::ConnectFailure;
 use crate::driver::clock;
 use crate::driver::orb_core::OrbCore;
 use crate::driver::waiting::{Spinners, Waits};
+use crate::lane::{Counters, Event};
 use crate::object::deadline::{Deadline, Passed};
 use crate::object::server_profile::ServerEndpoint;
 use crate::transport::tcp::HostPort;
@@ -70,6 +71,7 @@ struct ConnectorShared {
     callbacks: OnceLock<Callbacks>,
     callback_threads: Arc<BackgroundPool>,
     spinners: Arc<Spinners>,
+    pub(super) counters: Arc<Counters>,
 }
 
 #[derive(Debug, Default)]
@@ -101,12 +103,12 @@ impl Endpoints {
 }
 
 impl Connector {
-    pub(crate) fn new(config: OrbConfig) -> Self {
+    pub(crate) fn new(config: OrbConfig, counters: Arc<Counters>) -> Self {
         let endpoints: Arc<LaneLock<Endpoints>> = Arc::default();
         let spinners = Spinners::new();
         let common = ConnectorShared {
             closed: AtomicBool::new(false),
-            receiver: Receiver::new(Waits::new(config.client_waiting, &spinners)),
+            receiver: Receiver::new(Waits::new(config.client_waiting, &spinners), counters.clone()),
             background_pool: BackgroundPool::new(config.background_threads_max),
             idle_reaper: IdleReaper::new(config.client_idle_timeout),
             attempt_ended: Monitor::default(),
@@ -116,6 +118,7 @@ impl Connector {
             callbacks: OnceLock::new(),
             callback_threads: BackgroundPool::new(config.callback_threads_max),
             spinners,
+            counters,
             config,
         };
         Connector { endpoints, common: Arc::new(common) }
@@ -129,6 +132,22 @@ impl Connector {
     /// The threads for work that may block while no caller waits.
     pub(crate) fn background_pool(&self) -> &Arc<BackgroundPool> {
         &self.common.background_pool
+    }
+
+    /// Tasks that wait for threads: those of the background pool, those that resolve names, and requests that have come
+    /// over connections of this ORB's own.
+    pub(crate) fn waiting_tasks(&self) -> [(&'static str, usize); 3] {
+        let ConnectorShared { background_pool, resolver, callback_threads, .. } = &*self.common;
+        [
+            ("background", background_pool.waiting()),
+            ("resolver", resolver.waiting()),
+            ("callbacks", callback_threads.waiting()),
+        ]
+    }
+
+    /// Connections to servers that are open or being made.
+    pub(crate) fn connected(&self) -> usize {
+        self.common.connected.load(Ordering::Relaxed)
     }
 
     /// The limit on threads of this ORB that poll instead of sleeping.
@@ -724,13 +743,26 @@ impl EndpointLinks {
                 return Ok(Beginning::Share(link));
             }
             if !is_tried {
-                let place = self.common.permit_of_another(clock::coarse()).ok_or(ConnectFailure::TooMany)?;
+                let place = self.common.permit_of_another(clock::coarse()).ok_or_else(|| {
+                    self.common.counters.count(Event::NoPlaceToConnect);
+                    ConnectFailure::TooMany
+                })?;
                 return Ok(Beginning::Make(Attempt::begin(self), place));
             }
             let left = deadline.remaining(clock::now()).map_err(|Passed| ConnectFailure::TimedOut)?;
             let is_over = || !self.is_tried() || self.any_link().is_some();
             self.common.attempt_ended.wait(&is_over, left);
         }
+    }
+
+    fn count_attempt(&self, connected: &io::Result<Stream>, was_connected: bool) {
+        let event = match connected {
+            Ok(_) if was_connected => Event::Reconnected,
+            Ok(_) => return, // the connection is counted where it is listed
+            Err(e) if e.kind() == io::ErrorKind::TimedOut => Event::ConnectTimedOut,
+            Err(_) => Event::ConnectFailed,
+        };
+        self.common.counters.count(event);
     }
 
     /// Whether a thread connects to this endpoint.
@@ -761,12 +793,14 @@ impl EndpointLinks {
             Beginning::Share(link) => return Ok(self.share(slot, link)),
             Beginning::Make(attempt, place) => (attempt, place),
         };
+        let was_connected = self.was_connected();
         let connected = self.common.connect(&self.address, deadline);
         if connected.as_ref().is_err_and(is_short_of_descriptors)
             && let Some(link) = self.any_link()
         {
             return Ok(self.share(slot, link));
         }
+        self.count_attempt(&connected, was_connected);
         match connected {
             Ok(_) => self.note_connected(),
             Err(_) => self.note_failed(clock::now()),

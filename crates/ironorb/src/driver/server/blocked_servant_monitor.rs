@@ -18,6 +18,7 @@ use super::Shared;
 use super::connection::{Connection, WorkLookup};
 use crate::base::spawner::{NewThread, ThreadClass};
 use crate::connection::CurrentRequest;
+use crate::lane::Event;
 
 /// The pause between two looks. A connection must be found stalled twice.
 const WATCH_EVERY: Duration = Duration::from_millis(25);
@@ -123,7 +124,7 @@ impl Standstill {
 /// thread, or at the server's limit wakes a hybrid's waiting thread.
 pub(super) fn help(shared: &Arc<Shared>, connection: &Arc<Connection>) {
     let helpers_max = shared.orb.config.threads_per_connection_max.saturating_sub(1);
-    if connection.helpers.fetch_add(1, Ordering::SeqCst) >= helpers_max {
+    if connection.helpers.fetch_add(1, Ordering::SeqCst) as usize >= helpers_max {
         connection.helpers.fetch_sub(1, Ordering::SeqCst);
         return;
     }
@@ -139,6 +140,7 @@ pub(super) fn help(shared: &Arc<Shared>, connection: &Arc<Connection>) {
         }
     });
     if started.is_ok() {
+        shared.orb.counters.count(Event::ServantHelped);
         return;
     }
     match (&shared.hybrid_pool, &shared.pool) {

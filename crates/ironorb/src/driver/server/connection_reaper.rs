@@ -12,12 +12,14 @@ use super::connection::Connection;
 use crate::base::spawner::{NewThread, ThreadClass};
 use crate::connection::{Limits, Verdict};
 use crate::driver::clock;
+use crate::lane::Event;
 
 /// Starts the reaper's thread.
 pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
     let limits = Limits::of(&shared.orb.config);
     let every = look_every(limits);
     let shared = shared.clone();
+    let counters = shared.orb.counters.clone();
     let run = move || {
         // The vector lives across rounds, so that an idle server allocates nothing.
         let mut connections: Vec<Arc<Connection>> = Vec::new();
@@ -26,13 +28,20 @@ pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
             connections.extend(shared.connections.lock().values().cloned());
             let now = clock::now();
             for connection in connections.drain(..) {
+                connection.note_requests();
                 match connection.session.handle_timeout(limits, now) {
                     Verdict::Keep => connection.release_spare_memory(),
                     Verdict::Inactive => connection.release_buffers_if_idle(),
                     // The receiving thread finds the end and closes in order. If a request has come
                     // meanwhile, its reply goes out before the CloseConnection message.
-                    Verdict::Idle => connection.stop_receiving(),
-                    Verdict::Unfinished => connection.cut_off(),
+                    Verdict::Idle => {
+                        counters.count(Event::AcceptedIdle);
+                        connection.stop_receiving();
+                    }
+                    Verdict::Unfinished => {
+                        counters.count(Event::MessageUnfinished);
+                        connection.cut_off();
+                    }
                 }
             }
         }

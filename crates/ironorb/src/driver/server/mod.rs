@@ -25,6 +25,7 @@ use crate::base::locks::{Condition, LaneLock};
 use crate::base::spawner::{NewThread, ThreadClass};
 use crate::driver::clock;
 use crate::driver::orb_core::OrbCore;
+use crate::lane::Event;
 use crate::transport::endpoint::{split_host_port, without_scheme};
 use crate::transport::tcp::HostPort;
 use crate::transport::{Address, CustomAddress, CustomTransport, Endpoint, Listener, Listening, Stream};
@@ -80,9 +81,9 @@ impl Server {
         let pool = match orb.config.concurrency {
             ServerConcurrency::ThreadPerConnection => None,
             ServerConcurrency::LeaderFollowers { .. } | ServerConcurrency::Hybrid { .. } => {
-                Some(Pool::new(Delivery::Once)?)
+                Some(Pool::new(Delivery::Once, &orb.counters)?)
             }
-            ServerConcurrency::Reactor => Some(Pool::new(Delivery::Always)?),
+            ServerConcurrency::Reactor => Some(Pool::new(Delivery::Always, &orb.counters)?),
         };
         let shared = Arc::new(Shared {
             orb: orb.clone(),
@@ -158,7 +159,10 @@ fn accept(listener: &Listener, shared: &Arc<Shared>) {
             Err(_) if shared.is_stopping() => return,
             // The peer gave up, or the process ran out of descriptors. The listener must go on for other
             // clients.
-            Err(_) => std::thread::sleep(ACCEPT_PAUSE),
+            Err(_) => {
+                shared.orb.counters.count(Event::AcceptFailed);
+                std::thread::sleep(ACCEPT_PAUSE);
+            }
         }
     }
 }
@@ -204,6 +208,9 @@ impl Shared {
             let has_room = connections.len() < self.orb.config.server_connections_max
                 && (has_own_thread || self.pool.is_some());
             if self.is_stopping() || !has_room {
+                if !has_room {
+                    self.orb.counters.count(Event::ConnectionRefused);
+                }
                 connection.close_now();
                 return Ok(());
             }
@@ -254,7 +261,10 @@ impl Shared {
         while account.is_over() {
             let worst = connections.values().max_by_key(|connection| connection.unread.bytes());
             match worst.filter(|connection| connection.unread.bytes() > 0) {
-                Some(connection) if !account.allows(&connection.unread) => connection.cut_off_reader(),
+                Some(connection) if !account.allows(&connection.unread) => {
+                    self.orb.counters.count(Event::ReaderCutOff);
+                    connection.cut_off_reader();
+                }
                 _ => return,
             }
         }

@@ -224,7 +224,7 @@ impl Link {
     /// Locks the state if the peer has read enough of the earlier requests; otherwise returns `None`.
     fn lock_if_room(&self) -> Option<Guard<'_>> {
         let mut state = self.state.lock();
-        let has_room = state.transmit().pending_bytes() <= self.transmit_bytes_max;
+        let has_room = state.transmit().pending_bytes() <= self.transmit_bytes_max();
         has_room.then_some(state)
     }
 

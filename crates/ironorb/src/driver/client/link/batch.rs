@@ -17,6 +17,7 @@ use crate::call::invocation::CallFailure;
 use crate::connection::BatchDue;
 use crate::driver::clock;
 use crate::driver::invoke::Arguments;
+use crate::lane::Event;
 use crate::object::deadline::{Deadline, Passed};
 
 /// The result of adding a oneway to a batch.
@@ -44,7 +45,7 @@ impl Link {
         let mut state = self.state.lock();
         let pending_bytes = state.transmit().pending_bytes();
         let is_due_sooner = state.batch.is_overtaken(batching);
-        if (pending_bytes == 0 || is_due_sooner || pending_bytes > self.transmit_bytes_max)
+        if (pending_bytes == 0 || is_due_sooner || pending_bytes > self.transmit_bytes_max())
             && !self.may_begin(&mut state, pending_bytes, batching)
         {
             return Added::NotHere;
@@ -95,7 +96,7 @@ impl Link {
         if self.is_accepted()
             || state.end().is_some()
             || idle_ns > LOOK_AFTER_NS
-            || pending_bytes > self.transmit_bytes_max
+            || pending_bytes > self.transmit_bytes_max()
         {
             return false;
         }
@@ -216,7 +217,10 @@ impl Link {
     pub(super) fn count_lost(&self, state: &mut Guard<'_>) {
         let sent_position = state.transmit().sent_position();
         let lost = state.batch.take_lost(sent_position);
-        self.lost_oneways.fetch_add(lost, Ordering::Relaxed);
+        if lost > 0 {
+            self.lost_oneways.fetch_add(lost, Ordering::Relaxed);
+            self.count_many(Event::OnewayLost, lost as u64);
+        }
     }
 }
 
