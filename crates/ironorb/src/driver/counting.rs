@@ -4,9 +4,12 @@ use ironorb_giop::exception::{SystemException, SystemExceptionKind};
 
 use crate::base::time::Time;
 use crate::call::remote_call::RemoteCall;
+use crate::driver::blocking::{self, Answer};
 use crate::driver::clock;
+use crate::driver::invoke::Arguments;
 use crate::lane::Event;
 use crate::object::ObjectRef;
+use crate::object::operation::Operation;
 
 /// Counts what was unusual about a call that is over: how often it went on, and the exception in which it has ended.
 #[inline]
@@ -35,6 +38,18 @@ fn count_unusual(object: &ObjectRef, (forwards, resends): (u8, u8), e: Option<&S
     }
 }
 
+/// Makes a twoway call, and measures how long it takes.
+#[cold]
+#[inline(never)]
+pub(crate) fn measured_twoway(
+    object: &ObjectRef,
+    operation: &Operation<'_>,
+    arguments: Arguments<'_>,
+) -> Result<Answer, SystemException> {
+    let _latency = Latency::of_call(object);
+    blocking::twoway(object, operation, arguments)
+}
+
 /// Measures a call until it is dropped.
 pub(crate) struct Latency<'c> {
     object: &'c ObjectRef,
@@ -42,9 +57,9 @@ pub(crate) struct Latency<'c> {
 }
 
 impl<'c> Latency<'c> {
-    /// Begins to measure a call, if the ORB measures calls.
-    pub(crate) fn of_call(object: &'c ObjectRef) -> Option<Latency<'c>> {
-        object.shared().measures_calls.then(|| Latency { object, begun: clock::now() })
+    /// Begins to measure a call.
+    pub(crate) fn of_call(object: &'c ObjectRef) -> Latency<'c> {
+        Latency { object, begun: clock::now() }
     }
 }
 

@@ -331,7 +331,11 @@ fn twoway(
     slot: &mut ReplySlot,
 ) -> Result<(), SystemException> {
     let Some((target, link, time)) = to.and_then(|to| fast_path(object, to)) else {
-        return beside_fast_path(object, to, operation, arguments, slot);
+        if object.shared().measures_calls {
+            return measured(object, to, operation, arguments, slot);
+        }
+        slot.answer = Some(blocking::twoway(object, operation, arguments)?);
+        return Ok(());
     };
     let outcome =
         link.fast_path_call(target.request, operation.wire_name(), arguments, time, &mut slot.short);
@@ -341,9 +345,10 @@ fn twoway(
     }
 }
 
-/// Sends a twoway request that must be looked at.
+/// Sends a twoway request, and measures how long the call takes.
+#[cold]
 #[inline(never)]
-fn beside_fast_path(
+fn measured(
     object: &ObjectRef,
     to: Option<&Reference>,
     operation: &Operation<'_>,

@@ -295,9 +295,9 @@ fn twoway(
     arguments: invoke::Arguments<'_>,
 ) -> Result<RawReply, SystemException> {
     let _probe = probe::enter(Stage::Call);
-    let call = || {
-        let _latency = counting::Latency::of_call(target);
-        blocking::twoway(target, operation, arguments)
+    let call = || match target.shared().measures_calls {
+        true => counting::measured_twoway(target, operation, arguments),
+        false => blocking::twoway(target, operation, arguments),
     };
     let answer = match target.local(operation) {
         Ok(None) => call(),

@@ -10,6 +10,7 @@ mod cancelled;
 mod coalescing;
 mod sending;
 
+use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
@@ -166,9 +167,7 @@ impl Connection {
                     framer.received(count);
                     self.note_received(count);
                 }
-                Ok(Moved::Nothing) if timeout != Timeout::NONE => return Err(Nothing::Yet),
-                Ok(Moved::Nothing) => {}
-                Ok(Moved::End) | Err(_) => return Err(Nothing::Ever),
+                other => received_nothing(other, timeout)?,
             }
             if self.session.take_plain_request(&mut framer, current_request) {
                 return Ok(());
@@ -212,9 +211,7 @@ impl Connection {
                     framer.received(count);
                     self.note_received(count);
                 }
-                Ok(Moved::Nothing) if timeout != Timeout::NONE => return Err(Nothing::Yet),
-                Ok(Moved::Nothing) => {}
-                Ok(Moved::End) | Err(_) => return Err(Nothing::Ever),
+                other => received_nothing(other, timeout)?,
             }
         }
     }
@@ -583,6 +580,16 @@ impl Counted for Connection {
 impl Drop for Connection {
     fn drop(&mut self) {
         self.listed().end(self.key(), &self.observe().traffic);
+    }
+}
+
+/// Whether a wait goes on that has brought no bytes.
+#[cold]
+fn received_nothing(moved: io::Result<Moved>, timeout: Timeout) -> Result<(), Nothing> {
+    match moved {
+        Ok(Moved::Nothing) if timeout != Timeout::NONE => Err(Nothing::Yet),
+        Ok(Moved::Nothing | Moved::Bytes(_)) => Ok(()),
+        Ok(Moved::End) | Err(_) => Err(Nothing::Ever),
     }
 }
 
