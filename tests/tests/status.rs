@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use ironorb::engine::{ConnectionId, ServerAction, ServerEngine, ServerEvent, Time};
+use ironorb::giop::cdr::Marshal as _;
+use ironorb::giop::{ByteOrder, Encoding, Writer};
 use ironorb::status::{
     Connection, Fact, Histogram, Metric, STATUS_KEY, Snapshot, Status, StatusRef, prometheus,
 };
@@ -234,15 +236,8 @@ fn timeouts_and_forwards_are_counted() {
             let (mut stream, _) = listener.accept().unwrap();
             let request = raw::read_message(&mut stream);
             let mut ior = Vec::new();
-            let encoding = ironorb::giop::Encoding {
-                order: ironorb::giop::ByteOrder::Big,
-                ..ironorb::giop::Encoding::NATIVE
-            };
-            ironorb::giop::cdr::Marshal::marshal(
-                &*probe.object().ior(),
-                &mut ironorb::giop::Writer::new(&mut ior, encoding),
-            )
-            .unwrap();
+            let encoding = Encoding { order: ByteOrder::Big, ..Encoding::NATIVE };
+            probe.object().ior().marshal(&mut Writer::new(&mut ior, encoding)).unwrap();
             raw::write(&mut stream, &raw::reply(raw::id_of(&request), 3, &ior));
         });
         forwarded.ping().unwrap();
@@ -336,6 +331,22 @@ fn held_requests_beyond_the_limit_are_counted() {
     assert_eq!(server.status().total("held_requests_refused_total"), 1);
     manager.activate().unwrap();
     assert_eq!(held.wait(), Ok(3));
+}
+
+#[test]
+fn operators_choose_who_may_ask() {
+    let access = |value: &str| {
+        let mut arguments = vec!["program".to_owned(), format!("-ORBstatus={value}")];
+        let mut builder = Orb::builder().no_endpoint().arguments(&mut arguments);
+        builder = builder.publish("192.0.2.1:7");
+        builder.build().map(|orb| orb.root_poa().children().len()).map_err(|e| e.to_string())
+    };
+    for (value, adapters) in [("no", 0), ("yes", 1), ("local", 1), ("Anyone", 1)] {
+        assert_eq!(access(value), Ok(adapters), "{value}");
+    }
+    let said = access("maybe").unwrap_err();
+    assert!(said.contains("-ORBstatus") && said.contains("none of no, local and anyone"), "{said}");
+    assert_eq!(StatusAccess::from(true), StatusAccess::Local);
 }
 
 #[test]
@@ -548,6 +559,20 @@ fn the_command_shows_a_process_that_was_started_with_the_setting() {
     let said = run(["status", &service.address, "--json", "--prometheus"]).expect_failure(2);
     assert!(said.contains("cannot be used with"), "{said}");
     assert_eq!(service.terminate(), Some(0));
+}
+
+#[test]
+fn any_client_with_the_idl_can_ask() {
+    let (server, _) = serve(|config| config.status = StatusAccess::Anyone);
+    let idl = concat!(env!("CARGO_MANIFEST_DIR"), "/../idl/ironorb_status.idl");
+    let url = format!("corbaloc::1.2@{}/{STATUS_KEY}", address(&server));
+    let answer = run(["call", &url, "take_snapshot", "--idl", idl]).expect();
+    let json: serde_json::Value = serde_json::from_str(&answer).unwrap();
+    assert_eq!((&json["product"], &json["process_id"]), (&"IronORB".into(), &std::process::id().into()));
+    for old in ["1.0", "1.1"] {
+        let url = url.replace("1.2@", &format!("{old}@"));
+        run(["status", &url]).expect();
+    }
 }
 
 #[test]

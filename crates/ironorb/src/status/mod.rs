@@ -39,11 +39,11 @@ impl Orb {
     /// What the ORB does now. Works whether or not the ORB tells clients its status, and before it listens. Latencies are
     /// there only with the setting `status`.
     ///
-    /// Totals never go back from one snapshot to the next. All numbers of a connection are of one moment, and sums are
-    /// those of the connections in the same snapshot and of all that have ended.
+    /// Totals never go back from one snapshot to the next. Sums are those of the connections as the same snapshot shows
+    /// them, and of all that have ended. What happens meanwhile may be in one number and not yet in another.
     ///
-    /// Allocates; a look takes a few microseconds and some 300 ns for each connection. Waits for locks that connections
-    /// hold while they write or send without blocking. Calls and servants never wait for it longer.
+    /// Allocates for each metric, thread and connection, and asks the system for the addresses of up to 1,000 peers. Waits
+    /// only for locks that a connection's threads hold while they write or send without blocking.
     pub fn status(&self) -> Snapshot {
         seen::snapshot(self.core())
     }
@@ -96,7 +96,7 @@ impl Histogram {
         for bucket in &other.buckets {
             match self.buckets.binary_search_by_key(&bucket.upper_ns, |own| own.upper_ns) {
                 Ok(at) => self.buckets[at].count += bucket.count,
-                Err(at) => self.buckets.insert(at, bucket.clone()),
+                Err(at) => self.buckets.insert(at, *bucket),
             }
         }
     }

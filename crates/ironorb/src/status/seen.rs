@@ -11,7 +11,7 @@ use crate::driver::clock;
 use crate::driver::orb_core::OrbCore;
 use crate::lane::{ConnectionsSeen, Direction, Distribution, Event, LaneCounters, Seen, Traffic};
 
-/// The most connections of a snapshot: some 250 KiB of it.
+/// The most connections of a snapshot, each of which takes some 150 bytes of the reply.
 const CONNECTIONS_MAX: usize = 1000;
 
 /// Takes a snapshot.
@@ -171,12 +171,14 @@ fn put_queues(orb: &OrbCore, snapshot: &mut Snapshot) {
 /// What is used of limits, and the limits. A limit that is off is left out.
 fn put_limits(orb: &OrbCore, snapshot: &mut Snapshot) {
     let config = &orb.config;
+    let accepted = snapshot.total_where(OPEN.0, "direction", Direction::In.word()) as usize;
     let mut put = |name: &str, used: usize, most: Option<usize>| {
         let label = |value: u64, described| metric(described, vec![fact("limit", name)], value);
         snapshot.metrics.push(label(used as u64, LIMIT_USED));
         snapshot.metrics.extend(most.map(|most| label(most as u64, LIMIT_MAX)));
     };
     put("clientConnectionsMax", orb.connector.connected(), Some(config.client_connections_max));
+    put("serverConnectionsMax", accepted, Some(config.server_connections_max));
     put("serverThreadsMax", orb.server_threads.threads(), Some(orb.server_threads.threads_max()));
     if let Some(requests) = &orb.requests {
         put("serverRequestsMax", requests.requests(), config.server_requests_max);
