@@ -24,7 +24,7 @@ use crate::{call, calling, output, reference};
     after_help = "Examples:\n  \
         ironorb status localhost:2810\n  \
         ironorb status localhost:2810 --watch 5\n  \
-        ironorb status corbaloc:uiop:/run/bank/orb.sock|IronORBStatus --json\n  \
+        ironorb status 'corbaloc:uiop:/run/bank/orb.sock|IronORBStatus' --json\n  \
         ironorb status localhost:2810 --prometheus > /var/lib/node_exporter/bank.prom"
 )]
 pub(crate) struct Arguments {

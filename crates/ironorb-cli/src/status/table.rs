@@ -11,6 +11,7 @@ pub(super) fn table(now: &Snapshot, before: Option<&Snapshot>) -> String {
     text += &counters(now, before);
     text += &latencies(now, before);
     text += &queues(&now.queues);
+    text += &limits(now);
     text += &connections(&now.connections);
     clean(&text)
 }
@@ -40,7 +41,7 @@ fn head(now: &Snapshot) -> String {
 fn counters(now: &Snapshot, before: Option<&Snapshot>) -> String {
     let seconds = before.map(|before| now.up_us.saturating_sub(before.up_us) as f64 / 1e6);
     let mut rows = vec![Row::of(["COUNTER", "VALUE", if before.is_some() { "A SECOND" } else { "" }, ""])];
-    for metric in now.metrics.iter().filter(|metric| metric.value > 0) {
+    for metric in now.metrics.iter().filter(|metric| metric.value > 0 && !metric.name.starts_with("limit_")) {
         let rate = match (before, seconds) {
             (Some(before), Some(seconds)) if metric.kind == "counter" && seconds > 0.0 => {
                 let added = metric.value.saturating_sub(value_in(before, metric));
@@ -103,6 +104,17 @@ fn queues(queues: &[Queue]) -> String {
         rows.push(Row(vec![queue.name.clone(), queue.owner.clone(), grouped(queue.items), most, bytes]));
     }
     section(rows, &[2, 3, 4])
+}
+
+/// The limits of which anything is used.
+fn limits(now: &Snapshot) -> String {
+    let mut rows = vec![Row::of(["LIMIT", "USED", "OF"])];
+    for used in now.metrics.iter().filter(|metric| metric.name == "limit_used" && metric.value > 0) {
+        let Some(limit) = used.labels.iter().find(|label| label.name == "limit") else { continue };
+        let most = now.total_where("limit_max", "limit", &limit.value);
+        rows.push(Row(vec![limit.value.clone(), grouped(used.value), number(most)]));
+    }
+    section(rows, &[1, 2])
 }
 
 fn connections(connections: &[Connection]) -> String {
@@ -228,6 +240,13 @@ mod tests {
             value,
             ..Metric::default()
         };
+        let limit = |name: &str, limit: &str, value| Metric {
+            name: name.to_owned(),
+            kind: "gauge".to_owned(),
+            labels: vec![fact("limit", limit)],
+            value,
+            ..Metric::default()
+        };
         Snapshot {
             product: "IronORB".to_owned(),
             version: "0.1.0".to_owned(),
@@ -240,6 +259,10 @@ mod tests {
                 metric("calls_total", "counter", "0", calls),
                 metric("nothing_total", "counter", "0", 0),
                 metric("of_a_later_version", "weather", "3", 1_234_567),
+                limit("limit_used", "serverThreadsMax", 12),
+                limit("limit_max", "serverThreadsMax", 4_096),
+                limit("limit_used", "serverRequestsMax", 0),
+                limit("limit_max", "serverRequestsMax", 10),
             ],
             queues: vec![Queue { name: "held".to_owned(), items: 3, items_max: 1024, ..Queue::default() }],
             histograms: vec![Histogram {
@@ -281,6 +304,9 @@ call_latency  1,000  1.0 us  1.0 us  1.0 us  1.0 us  2.0 us
 
 QUEUE  OWNER  ITEMS     OF  BYTES
 held              3  1,024
+
+LIMIT             USED     OF
+serverThreadsMax    12  4,096
 
 PEER                 STATE    AGE  CALLS  WAIT  REQUESTS  OPEN    SENT  RECEIVED  UNSENT
 127.0.0.1:5\u{FFFD}[2J  in  busy   3 min                 12,345     1  20 KiB      99 B
