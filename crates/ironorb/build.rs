@@ -1,9 +1,12 @@
-//! Generates the clients' side of the naming service, which `corbaname:` needs, and of the interface repository, the way
-//! a user would.
+//! Generates the clients' side of the naming service, which `corbaname:` needs, and of the interface repository, and both
+//! sides of the ORB's own status, the way a user would.
+
+use ironorb_build::{Config, Marshalling};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    ironorb_build::Config::new()
-        .support("crate::generated")
-        .compile(["../../idl/CosNaming.idl", "../../idl/ir.idl"])?;
+    let config = || Config::new().support("crate::generated");
+    config().compile(["../../idl/CosNaming.idl", "../../idl/ir.idl"])?;
+    // People ask for the status now and then: little code counts for more than speed.
+    config().marshal(Marshalling::Interpreted).compile(["../../idl/ironorb_status.idl"])?;
     Ok(())
 }

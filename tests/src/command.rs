@@ -224,9 +224,19 @@ impl NamingProcess {
     ///
     /// If it ends before it serves.
     pub fn start_with(args: &[&str], address: &str) -> NamingProcess {
+        NamingProcess::start_knowing(&[], args, address)
+    }
+
+    /// Starts the naming service with environment variables and `args`, and waits until it serves.
+    ///
+    /// # Panics
+    ///
+    /// If it ends before it serves.
+    pub fn start_knowing(variables: &[(&str, &str)], args: &[&str], address: &str) -> NamingProcess {
         let endpoint = format!("iiop://{address}");
         let mut command = Command::new(ironorb());
         command.args(["naming", "serve", "--endpoint", &endpoint]).args(args);
+        command.envs(variables.iter().copied());
         let mut child = command.stdout(Stdio::piped()).spawn().expect("`ironorb` can be started");
         let mut announced = String::new();
         let mut lines = BufReader::new(child.stdout.take().expect("the stream is piped"));

@@ -37,6 +37,11 @@ pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
+/// The number of live threads with a name that the ORBs of this process have made, as the ORB's status lists them.
+pub fn threads_called(orb: &ironorb::Orb, name: &str) -> usize {
+    orb.status().threads.iter().filter(|thread| thread.name == name).count()
+}
+
 /// A thread of this process, as the system knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadNumber(i32);

@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use ironorb::{Orb, ServerConcurrency, SystemException, TypedRef};
 use ironorb_tests::relay::Relay;
 use ironorb_tests::wires::{Exchange, ExchangeAsync, ExchangeRef, Listener, ListenerRef};
-use ironorb_tests::{Exchanging, Listening, eventually, raw};
+use ironorb_tests::{Exchanging, Listening, eventually, raw, threads_called};
 
 /// Twenty requests call back and get no answer. When the client closes the connection, the server's threads
 /// that wait for it end although their calls have no deadline. The server then calls another client with
@@ -51,9 +51,9 @@ fn a_client_leaves_without_answering_callbacks() {
             answer.wait().unwrap_err();
         }
         eventually("the threads end", || {
-            threads_named("ironorb-helper") + threads_named("ironorb-connect") == 0
+            ["ironorb-helper", "ironorb-connection"].iter().all(|name| threads_called(&server, name) == 0)
         });
-        eventually("the bidirectional receivers end", || threads_named("ironorb-bidir") == 0);
+        eventually("the bidirectional receivers end", || threads_called(&server, "ironorb-bidir") == 0);
         // The server does not make the remaining calls: their client is gone.
         assert_eq!(servant.called_back.load(Ordering::SeqCst), waiting);
 
@@ -101,11 +101,4 @@ impl Listener for Silent {
     fn filled(&self, data: &[u8]) -> Result<Vec<u8>, SystemException> {
         Ok(data.to_vec())
     }
-}
-
-/// The number of this process's threads with a name. The system keeps its first 15 characters.
-fn threads_named(name: &str) -> usize {
-    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
-    let names = tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok());
-    names.filter(|found| found.trim_end() == name).count()
 }

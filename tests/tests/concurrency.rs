@@ -7,15 +7,7 @@ use std::thread::ThreadId;
 
 use ironorb::{Orb, ServerConcurrency, SystemException, TypedRef};
 use ironorb_tests::testing::{Probe, ProbeAsync, ProbeRef};
-use ironorb_tests::{Hooked, Probing, eventually};
-
-/// The number of this process's threads with this name. Servers of other tests have threads with other
-/// names.
-fn threads_called(name: &str) -> usize {
-    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
-    let names = tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok());
-    names.filter(|comm| comm.trim() == name).count()
-}
+use ironorb_tests::{Hooked, Probing, eventually, threads_called};
 
 fn serve(concurrency: ServerConcurrency, servant: impl Probe + 'static) -> (Orb, ProbeRef) {
     let orb =
@@ -103,16 +95,16 @@ fn a_hybrid_server_has_threads_for_busy_connections_only() {
         for (_, remote) in &clients {
             assert_eq!(remote.add(round, 1).unwrap(), round + 1);
         }
-        assert!(threads_called(HYBRID) <= 64, "{} threads", threads_called(HYBRID));
+        assert!(threads_called(&orb, HYBRID) <= 64, "{} threads", threads_called(&orb, HYBRID));
     }
-    eventually("threads leave idle connections", || threads_called(HYBRID) <= 5);
+    eventually("threads leave idle connections", || threads_called(&orb, HYBRID) <= 5);
     // The server serves connections that have been idle as before, and large messages too.
     for (_, remote) in &clients {
         let data = vec![7; 100_000];
         assert_eq!(remote.reflect(&data).unwrap(), data);
     }
     orb.shutdown(true).unwrap();
-    eventually("all threads end", || threads_called(HYBRID) == 0);
+    eventually("all threads end", || threads_called(&orb, HYBRID) == 0);
 
     // Fewer threads than busy clients: each client is served.
     let (orb, probe) = serve(ServerConcurrency::Hybrid { threads_max: 2 }, Probing::default());
@@ -125,8 +117,8 @@ fn a_hybrid_server_has_threads_for_busy_connections_only() {
                 together.into_iter().zip(1..).for_each(|(sum, n)| assert_eq!(sum.wait().unwrap(), n));
             });
         }
-        eventually("they are served", || threads_called(HYBRID) > 0);
-        assert!(threads_called(HYBRID) <= 2);
+        eventually("they are served", || threads_called(&orb, HYBRID) > 0);
+        assert!(threads_called(&orb, HYBRID) <= 2);
     });
 
     // A blocked servant occupies its thread only. Even its own connection is served.
@@ -139,5 +131,5 @@ fn a_hybrid_server_has_threads_for_busy_connections_only() {
         blocked.join().unwrap().unwrap();
     });
     orb.shutdown(true).unwrap();
-    eventually("all threads end", || threads_called(HYBRID) == 0);
+    eventually("all threads end", || threads_called(&orb, HYBRID) == 0);
 }

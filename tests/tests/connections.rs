@@ -49,6 +49,8 @@ fn a_server_closes_idle_connections_and_calls_go_on() {
             // The server closes what has been idle for longer, too.
             assert_eq!(rest_of(TcpStream::connect(("127.0.0.1", port)).unwrap())[7], raw::CLOSE);
         }
+        let closed = || server.status().total_where("connections_idle_closed_total", "direction", "in");
+        assert!(closed() >= 4, "{concurrency:?}: each silent connection counts");
         // A connection whose servant takes long is not idle.
         std::thread::scope(|scope| {
             let blocked = scope.spawn(|| remote.block());
@@ -85,6 +87,9 @@ fn a_client_closes_idle_connections_and_connects_again() {
             has_ended.recv().unwrap();
         }
     });
+    let seen = client.status();
+    assert_eq!(seen.total_where("connections_idle_closed_total", "direction", "out"), 2);
+    assert_eq!((seen.total("connections_opened_total"), seen.total("reconnects_total")), (2, 1));
 }
 
 #[test]
@@ -94,12 +99,13 @@ fn a_message_that_never_ends_closes_its_connection() {
     fragment[6] = 2;
     for begun in [&b"GI"[..], b"GIOP\x01\x02\x00\x00\x00\x00\x10\x00abc", &fragment] {
         for concurrency in ALL {
-            let (_server, port) = server(concurrency, |config| {
+            let (server, port) = server(concurrency, |config| {
                 config.message_timeout = Some(Duration::from_millis(60));
             });
             let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
             stream.write_all(begun).unwrap();
             assert_eq!(rest_of(stream), b"", "{begun:?}, {concurrency:?}");
+            assert_eq!(server.status().total("messages_unfinished_total"), 1, "{begun:?}, {concurrency:?}");
             // One byte now and then does not help.
             let mut slow = TcpStream::connect(("127.0.0.1", port)).unwrap();
             slow.write_all(begun).unwrap();

@@ -40,6 +40,7 @@ mod serve_mock;
 mod shared_memory;
 mod shared_memory_abuse;
 mod start_up;
+mod status;
 mod suites;
 mod ttcp;
 mod unix_sockets;

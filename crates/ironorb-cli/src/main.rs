@@ -24,6 +24,7 @@ mod reference;
 mod seconds;
 mod serve_mock;
 mod serving;
+mod status;
 
 use std::process::ExitCode;
 
@@ -49,6 +50,8 @@ enum Command {
     ServeMock(serve_mock::Arguments),
     /// Publish objects of other servers, and pass calls of any interface on.
     Bridge(bridge::Arguments),
+    /// Show what an ORB does: threads, connections, queues, counters and latencies.
+    Status(status::Arguments),
     /// Show, make and resolve object references.
     Ior(ior::Arguments),
     /// Check IDL files, generate Rust from them, show their definitions.
@@ -81,6 +84,7 @@ fn main() -> ExitCode {
         Command::Ifr(arguments) => ifr::run(arguments),
         Command::ServeMock(arguments) => serve_mock::run(&arguments),
         Command::Bridge(arguments) => bridge::run(&arguments),
+        Command::Status(arguments) => status::run(&arguments),
         Command::Ior(arguments) => ior::run(&arguments),
         Command::Idl(arguments) => idl::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),

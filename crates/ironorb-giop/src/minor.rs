@@ -125,6 +125,7 @@ codes! {
         56 => PEER_NOT_GIOP "the peer does not speak GIOP"
         61 => WRONG_LANE "the lane cannot serve the object"
         60 => OPERATION_LEFT_OUT "the servant leaves the operation out"
+        64 => STATUS_NOT_FOR_CLIENT "the server does not tell this client its status (setting status)"
     }
 }
 

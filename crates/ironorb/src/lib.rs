@@ -33,6 +33,7 @@
 //! | pass graphs of valuetypes | [`Value`], [`Link`], [`ValueGraph`] |
 //! | bring a transport of one's own | [`transport`], [`OrbBuilder::transport`] |
 //! | use another network or a virtual clock | [`engine`], [`invocation`] |
+//! | see what an ORB does | [`status`], [`Orb::status`] |
 //! | measure calls and marshalling | [`probe`], [`marshal_profile`] |
 //!
 //! The crate knows no particular service but the clients in [`naming`] and [`ifr`]. Its public types are its
@@ -48,9 +49,11 @@ mod driver;
 pub mod dynamic;
 mod initial;
 pub mod interceptor;
+mod lane;
 mod object;
 mod orb;
 pub mod poa;
+pub mod status;
 pub mod transport;
 
 #[cfg(debug_assertions)]
@@ -70,7 +73,7 @@ pub mod generated {
 // The ORB and its configuration.
 pub use base::config::{
     BadConcurrency, BareExceptions, Demultiplexing, ObjectLookup, OnewayBatching, OperationLookup, OrbConfig,
-    ServerConcurrency, Transport, Waiting,
+    ServerConcurrency, StatusAccess, Transport, Waiting,
 };
 pub use orb::{
     BuildError, CONFIG_FILE_VARIABLE, INIT_REF_VARIABLE, InLane, InitialReference, Lane, LaneConfig, Orb,

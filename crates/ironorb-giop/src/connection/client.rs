@@ -127,7 +127,8 @@ pub enum Side {
 
 #[derive(Debug)]
 struct Slot<W> {
-    generation: u16,
+    /// How many calls the slot has had. The low 16 bits are the generation of its next call.
+    uses: u64,
     state: SlotState,
     /// `Some` once the call is answered.
     answer: Option<Message>,
@@ -197,6 +198,13 @@ impl<W> ClientConnection<W> {
     #[inline]
     pub fn calls_in_flight(&self) -> usize {
         self.slots.len() - self.free.len() - usize::from(self.foreign_slots)
+    }
+
+    /// The number of requests begun since the connection was made: calls, oneways, locates, and those that could not be
+    /// written. Costs a look at each slot, and a call nothing.
+    pub fn requests_begun(&self) -> u64 {
+        let ended: u64 = self.slots.iter().map(|slot| slot.uses).sum();
+        ended + self.calls_in_flight() as u64
     }
 
     /// Writes a request that wants a reply. On an error nothing has been written.
@@ -546,7 +554,9 @@ impl<W> ClientConnection<W> {
             MessageType::Reply | MessageType::LocateReply => {
                 let id = CallId(message.request_id()?);
                 match self.slots.get_mut(id.index()) {
-                    Some(slot) if slot.generation == id.generation() && slot.state == SlotState::Waiting => {
+                    Some(slot)
+                        if slot.generation() == id.generation() && slot.state == SlotState::Waiting =>
+                    {
                         slot.state = SlotState::Answered;
                         slot.answer = Some(message);
                         if let Some(waker) = slot.waker.take() {
@@ -670,7 +680,7 @@ impl<W> ClientConnection<W> {
         // header.
         const GENERATION_BYTES: u64 = (1 << 16) * HEADER_BYTES as u64;
         let is_fresh = |slot: &Slot<W>| {
-            slot.generation == 0 && slot.state != SlotState::Answered && slot.begins_at < GENERATION_BYTES
+            slot.generation() == 0 && slot.state != SlotState::Answered && slot.begins_at < GENERATION_BYTES
         };
         self.incoming.is_some() || !self.slots.iter().all(is_fresh)
     }
@@ -724,10 +734,9 @@ impl<W> ClientConnection<W> {
     /// True while the call has neither an answer nor an end.
     pub fn is_waiting(&self, call: CallId) -> bool {
         self.end.is_none()
-            && self
-                .slots
-                .get(call.index())
-                .is_some_and(|slot| slot.generation == call.generation() && slot.state == SlotState::Waiting)
+            && self.slots.get(call.index()).is_some_and(|slot| {
+                slot.generation() == call.generation() && slot.state == SlotState::Waiting
+            })
     }
 
     /// Gives up a call. Sends a CancelRequest where [`ConnectionConfig::cancel_requests`] says so. A reply
@@ -764,7 +773,7 @@ impl<W> ClientConnection<W> {
     fn slot_mut(&mut self, call: CallId) -> Option<&mut Slot<W>> {
         self.slots
             .get_mut(call.index())
-            .filter(|slot| slot.generation == call.generation() && slot.state != SlotState::Free)
+            .filter(|slot| slot.generation() == call.generation() && slot.state != SlotState::Free)
     }
 
     #[inline(always)] // a step of every call
@@ -780,7 +789,7 @@ impl<W> ClientConnection<W> {
         let slot = &mut self.slots[usize::from(index)];
         slot.state = SlotState::Waiting;
         slot.begins_at = begins_at;
-        Ok(CallId::new(index, slot.generation))
+        Ok(CallId::new(index, slot.generation()))
     }
 
     /// Makes a slot for more calls than there have been at once.
@@ -810,7 +819,7 @@ impl<W> ClientConnection<W> {
     #[inline(always)] // a step of every call
     fn release(&mut self, call: CallId) {
         if let Some(slot) = self.slot_mut(call) {
-            slot.generation = slot.generation.wrapping_add(1);
+            slot.uses += 1;
             slot.state = SlotState::Free;
             slot.answer = None;
             slot.waker = None;
@@ -835,8 +844,13 @@ fn wide_misuse(misuse: Misuse, target: &RequestTarget) -> Misuse {
 }
 
 impl<W> Slot<W> {
+    #[inline]
+    fn generation(&self) -> u16 {
+        self.uses as u16
+    }
+
     fn free() -> Self {
-        Slot { generation: 0, state: SlotState::Free, answer: None, waker: None, begins_at: 0 }
+        Slot { uses: 0, state: SlotState::Free, answer: None, waker: None, begins_at: 0 }
     }
 }
 

@@ -199,6 +199,10 @@ pub struct OrbConfig {
     /// Whether an object is found from its key in one step, or adapter by adapter. Default: in one step. It
     /// applies to adapters that are made from then on.
     pub demultiplexing: Demultiplexing,
+    /// Which clients may ask the ORB for its [status](crate::status), at the plain key `IronORBStatus`. An ORB that tells
+    /// its status also measures the latencies of calls and of upcalls, by two readings of the clock each. Default:
+    /// [`StatusAccess::Off`].
+    pub status: StatusAccess,
 }
 
 impl OrbConfig {
@@ -264,7 +268,31 @@ impl Default for OrbConfig {
             operation_lookup: OperationLookup::PerfectHash,
             object_lookup: ObjectLookup::Active,
             demultiplexing: Demultiplexing::Delayered,
+            status: StatusAccess::Off,
         }
+    }
+}
+
+/// Which clients an ORB tells its [status](crate::status).
+///
+/// The status names the addresses of the ORB's peers, and says how busy it is. It changes nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum StatusAccess {
+    /// None: there is no such object.
+    #[default]
+    Off,
+    /// Those on the same machine: over Unix sockets and shared memory, and over TCP from a loopback address or from the
+    /// very address that they have connected to. Others get NO_PERMISSION. What listens on the machine and passes
+    /// connections on, such as a proxy, lets its own clients in.
+    Local,
+    /// All that can connect.
+    Anyone,
+}
+
+impl From<bool> for StatusAccess {
+    /// `true` is [`StatusAccess::Local`].
+    fn from(is_on: bool) -> StatusAccess {
+        if is_on { StatusAccess::Local } else { StatusAccess::Off }
     }
 }
 

@@ -8,15 +8,17 @@
 //! a priority. Where the system refuses the change, the thread goes on with the class that it has.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Once;
 use std::thread::{self, ThreadId};
 
 use super::lane::{self, LaneId};
+use super::locks::{PiLock, thread_id};
 use super::scheduling;
 
 /// What a thread is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ThreadClass {
     /// Accepts connections.
     Listener,
@@ -30,6 +32,20 @@ pub(crate) enum ThreadClass {
     Timer,
     /// Does work that may block while no caller waits for it.
     Background,
+}
+
+impl ThreadClass {
+    /// The class in a word, for people.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            ThreadClass::Listener => "listener",
+            ThreadClass::Worker => "worker",
+            ThreadClass::Receiver => "receiver",
+            ThreadClass::Writer => "writer",
+            ThreadClass::Timer => "timer",
+            ThreadClass::Background => "background",
+        }
+    }
 }
 
 /// A priority of the system's real-time class, from 1 to 99.
@@ -68,6 +84,45 @@ thread_local! {
     static OWN: Cell<Option<Facts>> = const { Cell::new(None) };
 }
 
+/// A live thread of an ORB of this process, for people who look at the process.
+#[derive(Debug, Clone)]
+pub(crate) struct LiveThread {
+    pub(crate) name: String,
+    pub(crate) lane: LaneId,
+    pub(crate) class: ThreadClass,
+    /// From 1 to 99; 0 without a real-time priority.
+    pub(crate) priority: u8,
+    /// The system's number of the thread, as `top -H` shows it.
+    pub(crate) system_id: u32,
+}
+
+/// The live threads of all ORBs of the process, by the system's numbers. A thread comes and goes with one lock each; no
+/// call touches the table.
+static LIVE: PiLock<BTreeMap<u32, LiveThread>> = PiLock::new(BTreeMap::new());
+
+/// The live threads that the ORBs of this process have made, by the system's numbers.
+pub(crate) fn live_threads() -> Vec<LiveThread> {
+    LIVE.lock().values().cloned().collect()
+}
+
+/// A thread's line in the table, as long as the thread lives.
+struct Listed(u32);
+
+impl Listed {
+    fn new(name: String, facts: Facts) -> Listed {
+        let Facts { lane, class, priority } = facts;
+        let (system_id, priority) = (thread_id(), priority.map_or(0, Priority::number));
+        LIVE.lock().insert(system_id, LiveThread { name, lane, class, priority, system_id });
+        Listed(system_id)
+    }
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        LIVE.lock().remove(&self.0);
+    }
+}
+
 impl<'n> NewThread<'n> {
     /// A thread of the default lane, without a priority of its own. The system shows the first 15 bytes of the name.
     pub(crate) const fn new(name: &'n str, class: ThreadClass) -> NewThread<'n> {
@@ -91,10 +146,12 @@ impl<'n> NewThread<'n> {
     /// Starts the thread, which runs `body` and ends. Fails when the system refuses a thread.
     pub(crate) fn spawn(self, body: impl FnOnce() + Send + 'static) -> io::Result<ThreadId> {
         let NewThread { name, facts } = self;
+        let listed = name.to_owned();
         let thread = thread::Builder::new().name(name.to_owned()).spawn(move || {
             OWN.set(Some(facts));
             let _lane = lane::enter(facts.lane);
             facts.schedule();
+            let _listed = Listed::new(listed, facts);
             body();
         })?;
         Ok(thread.thread().id())
@@ -153,5 +210,25 @@ mod tests {
         let expected = (LaneId::DEFAULT, Some(ThreadClass::Timer), false);
         assert_eq!(told.recv().unwrap(), (id, Some("ironorb-test".to_owned()), expected));
         assert_eq!((current_lane(), current_class()), (LaneId::DEFAULT, None));
+    }
+
+    #[test]
+    fn a_thread_is_listed_while_it_lives() {
+        let ours = || live_threads().into_iter().find(|thread| thread.name == "ironorb-listed");
+        let (tell, told) = mpsc::channel();
+        let (end, ends) = mpsc::channel::<()>();
+        let thread = NewThread::new("ironorb-listed", ThreadClass::Timer).in_lane(LaneId::new(3).unwrap());
+        let run = move || {
+            tell.send(thread_id()).unwrap();
+            let _ = ends.recv();
+        };
+        thread.spawn(run).unwrap();
+        let id = told.recv().unwrap();
+        let found = ours().expect("it lives");
+        assert_eq!((found.system_id, found.lane.index(), found.class), (id, 3, ThreadClass::Timer));
+        drop(end);
+        while ours().is_some() {
+            thread::yield_now();
+        }
     }
 }

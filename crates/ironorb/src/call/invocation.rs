@@ -132,6 +132,11 @@ impl RemoteCallState {
         }
     }
 
+    /// Forwards and repetitions that the call may still make.
+    pub(crate) fn left(&self) -> (u8, u8) {
+        (self.forwards_left, self.resends_left)
+    }
+
     /// Notes whether the request goes to a forwarded reference or to the original one.
     #[inline]
     pub fn on_route(&mut self, forwarded: bool) {

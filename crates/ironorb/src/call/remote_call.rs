@@ -230,6 +230,13 @@ impl RemoteCall {
         }
     }
 
+    /// Forwards that the call has followed, and times that it was sent again.
+    pub(crate) fn detours(&self, object: &ObjectRef) -> (u8, u8) {
+        let config = &object.shared().config;
+        let (forwards_left, resends_left) = self.limits.left();
+        (config.forwards_max.saturating_sub(forwards_left), config.resends_max.saturating_sub(resends_left))
+    }
+
     /// When the call gives up.
     pub(crate) fn deadline(&self) -> Deadline {
         self.deadline

@@ -48,6 +48,12 @@ impl RequestCounter {
         carried(self.0.fetch_add(SERVED - both, Ordering::SeqCst)) == 1
     }
 
+    /// Ends the second holder of a request, which has ended already or will. True when it was the last of all.
+    #[must_use]
+    pub(crate) fn end_shared(&self) -> bool {
+        carried(self.0.fetch_sub(CARRIED, Ordering::SeqCst)) == 1
+    }
+
     /// Requests in progress.
     pub(crate) fn carried(&self) -> usize {
         carried(self.0.load(Ordering::SeqCst))
@@ -87,8 +93,8 @@ mod tests {
         progress.share();
         assert!(!progress.end(false));
         assert_eq!(counts(&progress), (1, 0, 2));
-        assert!(progress.end(true));
-        assert_eq!(counts(&progress), (0, 0, 3));
+        assert!(progress.end_shared(), "a second holder is no request");
+        assert_eq!(counts(&progress), (0, 0, 2));
     }
 
     #[test]

@@ -75,6 +75,8 @@ impl Flags {
     pub(crate) const HELD: u16 = 2048;
     /// Nothing more is received. Never cleared.
     pub(crate) const ENDING: u16 = 4096;
+    /// The upcalls are measured. Never changes.
+    pub(crate) const MEASURED: u16 = 16384;
     /// A thread of the connection's own waits for a peer that does not read, so that bytes beyond the limit keep all
     /// threads from requests. Never changes.
     const WAITS_FOR_PEER: u16 = 8192;
@@ -140,6 +142,12 @@ impl ServerSession {
         }
     }
 
+    /// Has the driver measure the upcalls.
+    pub(crate) fn measured(self, is_measured: bool) -> ServerSession {
+        self.set(Flags::MEASURED, is_measured);
+        self
+    }
+
     // What holds now.
 
     #[inline]
@@ -178,7 +186,7 @@ impl ServerSession {
     #[inline]
     pub(crate) fn is_plain_upcall(&self) -> bool {
         // sync: carried-before-close
-        !self.is_on(Flags::STOPPING | Flags::COUNTED | Flags::HELD)
+        !self.is_on(Flags::STOPPING | Flags::COUNTED | Flags::HELD | Flags::MEASURED)
     }
 
     /// Whether nothing more is to be taken, here or elsewhere.
@@ -189,6 +197,22 @@ impl ServerSession {
     /// Requests in progress.
     pub(crate) fn carried(&self) -> usize {
         self.progress.carried()
+    }
+
+    /// Requests in progress whose replies have not been written.
+    pub(crate) fn unanswered(&self) -> usize {
+        self.progress.unanswered()
+    }
+
+    /// What the connection does, in a word, and whether it still takes requests.
+    pub(crate) fn state(&self) -> (&'static str, bool) {
+        let flags = self.flags();
+        match () {
+            () if flags & Flags::ENDING != 0 => ("ending", false),
+            () if flags & (Flags::STALLED | Flags::CLOGGED) != 0 => ("unread", true),
+            () if self.progress.carried() > 0 => ("busy", true),
+            () => ("idle", true),
+        }
     }
 
     /// Requests that have ended, modulo 2^24.
@@ -555,6 +579,6 @@ impl DeferredAnswer {
     pub(crate) fn end(&self, session: &ServerSession) -> bool {
         self.watch.end(&session.cancellations);
         self.settle(session);
-        session.handle_carried_out(true)
+        session.progress.end_shared() && session.is_ending()
     }
 }

@@ -55,6 +55,11 @@ impl AdapterThreads {
         })
     }
 
+    /// Managers' admissions that wait for a thread.
+    pub(crate) fn waiting(&self) -> usize {
+        self.for_held.waiting()
+    }
+
     /// Ends the threads after what they have begun.
     pub(crate) fn stop(&self) {
         self.for_held.stop();

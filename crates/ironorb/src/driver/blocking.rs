@@ -16,6 +16,7 @@ use crate::driver::call_policies::deadline_of;
 use crate::driver::client::asynchronous::AsyncCall;
 use crate::driver::client::{CallingThread, Link};
 use crate::driver::clock;
+use crate::driver::counting;
 use crate::driver::engine::located;
 use crate::driver::invoke::{Arguments, LOCATE, NO_ARGUMENTS};
 use crate::driver::loopback::{self, WaitPolicy, loopback, loopback_oneway};
@@ -343,7 +344,10 @@ impl<'c> BlockingCall<'c> {
                     Ok(None) => self.call.on_sent(),
                     Err(event) => self.later(event),
                 },
-                Step::Done(outcome) => return outcome,
+                Step::Done(outcome) => {
+                    counting::count_call(self.object, &self.call, outcome.as_ref().err());
+                    return outcome;
+                }
                 other => self.carry_out_rarity(other),
             };
         }

@@ -19,6 +19,7 @@ use crate::driver::blocking::{self, Answer};
 use crate::driver::call_policies::call_timeout;
 use crate::driver::client::{FastOutcome, Link};
 use crate::driver::clock;
+use crate::driver::counting;
 use crate::driver::loopback;
 use crate::object::deadline::CallTime;
 use crate::object::lease::{Lease, LeasedServant};
@@ -330,6 +331,9 @@ fn twoway(
     slot: &mut ReplySlot,
 ) -> Result<(), SystemException> {
     let Some((target, link, time)) = to.and_then(|to| fast_path(object, to)) else {
+        if object.shared().measures_calls {
+            return measured(object, to, operation, arguments, slot);
+        }
         slot.answer = Some(blocking::twoway(object, operation, arguments)?);
         return Ok(());
     };
@@ -339,6 +343,28 @@ fn twoway(
         FastOutcome::Short => Ok(()),
         other => follow(object, operation, arguments, time, link, other, slot),
     }
+}
+
+/// Sends a twoway request, and measures how long the call takes.
+#[cold]
+#[inline(never)]
+fn measured(
+    object: &ObjectRef,
+    to: Option<&Reference>,
+    operation: &Operation<'_>,
+    arguments: Arguments<'_>,
+    slot: &mut ReplySlot,
+) -> Result<(), SystemException> {
+    let _latency = counting::Latency::of_call(object);
+    let is_only_measured = !object.shared().has_client_interceptors;
+    let Some((target, link, time)) = to.filter(|_| is_only_measured).and_then(|to| connected(object, to))
+    else {
+        slot.answer = Some(blocking::twoway(object, operation, arguments)?);
+        return Ok(());
+    };
+    let outcome =
+        link.fast_path_call(target.request, operation.wire_name(), arguments, time, &mut slot.short);
+    follow(object, operation, arguments, time, link, outcome, slot)
 }
 
 /// Finishes a call that has no short answer.
@@ -363,12 +389,18 @@ fn follow(
 }
 
 /// The address, the connection and the time for the fast path; `None` when anything must be found out or connected, or
-/// interceptors must be called.
+/// something looks at calls.
 #[inline(always)] // a step of every call
 fn fast_path<'r>(object: &ObjectRef, to: &'r Reference) -> Option<(Target<'r>, Arc<Link>, CallTime)> {
-    if object.shared().has_client_interceptors {
+    if object.shared().observes_calls {
         return None;
     }
+    connected(object, to)
+}
+
+/// The address, the connection and the time; `None` when anything must be found out or connected.
+#[inline(always)] // a step of every call
+fn connected<'r>(object: &ObjectRef, to: &'r Reference) -> Option<(Target<'r>, Arc<Link>, CallTime)> {
     let target = to.first_target()?;
     let time = CallTime { begun: clock::coarse(), timeout: call_timeout(object) };
     let link = target.server.open_link(time.begun)?;

@@ -208,6 +208,10 @@ impl Replies {
 struct LocalSink(Arc<LocalReply>);
 
 impl ReplySink for LocalSink {
+    fn is_from_this_machine(&self) -> bool {
+        true
+    }
+
     fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
         write(&mut self.0.replies.lock().connection);
     }
@@ -221,6 +225,10 @@ impl ReplySink for LocalSink {
 struct DeferredLocalSink(Arc<LocalReply>);
 
 impl ReplySink for DeferredLocalSink {
+    fn is_from_this_machine(&self) -> bool {
+        true
+    }
+
     fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
         write(&mut self.0.replies.lock().connection);
     }

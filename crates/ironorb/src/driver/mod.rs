@@ -8,6 +8,7 @@ pub(crate) mod call_policies;
 pub(crate) mod client;
 pub(crate) mod clock;
 pub(crate) mod context;
+pub(crate) mod counting;
 pub mod engine;
 pub(crate) mod invoke;
 pub(crate) mod loopback;

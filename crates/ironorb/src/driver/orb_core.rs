@@ -33,11 +33,12 @@ use crate::driver::server::Server;
 use crate::driver::server::lane::{LaneParts, ServerLane};
 use crate::driver::simulated::{Simulated, SimulationSetting};
 use crate::interceptor::{InterceptedOrb, Interceptors};
+use crate::lane::Counters;
 use crate::object::ObjectRef;
 use crate::object::orb_shared::{OrbDriver, OrbHandle, OrbShared};
 use crate::object::server_profile::{Partition, ServerEndpoint};
 use crate::poa::adapter::{Adapter, Ownership};
-use crate::poa::{AdapterHost, ManagerState, Poa};
+use crate::poa::{AdapterHost, ManagerState, Poa, PoaError};
 use crate::transport::tcp::HostPort;
 use crate::transport::{Address, CustomTransport, unix};
 
@@ -47,8 +48,14 @@ pub(crate) struct OrbCore {
     /// What all layers read.
     shared: Arc<OrbShared>,
     pub(crate) adapter: Adapter,
-    adapter_threads: Arc<AdapterThreads>,
+    pub(crate) adapter_threads: Arc<AdapterThreads>,
     pub(crate) connector: Connector,
+    /// What its lanes count.
+    pub(crate) counters: Arc<Counters>,
+    /// When it was made.
+    pub(crate) begun: Time,
+    /// What the root adapter gets before a client can connect.
+    furnish_root: Option<FurnishRoot>,
     pub(crate) interceptors: Arc<Interceptors>,
     /// What runs the calls of stubs in virtual time, if they do not run on threads.
     pub(crate) simulated: Option<Simulated>,
@@ -71,6 +78,10 @@ pub(crate) struct OrbCore {
     is_shut_down: AtomicBool,
 }
 
+/// Puts objects of the ORB's own beside those of the program, when the root adapter is made. It must not ask for
+/// references: the ORB does not listen yet.
+pub(crate) type FurnishRoot = fn(&Arc<OrbCore>, &Poa) -> Result<(), PoaError>;
+
 /// What an ORB is made of.
 pub(crate) struct OrbParts {
     pub(crate) config: OrbConfig,
@@ -85,6 +96,7 @@ pub(crate) struct OrbParts {
     pub(crate) server_id: String,
     pub(crate) marshal_profile: Option<PathBuf>,
     pub(crate) simulation: Option<SimulationSetting>,
+    pub(crate) furnish_root: Option<FurnishRoot>,
 }
 
 /// The drivers read what all layers read as if it were theirs.
@@ -175,7 +187,7 @@ impl ObjectRef {
 impl OrbCore {
     pub(crate) fn new(parts: OrbParts) -> Arc<Self> {
         let OrbParts { config, lanes, interceptors, simulation, transports, .. } = parts;
-        let connector = Connector::new(lanes.iter().map(|lane| lane.config.clone()));
+        let client_configs: Vec<_> = lanes.iter().map(|lane| lane.config.clone()).collect();
         let server_lanes: Box<[ServerLane]> = lanes.into_iter().enumerate().map(server_lane).collect();
         let adapter_threads = AdapterThreads::new(&config, &server_lanes[LaneId::DEFAULT.index()].threads);
         let randomness = Randomness::new(config.seed);
@@ -186,6 +198,8 @@ impl OrbCore {
             simulation.is_some(),
             randomness.hash_keys(),
         ));
+        let counters = Counters::new(shared.measures_calls);
+        let connector = Connector::new(client_configs.into_iter(), &counters);
         Arc::new_cyclic(|this: &Weak<OrbCore>| {
             shared.set_driver(this.clone());
             OrbCore {
@@ -202,6 +216,9 @@ impl OrbCore {
                 shared,
                 connector,
                 server_lanes,
+                counters,
+                furnish_root: parts.furnish_root,
+                begun: clock::now(),
                 initial: SharedTable::default(),
                 interceptors: Arc::new(interceptors),
                 simulated: simulation.map(Simulated::new),
@@ -258,6 +275,9 @@ impl OrbCore {
         // The adapter is made before a client can connect. A client may find its object held, but never no
         // adapter at all.
         let poa = Poa::root(&self.host(), state).map_err(io::Error::other)?;
+        if let Some(furnish) = self.furnish_root {
+            furnish(self, &poa).map_err(io::Error::other)?;
+        }
         for lane in listening {
             match Server::start(self, lane) {
                 Ok(started) => servers.push(started),

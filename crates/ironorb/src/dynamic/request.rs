@@ -16,6 +16,7 @@ use crate::base::probe::{self, Stage};
 use crate::driver::blocking;
 use crate::driver::client::asynchronous::AsyncCall;
 use crate::driver::context::{Context, put_properties};
+use crate::driver::counting;
 use crate::driver::invoke::{self, about};
 use crate::driver::loopback;
 use crate::object::ObjectRef;
@@ -294,7 +295,10 @@ fn twoway(
     arguments: invoke::Arguments<'_>,
 ) -> Result<RawReply, SystemException> {
     let _probe = probe::enter(Stage::Call);
-    let call = || blocking::twoway(target, operation, arguments);
+    let call = || match target.shared().measures_calls {
+        true => counting::measured_twoway(target, operation, arguments),
+        false => blocking::twoway(target, operation, arguments),
+    };
     let answer = match target.local(operation) {
         Ok(None) => call(),
         Ok(Some(upcall)) => loopback::with_begun(upcall, call),

@@ -11,7 +11,7 @@ use ironorb_giop::ior::IiopProfile;
 use ironorb_giop::typecode::TypeCode;
 use ironorb_giop::value::ValueFactory;
 
-use crate::base::config::OrbConfig;
+use crate::base::config::{OrbConfig, StatusAccess};
 use crate::base::lease::BindingEpoch;
 use crate::base::locks::SharedTable;
 use crate::base::randomness::HashKeys;
@@ -29,6 +29,10 @@ pub(crate) struct OrbShared {
     pub(crate) policies: OrbPolicies,
     /// Whether client interceptors see the calls of this ORB.
     pub(crate) has_client_interceptors: bool,
+    /// Whether the latencies of calls are measured.
+    pub(crate) measures_calls: bool,
+    /// Whether something looks at each call: interceptors, or the clock for its latency.
+    pub(crate) observes_calls: bool,
     /// Whether the calls run in virtual time.
     pub(crate) is_simulated: bool,
     pub(crate) values: ValueRegistry,
@@ -48,10 +52,13 @@ impl OrbShared {
         is_simulated: bool,
         hash_keys: HashKeys,
     ) -> OrbShared {
+        let measures_calls = config.status != StatusAccess::Off && !is_simulated;
         OrbShared {
             policies: OrbPolicies::new(config.call_timeout.into()),
             config,
             transports,
+            measures_calls,
+            observes_calls: has_client_interceptors || measures_calls,
             has_client_interceptors,
             is_simulated,
             values: ValueRegistry::default(),

@@ -14,11 +14,12 @@ use super::settings::{CommandLineOption, SettingError, Settings, split_options};
 use super::{LaneConfig, Orb};
 use crate::base::config::OnewayBatching;
 use crate::base::config::{
-    Demultiplexing, ObjectLookup, OperationLookup, OrbConfig, ServerConcurrency, Waiting,
+    Demultiplexing, ObjectLookup, OperationLookup, OrbConfig, ServerConcurrency, StatusAccess, Waiting,
 };
-use crate::driver::orb_core::OrbCore;
+use crate::driver::orb_core::{FurnishRoot, OrbCore, OrbParts};
 use crate::driver::simulated::{Simulation, SimulationSetting};
 use crate::interceptor::{ClientInterceptor, IorInterceptor, ServerInterceptor};
+use crate::status::furnish_root;
 use crate::transport::CustomTransport;
 use crate::transport::endpoint::BadAddress;
 
@@ -314,6 +315,13 @@ impl OrbBuilder {
         self
     }
 
+    /// Sets which clients the ORB tells its status, at the plain key `IronORBStatus`: `true` is those on this machine. See
+    /// [`status`](crate::status). Default: none.
+    pub fn status(mut self, access: impl Into<StatusAccess>) -> Self {
+        self.settings.config.status = access.into();
+        self
+    }
+
     /// Has the ORB's calls run in a simulation's virtual time, instead of on threads and sockets. Its calls fail with
     /// BAD_INV_ORDER until it has an [engine](crate::engine::ClientEngine::for_stubs).
     pub fn simulation(mut self, simulation: Arc<dyn Simulation>) -> Self {
@@ -340,7 +348,9 @@ impl OrbBuilder {
             })?;
         }
         let listens_now = self.settings.listens_now();
-        let core = OrbCore::new(self.settings.into_parts()?);
+        let tells_status = self.settings.config.status != StatusAccess::Off;
+        let furnish_root: Option<FurnishRoot> = if tells_status { Some(furnish_root) } else { None };
+        let core = OrbCore::new(OrbParts { furnish_root, ..self.settings.into_parts()? });
         let orb = Orb::owning(core.clone());
         for (name, url) in initial {
             core.set_initial_reference(&orb, &name, &url)

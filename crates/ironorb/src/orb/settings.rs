@@ -129,6 +129,7 @@ impl Settings {
             server_id: self.server_id,
             marshal_profile: self.marshal_profile,
             simulation: self.simulation,
+            furnish_root: None,
         })
     }
 

@@ -354,6 +354,7 @@ impl PoaManager {
                     return Err(Refusal::Held(self.clone()));
                 }
                 (ManagerState::Holding, HoldMode::Wait) if held.count() >= self.0.held_max => {
+                    held.refused_total += 1;
                     return Err(discarded());
                 }
                 (ManagerState::Holding, HoldMode::Wait) => {

@@ -104,7 +104,7 @@ impl Managers {
         }
     }
 
-    fn list(&self) -> Vec<PoaManager> {
+    pub(crate) fn list(&self) -> Vec<PoaManager> {
         self.by_id.lock().by_id.values().filter_map(PoaManager::upgrade).collect()
     }
 }

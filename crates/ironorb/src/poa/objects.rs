@@ -226,21 +226,35 @@ impl Poa {
         self.0.objects.open().ids()
     }
 
+    /// Lets clients reach an object under a plain key. Makes no reference, so that the ORB need not listen yet.
+    pub(crate) fn bind_plain_key(&self, plain_key: &str, id: &ObjectId) -> Result<(), PoaError> {
+        let key = self.key_of(id)?;
+        self.0.orb.adapter().set_alias(plain_key.as_bytes().to_vec(), key);
+        Ok(())
+    }
+
     /// Makes a reference. An adapter makes references only here.
     fn reference(&self, id: &ObjectId, repository_id: &str) -> Result<ObjectRef, PoaError> {
+        let key = self.key_of(id)?;
+        Ok(self.0.orb.clone().reference(repository_id, &key, &self.0.components))
+    }
+
+    /// The object key of an id.
+    fn key_of(&self, id: &ObjectId) -> Result<Vec<u8>, PoaError> {
         self.check_alive()?;
         let slot = match self.0.ids_are_slots {
             true => Some(self.0.objects.slot_of(id.as_bytes()).ok_or(PoaError::ForeignId)?),
             false => None,
         };
-        let key = if let Some(slot) = slot
-            && self.0.keys_are_slots
-        {
-            key::slot_key(self.0.orb.adapter().nonce(), self.0.slot, slot)
-        } else {
-            key::path_key(self.0.nonce, self.0.hint, self.0.key_instance(), &self.0.path, id.as_bytes())
-        };
-        Ok(self.0.orb.clone().reference(repository_id, &key, &self.0.components))
+        Ok(
+            if let Some(slot) = slot
+                && self.0.keys_are_slots
+            {
+                key::slot_key(self.0.orb.adapter().nonce(), self.0.slot, slot)
+            } else {
+                key::path_key(self.0.nonce, self.0.hint, self.0.key_instance(), &self.0.path, id.as_bytes())
+            },
+        )
     }
 
     pub(super) fn reference_of(&self, object: &ActiveObject) -> Result<ObjectRef, PoaError> {

@@ -7,6 +7,7 @@
 mod address;
 mod custom;
 pub(crate) mod endpoint;
+mod peer;
 mod rings;
 pub(crate) mod shared;
 pub(crate) mod tcp;

@@ -146,7 +146,7 @@ impl<W> ClientConnection<W> {
     pub fn handle_answer(&mut self, call: CallId, framer: Box<Framer>) -> TransmissionCodeSets {
         self.framer = Some(framer);
         if let Some(slot) = self.slots.get_mut(call.index()) {
-            slot.generation = call.generation().wrapping_add(1);
+            slot.uses += 1;
             debug_assert!(slot.waker.is_none() && slot.answer.is_none());
             slot.state = SlotState::Free;
             self.free.push(call.index() as u16);

@@ -19,7 +19,7 @@ mod shared;
 pub(crate) use cold_lock::ColdLock;
 pub(crate) use condition::Condition;
 pub(crate) use lane_lock::LaneLock;
-pub(crate) use pi_lock::{PiGuard, PiLock, PiTurn};
+pub(crate) use pi_lock::{PiGuard, PiLock, PiTurn, own_id as thread_id};
 pub(crate) use shared::{ReadGuard, SharedLock, SharedTable};
 
 /// What a thread holds of a [`LaneLock`], a [`ColdLock`] or a [`SharedLock`]. Dropping it unlocks.

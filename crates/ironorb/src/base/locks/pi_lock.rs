@@ -219,7 +219,7 @@ impl fmt::Debug for PiTurn {
 
 /// The calling thread's id: never 0. The system gives it, where it has such ids.
 #[inline]
-fn own_id() -> u32 {
+pub(crate) fn own_id() -> u32 {
     thread_local! {
         static OWN_ID: Cell<u32> = const { Cell::new(FREE) };
     }

@@ -29,6 +29,7 @@ use crate::call::received_request::ReceivedRequest;
 use crate::call::remote_call::{CallEvent, RemoteCall};
 use crate::driver::call_policies::deadline_of;
 use crate::driver::clock;
+use crate::driver::counting;
 use crate::driver::engine;
 use crate::driver::invoke::Arguments;
 use crate::interceptor::Attempt;
@@ -481,6 +482,7 @@ impl AsyncCall {
             Err(e) => self.complete(progress, Err(e)),
             Ok(None) => {
                 if matches!(progress.end, End::NotYet) {
+                    counting::count_call(&self.object, &progress.call, None);
                     progress.end = End::Gone;
                     self.forget(progress);
                 }
@@ -497,6 +499,7 @@ impl AsyncCall {
             }
             return;
         }
+        counting::count_call(&self.object, &progress.call, outcome.as_ref().err());
         let listener = std::mem::replace(&mut progress.listener, Listener::Nobody);
         if let Listener::Callback(callback) = listener {
             progress.end = End::Gone;

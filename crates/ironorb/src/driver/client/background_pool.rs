@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::base::lane::{LaneId, current_lane};
@@ -23,6 +24,8 @@ pub(crate) struct BackgroundPool {
     lane: LaneId,
     /// The server's thread limit under which these threads count; `None` when they count nowhere.
     counted: Option<Arc<ServerThreads>>,
+    /// A copy of the number of tasks in `state` that wait, read without the lock.
+    waiting: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -53,14 +56,8 @@ impl BackgroundPool {
 
     fn with(threads_max: usize, counted: Option<Arc<ServerThreads>>) -> Arc<Self> {
         let threads_max = threads_max.max(1);
-        let lane = current_lane();
-        Arc::new(BackgroundPool {
-            state: LaneLock::default(),
-            more: Condition::new(),
-            threads_max,
-            lane,
-            counted,
-        })
+        let (state, more, waiting) = (LaneLock::default(), Condition::new(), AtomicUsize::new(0));
+        Arc::new(BackgroundPool { state, more, threads_max, lane: current_lane(), counted, waiting })
     }
 
     /// The most threads that the pool uses.
@@ -73,6 +70,7 @@ impl BackgroundPool {
     pub(crate) fn run(self: &Arc<Self>, task: impl FnOnce() + Send + 'static) -> io::Result<()> {
         let mut state = self.state.lock();
         state.waiting.push_back(Box::new(task));
+        self.note_waiting(&state);
         if state.idle >= state.waiting.len() || state.threads >= self.threads_max {
             drop(state);
             self.more.notify_one();
@@ -88,9 +86,19 @@ impl BackgroundPool {
                     return Ok(()); // the threads that run will take it
                 }
                 state.waiting.pop_back();
+                self.note_waiting(&state);
                 Err(e)
             }
         }
+    }
+
+    /// Tasks that wait for a thread.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
+    fn note_waiting(&self, state: &State) {
+        self.waiting.store(state.waiting.len(), Ordering::Relaxed);
     }
 
     fn spawn(&self, body: impl FnOnce() + Send + 'static) -> io::Result<()> {
@@ -110,6 +118,7 @@ impl BackgroundPool {
         let mut state = self.state.lock();
         loop {
             if let Some(task) = state.waiting.pop_front() {
+                self.note_waiting(&state);
                 drop(state);
                 let _ = catch_unwind(AssertUnwindSafe(task));
                 state = self.state.lock();

@@ -16,6 +16,7 @@ use crate::base::monitor::Monitor;
 use crate::base::time::Time;
 use crate::driver::clock;
 use crate::driver::waiting::{Spinners, Waits};
+use crate::lane::Counters;
 use crate::object::deadline::Deadline;
 use crate::transport::{Address, ConnectAttempt, Stream};
 
@@ -37,6 +38,7 @@ pub(crate) struct ClientLane {
     pub(super) callbacks: OnceLock<Callbacks>,
     pub(super) callback_threads: Arc<BackgroundPool>,
     pub(super) spinners: Arc<Spinners>,
+    pub(super) counters: Arc<Counters>,
 }
 
 /// The connections of a lane to one endpoint that have not been dropped.
@@ -73,13 +75,13 @@ impl Drop for ConnectionPermit {
 
 impl ClientLane {
     /// Makes the lane with this number. `config` has its limits.
-    pub(super) fn new(id: LaneId, config: OrbConfig) -> Arc<ClientLane> {
+    pub(super) fn new(id: LaneId, config: OrbConfig, counters: Arc<Counters>) -> Arc<ClientLane> {
         let _its_locks_belong_to_it = lane::enter(id);
         let spinners = Spinners::new();
         Arc::new(ClientLane {
             id,
             closed: AtomicBool::new(false),
-            receiver: Receiver::new(Waits::new(config.client_waiting, &spinners)),
+            receiver: Receiver::new(Waits::new(config.client_waiting, &spinners), counters.clone()),
             background_pool: BackgroundPool::new(config.background_threads_max),
             idle_reaper: IdleReaper::new(config.client_idle_timeout),
             resolver: Resolver::new(),
@@ -88,6 +90,7 @@ impl ClientLane {
             callbacks: OnceLock::new(),
             callback_threads: BackgroundPool::new(config.callback_threads_max),
             spinners,
+            counters,
             config,
         })
     }
@@ -100,6 +103,21 @@ impl ClientLane {
     /// The threads for work that may block while no caller waits.
     pub(crate) fn background_pool(&self) -> &Arc<BackgroundPool> {
         &self.background_pool
+    }
+
+    /// Tasks that wait for threads: those of the background pool, those that resolve names, and requests that have come
+    /// over connections that the lane has made.
+    pub(crate) fn waiting_tasks(&self) -> [(&'static str, usize); 3] {
+        [
+            ("background", self.background_pool.waiting()),
+            ("resolver", self.resolver.waiting()),
+            ("callbacks", self.callback_threads.waiting()),
+        ]
+    }
+
+    /// Connections to servers that are open or being made.
+    pub(crate) fn connected(&self) -> usize {
+        self.connected.load(Ordering::Relaxed)
     }
 
     /// The limit on threads of this lane that poll instead of sleeping.

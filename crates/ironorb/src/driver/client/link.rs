@@ -37,9 +37,10 @@ use crate::base::locks::{Condition, LaneLock, LockGuard};
 use crate::base::probe::{self, Stage};
 use crate::base::time::Time;
 use crate::call::invocation::CallFailure;
-use crate::connection::{Batch, ClientActivity};
+use crate::connection::{Batch, ClientActivity, ServerSession};
 use crate::driver::clock;
 use crate::driver::waiting::{self, Waits};
+use crate::lane::{Counted, Direction, Event, Key, Look, Traffic};
 use crate::object::deadline::{Deadline, Passed, Timeout};
 use crate::transport::{self, Moved, Shutdown, Stream};
 use async_replies::AsyncReplies;
@@ -78,12 +79,14 @@ pub(crate) struct Link {
     receiver: Arc<Receiver>,
     idle_reaper: Arc<IdleReaper>,
     /// Counts the connection under the limit while the link lives.
-    _place: Option<ConnectionPermit>,
+    place: Option<ConnectionPermit>,
     /// The connection's key in the receiver's table.
     number: u64,
     me: Weak<Link>,
     /// `None` when only this side sends requests.
     bidirectional: Option<Box<Bidirectional>>,
+    /// Written by the thread that has the receiving part.
+    received_bytes: AtomicU64,
 }
 
 /// The connection and its waiters.
@@ -171,7 +174,10 @@ impl Link {
         lost_oneways: &Arc<AtomicUsize>,
     ) -> Arc<Self> {
         let bidirectional = lane.config.bidirectional.then(|| Bidirectional::originator(lane));
-        Link::made(stream, lane, Some(place), lost_oneways.clone(), bidirectional)
+        let link = Link::made(stream, lane, Some(place), lost_oneways.clone(), bidirectional);
+        let counted: Weak<dyn Counted> = link.me.clone();
+        lane.counters.of(link.lane).connections.add(link.key(), counted, link.made);
+        link
     }
 
     fn made(
@@ -214,9 +220,10 @@ impl Link {
             lost_oneways,
             receiver: receiver.clone(),
             idle_reaper: idle_reaper.clone(),
-            _place: place,
             number: receiver.link_number(),
             me: me.clone(),
+            received_bytes: AtomicU64::new(0),
+            place,
             bidirectional: bidirectional.map(Box::new),
         })
     }
@@ -627,6 +634,7 @@ impl Link {
         let end = match result {
             Ok(Moved::Bytes(count)) => {
                 framer.received(count);
+                self.note_received(count);
                 None
             }
             Ok(Moved::Nothing) => None,
@@ -635,6 +643,7 @@ impl Link {
         let mut woken = AsyncWakeups::default();
         let handled = state.handle_input(framer, |waiter| woken.wake(waiter));
         if handled.is_err() {
+            self.count_many(Event::StreamMalformed, 1);
             let _ = transport::send_now(&self.stream, state.transmit().poll_transmit());
         }
         if let Some(bidirectional) = &self.bidirectional {
@@ -770,6 +779,7 @@ impl Link {
             return false;
         }
         // A call that comes now uses a new connection.
+        self.count_many(Event::ConnectedIdle, 1);
         self.end(&mut state, ConnectionEnd::Closed);
         true
     }
@@ -792,9 +802,59 @@ impl Link {
     }
 }
 
+impl Link {
+    /// Counts events of the connection.
+    #[cold]
+    fn count_many(&self, event: Event, count: u64) {
+        self.receiver.counters().count_many(event, count);
+    }
+
+    /// The connection's place in the table of its lane.
+    fn key(&self) -> Key {
+        (Direction::Out, self.number)
+    }
+
+    /// Counts bytes that have come. The caller has the receiving part.
+    #[inline(always)] // a step of every call
+    fn note_received(&self, count: usize) {
+        let before = self.received_bytes.load(Ordering::Relaxed);
+        self.received_bytes.store(before + count as u64, Ordering::Relaxed);
+    }
+}
+
+impl Counted for Link {
+    fn observe(&self) -> Look {
+        let mut state = self.state.lock();
+        let inbound = self.bidirectional.as_ref().map(|bidirectional| bidirectional.inbound());
+        let traffic = Traffic {
+            calls: state.requests_begun(),
+            calls_in_flight: state.calls_in_flight() as u64,
+            requests: inbound.map_or(0, ServerSession::served).into(),
+            requests_in_flight: inbound.map_or(0, ServerSession::unanswered) as u64,
+            sent_bytes: state.transmit().sent_position(),
+            received_bytes: self.received_bytes.load(Ordering::Relaxed),
+            unsent_bytes: state.transmit().pending_bytes() as u64,
+        };
+        let (word, is_open) = match state.end() {
+            Some(_) => ("ended", false),
+            None if traffic.calls_in_flight + traffic.requests_in_flight > 0 => ("busy", true),
+            None => ("idle", true),
+        };
+        Look { traffic, state: word, is_open }
+    }
+
+    fn peer(&self) -> String {
+        self.stream.peer()
+    }
+}
+
 impl Drop for Link {
     fn drop(&mut self) {
         self.send_last();
+        if self.place.is_some() {
+            let connections = &self.receiver.counters().of(self.lane).connections;
+            connections.end(self.key(), &self.observe().traffic);
+        }
         self.receiver.forget_link(self.number);
         self.unwatch_end();
     }

@@ -19,8 +19,10 @@ use crate::base::locks::{Condition, LaneLock};
 use crate::base::time::Time;
 use crate::call::remote_call::ConnectFailure;
 use crate::driver::clock;
+use crate::lane::Event;
 use crate::object::deadline::{Deadline, Passed};
 use crate::object::server_profile::ServerEndpoint;
+use crate::transport::Stream;
 
 /// The most connections from clients that announce one and the same endpoint.
 pub(crate) const ACCEPTED_MAX: usize = 64;
@@ -406,16 +408,26 @@ impl EndpointLinks {
                 return Ok(Beginning::Share(link));
             }
             if !is_tried {
-                let place = self
-                    .lane
-                    .permit_of_another(&self.open, clock::coarse())
-                    .ok_or(ConnectFailure::TooMany)?;
+                let place = self.lane.permit_of_another(&self.open, clock::coarse()).ok_or_else(|| {
+                    self.lane.counters.count(Event::NoPlaceToConnect);
+                    ConnectFailure::TooMany
+                })?;
                 return Ok(Beginning::Make(Attempt::begin(self), place));
             }
             let left = deadline.remaining(clock::now()).map_err(|Passed| ConnectFailure::TimedOut)?;
             let is_over = || !self.is_tried() || self.any_link().is_some();
             self.lane.attempt_ended.wait(&is_over, left);
         }
+    }
+
+    fn count_attempt(&self, connected: &io::Result<Stream>, was_connected: bool) {
+        let event = match connected {
+            Ok(_) if was_connected => Event::Reconnected,
+            Ok(_) => return, // the connection is counted where it is listed
+            Err(e) if e.kind() == io::ErrorKind::TimedOut => Event::ConnectTimedOut,
+            Err(_) => Event::ConnectFailed,
+        };
+        self.lane.counters.count(event);
     }
 
     /// Whether a thread connects to this endpoint.
@@ -448,12 +460,14 @@ impl EndpointLinks {
             Beginning::Share(link) => return Ok(self.share(slot, link)),
             Beginning::Make(attempt, place) => (attempt, place),
         };
+        let was_connected = endpoint.was_connected();
         let connected = self.lane.connect(endpoint.address(), deadline);
         if connected.as_ref().is_err_and(is_short_of_descriptors)
             && let Some(link) = self.any_link()
         {
             return Ok(self.share(slot, link));
         }
+        self.count_attempt(&connected, was_connected);
         match connected {
             Ok(_) => endpoint.note_connected(),
             Err(_) => endpoint.note_failed(clock::now()),

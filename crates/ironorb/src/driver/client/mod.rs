@@ -35,6 +35,7 @@ use crate::base::locks::PiLock;
 use crate::base::time::Time;
 use crate::driver::clock;
 use crate::driver::orb_core::OrbCore;
+use crate::lane::Counters;
 use crate::object::deadline::Deadline;
 use crate::object::server_profile::Partition;
 use crate::transport::Address;
@@ -89,10 +90,10 @@ impl Endpoints {
 
 impl Connector {
     /// Makes the connections of lanes with these configurations, at least one.
-    pub(crate) fn new(lanes: impl Iterator<Item = OrbConfig>) -> Self {
+    pub(crate) fn new(lanes: impl Iterator<Item = OrbConfig>, counters: &Arc<Counters>) -> Self {
         let lane = |(index, config)| {
             let id = LaneId::new(index).expect("the builder bounds the number of lanes");
-            ClientLane::new(id, config)
+            ClientLane::new(id, config, counters.clone())
         };
         Connector { endpoints: PiLock::default(), lanes: lanes.enumerate().map(lane).collect() }
     }

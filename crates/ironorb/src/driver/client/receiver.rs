@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread::ThreadId;
 use std::time::Duration;
@@ -33,6 +34,7 @@ use crate::base::time::Time;
 use crate::driver::clock;
 use crate::driver::waiting;
 use crate::driver::wakeable_epoll::{WAKE, WakeableEpoll, timespec};
+use crate::lane::Counters;
 use crate::transport::Pace;
 
 /// The state that the receiver thread shares with the threads that give it work.
@@ -44,6 +46,10 @@ pub(crate) struct Receiver {
     waiting: waiting::Waits,
     lane: LaneId,
     state: LaneLock<State>,
+    /// A copy of the number of entries of `work`, read without the lock.
+    queued: AtomicUsize,
+    /// What the lanes of the ORB count.
+    counters: Arc<Counters>,
 }
 
 #[derive(Debug, Default)]
@@ -98,9 +104,14 @@ const VAIN_LOOKS_MAX: u32 = 4;
 
 impl Receiver {
     /// The receiver of the calling thread's lane.
-    pub(super) fn new(waiting: waiting::Waits) -> Arc<Self> {
+    pub(super) fn new(waiting: waiting::Waits, counters: Arc<Counters>) -> Arc<Self> {
         let (sockets, lane, state) = (OnceLock::new(), current_lane(), LaneLock::default());
-        Arc::new(Receiver { sockets, waiting, lane, state })
+        Arc::new(Receiver { sockets, waiting, lane, state, queued: AtomicUsize::new(0), counters })
+    }
+
+    /// What the lanes of the receiver's ORB count.
+    pub(super) fn counters(&self) -> &Counters {
+        &self.counters
     }
 
     /// Starts the thread unless it runs.
@@ -147,20 +158,37 @@ impl Receiver {
         let mut state = self.state.lock();
         // The current thread cannot do it, because it holds the connection's lock.
         state.work.push(Work::Look(link.clone()));
+        self.note_queued(&state);
         self.wake(&mut state);
     }
 
     fn put(self: &Arc<Self>, work: impl Iterator<Item = Work>) {
         let mut state = self.state.lock();
         state.work.extend(work);
+        self.note_queued(&state);
         self.wake(&mut state);
         let is_running = state.thread.is_some();
         drop(state);
         if !is_running && self.start().is_err() {
             // The system refuses a thread, so the current thread does the work: late is better than never.
-            let work = std::mem::take(&mut self.state.lock().work);
+            let work = self.take_work(&mut self.state.lock());
             work.into_iter().for_each(Work::carry_out);
         }
+    }
+
+    fn take_work(&self, state: &mut State) -> Vec<Work> {
+        let work = std::mem::take(&mut state.work);
+        self.note_queued(state);
+        work
+    }
+
+    fn note_queued(&self, state: &State) {
+        self.queued.store(state.work.len(), Ordering::Relaxed);
+    }
+
+    /// Deliveries, callbacks and looks that wait for the thread.
+    pub(crate) fn queued(&self) -> usize {
+        self.queued.load(Ordering::Relaxed)
     }
 
     /// Ends the call at its deadline.
@@ -257,7 +285,7 @@ impl Receiver {
             let due = state.take_due(now);
             let flushes = state.take_flushes(now);
             let listed = state.take_listed(now);
-            let work = std::mem::take(&mut state.work);
+            let work = self.take_work(&mut state);
             let timeout = if due.is_empty() && flushes.is_empty() && listed.is_empty() && work.is_empty() {
                 if state.is_stopping {
                     state.thread = None;
@@ -287,7 +315,7 @@ impl Receiver {
                         if let Some(link) = link {
                             link.on_ready();
                         }
-                        let work = std::mem::take(&mut self.state.lock().work);
+                        let work = self.take_work(&mut self.state.lock());
                         work.into_iter().for_each(Work::carry_out);
                     }
                 }

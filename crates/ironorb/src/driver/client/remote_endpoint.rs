@@ -172,11 +172,13 @@ mod tests {
     use super::*;
     use crate::base::config::OrbConfig;
     use crate::base::lane::LaneId;
+    use crate::lane::Counters;
     use crate::transport::tcp::HostPort;
 
     #[test]
     fn connections_are_found_by_endpoint_lane_band_and_private_owner() {
-        let connector = Connector::new([OrbConfig::default(), OrbConfig::default()].into_iter());
+        let lanes = [OrbConfig::default(), OrbConfig::default()];
+        let connector = Connector::new(lanes.into_iter(), &Counters::new(false));
         let address = || Address::Tcp(HostPort { host: "127.0.0.1".to_owned(), port: 9 });
         let shared = connector.endpoint(address(), Partition::default());
         assert!(Arc::ptr_eq(&shared, &connector.endpoint(address(), Partition::default())));

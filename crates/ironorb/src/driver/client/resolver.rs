@@ -50,6 +50,11 @@ impl Resolver {
         })
     }
 
+    /// Names that wait for a thread.
+    pub(super) fn waiting(&self) -> usize {
+        self.background_pool.waiting()
+    }
+
     fn resolve_by(
         self: &Arc<Self>,
         host: &str,

@@ -16,6 +16,7 @@ use std::time::Duration;
 use super::Shared;
 use super::connection::{Connection, WorkLookup};
 use crate::connection::CurrentRequest;
+use crate::lane::Event;
 
 /// Looks without progress at the limit of threads, after which requests are refused: 40 * 25 ms = 1 s.
 const STANDSTILL_LOOKS: u32 = 40;
@@ -104,7 +105,7 @@ impl Standstill {
 /// thread, or at the server's limit wakes a hybrid's waiting thread.
 pub(super) fn help(shared: &Arc<Shared>, connection: &Arc<Connection>) {
     let helpers_max = shared.lane().config.threads_per_connection_max.saturating_sub(1);
-    if connection.helpers.fetch_add(1, Ordering::SeqCst) >= helpers_max {
+    if connection.helpers.fetch_add(1, Ordering::SeqCst) as usize >= helpers_max {
         connection.helpers.fetch_sub(1, Ordering::SeqCst);
         return;
     }
@@ -120,6 +121,7 @@ pub(super) fn help(shared: &Arc<Shared>, connection: &Arc<Connection>) {
         }
     });
     if started.is_ok() {
+        shared.orb.counters.count(Event::ServantHelped);
         return;
     }
     match (&shared.hybrid_pool, &shared.pool) {

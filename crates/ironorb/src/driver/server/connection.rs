@@ -10,7 +10,8 @@ mod cancelled;
 mod coalescing;
 mod sending;
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
@@ -24,6 +25,7 @@ use crate::driver::client::{ClientLane, Link};
 use crate::driver::clock;
 use crate::driver::orb_core::OrbCore;
 use crate::driver::waiting::{self, Waits};
+use crate::lane::{Connections, Counted, Direction, Key, Look, Traffic};
 use crate::object::deadline::Timeout;
 use crate::poa::adapter::Session;
 use crate::transport::{self, Moved, Shutdown, Stream};
@@ -55,7 +57,7 @@ pub(super) struct Connection {
     /// Replies of the client to calls of the server.
     pub(super) replies_taken: AtomicU64,
     /// Threads that serve the connection now, beside its own.
-    pub(super) helpers: AtomicUsize,
+    pub(super) helpers: AtomicU32,
     /// A thread of the hybrid pool should serve the connection, beside the thread that keeps to it.
     pub(super) wants_help: AtomicBool,
     /// A thread receives from this connection alone, for as long as it lasts. It waits itself for a peer that
@@ -70,6 +72,8 @@ pub(super) struct Connection {
     calls: OnceLock<Arc<Link>>,
     /// Requests that another thread has received. Present once the server has called the client.
     inbox: OnceLock<Box<SharedInbox>>,
+    /// Written by the thread that holds `receiver`.
+    received_bytes: AtomicU64,
 }
 
 /// The result of a look for work.
@@ -108,7 +112,9 @@ impl Connection {
         itself: Weak<Connection>,
         has_own_thread: bool,
     ) -> Self {
-        let (orb, lane) = (server.orb.clone(), server.lane());
+        let (orb, lane, now) = (server.orb.clone(), server.lane(), clock::now());
+        let counted: Weak<dyn Counted> = itself.clone();
+        orb.counters.of(lane.id).connections.add((Direction::In, id), counted, now);
         let sender = ServerConnection::sending(orb.config.connection);
         let receiver = Framer::sharing(orb.config.connection.framer, lane.receive_memory.clone());
         let waiting = waiting::policy(&lane.config, &stream, lane.config.server_waiting);
@@ -124,16 +130,18 @@ impl Connection {
             sender: LaneLock::new(sender),
             lane: lane.id,
             agreements: Session::new(&server.orb.adapter),
-            session: ServerSession::new(lane.requests.is_some(), has_own_thread, clock::now()),
+            session: ServerSession::new(lane.requests.is_some(), has_own_thread, now)
+                .measured(orb.measures_calls),
             orb,
             replies_taken: AtomicU64::new(0),
-            helpers: AtomicUsize::new(0),
+            helpers: AtomicU32::new(0),
             wants_help: AtomicBool::new(false),
             has_own_thread,
             unread,
             client_seen: AtomicU64::new(0),
             calls: OnceLock::new(),
             inbox: OnceLock::new(),
+            received_bytes: AtomicU64::new(0),
         }
     }
 
@@ -165,10 +173,11 @@ impl Connection {
         // Mostly nothing has come yet, and then a whole request comes at once.
         if framer.is_idle() && self.session.is_plain_receiving() {
             match self.waits.receive(&self.stream, framer.space(), timeout, || {}) {
-                Ok(Moved::Bytes(count)) => framer.received(count),
-                Ok(Moved::Nothing) if timeout != Timeout::NONE => return Err(Nothing::Yet),
-                Ok(Moved::Nothing) => {}
-                Ok(Moved::End) | Err(_) => return Err(Nothing::Ever),
+                Ok(Moved::Bytes(count)) => {
+                    framer.received(count);
+                    self.note_received(count);
+                }
+                other => received_nothing(other, timeout)?,
             }
             if self.session.take_plain_request(&mut framer, current_request) {
                 return Ok(());
@@ -208,10 +217,11 @@ impl Connection {
             }
             self.send_what_is_held();
             match self.waits.receive(&self.stream, framer.space(), timeout, || {}) {
-                Ok(Moved::Bytes(count)) => framer.received(count),
-                Ok(Moved::Nothing) if timeout != Timeout::NONE => return Err(Nothing::Yet),
-                Ok(Moved::Nothing) => {}
-                Ok(Moved::End) | Err(_) => return Err(Nothing::Ever),
+                Ok(Moved::Bytes(count)) => {
+                    framer.received(count);
+                    self.note_received(count);
+                }
+                other => received_nothing(other, timeout)?,
             }
         }
     }
@@ -338,7 +348,10 @@ impl Connection {
             }
             self.send_what_is_held();
             match transport::receive_now(&self.stream, framer.space()) {
-                Ok(Moved::Bytes(count)) => framer.received(count),
+                Ok(Moved::Bytes(count)) => {
+                    framer.received(count);
+                    self.note_received(count);
+                }
                 Ok(Moved::Nothing) => {
                     self.session.note_unfinished(framer);
                     current_request.take_from(framer);
@@ -438,13 +451,17 @@ impl Connection {
 
     #[cold]
     fn carry_out_unless_stopping(&self, work: &mut Work, request: &PendingReply<'_>) {
+        let begun = self.session.is_on(Flags::MEASURED).then(clock::now);
         self.before_upcall();
         match self.session.admit() {
             Admission::Run => work.carry_out(&self.orb, &self.agreements, request),
             Admission::RunWithinLimits => {
                 work.carry_out_within_limits(&self.orb, &self.agreements, request);
             }
-            Admission::Skip => {}
+            Admission::Skip => return,
+        }
+        if let (Some(begun), Some(latencies)) = (begun, self.orb.counters.latencies()) {
+            latencies.upcalls.add(clock::now().since(begun).as_nanos() as u64);
         }
     }
 
@@ -523,6 +540,69 @@ impl Connection {
     }
 }
 
+impl Connection {
+    /// Counts bytes that have come. The caller holds the lock of `receiver`.
+    #[inline(always)] // a step of every call
+    fn note_received(&self, count: usize) {
+        let before = self.received_bytes.load(Ordering::Relaxed);
+        self.received_bytes.store(before + count as u64, Ordering::Relaxed);
+    }
+}
+
+impl Connection {
+    /// Says how many requests have been carried out, before the count wraps.
+    pub(super) fn note_requests(&self) {
+        self.listed().note_requests(self.key(), self.session.served());
+    }
+
+    fn listed(&self) -> &Connections {
+        &self.orb.counters.of(self.lane).connections
+    }
+
+    /// The connection's place in the table of its lane.
+    fn key(&self) -> Key {
+        (Direction::In, self.id)
+    }
+}
+
+impl Counted for Connection {
+    fn observe(&self) -> Look {
+        let calls = self.calls.get().map(|link| link.observe().traffic).unwrap_or_default();
+        let mut sender = self.sender.lock();
+        let traffic = Traffic {
+            calls: calls.calls,
+            calls_in_flight: calls.calls_in_flight,
+            requests: self.session.served().into(),
+            requests_in_flight: self.session.unanswered() as u64,
+            sent_bytes: sender.transmit().sent_position(),
+            received_bytes: self.received_bytes.load(Ordering::Relaxed),
+            unsent_bytes: sender.transmit().pending_bytes() as u64,
+        };
+        let (state, is_open) = self.session.state();
+        Look { traffic, state, is_open: is_open && !sender.is_ended() }
+    }
+
+    fn peer(&self) -> String {
+        self.stream.peer()
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.listed().end(self.key(), &self.observe().traffic);
+    }
+}
+
+/// Whether a wait goes on that has brought no bytes.
+#[cold]
+fn received_nothing(moved: io::Result<Moved>, timeout: Timeout) -> Result<(), Nothing> {
+    match moved {
+        Ok(Moved::Nothing) if timeout != Timeout::NONE => Err(Nothing::Yet),
+        Ok(Moved::Nothing | Moved::Bytes(_)) => Ok(()),
+        Ok(Moved::End) | Err(_) => Err(Nothing::Ever),
+    }
+}
+
 /// How long a thread keeps the buffer of a large message while it waits for the next one. Clients that send
 /// large messages one by one send faster.
 const LARGE_FOLLOWS_WITHIN: Duration = Duration::from_millis(20);
@@ -556,8 +636,9 @@ mod tests {
         let (client_session, link) = crate::driver::client::link_bytes();
         // Both ends without their drivers' parts: sockets, locks, and references to their ORBs.
         assert!(session + client_session <= 720, "{session} + {client_session}");
-        // With them. A lock knows its lane in builds with debug assertions only.
+        // With them, and with a count of received bytes at each end. A lock knows its lane in builds with debug assertions
+        // only.
         let lane = size_of::<LaneLock<u64>>() - size_of::<std::sync::Mutex<u64>>();
-        assert!(connection + shared + link <= 1216 + 4 * lane, "{connection} + {link}, {lane}");
+        assert!(connection + shared + link <= 1224 + 4 * lane, "{connection} + {link}, {lane}");
     }
 }

@@ -11,6 +11,7 @@ use super::connection::Connection;
 use crate::base::config::OrbConfig;
 use crate::connection::{Limits, Verdict};
 use crate::driver::clock;
+use crate::lane::Event;
 
 /// Looks for connections that are idle, or do not end a message.
 pub(super) struct ConnectionReaper {
@@ -34,13 +35,20 @@ impl ConnectionReaper {
         self.connections.extend(shared.connections.lock().values().cloned());
         let now = clock::now();
         for connection in self.connections.drain(..) {
+            connection.note_requests();
             match connection.session.handle_timeout(self.limits, now) {
                 Verdict::Keep => connection.release_spare_memory(),
                 Verdict::Inactive => connection.release_buffers_if_idle(),
                 // The receiving thread finds the end and closes in order. If a request has come
                 // meanwhile, its reply goes out before the CloseConnection message.
-                Verdict::Idle => connection.stop_receiving(),
-                Verdict::Unfinished => connection.cut_off(),
+                Verdict::Idle => {
+                    shared.orb.counters.count(Event::AcceptedIdle);
+                    connection.stop_receiving();
+                }
+                Verdict::Unfinished => {
+                    shared.orb.counters.count(Event::MessageUnfinished);
+                    connection.cut_off();
+                }
             }
         }
     }

@@ -32,6 +32,11 @@ impl InFlight {
         Arc::new(InFlight { requests_max, requests: AtomicUsize::new(0) })
     }
 
+    /// Requests in flight.
+    pub(crate) fn requests(&self) -> usize {
+        self.requests.load(Ordering::Relaxed)
+    }
+
     /// Counts one more request; `None` at the limit.
     pub(super) fn begin(self: &Arc<Self>) -> Option<Permit> {
         let more = |requests: usize| (requests < self.requests_max).then_some(requests + 1);
@@ -151,6 +156,11 @@ where
 
     fn client(&self) -> Option<u64> {
         self.sink.client()
+    }
+
+    #[cold]
+    fn is_from_this_machine(&self) -> bool {
+        self.sink.is_from_this_machine()
     }
 
     fn use_bidirectional(&self, listen_points: &[ListenPoint]) {

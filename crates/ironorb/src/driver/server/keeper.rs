@@ -17,6 +17,7 @@ use crate::base::spawner::{NewThread, ThreadClass};
 use crate::base::time::Time;
 use crate::driver::clock;
 use crate::driver::wakeable_epoll::{WAKE, WakeableEpoll, timespec};
+use crate::lane::Event;
 use crate::transport::Listener;
 
 /// The way to the thread.
@@ -111,6 +112,7 @@ fn run(shared: &Arc<Shared>, listeners: &[Arc<Listener>]) {
                 number => {
                     let listener = &listeners[number as usize];
                     if accept_all(listener, shared).is_err() {
+                        shared.orb.counters.count(Event::AcceptFailed);
                         show(shared, listeners, EventFlags::empty());
                         accept_at = Some(clock::now() + ACCEPT_PAUSE);
                     }
@@ -160,7 +162,10 @@ fn accept_apart(shared: &Arc<Shared>, listener: &Arc<Listener>) -> io::Result<()
                 Err(_) if shared.is_stopping() => return,
                 // The peer gave up, or the process ran out of descriptors. The listener must go on for other
                 // clients.
-                Err(_) => std::thread::sleep(ACCEPT_PAUSE),
+                Err(_) => {
+                    shared.orb.counters.count(Event::AcceptFailed);
+                    std::thread::sleep(ACCEPT_PAUSE);
+                }
             }
         }
     };

@@ -28,6 +28,7 @@ use crate::base::lane::{LaneId, enter as enter_lane};
 use crate::base::locks::{Condition, LaneLock};
 use crate::driver::clock;
 use crate::driver::orb_core::OrbCore;
+use crate::lane::Event;
 use crate::transport::endpoint::{split_host_port, without_scheme};
 use crate::transport::tcp::HostPort;
 use crate::transport::{Address, CustomAddress, CustomTransport, Listener, Listening, Stream};
@@ -86,9 +87,9 @@ impl Server {
         let pool = match config.concurrency {
             ServerConcurrency::ThreadPerConnection => None,
             ServerConcurrency::LeaderFollowers { .. } | ServerConcurrency::Hybrid { .. } => {
-                Some(Pool::new(Delivery::Once)?)
+                Some(Pool::new(Delivery::Once, &orb.counters)?)
             }
-            ServerConcurrency::Reactor => Some(Pool::new(Delivery::Always)?),
+            ServerConcurrency::Reactor => Some(Pool::new(Delivery::Always, &orb.counters)?),
         };
         let shared = Arc::new(Shared {
             orb: orb.clone(),
@@ -193,6 +194,9 @@ impl Shared {
             let has_room = connections.len() < self.lane().config.server_connections_max
                 && (has_own_thread || self.pool.is_some());
             if self.is_stopping() || !has_room {
+                if !has_room {
+                    self.orb.counters.count(Event::ConnectionRefused);
+                }
                 connection.close_now();
                 return Ok(());
             }
@@ -245,7 +249,10 @@ impl Shared {
         while account.is_over() {
             let worst = connections.values().max_by_key(|connection| connection.unread.bytes());
             match worst.filter(|connection| connection.unread.bytes() > 0) {
-                Some(connection) if !account.allows(&connection.unread) => connection.cut_off_reader(),
+                Some(connection) if !account.allows(&connection.unread) => {
+                    self.orb.counters.count(Event::ReaderCutOff);
+                    connection.cut_off_reader();
+                }
                 _ => return,
             }
         }

@@ -8,14 +8,17 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
 
 use super::Shared;
 use super::connection::Connection;
+use crate::base::lane::current_lane;
 use crate::base::locks::LaneLock;
 use crate::base::probe::{self, Stage};
+use crate::lane::Counters;
 
 /// The `epoll` and the queue of connections that are ready without showing in it.
 pub(super) struct Pool {
@@ -25,6 +28,7 @@ pub(super) struct Pool {
     /// Connections with a request that arrived together with another one: no socket shows it.
     ready: LaneLock<VecDeque<Arc<Connection>>>,
     delivery: Delivery,
+    counters: Arc<Counters>,
 }
 
 /// How the `epoll` reports a connection that has bytes.
@@ -48,11 +52,11 @@ impl Delivery {
 const WAKE: u64 = u64::MAX;
 
 impl Pool {
-    pub(super) fn new(delivery: Delivery) -> io::Result<Pool> {
+    pub(super) fn new(delivery: Delivery, counters: &Arc<Counters>) -> io::Result<Pool> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK | EventfdFlags::SEMAPHORE)?;
         epoll::add(&epoll, &wake, EventData::new_u64(WAKE), EventFlags::IN)?;
-        Ok(Pool { epoll, wake, ready: LaneLock::default(), delivery })
+        Ok(Pool { epoll, wake, ready: LaneLock::default(), delivery, counters: counters.clone() })
     }
 
     pub(super) fn add(&self, connection: &Arc<Connection>) -> io::Result<()> {
@@ -107,14 +111,25 @@ impl Pool {
 
     /// Has one of the threads look for work on the connection.
     pub(super) fn push_ready(&self, connection: &Arc<Connection>) {
-        self.ready.lock().push_back(connection.clone());
+        let mut ready = self.ready.lock();
+        ready.push_back(connection.clone());
+        self.note_ready(&ready);
+        drop(ready);
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
     }
 
     fn pop_ready(&self) -> Option<Arc<Connection>> {
         let mut count = [0; 8];
         rustix::io::read(&self.wake, &mut count).ok()?;
-        self.ready.lock().pop_front()
+        let mut ready = self.ready.lock();
+        let next = ready.pop_front();
+        self.note_ready(&ready);
+        next
+    }
+
+    fn note_ready(&self, ready: &VecDeque<Arc<Connection>>) {
+        let lane = self.counters.of(current_lane());
+        lane.ready_connections.store(ready.len(), Ordering::Relaxed);
     }
 
     /// Wakes every thread repeatedly, until all have seen that the server stops.

@@ -61,8 +61,13 @@ impl ServerThreads {
     }
 
     /// The limit that applies, from the concurrency model or for all models together.
-    pub(super) fn threads_max(&self) -> usize {
+    pub(crate) fn threads_max(&self) -> usize {
         self.threads_max
+    }
+
+    /// The threads that count.
+    pub(crate) fn threads(&self) -> usize {
+        self.threads.load(Ordering::Relaxed)
     }
 
     /// Whether there is no room for another thread.

@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use ironorb_giop::framer::Refused;
+
 use super::in_flight::{self, CountedSink, Lack};
 use crate::base::probe::{self, Stage};
 use crate::connection::Work;
 use crate::driver::orb_core::OrbCore;
+use crate::lane::Event;
 use crate::poa::{adapter::Session, servant::ReplySink};
 
 impl Work {
@@ -25,7 +28,7 @@ impl Work {
         match self {
             Work::Request(message) => orb.adapter.serve_request(message, session, sink),
             Work::Locate(message) => orb.adapter.serve_locate(message, sink),
-            Work::TooLarge(refused) => sink.with(&mut |connection| connection.refuse(*refused)),
+            Work::TooLarge(refused) => refuse_too_large(orb, *refused, sink),
         }
     }
 
@@ -46,6 +49,7 @@ impl Work {
                 self.carry_out(orb, session, &counted);
             }
             None => {
+                orb.counters.count(Event::RequestBeyondLimit);
                 // The request may carry the service contexts that say how to read the next one.
                 self.take_note(orb, session, sink);
                 in_flight::refuse(message, sink, Lack::Requests);
@@ -56,6 +60,7 @@ impl Work {
     /// Refuses a request that waits for a thread while the server has none.
     pub(crate) fn refuse_for_lack_of_threads(&self, orb: &OrbCore, session: &Session, sink: &dyn ReplySink) {
         if let Work::Request(message) = self {
+            orb.counters.count(Event::RequestBeyondThreads);
             self.take_note(orb, session, sink);
             in_flight::refuse(message, sink, Lack::Threads);
         }
@@ -68,4 +73,10 @@ impl Work {
             Work::TooLarge(_) => false,
         }
     }
+}
+
+#[cold]
+fn refuse_too_large(orb: &OrbCore, refused: Refused, sink: &dyn ReplySink) {
+    orb.counters.count(Event::RequestTooLarge);
+    sink.with(&mut |connection| connection.refuse(refused));
 }

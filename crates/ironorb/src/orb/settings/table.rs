@@ -3,7 +3,7 @@
 use super::values::{
     assign, at_least_one, bare_exceptions, char_set, concurrency, demultiplexing, duration,
     duration_or_never, mode, never_or, number, object_lookup, oneway_batching, operation_lookup, ring, size,
-    transports, version, waiting, yes,
+    status, transports, version, waiting, yes,
 };
 use super::{CONFIG_FILE, CONFIG_FILE_VARIABLE, OPTION_PREFIX, Settings, VARIABLE_PREFIX};
 
@@ -333,6 +333,12 @@ pub(super) static SETTINGS: &[Setting] = &[
         "NUMBER",
         "Requests that may wait for a holding manager. Default: 1024.",
         |s, v| assign(&mut s.config.held_requests_max, number(v)),
+    ),
+    once(
+        "status",
+        "no | local | anyone",
+        "Which clients the ORB tells its status (`ironorb status`); yes is local. Default: no.",
+        |s, v| assign(&mut s.config.status, status(v)),
     ),
     once("forwardsMax", "NUMBER", "Forwards that one call follows, at most 255. Default: 16.", |s, v| {
         assign(&mut s.config.forwards_max, number(v))

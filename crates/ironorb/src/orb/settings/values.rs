@@ -8,7 +8,7 @@ use ironorb_shm::RING_BYTES;
 use crate::base::config::OnewayBatching;
 use crate::base::config::{
     BadConcurrency, BareExceptions, Demultiplexing, ObjectLookup, OperationLookup, ServerConcurrency,
-    Transport, Waiting,
+    StatusAccess, Transport, Waiting,
 };
 
 pub(super) fn assign<T>(place: &mut T, value: Result<T, String>) -> Result<(), String> {
@@ -32,6 +32,16 @@ pub(super) fn bare_exceptions(text: &str) -> Result<BareExceptions, String> {
         Ok(true) => Ok(BareExceptions::Yes),
         Ok(false) => Ok(BareExceptions::No),
         Err(_) => Err(format!("{text:?} is none of auto, yes and no")),
+    }
+}
+
+pub(super) fn status(text: &str) -> Result<StatusAccess, String> {
+    match text.to_ascii_lowercase().as_str() {
+        "local" => Ok(StatusAccess::Local),
+        "anyone" => Ok(StatusAccess::Anyone),
+        other => yes(other)
+            .map(StatusAccess::from)
+            .map_err(|_| format!("{text:?} is none of no, local and anyone; yes is local")),
     }
 }
 

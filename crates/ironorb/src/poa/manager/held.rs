@@ -25,6 +25,23 @@ pub(super) struct HeldRequests {
     begun: Vec<(Option<u64>, Time)>,
     /// Threads that admit requests.
     workers: usize,
+    /// Requests that were held, since the beginning.
+    held_total: u64,
+    /// Requests that were refused for lack of room.
+    pub(super) refused_total: u64,
+}
+
+/// What a manager holds, for those that look at it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct HeldSeen {
+    /// Requests that wait, those of callers in this process included.
+    pub(crate) requests: usize,
+    /// The bytes of those from other processes.
+    pub(crate) bytes: usize,
+    /// Requests from other processes that have waited so far.
+    pub(crate) held_total: u64,
+    /// Requests that were refused because as many waited as may.
+    pub(crate) refused_total: u64,
 }
 
 /// How long a client's next request waits for its last one. A servant that takes longer may be waiting for
@@ -126,10 +143,13 @@ impl PoaManager {
         let has_room = held.count() < self.0.held_max
             && held.parked_bytes.saturating_add(request.bytes()) <= request.bytes_max();
         if !has_room && !is_first {
+            held.refused_total += 1;
             drop(held);
             drop(request); // dropping the request answers it
             return None;
         }
+        // One that must wait again has been counted.
+        held.held_total += u64::from(!is_first);
         held.park(request, is_first);
         if state == LETTING_IN {
             self.add_worker(held);
@@ -161,6 +181,17 @@ impl PoaManager {
     /// Admits or refuses the held requests, as the state now says.
     pub(super) fn let_in(&self) {
         self.add_worker(self.0.held.lock());
+    }
+
+    /// What the manager holds now.
+    pub(crate) fn held(&self) -> HeldSeen {
+        let held = self.0.held.lock();
+        HeldSeen {
+            requests: held.count(),
+            bytes: held.parked_bytes,
+            held_total: held.held_total,
+            refused_total: held.refused_total,
+        }
     }
 
     /// Has one more thread admit requests, if there is need of it.

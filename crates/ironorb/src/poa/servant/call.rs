@@ -160,6 +160,12 @@ impl<'c> Call<'c> {
         if self.arguments.wants_shift() { Replied(()) } else { self.responder.bad_arguments(e) }
     }
 
+    /// Whether the client is on this machine, as far as its connection shows it.
+    #[cold]
+    pub(crate) fn is_from_this_machine(&self) -> bool {
+        self.responder.sink.is_from_this_machine()
+    }
+
     /// A reader at the arguments, in the order of the operation's declaration. For dynamic servants.
     pub fn arguments(&mut self) -> &mut Reader<'c> {
         self.arguments.forgo_shifts(); // the caller does not expect to read again

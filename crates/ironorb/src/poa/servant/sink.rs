@@ -64,6 +64,11 @@ pub(crate) trait ReplySink {
         None
     }
 
+    /// Whether the client is on this machine, as far as the connection shows it. A sink that cannot tell says no.
+    fn is_from_this_machine(&self) -> bool {
+        false
+    }
+
     /// Records that the client listens at these points and may be called over this connection (CORBA 3.3 part
     /// 2, 9.8). Called only where the ORB's configuration allows bidirectional connections.
     fn use_bidirectional(&self, listen_points: &[ListenPoint]) {

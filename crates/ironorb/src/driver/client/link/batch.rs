@@ -17,6 +17,7 @@ use crate::call::invocation::CallFailure;
 use crate::connection::BatchDue;
 use crate::driver::clock;
 use crate::driver::invoke::Arguments;
+use crate::lane::Event;
 use crate::object::deadline::{Deadline, Passed};
 
 /// The result of adding a oneway to a batch.
@@ -216,7 +217,10 @@ impl Link {
     pub(super) fn count_lost(&self, state: &mut Guard<'_>) {
         let sent_position = state.transmit().sent_position();
         let lost = state.batch.take_lost(sent_position);
-        self.lost_oneways.fetch_add(lost, Ordering::Relaxed);
+        if lost > 0 {
+            self.lost_oneways.fetch_add(lost, Ordering::Relaxed);
+            self.count_many(Event::OnewayLost, lost as u64);
+        }
     }
 }
 

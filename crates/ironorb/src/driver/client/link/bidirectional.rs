@@ -95,6 +95,11 @@ impl Bidirectional {
         }
     }
 
+    /// The session of the peer's requests.
+    pub(super) fn inbound(&self) -> &ServerSession {
+        &self.inbound
+    }
+
     fn lane(&self) -> Option<&Arc<ClientLane>> {
         match &self.role {
             Role::Originator(lane) => Some(lane),
@@ -262,6 +267,10 @@ impl Drop for CallbackSink {
 impl ReplySink for CallbackSink {
     fn client(&self) -> Option<u64> {
         Some(CALLED_BACK | self.link.number)
+    }
+
+    fn is_from_this_machine(&self) -> bool {
+        self.link.stream.is_from_this_machine()
     }
 
     fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {

@@ -58,6 +58,7 @@ impl Link {
         let mut result = self.waits.receive(&self.stream, framer.space(), time.timeout, sleeps);
         if let Ok(Moved::Bytes(count)) = result {
             framer.received(count);
+            self.note_received(count);
             if framer.take_short_reply(call.request_id(), short) {
                 short.set_code_sets(self.fast_path_end(call, framer));
                 return FastOutcome::Short;

@@ -75,6 +75,11 @@ impl ReplySink for PendingReply<'_> {
         Some(self.connection.id)
     }
 
+    #[cold]
+    fn is_from_this_machine(&self) -> bool {
+        self.connection.stream.is_from_this_machine()
+    }
+
     fn use_bidirectional(&self, listen_points: &[ListenPoint]) {
         self.connection.use_bidirectional(listen_points);
     }
@@ -133,6 +138,11 @@ impl ReplySink for DeferredReply {
 
     fn client(&self) -> Option<u64> {
         Some(self.connection.id)
+    }
+
+    #[cold]
+    fn is_from_this_machine(&self) -> bool {
+        self.connection.stream.is_from_this_machine()
     }
 
     fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {

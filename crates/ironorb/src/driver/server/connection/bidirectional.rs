@@ -168,7 +168,10 @@ impl Connection {
                 }
             }
             match transport::receive_now(&self.stream, framer.space()) {
-                Ok(Moved::Bytes(count)) => framer.received(count),
+                Ok(Moved::Bytes(count)) => {
+                    framer.received(count);
+                    self.note_received(count);
+                }
                 Ok(Moved::Nothing) if self.stream.leave_to_epoll(true, false) => {}
                 Ok(Moved::Nothing) => {
                     self.session.note_unfinished(&framer);
@@ -220,7 +223,7 @@ impl Connection {
             None if is_awaited => inbox.come.notify_one(),
             None => {
                 // A servant may wait for this very request. Then the request must not wait for the monitor.
-                let threads = 1 + self.helpers.load(Ordering::SeqCst);
+                let threads = 1 + self.helpers.load(Ordering::SeqCst) as usize;
                 if self.session.carried() >= threads && self.is_called() {
                     blocked_servant_monitor::help(&server, &itself);
                 }

@@ -8,6 +8,7 @@ use super::Connection;
 use super::answers::PendingReply;
 use crate::connection::{Arrival, Flags, OnCancel};
 use crate::driver::clock;
+use crate::lane::Event;
 use crate::transport;
 
 impl Connection {
@@ -16,12 +17,14 @@ impl Connection {
     pub(super) fn handle_arrival(&self, framer: &mut Framer, arrival: Arrival) {
         match arrival {
             Arrival::CancelRequest(id) => {
+                self.orb.counters.count(Event::RequestCancelled);
                 if self.inbox.get().is_none_or(|inbox| !inbox.forget(id)) {
                     self.notify_cancelled(self.session.handle_cancel(id));
                 }
             }
             Arrival::Reply(message) => self.take_reply(message),
             Arrival::Unanswerable(work) => {
+                self.orb.counters.count(Event::RequestUnanswerable);
                 work.take_note(&self.orb, &self.agreements, &PendingReply::of(self));
                 framer.recycle(work.into_buffer());
             }
@@ -60,6 +63,7 @@ impl Connection {
     #[must_use]
     pub(in crate::driver::server) fn found_end(&self) -> bool {
         if self.session.is_on(Flags::MALFORMED) {
+            self.orb.counters.count(Event::StreamMalformed);
             self.with(|sender| self.session.write_error(sender));
         }
         let is_ours = self.session.is_on(Flags::STOPPING);

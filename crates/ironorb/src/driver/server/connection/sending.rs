@@ -11,6 +11,7 @@ use crate::base::locks::LockGuard;
 use crate::base::time::Time;
 use crate::connection::{Flags, Stall};
 use crate::driver::clock;
+use crate::lane::Event;
 use crate::transport::{self, Moved, PIECES_MAX, Shutdown};
 
 /// The most sends in one look of the writer thread, so that one peer that reads fast does not keep it.
@@ -84,6 +85,7 @@ impl Connection {
         let position = sender.transmit().sent_position();
         let given_up_at = stall.given_up_at(position, now, self.lane().config.transmit_timeout);
         if given_up_at <= now && sender.transmit().pending_bytes() > 0 {
+            self.orb.counters.count(Event::ReaderGivenUp);
             self.give_up(&mut sender);
         }
         self.note_clogged(&mut sender);
@@ -202,6 +204,7 @@ impl Connection {
             let (position, now) = (sender.transmit().sent_position(), clock::now());
             let given_up_at = stall.given_up_at(position, now, self.lane().config.transmit_timeout);
             if given_up_at <= now {
+                self.orb.counters.count(Event::ReaderGivenUp);
                 self.give_up(&mut sender);
                 continue;
             }
