@@ -1,10 +1,39 @@
 //! Hooks for the ORB's own tests of code that changes nothing but speed. They exist in builds with debug assertions only, and
 //! are no part of the public interface.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static IS_CLOCK_STILL: AtomicBool = AtomicBool::new(false);
+
+/// A place in the ORB at which a test may hold a thread, to show that threads of other lanes do not wait for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Point {
+    /// The thread changes a value that all lanes read.
+    SnapshotChange,
+    /// The thread holds the queue of requests that a manager holds for the thread's lane.
+    HeldQueue,
+}
+
+type Hook = Option<(Point, Box<dyn FnOnce()>)>;
+
+thread_local! {
+    static HOOK: RefCell<Hook> = const { RefCell::new(None) };
+}
+
+/// Has the calling thread run `hook` when it reaches a point of the ORB the next time.
+pub fn at(point: Point, hook: impl FnOnce() + 'static) {
+    HOOK.set(Some((point, Box::new(hook))));
+}
+
+/// Runs the hook of this point, if the thread has one.
+pub(crate) fn reached(point: Point) {
+    let hook = HOOK.try_with(|hook| hook.borrow_mut().take_if(|(wanted, _)| *wanted == point));
+    if let Ok(Some((_, hook))) = hook {
+        hook();
+    }
+}
 
 thread_local! {
     static IS_REQUEST_CACHED: Cell<bool> = const { Cell::new(false) };

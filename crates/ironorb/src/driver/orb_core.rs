@@ -18,7 +18,7 @@ use ironorb_giop::typecode::TypeCode;
 use ironorb_giop::value::ValueFactory;
 
 use crate::base::config::{OrbConfig, Transport};
-use crate::base::locks::{ColdLock, SharedTable};
+use crate::base::locks::{ColdLock, Snapshot};
 use crate::base::marshal_profile::MarshalProfile;
 use crate::base::randomness::Randomness;
 use crate::base::time::Time;
@@ -59,7 +59,7 @@ pub(crate) struct OrbCore {
     pub(crate) unread_replies: Option<Arc<UnreadReplies>>,
     /// The memory for large messages of all clients, if it is limited.
     pub(crate) receive_memory: Option<Arc<ReceiveMemory>>,
-    pub(crate) initial: SharedTable<BTreeMap<String, ObjectRef>>,
+    pub(crate) initial: Snapshot<BTreeMap<String, ObjectRef>>,
     /// The base URL of initial references that no other source names.
     pub(crate) default_initial: Option<String>,
     pub(crate) orb_id: String,
@@ -76,7 +76,7 @@ pub(crate) struct OrbCore {
     published: OnceLock<Vec<Address>>,
     /// Whether a reference was made without an address.
     has_made_nowhere: AtomicBool,
-    root: SharedTable<Option<Poa>>,
+    root: Snapshot<Poa>,
     is_shut_down: AtomicBool,
 }
 
@@ -215,7 +215,7 @@ impl OrbCore {
                 server_threads: server_threads.clone(),
                 unread_replies: config.transmit_memory_max.map(UnreadReplies::new),
                 receive_memory: config.receive_memory_max.map(|bytes| Arc::new(ReceiveMemory::new(bytes))),
-                initial: SharedTable::default(),
+                initial: Snapshot::nothing(),
                 interceptors: Arc::new(interceptors),
                 simulated: simulation.map(Simulated::new),
                 default_initial: parts.default_initial,
@@ -228,7 +228,7 @@ impl OrbCore {
                 server: ColdLock::new(None),
                 published: OnceLock::new(),
                 has_made_nowhere: AtomicBool::new(false),
-                root: SharedTable::default(),
+                root: Snapshot::nothing(),
                 is_shut_down: AtomicBool::new(false),
             }
         })
@@ -287,13 +287,14 @@ impl OrbCore {
         let listen_points: Vec<ListenPoint> =
             self.tcp_addresses().map(|(host, port)| ListenPoint { host: host.to_owned(), port }).collect();
         self.connector.serve_callbacks(&self.this, &listen_points);
-        *self.root.write() = Some(poa.clone());
+        let before = self.root.set(Some(poa.clone()));
+        drop(before);
         Ok(poa)
     }
 
     /// The root adapter, if it has been made or no longer can be. Never blocks for long.
     fn present_root(self: &Arc<Self>) -> Option<Poa> {
-        let root = self.root.read().clone();
+        let root = self.root.cloned();
         root.or_else(|| self.is_shut_down().then(|| Poa::destroyed_root(&self.host())))
     }
 
@@ -411,7 +412,7 @@ impl OrbCore {
         self.stop_serving(wait);
         self.connector.close(wait);
         // Initial references hold the ORB, which holds them.
-        self.initial.write().clear();
+        drop(self.initial.set(None));
     }
 
     /// Stops listening, closes the connections of clients and destroys the adapters.
@@ -427,7 +428,7 @@ impl OrbCore {
             // A thread that makes the root adapter now ends first, or finds the ORB shut down.
             let _starting = self.server.lock();
             self.is_shut_down.store(true, Ordering::SeqCst);
-            self.root.write().take()
+            self.root.set(None)
         };
         if let Some(root) = root {
             // An upcall cannot wait, so this is refused there. The adapter is destroyed without a wait.

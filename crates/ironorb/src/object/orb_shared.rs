@@ -1,7 +1,6 @@
 //! What all layers read of an ORB. References hold it, and the driver behind it.
 
 use std::any::Any;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -13,7 +12,7 @@ use ironorb_giop::value::ValueFactory;
 
 use crate::base::config::OrbConfig;
 use crate::base::lease::BindingEpoch;
-use crate::base::locks::SharedTable;
+use crate::base::locks::SnapshotMap;
 use crate::base::randomness::HashKeys;
 use crate::object::ObjectRef;
 use crate::object::messaging::OrbPolicies;
@@ -150,15 +149,15 @@ impl fmt::Debug for OrbHandle {
 /// repository id.
 #[derive(Default)]
 pub(crate) struct ValueRegistry {
-    factories: SharedTable<BTreeMap<String, Arc<dyn ValueFactory>>>,
+    factories: SnapshotMap<String, Arc<dyn ValueFactory>>,
     /// Copies of values borrow the types, so each is leaked. Only the program registers them, and each only
     /// once.
-    types: SharedTable<BTreeMap<String, &'static TypeCode>>,
+    types: SnapshotMap<String, &'static TypeCode>,
 }
 
 impl ValueRegistry {
     pub(crate) fn factory(&self, repository_id: &str) -> Option<Arc<dyn ValueFactory>> {
-        self.factories.read().get(repository_id).cloned()
+        self.factories.get(repository_id)
     }
 
     /// Registers a factory. Returns the one that was registered before.
@@ -167,19 +166,19 @@ impl ValueRegistry {
         repository_id: &str,
         factory: Arc<dyn ValueFactory>,
     ) -> Option<Arc<dyn ValueFactory>> {
-        self.factories.write().insert(repository_id.to_owned(), factory)
+        self.factories.insert(repository_id.to_owned(), factory)
     }
 
     pub(crate) fn remove_factory(&self, repository_id: &str) -> Option<Arc<dyn ValueFactory>> {
-        self.factories.write().remove(repository_id)
+        self.factories.remove(repository_id.to_owned())
     }
 
     pub(crate) fn value_type(&self, repository_id: &str) -> Option<&'static TypeCode> {
-        self.types.read().get(repository_id).copied()
+        self.types.get(repository_id)
     }
 
     /// Registers a type. The first registration of an id counts.
     pub(crate) fn add_type(&self, id: String, type_code: TypeCode) {
-        self.types.write().entry(id).or_insert_with(|| Box::leak(Box::new(type_code)));
+        self.types.insert_if_absent(id, || Box::leak(Box::new(type_code)));
     }
 }

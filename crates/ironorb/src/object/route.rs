@@ -8,7 +8,7 @@ use ironorb_giop::ior::{IiopProfile, Ior};
 use ironorb_giop::message::{AddressingDisposition, RequestTarget};
 use once_cell::race::OnceBox;
 
-use crate::base::locks::SharedTable;
+use crate::base::locks::Snapshot;
 use crate::object::messaging::InvocationPolicies;
 use crate::object::orb_shared::{OrbDriver, OrbHandle};
 use crate::object::server_profile::{ServerEndpoint, ServerProfile, ServerTarget};
@@ -48,7 +48,7 @@ struct Rare {
     further: Box<[RequestTarget]>,
     /// The IOR, once a program has asked for it.
     ior: OnceLock<Ior>,
-    replaced: SharedTable<Option<Arc<Replaced>>>,
+    replaced: Snapshot<Replaced>,
 }
 
 /// No call has been made.
@@ -305,7 +305,7 @@ impl Reference {
     }
 
     fn replaced(&self) -> Option<Arc<Replaced>> {
-        self.rare.get()?.replaced.read().clone()
+        self.rare.get()?.replaced.get()
     }
 
     /// The route to use now.
@@ -433,33 +433,39 @@ impl Reference {
     #[cold]
     pub(crate) fn forward(&self, ior: Box<Ior>, is_lasting: bool) -> Result<(), SystemException> {
         let next = self.replacement(Arc::from(ior), AddressingDisposition::Key)?;
-        let mut replaced = self.rare().replaced.write();
-        let before = match replaced.take() {
-            _ if is_lasting => None,
-            Some(current) if current.is_lasting => Some(current),
-            Some(current) => current.before.clone(),
-            None => None,
-        };
-        let next = Replaced { is_forwarded: true, before, is_lasting, ..next };
-        self.replace(&mut replaced, Some(Arc::new(next)));
+        self.replace(|current| {
+            let before = match current {
+                _ if is_lasting => None,
+                Some(current) if current.is_lasting => Some(current.clone()),
+                Some(current) => current.before.clone(),
+                None => None,
+            };
+            Some(Some(Arc::new(Replaced { is_forwarded: true, before, is_lasting, ..next })))
+        });
         Ok(())
     }
 
     /// Uses another form of address in requests from now on.
     #[cold]
     pub(crate) fn readdress(&self, disposition: AddressingDisposition) -> Result<(), SystemException> {
-        let mut replaced = self.rare().replaced.write();
-        let next = match &*replaced {
-            Some(current) => Replaced {
-                is_forwarded: current.is_forwarded,
-                before: current.before.clone(),
-                is_lasting: current.is_lasting,
-                ..self.replacement(current.ior.clone(), disposition)?
-            },
-            None => self.replacement(Arc::new(self.with_ior(Ior::clone)), disposition)?,
-        };
-        self.replace(&mut replaced, Some(Arc::new(next)));
-        Ok(())
+        loop {
+            let seen = self.replaced();
+            let next = match &seen {
+                Some(current) => Replaced {
+                    is_forwarded: current.is_forwarded,
+                    before: current.before.clone(),
+                    is_lasting: current.is_lasting,
+                    ..self.replacement(current.ior.clone(), disposition)?
+                },
+                None => self.replacement(Arc::new(self.with_ior(Ior::clone)), disposition)?,
+            };
+            let is_seen =
+                |current: Option<&Arc<Replaced>>| current.map(Arc::as_ptr) == seen.as_ref().map(Arc::as_ptr);
+            // A thread that has changed the route meanwhile changed what this is made from.
+            if self.replace(|current| is_seen(current).then(|| Some(Arc::new(next)))) {
+                return Ok(());
+            }
+        }
     }
 
     /// A route to where an IOR says.
@@ -485,17 +491,19 @@ impl Reference {
     /// Returns to the route from before the last forward.
     #[cold]
     pub(crate) fn fall_back(&self) {
-        let mut replaced = self.rare().replaced.write();
-        let before = replaced.take().and_then(|current| current.before.clone());
-        self.replace(&mut replaced, before);
+        self.replace(|current| Some(current.and_then(|current| current.before.clone())));
     }
 
-    /// Replaces the route. The caller holds the lock.
-    fn replace(&self, place: &mut Option<Arc<Replaced>>, by: Option<Arc<Replaced>>) {
-        let replaced = if by.is_some() { REPLACED } else { 0 };
-        *place = by;
-        let change = |state: u32| Some((state & !REPLACED | replaced).wrapping_add(CHANGE));
-        let _always = self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, change);
+    /// Replaces the route by what `next` makes of the one before. False where `next` makes nothing and the route stays.
+    fn replace(&self, next: impl FnOnce(Option<&Arc<Replaced>>) -> Option<Option<Arc<Replaced>>>) -> bool {
+        let replaced = &self.rare().replaced;
+        // The route comes before its number: a thread that finds the new number finds the new route.
+        let count = || {
+            let flag = if replaced.is_some() { REPLACED } else { 0 };
+            let change = |state: u32| Some((state & !REPLACED | flag).wrapping_add(CHANGE));
+            let _always = self.state.fetch_update(Ordering::SeqCst, Ordering::SeqCst, change);
+        };
+        replaced.change_shared(|current| next(current).ok_or(()), count).map(drop).is_ok()
     }
 }
 

@@ -12,7 +12,7 @@ use hashbrown::HashTable;
 use super::ids::Ids;
 use super::key::Slot;
 use super::lookup::ObjectSelector;
-use super::slots::{Entry, ObjectSlot, ObjectSlots, VacatedSlot};
+use super::slots::{ObjectSlot, ObjectSlots, OpenSlot, VacatedSlot};
 use super::upcall::Deactivation;
 use super::{ObjectId, PoaPolicies, RequestProcessing};
 use crate::base::config::ObjectLookup;
@@ -270,7 +270,7 @@ impl ActiveObjectMap {
         Some(slot)
     }
 
-    fn in_slot<T>(&self, slot: Slot, look: impl FnOnce(&Entry) -> T) -> Option<T> {
+    fn in_slot<T>(&self, slot: Slot, look: impl FnOnce(&OpenSlot<'_>) -> T) -> Option<T> {
         let entry = self.slots.open(slot.index).filter(|entry| entry.generation() == slot.generation)?;
         Some(look(&entry))
     }

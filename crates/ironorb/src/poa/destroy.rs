@@ -139,10 +139,10 @@ impl PoaInner {
     }
 
     fn activator(&self) -> Option<Arc<dyn ServantActivator>> {
-        match &*self.servant_manager.read() {
+        self.servant_manager.with(|manager| match manager {
             Some(ServantManager::Activator(activator)) => Some(activator.clone()),
             _ => None,
-        }
+        })
     }
 
     pub(super) fn begin_destroy(self: &Arc<Self>, etherealize_objects: bool) {
@@ -198,9 +198,9 @@ impl PoaInner {
             }
             // These may hold this adapter, directly or indirectly.
             let held = (
-                poa.servant_manager.write().take(),
-                poa.default_servant.write().take(),
-                poa.adapter_activator.write().take(),
+                poa.servant_manager.set(None),
+                poa.default_servant.set(None),
+                poa.adapter_activator.set(None),
             );
             drop(held);
             poa.life.store(LifecycleState::Destroyed as u8, Ordering::SeqCst);

@@ -121,7 +121,7 @@ impl PoaInner {
                 Err(self.absence().unwrap_or_else(|| not_exist(MinorCode::NO_SUCH_OBJECT)).into())
             }
             RequestProcessing::DefaultServant => {
-                let servant = self.default_servant.read().clone().ok_or_else(|| {
+                let servant = self.default_servant.cloned().ok_or_else(|| {
                     self.absence().unwrap_or_else(|| {
                         refusal(SystemExceptionKind::ObjAdapter, MinorCode::OBJ_ADAPTER_NO_DEFAULT_SERVANT)
                     })
@@ -208,7 +208,7 @@ impl PoaInner {
             IdState::Busy(gate) => return Err(LookupFailure::Busy(gate, id.clone())),
             IdState::Nothing => {}
         }
-        let Some(ServantManager::Activator(activator)) = self.servant_manager.read().clone() else {
+        let Some(ServantManager::Activator(activator)) = self.servant_manager.cloned() else {
             return Err(self.lacks_servant_manager().into());
         };
         let keeper = Gate::of_this_thread();
@@ -224,7 +224,7 @@ impl PoaInner {
         id: ObjectId,
         operation: &[u8],
     ) -> Result<(UpcallTarget, ServantHandle), Refusal> {
-        let Some(ServantManager::Locator(locator)) = self.servant_manager.read().clone() else {
+        let Some(ServantManager::Locator(locator)) = self.servant_manager.cloned() else {
             return Err(self.lacks_servant_manager());
         };
         self.begin_use()?;

@@ -20,7 +20,7 @@ use crate::base::monitor::Monitor;
 pub(crate) use held::Admission;
 use held::HeldRequests;
 use in_flight::InFlight;
-pub(crate) use in_flight::{STRIPES, Stripe};
+pub(crate) use in_flight::Stripe;
 
 /// The state of a manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
