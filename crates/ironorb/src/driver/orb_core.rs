@@ -202,7 +202,6 @@ impl OrbCore {
                 this: this.clone(),
                 adapter: Adapter::new(
                     randomness,
-                    shared.binding_epoch.clone(),
                     &config,
                     !interceptors.server.is_empty(),
                     adapter_threads.clone(),

@@ -11,7 +11,6 @@ use ironorb_giop::typecode::TypeCode;
 use ironorb_giop::value::ValueFactory;
 
 use crate::base::config::OrbConfig;
-use crate::base::lease::BindingEpoch;
 use crate::base::locks::SnapshotMap;
 use crate::base::randomness::HashKeys;
 use crate::object::ObjectRef;
@@ -33,8 +32,6 @@ pub(crate) struct OrbShared {
     pub(crate) values: ValueRegistry,
     /// What references have in common.
     pub(crate) server_profiles: ServerProfiles,
-    /// The epoch of the leases of this ORB's objects.
-    pub(crate) binding_epoch: Arc<BindingEpoch>,
     /// The driver, which holds this. Set once, when the driver is made.
     driver: OnceLock<Weak<dyn OrbDriver>>,
 }
@@ -55,7 +52,6 @@ impl OrbShared {
             is_simulated,
             values: ValueRegistry::default(),
             server_profiles: ServerProfiles::new(hash_keys),
-            binding_epoch: Arc::default(),
             driver: OnceLock::new(),
         }
     }

@@ -1,14 +1,15 @@
 //! The route from a reference to its object, worked out once.
 
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use ironorb_giop::exception::SystemException;
 use ironorb_giop::ior::{IiopProfile, Ior};
 use ironorb_giop::message::{AddressingDisposition, RequestTarget};
 use once_cell::race::OnceBox;
 
-use crate::base::locks::Snapshot;
+use crate::base::locks::{PiLock, Snapshot};
+use crate::object::lease::RevocableLease;
 use crate::object::messaging::InvocationPolicies;
 use crate::object::orb_shared::{OrbDriver, OrbHandle};
 use crate::object::server_profile::{ServerEndpoint, ServerProfile, ServerTarget};
@@ -49,6 +50,8 @@ struct Rare {
     /// The IOR, once a program has asked for it.
     ior: OnceLock<Ior>,
     replaced: Snapshot<Replaced>,
+    /// Leases that hold only while calls stay in this process.
+    leases: PiLock<Vec<Weak<dyn RevocableLease>>>,
 }
 
 /// No call has been made.
@@ -426,7 +429,7 @@ impl Reference {
     /// Whether a replaced route is in use.
     #[inline]
     pub(crate) fn is_replaced(&self) -> bool {
-        self.state.load(Ordering::Acquire) & REPLACED != 0
+        self.state.load(Ordering::SeqCst) & REPLACED != 0
     }
 
     /// Uses the forwarded reference from now on.
@@ -492,6 +495,24 @@ impl Reference {
     #[cold]
     pub(crate) fn fall_back(&self) {
         self.replace(|current| Some(current.and_then(|current| current.before.clone())));
+    }
+
+    /// Lets a change of the route revoke a lease.
+    #[cold]
+    pub(super) fn may_revoke(&self, lease: Arc<dyn RevocableLease>) {
+        let mut leases = self.rare().leases.lock();
+        if leases.len() == leases.capacity() {
+            leases.retain(|lease| lease.strong_count() > 0);
+        }
+        leases.push(Arc::downgrade(&lease));
+    }
+
+    /// Revokes the leases that hold only for the route before. Never waits for calls in progress.
+    #[cold]
+    pub(crate) fn revoke_leases(&self) {
+        let Some(rare) = self.rare.get() else { return };
+        let leases: Vec<_> = rare.leases.lock().iter().filter_map(Weak::upgrade).collect();
+        leases.iter().for_each(|lease| lease.revoke());
     }
 
     /// Replaces the route by what `next` makes of the one before. False where `next` makes nothing and the route stays.

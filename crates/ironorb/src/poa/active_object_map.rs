@@ -65,6 +65,18 @@ struct DeactivatingObject {
     /// Counted requests. Calls by lease come on top.
     requests: u32,
     token: Option<Token>,
+    /// A thread that may interrupt all processors must still look for calls by lease.
+    is_unsettled: bool,
+}
+
+/// What has become of an object that was deactivated.
+pub(super) enum Removal {
+    /// The object has no request: the caller finishes the deactivation at once.
+    Idle(DeactivatedObject),
+    /// The object's last request finishes the deactivation.
+    InUse,
+    /// Another thread finishes the deactivation, by [`ActiveObjectMap::settle`].
+    Unsettled(Activation),
 }
 
 /// A deactivated object that has no request left, and what is to be done about it.
@@ -172,7 +184,7 @@ impl ActiveObjectMap {
         let mut state = self.state.lock();
         let leaving = state.leaving.get_mut(&activation)?;
         leaving.requests -= 1;
-        if leaving.is_in_use(&self.binding_epoch) {
+        if leaving.is_left_in_use(&self.binding_epoch) {
             return None;
         }
         state.leaving.remove(&activation).map(|leaving| leaving.object)
@@ -185,10 +197,26 @@ impl ActiveObjectMap {
         // The lock orders two calls that end at the same time: the second sees that both have ended.
         let mut leaving = state.leaving.iter();
         let (activation, leaving) = leaving.find(|(_, leaving)| leaving.token == Some(token))?;
-        if leaving.is_in_use(&self.binding_epoch) {
+        if leaving.is_left_in_use(&self.binding_epoch) {
             return None;
         }
         let activation = *activation;
+        state.leaving.remove(&activation).map(|leaving| leaving.object)
+    }
+
+    /// Looks for calls by lease of an object that was left [`Unsettled`](Removal::Unsettled). Without any, returns what is
+    /// left to do. May interrupt all processors.
+    #[cold]
+    pub(super) fn settle(&self, activation: Activation) -> Option<DeactivatedObject> {
+        let token = self.state.lock().leaving.get(&activation)?.token;
+        // All processors catch up before the lock is taken, so that no other thread waits for that.
+        let _seen = token.is_some_and(|token| self.binding_epoch.any(|other| other == token));
+        let mut state = self.state.lock();
+        let leaving = state.leaving.get_mut(&activation)?;
+        leaving.is_unsettled = false;
+        if leaving.is_left_in_use(&self.binding_epoch) {
+            return None;
+        }
         state.leaving.remove(&activation).map(|leaving| leaving.object)
     }
 
@@ -411,14 +439,14 @@ impl MapGuard<'_> {
     }
 
     /// Deactivates an object. Its slot and generation are never given out together again, unless to its id.
-    /// If its deactivation has a gate, the id is busy until [`end_busy`](Self::end_busy). The outer `None`
-    /// means that there is no such object. The inner one is `Some` if the object has no request: the caller
-    /// then finishes the deactivation at once.
+    /// If its deactivation has a gate, the id is busy until [`end_busy`](Self::end_busy). `None` when there is no such
+    /// object. Does not look for calls by lease if it `may_not_interrupt` the processors.
     pub(super) fn remove(
         &mut self,
         id: &[u8],
         deactivation: Deactivation,
-    ) -> Option<Option<DeactivatedObject>> {
+        may_not_interrupt: bool,
+    ) -> Option<Removal> {
         let slot = self.slot_of(id)?;
         let mut entry = self.map.slots.open(slot.index)?;
         let activation = entry.activation(slot.index);
@@ -440,12 +468,13 @@ impl MapGuard<'_> {
             }
             None => self.free(&object.id, slot.index),
         }
-        let leaving = DeactivatingObject { object, requests, token };
-        if !leaving.is_in_use(&self.map.binding_epoch) {
-            return Some(Some(leaving.object));
+        let is_unsettled = may_not_interrupt && token.is_some();
+        let leaving = DeactivatingObject { object, requests, token, is_unsettled };
+        if !is_unsettled && !leaving.is_in_use(&self.map.binding_epoch) {
+            return Some(Removal::Idle(leaving.object));
         }
         self.state.leaving.insert(activation, leaving);
-        Some(None)
+        Some(if is_unsettled { Removal::Unsettled(activation) } else { Removal::InUse })
     }
 
     fn free(&mut self, id: &ObjectId, index: u32) {
@@ -485,8 +514,15 @@ impl MapGuard<'_> {
 }
 
 impl DeactivatingObject {
+    /// Whether the object has requests. Asked by the thread that deactivates it.
     fn is_in_use(&self, binding_epoch: &BindingEpoch) -> bool {
         self.requests > 0 || self.token.is_some_and(|token| binding_epoch.any(|other| other == token))
+    }
+
+    /// Whether the object still has requests, now that one is over.
+    fn is_left_in_use(&self, binding_epoch: &BindingEpoch) -> bool {
+        let is_called = |token| binding_epoch.any_left(|other| other == token);
+        self.is_unsettled || self.requests > 0 || self.token.is_some_and(is_called)
     }
 }
 

@@ -23,7 +23,7 @@ use ironorb_giop::minor::MinorCode;
 
 use crate::base::config::{Demultiplexing, OrbConfig};
 use crate::base::gate::Gate;
-use crate::base::lease::BindingEpoch;
+use crate::base::lease::OrbBindings;
 use crate::base::locks::PiLock;
 use crate::base::randomness::Randomness;
 use crate::poa::key::{self, Nonce, ParsedKey, Slot};
@@ -41,7 +41,7 @@ pub(crate) struct Adapter {
     directory: Directory,
     /// The adapters in the making. The thread that holds the lock changes the directory.
     table: PiLock<Table>,
-    binding_epoch: Arc<BindingEpoch>,
+    bindings: Arc<OrbBindings>,
     demultiplexing: Demultiplexing,
     /// The request cache is in use.
     caches_requests: bool,
@@ -63,7 +63,6 @@ pub(crate) struct Adapter {
 impl Adapter {
     pub(crate) fn new(
         randomness: Randomness,
-        binding_epoch: Arc<BindingEpoch>,
         config: &OrbConfig,
         has_interceptors: bool,
         driver: Arc<dyn AdapterDriver>,
@@ -76,7 +75,7 @@ impl Adapter {
             randomness,
             directory: Directory::default(),
             table: PiLock::default(),
-            binding_epoch,
+            bindings: Arc::default(),
             demultiplexing: config.demultiplexing,
             caches_requests: Adapter::may_cache(config),
             making: AtomicUsize::new(0),
@@ -99,10 +98,10 @@ impl Adapter {
         &self.randomness
     }
 
-    /// The epoch of the bindings that threads of this process hold leases of.
+    /// What the bindings have in common that threads of this process hold leases of.
     #[inline]
-    pub(crate) fn binding_epoch(&self) -> &Arc<BindingEpoch> {
-        &self.binding_epoch
+    pub(crate) fn bindings(&self) -> &Arc<OrbBindings> {
+        &self.bindings
     }
 
     pub(crate) fn managers(&self) -> &Managers {
@@ -140,7 +139,7 @@ impl Adapter {
     /// Makes a manager of this ORB's adapters.
     pub(crate) fn make_manager(&self, id: String, state: ManagerState, held_max: usize) -> PoaManager {
         let main_thread = self.main_thread.monitor();
-        PoaManager::new(id, state, held_max, &self.binding_epoch, main_thread, &self.driver)
+        PoaManager::new(id, state, held_max, &self.bindings, main_thread, &self.driver)
     }
 
     /// Adds an adapter, which `make` makes for a slot and an instance number; `None` when its path is taken.

@@ -5,12 +5,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::active_object_map::DeactivatedObject;
+use super::active_object_map::{DeactivatedObject, Removal};
 use super::current::{enter_adapter, is_in_upcall_of};
 use super::single_thread::SingleThreadGuard;
 use super::upcall::Deactivation;
 use super::{ObjectId, Poa, PoaError, PoaInner, ServantActivator, ServantManager, ThreadModel};
 use crate::base::gate::{Gate, GateGuard};
+use crate::base::lease::Activation;
+use crate::base::spawner;
 use crate::poa::servant::ServantHandle;
 
 /// The stages of an adapter's life.
@@ -49,7 +51,7 @@ impl Poa {
     ///
     /// To destroy the adapter again changes nothing, but `wait_for_completion` still waits.
     pub fn destroy(&self, etherealize_objects: bool, wait_for_completion: bool) -> Result<(), PoaError> {
-        if wait_for_completion && is_in_upcall_of(self.0.orb.adapter().binding_epoch()) {
+        if wait_for_completion && is_in_upcall_of(self.0.orb.adapter().bindings()) {
             return Err(PoaError::WouldDeadlock);
         }
         self.0.begin_destroy(etherealize_objects);
@@ -74,15 +76,13 @@ impl Poa {
             let mut objects = self.0.objects.open();
             // The count comes before the object leaves the map, because a destruction waits for it.
             self.0.leaving.fetch_add(1, Ordering::SeqCst);
-            objects.remove(id.as_bytes(), deactivation)
+            objects.remove(id.as_bytes(), deactivation, spawner::is_real_time())
         };
         match removed {
-            Some(Some(ended)) => {
-                self.0.finish_deactivation(ended);
+            Some(removal) => {
+                self.0.follow(removal);
                 Ok(())
             }
-            // The object's last request finishes the deactivation.
-            Some(None) => Ok(()),
             None => {
                 self.0.end_use();
                 Err(PoaError::ObjectNotActive)
@@ -211,6 +211,18 @@ impl PoaInner {
         });
     }
 
+    /// Does what follows the deactivation of an object.
+    fn follow(self: &Arc<Self>, removal: Removal) {
+        match removal {
+            Removal::Idle(ended) => self.finish_deactivation(ended),
+            Removal::InUse => {}
+            Removal::Unsettled(activation) => {
+                let unsettled = Unsettled { poa: self.clone(), activation };
+                self.driver().run_apart(Box::new(move || drop(unsettled)));
+            }
+        }
+    }
+
     /// Does what is left to do for an object after its last request.
     #[cold]
     pub(super) fn finish_deactivation(self: &Arc<Self>, ended: DeactivatedObject) {
@@ -290,7 +302,7 @@ impl PoaInner {
     /// Deactivates all objects. Those without requests end here. With `are_doomed`, they are etherealised
     /// later.
     fn remove_all(self: &Arc<Self>, deactivation: impl Fn() -> Deactivation, are_doomed: bool) {
-        let idle: Vec<DeactivatedObject> = {
+        let removed: Vec<Removal> = {
             let mut objects = self.objects.open();
             let ids = objects.ids();
             // The count comes before any of them can end: that needs the map's lock.
@@ -299,10 +311,26 @@ impl PoaInner {
                 let servant = |id: &ObjectId| Some((id.clone(), self.objects.servant_of(id.as_bytes())?));
                 self.doomed.lock().extend(ids.iter().filter_map(servant));
             }
-            ids.iter().filter_map(|id| objects.remove(id.as_bytes(), deactivation()).flatten()).collect()
+            let is_real_time = spawner::is_real_time();
+            ids.iter().filter_map(|id| objects.remove(id.as_bytes(), deactivation(), is_real_time)).collect()
         };
-        for ended in idle {
-            self.finish_deactivation(ended);
+        for removal in removed {
+            self.follow(removal);
+        }
+    }
+}
+
+/// An object that a thread with a real-time priority has deactivated. Dropping this looks for calls by lease, and finishes
+/// the deactivation if there are none. That happens even where no other thread can be had for it.
+struct Unsettled {
+    poa: Arc<PoaInner>,
+    activation: Activation,
+}
+
+impl Drop for Unsettled {
+    fn drop(&mut self) {
+        if let Some(ended) = self.poa.objects.settle(self.activation) {
+            self.poa.finish_deactivation(ended);
         }
     }
 }

@@ -14,7 +14,7 @@ use ironorb_giop::minor::MinorCode;
 use super::current::is_in_upcall_of;
 use super::upcall::refusal;
 use super::{AdapterDriver, PoaError, PoaInner, Refusal};
-use crate::base::lease::{BindingEpoch, Token};
+use crate::base::lease::{BindingEpoch, OrbBindings, Token};
 use crate::base::locks::PiLock;
 use crate::base::monitor::Monitor;
 pub(crate) use held::Admission;
@@ -110,7 +110,7 @@ pub(super) struct ManagerInner {
     held_max: usize,
     /// The ORB is being shut down, and held requests are refused.
     is_closing: AtomicBool,
-    /// The epoch of the ORB's bindings, which all its managers share.
+    /// The epoch of the bindings of its objects.
     binding_epoch: Arc<BindingEpoch>,
     poas: PiLock<Vec<Weak<PoaInner>>>,
 }
@@ -128,7 +128,7 @@ impl PoaManager {
         id: String,
         state: ManagerState,
         held_max: usize,
-        binding_epoch: &Arc<BindingEpoch>,
+        bindings: &Arc<OrbBindings>,
         main_thread: &Arc<Monitor>,
         driver: &Arc<dyn AdapterDriver>,
     ) -> Self {
@@ -143,7 +143,7 @@ impl PoaManager {
             driver: driver.clone(),
             held_max,
             is_closing: AtomicBool::new(false),
-            binding_epoch: binding_epoch.clone(),
+            binding_epoch: Arc::new(BindingEpoch::of(bindings)),
             poas: PiLock::default(),
         }))
     }
@@ -212,9 +212,15 @@ impl PoaManager {
         poas.push(Arc::downgrade(poa));
     }
 
-    /// Whether it is a manager of the ORB whose bindings have this epoch.
-    pub(super) fn is_of(&self, binding_epoch: &Arc<BindingEpoch>) -> bool {
-        Arc::ptr_eq(&self.0.binding_epoch, binding_epoch)
+    /// Whether it is a manager of the ORB with these bindings.
+    pub(super) fn is_of(&self, bindings: &Arc<OrbBindings>) -> bool {
+        Arc::ptr_eq(self.0.binding_epoch.orb(), bindings)
+    }
+
+    /// The epoch of the bindings of its objects.
+    #[inline]
+    pub(super) fn binding_epoch(&self) -> &Arc<BindingEpoch> {
+        &self.0.binding_epoch
     }
 
     /// What runs its adapters.
@@ -239,7 +245,7 @@ impl PoaManager {
     }
 
     fn check_wait(&self, wait: bool) -> Result<(), PoaError> {
-        match wait && is_in_upcall_of(&self.0.binding_epoch) {
+        match wait && is_in_upcall_of(self.0.binding_epoch.orb()) {
             true => Err(PoaError::WouldDeadlock),
             false => Ok(()),
         }

@@ -187,7 +187,7 @@ impl Poa {
         }
         let orb = &self.0.orb;
         let manager = match manager {
-            Some(manager) if !manager.is_of(orb.adapter().binding_epoch()) => {
+            Some(manager) if !manager.is_of(orb.adapter().bindings()) => {
                 return Err(PoaError::WrongPolicy("the manager is another ORB's"));
             }
             Some(manager) => manager,
@@ -399,15 +399,15 @@ impl PoaInner {
             hint,
             policies,
             components,
-            manager,
             children: PiLock::default(),
             objects: ActiveObjectMap::new(
                 &policies,
                 ids_are_slots,
                 config.object_lookup,
-                orb.adapter().binding_epoch().clone(),
+                manager.binding_epoch().clone(),
                 orb.adapter().randomness(),
             ),
+            manager,
             ids_are_slots,
             keys_are_slots: ids_are_slots && config.demultiplexing == Demultiplexing::Delayered,
             next_id: AtomicU64::new(0),
