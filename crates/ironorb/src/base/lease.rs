@@ -238,7 +238,10 @@ impl BindingEpoch {
         if self.caught_up.load(Ordering::SeqCst) >= epoch {
             return;
         }
-        debug_assert!(!spawner::is_real_time(), "a thread with a real-time priority interrupts all processors");
+        debug_assert!(
+            !spawner::is_real_time(),
+            "a thread with a real-time priority interrupts all processors"
+        );
         // sync: leased-or-ended
         if membarrier(MembarrierCommand::PrivateExpedited).is_err() {
             // This happens only where a filter forbids the call since the process was registered.

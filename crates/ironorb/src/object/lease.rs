@@ -52,7 +52,8 @@ impl<I: ?Sized> LeaseCell<I> {
     #[inline(never)]
     pub(crate) fn enter_any(&self) -> Option<(LeasedUpcall<'_>, Arc<I>)> {
         self.leases().find_map(|lease| {
-            let in_progress = if lease.hold.is_in_force() { lease.hold.enter_collocated()? } else { return None };
+            let in_progress =
+                if lease.hold.is_in_force() { lease.hold.enter_collocated()? } else { return None };
             let servant = match &lease.servant {
                 LeasedServant::Owned(servant) => servant.clone(),
                 LeasedServant::Weak(servant) => servant.upgrade()?,

@@ -273,26 +273,25 @@ impl Adapter {
         }
     }
 
-    /// Passes a request to the servant of a key, if that needs no wait; `None` otherwise. Takes no lock to find the
-    /// adapter.
+    /// Passes a request to the servant of a key, if that needs no wait; `None` otherwise.
     #[inline]
     pub(crate) fn begin_upcall_now(&self, key: &[u8]) -> Option<Upcall> {
         match key::parse(key) {
             ParsedKey::Slot { nonce, poa, object } if nonce == self.nonce => {
-                self.directory.in_slot(poa, |found| found?.begin_upcall_now(ObjectSelector::Slot(object)))
+                self.directory.in_slot(poa)?.begin_upcall_now(ObjectSelector::Slot(object))
             }
             ParsedKey::Path { nonce, hint, instance, path, id } => {
-                let begin = |found: &Arc<PoaInner>| match found.accepts(nonce, instance) {
+                let begin = |found: Arc<PoaInner>| match found.accepts(nonce, instance) {
                     true => found.begin_upcall_now(ObjectSelector::Id(id)),
                     false => None,
                 };
                 // Adapters in the making are among the children already, where their makers see them.
                 if self.demultiplexing == Demultiplexing::Delayered || self.making.load(Ordering::SeqCst) > 0
                 {
-                    return self.directory.at(hint, path, |found| begin(found?));
+                    return begin(self.directory.at(hint, path)?);
                 }
                 let root = self.directory.at_path(ROOT_PATH)?;
-                begin(&root.descendant(path)?)
+                begin(root.descendant(path)?)
             }
             ParsedKey::Slot { .. } | ParsedKey::Foreign => None,
         }
@@ -313,7 +312,7 @@ impl Adapter {
                 if nonce != self.nonce {
                     return Err(not_exist(MinorCode::STALE_KEY));
                 }
-                let found = self.directory.in_slot(poa, |found| found.cloned());
+                let found = self.directory.in_slot(poa);
                 let found = found.ok_or_else(|| not_exist(MinorCode::NO_SUCH_ADAPTER))?;
                 found.begin_upcall(ObjectSelector::Slot(object), operation, on_hold)
             }
@@ -391,7 +390,7 @@ impl Adapter {
         let key = self.without_alias(key.to_vec());
         let (found, naming, may_come) = match key::parse(&key) {
             ParsedKey::Slot { nonce, poa, object } if nonce == self.nonce => {
-                let found = self.directory.in_slot(poa, |found| found.cloned());
+                let found = self.directory.in_slot(poa);
                 (found, Some(ObjectSelector::Slot(object)), false)
             }
             ParsedKey::Slot { .. } => (None, None, false),

@@ -8,9 +8,7 @@ use super::active_object_map::{AdmittedRequest, DeactivatedObject};
 use super::lookup::ObjectSelector;
 use super::upcall::UpcallTarget;
 use super::{ObjectId, PoaInner, ThreadModel, Upcall};
-use crate::base::lease::{
-    Activation, Binding, BindingEpoch, BindingLease, LeasedUpcall, OrbBindings, Token,
-};
+use crate::base::lease::{Activation, Binding, BindingEpoch, BindingLease, LeasedUpcall, OrbBindings, Token};
 use crate::poa::servant::ServantHandle;
 
 /// The object or adapter that a lease is for.

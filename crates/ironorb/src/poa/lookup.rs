@@ -50,17 +50,16 @@ impl PoaInner {
     }
 
     /// Passes a request through the manager to its servant, if that needs no wait. `None` when the manager
-    /// does not admit it at once, the object is not active, or its thread matters. Never waits, so that the
-    /// caller may hold a lock.
+    /// does not admit it at once, the object is not active, or its thread matters. Never waits.
     #[inline]
-    pub(crate) fn begin_upcall_now(self: &Arc<Self>, naming: ObjectSelector<'_>) -> Option<Upcall> {
+    pub(crate) fn begin_upcall_now(self: Arc<Self>, naming: ObjectSelector<'_>) -> Option<Upcall> {
         if self.policies.thread != ThreadModel::OrbControl {
             return None;
         }
         let entered = self.manager.enter_now()?;
         match self.find_active(naming) {
             Some((activation, servant)) => {
-                Some(Upcall::new(self.clone(), servant, UpcallTarget::Slot(activation), entered))
+                Some(Upcall::new(self, servant, UpcallTarget::Slot(activation), entered))
             }
             None => {
                 self.manager.leave(entered);

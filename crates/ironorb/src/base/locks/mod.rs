@@ -4,7 +4,7 @@
 //! | lock | which threads wait for one another |
 //! |---|---|
 //! | [`LaneLock`] | those of one lane |
-//! | [`PiLock`] | those of all lanes; the holder inherits the highest priority that waits |
+//! | [`PiLock`], [`PiCell`] | those of all lanes; the holder inherits the highest priority that waits |
 //! | [`SmallPiLock`] | as for a [`PiLock`], and those that hold some other such lock |
 //! | [`ColdLock`] | those that start and stop the ORB, none with a real-time priority |
 //! | [`Snapshot`], [`SnapshotMap`] | readers never wait; threads that change the value do, as for a [`PiLock`] |
@@ -25,7 +25,7 @@ pub(crate) use cold_lock::ColdLock;
 pub(crate) use condition::Condition;
 pub(crate) use handoff::Handoff;
 pub(crate) use lane_lock::LaneLock;
-pub(crate) use pi_lock::{PiGuard, PiLock, PiTurn, TimedTurn};
+pub(crate) use pi_lock::{PiCell, PiGuard, PiLock, PiTurn, TimedTurn};
 pub(crate) use small_pi_lock::{SmallPiGuard, SmallPiLock};
 pub(crate) use snapshot::{PARTS, Snapshot, SnapshotMap};
 

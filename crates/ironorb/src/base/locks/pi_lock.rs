@@ -11,6 +11,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use atomic_refcell::{AtomicRefCell, AtomicRefMut};
 use rustix::io::{Errno, Result};
 
 use super::{LockGuard, system};
@@ -25,6 +26,46 @@ pub(crate) struct PiLock<T> {
     turn: PiTurn,
     /// Free whenever a thread has the turn.
     value: Mutex<T>,
+}
+
+/// Data as a [`PiLock`] has it, which threads could share as well. To take it costs some 15 instructions less.
+#[derive(Default)]
+pub(crate) struct PiCell<T> {
+    turn: PiTurn,
+    /// Not borrowed whenever a thread has the turn.
+    value: AtomicRefCell<T>,
+}
+
+/// What a thread holds of a [`PiCell`]. Dropping it unlocks: the value first, by the order of the fields.
+pub(crate) struct PiCellGuard<'l, T> {
+    value: AtomicRefMut<'l, T>,
+    _held: HeldTurn<'l>,
+}
+
+impl<T> PiCell<T> {
+    /// Locks, as [`PiLock::lock`] does.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn lock(&self) -> PiCellGuard<'_, T> {
+        let held = HeldTurn::take(&self.turn);
+        PiCellGuard { value: self.value.borrow_mut(), _held: held }
+    }
+}
+
+impl<T> std::ops::Deref for PiCellGuard<'_, T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T> std::ops::DerefMut for PiCellGuard<'_, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.value
+    }
 }
 
 /// What a thread holds of a [`PiLock`]. Dropping it unlocks: the value first, by the order of the fields.

@@ -3,11 +3,11 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::ptr;
-use std::sync::Mutex;
 
+use atomic_refcell::{AtomicRefCell, AtomicRefMut};
+
+use super::PiTurn;
 use super::pi_lock::HeldTurn;
-use super::{LockGuard, PiTurn};
-use crate::base::sync::lock;
 
 /// Data that threads of several lanes change, in a lock as small as a mutex. A thread that holds the lock runs at the
 /// priority of the most urgent thread that waits for it.
@@ -15,13 +15,16 @@ use crate::base::sync::lock;
 /// All such locks of the process share 64 turns, by their addresses. So a thread may wait for one that holds another lock: it
 /// holds it for a few instructions only, runs no application code meanwhile, and takes no other lock of this kind.
 #[derive(Default)]
-pub(crate) struct SmallPiLock<T>(Mutex<T>);
+pub(crate) struct SmallPiLock<T>(
+    /// Not borrowed whenever a thread has the turn.
+    AtomicRefCell<T>,
+);
 
-const _: () = assert!(size_of::<SmallPiLock<u64>>() == size_of::<Mutex<u64>>());
+const _: () = assert!(size_of::<SmallPiLock<u64>>() <= 16);
 
 /// What a thread holds of a [`SmallPiLock`]. Dropping it unlocks: the value first, by the order of the fields.
 pub(crate) struct SmallPiGuard<'l, T> {
-    value: LockGuard<'l, T>,
+    value: AtomicRefMut<'l, T>,
     _held: HeldTurn<'static>,
 }
 
@@ -41,7 +44,7 @@ impl<T> SmallPiLock<T> {
         // Neighbours in an array have different turns.
         let turn = ptr::from_ref(self).addr() / size_of::<Self>().next_power_of_two() % TURNS;
         let held = HeldTurn::take(&ALL[turn].0);
-        SmallPiGuard { value: lock(&self.0), _held: held }
+        SmallPiGuard { value: self.0.borrow_mut(), _held: held }
     }
 }
 

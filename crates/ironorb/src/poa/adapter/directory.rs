@@ -1,27 +1,26 @@
-//! The adapters of an ORB: by slot, by hint and by path for requests, which read them without a lock, and those in the
-//! making behind a lock. Calls no application code.
+//! The adapters of an ORB: by slot, by hint and by path for requests, and those in the making. Calls no application code.
 
 use std::any::Any;
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use hashbrown::HashTable;
 
 use super::ROOT_PATH;
 use crate::base::gate::Gate;
-use crate::base::locks::{PARTS, Snapshot, SnapshotMap};
+use crate::base::locks::{PiCell, SmallPiLock, Snapshot, SnapshotMap};
 use crate::poa::PoaInner;
 use crate::poa::key::{self, Hint, Slot};
+use crate::poa::slots::SlotArray;
 
-/// What requests read of the adapters. Only the thread that holds the lock of the [`Table`] changes it. A change copies a
-/// part of what it changes, and adapters come and go rarely.
+/// What requests read of the adapters. Only the thread that holds the lock of the [`Table`] changes it. Each way to an
+/// adapter is either read without a lock, or behind a lock that lends priorities and is held for a few instructions.
 #[derive(Default)]
 pub(super) struct Directory {
-    /// Adapters by the indices of their slots: that of index `i` is in part `i % PARTS`, at `i / PARTS`.
-    slots: [Snapshot<Vec<SlotEntry>>; PARTS],
+    slots: SlotArray<AdapterSlot>,
     /// For each hint, one of the adapters that have it.
-    by_hint: [Snapshot<HashTable<Arc<PoaInner>>>; PARTS],
+    by_hint: [PiCell<HashTable<Arc<PoaInner>>>; PARTS],
     by_path: SnapshotMap<Arc<[u8]>, Arc<PoaInner>>,
     /// Keys of the application's choice, such as `NameService`, and the keys that they stand for.
     pub(super) aliases: SnapshotMap<Vec<u8>, Vec<u8>>,
@@ -29,35 +28,38 @@ pub(super) struct Directory {
     pub(super) default_adapter: Snapshot<Arc<PoaInner>>,
 }
 
-/// The generation of a slot, and its adapter.
-type SlotEntry = (u32, Option<Arc<PoaInner>>);
+/// The slot of one adapter. A thread that looks for the adapter holds the lock while it counts itself as a holder of it.
+#[derive(Default)]
+struct AdapterSlot {
+    /// Changed by the thread that holds the lock.
+    generation: AtomicU32,
+    poa: SmallPiLock<Option<Arc<PoaInner>>>,
+}
+
+/// The parts in which hints are looked up.
+const PARTS: usize = 32;
 
 /// What a change of the directory has replaced. It may hold adapters, and these servants: it is dropped while no lock is
 /// held.
 pub(super) type Replaced = Vec<Arc<dyn Any + Send + Sync>>;
 
 impl Directory {
-    /// Calls `look` with the adapter in a slot, if the slot still has this generation.
+    /// The adapter in a slot, if the slot still has this generation.
     #[inline]
-    pub(super) fn in_slot<R>(&self, slot: Slot, look: impl FnOnce(Option<&Arc<PoaInner>>) -> R) -> R {
-        let index = slot.index as usize;
-        self.slots[index % PARTS].with(|part| {
-            look(match part.and_then(|part| part.get(index / PARTS)) {
-                Some((generation, Some(found))) if *generation == slot.generation => Some(found),
-                _ => None,
-            })
-        })
+    pub(super) fn in_slot(&self, slot: Slot) -> Option<Arc<PoaInner>> {
+        let place = self.slots.get(slot.index)?;
+        let poa = place.poa.lock();
+        if place.generation.load(Ordering::Relaxed) == slot.generation { poa.clone() } else { None }
     }
 
     /// The adapter at a path, if it is made. Its keys have this hint.
     #[inline]
-    pub(super) fn at<R>(&self, hint: Hint, path: &[u8], look: impl FnOnce(Option<&Arc<PoaInner>>) -> R) -> R {
-        self.part_of(hint).with(|part| {
-            match part.and_then(|part| part.find(hint.hash(), |poa| poa.hint() == hint)) {
-                Some(found) if found.path() == path => look(Some(found)),
-                _ => self.by_path.with(path, look),
-            }
-        })
+    pub(super) fn at(&self, hint: Hint, path: &[u8]) -> Option<Arc<PoaInner>> {
+        let found = self.part_of(hint).lock().find(hint.hash(), |poa| poa.hint() == hint).cloned();
+        match found {
+            Some(found) if found.path() == path => Some(found),
+            _ => self.at_path(path),
+        }
     }
 
     /// The adapter at a path, if it is made.
@@ -65,35 +67,28 @@ impl Directory {
         self.by_path.get(path)
     }
 
-    /// The next generation of a slot.
-    pub(super) fn generation(&self, index: usize) -> u32 {
-        self.slots[index % PARTS].with(|part| {
-            part.and_then(|part| part.get(index / PARTS)).map_or(0, |(generation, _)| *generation)
-        })
+    /// The generation of a slot, which is made if it does not exist.
+    pub(super) fn generation(&self, index: u32) -> u32 {
+        self.slots.make(index).generation.load(Ordering::Relaxed)
     }
 
     /// Puts an adapter into its slot.
-    pub(super) fn fill(&self, slot: Slot, poa: &Arc<PoaInner>, replaced: &mut Replaced) {
-        self.set_slot(slot.index, (slot.generation, Some(poa.clone())), replaced);
+    pub(super) fn fill(&self, slot: Slot, poa: &Arc<PoaInner>) {
+        *self.slots.make(slot.index).poa.lock() = Some(poa.clone());
     }
 
-    /// Frees a slot, and returns whether it had this generation.
+    /// Frees a slot. False if it had another generation.
     pub(super) fn vacate(&self, slot: Slot, replaced: &mut Replaced) -> bool {
-        let is_there = self.in_slot(slot, |found| found.is_some());
+        let Some(place) = self.slots.get(slot.index) else { return false };
+        let mut poa = place.poa.lock();
+        let is_there = place.generation.load(Ordering::Relaxed) == slot.generation && poa.is_some();
+        let before = if is_there { poa.take() } else { None };
         if is_there {
-            self.set_slot(slot.index, (slot.generation.wrapping_add(1), None), replaced);
+            place.generation.store(slot.generation.wrapping_add(1), Ordering::Relaxed);
         }
+        drop(poa);
+        keep(before, replaced);
         is_there
-    }
-
-    fn set_slot(&self, index: u32, entry: SlotEntry, replaced: &mut Replaced) {
-        let place = index as usize / PARTS;
-        change(&self.slots[index as usize % PARTS], replaced, |slots: &mut Vec<SlotEntry>| {
-            if slots.len() <= place {
-                slots.resize(place + 1, (0, None));
-            }
-            slots[place] = entry;
-        });
     }
 
     /// Makes an adapter visible at its path. Adapters with equal hints are rare, unless a peer seeks them. The second one is
@@ -101,44 +96,29 @@ impl Directory {
     pub(super) fn publish(&self, poa: &Arc<PoaInner>, replaced: &mut Replaced) {
         keep(self.by_path.insert(poa.path().into(), poa.clone()), replaced);
         let hint = poa.hint();
-        change(self.part_of(hint), replaced, |adapters: &mut HashTable<Arc<PoaInner>>| {
-            if adapters.find(hint.hash(), |other| other.hint() == hint).is_none() {
-                adapters.insert_unique(hint.hash(), poa.clone(), |poa| poa.hint().hash());
-            }
-        });
+        let mut adapters = self.part_of(hint).lock();
+        if adapters.find(hint.hash(), |other| other.hint() == hint).is_none() {
+            adapters.insert_unique(hint.hash(), poa.clone(), |poa| poa.hint().hash());
+        }
     }
 
     /// Makes the adapter at a path invisible, if there is one.
     pub(super) fn withdraw(&self, path: &[u8], replaced: &mut Replaced) {
         let Some(poa) = self.by_path.remove(path.into()) else { return };
         let hint = poa.hint();
-        change(self.part_of(hint), replaced, |adapters: &mut HashTable<Arc<PoaInner>>| {
-            if let Ok(found) = adapters.find_entry(hint.hash(), |other| Arc::ptr_eq(other, &poa)) {
-                found.remove();
-            }
-        });
+        let mut adapters = self.part_of(hint).lock();
+        let found = adapters.find_entry(hint.hash(), |other| Arc::ptr_eq(other, &poa));
+        let before = found.ok().map(|found| found.remove().0);
+        drop(adapters);
+        keep(before, replaced);
         replaced.push(poa);
     }
 
     #[inline]
-    fn part_of(&self, hint: Hint) -> &Snapshot<HashTable<Arc<PoaInner>>> {
+    fn part_of(&self, hint: Hint) -> &PiCell<HashTable<Arc<PoaInner>>> {
         // Bits that the table of a part does not use.
         &self.by_hint[(hint.hash() >> 40) as usize % PARTS]
     }
-}
-
-/// Changes a copy of a part and puts it in its place.
-fn change<T: Clone + Default + Send + Sync + 'static>(
-    part: &Snapshot<T>,
-    replaced: &mut Replaced,
-    edit: impl FnOnce(&mut T),
-) {
-    let next = |before: Option<&Arc<T>>| {
-        let mut next = before.map(|before| T::clone(before)).unwrap_or_default();
-        edit(&mut next);
-        Ok::<_, Infallible>(Some(next))
-    };
-    keep(part.change(next).ok().flatten(), replaced);
 }
 
 fn keep<T: Send + Sync + 'static>(before: Option<Arc<T>>, replaced: &mut Replaced) {
@@ -149,9 +129,9 @@ fn keep<T: Send + Sync + 'static>(before: Option<Arc<T>>, replaced: &mut Replace
 #[derive(Default)]
 pub(super) struct Table {
     /// The number of slots that were ever given out.
-    slots: usize,
+    slots: u32,
     /// Slots without an adapter.
-    free: Vec<usize>,
+    free: Vec<u32>,
     next_instance: u32,
     /// Paths at which adapter activators are making adapters, each with the gate that opens when it is done.
     in_the_making: BTreeMap<Vec<u8>, Arc<Gate>>,
@@ -191,9 +171,9 @@ impl Table {
             self.slots - 1
         });
         self.next_instance = self.next_instance.wrapping_add(1);
-        let slot = Slot { index: index as u32, generation: directory.generation(index) };
+        let slot = Slot { index, generation: directory.generation(index) };
         let poa = make(slot, self.next_instance);
-        directory.fill(slot, &poa, replaced);
+        directory.fill(slot, &poa);
         if self.in_the_making.keys().any(|making| path.starts_with(making)) {
             self.unfinished.insert(path, poa.clone());
         } else {
@@ -207,7 +187,7 @@ impl Table {
         if !directory.vacate(slot, replaced) {
             return;
         }
-        self.free.push(slot.index as usize);
+        self.free.push(slot.index);
         directory.withdraw(path, replaced);
         keep(self.unfinished.remove(path), replaced);
         let is_it = |default: &Arc<PoaInner>| default.slot == slot;

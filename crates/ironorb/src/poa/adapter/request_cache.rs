@@ -213,8 +213,7 @@ impl Adapter {
             }
             let epoch = upcall.binding_epoch().begin()?;
             let adapter = AdapterLease::of(epoch, upcall, naming)?;
-            let object =
-                || Some((upcall.lease(epoch)?, LeasedServant::of(upcall.servant())));
+            let object = || Some((upcall.lease(epoch)?, LeasedServant::of(upcall.servant())));
             let object = if has_object_come_often { object() } else { None };
             Some(Box::new(CachedTarget { head, operation: Cell::default(), adapter, object }))
         };
