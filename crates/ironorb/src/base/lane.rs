@@ -8,6 +8,8 @@ use std::cell::Cell;
 use std::fmt;
 use std::sync::OnceLock;
 
+use once_cell::race::OnceBox;
+
 /// The number of a lane in its ORB's table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub(crate) struct LaneId(u16);
@@ -63,13 +65,14 @@ impl Drop for InLane {
 /// for, and stay where they are: a reader takes no lock.
 pub(crate) struct PerLane<T> {
     first: T,
-    others: OnceLock<Box<[OnceLock<T>; LANES_MAX - 1]>>,
+    /// Threads of several lanes may make this at once. None waits for another: one that is slower drops what it has made.
+    others: OnceBox<[OnceLock<T>; LANES_MAX - 1]>,
 }
 
 impl<T> PerLane<T> {
     /// The value of the default lane. Other lanes have none.
     pub(crate) const fn new(first: T) -> PerLane<T> {
-        PerLane { first, others: OnceLock::new() }
+        PerLane { first, others: OnceBox::new() }
     }
 
     /// The value of a lane, made by `make` if the lane has none. Two threads of one lane may wait for each other here.

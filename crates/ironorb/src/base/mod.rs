@@ -1,8 +1,8 @@
 //! What all layers share and what knows none of them: locks, threads, random numbers, moments, probes, limits.
 
 pub(crate) mod config;
+pub(crate) mod discards;
 pub(crate) mod gate;
-#[cfg_attr(not(test), allow(dead_code, reason = "the next commits use all of it"))]
 pub(crate) mod lane;
 pub(crate) mod lease;
 pub(crate) mod locks;

@@ -75,7 +75,6 @@ impl<'n> NewThread<'n> {
     }
 
     /// Puts the thread into a lane.
-    #[cfg_attr(not(test), expect(dead_code, reason = "lanes will ask"))]
     pub(crate) fn in_lane(mut self, lane: LaneId) -> NewThread<'n> {
         self.facts.lane = lane;
         self

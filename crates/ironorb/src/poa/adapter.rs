@@ -12,6 +12,7 @@ mod session;
 pub(crate) use parked_request::ParkedRequest;
 pub(crate) use session::Session;
 
+use std::any::Any;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -150,14 +151,20 @@ impl Adapter {
     ) -> Option<Arc<PoaInner>> {
         let mut replaced = Replaced::new();
         let added = self.table.lock().add(&self.directory, path, make, &mut replaced);
-        drop(replaced);
+        self.discard(replaced);
         added
     }
 
     pub(crate) fn unregister(&self, slot: Slot, path: &[u8]) {
         let mut replaced = Replaced::new();
         self.table.lock().remove(&self.directory, slot, path, &mut replaced);
-        drop(replaced);
+        self.discard(replaced);
+    }
+
+    fn discard(&self, replaced: Replaced) {
+        for value in replaced {
+            self.driver.discard(Box::new(value));
+        }
     }
 
     /// The adapter at a path. Adapter activators are asked for adapters on the path that do not exist. If
@@ -203,7 +210,7 @@ impl Adapter {
                 self.making.fetch_sub(1, Ordering::SeqCst);
                 is_there
             };
-            drop(replaced);
+            self.discard(replaced);
             drop(keeper);
             match made {
                 Ok(true) if is_there => {}
@@ -240,7 +247,7 @@ impl Adapter {
     /// Makes keys that no adapter here has made ids of objects of this adapter.
     pub(crate) fn set_default_adapter(&self, poa: &Arc<PoaInner>) {
         let before = self.directory.default_adapter.set(Some(poa.clone()));
-        drop(before);
+        self.discard(before.map(|it| -> Arc<dyn Any + Send + Sync> { it }).into_iter().collect());
     }
 
     /// The default adapter for a key, if no adapter here has made the key.

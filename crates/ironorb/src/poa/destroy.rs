@@ -11,6 +11,7 @@ use super::single_thread::SingleThreadGuard;
 use super::upcall::Deactivation;
 use super::{ObjectId, Poa, PoaError, PoaInner, ServantActivator, ServantManager, ThreadModel};
 use crate::base::gate::{Gate, GateGuard};
+use crate::base::lane::LaneId;
 use crate::base::lease::Activation;
 use crate::base::spawner;
 use crate::poa::servant::ServantHandle;
@@ -194,15 +195,14 @@ impl PoaInner {
             if let Some(activator) = poa.activator() {
                 for (id, servant) in doomed {
                     poa.etherealize(&activator, &id, &servant, true);
+                    poa.discard(Some(servant));
                 }
             }
             // These may hold this adapter, directly or indirectly.
-            let held = (
-                poa.servant_manager.set(None),
-                poa.default_servant.set(None),
-                poa.adapter_activator.set(None),
-            );
-            drop(held);
+            poa.discard(poa.servant_manager.set(None));
+            poa.discard(poa.default_servant.set(None));
+            poa.discard(poa.adapter_activator.set(None));
+            poa.discard(Some(poa.clone()));
             poa.life.store(LifecycleState::Destroyed as u8, Ordering::SeqCst);
             poa.ended.changed();
             if is_counted && let Some(parent) = parent {
@@ -218,7 +218,7 @@ impl PoaInner {
             Removal::InUse => {}
             Removal::Unsettled(activation) => {
                 let unsettled = Unsettled { poa: self.clone(), activation };
-                self.driver().run_apart(Box::new(move || drop(unsettled)));
+                self.driver().run_apart(LaneId::DEFAULT, Box::new(move || drop(unsettled)));
             }
         }
     }
@@ -232,13 +232,14 @@ impl PoaInner {
                 if self.policies.retains() {
                     self.objects.open().release(&servant);
                 }
-                drop(servant);
+                self.discard(Some(servant));
             }
-            Deactivation::LeaveToAdapter => drop(servant),
+            Deactivation::LeaveToAdapter => self.discard(Some(servant)),
             Deactivation::Etherealize { activator, cleanup_in_progress, keeper } => {
                 let poa = self.clone();
                 return self.on_its_thread(move || {
                     poa.etherealize(&activator, &id, &servant, cleanup_in_progress);
+                    poa.discard(Some(servant));
                     if keeper.is_some() {
                         poa.objects.open().end_busy(&id);
                     }

@@ -70,6 +70,7 @@ use ironorb_giop::ior::TaggedComponent;
 use ironorb_giop::minor::MinorCode;
 
 use crate::base::config::{Demultiplexing, ObjectLookup};
+use crate::base::discards::Discard;
 use crate::base::locks::{PiLock, Snapshot};
 use crate::base::monitor::Monitor;
 use crate::base::single_thread_lock::SingleThreadLock;
@@ -278,8 +279,7 @@ impl Poa {
     /// Sets the activator that makes children which are asked for and do not exist. The adapter keeps it
     /// until the adapter is destroyed.
     pub fn set_adapter_activator(&self, activator: Option<Arc<dyn AdapterActivator>>) {
-        let before = self.0.adapter_activator.set(activator);
-        drop(before);
+        self.0.discard(self.0.adapter_activator.set(activator));
     }
 
     /// Sets the activator that finds servants for objects that are not active. Needs the policies
@@ -328,7 +328,7 @@ impl Poa {
             self.check_alive()?;
             Ok(Some(servant))
         })?;
-        drop(before);
+        self.0.discard(before);
         Ok(())
     }
 
@@ -465,6 +465,14 @@ impl PoaInner {
     /// What its requests wait for, and by what.
     pub(super) fn driver(&self) -> &dyn AdapterDriver {
         &**self.orb.adapter().driver()
+    }
+
+    /// Drops the handle of a value that may be the application's: on this thread only if calls of no other lane may have
+    /// handles.
+    pub(super) fn discard(&self, value: Option<impl Discard + 'static>) {
+        if let Some(value) = value {
+            self.driver().discard(Box::new(value));
+        }
     }
 
     /// Returns when the manager does not hold requests. Waits as `on_hold` says.

@@ -9,6 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::base::lane::{self, LaneId};
 use crate::base::locks::{Condition, LaneLock};
 use crate::base::spawner::{NewThread, ThreadClass};
 use crate::driver::server::threads::ServerThreads;
@@ -19,6 +20,8 @@ pub(crate) struct BackgroundPool {
     state: LaneLock<State>,
     more: Condition,
     threads_max: usize,
+    /// The lane of the threads.
+    lane: LaneId,
     /// The server's thread limit under which these threads count; `None` when they count nowhere.
     counted: Option<Arc<ServerThreads>>,
 }
@@ -39,7 +42,7 @@ type Task = Box<dyn FnOnce() + Send>;
 const LINGER: Duration = Duration::from_secs(5);
 
 impl BackgroundPool {
-    /// Makes a pool of at most `threads_max` threads.
+    /// Makes a pool of at most `threads_max` threads of the calling thread's lane.
     pub(crate) fn new(threads_max: usize) -> Arc<Self> {
         BackgroundPool::with(threads_max, None)
     }
@@ -51,12 +54,13 @@ impl BackgroundPool {
 
     fn with(threads_max: usize, counted: Option<Arc<ServerThreads>>) -> Arc<Self> {
         let threads_max = threads_max.max(1);
-        Arc::new(BackgroundPool { state: LaneLock::default(), more: Condition::new(), threads_max, counted })
-    }
-
-    /// The most threads that the pool uses.
-    pub(crate) fn threads_max(&self) -> usize {
-        self.threads_max
+        Arc::new(BackgroundPool {
+            state: LaneLock::default(),
+            more: Condition::new(),
+            threads_max,
+            lane: lane::current_lane(),
+            counted,
+        })
     }
 
     /// Queues a task. Returns an error when the pool has no thread and cannot start one, so that the task
@@ -86,8 +90,8 @@ impl BackgroundPool {
 
     fn spawn(&self, body: impl FnOnce() + Send + 'static) -> io::Result<()> {
         match &self.counted {
-            Some(counted) => counted.spawn(NAME, body),
-            None => NewThread::new(NAME, ThreadClass::Background).spawn(body).map(drop),
+            Some(counted) => counted.spawn_in(self.lane, NAME, body),
+            None => NewThread::new(NAME, ThreadClass::Background).in_lane(self.lane).spawn(body).map(drop),
         }
     }
 

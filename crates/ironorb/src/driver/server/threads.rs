@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::base::config::{OrbConfig, ServerConcurrency};
+use crate::base::lane::LaneId;
 use crate::base::spawner::{NewThread, ThreadClass};
 
 /// The number of a server's threads and its limit.
@@ -35,8 +36,18 @@ impl ServerThreads {
         name: &str,
         body: impl FnOnce() + Send + 'static,
     ) -> io::Result<()> {
+        self.spawn_in(LaneId::DEFAULT, name, body)
+    }
+
+    /// Starts one more thread in a lane. Fails with `WouldBlock` at the limit.
+    pub(crate) fn spawn_in(
+        self: &Arc<Self>,
+        lane: LaneId,
+        name: &str,
+        body: impl FnOnce() + Send + 'static,
+    ) -> io::Result<()> {
         let place = self.take().ok_or(io::ErrorKind::WouldBlock)?;
-        place.spawn(name, body)
+        place.spawn_in(lane, name, body)
     }
 
     /// Starts a thread that must exist for a call or a connection to make progress. It counts, but the limit
@@ -46,8 +57,18 @@ impl ServerThreads {
         name: &str,
         body: impl FnOnce() + Send + 'static,
     ) -> io::Result<()> {
+        self.spawn_beyond_in(LaneId::DEFAULT, name, body)
+    }
+
+    /// Starts such a thread in a lane.
+    pub(crate) fn spawn_beyond_in(
+        self: &Arc<Self>,
+        lane: LaneId,
+        name: &str,
+        body: impl FnOnce() + Send + 'static,
+    ) -> io::Result<()> {
         self.threads.fetch_add(1, Ordering::SeqCst);
-        ThreadPlace(self.clone()).spawn(name, body)
+        ThreadPlace(self.clone()).spawn_in(lane, name, body)
     }
 
     /// Reserves room for one more thread; `None` at the limit.
@@ -75,11 +96,15 @@ pub(super) struct ThreadPlace(Arc<ServerThreads>);
 impl ThreadPlace {
     /// Starts the thread, which keeps the place until it ends.
     pub(super) fn spawn(self, name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        self.spawn_in(LaneId::DEFAULT, name, body)
+    }
+
+    fn spawn_in(self, lane: LaneId, name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<()> {
         let run = move || {
             let _place = self;
             body();
         };
-        NewThread::new(name, ThreadClass::Worker).spawn(run).map(drop)
+        NewThread::new(name, ThreadClass::Worker).in_lane(lane).spawn(run).map(drop)
     }
 }
 

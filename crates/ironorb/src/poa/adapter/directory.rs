@@ -3,22 +3,20 @@
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use hashbrown::HashTable;
 
 use super::ROOT_PATH;
 use crate::base::gate::Gate;
-use crate::base::locks::{PiCell, SmallPiLock, Snapshot, SnapshotMap};
+use crate::base::locks::{PiCell, Snapshot, SnapshotMap};
 use crate::poa::PoaInner;
 use crate::poa::key::{self, Hint, Slot};
-use crate::poa::slots::SlotArray;
 
 /// What requests read of the adapters. Only the thread that holds the lock of the [`Table`] changes it. Each way to an
 /// adapter is either read without a lock, or behind a lock that lends priorities and is held for a few instructions.
 #[derive(Default)]
 pub(super) struct Directory {
-    slots: SlotArray<AdapterSlot>,
+    slots: [PiCell<Vec<SlotEntry>>; PARTS],
     /// For each hint, one of the adapters that have it.
     by_hint: [PiCell<HashTable<Arc<PoaInner>>>; PARTS],
     by_path: SnapshotMap<Arc<[u8]>, Arc<PoaInner>>,
@@ -28,15 +26,10 @@ pub(super) struct Directory {
     pub(super) default_adapter: Snapshot<Arc<PoaInner>>,
 }
 
-/// The slot of one adapter. A thread that looks for the adapter holds the lock while it counts itself as a holder of it.
-#[derive(Default)]
-struct AdapterSlot {
-    /// Changed by the thread that holds the lock.
-    generation: AtomicU32,
-    poa: SmallPiLock<Option<Arc<PoaInner>>>,
-}
+/// The generation of a slot, and its adapter.
+type SlotEntry = (u32, Option<Arc<PoaInner>>);
 
-/// The parts in which hints are looked up.
+/// The parts in which slots and hints are looked up.
 const PARTS: usize = 32;
 
 /// What a change of the directory has replaced. It may hold adapters, and these servants: it is dropped while no lock is
@@ -47,9 +40,11 @@ impl Directory {
     /// The adapter in a slot, if the slot still has this generation.
     #[inline]
     pub(super) fn in_slot(&self, slot: Slot) -> Option<Arc<PoaInner>> {
-        let place = self.slots.get(slot.index)?;
-        let poa = place.poa.lock();
-        if place.generation.load(Ordering::Relaxed) == slot.generation { poa.clone() } else { None }
+        let (part, place) = place_of(slot.index);
+        match self.slots[part].lock().get(place) {
+            Some((generation, poa)) if *generation == slot.generation => poa.clone(),
+            _ => None,
+        }
     }
 
     /// The adapter at a path, if it is made. Its keys have this hint.
@@ -67,26 +62,34 @@ impl Directory {
         self.by_path.get(path)
     }
 
-    /// The generation of a slot, which is made if it does not exist.
+    /// The generation of a slot.
     pub(super) fn generation(&self, index: u32) -> u32 {
-        self.slots.make(index).generation.load(Ordering::Relaxed)
+        let (part, place) = place_of(index);
+        self.slots[part].lock().get(place).map_or(0, |(generation, _)| *generation)
     }
 
     /// Puts an adapter into its slot.
     pub(super) fn fill(&self, slot: Slot, poa: &Arc<PoaInner>) {
-        *self.slots.make(slot.index).poa.lock() = Some(poa.clone());
+        let (part, place) = place_of(slot.index);
+        let mut slots = self.slots[part].lock();
+        if slots.len() <= place {
+            slots.resize(place + 1, (0, None));
+        }
+        slots[place] = (slot.generation, Some(poa.clone()));
     }
 
     /// Frees a slot. False if it had another generation.
     pub(super) fn vacate(&self, slot: Slot, replaced: &mut Replaced) -> bool {
-        let Some(place) = self.slots.get(slot.index) else { return false };
-        let mut poa = place.poa.lock();
-        let is_there = place.generation.load(Ordering::Relaxed) == slot.generation && poa.is_some();
-        let before = if is_there { poa.take() } else { None };
-        if is_there {
-            place.generation.store(slot.generation.wrapping_add(1), Ordering::Relaxed);
-        }
-        drop(poa);
+        let (part, place) = place_of(slot.index);
+        let mut slots = self.slots[part].lock();
+        let found = slots.get_mut(place).filter(|(generation, _)| *generation == slot.generation);
+        let before = found.and_then(|(generation, poa)| {
+            let before = poa.take()?;
+            *generation = generation.wrapping_add(1);
+            Some(before)
+        });
+        drop(slots);
+        let is_there = before.is_some();
         keep(before, replaced);
         is_there
     }
@@ -119,6 +122,12 @@ impl Directory {
         // Bits that the table of a part does not use.
         &self.by_hint[(hint.hash() >> 40) as usize % PARTS]
     }
+}
+
+/// The part of a slot, and its place there.
+#[inline]
+fn place_of(index: u32) -> (usize, usize) {
+    (index as usize % PARTS, index as usize / PARTS)
 }
 
 fn keep<T: Send + Sync + 'static>(before: Option<Arc<T>>, replaced: &mut Replaced) {
