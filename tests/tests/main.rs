@@ -24,6 +24,7 @@ mod failover;
 mod failures;
 mod interceptors;
 mod interface_repository;
+mod lanes;
 mod latency;
 mod layers;
 mod leases;

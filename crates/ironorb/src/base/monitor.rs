@@ -58,6 +58,7 @@ impl Monitor {
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::AtomicBool;
+    use std::sync::mpsc;
 
     use super::*;
 
@@ -70,6 +71,32 @@ mod tests {
             over.store(true, Ordering::SeqCst);
             monitor.changed();
             assert!(waiter.join().unwrap());
+        });
+    }
+
+    #[test]
+    fn a_thread_that_asks_whether_its_wait_is_over_delays_none_that_tells_of_a_change() {
+        let monitor = Monitor::default();
+        let (asks, is_asking) = mpsc::channel();
+        let (let_go, is_let_go) = mpsc::channel::<()>();
+        std::thread::scope(|scope| {
+            let monitor = &monitor;
+            scope.spawn(move || {
+                let held = || {
+                    asks.send(()).unwrap();
+                    is_let_go.recv().is_err()
+                };
+                assert!(monitor.wait(&held, None));
+            });
+            is_asking.recv().unwrap();
+            let (done, is_done) = mpsc::channel();
+            scope.spawn(move || {
+                monitor.changed();
+                done.send(()).unwrap();
+            });
+            let has_told = is_done.recv_timeout(Duration::from_secs(20));
+            drop(let_go);
+            has_told.expect("it does not wait for the thread that asks");
         });
     }
 }

@@ -4,6 +4,10 @@
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::lane::{self, LaneId};
+use super::lease::depth_by_lease;
+use super::spawner::{NewThread, Priority, ThreadClass};
+
 static IS_CLOCK_STILL: AtomicBool = AtomicBool::new(false);
 
 /// A place in the ORB at which a test may hold a thread, to show that threads of other lanes do not wait for it.
@@ -12,8 +16,26 @@ static IS_CLOCK_STILL: AtomicBool = AtomicBool::new(false);
 pub enum Point {
     /// The thread changes a value that all lanes read.
     SnapshotChange,
-    /// The thread holds the queue of requests that a manager holds for the thread's lane.
+    /// The thread asks for the servant of an object, in the queue of requests that a manager holds for its lane.
     HeldQueue,
+}
+
+/// Runs `body` in the lane with this number, below 64. An ORB needs no lanes of its own for that.
+pub fn in_lane<T>(lane: usize, body: impl FnOnce() -> T) -> T {
+    let _lane = lane::enter(LaneId::new(lane).expect("a lane below 64"));
+    body()
+}
+
+/// Runs `body` on a thread of the ORB in the default lane that has a real-time priority, as far as the system gives one.
+pub fn spawn_real_time(body: impl FnOnce() + Send + 'static) {
+    let thread = NewThread::new("ironorb-test", ThreadClass::Worker);
+    let urgent = thread.with_priority(Priority::new(1).expect("a priority"));
+    urgent.spawn(body).expect("a thread");
+}
+
+/// How many objects this thread is in by leases, which are not counted.
+pub fn upcalls_by_lease() -> usize {
+    depth_by_lease()
 }
 
 type Hook = Option<(Point, Box<dyn FnOnce()>)>;

@@ -166,3 +166,27 @@ fn admit(manager: &PoaManager) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn threads_for_a_lane_are_in_it_and_of_its_own_pool() {
+        let config = OrbConfig::default();
+        let threads = AdapterThreads::new(&config, &ServerThreads::new(&config));
+        let lane = LaneId::new(5).unwrap();
+        let (tell, told) = mpsc::channel();
+        let another = tell.clone();
+        threads.run_apart(lane, Box::new(move || tell.send(lane::current_lane()).unwrap()));
+        assert_eq!(told.recv().unwrap(), lane);
+        let in_lane = lane::enter(lane);
+        threads.for_held(lane).run(move || another.send(lane::current_lane()).unwrap()).unwrap();
+        drop(in_lane);
+        assert_eq!(told.recv().unwrap(), lane);
+        assert!(!Arc::ptr_eq(threads.for_held(lane), threads.for_held(LaneId::DEFAULT)));
+        threads.stop();
+    }
+}

@@ -185,6 +185,8 @@ impl Upcall {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::call::invocation::Next;
+    use crate::object::lease::{LeaseCell, LeasedServant};
     use crate::object::operation::Operation;
     use crate::poa::current::{is_being, is_in_upcall_of_poa};
     use crate::poa::servant::{Call, Replied};
@@ -322,5 +324,24 @@ mod tests {
                 adapter.orb.shutdown(true).unwrap();
             }
         }
+    }
+
+    #[test]
+    fn a_forward_of_one_reference_leaves_the_leases_of_others_in_force() {
+        let adapter = LeasedAdapter::new();
+        let epoch = adapter.poa.manager.binding_epoch().begin().unwrap();
+        let cells = [0, 1].map(|n: usize| {
+            let cell: LeaseCell<dyn Servant> = LeaseCell::new();
+            let hold = begin(&adapter.objects[n]).lease(epoch).unwrap();
+            cell.put(hold, LeasedServant::Owned(Arc::new(Nothing)), &adapter.objects[n]);
+            cell
+        });
+        let is_in_force = |n: usize| cells[n].enter_any().is_some();
+        assert!(is_in_force(0) && is_in_force(1));
+        let elsewhere = Box::new(adapter.objects[2].to_ior());
+        adapter.objects[0].routes().take(Next::Follow { ior: elsewhere, permanent: false }).unwrap();
+        assert!(!is_in_force(0), "calls follow the forward");
+        assert!(is_in_force(1));
+        adapter.orb.shutdown(true).unwrap();
     }
 }

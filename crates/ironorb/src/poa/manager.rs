@@ -340,6 +340,8 @@ impl PoaManager {
         let discarded = || refusal(SystemExceptionKind::Transient, MinorCode::TRANSIENT_DISCARDED);
         loop {
             let mut held = self.held().lock();
+            #[cfg(debug_assertions)]
+            crate::base::testing::reached(crate::base::testing::Point::HeldQueue);
             let state = self.0.state.load(Ordering::SeqCst);
             let is_letting_in = state == LETTING_IN && !held.is_empty(self.0.driver.now());
             match (ManagerState::from_u8(state), on_hold) {
@@ -410,6 +412,7 @@ impl fmt::Debug for ManagerInner {
 mod tests {
     use super::*;
     use crate::base::config::OrbConfig;
+    use crate::base::lane::{self, LaneId};
     use crate::driver::adapter_threads::AdapterThreads;
     use crate::driver::server::threads::ServerThreads;
 
@@ -462,5 +465,30 @@ mod tests {
             manager.leave(entered);
             waiter.join().unwrap().unwrap();
         });
+    }
+
+    #[test]
+    fn requests_pass_while_another_lane_admits_those_that_were_held() {
+        let manager = manager();
+        let in_lane = |lane| {
+            let _lane = lane::enter(LaneId::new(lane).unwrap());
+            let entered = manager.enter(HoldMode::Park);
+            match entered {
+                Ok(stripe) => manager.leave(stripe),
+                Err(Refusal::Held(_)) => return false,
+                Err(_) => unreachable!("the manager holds or serves"),
+            }
+            true
+        };
+        manager.hold_requests(false).unwrap();
+        {
+            let _lane = lane::enter(LaneId::new(1).unwrap());
+            // As if a request of this lane had just begun.
+            manager.held().lock().begin_for_test(manager.0.driver.now());
+        }
+        assert!(!in_lane(1) && !in_lane(2), "all lanes are held");
+        manager.activate().unwrap();
+        assert!(!in_lane(1), "it must not pass the request before it");
+        assert!(in_lane(2), "no request of this lane was held");
     }
 }

@@ -287,3 +287,80 @@ impl BindingTable {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+
+    struct Bound(Token);
+
+    impl Binding for Bound {
+        fn token(&self) -> Token {
+            self.0
+        }
+
+        fn settle(&self) {}
+    }
+
+    #[test]
+    fn a_thread_that_asks_again_which_object_it_is_in_waits_for_none_that_makes_a_lease() {
+        assert!(ActivitySlots::claim());
+        let binding = shared(Bound(Token::new(7)));
+        let place = ActivitySlots::own().unwrap().next().unwrap();
+        place.take(binding.token());
+        let is_known = || innermost_binding().is_some_and(|(found, _)| Arc::ptr_eq(&found, &binding));
+        assert!(is_known());
+        let (held, is_held) = mpsc::channel();
+        let (let_go, is_let_go) = mpsc::channel::<()>();
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                let _making = BINDINGS.lock();
+                held.send(()).unwrap();
+                // Bounds a hang.
+                let _ = is_let_go.recv_timeout(Duration::from_secs(20));
+            });
+            is_held.recv().unwrap();
+            assert!(is_known());
+            assert!(let_go.send(()).is_ok(), "the other thread still holds the table");
+        });
+        place.leave();
+    }
+
+    #[test]
+    fn threads_have_slots_of_their_own_and_give_them_back() {
+        let slots_of = |threads: usize| {
+            let all_have = std::sync::Barrier::new(threads);
+            thread::scope(|scope| {
+                let own = || {
+                    assert!(ActivitySlots::claim());
+                    all_have.wait();
+                    std::ptr::from_ref(ActivitySlots::own().unwrap()).addr()
+                };
+                let threads: Vec<_> = (0..threads).map(|_| scope.spawn(own)).collect();
+                threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+            })
+        };
+        let mut first = slots_of(8);
+        first.sort_unstable();
+        first.dedup();
+        assert_eq!(first.len(), 8);
+        let before = ClaimedSlots::all().count();
+        (0..100).for_each(|_| drop(slots_of(2)));
+        // Threads of other tests may make some.
+        assert!(ClaimedSlots::all().count() < before + 100);
+    }
+
+    #[test]
+    fn bindings_without_leases_are_forgotten() {
+        let mut table = BindingTable { known: BTreeMap::new(), swept_to: 0 };
+        for token in 0..10_000 {
+            let binding: Arc<dyn Binding> = Arc::new(Bound(Token(token)));
+            drop(table.enter(token, binding));
+        }
+        assert!(table.known.len() < 100, "{}", table.known.len());
+    }
+}

@@ -15,6 +15,8 @@
 mod cold_lock;
 mod condition;
 mod handoff;
+#[cfg(test)]
+mod inheritance_tests;
 mod lane_lock;
 mod pi_lock;
 mod small_pi_lock;
