@@ -201,6 +201,7 @@ mod tests {
     use std::collections::HashMap;
     use std::sync::mpsc;
     use std::thread;
+    use std::time::Duration;
 
     use proptest::prelude::*;
 
@@ -218,13 +219,14 @@ mod tests {
                 number.change(|before| {
                     assert!(before.is_none());
                     held.send(()).unwrap();
-                    goes_on.recv().unwrap();
+                    // Bounds a hang.
+                    let _ = goes_on.recv_timeout(Duration::from_secs(20));
                     Ok::<_, Infallible>(Some(1))
                 })
             });
             holds.recv().unwrap();
             assert_eq!(number.cloned(), None, "the thread that changes it is still at it");
-            go_on.send(()).unwrap();
+            go_on.send(()).expect("the thread is still at it");
             assert_eq!(changes.join().unwrap(), Ok(None));
         });
         assert_eq!(number.cloned(), Some(1));
