@@ -70,6 +70,9 @@ impl AdapterThreads {
     /// Makes the thread of the default lane that drops what calls of other lanes leave behind. An ORB with several lanes
     /// calls this before the first of such calls, lest one of these makes the thread.
     pub(crate) fn start_discarding(&self) {
+        if self.discards.get().is_some() {
+            return;
+        }
         let discards = Box::new(Arc::new(Discards::default()));
         let worker = Arc::clone(&discards);
         if self.discards.set(discards).is_ok()
@@ -94,6 +97,15 @@ impl AdapterThreads {
     /// The threads that carry out requests of a lane after managers have held them.
     fn for_held(&self, lane: LaneId) -> &Arc<BackgroundPool> {
         self.for_held.get_or_init(lane, || BackgroundPool::counted(self.for_held_max, &self.server_threads))
+    }
+}
+
+impl Drop for AdapterThreads {
+    /// Ends the thread for values that are dropped, in an ORB that nobody has shut down.
+    fn drop(&mut self) {
+        if let Some(discards) = self.discards.get() {
+            discards.close();
+        }
     }
 }
 

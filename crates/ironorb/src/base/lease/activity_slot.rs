@@ -317,15 +317,16 @@ mod tests {
         let (held, is_held) = mpsc::channel();
         let (let_go, is_let_go) = mpsc::channel::<()>();
         thread::scope(|scope| {
-            scope.spawn(move || {
+            let makes = scope.spawn(move || {
                 let _making = BINDINGS.lock();
                 held.send(()).unwrap();
                 // Bounds a hang.
-                let _ = is_let_go.recv_timeout(Duration::from_secs(20));
+                is_let_go.recv_timeout(Duration::from_secs(20))
             });
             is_held.recv().unwrap();
             assert!(is_known());
-            assert!(let_go.send(()).is_ok(), "the other thread still holds the table");
+            let _ = let_go.send(());
+            makes.join().unwrap().expect("this thread asks while the other one holds the table");
         });
         place.leave();
     }
