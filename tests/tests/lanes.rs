@@ -128,6 +128,7 @@ fn policies_and_references_are_read_while_another_lane_changes_them() {
     for (what, change) in changes {
         let passed = passes(Point::SnapshotChange, change, || {
             call_anew(&orb, &object);
+            assert_eq!(object.effective_policies().rebind, Some(Rebind::NoRebind));
             orb.resolve_initial_references("Known").unwrap();
         });
         assert!(passed, "a call waits for the thread that changes {what}");
