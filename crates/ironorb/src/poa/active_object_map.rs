@@ -65,7 +65,7 @@ struct DeactivatingObject {
     /// Counted requests. Calls by lease come on top.
     requests: u32,
     token: Option<Token>,
-    /// A thread that may interrupt all processors must still look for calls by lease.
+    /// A thread must still look for calls by lease, which it does without the lock.
     is_unsettled: bool,
 }
 
@@ -75,7 +75,7 @@ pub(super) enum Removal {
     Idle(DeactivatedObject),
     /// The object's last request finishes the deactivation.
     InUse,
-    /// Another thread finishes the deactivation, by [`ActiveObjectMap::settle`].
+    /// Calls by lease may be in progress: [`ActiveObjectMap::settle`] is to be called.
     Unsettled(Activation),
 }
 
@@ -184,7 +184,7 @@ impl ActiveObjectMap {
         let mut state = self.state.lock();
         let leaving = state.leaving.get_mut(&activation)?;
         leaving.requests -= 1;
-        if leaving.is_left_in_use(&self.binding_epoch) {
+        if leaving.is_in_use(&self.binding_epoch) {
             return None;
         }
         state.leaving.remove(&activation).map(|leaving| leaving.object)
@@ -197,7 +197,7 @@ impl ActiveObjectMap {
         // The lock orders two calls that end at the same time: the second sees that both have ended.
         let mut leaving = state.leaving.iter();
         let (activation, leaving) = leaving.find(|(_, leaving)| leaving.token == Some(token))?;
-        if leaving.is_left_in_use(&self.binding_epoch) {
+        if leaving.is_in_use(&self.binding_epoch) {
             return None;
         }
         let activation = *activation;
@@ -214,7 +214,7 @@ impl ActiveObjectMap {
         let mut state = self.state.lock();
         let leaving = state.leaving.get_mut(&activation)?;
         leaving.is_unsettled = false;
-        if leaving.is_left_in_use(&self.binding_epoch) {
+        if leaving.is_in_use(&self.binding_epoch) {
             return None;
         }
         state.leaving.remove(&activation).map(|leaving| leaving.object)
@@ -440,13 +440,8 @@ impl MapGuard<'_> {
 
     /// Deactivates an object. Its slot and generation are never given out together again, unless to its id.
     /// If its deactivation has a gate, the id is busy until [`end_busy`](Self::end_busy). `None` when there is no such
-    /// object. Does not look for calls by lease if it `may_not_interrupt` the processors.
-    pub(super) fn remove(
-        &mut self,
-        id: &[u8],
-        deactivation: Deactivation,
-        may_not_interrupt: bool,
-    ) -> Option<Removal> {
+    /// object.
+    pub(super) fn remove(&mut self, id: &[u8], deactivation: Deactivation) -> Option<Removal> {
         let slot = self.slot_of(id)?;
         let mut entry = self.map.slots.open(slot.index)?;
         let activation = entry.activation(slot.index);
@@ -468,12 +463,11 @@ impl MapGuard<'_> {
             }
             None => self.free(&object.id, slot.index),
         }
-        let is_unsettled = may_not_interrupt && token.is_some();
-        let leaving = DeactivatingObject { object, requests, token, is_unsettled };
-        if !is_unsettled && !leaving.is_in_use(&self.map.binding_epoch) {
-            return Some(Removal::Idle(leaving.object));
+        if requests == 0 && token.is_none() {
+            return Some(Removal::Idle(object));
         }
-        self.state.leaving.insert(activation, leaving);
+        let is_unsettled = token.is_some();
+        self.state.leaving.insert(activation, DeactivatingObject { object, requests, token, is_unsettled });
         Some(if is_unsettled { Removal::Unsettled(activation) } else { Removal::InUse })
     }
 
@@ -514,13 +508,8 @@ impl MapGuard<'_> {
 }
 
 impl DeactivatingObject {
-    /// Whether the object has requests. Asked by the thread that deactivates it.
+    /// Whether the object still has requests.
     fn is_in_use(&self, binding_epoch: &BindingEpoch) -> bool {
-        self.requests > 0 || self.token.is_some_and(|token| binding_epoch.any(|other| other == token))
-    }
-
-    /// Whether the object still has requests, now that one is over.
-    fn is_left_in_use(&self, binding_epoch: &BindingEpoch) -> bool {
         let is_called = |token| binding_epoch.any_left(|other| other == token);
         self.is_unsettled || self.requests > 0 || self.token.is_some_and(is_called)
     }

@@ -77,7 +77,7 @@ impl Poa {
             let mut objects = self.0.objects.open();
             // The count comes before the object leaves the map, because a destruction waits for it.
             self.0.leaving.fetch_add(1, Ordering::SeqCst);
-            objects.remove(id.as_bytes(), deactivation, spawner::is_real_time())
+            objects.remove(id.as_bytes(), deactivation)
         };
         match removed {
             Some(removal) => {
@@ -218,7 +218,10 @@ impl PoaInner {
             Removal::InUse => {}
             Removal::Unsettled(activation) => {
                 let unsettled = Unsettled { poa: self.clone(), activation };
-                self.driver().run_apart(LaneId::DEFAULT, Box::new(move || drop(unsettled)));
+                match spawner::is_real_time() {
+                    true => self.driver().run_apart(LaneId::DEFAULT, Box::new(move || drop(unsettled))),
+                    false => drop(unsettled),
+                }
             }
         }
     }
@@ -312,8 +315,7 @@ impl PoaInner {
                 let servant = |id: &ObjectId| Some((id.clone(), self.objects.servant_of(id.as_bytes())?));
                 self.doomed.lock().extend(ids.iter().filter_map(servant));
             }
-            let is_real_time = spawner::is_real_time();
-            ids.iter().filter_map(|id| objects.remove(id.as_bytes(), deactivation(), is_real_time)).collect()
+            ids.iter().filter_map(|id| objects.remove(id.as_bytes(), deactivation())).collect()
         };
         for removal in removed {
             self.follow(removal);
@@ -321,8 +323,8 @@ impl PoaInner {
     }
 }
 
-/// An object that a thread with a real-time priority has deactivated. Dropping this looks for calls by lease, and finishes
-/// the deactivation if there are none. That happens even where no other thread can be had for it.
+/// A deactivated object that may have calls by lease. Dropping this looks for them, and finishes the deactivation if there
+/// are none. That happens even where no other thread can be had for it.
 struct Unsettled {
     poa: Arc<PoaInner>,
     activation: Activation,

@@ -38,14 +38,12 @@ fn has_priority(number: u8) -> bool {
     outcome.is_ok()
 }
 
+/// What a thread does that calls its argument while it holds something.
+type Hold<L> = fn(&L, &dyn Fn());
+
 /// Asserts that the thread in `hold` runs at the priority of that in `wait`. `hold` calls its argument while it holds what
 /// `wait` waits for. `wait_between`, where there is one, waits for the first and holds what `wait` waits for.
-fn assert_lent<L: Sync>(
-    lock: &L,
-    hold: fn(&L, &dyn Fn()),
-    wait_between: Option<fn(&L, &dyn Fn())>,
-    wait: fn(&L),
-) {
+fn assert_lent<L: Sync>(lock: &L, hold: Hold<L>, wait_between: Option<Hold<L>>, wait: fn(&L)) {
     let (tell, told) = mpsc::channel();
     let (release, released) = mpsc::channel::<()>();
     thread::scope(|scope| {

@@ -109,8 +109,10 @@ impl<T> fmt::Debug for Snapshot<T> {
 /// Values by keys, in parts. A change copies one part.
 pub(crate) struct SnapshotMap<K, V> {
     hasher: RandomState,
-    parts: Box<[Snapshot<HashTable<(K, V)>>; PARTS]>,
+    parts: Box<[Snapshot<Part<K, V>>; PARTS]>,
 }
+
+type Part<K, V> = HashTable<(K, V)>;
 
 /// The number of parts. An empty one takes 24 bytes.
 pub(crate) const PARTS: usize = 32;
@@ -162,7 +164,7 @@ impl<K: Hash + Eq + Clone, V: Clone> SnapshotMap<K, V> {
     fn replace(&self, key: K, next: impl FnOnce(Option<&V>) -> Option<V>) -> Option<(K, V)> {
         let hash = self.hasher.hash_one(&key);
         let mut entry = None;
-        let next = |part: Option<&Arc<HashTable<(K, V)>>>| {
+        let next = |part: Option<&Arc<Part<K, V>>>| {
             let mut part = part.map(|part| HashTable::clone(part)).unwrap_or_default();
             if let Ok(found) = part.find_entry(hash, |(known, _)| *known == key) {
                 entry = Some(found.remove().0);
@@ -178,7 +180,7 @@ impl<K: Hash + Eq + Clone, V: Clone> SnapshotMap<K, V> {
     }
 
     #[inline]
-    fn part(&self, hash: u64) -> &Snapshot<HashTable<(K, V)>> {
+    fn part(&self, hash: u64) -> &Snapshot<Part<K, V>> {
         // Bits that the table of a part does not use.
         &self.parts[(hash >> 40) as usize % PARTS]
     }
