@@ -120,10 +120,10 @@ fn policies_and_references_are_read_while_another_lane_changes_them() {
     let policies = InvocationPolicies { rebind: Some(Rebind::NoRebind), ..InvocationPolicies::NONE };
     orb.set_policies(policies);
     orb.register_initial_reference("Known", object.object());
-    let changes: [(&str, Box<dyn Fn() + Sync + Send>); 3] = [
-        ("policies", Box::new(|| orb.set_policies(policies))),
-        ("initial references", Box::new(|| orb.register_initial_reference("New", object.object()))),
-        ("servers", Box::new(|| drop(orb.string_to_object("corbaloc::192.0.2.1:9/new").unwrap()))),
+    let changes: [(&str, &(dyn Fn() + Sync)); 3] = [
+        ("policies", &|| orb.set_policies(policies)),
+        ("initial references", &|| orb.register_initial_reference("New", object.object())),
+        ("servers", &|| drop(orb.string_to_object("corbaloc::192.0.2.1:9/new").unwrap())),
     ];
     for (what, change) in changes {
         let passed = passes(Point::SnapshotChange, change, || {
