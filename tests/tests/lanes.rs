@@ -1,7 +1,8 @@
 //! What calls of different lanes share. A thread of one lane is held inside something that all lanes use, and a call of another
 //! lane completes all the same.
 //!
-//! The lanes are those of the calling threads. These tests use hooks of builds with debug assertions and fail in others.
+//! The lanes are those of the calling threads. These tests use hooks that only builds with debug assertions have, and are
+//! left out of others.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};

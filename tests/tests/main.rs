@@ -24,6 +24,7 @@ mod failover;
 mod failures;
 mod interceptors;
 mod interface_repository;
+#[cfg(debug_assertions)]
 mod lanes;
 mod latency;
 mod layers;
