@@ -37,6 +37,7 @@ mod owned_arguments;
 mod readme;
 mod repository_types;
 mod serve_mock;
+mod shared_by_lanes;
 mod shared_memory;
 mod shared_memory_abuse;
 mod start_up;

@@ -1,19 +1,21 @@
 //! A gate for work that one thread does and others wait for: an incarnation, an etherealisation, the making
 //! of an adapter. Code that decides asks whether a gate is open. Only drivers wait at one.
 
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::locks::PiTurn;
-use super::sync::lock;
+use super::locks::{PiTurn, TimedTurn};
+use super::monitor::Monitor;
 
 /// Closed until its [`GateGuard`] is dropped.
 #[derive(Debug)]
 pub(crate) struct Gate {
-    is_open: Mutex<bool>,
-    opened: Condvar,
+    is_open: AtomicBool,
+    opened: Monitor,
     /// Held by the thread that closed the gate, if that thread also opens it. It must not wait for itself, and it runs
-    /// at the priority of the most urgent thread that waits without a limit.
+    /// at the priority of the most urgent thread that waits. Before Linux 5.14 it does so only for threads that wait
+    /// without a limit.
     owner: Option<PiTurn>,
 }
 
@@ -35,7 +37,7 @@ impl Gate {
     }
 
     fn closed(owner: Option<PiTurn>) -> GateGuard {
-        GateGuard(Arc::new(Gate { is_open: Mutex::new(false), opened: Condvar::new(), owner }))
+        GateGuard(Arc::new(Gate { is_open: AtomicBool::new(false), opened: Monitor::default(), owner }))
     }
 
     /// Whether this thread must open the gate.
@@ -44,28 +46,26 @@ impl Gate {
     }
 
     pub(crate) fn is_open(&self) -> bool {
-        *lock(&self.is_open)
+        self.is_open.load(Ordering::SeqCst)
     }
 
     /// Blocks until the gate is open. False when that takes longer than `at_most`.
     pub(crate) fn wait(&self, at_most: Option<Duration>) -> bool {
-        if let (Some(owner), None) = (&self.owner, at_most) {
-            owner.take();
-            owner.release();
-            return true;
-        }
-        let guard = lock(&self.is_open);
-        let closed = |is_open: &mut bool| !*is_open;
+        let Some(owner) = &self.owner else { return self.wait_without_lending(at_most) };
         match at_most {
-            None => {
-                drop(self.opened.wait_while(guard, closed).unwrap_or_else(PoisonError::into_inner));
-                true
-            }
-            Some(at_most) => {
-                let waited = self.opened.wait_timeout_while(guard, at_most, closed);
-                *waited.unwrap_or_else(PoisonError::into_inner).0
-            }
+            None => owner.take(),
+            Some(at_most) => match owner.take_within(at_most) {
+                TimedTurn::Taken => {}
+                TimedTurn::Late => return self.is_open(),
+                TimedTurn::NotLent => return self.wait_without_lending(Some(at_most)),
+            },
         }
+        owner.release();
+        true
+    }
+
+    fn wait_without_lending(&self, at_most: Option<Duration>) -> bool {
+        self.opened.wait(&|| self.is_open(), at_most)
     }
 }
 
@@ -78,8 +78,8 @@ impl GateGuard {
 
 impl Drop for GateGuard {
     fn drop(&mut self) {
-        *lock(&self.0.is_open) = true;
-        self.0.opened.notify_all();
+        self.0.is_open.store(true, Ordering::SeqCst);
+        self.0.opened.changed();
         if let Some(owner) = &self.0.owner {
             owner.release();
         }

@@ -1,9 +1,9 @@
 //! What all layers share and what knows none of them: locks, threads, random numbers, moments, probes, limits.
 
 pub(crate) mod config;
+pub(crate) mod discards;
 pub(crate) mod gate;
 pub(crate) mod growing_list;
-#[cfg_attr(not(test), allow(dead_code, reason = "adapters will have values for each lane"))]
 pub(crate) mod lane;
 pub(crate) mod lease;
 pub(crate) mod locks;

@@ -1,29 +1,30 @@
 //! A place at which threads wait until something is so.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
-use super::sync::lock;
+use super::locks::system;
 
 /// What threads wait at. Code that decides only says that something has [`changed`](Self::changed). Only drivers wait.
+///
+/// There is no lock that a waiting thread could hold while a more urgent one tells of a change. All threads that wait are
+/// woken, and those with the highest priorities run first.
 #[derive(Debug, Default)]
 pub(crate) struct Monitor {
-    /// Held while a thread asks whether its wait is over.
-    asking: Mutex<()>,
-    changed: Condvar,
+    /// Counts changes that a waiting thread was told of. Wraps around.
+    changes: AtomicU32,
     waiting: AtomicUsize,
 }
 
 impl Monitor {
-    /// Has the waiting threads ask again. The caller holds no lock that their questions take. Costs one load when no
-    /// thread waits.
+    /// Has the waiting threads ask again. The caller holds no lock that their questions take. Never waits. Costs one load
+    /// when no thread waits.
     #[inline]
     pub(crate) fn changed(&self) {
         // sync: waiter-or-change.
         if self.waiting.load(Ordering::SeqCst) > 0 {
-            let _asking = lock(&self.asking);
-            self.changed.notify_all();
+            self.changes.fetch_add(1, Ordering::SeqCst);
+            system::wake_all(&self.changes);
         }
     }
 
@@ -38,18 +39,18 @@ impl Monitor {
     }
 
     fn wait_counted(&self, is_over: &dyn Fn() -> bool, at_most: Option<Duration>) -> bool {
-        let mut asking = lock(&self.asking);
-        match at_most {
-            None => {
-                while !is_over() {
-                    asking = self.changed.wait(asking).unwrap_or_else(PoisonError::into_inner);
-                }
-                true
+        let end = at_most.and_then(|at_most| Instant::now().checked_add(at_most));
+        loop {
+            // A change after this keeps the thread from sleeping.
+            let seen = self.changes.load(Ordering::SeqCst);
+            if is_over() {
+                return true;
             }
-            Some(at_most) => {
-                let waited = self.changed.wait_timeout_while(asking, at_most, |()| !is_over());
-                !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+            let left = end.map(|end| end.saturating_duration_since(Instant::now()));
+            if left == Some(Duration::ZERO) {
+                return false;
             }
+            system::sleep_while(&self.changes, seen, left);
         }
     }
 }
@@ -57,6 +58,7 @@ impl Monitor {
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::AtomicBool;
+    use std::sync::mpsc;
 
     use super::*;
 
@@ -69,6 +71,32 @@ mod tests {
             over.store(true, Ordering::SeqCst);
             monitor.changed();
             assert!(waiter.join().unwrap());
+        });
+    }
+
+    #[test]
+    fn a_thread_that_asks_whether_its_wait_is_over_delays_none_that_tells_of_a_change() {
+        let monitor = Monitor::default();
+        let (asks, is_asking) = mpsc::channel();
+        let (let_go, is_let_go) = mpsc::channel::<()>();
+        std::thread::scope(|scope| {
+            let monitor = &monitor;
+            scope.spawn(move || {
+                let held = || {
+                    asks.send(()).unwrap();
+                    is_let_go.recv().is_err()
+                };
+                assert!(monitor.wait(&held, None));
+            });
+            is_asking.recv().unwrap();
+            let (done, is_done) = mpsc::channel();
+            scope.spawn(move || {
+                monitor.changed();
+                done.send(()).unwrap();
+            });
+            let has_told = is_done.recv_timeout(Duration::from_secs(20));
+            drop(let_go);
+            has_told.expect("it does not wait for the thread that asks");
         });
     }
 }

@@ -54,7 +54,7 @@ pub(crate) struct Priority(u8);
 
 impl Priority {
     /// `None` if the number is not from 1 to 99.
-    #[cfg_attr(not(test), expect(dead_code, reason = "real-time lanes will ask"))]
+    #[cfg_attr(not(any(test, debug_assertions)), expect(dead_code, reason = "real-time lanes will ask"))]
     pub(crate) const fn new(number: u8) -> Option<Priority> {
         if 1 <= number && number <= 99 { Some(Priority(number)) } else { None }
     }
@@ -137,7 +137,7 @@ impl<'n> NewThread<'n> {
 
     /// Gives the thread a priority of the system's real-time class SCHED_FIFO. The system may refuse that to the
     /// process: the thread then runs without, and a line on standard error says so, once a process.
-    #[cfg_attr(not(test), expect(dead_code, reason = "real-time lanes will ask"))]
+    #[cfg_attr(not(any(test, debug_assertions)), expect(dead_code, reason = "real-time lanes will ask"))]
     pub(crate) fn with_priority(mut self, priority: Priority) -> NewThread<'n> {
         self.facts.priority = Some(priority);
         self

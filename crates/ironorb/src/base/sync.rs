@@ -1,6 +1,6 @@
 //! The system's locks without poison, for the locks of [`base::locks`](super::locks) and for transports.
 
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::{self, ThreadId};
 
 /// Locks a mutex. The ORB catches a servant's panic before it can leave data half changed, so poison says
@@ -18,18 +18,6 @@ pub(crate) fn try_lock<T: ?Sized>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>>
         Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
         Err(TryLockError::WouldBlock) => None,
     }
-}
-
-/// Locks for reading. Ignores poison.
-#[inline]
-pub(crate) fn read<T: ?Sized>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
-    lock.read().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Locks for writing. Ignores poison.
-#[inline]
-pub(crate) fn write<T: ?Sized>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
-    lock.write().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whether this thread is being unwound by a panic.

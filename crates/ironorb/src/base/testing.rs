@@ -1,13 +1,63 @@
 //! Hooks for the ORB's own tests of code that changes nothing but speed. They exist in builds with debug assertions only, and
 //! are no part of the public interface.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::lane::{self, LaneId};
+use super::lease::depth_by_lease;
+use super::spawner::{NewThread, Priority, ThreadClass};
 use super::sync::lock;
 
 static IS_CLOCK_STILL: AtomicBool = AtomicBool::new(false);
+
+/// A place in the ORB at which a test may hold a thread, to show that threads of other lanes do not wait for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Point {
+    /// The thread changes a value that all lanes read.
+    SnapshotChange,
+    /// The thread asks for the servant of an object, in the queue of requests that a manager holds for its lane.
+    HeldQueue,
+}
+
+/// Runs `body` in the lane with this number, below 64. An ORB needs no lanes of its own for that.
+pub fn in_lane<T>(lane: usize, body: impl FnOnce() -> T) -> T {
+    let _lane = lane::enter(LaneId::new(lane).expect("a lane below 64"));
+    body()
+}
+
+/// Runs `body` on a thread of the ORB in the default lane that has a real-time priority, as far as the system gives one.
+pub fn spawn_real_time(body: impl FnOnce() + Send + 'static) {
+    let thread = NewThread::new("ironorb-test", ThreadClass::Worker);
+    let urgent = thread.with_priority(Priority::new(1).expect("a priority"));
+    urgent.spawn(body).expect("a thread");
+}
+
+/// How many objects this thread is in by leases, which are not counted.
+pub fn upcalls_by_lease() -> usize {
+    depth_by_lease()
+}
+
+type Hook = Option<(Point, Box<dyn FnOnce()>)>;
+
+thread_local! {
+    static HOOK: RefCell<Hook> = const { RefCell::new(None) };
+}
+
+/// Has the calling thread run `hook` when it reaches a point of the ORB the next time.
+pub fn at(point: Point, hook: impl FnOnce() + 'static) {
+    HOOK.set(Some((point, Box::new(hook))));
+}
+
+/// Runs the hook of this point, if the thread has one.
+pub(crate) fn reached(point: Point) {
+    let hook = HOOK.try_with(|hook| hook.borrow_mut().take_if(|(wanted, _)| *wanted == point));
+    if let Ok(Some((_, hook))) = hook {
+        hook();
+    }
+}
 
 thread_local! {
     static IS_REQUEST_CACHED: Cell<bool> = const { Cell::new(false) };

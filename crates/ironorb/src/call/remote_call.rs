@@ -394,7 +394,7 @@ impl RemoteCall {
             }
             next => next,
         };
-        if let Err(e) = object.routes().take(object, next) {
+        if let Err(e) = object.routes().take(next) {
             return Step::Done(Err(e));
         }
         if self.deadline.remaining(now) == Err(Passed) {

@@ -3,7 +3,6 @@
 use ironorb_giop::exception::SystemException;
 
 use super::invocation::Next;
-use crate::object::ObjectRef;
 use crate::object::route::Reference;
 use crate::object::server_profile::ServerTarget;
 
@@ -70,7 +69,7 @@ const ATTEMPTS_MAX: usize = u64::BITS as usize;
 impl Reference {
     /// Applies a decision about a call to the route. An error ends the call.
     #[cold]
-    pub(crate) fn take(&self, object: &ObjectRef, next: Next) -> Result<(), SystemException> {
+    pub(crate) fn take(&self, next: Next) -> Result<(), SystemException> {
         let is_change = matches!(next, Next::FallBack | Next::Follow { .. } | Next::Readdress(_));
         let taken = match next {
             Next::Fail(e) => Err(e),
@@ -84,8 +83,8 @@ impl Reference {
             Next::Readdress(disposition) => self.readdress(disposition),
         };
         if is_change {
-            // Leases hold for the old route.
-            object.shared().binding_epoch.end_epoch();
+            // sync: leased-or-forwarded. Leases hold for the old route.
+            self.revoke_leases();
         }
         taken
     }

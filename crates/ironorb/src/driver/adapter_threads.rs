@@ -4,10 +4,15 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
+use once_cell::race::OnceBox;
+
 use crate::base::config::OrbConfig;
+use crate::base::discards::{Discard, Discards};
 use crate::base::gate::Gate;
+use crate::base::lane::{self, LaneId, PerLane};
 use crate::base::monitor::Monitor;
 use crate::base::single_thread_lock::SingleThreadLock;
+use crate::base::spawner::{NewThread, ThreadClass};
 use crate::base::time::Time;
 use crate::driver::client::BackgroundPool;
 use crate::driver::clock;
@@ -16,12 +21,18 @@ use crate::poa::{AdapterDriver, Admission, PoaManager, Task};
 
 /// Drives the adapters of one ORB by threads.
 pub(crate) struct AdapterThreads {
-    server_threads: Arc<ServerThreads>,
-    /// The threads that carry out requests after a manager has held them.
-    for_held: Arc<BackgroundPool>,
+    /// The threads that serve clients, by the numbers of their lanes.
+    server_threads: Box<[Arc<ServerThreads>]>,
+    /// What the thread drops that is made when a thread of another lane than the default one first wants to.
+    discards: OnceBox<Arc<Discards>>,
+    /// The most threads of a lane that carry out requests after managers have held them, besides those of each manager.
+    for_held_max: usize,
+    /// These threads.
+    for_held: PerLane<Arc<BackgroundPool>>,
 }
 
 const NAME: &str = "ironorb-held";
+const DISCARDS: &str = "ironorb-drop";
 
 thread_local! {
     static MAY_WAIT: Cell<bool> = const { Cell::new(true) };
@@ -47,22 +58,71 @@ impl Drop for WithoutWaits {
 }
 
 impl AdapterThreads {
-    pub(crate) fn new(config: &OrbConfig, server_threads: &Arc<ServerThreads>) -> Arc<AdapterThreads> {
-        let threads = config.concurrency.threads_for_held(config.threads_per_connection_max);
+    /// Makes the threads of an ORB. `server_threads` are those of its lanes, at least one.
+    pub(crate) fn new(
+        config: &OrbConfig,
+        server_threads: impl Iterator<Item = Arc<ServerThreads>>,
+    ) -> Arc<AdapterThreads> {
+        let server_threads: Box<[_]> = server_threads.collect();
+        let for_held_max = config.concurrency.threads_for_held(config.threads_per_connection_max).max(1);
         Arc::new(AdapterThreads {
-            server_threads: server_threads.clone(),
-            for_held: BackgroundPool::counted(threads, server_threads),
+            discards: OnceBox::new(),
+            for_held_max,
+            for_held: PerLane::new(BackgroundPool::counted(for_held_max, &server_threads[0])),
+            server_threads,
         })
     }
 
-    /// Managers' admissions that wait for a thread.
-    pub(crate) fn waiting(&self) -> usize {
-        self.for_held.waiting()
+    /// Managers' admissions that wait for a thread of a lane.
+    pub(crate) fn waiting(&self, lane: LaneId) -> usize {
+        self.for_held.get(lane).map_or(0, |pool| pool.waiting())
+    }
+
+    /// Makes the thread of the default lane that drops what calls of other lanes leave behind. An ORB with several lanes
+    /// calls this before the first of such calls, lest one of these makes the thread.
+    pub(crate) fn start_discarding(&self) {
+        if self.discards.get().is_some() {
+            return;
+        }
+        let discards = Box::new(Arc::new(Discards::default()));
+        let worker = Arc::clone(&discards);
+        if self.discards.set(discards).is_ok()
+            && NewThread::new(DISCARDS, ThreadClass::Background).spawn(move || worker.work()).is_err()
+            && let Some(discards) = self.discards.get()
+        {
+            discards.close();
+        }
     }
 
     /// Ends the threads after what they have begun.
     pub(crate) fn stop(&self) {
-        self.for_held.stop();
+        if let Some(discards) = self.discards.get() {
+            discards.close();
+        }
+        for (lane, pool) in self.for_held.iter() {
+            let _lane = lane::enter(lane);
+            pool.stop();
+        }
+    }
+
+    /// The threads that serve a lane's clients. A lane of another ORB, whose thread is calling, has those of the default one.
+    fn server_threads(&self, lane: LaneId) -> &Arc<ServerThreads> {
+        self.server_threads.get(lane.index()).unwrap_or(&self.server_threads[LaneId::DEFAULT.index()])
+    }
+
+    /// The threads that carry out requests of a lane after managers have held them.
+    fn for_held(&self, lane: LaneId) -> &Arc<BackgroundPool> {
+        self.for_held
+            .get_or_init(lane, || BackgroundPool::counted(self.for_held_max, self.server_threads(lane)))
+    }
+}
+
+impl Drop for AdapterThreads {
+    /// Ends the thread for values that are dropped, in an ORB that nobody has shut down.
+    fn drop(&mut self) {
+        if let Some(discards) = self.discards.get() {
+            discards.close();
+        }
     }
 }
 
@@ -84,17 +144,19 @@ impl AdapterDriver for AdapterThreads {
     }
 
     fn admitting_threads_max(&self) -> usize {
-        self.for_held.threads_max()
+        self.for_held_max
     }
 
-    fn admit_held(&self, manager: &PoaManager, is_first: bool) {
+    fn admit_held(&self, manager: &PoaManager, lane: LaneId, is_first: bool) {
         let own = manager.clone();
         let work = move || admit(&own);
+        // The thread that changes the manager's state may be of another lane.
+        let _lane = lane::enter(lane);
         let is_begun = match is_first {
             // The manager has a thread of its own, because the threads of other managers may all be in servants that
             // wait for it. The limit of the server's threads does not apply: they may be in such servants too.
-            true => self.server_threads.spawn_beyond(NAME, work).is_ok(),
-            false => self.for_held.run(work).is_ok(),
+            true => self.server_threads(lane).spawn_beyond_in(lane, NAME, work).is_ok(),
+            false => self.for_held(lane).run(work).is_ok(),
         };
         match (is_begun, is_first) {
             (true, _) => {}
@@ -104,9 +166,18 @@ impl AdapterDriver for AdapterThreads {
         }
     }
 
-    fn run_apart(&self, task: Task) {
+    fn discard(&self, value: Box<dyn Discard>) {
+        if lane::current_lane() != LaneId::DEFAULT {
+            self.start_discarding();
+        }
+        if let Some(discards) = self.discards.get() {
+            discards.push(value);
+        }
+    }
+
+    fn run_apart(&self, lane: LaneId, task: Task) {
         // The limit of the server's threads does not apply: there is one such thread for each adapter that goes.
-        let _dropped = self.server_threads.spawn_beyond(NAME, task);
+        let _dropped = self.server_threads(lane).spawn_beyond_in(lane, NAME, task);
     }
 }
 
@@ -122,5 +193,29 @@ fn admit(manager: &PoaManager) {
             }
             Admission::Begin(held) => manager.carry_out_held(held),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn threads_for_a_lane_are_in_it_and_of_its_own_pool() {
+        let config = OrbConfig::default();
+        let threads = AdapterThreads::new(&config, std::iter::once(ServerThreads::new(&config)));
+        let lane = LaneId::new(5).unwrap();
+        let (tell, told) = mpsc::channel();
+        let another = tell.clone();
+        threads.run_apart(lane, Box::new(move || tell.send(lane::current_lane()).unwrap()));
+        assert_eq!(told.recv().unwrap(), lane);
+        let in_lane = lane::enter(lane);
+        threads.for_held(lane).run(move || another.send(lane::current_lane()).unwrap()).unwrap();
+        drop(in_lane);
+        assert_eq!(told.recv().unwrap(), lane);
+        assert!(!Arc::ptr_eq(threads.for_held(lane), threads.for_held(LaneId::DEFAULT)));
+        threads.stop();
     }
 }

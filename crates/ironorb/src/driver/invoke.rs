@@ -12,7 +12,9 @@ use ironorb_giop::framer::ShortReply;
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::{Malformed, Misuse, Reader, Writer};
 
+use crate::base::lease::Binding;
 use crate::base::probe::{self, Stage};
+use crate::base::spawner;
 use crate::call::invocation::bad_reply;
 use crate::driver::batching;
 use crate::driver::blocking::{self, Answer};
@@ -184,23 +186,29 @@ fn keep_lease<R: TypedRef>(target: &R, upcall: &Upcall) {
     if !is_wanted && place.first().is_none() {
         return;
     }
-    let binding_epoch = &object.shared().binding_epoch;
-    let Some(epoch) = binding_epoch.begin() else { return };
+    // Calls of threads with real-time priorities are counted.
+    if spawner::is_real_time() {
+        return;
+    }
+    let Some(epoch) = upcall.binding_epoch().begin() else { return };
     if object.routes().is_replaced() {
         return;
     }
-    let Some(hold) = upcall.lease(binding_epoch, epoch) else { return };
-    if place.renew(epoch, hold.token()) || !is_wanted {
-        return;
+    let Some(binding) = upcall.bind() else { return };
+    if !place.renew(epoch, binding.token()) {
+        if !is_wanted {
+            return;
+        }
+        let Some(servant) = direct::<R::Interface>(upcall) else { return };
+        let servant = match upcall.servant().is_dropped_in_time() {
+            true => LeasedServant::Weak(Arc::downgrade(&servant)),
+            false => LeasedServant::Owned(servant),
+        };
+        place.put(upcall.binding_epoch().lease_of(epoch, binding), servant, object);
     }
-    if let Some(servant) = direct::<R::Interface>(upcall) {
-        place.put(
-            hold,
-            match upcall.servant().is_dropped_in_time() {
-                true => LeasedServant::Weak(Arc::downgrade(&servant)),
-                false => LeasedServant::Owned(servant),
-            },
-        );
+    // sync: leased-or-forwarded. Either this thread sees a forward, or the one that follows it revokes the lease.
+    if object.routes().is_replaced() {
+        object.routes().revoke_leases();
     }
 }
 

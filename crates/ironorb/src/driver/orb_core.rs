@@ -21,7 +21,7 @@ use ironorb_giop::value::ValueFactory;
 
 use crate::base::config::{OrbConfig, Transport};
 use crate::base::lane::{LaneId, current_lane};
-use crate::base::locks::{ColdLock, SharedTable};
+use crate::base::locks::{ColdLock, Snapshot};
 use crate::base::marshal_profile::MarshalProfile;
 use crate::base::randomness::Randomness;
 use crate::base::time::Time;
@@ -61,7 +61,7 @@ pub(crate) struct OrbCore {
     pub(crate) simulated: Option<Simulated>,
     /// What each lane owns for clients, by the numbers of the lanes.
     server_lanes: Box<[ServerLane]>,
-    pub(crate) initial: SharedTable<BTreeMap<String, ObjectRef>>,
+    pub(crate) initial: Snapshot<BTreeMap<String, ObjectRef>>,
     /// The base URL of initial references that no other source names.
     pub(crate) default_initial: Option<String>,
     pub(crate) orb_id: String,
@@ -74,7 +74,7 @@ pub(crate) struct OrbCore {
     servers: ColdLock<Vec<Server>>,
     /// Whether a reference was made without an address.
     has_made_nowhere: AtomicBool,
-    root: SharedTable<Option<Poa>>,
+    root: Snapshot<Poa>,
     is_shut_down: AtomicBool,
 }
 
@@ -189,7 +189,11 @@ impl OrbCore {
         let OrbParts { config, lanes, interceptors, simulation, transports, .. } = parts;
         let client_configs: Vec<_> = lanes.iter().map(|lane| lane.config.clone()).collect();
         let server_lanes: Box<[ServerLane]> = lanes.into_iter().enumerate().map(server_lane).collect();
-        let adapter_threads = AdapterThreads::new(&config, &server_lanes[LaneId::DEFAULT.index()].threads);
+        let adapter_threads =
+            AdapterThreads::new(&config, server_lanes.iter().map(|lane| lane.threads.clone()));
+        if server_lanes.len() > 1 {
+            adapter_threads.start_discarding();
+        }
         let randomness = Randomness::new(config.seed);
         let shared = Arc::new(OrbShared::new(
             config.clone(),
@@ -206,7 +210,6 @@ impl OrbCore {
                 this: this.clone(),
                 adapter: Adapter::new(
                     randomness,
-                    shared.binding_epoch.clone(),
                     &config,
                     !interceptors.server.is_empty(),
                     adapter_threads.clone(),
@@ -219,7 +222,7 @@ impl OrbCore {
                 counters,
                 furnish_root: parts.furnish_root,
                 begun: clock::now(),
-                initial: SharedTable::default(),
+                initial: Snapshot::nothing(),
                 interceptors: Arc::new(interceptors),
                 simulated: simulation.map(Simulated::new),
                 default_initial: parts.default_initial,
@@ -229,7 +232,7 @@ impl OrbCore {
                 hold_requests: parts.hold_requests,
                 servers: ColdLock::new(Vec::new()),
                 has_made_nowhere: AtomicBool::new(false),
-                root: SharedTable::default(),
+                root: Snapshot::nothing(),
                 is_shut_down: AtomicBool::new(false),
             }
         })
@@ -297,13 +300,14 @@ impl OrbCore {
                 points.map(|(host, port)| ListenPoint { host: host.to_owned(), port }).collect();
             self.connector.serve_callbacks(&self.this, lane.id, &points);
         }
-        *self.root.write() = Some(poa.clone());
+        let before = self.root.set(Some(poa.clone()));
+        drop(before);
         Ok(poa)
     }
 
     /// The root adapter, if it has been made or no longer can be. Never blocks for long.
     fn present_root(self: &Arc<Self>) -> Option<Poa> {
-        let root = self.root.read().clone();
+        let root = self.root.cloned();
         root.or_else(|| self.is_shut_down().then(|| Poa::destroyed_root(&self.host())))
     }
 
@@ -479,7 +483,7 @@ impl OrbCore {
         self.stop_serving(wait);
         self.connector.close(wait);
         // Initial references hold the ORB, which holds them.
-        self.initial.write().clear();
+        drop(self.initial.set(None));
     }
 
     /// Stops listening, closes the connections of clients and destroys the adapters.
@@ -493,7 +497,7 @@ impl OrbCore {
             // A thread that makes the root adapter now ends first, or finds the ORB shut down.
             let _starting = self.servers.lock();
             self.is_shut_down.store(true, Ordering::SeqCst);
-            self.root.write().take()
+            self.root.set(None)
         };
         if let Some(root) = root {
             // An upcall cannot wait, so this is refused there. The adapter is destroyed without a wait.

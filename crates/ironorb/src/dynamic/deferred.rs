@@ -12,7 +12,8 @@ use super::description::OperationDescription;
 use super::error::{DynamicError, RequestError};
 use super::request::Request;
 use super::results::{RawReply, Results};
-use crate::base::locks::{Condition, SharedLock};
+use crate::base::locks::PiLock;
+use crate::base::monitor::Monitor;
 use crate::driver::client::asynchronous::{AsyncCall, Outcome};
 use crate::driver::invoke::about_named;
 
@@ -148,8 +149,8 @@ pub struct DeferredResponses {
 /// The indices of responses that may have come. Each comes at least once after its response.
 #[derive(Default)]
 struct Ready {
-    indices: SharedLock<VecDeque<usize>>,
-    more: Condition,
+    indices: PiLock<VecDeque<usize>>,
+    more: Monitor,
 }
 
 struct OneReady {
@@ -160,7 +161,7 @@ struct OneReady {
 impl Wake for OneReady {
     fn wake(self: Arc<Self>) {
         self.ready.indices.lock().push_back(self.index);
-        self.ready.more.notify_one();
+        self.ready.more.changed();
     }
 }
 
@@ -241,12 +242,12 @@ impl DeferredResponses {
     }
 
     fn next_index(&self) -> usize {
-        let mut indices = self.ready.indices.lock();
+        let next = || self.ready.indices.lock().pop_front();
         loop {
-            match indices.pop_front() {
-                Some(index) => return index,
-                None => indices = self.ready.more.wait(indices),
+            if let Some(index) = next() {
+                return index;
             }
+            self.ready.more.wait(&|| !self.ready.indices.lock().is_empty(), None);
         }
     }
 }

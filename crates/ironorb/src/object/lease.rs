@@ -9,6 +9,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock, Weak};
 
 use crate::base::lease::{BindingLease, LeasedUpcall, Token};
+use crate::object::ObjectRef;
 
 /// The place in a reference for leases of its object, seen as the interface `I`. A clone of a reference
 /// shares its newest lease.
@@ -51,7 +52,8 @@ impl<I: ?Sized> LeaseCell<I> {
     #[inline(never)]
     pub(crate) fn enter_any(&self) -> Option<(LeasedUpcall<'_>, Arc<I>)> {
         self.leases().find_map(|lease| {
-            let in_progress = if lease.hold.is_in_force() { lease.hold.enter()? } else { return None };
+            let in_progress =
+                if lease.hold.is_in_force() { lease.hold.enter_collocated()? } else { return None };
             let servant = match &lease.servant {
                 LeasedServant::Owned(servant) => servant.clone(),
                 LeasedServant::Weak(servant) => servant.upgrade()?,
@@ -65,7 +67,7 @@ impl<I: ?Sized> LeaseCell<I> {
     }
 }
 
-impl<I: ?Sized + 'static> LeaseCell<I> {
+impl<I: ?Sized + Send + Sync + 'static> LeaseCell<I> {
     /// Renews the lease of the same object for this epoch; false when there is none.
     pub(crate) fn renew(&self, epoch: u64, token: Token) -> bool {
         let lease = self.leases().find(|lease| lease.hold.token() == token);
@@ -75,15 +77,17 @@ impl<I: ?Sized + 'static> LeaseCell<I> {
         lease.is_some()
     }
 
-    /// Adds a lease to the chain, if that is not too long.
-    pub(crate) fn put(&self, hold: BindingLease, servant: LeasedServant<I>) {
+    /// Adds a lease to the chain, if that is not too long. The route of `object` can revoke it from now on.
+    pub(crate) fn put(&self, hold: BindingLease, servant: LeasedServant<I>, object: &ObjectRef) {
         let (place, number) = match self.leases().last() {
             Some(last) => (&last.next, last.number + 1),
             None => (self, 1),
         };
         if number <= LEASES_MAX {
+            let lease = Arc::new(Lease { hold, servant, number, next: LeaseCell::new() });
+            object.routes().may_revoke(lease.clone());
             // A lease that another thread has put there meanwhile serves as well.
-            let _lost = place.0.set(Arc::new(Lease { hold, servant, number, next: LeaseCell::new() }));
+            let _lost = place.0.set(lease);
         }
     }
 }
@@ -93,8 +97,20 @@ impl<I: ?Sized> Lease<I> {
     #[inline(always)] // a step of every call
     pub(crate) fn enter(&self) -> Option<(&I, LeasedUpcall<'_>)> {
         let LeasedServant::Owned(servant) = &self.servant else { return None };
-        let in_progress = self.hold.enter()?;
+        let in_progress = self.hold.enter_collocated()?;
         Some((servant, in_progress))
+    }
+}
+
+/// A lease that holds only while a reference has a certain route.
+pub(crate) trait RevocableLease: Send + Sync {
+    /// Ends the lease alone, until it is renewed. Calls in progress go on.
+    fn revoke(&self);
+}
+
+impl<I: ?Sized + Send + Sync> RevocableLease for Lease<I> {
+    fn revoke(&self) {
+        self.hold.revoke();
     }
 }
 

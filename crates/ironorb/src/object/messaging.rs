@@ -4,11 +4,12 @@
 //! A call without policies pays nothing for them. The timeout is one of the values that every call reads. The
 //! other policies are read only when a connection must be made, a forward followed or a oneway sent.
 
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::base::config::OnewayBatching;
-use crate::base::locks::SharedTable;
+use crate::base::locks::Snapshot;
 use crate::object::deadline::Timeout;
 
 /// Policies of one level. The next level decides what is `None`.
@@ -82,11 +83,11 @@ pub enum SyncScope {
 /// The policies of the ORB's own level, which may change while calls are made.
 #[derive(Debug)]
 pub(crate) struct OrbPolicies {
-    /// False for an ORB without policies, whose calls take no lock. Nearly all ORBs are such.
+    /// False for an ORB without policies, whose calls need not look for them. Nearly all ORBs are such.
     is_set: AtomicBool,
     /// The nanoseconds of the timeout, which every call reads.
     timeout: AtomicU64,
-    policies: SharedTable<InvocationPolicies>,
+    policies: Snapshot<InvocationPolicies>,
     /// The timeout where the policies name none.
     configured_timeout: Timeout,
 }
@@ -97,17 +98,20 @@ impl OrbPolicies {
         OrbPolicies {
             is_set: AtomicBool::new(false),
             timeout: AtomicU64::new(configured_timeout.as_nanos()),
-            policies: SharedTable::default(),
+            policies: Snapshot::nothing(),
             configured_timeout,
         }
     }
 
     pub(crate) fn set(&self, policies: InvocationPolicies) {
         let timeout = policies.roundtrip_timeout.map_or(self.configured_timeout, Timeout::from);
-        let mut current = self.policies.write();
-        *current = policies;
-        self.timeout.store(timeout.as_nanos(), Ordering::Release);
-        self.is_set.store(policies != InvocationPolicies::NONE, Ordering::Release);
+        // Threads that set policies at the same time leave one and the same of them behind.
+        let set = self.policies.change(|_| {
+            self.timeout.store(timeout.as_nanos(), Ordering::Release);
+            self.is_set.store(policies != InvocationPolicies::NONE, Ordering::Release);
+            Ok::<_, Infallible>(Some(policies))
+        });
+        drop(set);
     }
 
     /// The timeout of a call for which neither the reference nor the thread has one.
@@ -124,7 +128,7 @@ impl OrbPolicies {
 
     #[inline]
     pub(crate) fn get(&self) -> InvocationPolicies {
-        if self.is_set() { *self.policies.read() } else { InvocationPolicies::NONE }
+        if self.is_set() { self.policies.cloned().unwrap_or_default() } else { InvocationPolicies::NONE }
     }
 }
 

@@ -284,7 +284,7 @@ impl ObjectRef {
 )]
 pub trait TypedRef: Clone + Send + Sync + Sized + 'static {
     /// The trait object of the interface, `dyn Account`.
-    type Interface: ?Sized + 'static;
+    type Interface: ?Sized + Send + Sync + 'static;
 
     /// The repository id of the interface.
     const REPOSITORY_ID: &'static str;

@@ -1,7 +1,6 @@
 //! What all layers read of an ORB. References hold it, and the driver behind it.
 
 use std::any::Any;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -12,8 +11,7 @@ use ironorb_giop::typecode::TypeCode;
 use ironorb_giop::value::ValueFactory;
 
 use crate::base::config::{OrbConfig, StatusAccess};
-use crate::base::lease::BindingEpoch;
-use crate::base::locks::SharedTable;
+use crate::base::locks::SnapshotMap;
 use crate::base::randomness::HashKeys;
 use crate::object::ObjectRef;
 use crate::object::messaging::OrbPolicies;
@@ -38,8 +36,6 @@ pub(crate) struct OrbShared {
     pub(crate) values: ValueRegistry,
     /// What references have in common.
     pub(crate) server_profiles: ServerProfiles,
-    /// The epoch of the leases of this ORB's objects.
-    pub(crate) binding_epoch: Arc<BindingEpoch>,
     /// The driver, which holds this. Set once, when the driver is made.
     driver: OnceLock<Weak<dyn OrbDriver>>,
 }
@@ -63,7 +59,6 @@ impl OrbShared {
             is_simulated,
             values: ValueRegistry::default(),
             server_profiles: ServerProfiles::new(hash_keys),
-            binding_epoch: Arc::default(),
             driver: OnceLock::new(),
         }
     }
@@ -157,15 +152,15 @@ impl fmt::Debug for OrbHandle {
 /// repository id.
 #[derive(Default)]
 pub(crate) struct ValueRegistry {
-    factories: SharedTable<BTreeMap<String, Arc<dyn ValueFactory>>>,
+    factories: SnapshotMap<String, Arc<dyn ValueFactory>>,
     /// Copies of values borrow the types, so each is leaked. Only the program registers them, and each only
     /// once.
-    types: SharedTable<BTreeMap<String, &'static TypeCode>>,
+    types: SnapshotMap<String, &'static TypeCode>,
 }
 
 impl ValueRegistry {
     pub(crate) fn factory(&self, repository_id: &str) -> Option<Arc<dyn ValueFactory>> {
-        self.factories.read().get(repository_id).cloned()
+        self.factories.get(repository_id)
     }
 
     /// Registers a factory. Returns the one that was registered before.
@@ -174,19 +169,19 @@ impl ValueRegistry {
         repository_id: &str,
         factory: Arc<dyn ValueFactory>,
     ) -> Option<Arc<dyn ValueFactory>> {
-        self.factories.write().insert(repository_id.to_owned(), factory)
+        self.factories.insert(repository_id.to_owned(), factory)
     }
 
     pub(crate) fn remove_factory(&self, repository_id: &str) -> Option<Arc<dyn ValueFactory>> {
-        self.factories.write().remove(repository_id)
+        self.factories.remove(repository_id.to_owned())
     }
 
     pub(crate) fn value_type(&self, repository_id: &str) -> Option<&'static TypeCode> {
-        self.types.read().get(repository_id).copied()
+        self.types.get(repository_id)
     }
 
     /// Registers a type. The first registration of an id counts.
     pub(crate) fn add_type(&self, id: String, type_code: TypeCode) {
-        self.types.write().entry(id).or_insert_with(|| Box::leak(Box::new(type_code)));
+        self.types.insert_if_absent(id, || Box::leak(Box::new(type_code)));
     }
 }

@@ -1,14 +1,15 @@
 //! The route from a reference to its object, worked out once.
 
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use ironorb_giop::exception::SystemException;
 use ironorb_giop::ior::{IiopProfile, Ior};
 use ironorb_giop::message::{AddressingDisposition, RequestTarget};
 use once_cell::race::OnceBox;
 
-use crate::base::locks::SharedTable;
+use crate::base::locks::{PiLock, Snapshot};
+use crate::object::lease::RevocableLease;
 use crate::object::messaging::InvocationPolicies;
 use crate::object::orb_shared::{OrbDriver, OrbHandle};
 use crate::object::server_profile::{ServerEndpoint, ServerProfile, ServerTarget};
@@ -48,7 +49,9 @@ struct Rare {
     further: Box<[RequestTarget]>,
     /// The IOR, once a program has asked for it.
     ior: OnceLock<Ior>,
-    replaced: SharedTable<Option<Arc<Replaced>>>,
+    replaced: Snapshot<Replaced>,
+    /// Leases that hold only while calls stay in this process.
+    leases: PiLock<Vec<Weak<dyn RevocableLease>>>,
 }
 
 /// No call has been made.
@@ -305,7 +308,7 @@ impl Reference {
     }
 
     fn replaced(&self) -> Option<Arc<Replaced>> {
-        self.rare.get()?.replaced.read().clone()
+        self.rare.get()?.replaced.get()
     }
 
     /// The route to use now.
@@ -426,40 +429,46 @@ impl Reference {
     /// Whether a replaced route is in use.
     #[inline]
     pub(crate) fn is_replaced(&self) -> bool {
-        self.state.load(Ordering::Acquire) & REPLACED != 0
+        self.state.load(Ordering::SeqCst) & REPLACED != 0
     }
 
     /// Uses the forwarded reference from now on.
     #[cold]
     pub(crate) fn forward(&self, ior: Box<Ior>, is_lasting: bool) -> Result<(), SystemException> {
         let next = self.replacement(Arc::from(ior), AddressingDisposition::Key)?;
-        let mut replaced = self.rare().replaced.write();
-        let before = match replaced.take() {
-            _ if is_lasting => None,
-            Some(current) if current.is_lasting => Some(current),
-            Some(current) => current.before.clone(),
-            None => None,
-        };
-        let next = Replaced { is_forwarded: true, before, is_lasting, ..next };
-        self.replace(&mut replaced, Some(Arc::new(next)));
+        self.replace(|current| {
+            let before = match current {
+                _ if is_lasting => None,
+                Some(current) if current.is_lasting => Some(current.clone()),
+                Some(current) => current.before.clone(),
+                None => None,
+            };
+            Some(Some(Arc::new(Replaced { is_forwarded: true, before, is_lasting, ..next })))
+        });
         Ok(())
     }
 
     /// Uses another form of address in requests from now on.
     #[cold]
     pub(crate) fn readdress(&self, disposition: AddressingDisposition) -> Result<(), SystemException> {
-        let mut replaced = self.rare().replaced.write();
-        let next = match &*replaced {
-            Some(current) => Replaced {
-                is_forwarded: current.is_forwarded,
-                before: current.before.clone(),
-                is_lasting: current.is_lasting,
-                ..self.replacement(current.ior.clone(), disposition)?
-            },
-            None => self.replacement(Arc::new(self.with_ior(Ior::clone)), disposition)?,
-        };
-        self.replace(&mut replaced, Some(Arc::new(next)));
-        Ok(())
+        loop {
+            let seen = self.replaced();
+            let next = match &seen {
+                Some(current) => Replaced {
+                    is_forwarded: current.is_forwarded,
+                    before: current.before.clone(),
+                    is_lasting: current.is_lasting,
+                    ..self.replacement(current.ior.clone(), disposition)?
+                },
+                None => self.replacement(Arc::new(self.with_ior(Ior::clone)), disposition)?,
+            };
+            let is_seen =
+                |current: Option<&Arc<Replaced>>| current.map(Arc::as_ptr) == seen.as_ref().map(Arc::as_ptr);
+            // A thread that has changed the route meanwhile changed what this is made from.
+            if self.replace(|current| is_seen(current).then(|| Some(Arc::new(next)))) {
+                return Ok(());
+            }
+        }
     }
 
     /// A route to where an IOR says.
@@ -485,17 +494,37 @@ impl Reference {
     /// Returns to the route from before the last forward.
     #[cold]
     pub(crate) fn fall_back(&self) {
-        let mut replaced = self.rare().replaced.write();
-        let before = replaced.take().and_then(|current| current.before.clone());
-        self.replace(&mut replaced, before);
+        self.replace(|current| Some(current.and_then(|current| current.before.clone())));
     }
 
-    /// Replaces the route. The caller holds the lock.
-    fn replace(&self, place: &mut Option<Arc<Replaced>>, by: Option<Arc<Replaced>>) {
-        let replaced = if by.is_some() { REPLACED } else { 0 };
-        *place = by;
-        let change = |state: u32| Some((state & !REPLACED | replaced).wrapping_add(CHANGE));
-        let _always = self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, change);
+    /// Lets a change of the route revoke a lease.
+    #[cold]
+    pub(super) fn may_revoke(&self, lease: Arc<dyn RevocableLease>) {
+        let mut leases = self.rare().leases.lock();
+        if leases.len() == leases.capacity() {
+            leases.retain(|lease| lease.strong_count() > 0);
+        }
+        leases.push(Arc::downgrade(&lease));
+    }
+
+    /// Revokes the leases that hold only for the route before. Never waits for calls in progress.
+    #[cold]
+    pub(crate) fn revoke_leases(&self) {
+        let Some(rare) = self.rare.get() else { return };
+        let leases: Vec<_> = rare.leases.lock().iter().filter_map(Weak::upgrade).collect();
+        leases.iter().for_each(|lease| lease.revoke());
+    }
+
+    /// Replaces the route by what `next` makes of the one before. False where `next` makes nothing and the route stays.
+    fn replace(&self, next: impl FnOnce(Option<&Arc<Replaced>>) -> Option<Option<Arc<Replaced>>>) -> bool {
+        let replaced = &self.rare().replaced;
+        // The route comes before its number: a thread that finds the new number finds the new route.
+        let count = || {
+            let flag = if replaced.is_some() { REPLACED } else { 0 };
+            let change = |state: u32| Some((state & !REPLACED | flag).wrapping_add(CHANGE));
+            let _always = self.state.fetch_update(Ordering::SeqCst, Ordering::SeqCst, change);
+        };
+        replaced.change_shared(|current| next(current).ok_or(()), count).map(drop).is_ok()
     }
 }
 

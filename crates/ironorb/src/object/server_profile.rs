@@ -19,7 +19,7 @@ use ironorb_giop::minor::MinorCode;
 use ironorb_giop::{CharSet, TransmissionCodeSets, Version};
 
 use crate::base::config::BareExceptions;
-use crate::base::locks::SharedTable;
+use crate::base::locks::{PARTS, Snapshot};
 use crate::base::randomness::HashKeys;
 use crate::base::time::Time;
 use crate::object::WireProfile;
@@ -383,22 +383,19 @@ impl Partition {
 #[derive(Debug)]
 pub(crate) struct ServerProfiles {
     hash_keys: HashKeys,
-    known: SharedTable<Known>,
+    /// By the lowest bits of the hash. A change copies one part.
+    known: [Snapshot<Known>; PARTS],
 }
 
-#[derive(Debug, Default)]
-struct Known {
-    by_hash: BTreeMap<u64, Weak<ServerProfile>>,
-    /// So many more profiles are asked for before those that nobody holds any more are thrown away.
-    until_sweep: usize,
-}
+/// Profiles by their hashes.
+type Known = BTreeMap<u64, Weak<ServerProfile>>;
 
 /// The most profiles that are shared. References to the objects of further servers each have one of their own.
 const SHARED_MAX: usize = 16_384;
 
 impl ServerProfiles {
     pub(crate) fn new(hash_keys: HashKeys) -> ServerProfiles {
-        ServerProfiles { hash_keys, known: SharedTable::default() }
+        ServerProfiles { hash_keys, known: Default::default() }
     }
 
     /// Takes a reference apart: into what it has in common with others, and its object key, which is empty for a
@@ -420,33 +417,27 @@ impl ServerProfiles {
 
     fn shared(&self, orb: &OrbHandle, ior: Ior, wire_profile: Option<WireProfile>) -> Arc<ServerProfile> {
         let hash = self.hash_keys.hash_one((&ior, wire_profile));
+        let known = &self.known[hash as usize % PARTS];
         let find = |known: &Known| {
-            let found = known.by_hash.get(&hash)?.upgrade()?;
+            let found = known.get(&hash)?.upgrade()?;
             (found.wire_profile == wire_profile && found.ior == ior).then_some(found)
         };
-        if let Some(found) = find(&self.known.read()) {
+        if let Some(found) = known.with(|known| find(known?)) {
             return found;
         }
         let made = Arc::new(ServerProfile::new(orb, ior.clone(), false, wire_profile));
-        let mut known = self.known.write();
-        if let Some(found) = find(&known) {
-            return found;
-        }
-        known.add(hash, &made);
-        made
-    }
-}
-
-impl Known {
-    fn add(&mut self, hash: u64, made: &Arc<ServerProfile>) {
-        // A sweep looks at every entry, so there are as many requests between two as there are entries.
-        if self.until_sweep == 0 {
-            self.by_hash.retain(|_, it| it.strong_count() > 0);
-            self.until_sweep = self.by_hash.len().max(64);
-        }
-        self.until_sweep -= 1;
-        if self.by_hash.len() < SHARED_MAX {
-            self.by_hash.insert(hash, Arc::downgrade(made));
-        }
+        let added = known.change(|known| {
+            let held =
+                || known.into_iter().flat_map(|known| known.iter()).filter(|(_, it)| it.strong_count() > 0);
+            match known.and_then(|known| find(known)) {
+                Some(found) => Err(found), // another thread was quicker
+                None if held().count() >= SHARED_MAX / PARTS => Err(made.clone()),
+                None => {
+                    let made = (hash, Arc::downgrade(&made));
+                    Ok(Some(held().map(|(hash, it)| (*hash, it.clone())).chain([made]).collect()))
+                }
+            }
+        });
+        added.map_or_else(|found| found, |_before| made)
     }
 }

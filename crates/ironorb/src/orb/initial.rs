@@ -1,5 +1,7 @@
 //! Initial references (CORBA 3.3 part 1, 8.5.2).
 
+use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
@@ -43,7 +45,9 @@ impl Orb {
     /// The names that [`resolve_initial_references`](Self::resolve_initial_references) knows.
     pub fn list_initial_services(&self) -> Vec<String> {
         let mut names: Vec<String> = ["NameService", "POACurrent", "RootPOA"].map(String::from).to_vec();
-        names.extend(self.core.initial.read().keys().cloned());
+        self.core
+            .initial
+            .with(|known| names.extend(known.into_iter().flat_map(|known| known.keys().cloned())));
         names.sort();
         names.dedup();
         names
@@ -51,7 +55,7 @@ impl Orb {
 
     /// Sets the object of a name, including for `corbaloc:rir:` (`register_initial_reference`).
     pub fn register_initial_reference(&self, name: &str, object: &ObjectRef) {
-        self.core.initial.write().insert(name.to_owned(), object.clone());
+        self.core.enter_initial_reference(name, object.clone());
     }
 }
 
@@ -114,13 +118,22 @@ impl OrbCore {
         url: &str,
     ) -> Result<(), SystemException> {
         let object = orb.string_to_object(url)?;
-        self.initial.write().insert(name.to_owned(), object);
+        self.enter_initial_reference(name, object);
         Ok(())
     }
 
+    fn enter_initial_reference(&self, name: &str, object: ObjectRef) {
+        let before = self.initial.change(|known| {
+            let mut known = known.map(|known| BTreeMap::clone(known)).unwrap_or_default();
+            known.insert(name.to_owned(), object);
+            Ok::<_, Infallible>(Some(known))
+        });
+        drop(before);
+    }
+
     pub(super) fn initial_reference(self: &Arc<Self>, name: &str) -> Result<ObjectRef, SystemException> {
-        if let Some(object) = self.initial.read().get(name) {
-            return Ok(object.clone());
+        if let Some(object) = self.initial.with(|known| known?.get(name).cloned()) {
+            return Ok(object);
         }
         if let Some(base) = &self.default_initial {
             let orb = Orb::from_core(self.clone());

@@ -250,7 +250,7 @@ impl Orb {
     /// `wait_for_completion`, blocks until requests in progress are finished. A servant cannot wait for that:
     /// BAD_INV_ORDER. Calls in flight to other processes end with BAD_INV_ORDER.
     pub fn shutdown(&self, wait_for_completion: bool) -> Result<(), SystemException> {
-        if wait_for_completion && is_in_upcall_of(self.core.adapter.binding_epoch()) {
+        if wait_for_completion && is_in_upcall_of(self.core.adapter.bindings()) {
             return Err(SystemException::new(
                 SystemExceptionKind::BadInvOrder,
                 MinorCode::BAD_INV_ORDER_WOULD_DEADLOCK,

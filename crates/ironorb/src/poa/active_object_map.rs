@@ -12,7 +12,7 @@ use hashbrown::HashTable;
 use super::ids::Ids;
 use super::key::Slot;
 use super::lookup::ObjectSelector;
-use super::slots::{Entry, ObjectSlot, ObjectSlots, VacatedSlot};
+use super::slots::{ObjectSlot, ObjectSlots, OpenSlot, VacatedSlot};
 use super::upcall::Deactivation;
 use super::{ObjectId, PoaPolicies, RequestProcessing};
 use crate::base::config::ObjectLookup;
@@ -65,6 +65,18 @@ struct DeactivatingObject {
     /// Counted requests. Calls by lease come on top.
     requests: u32,
     token: Option<Token>,
+    /// A thread must still look for calls by lease, which it does without the lock.
+    is_unsettled: bool,
+}
+
+/// What has become of an object that was deactivated.
+pub(super) enum Removal {
+    /// The object has no request: the caller finishes the deactivation at once.
+    Idle(DeactivatedObject),
+    /// The object's last request finishes the deactivation.
+    InUse,
+    /// Calls by lease may be in progress: [`ActiveObjectMap::settle`] is to be called.
+    Unsettled(Activation),
 }
 
 /// A deactivated object that has no request left, and what is to be done about it.
@@ -192,6 +204,22 @@ impl ActiveObjectMap {
         state.leaving.remove(&activation).map(|leaving| leaving.object)
     }
 
+    /// Looks for calls by lease of an object that was left [`Unsettled`](Removal::Unsettled). Without any, returns what is
+    /// left to do. May interrupt all processors.
+    #[cold]
+    pub(super) fn settle(&self, activation: Activation) -> Option<DeactivatedObject> {
+        let token = self.state.lock().leaving.get(&activation)?.token;
+        // All processors catch up before the lock is taken, so that no other thread waits for that.
+        let _seen = token.is_some_and(|token| self.binding_epoch.any(|other| other == token));
+        let mut state = self.state.lock();
+        let leaving = state.leaving.get_mut(&activation)?;
+        leaving.is_unsettled = false;
+        if leaving.is_in_use(&self.binding_epoch) {
+            return None;
+        }
+        state.leaving.remove(&activation).map(|leaving| leaving.object)
+    }
+
     /// Lets threads call the object by lease from now on; `None` when it is no longer active.
     #[cold]
     pub(super) fn bind(&self, activation: Activation, manager: u64) -> Option<Token> {
@@ -270,7 +298,7 @@ impl ActiveObjectMap {
         Some(slot)
     }
 
-    fn in_slot<T>(&self, slot: Slot, look: impl FnOnce(&Entry) -> T) -> Option<T> {
+    fn in_slot<T>(&self, slot: Slot, look: impl FnOnce(&OpenSlot<'_>) -> T) -> Option<T> {
         let entry = self.slots.open(slot.index).filter(|entry| entry.generation() == slot.generation)?;
         Some(look(&entry))
     }
@@ -411,14 +439,9 @@ impl MapGuard<'_> {
     }
 
     /// Deactivates an object. Its slot and generation are never given out together again, unless to its id.
-    /// If its deactivation has a gate, the id is busy until [`end_busy`](Self::end_busy). The outer `None`
-    /// means that there is no such object. The inner one is `Some` if the object has no request: the caller
-    /// then finishes the deactivation at once.
-    pub(super) fn remove(
-        &mut self,
-        id: &[u8],
-        deactivation: Deactivation,
-    ) -> Option<Option<DeactivatedObject>> {
+    /// If its deactivation has a gate, the id is busy until [`end_busy`](Self::end_busy). `None` when there is no such
+    /// object.
+    pub(super) fn remove(&mut self, id: &[u8], deactivation: Deactivation) -> Option<Removal> {
         let slot = self.slot_of(id)?;
         let mut entry = self.map.slots.open(slot.index)?;
         let activation = entry.activation(slot.index);
@@ -440,12 +463,12 @@ impl MapGuard<'_> {
             }
             None => self.free(&object.id, slot.index),
         }
-        let leaving = DeactivatingObject { object, requests, token };
-        if !leaving.is_in_use(&self.map.binding_epoch) {
-            return Some(Some(leaving.object));
+        if requests == 0 && token.is_none() {
+            return Some(Removal::Idle(object));
         }
-        self.state.leaving.insert(activation, leaving);
-        Some(None)
+        let is_unsettled = token.is_some();
+        self.state.leaving.insert(activation, DeactivatingObject { object, requests, token, is_unsettled });
+        Some(if is_unsettled { Removal::Unsettled(activation) } else { Removal::InUse })
     }
 
     fn free(&mut self, id: &ObjectId, index: u32) {
@@ -485,8 +508,10 @@ impl MapGuard<'_> {
 }
 
 impl DeactivatingObject {
+    /// Whether the object still has requests.
     fn is_in_use(&self, binding_epoch: &BindingEpoch) -> bool {
-        self.requests > 0 || self.token.is_some_and(|token| binding_epoch.any(|other| other == token))
+        let is_called = |token| binding_epoch.any_left(|other| other == token);
+        self.is_unsettled || self.requests > 0 || self.token.is_some_and(is_called)
     }
 }
 

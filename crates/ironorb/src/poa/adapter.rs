@@ -5,7 +5,6 @@
 
 mod directory;
 mod parked_request;
-mod replicas;
 mod request_cache;
 mod serving;
 mod session;
@@ -13,6 +12,7 @@ mod session;
 pub(crate) use parked_request::ParkedRequest;
 pub(crate) use session::Session;
 
+use std::any::Any;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -24,25 +24,25 @@ use ironorb_giop::minor::MinorCode;
 
 use crate::base::config::{Demultiplexing, OrbConfig};
 use crate::base::gate::Gate;
-use crate::base::lease::BindingEpoch;
-use crate::base::locks::SharedTable;
+use crate::base::lease::OrbBindings;
+use crate::base::locks::PiLock;
 use crate::base::randomness::Randomness;
 use crate::poa::key::{self, Nonce, ParsedKey, Slot};
 use crate::poa::{
     AdapterDriver, AdapterHost, HoldMode, MainThread, ManagerState, Managers, ObjectSelector, PoaError,
     PoaInner, PoaManager, Refusal, Upcall, not_exist,
 };
-use directory::{Step, Table};
-use replicas::AdapterReplicas;
+use directory::{Directory, Replaced, Step, Table};
 
 /// All adapters of an ORB.
 pub(crate) struct Adapter {
     nonce: Nonce,
     randomness: Randomness,
-    table: SharedTable<Table>,
-    /// Copies of the table for requests.
-    replicas: AdapterReplicas,
-    binding_epoch: Arc<BindingEpoch>,
+    /// What requests read of the adapters.
+    directory: Directory,
+    /// The adapters in the making. The thread that holds the lock changes the directory.
+    table: PiLock<Table>,
+    bindings: Arc<OrbBindings>,
     demultiplexing: Demultiplexing,
     /// The request cache is in use.
     caches_requests: bool,
@@ -64,7 +64,6 @@ pub(crate) struct Adapter {
 impl Adapter {
     pub(crate) fn new(
         randomness: Randomness,
-        binding_epoch: Arc<BindingEpoch>,
         config: &OrbConfig,
         has_interceptors: bool,
         driver: Arc<dyn AdapterDriver>,
@@ -75,9 +74,9 @@ impl Adapter {
             startup_timeout: config.call_timeout,
             nonce: Nonce(randomness.nonce()),
             randomness,
-            table: SharedTable::default(),
-            replicas: AdapterReplicas::default(),
-            binding_epoch,
+            directory: Directory::default(),
+            table: PiLock::default(),
+            bindings: Arc::default(),
             demultiplexing: config.demultiplexing,
             caches_requests: Adapter::may_cache(config),
             making: AtomicUsize::new(0),
@@ -100,10 +99,10 @@ impl Adapter {
         &self.randomness
     }
 
-    /// The epoch of the bindings that threads of this process hold leases of.
+    /// What the bindings have in common that threads of this process hold leases of.
     #[inline]
-    pub(crate) fn binding_epoch(&self) -> &Arc<BindingEpoch> {
-        &self.binding_epoch
+    pub(crate) fn bindings(&self) -> &Arc<OrbBindings> {
+        &self.bindings
     }
 
     pub(crate) fn managers(&self) -> &Managers {
@@ -141,7 +140,7 @@ impl Adapter {
     /// Makes a manager of this ORB's adapters.
     pub(crate) fn make_manager(&self, id: String, state: ManagerState, held_max: usize) -> PoaManager {
         let main_thread = self.main_thread.monitor();
-        PoaManager::new(id, state, held_max, &self.binding_epoch, main_thread, &self.driver)
+        PoaManager::new(id, state, held_max, &self.bindings, main_thread, &self.driver)
     }
 
     /// Adds an adapter, which `make` makes for a slot and an instance number; `None` when its path is taken.
@@ -150,44 +149,21 @@ impl Adapter {
         path: Vec<u8>,
         make: impl FnOnce(Slot, u32) -> Arc<PoaInner>,
     ) -> Option<Arc<PoaInner>> {
-        let mut table = self.table.write();
-        if table.by_path.contains_key(&path) || table.unfinished.contains_key(&path) {
-            return None;
-        }
-        let index = match table.free.pop() {
-            Some(index) => index,
-            None => {
-                table.slots.push((0, None));
-                table.slots.len() - 1
-            }
-        };
-        table.next_instance = table.next_instance.wrapping_add(1);
-        let slot = Slot { index: index as u32, generation: table.slots[index].0 };
-        let poa = make(slot, table.next_instance);
-        table.slots[index].1 = Some(poa.clone());
-        self.replicas.set_slot(slot, Some(&poa));
-        if table.in_the_making.keys().any(|making| path.starts_with(making)) {
-            table.unfinished.insert(path, poa.clone());
-        } else {
-            self.replicas.set_path(&path, Some(&poa));
-            table.by_path.insert(path, poa.clone());
-        }
-        Some(poa)
+        let mut replaced = Replaced::new();
+        let added = self.table.lock().add(&self.directory, path, make, &mut replaced);
+        self.discard(replaced);
+        added
     }
 
     pub(crate) fn unregister(&self, slot: Slot, path: &[u8]) {
-        let mut table = self.table.write();
-        if let Some((generation, poa)) = table.slots.get_mut(slot.index as usize)
-            && *generation == slot.generation
-        {
-            *generation = generation.wrapping_add(1);
-            *poa = None;
-            table.free.push(slot.index as usize);
-            self.replicas.set_slot(slot, None);
-            self.replicas.set_path(path, None);
-            table.by_path.remove(path);
-            table.unfinished.remove(path);
-            table.default_adapter.take_if(|default| default.slot == slot);
+        let mut replaced = Replaced::new();
+        self.table.lock().remove(&self.directory, slot, path, &mut replaced);
+        self.discard(replaced);
+    }
+
+    fn discard(&self, replaced: Replaced) {
+        for value in replaced {
+            self.driver.discard(Box::new(value));
         }
     }
 
@@ -200,7 +176,7 @@ impl Adapter {
         activation: AdapterLookup<'_>,
     ) -> Result<Option<Arc<PoaInner>>, Refusal> {
         loop {
-            let step = self.table.read().next_step(path);
+            let step = self.next_step(path);
             let (parent, name, end) = match step {
                 Step::Found(poa) => return Ok(Some(poa)),
                 Step::Nowhere => return Ok(None),
@@ -220,22 +196,21 @@ impl Adapter {
             let Some(question) = parent.inquire(activation)? else { return Ok(None) };
             let keeper = Gate::of_this_thread();
             {
-                let mut table = self.table.write();
-                if table.in_the_making.contains_key(&path[..end]) || table.by_path.contains_key(&path[..end])
-                {
+                let mut table = self.table.lock();
+                if !table.begin(&self.directory, &path[..end], keeper.gate()) {
                     continue; // another thread makes it
                 }
                 self.making.fetch_add(1, Ordering::SeqCst);
-                table.in_the_making.insert(path[..end].to_vec(), keeper.gate().clone());
             }
             let made = question.ask(&name);
+            let mut replaced = Replaced::new();
             let is_there = {
-                let mut table = self.table.write();
-                let is_there =
-                    table.finish(&path[..end], |path, poa| self.replicas.set_path(path, Some(poa)));
+                let mut table = self.table.lock();
+                let is_there = table.finish(&self.directory, &path[..end], &mut replaced);
                 self.making.fetch_sub(1, Ordering::SeqCst);
                 is_there
             };
+            self.discard(replaced);
             drop(keeper);
             match made {
                 Ok(true) if is_there => {}
@@ -245,35 +220,54 @@ impl Adapter {
         }
     }
 
+    /// The next step on the way to a path. Takes a lock only where there is no adapter at the path.
+    #[cold]
+    fn next_step(&self, path: &[u8]) -> Step {
+        match self.directory.at_path(path) {
+            Some(found) => Step::Found(found),
+            None => self.table.lock().next_step(&self.directory, path),
+        }
+    }
+
+    /// The adapter at a path, if this thread may see it. Takes a lock only while adapters are in the making.
+    #[cold]
+    fn visible(&self, path: &[u8]) -> Option<Arc<PoaInner>> {
+        let found = self.directory.at_path(path);
+        if found.is_some() || self.making.load(Ordering::SeqCst) == 0 {
+            return found;
+        }
+        self.table.lock().visible(&self.directory, path)
+    }
+
     /// Makes a plain key, such as `NameService`, stand for one of the ORB's keys.
     pub(crate) fn set_alias(&self, plain: Vec<u8>, key: Vec<u8>) {
-        self.table.write().aliases.insert(plain, key);
+        self.directory.aliases.insert(plain, key);
     }
 
     /// Makes keys that no adapter here has made ids of objects of this adapter.
     pub(crate) fn set_default_adapter(&self, poa: &Arc<PoaInner>) {
-        self.table.write().default_adapter = Some(poa.clone());
+        let before = self.directory.default_adapter.set(Some(poa.clone()));
+        self.discard(before.map(|it| -> Arc<dyn Any + Send + Sync> { it }).into_iter().collect());
     }
 
     /// The default adapter for a key, if no adapter here has made the key.
     #[cold]
     fn default_adapter_of(&self, key: &[u8]) -> Option<Arc<PoaInner>> {
-        let table = self.table.read();
-        let default = table.default_adapter.as_ref()?;
+        let default = self.directory.default_adapter.cloned()?;
         let is_ours = match key::parse(key) {
             ParsedKey::Slot { nonce, .. } => nonce == self.nonce,
             ParsedKey::Path { nonce, path, .. } => {
                 nonce == self.nonce
-                    || (nonce == Nonce::PERSISTENT && !matches!(table.next_step(path), Step::Nowhere))
+                    || (nonce == Nonce::PERSISTENT && !matches!(self.next_step(path), Step::Nowhere))
             }
-            ParsedKey::Foreign => table.aliases.contains_key(key),
+            ParsedKey::Foreign => self.directory.aliases.with(key, |alias| alias.is_some()),
         };
-        (!is_ours).then(|| default.clone())
+        (!is_ours).then_some(default)
     }
 
     /// The key that a plain key stands for; any other key as it is.
     pub(crate) fn without_alias(&self, key: Vec<u8>) -> Vec<u8> {
-        self.table.read().aliases.get(&key).cloned().unwrap_or(key)
+        self.directory.aliases.get(&key).unwrap_or(key)
     }
 
     /// Passes a request of this process to the servant of a key. Blocks where a manager holds requests. A
@@ -286,29 +280,25 @@ impl Adapter {
         }
     }
 
-    /// Passes a request to the servant of a key, if that needs no wait; `None` otherwise. Takes no lock that
-    /// all threads share: each group of threads has a copy of what is looked up.
+    /// Passes a request to the servant of a key, if that needs no wait; `None` otherwise.
     #[inline]
     pub(crate) fn begin_upcall_now(&self, key: &[u8]) -> Option<Upcall> {
         match key::parse(key) {
             ParsedKey::Slot { nonce, poa, object } if nonce == self.nonce => {
-                let known = self.replicas.read();
-                known.in_slot(poa)?.begin_upcall_now(ObjectSelector::Slot(object))
+                self.directory.in_slot(poa)?.begin_upcall_now(ObjectSelector::Slot(object))
             }
             ParsedKey::Path { nonce, hint, instance, path, id } => {
-                let begin = |found: &Arc<PoaInner>| match found.accepts(nonce, instance) {
+                let begin = |found: Arc<PoaInner>| match found.accepts(nonce, instance) {
                     true => found.begin_upcall_now(ObjectSelector::Id(id)),
                     false => None,
                 };
-                let known = self.replicas.read();
                 // Adapters in the making are among the children already, where their makers see them.
                 if self.demultiplexing == Demultiplexing::Delayered || self.making.load(Ordering::SeqCst) > 0
                 {
-                    return begin(known.at(hint, path)?);
+                    return begin(self.directory.at(hint, path)?);
                 }
-                let root = known.at_path(ROOT_PATH)?.clone();
-                drop(known);
-                begin(&root.descendant(path)?)
+                let root = self.directory.at_path(ROOT_PATH)?;
+                begin(root.descendant(path)?)
             }
             ParsedKey::Slot { .. } | ParsedKey::Foreign => None,
         }
@@ -329,7 +319,7 @@ impl Adapter {
                 if nonce != self.nonce {
                     return Err(not_exist(MinorCode::STALE_KEY));
                 }
-                let found = self.table.read().in_slot(poa).cloned();
+                let found = self.directory.in_slot(poa);
                 let found = found.ok_or_else(|| not_exist(MinorCode::NO_SUCH_ADAPTER))?;
                 found.begin_upcall(ObjectSelector::Slot(object), operation, on_hold)
             }
@@ -338,9 +328,7 @@ impl Adapter {
                 found.begin_upcall(ObjectSelector::Id(id), operation, on_hold)
             }
             ParsedKey::Foreign => {
-                match self
-                    .find_or_wait_for_startup(on_hold, || self.table.read().aliases.get(key).cloned())?
-                {
+                match self.find_or_wait_for_startup(on_hold, || self.directory.aliases.get(key))? {
                     // An alias never leads to another alias: it stands for the key of an object of this ORB.
                     Some(target) if key::parse(&target) != ParsedKey::Foreign => {
                         self.begin_upcall_slowly(&target, operation, on_hold)
@@ -363,10 +351,7 @@ impl Adapter {
         if nonce != self.nonce && nonce != Nonce::PERSISTENT {
             return Err(not_exist(MinorCode::STALE_KEY));
         }
-        let find = || {
-            let table = self.table.read();
-            table.visible(path).filter(|found| found.accepts(nonce, instance)).cloned()
-        };
+        let find = || self.visible(path).filter(|found| found.accepts(nonce, instance));
         if let Some(found) = self.find_or_wait_for_startup(on_hold, find)? {
             return Ok(found);
         }
@@ -410,25 +395,23 @@ impl Adapter {
     fn adapter_status(&self, key: &[u8]) -> AdapterStatus {
         // An alias never leads to another alias.
         let key = self.without_alias(key.to_vec());
-        let table = self.table.read();
         let (found, naming, may_come) = match key::parse(&key) {
             ParsedKey::Slot { nonce, poa, object } if nonce == self.nonce => {
-                (table.in_slot(poa), Some(ObjectSelector::Slot(object)), false)
+                let found = self.directory.in_slot(poa);
+                (found, Some(ObjectSelector::Slot(object)), false)
             }
             ParsedKey::Slot { .. } => (None, None, false),
             ParsedKey::Path { nonce, instance, path, id, .. } => {
-                let found = table.visible(path).filter(|found| found.accepts(nonce, instance));
+                let found = self.visible(path).filter(|found| found.accepts(nonce, instance));
                 (found, Some(ObjectSelector::Id(id)), true)
             }
             ParsedKey::Foreign => (None, None, true),
         };
         // The server may be starting, and the adapter may still come: see `find_or_wait_for_startup`.
-        let holder = found.or_else(|| table.by_path.get(ROOT_PATH).filter(|_| may_come));
+        let root = || self.directory.at_path(ROOT_PATH).filter(|_| may_come);
+        let holder = found.clone().or_else(root);
         let holds = holder.is_some_and(|poa| poa.manager().state() == ManagerState::Holding);
-        let found = found.cloned();
         let naming = naming.filter(|_| !holds);
-        // The table's lock is given back before that of the objects is taken.
-        drop(table);
         let is_held = holds || found.as_ref().zip(naming).is_some_and(|(poa, naming)| poa.is_busy(naming));
         AdapterStatus { has_adapter: found.is_some(), is_held }
     }
@@ -453,8 +436,7 @@ impl Adapter {
 
     #[cold]
     fn wait_while_starting(&self, on_hold: HoldMode<'_>) -> Result<(), Refusal> {
-        let root = self.table.read().by_path.get(ROOT_PATH).cloned();
-        match root {
+        match self.directory.at_path(ROOT_PATH) {
             Some(root) => root.wait_while_holding(on_hold),
             None => Ok(()),
         }
@@ -468,11 +450,11 @@ impl Adapter {
                 Ownership::Ours
             }
             ParsedKey::Path { nonce: Nonce::PERSISTENT, path, .. }
-                if !matches!(self.table.read().next_step(path), Step::Nowhere) =>
+                if !matches!(self.next_step(path), Step::Nowhere) =>
             {
                 Ownership::IfAtOurAddress
             }
-            ParsedKey::Foreign if self.table.read().aliases.contains_key(object_key) => {
+            ParsedKey::Foreign if self.directory.aliases.with(object_key, |alias| alias.is_some()) => {
                 Ownership::IfAtOurAddress
             }
             _ => Ownership::NotOurs,

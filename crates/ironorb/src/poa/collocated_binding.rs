@@ -8,7 +8,7 @@ use super::active_object_map::{AdmittedRequest, DeactivatedObject};
 use super::lookup::ObjectSelector;
 use super::upcall::UpcallTarget;
 use super::{ObjectId, PoaInner, ThreadModel, Upcall};
-use crate::base::lease::{Activation, Binding, BindingEpoch, BindingLease, LeasedUpcall, Token};
+use crate::base::lease::{Activation, Binding, BindingEpoch, BindingLease, LeasedUpcall, OrbBindings, Token};
 use crate::poa::servant::ServantHandle;
 
 /// The object or adapter that a lease is for.
@@ -30,6 +30,7 @@ enum BoundEntity {
 /// requests are counted only with their objects, which are looked up each time.
 pub(crate) struct AdapterLease {
     hold: BindingLease,
+    bindings: Arc<OrbBindings>,
     poa: Weak<PoaInner>,
     names_slots: bool,
 }
@@ -43,29 +44,23 @@ pub(crate) struct LeasedRequest<'l> {
 
 impl AdapterLease {
     /// Takes a lease of the adapter of an upcall, from an [epoch](BindingEpoch::begin) on, for requests that
-    /// name their objects in the way of `naming`. `None` when the adapter cannot be leased, or the thread is
-    /// ending.
-    pub(crate) fn of(
-        binding_epoch: &Arc<BindingEpoch>,
-        epoch: u64,
-        upcall: &Upcall,
-        naming: ObjectSelector<'_>,
-    ) -> Option<AdapterLease> {
-        let poa = upcall.poa();
+    /// name their objects in the way of `naming`. `None` when the adapter cannot be leased.
+    pub(crate) fn of(epoch: u64, upcall: &Upcall, naming: ObjectSelector<'_>) -> Option<AdapterLease> {
         if !upcall.may_bind() {
             return None;
         }
-        let token = Token::new(poa.manager.number());
-        let poa = Arc::downgrade(poa);
-        let hold = binding_epoch
-            .lease_of(epoch, CollocatedBinding { poa: poa.clone(), what: BoundEntity::Adapter, token })?;
-        Some(AdapterLease { hold, poa, names_slots: matches!(naming, ObjectSelector::Slot(_)) })
+        let token = Token::new(upcall.poa().manager.number());
+        let poa = Arc::downgrade(upcall.poa());
+        let binding = CollocatedBinding { poa: poa.clone(), what: BoundEntity::Adapter, token };
+        let hold = upcall.binding_epoch().lease_of(epoch, binding);
+        let bindings = upcall.binding_epoch().orb().clone();
+        Some(AdapterLease { hold, bindings, poa, names_slots: matches!(naming, ObjectSelector::Slot(_)) })
     }
 
-    /// The binding epoch of the ORB that the adapter belongs to.
+    /// What tells the ORB that the adapter belongs to.
     #[inline]
-    pub(crate) fn binding_epoch(&self) -> &Arc<BindingEpoch> {
-        self.hold.binding_epoch()
+    pub(crate) fn bindings(&self) -> &Arc<OrbBindings> {
+        &self.bindings
     }
 
     /// The adapter; `None` when it no longer exists.
@@ -156,15 +151,21 @@ impl CollocatedBinding {
 }
 
 impl Upcall {
+    /// The epoch of the bindings of its object.
+    #[inline]
+    pub(crate) fn binding_epoch(&self) -> &Arc<BindingEpoch> {
+        self.poa().manager.binding_epoch()
+    }
+
     /// Makes a lease of the object of this upcall, from an [epoch](BindingEpoch::begin) on. `None` when the
-    /// object cannot be leased, or the thread is ending.
-    pub(crate) fn lease(&self, binding_epoch: &Arc<BindingEpoch>, epoch: u64) -> Option<BindingLease> {
-        binding_epoch.lease_of(epoch, self.bind()?)
+    /// object cannot be leased.
+    pub(crate) fn lease(&self, epoch: u64) -> Option<BindingLease> {
+        Some(self.binding_epoch().lease_of(epoch, self.bind()?))
     }
 
     /// Records that threads hold leases of the object, if they may.
     #[cold]
-    fn bind(&self) -> Option<CollocatedBinding> {
+    pub(crate) fn bind(&self) -> Option<CollocatedBinding> {
         let poa = self.poa();
         let UpcallTarget::Slot(activation) = *self.target() else { return None };
         if !self.may_bind() {
@@ -184,6 +185,8 @@ impl Upcall {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::call::invocation::Next;
+    use crate::object::lease::{LeaseCell, LeasedServant};
     use crate::object::operation::Operation;
     use crate::poa::current::{is_being, is_in_upcall_of_poa};
     use crate::poa::servant::{Call, Replied};
@@ -235,11 +238,11 @@ mod tests {
                 poa.activate_object_with_id(&id.into(), Arc::new(Nothing)).unwrap();
                 poa.id_to_reference(&id.into()).unwrap()
             });
-            let binding_epoch = objects[0].core().adapter.binding_epoch();
+            let binding_epoch = poa.0.manager.binding_epoch();
             let epoch = binding_epoch.begin().or_else(|| binding_epoch.begin()).unwrap();
-            let holds = [0, 1, 2].map(|n: usize| begin(&objects[n]).lease(binding_epoch, epoch).unwrap());
+            let holds = [0, 1, 2].map(|n: usize| begin(&objects[n]).lease(epoch).unwrap());
             let naming = ObjectSelector::Id(IDS[0].as_bytes());
-            let adapter = AdapterLease::of(binding_epoch, epoch, &begin(&objects[0]), naming).unwrap();
+            let adapter = AdapterLease::of(epoch, &begin(&objects[0]), naming).unwrap();
             LeasedAdapter { orb, poa: poa.0.clone(), objects, holds, adapter }
         }
 
@@ -321,5 +324,24 @@ mod tests {
                 adapter.orb.shutdown(true).unwrap();
             }
         }
+    }
+
+    #[test]
+    fn a_forward_of_one_reference_leaves_the_leases_of_others_in_force() {
+        let adapter = LeasedAdapter::new();
+        let epoch = adapter.poa.manager.binding_epoch().begin().unwrap();
+        let cells = [0, 1].map(|n: usize| {
+            let cell: LeaseCell<dyn Servant> = LeaseCell::new();
+            let hold = begin(&adapter.objects[n]).lease(epoch).unwrap();
+            cell.put(hold, LeasedServant::Owned(Arc::new(Nothing)), &adapter.objects[n]);
+            cell
+        });
+        let is_in_force = |n: usize| cells[n].enter_any().is_some();
+        assert!(is_in_force(0) && is_in_force(1));
+        let elsewhere = Box::new(adapter.objects[2].to_ior());
+        adapter.objects[0].routes().take(Next::Follow { ior: elsewhere, permanent: false }).unwrap();
+        assert!(!is_in_force(0), "calls follow the forward");
+        assert!(is_in_force(1));
+        adapter.orb.shutdown(true).unwrap();
     }
 }

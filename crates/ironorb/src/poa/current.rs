@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::{ActiveObject, CollocatedBinding, ObjectId, Poa, PoaInner, Upcall};
-use crate::base::lease::{BindingEpoch, all_bindings, depth_by_lease, innermost_binding};
+use crate::base::lease::{OrbBindings, all_bindings, depth_by_lease, innermost_binding};
 use crate::object::ObjectRef;
 use crate::poa::servant::Servant;
 
@@ -94,9 +94,9 @@ pub(super) fn current_upcall<T>(ask: impl FnOnce(&Upcall) -> T) -> Option<T> {
     }
 }
 
-/// Whether this thread is in an upcall of the ORB whose bindings have this epoch.
-pub(crate) fn is_in_upcall_of(binding_epoch: &Arc<BindingEpoch>) -> bool {
-    any(|poa, _| Arc::ptr_eq(poa.orb.adapter().binding_epoch(), binding_epoch))
+/// Whether this thread is in an upcall of the ORB with these bindings.
+pub(crate) fn is_in_upcall_of(bindings: &Arc<OrbBindings>) -> bool {
+    any(|poa, _| Arc::ptr_eq(poa.orb.adapter().bindings(), bindings))
 }
 
 /// Whether this thread is in an upcall of an adapter.

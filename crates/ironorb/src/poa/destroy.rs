@@ -5,12 +5,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::active_object_map::DeactivatedObject;
+use super::active_object_map::{DeactivatedObject, Removal};
 use super::current::{enter_adapter, is_in_upcall_of};
 use super::single_thread::SingleThreadGuard;
 use super::upcall::Deactivation;
 use super::{ObjectId, Poa, PoaError, PoaInner, ServantActivator, ServantManager, ThreadModel};
 use crate::base::gate::{Gate, GateGuard};
+use crate::base::lane::LaneId;
+use crate::base::lease::Activation;
+use crate::base::spawner;
 use crate::poa::servant::ServantHandle;
 
 /// The stages of an adapter's life.
@@ -49,7 +52,7 @@ impl Poa {
     ///
     /// To destroy the adapter again changes nothing, but `wait_for_completion` still waits.
     pub fn destroy(&self, etherealize_objects: bool, wait_for_completion: bool) -> Result<(), PoaError> {
-        if wait_for_completion && is_in_upcall_of(self.0.orb.adapter().binding_epoch()) {
+        if wait_for_completion && is_in_upcall_of(self.0.orb.adapter().bindings()) {
             return Err(PoaError::WouldDeadlock);
         }
         self.0.begin_destroy(etherealize_objects);
@@ -77,12 +80,10 @@ impl Poa {
             objects.remove(id.as_bytes(), deactivation)
         };
         match removed {
-            Some(Some(ended)) => {
-                self.0.finish_deactivation(ended);
+            Some(removal) => {
+                self.0.follow(removal);
                 Ok(())
             }
-            // The object's last request finishes the deactivation.
-            Some(None) => Ok(()),
             None => {
                 self.0.end_use();
                 Err(PoaError::ObjectNotActive)
@@ -139,10 +140,10 @@ impl PoaInner {
     }
 
     fn activator(&self) -> Option<Arc<dyn ServantActivator>> {
-        match &*self.servant_manager.read() {
+        self.servant_manager.with(|manager| match manager {
             Some(ServantManager::Activator(activator)) => Some(activator.clone()),
             _ => None,
-        }
+        })
     }
 
     pub(super) fn begin_destroy(self: &Arc<Self>, etherealize_objects: bool) {
@@ -194,21 +195,35 @@ impl PoaInner {
             if let Some(activator) = poa.activator() {
                 for (id, servant) in doomed {
                     poa.etherealize(&activator, &id, &servant, true);
+                    poa.discard(Some(servant));
                 }
             }
             // These may hold this adapter, directly or indirectly.
-            let held = (
-                poa.servant_manager.write().take(),
-                poa.default_servant.write().take(),
-                poa.adapter_activator.write().take(),
-            );
-            drop(held);
+            poa.discard(poa.servant_manager.set(None));
+            poa.discard(poa.default_servant.set(None));
+            poa.discard(poa.adapter_activator.set(None));
+            poa.discard(Some(poa.clone()));
             poa.life.store(LifecycleState::Destroyed as u8, Ordering::SeqCst);
             poa.ended.changed();
             if is_counted && let Some(parent) = parent {
                 parent.end_use();
             }
         });
+    }
+
+    /// Does what follows the deactivation of an object.
+    fn follow(self: &Arc<Self>, removal: Removal) {
+        match removal {
+            Removal::Idle(ended) => self.finish_deactivation(ended),
+            Removal::InUse => {}
+            Removal::Unsettled(activation) => {
+                let unsettled = Unsettled { poa: self.clone(), activation };
+                match spawner::is_real_time() {
+                    true => self.driver().run_apart(LaneId::DEFAULT, Box::new(move || drop(unsettled))),
+                    false => drop(unsettled),
+                }
+            }
+        }
     }
 
     /// Does what is left to do for an object after its last request.
@@ -220,13 +235,14 @@ impl PoaInner {
                 if self.policies.retains() {
                     self.objects.open().release(&servant);
                 }
-                drop(servant);
+                self.discard(Some(servant));
             }
-            Deactivation::LeaveToAdapter => drop(servant),
+            Deactivation::LeaveToAdapter => self.discard(Some(servant)),
             Deactivation::Etherealize { activator, cleanup_in_progress, keeper } => {
                 let poa = self.clone();
                 return self.on_its_thread(move || {
                     poa.etherealize(&activator, &id, &servant, cleanup_in_progress);
+                    poa.discard(Some(servant));
                     if keeper.is_some() {
                         poa.objects.open().end_busy(&id);
                     }
@@ -290,7 +306,7 @@ impl PoaInner {
     /// Deactivates all objects. Those without requests end here. With `are_doomed`, they are etherealised
     /// later.
     fn remove_all(self: &Arc<Self>, deactivation: impl Fn() -> Deactivation, are_doomed: bool) {
-        let idle: Vec<DeactivatedObject> = {
+        let removed: Vec<Removal> = {
             let mut objects = self.objects.open();
             let ids = objects.ids();
             // The count comes before any of them can end: that needs the map's lock.
@@ -299,10 +315,25 @@ impl PoaInner {
                 let servant = |id: &ObjectId| Some((id.clone(), self.objects.servant_of(id.as_bytes())?));
                 self.doomed.lock().extend(ids.iter().filter_map(servant));
             }
-            ids.iter().filter_map(|id| objects.remove(id.as_bytes(), deactivation()).flatten()).collect()
+            ids.iter().filter_map(|id| objects.remove(id.as_bytes(), deactivation())).collect()
         };
-        for ended in idle {
-            self.finish_deactivation(ended);
+        for removal in removed {
+            self.follow(removal);
+        }
+    }
+}
+
+/// A deactivated object that may have calls by lease. Dropping this looks for them, and finishes the deactivation if there
+/// are none. That happens even where no other thread can be had for it.
+struct Unsettled {
+    poa: Arc<PoaInner>,
+    activation: Activation,
+}
+
+impl Drop for Unsettled {
+    fn drop(&mut self) {
+        if let Some(ended) = self.poa.objects.settle(self.activation) {
+            self.poa.finish_deactivation(ended);
         }
     }
 }

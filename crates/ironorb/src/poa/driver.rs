@@ -4,7 +4,9 @@
 use std::time::Duration;
 
 use super::PoaManager;
+use crate::base::discards::Discard;
 use crate::base::gate::Gate;
+use crate::base::lane::LaneId;
 use crate::base::monitor::Monitor;
 use crate::base::single_thread_lock::SingleThreadLock;
 use crate::base::time::Time;
@@ -28,13 +30,17 @@ pub(crate) trait AdapterDriver: Send + Sync {
     /// Takes the lock of an adapter that makes one upcall at a time.
     fn take_turn(&self, turn: &SingleThreadLock);
 
-    /// The most threads besides a manager's own that admit the requests which it has held.
+    /// The most threads besides a manager's own that admit the requests which managers have held for the calling thread's
+    /// lane.
     fn admitting_threads_max(&self) -> usize;
 
-    /// Admits the requests that a manager has held, as [`PoaManager::next_held`] says, on one more thread.
-    /// `is_first` is true when no other thread does so for this manager.
-    fn admit_held(&self, manager: &PoaManager, is_first: bool);
+    /// Admits the requests that a manager has held for a lane, as [`PoaManager::next_held`] says, on one more thread of that
+    /// lane. `is_first` is true when no other thread does so for this manager and lane.
+    fn admit_held(&self, manager: &PoaManager, lane: LaneId, is_first: bool);
 
-    /// Carries out a task on a thread of its own. Drops it where there can be none.
-    fn run_apart(&self, task: Task);
+    /// Drops a handle: on this thread, or on one of the default lane where calls of other lanes may have others.
+    fn discard(&self, value: Box<dyn Discard>);
+
+    /// Carries out a task on a thread of its own in a lane. Drops it where there can be none.
+    fn run_apart(&self, lane: LaneId, task: Task);
 }

@@ -14,7 +14,7 @@ use hashbrown::HashTable;
 use super::ObjectId;
 use super::slots::SlotArray;
 use crate::base::config::ObjectLookup;
-use crate::base::locks::{SharedLock, SharedTable};
+use crate::base::locks::{PiCell, PiLock};
 use crate::base::randomness::{HashKeys, Randomness};
 
 /// Ids and slots.
@@ -25,11 +25,11 @@ pub(super) struct Ids {
 
 enum Index {
     Hash { hasher: IdHasher, parts: Box<[Part; PARTS]> },
-    Linear(SharedTable<Vec<(ObjectId, u32)>>),
+    Linear(PiLock<Vec<(ObjectId, u32)>>),
 }
 
 /// Slots by their ids' hashes.
-type Part = SharedLock<HashTable<u32>>;
+type Part = PiCell<HashTable<u32>>;
 
 /// The number of parts: this many ids can be looked up at once.
 const PARTS: usize = 16;
@@ -40,7 +40,7 @@ impl Ids {
             ObjectLookup::Active | ObjectLookup::Hash => {
                 Index::Hash { hasher: IdHasher::new(randomness), parts: Box::default() }
             }
-            ObjectLookup::Linear => Index::Linear(SharedTable::default()),
+            ObjectLookup::Linear => Index::Linear(PiLock::default()),
         };
         Ids { by_slot: BySlot::default(), index }
     }
@@ -56,7 +56,7 @@ impl Ids {
                 part.find(hash, |index| self.by_slot.is_in(&id, *index)).map(|index| look(*index))
             }
             Index::Linear(ids) => {
-                let ids = ids.read();
+                let ids = ids.lock();
                 ids.iter().find(|(known, _)| known.as_bytes() == id).map(|(_, index)| look(*index))
             }
         }
@@ -79,7 +79,7 @@ impl Ids {
             }
             Index::Linear(ids) => {
                 self.by_slot.set(index, id.as_bytes());
-                ids.write().push((id.clone(), index));
+                ids.lock().push((id.clone(), index));
             }
         }
     }
@@ -95,7 +95,7 @@ impl Ids {
                 self.by_slot.clear(index);
             }
             Index::Linear(ids) => {
-                ids.write().retain(|(_, other)| *other != index);
+                ids.lock().retain(|(_, other)| *other != index);
                 self.by_slot.clear(index);
             }
         }
@@ -113,7 +113,7 @@ fn part_of(hash: u64) -> usize {
 struct BySlot {
     short: SlotArray<Block>,
     /// The ids that are longer than [`SHORT`].
-    long: SharedTable<HashMap<u32, Box<[u8]>>>,
+    long: PiLock<HashMap<u32, Box<[u8]>>>,
 }
 
 /// The ids of neighbouring slots.
@@ -147,7 +147,7 @@ impl BySlot {
                     && octets[0].load(Ordering::Relaxed) == *first
                     && octets[1].load(Ordering::Relaxed) == *second
             }
-            (Id::Long(id), LONG) => self.long.read().get(&index).is_some_and(|known| **known == **id),
+            (Id::Long(id), LONG) => self.long.lock().get(&index).is_some_and(|known| **known == **id),
             (Id::Long(_), _) => false,
         }
     }
@@ -158,7 +158,7 @@ impl BySlot {
         let place = index as usize % BLOCK;
         match block.lengths[place].load(Ordering::Relaxed) {
             NO_ID => None,
-            LONG => self.long.read().get(&index).map(|id| look(id)),
+            LONG => self.long.lock().get(&index).map(|id| look(id)),
             length => {
                 let mut octets = [0; SHORT];
                 for (eight, word) in octets.chunks_exact_mut(8).zip(&block.octets[place]) {
@@ -180,7 +180,7 @@ impl BySlot {
                 length
             }
             Id::Long(id) => {
-                self.long.write().insert(index, id.into());
+                self.long.lock().insert(index, id.into());
                 LONG
             }
         };
@@ -190,7 +190,7 @@ impl BySlot {
     fn clear(&self, index: u32) {
         let Some(block) = self.short.get(index / BLOCK as u32) else { return };
         if block.lengths[index as usize % BLOCK].swap(NO_ID, Ordering::Relaxed) == LONG {
-            self.long.write().remove(&index);
+            self.long.lock().remove(&index);
         }
     }
 }
@@ -301,7 +301,7 @@ mod tests {
                     prop_assert_eq!(ids.find(id(number).as_bytes(), |found| found), slot);
                 }
             }
-            prop_assert_eq!(ids.by_slot.long.read().len(), known.values().filter(|n| **n > 16).count());
+            prop_assert_eq!(ids.by_slot.long.lock().len(), known.values().filter(|n| **n > 16).count());
         }
     }
 

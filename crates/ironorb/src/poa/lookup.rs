@@ -50,17 +50,16 @@ impl PoaInner {
     }
 
     /// Passes a request through the manager to its servant, if that needs no wait. `None` when the manager
-    /// does not admit it at once, the object is not active, or its thread matters. Never waits, so that the
-    /// caller may hold a lock.
+    /// does not admit it at once, the object is not active, or its thread matters. Never waits.
     #[inline]
-    pub(crate) fn begin_upcall_now(self: &Arc<Self>, naming: ObjectSelector<'_>) -> Option<Upcall> {
+    pub(crate) fn begin_upcall_now(self: Arc<Self>, naming: ObjectSelector<'_>) -> Option<Upcall> {
         if self.policies.thread != ThreadModel::OrbControl {
             return None;
         }
         let entered = self.manager.enter_now()?;
         match self.find_active(naming) {
             Some((activation, servant)) => {
-                Some(Upcall::new(self.clone(), servant, UpcallTarget::Slot(activation), entered))
+                Some(Upcall::new(self, servant, UpcallTarget::Slot(activation), entered))
             }
             None => {
                 self.manager.leave(entered);
@@ -121,7 +120,7 @@ impl PoaInner {
                 Err(self.absence().unwrap_or_else(|| not_exist(MinorCode::NO_SUCH_OBJECT)).into())
             }
             RequestProcessing::DefaultServant => {
-                let servant = self.default_servant.read().clone().ok_or_else(|| {
+                let servant = self.default_servant.cloned().ok_or_else(|| {
                     self.absence().unwrap_or_else(|| {
                         refusal(SystemExceptionKind::ObjAdapter, MinorCode::OBJ_ADAPTER_NO_DEFAULT_SERVANT)
                     })
@@ -208,7 +207,7 @@ impl PoaInner {
             IdState::Busy(gate) => return Err(LookupFailure::Busy(gate, id.clone())),
             IdState::Nothing => {}
         }
-        let Some(ServantManager::Activator(activator)) = self.servant_manager.read().clone() else {
+        let Some(ServantManager::Activator(activator)) = self.servant_manager.cloned() else {
             return Err(self.lacks_servant_manager().into());
         };
         let keeper = Gate::of_this_thread();
@@ -224,7 +223,7 @@ impl PoaInner {
         id: ObjectId,
         operation: &[u8],
     ) -> Result<(UpcallTarget, ServantHandle), Refusal> {
-        let Some(ServantManager::Locator(locator)) = self.servant_manager.read().clone() else {
+        let Some(ServantManager::Locator(locator)) = self.servant_manager.cloned() else {
             return Err(self.lacks_servant_manager());
         };
         self.begin_use()?;

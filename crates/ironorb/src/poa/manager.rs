@@ -14,13 +14,14 @@ use ironorb_giop::minor::MinorCode;
 use super::current::is_in_upcall_of;
 use super::upcall::refusal;
 use super::{AdapterDriver, PoaError, PoaInner, Refusal};
-use crate::base::lease::{BindingEpoch, Token};
+use crate::base::lane::PerLane;
+use crate::base::lease::{BindingEpoch, OrbBindings, Token};
 use crate::base::locks::PiLock;
 use crate::base::monitor::Monitor;
 pub(crate) use held::Admission;
 use held::HeldRequests;
 use in_flight::InFlight;
-pub(crate) use in_flight::{STRIPES, Stripe};
+pub(crate) use in_flight::Stripe;
 
 /// The state of a manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,16 +93,17 @@ pub struct PoaManager(Arc<ManagerInner>);
 
 pub(super) struct ManagerInner {
     id: String,
-    /// A [`ManagerState`], or [`LETTING_IN`]. Written under the lock of `held`, so that no waiting thread
-    /// misses a change.
+    /// A [`ManagerState`], or [`LETTING_IN`]. Whoever changes it looks for held requests afterwards.
     state: AtomicU8,
+    /// Held by the thread that changes the state.
+    changing: PiLock<()>,
     /// Requests being served. A thread counts a request before it reads the state. So a thread that changes
     /// the state and then sees 0 knows that no request is being served.
     in_flight: InFlight,
     /// The number that the tokens of its objects carry.
     number: u64,
     /// Requests that wait for the state to change.
-    held: PiLock<HeldRequests>,
+    held: PerLane<PiLock<HeldRequests>>,
     /// Told when the state has changed, and when a request is done while it is not active.
     changed: Monitor,
     /// Told when the state has changed.
@@ -110,7 +112,7 @@ pub(super) struct ManagerInner {
     held_max: usize,
     /// The ORB is being shut down, and held requests are refused.
     is_closing: AtomicBool,
-    /// The epoch of the ORB's bindings, which all its managers share.
+    /// The epoch of the bindings of its objects.
     binding_epoch: Arc<BindingEpoch>,
     poas: PiLock<Vec<Weak<PoaInner>>>,
 }
@@ -128,7 +130,7 @@ impl PoaManager {
         id: String,
         state: ManagerState,
         held_max: usize,
-        binding_epoch: &Arc<BindingEpoch>,
+        bindings: &Arc<OrbBindings>,
         main_thread: &Arc<Monitor>,
         driver: &Arc<dyn AdapterDriver>,
     ) -> Self {
@@ -137,13 +139,14 @@ impl PoaManager {
             state: AtomicU8::new(state as u8),
             in_flight: InFlight::default(),
             number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
-            held: PiLock::default(),
+            changing: PiLock::default(),
+            held: PerLane::default(),
             changed: Monitor::default(),
             main_thread: main_thread.clone(),
             driver: driver.clone(),
             held_max,
             is_closing: AtomicBool::new(false),
-            binding_epoch: binding_epoch.clone(),
+            binding_epoch: Arc::new(BindingEpoch::of(bindings)),
             poas: PiLock::default(),
         }))
     }
@@ -212,9 +215,15 @@ impl PoaManager {
         poas.push(Arc::downgrade(poa));
     }
 
-    /// Whether it is a manager of the ORB whose bindings have this epoch.
-    pub(super) fn is_of(&self, binding_epoch: &Arc<BindingEpoch>) -> bool {
-        Arc::ptr_eq(&self.0.binding_epoch, binding_epoch)
+    /// Whether it is a manager of the ORB with these bindings.
+    pub(super) fn is_of(&self, bindings: &Arc<OrbBindings>) -> bool {
+        Arc::ptr_eq(self.0.binding_epoch.orb(), bindings)
+    }
+
+    /// The epoch of the bindings of its objects.
+    #[inline]
+    pub(super) fn binding_epoch(&self) -> &Arc<BindingEpoch> {
+        &self.0.binding_epoch
     }
 
     /// What runs its adapters.
@@ -229,17 +238,14 @@ impl PoaManager {
 
     /// Refuses held requests from now on, because the ORB is being shut down.
     pub(super) fn begin_close(&self) {
-        {
-            let _held = self.0.held.lock();
-            self.0.is_closing.store(true, Ordering::SeqCst);
-        }
+        self.0.is_closing.store(true, Ordering::SeqCst);
         self.0.changed.changed();
         self.0.main_thread.changed();
         self.let_in();
     }
 
     fn check_wait(&self, wait: bool) -> Result<(), PoaError> {
-        match wait && is_in_upcall_of(&self.0.binding_epoch) {
+        match wait && is_in_upcall_of(self.0.binding_epoch.orb()) {
             true => Err(PoaError::WouldDeadlock),
             false => Ok(()),
         }
@@ -258,16 +264,19 @@ impl PoaManager {
     fn change(&self, state: ManagerState) -> Result<ManagerState, PoaError> {
         let before = {
             let now = self.0.driver.now();
-            let held = self.0.held.lock();
+            let changing = self.0.changing.lock();
             let before = self.state();
             if before == ManagerState::Inactive && state != ManagerState::Inactive {
                 return Err(PoaError::AdapterInactive);
             }
-            let state = match state {
-                ManagerState::Active if !held.is_empty(now) => LETTING_IN,
-                other => other as u8,
-            };
-            self.0.state.store(state, Ordering::SeqCst);
+            match state {
+                ManagerState::Active => {
+                    // From now on a request is parked only behind others, so that no lane misses one.
+                    self.0.state.store(LETTING_IN, Ordering::SeqCst);
+                    self.be_active_if_empty(now, &changing);
+                }
+                other => self.0.state.store(other as u8, Ordering::SeqCst),
+            }
             before
         };
         self.0.changed.changed();
@@ -329,10 +338,13 @@ impl PoaManager {
     #[cold]
     fn enter_slowly(&self, on_hold: HoldMode<'_>) -> Result<Stripe, Refusal> {
         let discarded = || refusal(SystemExceptionKind::Transient, MinorCode::TRANSIENT_DISCARDED);
-        let mut held = self.0.held.lock();
         loop {
-            let is_letting_in = self.0.state.load(Ordering::SeqCst) == LETTING_IN;
-            match (self.state(), on_hold) {
+            let mut held = self.held().lock();
+            #[cfg(debug_assertions)]
+            crate::base::testing::reached(crate::base::testing::Point::HeldQueue);
+            let state = self.0.state.load(Ordering::SeqCst);
+            let is_letting_in = state == LETTING_IN && !held.is_empty(self.0.driver.now());
+            match (ManagerState::from_u8(state), on_hold) {
                 (ManagerState::Active, HoldMode::Park) if is_letting_in => {
                     return Err(Refusal::Held(self.clone()));
                 }
@@ -340,8 +352,13 @@ impl PoaManager {
                     return Err(Refusal::Held(self.clone()));
                 }
                 (ManagerState::Active, _) => {
-                    // A change of state needs this lock, so the state holds until the request is counted.
-                    return Ok(self.0.in_flight.enter());
+                    drop(held);
+                    // As in `enter_now`: counted first, so that a thread that changes the state sees the request.
+                    let stripe = self.0.in_flight.enter();
+                    if self.state() == ManagerState::Active {
+                        return Ok(stripe);
+                    }
+                    self.leave(stripe);
                 }
                 (ManagerState::Inactive, _) => {
                     return Err(refusal(SystemExceptionKind::ObjAdapter, MinorCode::MANAGER_INACTIVE));
@@ -361,8 +378,7 @@ impl PoaManager {
                     held.threads += 1;
                     drop(held);
                     let is_over = self.0.driver.wait(&self.0.changed, &|| !self.is_holding(), None);
-                    held = self.0.held.lock();
-                    held.threads -= 1;
+                    self.held().lock().threads -= 1;
                     if !is_over {
                         return Err(discarded());
                     }
@@ -397,12 +413,14 @@ impl fmt::Debug for ManagerInner {
 mod tests {
     use super::*;
     use crate::base::config::OrbConfig;
+    use crate::base::lane::{self, LaneId};
     use crate::driver::adapter_threads::AdapterThreads;
     use crate::driver::server::threads::ServerThreads;
 
     fn manager() -> PoaManager {
         let config = OrbConfig::default();
-        let driver: Arc<dyn AdapterDriver> = AdapterThreads::new(&config, &ServerThreads::new(&config));
+        let driver: Arc<dyn AdapterDriver> =
+            AdapterThreads::new(&config, std::iter::once(ServerThreads::new(&config)));
         PoaManager::new("m".to_owned(), ManagerState::Active, 1, &Arc::default(), &Arc::default(), &driver)
     }
 
@@ -423,7 +441,7 @@ mod tests {
         manager.hold_requests(true).unwrap();
         let entered = std::thread::scope(|scope| {
             let held = scope.spawn(|| enter(&manager));
-            while manager.0.held.lock().threads == 0 {
+            while manager.held().lock().threads == 0 {
                 std::thread::yield_now();
             }
             assert_eq!(enter(&manager).unwrap_err().1, MinorCode::TRANSIENT_DISCARDED);
@@ -449,5 +467,30 @@ mod tests {
             manager.leave(entered);
             waiter.join().unwrap().unwrap();
         });
+    }
+
+    #[test]
+    fn requests_pass_while_another_lane_admits_those_that_were_held() {
+        let manager = manager();
+        let in_lane = |lane| {
+            let _lane = lane::enter(LaneId::new(lane).unwrap());
+            let entered = manager.enter(HoldMode::Park);
+            match entered {
+                Ok(stripe) => manager.leave(stripe),
+                Err(Refusal::Held(_)) => return false,
+                Err(_) => unreachable!("the manager holds or serves"),
+            }
+            true
+        };
+        manager.hold_requests(false).unwrap();
+        {
+            let _lane = lane::enter(LaneId::new(1).unwrap());
+            // As if a request of this lane had just begun.
+            manager.held().lock().begin_for_test(manager.0.driver.now());
+        }
+        assert!(!in_lane(1) && !in_lane(2), "all lanes are held");
+        manager.activate().unwrap();
+        assert!(!in_lane(1), "it must not pass the request before it");
+        assert!(in_lane(2), "no request of this lane was held");
     }
 }

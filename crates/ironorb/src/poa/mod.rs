@@ -44,9 +44,9 @@ pub(crate) use host::AdapterHost;
 pub use key::describe_object_key;
 pub(crate) use lookup::ObjectSelector;
 pub(crate) use main_thread::{MainThread, Request as MainThreadRequest};
+pub(crate) use manager::Stripe;
 pub(crate) use manager::{Admission, HoldMode};
 pub use manager::{ManagerState, PoaManager};
-pub(crate) use manager::{STRIPES, Stripe};
 pub(crate) use manager_factory::Managers;
 pub use manager_factory::PoaManagerFactory;
 pub use object_id::ObjectId;
@@ -70,7 +70,8 @@ use ironorb_giop::ior::TaggedComponent;
 use ironorb_giop::minor::MinorCode;
 
 use crate::base::config::{Demultiplexing, ObjectLookup};
-use crate::base::locks::{PiLock, SharedTable};
+use crate::base::discards::Discard;
+use crate::base::locks::{PiLock, Snapshot};
 use crate::base::monitor::Monitor;
 use crate::base::single_thread_lock::SingleThreadLock;
 use crate::poa::adapter::AdapterLookup;
@@ -112,9 +113,9 @@ pub(crate) struct PoaInner {
     keys_are_slots: bool,
     /// The next id that the adapter assigns, where ids are not slots.
     next_id: AtomicU64,
-    servant_manager: SharedTable<Option<ServantManager>>,
-    default_servant: SharedTable<Option<Arc<dyn Servant>>>,
-    adapter_activator: SharedTable<Option<Arc<dyn AdapterActivator>>>,
+    servant_manager: Snapshot<ServantManager>,
+    default_servant: Snapshot<Arc<dyn Servant>>,
+    adapter_activator: Snapshot<Arc<dyn AdapterActivator>>,
     single_thread_lock: SingleThreadLock,
     /// Requests that wait for an incarnation.
     waiting: AtomicUsize,
@@ -187,7 +188,7 @@ impl Poa {
         }
         let orb = &self.0.orb;
         let manager = match manager {
-            Some(manager) if !manager.is_of(orb.adapter().binding_epoch()) => {
+            Some(manager) if !manager.is_of(orb.adapter().bindings()) => {
                 return Err(PoaError::WrongPolicy("the manager is another ORB's"));
             }
             Some(manager) => manager,
@@ -272,14 +273,13 @@ impl Poa {
 
     /// The activator that makes children which are asked for and do not exist (`the_activator`).
     pub fn adapter_activator(&self) -> Option<Arc<dyn AdapterActivator>> {
-        self.0.adapter_activator.read().clone()
+        self.0.adapter_activator.cloned()
     }
 
     /// Sets the activator that makes children which are asked for and do not exist. The adapter keeps it
     /// until the adapter is destroyed.
     pub fn set_adapter_activator(&self, activator: Option<Arc<dyn AdapterActivator>>) {
-        let before = std::mem::replace(&mut *self.0.adapter_activator.write(), activator);
-        drop(before);
+        self.0.discard(self.0.adapter_activator.set(activator));
     }
 
     /// Sets the activator that finds servants for objects that are not active. Needs the policies
@@ -303,32 +303,32 @@ impl Poa {
 
     fn set_servant_manager(&self, manager: ServantManager) -> Result<(), PoaError> {
         self.check_processing(RequestProcessing::ServantManager)?;
-        let mut current = self.0.servant_manager.write();
-        if current.is_some() {
-            return Err(PoaError::ServantManagerAlreadySet);
-        }
-        // A destruction takes this lock when it drops the servant manager.
-        self.check_alive()?;
-        *current = Some(manager);
-        Ok(())
+        let set = self.0.servant_manager.change(|current| {
+            if current.is_some() {
+                return Err(PoaError::ServantManagerAlreadySet);
+            }
+            // A destruction changes it too, when it drops the servant manager.
+            self.check_alive()?;
+            Ok(Some(manager))
+        });
+        set.map(drop)
     }
 
     /// The servant manager (`get_servant_manager`), if one has been set.
     pub fn servant_manager(&self) -> Result<Option<ServantManager>, PoaError> {
         self.check_processing(RequestProcessing::ServantManager)?;
-        Ok(self.0.servant_manager.read().clone())
+        Ok(self.0.servant_manager.cloned())
     }
 
     /// Sets the servant of all objects that are not active (`set_servant`). Needs the policy
     /// `DefaultServant`. The adapter keeps it until the adapter is destroyed.
     pub fn set_default_servant(&self, servant: Arc<dyn Servant>) -> Result<(), PoaError> {
         self.check_processing(RequestProcessing::DefaultServant)?;
-        let before = {
-            let mut current = self.0.default_servant.write();
+        let before = self.0.default_servant.change(|_| {
             self.check_alive()?;
-            current.replace(servant)
-        };
-        drop(before);
+            Ok(Some(servant))
+        })?;
+        self.0.discard(before);
         Ok(())
     }
 
@@ -344,7 +344,7 @@ impl Poa {
     /// The servant of all objects that are not active (`get_servant`).
     pub fn default_servant(&self) -> Result<Arc<dyn Servant>, PoaError> {
         self.check_processing(RequestProcessing::DefaultServant)?;
-        self.0.default_servant.read().clone().ok_or(PoaError::NoServant)
+        self.0.default_servant.cloned().ok_or(PoaError::NoServant)
     }
 
     fn check_processing(&self, needed: RequestProcessing) -> Result<(), PoaError> {
@@ -399,21 +399,21 @@ impl PoaInner {
             hint,
             policies,
             components,
-            manager,
             children: PiLock::default(),
             objects: ActiveObjectMap::new(
                 &policies,
                 ids_are_slots,
                 config.object_lookup,
-                orb.adapter().binding_epoch().clone(),
+                manager.binding_epoch().clone(),
                 orb.adapter().randomness(),
             ),
+            manager,
             ids_are_slots,
             keys_are_slots: ids_are_slots && config.demultiplexing == Demultiplexing::Delayered,
             next_id: AtomicU64::new(0),
-            servant_manager: SharedTable::default(),
-            default_servant: SharedTable::default(),
-            adapter_activator: SharedTable::default(),
+            servant_manager: Snapshot::nothing(),
+            default_servant: Snapshot::nothing(),
+            adapter_activator: Snapshot::nothing(),
             single_thread_lock: SingleThreadLock::default(),
             waiting: AtomicUsize::new(0),
             life: AtomicU8::new(LifecycleState::Alive as u8),
@@ -467,6 +467,14 @@ impl PoaInner {
         &**self.orb.adapter().driver()
     }
 
+    /// Drops the handle of a value that may be the application's: on this thread only if calls of no other lane may have
+    /// handles.
+    pub(super) fn discard(&self, value: Option<impl Discard + 'static>) {
+        if let Some(value) = value {
+            self.driver().discard(Box::new(value));
+        }
+    }
+
     /// Returns when the manager does not hold requests. Waits as `on_hold` says.
     pub(crate) fn wait_while_holding(&self, on_hold: HoldMode<'_>) -> Result<(), Refusal> {
         let entered = self.manager.enter(on_hold)?;
@@ -476,7 +484,7 @@ impl PoaInner {
 
     /// Whether there is an adapter activator to ask for children that do not exist.
     pub(crate) fn has_adapter_activator(&self) -> bool {
-        self.adapter_activator.read().is_some()
+        self.adapter_activator.is_some()
     }
 
     /// Prepares to ask the adapter activator for a child, if there is one; may wait for the manager.
@@ -488,7 +496,7 @@ impl PoaInner {
         if let Some(refusal) = self.absence() {
             return Err(refusal);
         }
-        let Some(activator) = self.adapter_activator.read().clone() else { return Ok(None) };
+        let Some(activator) = self.adapter_activator.cloned() else { return Ok(None) };
         let counted = match activation {
             // 15.3.2.1: the manager's state applies to this question as it does to requests.
             AdapterLookup::ForRequest(on_hold) => Some(self.manager.enter(on_hold)?),

@@ -211,7 +211,7 @@ impl Poa {
         if let Some(servant) = self.0.objects.servant_of(id.as_bytes()) {
             return Ok(servant.whole());
         }
-        let default = self.0.default_servant.read().clone();
+        let default = self.0.default_servant.cloned();
         default.ok_or(PoaError::ObjectNotActive)
     }
 

@@ -1,13 +1,14 @@
 //! The slots of an adapter's objects. A request finds a slot by its index without any lock. Each slot has a
-//! lock of its own, which a thread holds only while it counts a request in or out.
+//! lock of its own, which a thread holds only while it counts a request in. A request is counted out without it.
 //!
 //! Knows neither ids nor what happens to objects.
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::key::Slot;
 use crate::base::lease::{Activation, Incarnation};
-use crate::base::locks::{LockGuard, SharedLock};
+use crate::base::locks::{SmallPiGuard, SmallPiLock};
 use crate::poa::servant::ServantHandle;
 
 /// Object slots by index.
@@ -16,7 +17,13 @@ pub(super) struct ObjectSlots(SlotArray<ObjectSlot>);
 
 /// The slot of one object.
 #[derive(Default)]
-pub(super) struct ObjectSlot(SharedLock<Entry>);
+pub(super) struct ObjectSlot {
+    /// From the lowest bit on: the number of requests, the [`Incarnation`], [`BOUND`], [`TAKEN`], [`LISTED`], and the
+    /// generation. A thread that holds the lock changes it. A thread that counts a request out does so without the lock.
+    state: AtomicU64,
+    /// The servant of the active object. A slot without one has no requests.
+    servant: SmallPiLock<Option<ServantHandle>>,
+}
 
 /// An array of slots that grows by a sixteenth of its size at a time. Its memory is never moved and never
 /// given back.
@@ -38,15 +45,10 @@ const PLACES_FIRST: usize = BASE as usize / PARTS;
 /// Enough groups for all 32-bit indices.
 const GROUPS: usize = 27;
 
-/// The content of a slot.
-#[derive(Default)]
-pub(super) struct Entry {
-    /// The servant of the active object.
-    servant: Option<ServantHandle>,
-    generation: u32,
-    /// The number of requests in the lowest bits, above them the [`Incarnation`], then [`BOUND`], [`TAKEN`]
-    /// and [`LISTED`].
-    state: u32,
+/// The content of a slot, locked.
+pub(super) struct OpenSlot<'s> {
+    state: &'s AtomicU64,
+    servant: SmallPiGuard<'s, Option<ServantHandle>>,
 }
 
 /// What a slot held before it was vacated.
@@ -60,14 +62,17 @@ pub(super) struct VacatedSlot {
 /// The most requests that one object may have at a time, including those whose replies come later. Further
 /// requests are refused. Worst case: the memory that these outstanding replies hold.
 pub(super) const REQUESTS_MAX: u32 = (1 << INCARNATION_SHIFT) - 1;
+const REQUESTS_MASK: u64 = REQUESTS_MAX as u64;
 const INCARNATION_SHIFT: u32 = 21;
-const INCARNATION_MASK: u32 = 0xff << INCARNATION_SHIFT;
+const INCARNATION_MASK: u64 = 0xff << INCARNATION_SHIFT;
 /// Threads may hold leases of the object.
-const BOUND: u32 = 1 << 29;
+const BOUND: u64 = 1 << 29;
 /// An id has the slot, active or not.
-const TAKEN: u32 = 1 << 30;
+const TAKEN: u64 = 1 << 30;
 /// The slot is in the list of free slots, taken or not.
-const LISTED: u32 = 1 << 31;
+const LISTED: u64 = 1 << 31;
+const GENERATION_SHIFT: u32 = 32;
+const GENERATION_MASK: u64 = (u32::MAX as u64) << GENERATION_SHIFT;
 
 impl<T> Default for SlotArray<T> {
     fn default() -> Self {
@@ -101,12 +106,12 @@ impl ObjectSlots {
 
     /// The content of a slot, locked.
     #[inline]
-    pub(super) fn open(&self, index: u32) -> Option<LockGuard<'_, Entry>> {
+    pub(super) fn open(&self, index: u32) -> Option<OpenSlot<'_>> {
         self.place(index).map(ObjectSlot::open)
     }
 
     /// The content of a slot, locked; the slot is made if it does not exist.
-    pub(super) fn make(&self, index: u32) -> LockGuard<'_, Entry> {
+    pub(super) fn make(&self, index: u32) -> OpenSlot<'_> {
         self.0.make(index).open()
     }
 
@@ -123,10 +128,10 @@ impl ObjectSlots {
 
     /// Counts a further share of a request; false when its object is no longer active.
     pub(super) fn enter_again(&self, activation: Activation) -> bool {
-        let Some(mut entry) = self.open(activation.index) else { return false };
+        let Some(entry) = self.open(activation.index) else { return false };
         let is_there = entry.has(activation) && entry.requests() < REQUESTS_MAX;
         if is_there {
-            entry.state += 1;
+            entry.state.fetch_add(1, Ordering::AcqRel);
         }
         is_there
     }
@@ -135,30 +140,41 @@ impl ObjectSlots {
 impl ObjectSlot {
     /// The content, locked.
     #[inline]
-    pub(super) fn open(&self) -> LockGuard<'_, Entry> {
-        self.0.lock()
+    pub(super) fn open(&self) -> OpenSlot<'_> {
+        OpenSlot { state: &self.state, servant: self.servant.lock() }
     }
 
     /// Admits and counts a request for the object of `slot`, if it is active here.
     #[inline]
     pub(super) fn enter(&self, slot: Slot) -> Option<(Activation, ServantHandle)> {
-        let mut entry = self.open();
-        if entry.generation != slot.generation {
+        let entry = self.open();
+        if entry.generation() != slot.generation {
             return None;
         }
         entry.enter(slot.index)
     }
 
-    /// Counts a request out; false when its object is no longer active.
+    /// Counts a request out; false when its object is no longer active. Takes no lock: it is done at the latest when no
+    /// other request of the object comes or goes at the same time.
     #[inline]
     pub(super) fn leave(&self, activation: Activation) -> bool {
-        let mut entry = self.open();
-        let is_there = entry.has(activation);
-        if is_there {
-            entry.state -= 1;
+        let mut state = self.state.load(Ordering::Relaxed);
+        // An object that is no longer active has no requests here.
+        while is_of(state, activation) && state & REQUESTS_MASK > 0 {
+            match self.state.compare_exchange_weak(state, state - 1, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(now) => state = now,
+            }
         }
-        is_there
+        false
     }
+}
+
+#[inline]
+fn is_of(state: u64, activation: Activation) -> bool {
+    let Activation { generation, incarnation, .. } = activation;
+    let wanted = u64::from(generation) << GENERATION_SHIFT | u64::from(incarnation.0) << INCARNATION_SHIFT;
+    state & (GENERATION_MASK | INCARNATION_MASK) == wanted
 }
 
 /// The group of an index, the part, and the position in the part: indices 0 to 63 are the first group, 64 to
@@ -173,54 +189,55 @@ fn locate(index: u32) -> (usize, usize, usize) {
     ((log - BASE.ilog2()) as usize, part, place as usize)
 }
 
-impl Entry {
+impl OpenSlot<'_> {
     /// The servant of the object that is active here.
     #[inline]
     pub(super) fn servant(&self) -> Option<&ServantHandle> {
         self.servant.as_ref()
     }
 
+    #[inline]
     pub(super) fn generation(&self) -> u32 {
-        self.generation
+        (self.state() >> GENERATION_SHIFT) as u32
     }
 
     /// Whether an id has this slot.
     pub(super) fn is_taken(&self) -> bool {
-        self.state & TAKEN != 0
+        self.state() & TAKEN != 0
     }
 
+    #[inline]
     pub(super) fn requests(&self) -> u32 {
-        self.state & REQUESTS_MAX
+        self.state() as u32 & REQUESTS_MAX
     }
 
+    #[inline]
     pub(super) fn activation(&self, index: u32) -> Activation {
-        Activation { index, generation: self.generation, incarnation: self.incarnation() }
+        Activation { index, generation: self.generation(), incarnation: self.incarnation() }
     }
 
     /// Admits and counts a request, if an object is active here.
     #[inline]
-    pub(super) fn enter(&mut self, index: u32) -> Option<(Activation, ServantHandle)> {
+    pub(super) fn enter(&self, index: u32) -> Option<(Activation, ServantHandle)> {
         let servant = self.servant.clone()?;
         if self.requests() == REQUESTS_MAX {
             return None;
         }
-        self.state += 1;
+        self.state.fetch_add(1, Ordering::AcqRel);
         Some((self.activation(index), servant))
     }
 
     /// Gives the slot to an id, without a servant; false when an id has it already.
     pub(super) fn take(&mut self) -> bool {
-        let is_free = !self.is_taken();
-        self.state |= TAKEN;
-        is_free
+        self.change(|state| state | TAKEN) & TAKEN == 0
     }
 
     /// Gives the slot back to the id whose object has just been deactivated here; false when it has been used
     /// since.
     pub(super) fn take_again(&mut self, generation: u32) -> bool {
-        let is_next = self.generation == generation.wrapping_add(1);
+        let is_next = self.generation() == generation.wrapping_add(1);
         if is_next && self.take() {
-            self.generation = generation;
+            self.set_generation(generation);
             return true;
         }
         false
@@ -228,8 +245,8 @@ impl Entry {
 
     /// Frees the slot: no id has it any more.
     pub(super) fn give_up(&mut self) {
-        self.generation = self.generation.wrapping_add(1);
-        self.state &= !TAKEN;
+        self.set_generation(self.generation().wrapping_add(1));
+        self.change(|state| state & !TAKEN);
     }
 
     /// Activates an object here. `is_elsewhere` reports incarnations that still have requests; at least one
@@ -242,44 +259,56 @@ impl Entry {
                 break;
             }
         }
-        self.state = self.state & (TAKEN | LISTED) | u32::from(incarnation.0) << INCARNATION_SHIFT;
-        self.servant = Some(servant);
+        let kept = TAKEN | LISTED | GENERATION_MASK;
+        self.change(|state| state & kept | u64::from(incarnation.0) << INCARNATION_SHIFT);
+        *self.servant = Some(servant);
     }
 
     /// Deactivates the object.
     pub(super) fn empty(&mut self) -> Option<VacatedSlot> {
         let servant = self.servant.take()?;
-        let emptied = VacatedSlot { servant, requests: self.requests(), is_bound: self.state & BOUND != 0 };
-        self.state &= !(REQUESTS_MAX | BOUND);
-        Some(emptied)
+        let before = self.change(|state| state & !(REQUESTS_MASK | BOUND));
+        Some(VacatedSlot { servant, requests: before as u32 & REQUESTS_MAX, is_bound: before & BOUND != 0 })
     }
 
     /// Records that threads may hold leases of the object from now on; false when it is no longer active.
     pub(super) fn bind(&mut self, activation: Activation) -> bool {
         let is_there = self.has(activation);
         if is_there {
-            self.state |= BOUND;
+            self.change(|state| state | BOUND);
         }
         is_there
     }
 
     /// Records whether the slot is in the list of free slots. Returns whether it was.
     pub(super) fn set_listed(&mut self, is_listed: bool) -> bool {
-        let was_listed = self.state & LISTED != 0;
-        self.state = if is_listed { self.state | LISTED } else { self.state & !LISTED };
-        was_listed
+        let listed = |state| if is_listed { state | LISTED } else { state & !LISTED };
+        self.change(listed) & LISTED != 0
     }
 
     #[inline]
     pub(super) fn has(&self, activation: Activation) -> bool {
-        self.servant.is_some()
-            && self.generation == activation.generation
-            && self.incarnation() == activation.incarnation
+        self.servant.is_some() && is_of(self.state(), activation)
     }
 
     #[inline]
     fn incarnation(&self) -> Incarnation {
-        Incarnation(((self.state & INCARNATION_MASK) >> INCARNATION_SHIFT) as u8)
+        Incarnation(((self.state() & INCARNATION_MASK) >> INCARNATION_SHIFT) as u8)
+    }
+
+    #[inline]
+    fn state(&self) -> u64 {
+        self.state.load(Ordering::Relaxed)
+    }
+
+    fn set_generation(&mut self, generation: u32) {
+        self.change(|state| state & !GENERATION_MASK | u64::from(generation) << GENERATION_SHIFT);
+    }
+
+    /// Changes the state while other threads count requests out, and returns the state before.
+    fn change(&mut self, next: impl Fn(u64) -> u64) -> u64 {
+        let changed = self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, |state| Some(next(state)));
+        changed.unwrap_or_else(|state| state) // never: there is always a next state
     }
 }
 

@@ -17,7 +17,7 @@ use super::manager::Stripe;
 use super::{Cookie, ObjectId, Poa, PoaInner, PoaManager, ServantActivator, ServantLocator, ThreadModel};
 use crate::base::gate::{Gate, GateGuard};
 use crate::base::lease::Activation;
-use crate::base::locks::SharedLock;
+use crate::base::locks::Handoff;
 use crate::poa::servant::servant_panicked;
 use crate::poa::servant::{Servant, ServantHandle};
 
@@ -63,15 +63,15 @@ pub(super) struct RequestActivation {
     id: ObjectId,
     servant: ServantHandle,
     shares: AtomicUsize,
-    /// Taken by the last share alone.
-    deactivation: SharedLock<Deactivation>,
+    /// The last share takes it.
+    deactivation: Handoff<Deactivation>,
 }
 
 impl UpcallTarget {
     /// Makes an object for one request and counts the request. The adapter has counted the object with
     /// [`PoaInner::come`].
     pub(super) fn once(id: ObjectId, servant: ServantHandle, deactivation: Deactivation) -> UpcallTarget {
-        let deactivation = SharedLock::new(deactivation);
+        let deactivation = Handoff::new(deactivation);
         UpcallTarget::Once(Arc::new(RequestActivation {
             id,
             servant,
@@ -106,7 +106,7 @@ impl RequestActivation {
         if self.shares.fetch_sub(1, Ordering::SeqCst) > 1 {
             return None;
         }
-        let deactivation = std::mem::replace(&mut *self.deactivation.lock(), Deactivation::Drop);
+        let deactivation = self.deactivation.take()?;
         Some(DeactivatedObject { id: self.id.clone(), servant: self.servant.clone(), deactivation })
     }
 }

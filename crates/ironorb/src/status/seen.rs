@@ -30,6 +30,7 @@ pub(super) fn snapshot(orb: &OrbCore) -> Snapshot {
         of_lane.put_events(counters);
         of_lane.put_latencies(counters);
         of_lane.put_queues(counters, lane, orb.connector.lane(lane.id));
+        of_lane.put_queue(queue("tasks", "held", orb.adapter_threads.waiting(lane.id), 0));
         of_lane.put_limits(&connections, lane, orb.connector.lane(lane.id));
         snapshot.lanes.push(Lane { number, name: lane.name.clone(), more: Vec::new() });
     }
@@ -141,9 +142,13 @@ impl InLane<'_> {
         }
     }
 
+    fn put_queue(&mut self, queue: Queue) {
+        self.snapshot.queues.push(Queue { lane: self.lane, ..queue });
+    }
+
     /// What waits for threads of the lane.
     fn put_queues(&mut self, counters: &LaneCounters, lane: &ServerLane, calls: &ClientLane) {
-        let mut put = |queue: Queue| self.snapshot.queues.push(Queue { lane: self.lane, ..queue });
+        let mut put = |queue| self.put_queue(queue);
         let items = counters.ready_connections.load(Ordering::Relaxed);
         put(queue("ready_connections", "", items, lane.config.server_connections_max));
         for (owner, items) in calls.waiting_tasks() {
@@ -178,10 +183,9 @@ impl InLane<'_> {
 fn put_queues(orb: &OrbCore, snapshot: &mut Snapshot) {
     let queues = &mut snapshot.queues;
     let config = &orb.config;
-    queues.push(queue("tasks", "held", orb.adapter_threads.waiting(), 0));
     let (mut held_total, mut refused_total) = (0, 0);
     for manager in orb.adapter.managers().list() {
-        let held = manager.held();
+        let held = manager.held_by_all();
         let queue = queue("held_requests", manager.id(), held.requests, config.held_requests_max);
         let bytes_max = config.connection.framer.message_bytes_max as u64;
         queues.push(Queue { bytes: held.bytes as u64, bytes_max, ..queue });

@@ -22,7 +22,7 @@ pub(crate) struct Activation {
 }
 
 /// An activation that a thread records for itself.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct AtomicActivation {
     index: AtomicU32,
     generation: AtomicU32,
@@ -30,6 +30,14 @@ pub(super) struct AtomicActivation {
 }
 
 impl AtomicActivation {
+    pub(super) const fn new() -> AtomicActivation {
+        AtomicActivation {
+            index: AtomicU32::new(0),
+            generation: AtomicU32::new(0),
+            incarnation: AtomicU8::new(0),
+        }
+    }
+
     #[inline(always)] // a step of many calls
     pub(super) fn set(&self, activation: Activation) {
         self.index.store(activation.index, Ordering::Relaxed);

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use super::LockGuard;
 
-/// Where threads wait for a change of what a [`LaneLock`](super::LaneLock), a [`ColdLock`](super::ColdLock) or a
-/// [`SharedLock`](super::SharedLock) protects. All wait with one and the same lock.
+/// Where threads wait for a change of what a [`LaneLock`](super::LaneLock) or a [`ColdLock`](super::ColdLock) protects. All wait with one and the same lock.
 #[derive(Debug, Default)]
 pub(crate) struct Condition(Condvar);
 

@@ -4,25 +4,34 @@
 //! | lock | which threads wait for one another |
 //! |---|---|
 //! | [`LaneLock`] | those of one lane |
-//! | [`PiLock`] | those of all lanes; the holder inherits the highest priority that waits |
+//! | [`PiLock`], [`PiCell`] | those of all lanes; the holder inherits the highest priority that waits |
+//! | [`SmallPiLock`] | as for a [`PiLock`], and those that hold some other such lock |
 //! | [`ColdLock`] | those that start and stop the ORB, none with a real-time priority |
-//! | [`SharedLock`], [`SharedTable`] | those of all lanes, on the way of calls; lanes make their readers wait-free |
+//! | [`Snapshot`], [`SnapshotMap`] | readers never wait; threads that change the value do, as for a [`PiLock`] |
+//! | [`Handoff`] | none: the order in which threads count themselves out says which of them takes the value |
 //!
 //! No lock knows poison: the ORB catches a servant's panic before it can leave data half changed.
 
 mod cold_lock;
 mod condition;
+mod handoff;
+#[cfg(test)]
+mod inheritance_tests;
 mod lane_lock;
 mod pi_lock;
-mod shared;
+mod small_pi_lock;
+mod snapshot;
+pub(super) mod system;
 
 pub(crate) use cold_lock::ColdLock;
 pub(crate) use condition::Condition;
+pub(crate) use handoff::Handoff;
 pub(crate) use lane_lock::LaneLock;
-pub(crate) use pi_lock::{PiGuard, PiLock, PiTurn, own_id as thread_id};
-pub(crate) use shared::{ReadGuard, SharedLock, SharedTable};
+pub(crate) use pi_lock::{PiCell, PiGuard, PiLock, PiTurn, TimedTurn, own_id as thread_id};
+pub(crate) use small_pi_lock::{SmallPiGuard, SmallPiLock};
+pub(crate) use snapshot::{PARTS, Snapshot, SnapshotMap};
 
-/// What a thread holds of a [`LaneLock`], a [`ColdLock`] or a [`SharedLock`]. Dropping it unlocks.
+/// What a thread holds of a [`LaneLock`] or a [`ColdLock`]. Dropping it unlocks.
 pub(crate) type LockGuard<'l, T> = std::sync::MutexGuard<'l, T>;
 
 /// Runs a body on a new thread. True if it ends without a panic.

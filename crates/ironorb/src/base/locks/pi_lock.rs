@@ -11,9 +11,10 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use atomic_refcell::{AtomicRefCell, AtomicRefMut};
 use rustix::io::{Errno, Result};
 
-use super::LockGuard;
+use super::{LockGuard, system};
 use crate::base::sync::lock;
 
 /// Data that threads of several lanes change. A thread that holds the lock runs at the priority of the most urgent
@@ -27,32 +28,94 @@ pub(crate) struct PiLock<T> {
     value: Mutex<T>,
 }
 
+/// Data as a [`PiLock`] has it, which threads could share as well. To take it costs some 15 instructions less.
+#[derive(Default)]
+pub(crate) struct PiCell<T> {
+    turn: PiTurn,
+    /// Not borrowed whenever a thread has the turn.
+    value: AtomicRefCell<T>,
+}
+
+/// What a thread holds of a [`PiCell`]. Dropping it unlocks: the value first, by the order of the fields.
+pub(crate) struct PiCellGuard<'l, T> {
+    value: AtomicRefMut<'l, T>,
+    _held: HeldTurn<'l>,
+}
+
+impl<T> PiCell<T> {
+    /// Locks, as [`PiLock::lock`] does.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn lock(&self) -> PiCellGuard<'_, T> {
+        let held = HeldTurn::take(&self.turn);
+        PiCellGuard { value: self.value.borrow_mut(), _held: held }
+    }
+}
+
+impl<T> std::ops::Deref for PiCellGuard<'_, T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T> std::ops::DerefMut for PiCellGuard<'_, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.value
+    }
+}
+
 /// What a thread holds of a [`PiLock`]. Dropping it unlocks: the value first, by the order of the fields.
 pub(crate) struct PiGuard<'l, T> {
     value: LockGuard<'l, T>,
     _held: HeldTurn<'l>,
 }
 
-struct HeldTurn<'l> {
+pub(super) struct HeldTurn<'l> {
     turn: &'l PiTurn,
     /// The calling thread's id.
     me: u32,
 }
 
-/// The lock of a [`PiLock`] alone, without a value and a guard. The thread that takes it releases it.
+impl<'l> HeldTurn<'l> {
+    #[inline]
+    #[track_caller]
+    pub(super) fn take(turn: &'l PiTurn) -> HeldTurn<'l> {
+        let me = own_id();
+        turn.take_as(me);
+        HeldTurn { turn, me }
+    }
+}
+
+/// The lock of a [`PiLock`] alone, without a value and a guard: four bytes. The thread that takes it releases it.
 #[derive(Default)]
 pub(crate) struct PiTurn {
     /// The thread id of the holder, or 0. [`WAITERS`] tells the holder that it must not release it by itself.
     word: AtomicU32,
-    plain: PlainQueue,
 }
 
-/// Where threads wait if the kernel cannot lend priorities.
-#[derive(Default)]
+/// How a wait with a limit has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TimedTurn {
+    /// The calling thread has the turn.
+    Taken,
+    /// The time is over.
+    Late,
+    /// The system lends no priorities in waits with a limit, or the calling thread has the turn already. The thread has
+    /// not waited.
+    NotLent,
+}
+
+/// Where threads of the process wait if the kernel cannot lend priorities.
 struct PlainQueue {
     asking: Mutex<()>,
     freed: Condvar,
 }
+
+static PLAIN: PlainQueue = PlainQueue { asking: Mutex::new(()), freed: Condvar::new() };
 
 impl<T> PiLock<T> {
     pub(crate) const fn new(value: T) -> PiLock<T> {
@@ -63,9 +126,7 @@ impl<T> PiLock<T> {
     #[inline]
     #[track_caller]
     pub(crate) fn lock(&self) -> PiGuard<'_, T> {
-        let me = own_id();
-        self.turn.take_as(me);
-        let held = HeldTurn { turn: &self.turn, me };
+        let held = HeldTurn::take(&self.turn);
         PiGuard { value: lock(&self.value), _held: held }
     }
 
@@ -78,8 +139,7 @@ impl<T> PiLock<T> {
 
 impl PiTurn {
     pub(crate) const fn new() -> PiTurn {
-        let plain = PlainQueue { asking: Mutex::new(()), freed: Condvar::new() };
-        PiTurn { word: AtomicU32::new(FREE), plain }
+        PiTurn { word: AtomicU32::new(FREE) }
     }
 
     /// Whether the calling thread has the turn.
@@ -101,6 +161,43 @@ impl PiTurn {
         // sync: turn-passed
         if self.word.compare_exchange(FREE, me, Ordering::Acquire, Ordering::Relaxed).is_err() {
             self.wait(me, system::lock);
+        }
+    }
+
+    /// Takes the turn as [`take`](Self::take) does, but waits for `at_most` this time, measured on a clock that nobody sets.
+    #[cold]
+    #[track_caller]
+    pub(crate) fn take_within(&self, at_most: Duration) -> TimedTurn {
+        let me = own_id();
+        // sync: turn-passed
+        if self.word.compare_exchange(FREE, me, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+            return TimedTurn::Taken;
+        }
+        if self.is_ours() {
+            return TimedTurn::NotLent;
+        }
+        match system::deadline_after(at_most) {
+            Some(deadline) => self.wait_until(&deadline),
+            None => {
+                self.wait(me, system::lock);
+                TimedTurn::Taken
+            }
+        }
+    }
+
+    fn wait_until(&self, deadline: &system::Deadline) -> TimedTurn {
+        loop {
+            match system::lock_until(&self.word, deadline) {
+                Ok(()) => {
+                    std::sync::atomic::fence(Ordering::Acquire);
+                    return TimedTurn::Taken;
+                }
+                Err(Errno::TIMEDOUT) => return TimedTurn::Late,
+                // As in a wait without a limit.
+                Err(Errno::DEADLK) => thread::sleep(DEADLOCK_PAUSE),
+                Err(Errno::AGAIN | Errno::INTR | Errno::SRCH) => {}
+                Err(_) => return TimedTurn::NotLent,
+            }
         }
     }
 
@@ -127,7 +224,7 @@ impl PiTurn {
 
     /// Waits without inheritance of priorities.
     fn wait_plainly(&self, me: u32) {
-        let mut asking = lock(&self.plain.asking);
+        let mut asking = lock(&PLAIN.asking);
         loop {
             // Others may wait too, and only the kernel would know: the release must look.
             // sync: turn-passed
@@ -141,7 +238,7 @@ impl PiTurn {
                         Ordering::Relaxed,
                     );
                     if marked.is_ok() {
-                        asking = self.plain.freed.wait(asking).unwrap_or_else(PoisonError::into_inner);
+                        asking = PLAIN.freed.wait(asking).unwrap_or_else(PoisonError::into_inner);
                     }
                 }
             }
@@ -172,9 +269,9 @@ impl PiTurn {
                 Err(Errno::AGAIN | Errno::INTR) => {}
                 Err(e) => {
                     debug_assert_eq!(e, Errno::NOSYS, "the calling thread is the holder");
-                    let _asking = lock(&self.plain.asking);
+                    let _asking = lock(&PLAIN.asking);
                     self.word.store(FREE, Ordering::Release);
-                    self.plain.freed.notify_one();
+                    PLAIN.freed.notify_all();
                     return;
                 }
             }
@@ -245,49 +342,6 @@ const ID: u32 = (1 << 30) - 1;
 /// How long a thread of a circle waits before it asks the kernel again.
 const DEADLOCK_PAUSE: Duration = Duration::from_millis(10);
 
-#[cfg(all(target_os = "linux", not(miri)))]
-mod system {
-    use std::sync::atomic::AtomicU32;
-
-    use rustix::io::Result;
-    use rustix::thread::futex::{self, Flags};
-
-    /// Waits for the turn and takes it.
-    pub(super) fn lock(word: &AtomicU32) -> Result<()> {
-        futex::lock_pi(word, Flags::PRIVATE, None)
-    }
-
-    /// Passes the turn to the most urgent thread that waits.
-    pub(super) fn unlock(word: &AtomicU32) -> Result<()> {
-        futex::unlock_pi(word, Flags::PRIVATE)
-    }
-
-    pub(super) fn thread_id() -> u32 {
-        rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()
-    }
-}
-
-#[cfg(not(all(target_os = "linux", not(miri))))]
-mod system {
-    use std::cell::Cell;
-    use std::sync::atomic::{AtomicU32, Ordering};
-
-    use rustix::io::{Errno, Result};
-
-    pub(super) fn lock(_: &AtomicU32) -> Result<()> {
-        Err(Errno::NOSYS)
-    }
-
-    pub(super) fn unlock(_: &AtomicU32) -> Result<()> {
-        Err(Errno::NOSYS)
-    }
-
-    pub(super) fn thread_id() -> u32 {
-        static NEXT: AtomicU32 = AtomicU32::new(1);
-        NEXT.fetch_add(1, Ordering::Relaxed)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::AtomicUsize;
@@ -341,6 +395,27 @@ mod tests {
                 }
             },
         );
+    }
+
+    #[test]
+    fn a_wait_with_a_limit_ends_with_the_turn_or_with_its_time() {
+        let turn = PiTurn::new();
+        assert_eq!(turn.take_within(Duration::ZERO), TimedTurn::Taken);
+        thread::scope(|scope| {
+            if scope.spawn(|| turn.take_within(Duration::from_millis(1))).join().unwrap()
+                == TimedTurn::NotLent
+            {
+                return; // an old kernel
+            }
+            assert_eq!(scope.spawn(|| turn.take_within(Duration::ZERO)).join().unwrap(), TimedTurn::Late);
+            for at_most in [Duration::from_secs(600), Duration::MAX] {
+                let turn = &turn;
+                let waiter = scope.spawn(move || (turn.take_within(at_most), turn.release()).0);
+                turn.release();
+                assert_eq!(waiter.join().unwrap(), TimedTurn::Taken);
+                turn.take();
+            }
+        });
     }
 
     #[test]

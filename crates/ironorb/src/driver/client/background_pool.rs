@@ -60,11 +60,6 @@ impl BackgroundPool {
         Arc::new(BackgroundPool { state, more, threads_max, lane: current_lane(), counted, waiting })
     }
 
-    /// The most threads that the pool uses.
-    pub(crate) fn threads_max(&self) -> usize {
-        self.threads_max
-    }
-
     /// Queues a task. Returns an error when the pool has no thread and cannot start one, so that the task
     /// would never run.
     pub(crate) fn run(self: &Arc<Self>, task: impl FnOnce() + Send + 'static) -> io::Result<()> {

@@ -38,8 +38,18 @@ impl ServerThreads {
         name: &str,
         body: impl FnOnce() + Send + 'static,
     ) -> io::Result<()> {
+        self.spawn_in(self.lane, name, body)
+    }
+
+    /// Starts one more thread in a lane. Fails with `WouldBlock` at the limit.
+    pub(crate) fn spawn_in(
+        self: &Arc<Self>,
+        lane: LaneId,
+        name: &str,
+        body: impl FnOnce() + Send + 'static,
+    ) -> io::Result<()> {
         let place = self.take().ok_or(io::ErrorKind::WouldBlock)?;
-        place.spawn(name, body)
+        place.spawn_in(lane, name, body)
     }
 
     /// Starts a thread that must exist for a call or a connection to make progress. It counts, but the limit
@@ -49,8 +59,18 @@ impl ServerThreads {
         name: &str,
         body: impl FnOnce() + Send + 'static,
     ) -> io::Result<()> {
+        self.spawn_beyond_in(self.lane, name, body)
+    }
+
+    /// Starts such a thread in a lane.
+    pub(crate) fn spawn_beyond_in(
+        self: &Arc<Self>,
+        lane: LaneId,
+        name: &str,
+        body: impl FnOnce() + Send + 'static,
+    ) -> io::Result<()> {
         self.threads.fetch_add(1, Ordering::SeqCst);
-        ThreadPlace(self.clone()).spawn(name, body)
+        ThreadPlace(self.clone()).spawn_in(lane, name, body)
     }
 
     /// Reserves room for one more thread; `None` at the limit.
@@ -84,6 +104,10 @@ impl ThreadPlace {
     /// Starts the thread, which keeps the place until it ends.
     pub(super) fn spawn(self, name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<()> {
         let lane = self.0.lane;
+        self.spawn_in(lane, name, body)
+    }
+
+    fn spawn_in(self, lane: LaneId, name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<()> {
         let run = move || {
             let _place = self;
             body();

@@ -130,7 +130,7 @@ impl Adapter {
     ) -> Option<()> {
         let known = place.try_borrow().ok()?;
         let CachedTarget { head, operation, adapter, object } = known.as_deref()?;
-        if !Arc::ptr_eq(adapter.binding_epoch(), self.binding_epoch()) {
+        if !Arc::ptr_eq(adapter.bindings(), self.bindings()) {
             return None;
         }
         // These live until the request is over. They are dropped in reverse order, so the upgraded servant
@@ -211,10 +211,9 @@ impl Adapter {
             if head.response() == Response::SyncWithServer {
                 return None;
             }
-            let epoch = self.binding_epoch().begin()?;
-            let adapter = AdapterLease::of(self.binding_epoch(), epoch, upcall, naming)?;
-            let object =
-                || Some((upcall.lease(self.binding_epoch(), epoch)?, LeasedServant::of(upcall.servant())));
+            let epoch = upcall.binding_epoch().begin()?;
+            let adapter = AdapterLease::of(epoch, upcall, naming)?;
+            let object = || Some((upcall.lease(epoch)?, LeasedServant::of(upcall.servant())));
             let object = if has_object_come_often { object() } else { None };
             Some(Box::new(CachedTarget { head, operation: Cell::default(), adapter, object }))
         };

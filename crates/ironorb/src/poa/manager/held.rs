@@ -2,6 +2,8 @@
 //! each client sent them. They run on threads of their own: one for each manager, and some that all managers
 //! share. Meanwhile the manager lets no other request from the network pass them.
 //!
+//! Each lane has a queue, a limit and threads of its own: requests of one lane never wait for those of another.
+//!
 //! A held request occupies no thread, except that of a caller in this process.
 
 use std::collections::VecDeque;
@@ -9,7 +11,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::{ACTIVE, HOLDING, LETTING_IN, PoaManager};
-use crate::base::locks::PiGuard;
+use crate::base::lane::{self, LaneId};
+use crate::base::locks::{PiGuard, PiLock};
 use crate::base::time::Time;
 use crate::poa::adapter::ParkedRequest;
 
@@ -118,6 +121,12 @@ impl HeldRequests {
         Some(AdmittedRequest { request, since: now })
     }
 
+    #[cfg(test)]
+    pub(super) fn begin_for_test(&mut self, now: Time) {
+        // Long enough ahead for any machine.
+        self.begun.push((None, now + Duration::from_secs(600)));
+    }
+
     fn end(&mut self, client: Option<u64>, since: Time) {
         if let Some(index) = self.begun.iter().position(|begun| *begun == (client, since)) {
             self.begun.swap_remove(index);
@@ -130,11 +139,13 @@ impl PoaManager {
     /// many, the request is answered with TRANSIENT (CORBA 3.3 part 1, 15.3.2.1). Returns the request if it
     /// may be admitted or refused now.
     pub(crate) fn park(&self, request: ParkedRequest, is_first: bool) -> Option<ParkedRequest> {
-        let mut held = self.0.held.lock();
+        let now = self.0.driver.now();
+        let mut held = self.held().lock();
+        // A change of the state looks for requests here afterwards: it finds this one, or this thread finds the change.
         let state = self.0.state.load(Ordering::SeqCst);
         let waits = match state {
             HOLDING => !self.0.is_closing.load(Ordering::SeqCst),
-            LETTING_IN => true,
+            LETTING_IN => !held.is_empty(now),
             _ => false,
         };
         if !waits {
@@ -152,16 +163,25 @@ impl PoaManager {
         held.held_total += u64::from(!is_first);
         held.park(request, is_first);
         if state == LETTING_IN {
-            self.add_worker(held);
+            self.add_worker(lane::current_lane(), held);
         }
         None
+    }
+
+    /// The requests that wait for the manager in the calling thread's lane.
+    pub(super) fn held(&self) -> &PiLock<HeldRequests> {
+        self.0.held.of(lane::current_lane())
     }
 
     /// Carries out requests that are held for adapters that are gone: no later state of the manager concerns
     /// them. They are answered, or wait for an adapter activator that may make such an adapter.
     pub(crate) fn carry_out_orphaned(&self) {
+        self.0.held.iter().for_each(|(lane, held)| self.carry_out_orphaned_of(lane, held));
+    }
+
+    fn carry_out_orphaned_of(&self, lane: LaneId, held: &PiLock<HeldRequests>) {
         let absent = {
-            let mut held = self.0.held.lock();
+            let mut held = held.lock();
             let (present, absent): (Vec<_>, Vec<_>) =
                 std::mem::take(&mut held.parked).into_iter().partition(ParkedRequest::has_adapter);
             held.parked = present.into();
@@ -175,60 +195,74 @@ impl PoaManager {
         // The last request goes first, because each that must wait again is parked ahead of the others.
         // Without a thread for them they are dropped, which answers them.
         let take_up = move || absent.into_iter().rev().for_each(|request| request.carry_out(Some(&manager)));
-        self.0.driver.run_apart(Box::new(take_up));
+        self.0.driver.run_apart(lane, Box::new(take_up));
     }
 
     /// Admits or refuses the held requests, as the state now says.
     pub(super) fn let_in(&self) {
-        self.add_worker(self.0.held.lock());
+        self.0.held.iter().for_each(|(lane, held)| self.add_worker(lane, held.lock()));
     }
 
-    /// What the manager holds now.
-    pub(crate) fn held(&self) -> HeldSeen {
-        let held = self.0.held.lock();
-        HeldSeen {
-            requests: held.count(),
-            bytes: held.parked_bytes,
-            held_total: held.held_total,
-            refused_total: held.refused_total,
+    /// What the manager holds now, in all lanes.
+    pub(crate) fn held_by_all(&self) -> HeldSeen {
+        let mut seen = HeldSeen::default();
+        for (_, held) in self.0.held.iter() {
+            let held = held.lock();
+            seen.requests += held.count();
+            seen.bytes += held.parked_bytes;
+            seen.held_total += held.held_total;
+            seen.refused_total += held.refused_total;
         }
+        seen
     }
 
-    /// Has one more thread admit requests, if there is need of it.
-    fn add_worker(&self, mut held: PiGuard<'_, HeldRequests>) {
+    /// Has one more thread of a lane admit its requests, if there is need of it.
+    fn add_worker(&self, lane: LaneId, mut held: PiGuard<'_, HeldRequests>) {
         if held.parked.is_empty() || held.workers > self.0.driver.admitting_threads_max() {
             return;
         }
         let is_first = held.workers == 0;
         held.workers += 1;
         drop(held);
-        self.0.driver.admit_held(self, is_first);
+        self.0.driver.admit_held(self, lane, is_first);
     }
 
     /// Says what a thread that admits requests does next.
     pub(crate) fn next_held(&self, now: Time) -> Admission {
-        let mut held = self.0.held.lock();
+        let mut held = self.held().lock();
         match held.next(now) {
             Next::Wait(time) if !self.is_holding() => return Admission::Wait(time),
             Next::Begin(index) if !self.is_holding() => {
                 if let Some(admitted) = held.begin(index, now) {
                     // Another thread admits the remaining requests, because a servant may keep this one.
-                    self.add_worker(held);
+                    self.add_worker(lane::current_lane(), held);
                     return Admission::Begin(admitted);
                 }
             }
             _ => {}
         }
         held.workers -= 1;
-        if held.is_empty(now) && self.0.state.load(Ordering::SeqCst) == LETTING_IN {
-            self.0.state.store(ACTIVE, Ordering::SeqCst);
+        let is_empty = held.is_empty(now);
+        drop(held);
+        if is_empty && self.0.state.load(Ordering::SeqCst) == LETTING_IN {
+            let changing = self.0.changing.lock();
+            self.be_active_if_empty(now, &changing);
         }
         Admission::Over
     }
 
+    /// Ends the admission of held requests, if no lane has any. Meanwhile, requests of lanes without any are served as ever,
+    /// after a look at their own queue.
+    pub(super) fn be_active_if_empty(&self, now: Time, _changing: &PiGuard<'_, ()>) {
+        let is_letting_in = self.0.state.load(Ordering::SeqCst) == LETTING_IN;
+        if is_letting_in && self.0.held.iter().all(|(_, held)| held.lock().is_empty(now)) {
+            self.0.state.store(ACTIVE, Ordering::SeqCst);
+        }
+    }
+
     /// Whether a thread that admits requests has nothing to do now.
     pub(crate) fn must_wait_to_admit(&self, now: Time) -> bool {
-        !self.is_holding() && matches!(self.0.held.lock().next(now), Next::Wait(_))
+        !self.is_holding() && matches!(self.held().lock().next(now), Next::Wait(_))
     }
 
     /// Carries out a request that [`next_held`](Self::next_held) has given.
@@ -236,13 +270,13 @@ impl PoaManager {
         let AdmittedRequest { request, since } = admitted;
         let client = request.client();
         request.carry_out(Some(self));
-        self.0.held.lock().end(client, since);
+        self.held().lock().end(client, since);
         self.0.changed.changed();
     }
 
-    /// Counts out a thread that was to admit requests and cannot be had.
+    /// Counts out a thread that was to admit requests of the calling thread's lane and cannot be had.
     pub(crate) fn end_admitting(&self) {
-        self.0.held.lock().workers -= 1;
+        self.held().lock().workers -= 1;
     }
 
     /// Whether requests wait for another state.

@@ -18,7 +18,7 @@ struct Part(AtomicUsize);
 pub(crate) struct Stripe(u8);
 
 /// The number of parts. The serving threads are spread over them. Each part costs 64 bytes.
-pub(crate) const STRIPES: usize = 8;
+const STRIPES: usize = 8;
 
 thread_local! {
     static OWN: Cell<Option<Stripe>> = const { Cell::new(None) };
@@ -27,14 +27,14 @@ thread_local! {
 impl Stripe {
     /// The stripe of the calling thread.
     #[inline]
-    pub(crate) fn of_this_thread() -> Stripe {
+    fn of_this_thread() -> Stripe {
         // A thread that is ending may take any stripe.
         OWN.try_with(|own| own.get().unwrap_or_else(|| Stripe::assign(own))).unwrap_or(Stripe(0))
     }
 
     /// The index of the stripe, below [`STRIPES`].
     #[inline]
-    pub(crate) fn index(self) -> usize {
+    fn index(self) -> usize {
         usize::from(self.0) % STRIPES
     }
 

@@ -27,6 +27,7 @@ use bytemuck::allocation::TransparentWrapperAlloc;
 use ironorb_giop::exception::SystemException;
 
 use crate::base::config::OperationLookup;
+use crate::base::discards::Discard;
 use crate::object::{OBJECT_ID, ObjectRef, TypedRef};
 use crate::poa::{ObjectId, Poa};
 
@@ -193,6 +194,12 @@ impl ServantHandle {
     /// servant. That is so if its identity is its address in memory and it has a single handle.
     pub(crate) fn has_single_owner(&self) -> bool {
         Arc::strong_count(&self.0) == 1 && self.address() == Arc::as_ptr(&self.0).addr()
+    }
+}
+
+impl Discard for ServantHandle {
+    fn is_last(&self) -> bool {
+        self.0.is_last()
     }
 }
 
