@@ -98,7 +98,7 @@ impl BackgroundPool {
 
     fn spawn(&self, body: impl FnOnce() + Send + 'static) -> io::Result<()> {
         match &self.counted {
-            Some(counted) => counted.spawn(NAME, body),
+            Some(counted) => counted.spawn_in(self.lane, NAME, body),
             None => NewThread::new(NAME, ThreadClass::Background).in_lane(self.lane).spawn(body).map(drop),
         }
     }
