@@ -1,12 +1,14 @@
 //! Recognises requests whose header equals that of an earlier request, except for the request id and perhaps
-//! the object. Clients write equal headers for all calls of one operation of an object, so the server
-//! compares bytes instead of parsing the header again.
+//! the object and the service contexts. Clients write equal headers for all calls of one operation of an
+//! object, so the server compares bytes instead of parsing the header again. Service contexts are read in each
+//! request, because they differ from call to call.
 
 use std::ops::Range;
 
 use super::read::{FLAGS_AT, KEY_AT, PlainRequest};
 use super::{Message, RequestId, Response};
 use crate::cdr::Reader;
+use crate::service_context::{ServiceContext, pass_contexts};
 use crate::version::{ByteOrder, Encoding};
 
 /// The constant part of a plain request's header; see [`PlainRequest`].
@@ -16,13 +18,14 @@ pub struct HeaderTemplate {
     /// The bytes from the version to the message type (CORBA 3.3 part 2, 9.4.1).
     fixed: [u8; 4],
     response: Response,
-    /// The bytes from the response flags to the end of the list of service contexts.
+    /// The bytes from the response flags to the end of the operation with its padding.
     bytes: Box<[u8]>,
     /// The part of `bytes` that may differ: the end of the object key.
     open: Range<usize>,
     operation: Box<[u8]>,
-    /// Where in the message the header ends, and where the arguments start if there are any.
-    end: usize,
+    /// Where in the message the service contexts begin, behind their count.
+    contexts_at: usize,
+    /// Where the arguments start if there are no contexts.
     body_at: usize,
 }
 
@@ -32,37 +35,66 @@ impl HeaderTemplate {
     pub fn of(message: &Message, open: usize) -> Option<HeaderTemplate> {
         let PlainRequest { response, operation, object_key, .. } = message.plain_request()?;
         let begin = operation.as_ptr().addr() - message.bytes().as_ptr().addr();
-        let end = (begin + operation.len() + 1).next_multiple_of(4) + 4;
+        let end = (begin + operation.len() + 1).next_multiple_of(4);
+        let contexts_at = end + 4;
         let bytes = message.bytes().get(FLAGS_AT..end).filter(|bytes| bytes.len() <= HEAD_BYTES_MAX)?;
         let key_end = KEY_AT - FLAGS_AT + object_key.len();
         let open = key_end - open.min(object_key.len())..key_end;
         let (order, fixed) = (message.header().order, *message.bytes().get(VERSION_AT..)?.first_chunk()?);
-        let (bytes, operation, body_at) = (bytes.into(), operation.into(), end.next_multiple_of(8));
-        Some(HeaderTemplate { order, fixed, response, bytes, open, operation, end, body_at })
+        let (bytes, operation) = (bytes.into(), operation.into());
+        let body_at = contexts_at.next_multiple_of(8);
+        Some(HeaderTemplate { order, fixed, response, bytes, open, operation, contexts_at, body_at })
     }
 
     /// Whether a message is a request with this header, to the same object.
     #[inline(always)] // a step of every call
     pub fn is_of(&self, message: &Message) -> bool {
-        self.said_by(message).is_some_and(|said| said == &*self.bytes)
+        self.said_by(message).is_some_and(|(said, _)| said == &*self.bytes)
     }
 
     /// The object's octets in the key, if the message is a request with this header, perhaps to another
     /// object. `None` if it is not.
     #[inline(always)] // a step of every call
     pub fn object_of<'m>(&self, message: &'m Message) -> Option<&'m [u8]> {
-        let (said, known) = (self.said_by(message)?, &*self.bytes);
+        let ((said, _), known) = (self.said_by(message)?, &*self.bytes);
         let Range { start, end } = self.open;
         let is_like = said.get(..start)? == known.get(..start)? && said.get(end..)? == known.get(end..)?;
         said.get(start..end).filter(|_| is_like)
     }
 
-    /// The bytes in place of the header, if the message's fixed header matches.
+    /// The bytes in place of the header and of the number of service contexts, if the message's fixed header
+    /// matches.
     #[inline(always)] // a step of every call
-    fn said_by<'m>(&self, message: &'m Message) -> Option<&'m [u8]> {
-        let (head, said) = message.bytes().get(..self.end)?.split_first_chunk::<FLAGS_AT>()?;
+    fn said_by<'m>(&self, message: &'m Message) -> Option<(&'m [u8], &'m [u8; 4])> {
+        let (head, said) = message.bytes().get(..self.contexts_at)?.split_first_chunk::<FLAGS_AT>()?;
         let [_, _, _, _, v0, v1, flags, kind, ..] = *head;
+        let said = said.split_last_chunk::<4>()?;
         (self.fixed == [v0, v1, flags, kind]).then_some(said)
+    }
+
+    /// Whether a request with this header has service contexts.
+    #[inline(always)] // a step of every call
+    pub fn has_contexts(&self, message: &Message) -> bool {
+        self.count_of(message) != [0; 4]
+    }
+
+    #[inline(always)] // a step of every call
+    fn count_of(&self, message: &Message) -> [u8; 4] {
+        let count = message.bytes().get(self.contexts_at - 4..).and_then(<[u8]>::first_chunk);
+        count.copied().unwrap_or_default()
+    }
+
+    /// Shows the service contexts of a request with this header to `see`. Returns where the arguments start if
+    /// there are any. `None` if the contexts are incomplete; `see` may have seen some by then.
+    #[inline(always)] // a step of every call with contexts
+    pub fn read_contexts<'m>(
+        &self,
+        message: &'m Message,
+        see: impl FnMut(ServiceContext<'m>),
+    ) -> Option<usize> {
+        let (bytes, count) = (message.bytes(), self.order.number(self.count_of(message)));
+        let end = pass_contexts(bytes, self.contexts_at, count, self.order, see)?;
+        Some(end.next_multiple_of(8))
     }
 
     /// The response that the client expects.
@@ -85,11 +117,18 @@ impl HeaderTemplate {
         RequestId(self.order.number(id))
     }
 
-    /// A reader of the arguments of a request with this header.
+    /// A reader of the arguments of a request with this header and without service contexts.
     #[inline(always)] // a step of every call
     pub fn arguments_of<'m>(&self, message: &'m Message, encoding: Encoding) -> Reader<'m> {
+        self.arguments_at(message, self.body_at, encoding)
+    }
+
+    /// A reader of the arguments of a request with this header, which start where
+    /// [`read_contexts`](Self::read_contexts) says.
+    #[inline(always)] // a step of every call
+    pub fn arguments_at<'m>(&self, message: &'m Message, body_at: usize, encoding: Encoding) -> Reader<'m> {
         // Messages of GIOP 1.2 have no joints.
-        Reader::at(message.bytes(), self.body_at, Encoding { order: self.order, ..encoding })
+        Reader::at(message.bytes(), body_at, Encoding { order: self.order, ..encoding })
     }
 }
 
