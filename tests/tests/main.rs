@@ -34,6 +34,7 @@ mod oneway_batching;
 mod owned_arguments;
 mod readme;
 mod repository_types;
+mod request_contexts;
 mod serve_mock;
 mod shared_memory;
 mod shared_memory_abuse;

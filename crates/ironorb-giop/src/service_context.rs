@@ -190,10 +190,28 @@ impl<'a> ContextsInPlace<'a> {
         Some((ContextsInPlace { message, at, count, order }, end))
     }
 
+    /// `count` contexts that begin `at` a multiple of 4, and are known to be complete.
+    #[inline]
+    pub(crate) fn unread(message: &'a [u8], at: usize, count: u32, order: ByteOrder) -> Self {
+        ContextsInPlace { message, at, count, order }
+    }
+
     /// True when the message has no contexts.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.count == 0
+    }
+
+    /// The data of the first context of a kind.
+    #[inline]
+    pub fn find(&self, id: u32) -> Option<&'a [u8]> {
+        let mut found = None;
+        self.for_each(|context| {
+            if context.id == id {
+                found.get_or_insert(context.data);
+            }
+        });
+        found
     }
 
     /// Shows each context to `see`, in the order in which they stand in the message.

@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::read::{FLAGS_AT, KEY_AT, PlainRequest};
 use super::{Message, RequestId, Response};
 use crate::cdr::Reader;
-use crate::service_context::{ServiceContext, pass_contexts};
+use crate::service_context::{ContextsInPlace, ServiceContext, pass_contexts};
 use crate::version::{ByteOrder, Encoding};
 
 /// The constant part of a plain request's header; see [`PlainRequest`].
@@ -23,8 +23,8 @@ pub struct HeaderTemplate {
     /// The part of `bytes` that may differ: the end of the object key.
     open: Range<usize>,
     operation: Box<[u8]>,
-    /// Where in the message the service contexts begin, behind their count.
-    contexts_at: usize,
+    /// Where in the message the number of service contexts stands.
+    end: usize,
     /// Where the arguments start if there are no contexts.
     body_at: usize,
 }
@@ -36,52 +36,57 @@ impl HeaderTemplate {
         let PlainRequest { response, operation, object_key, .. } = message.plain_request()?;
         let begin = operation.as_ptr().addr() - message.bytes().as_ptr().addr();
         let end = (begin + operation.len() + 1).next_multiple_of(4);
-        let contexts_at = end + 4;
         let bytes = message.bytes().get(FLAGS_AT..end).filter(|bytes| bytes.len() <= HEAD_BYTES_MAX)?;
         let key_end = KEY_AT - FLAGS_AT + object_key.len();
         let open = key_end - open.min(object_key.len())..key_end;
         let (order, fixed) = (message.header().order, *message.bytes().get(VERSION_AT..)?.first_chunk()?);
         let (bytes, operation) = (bytes.into(), operation.into());
-        let body_at = contexts_at.next_multiple_of(8);
-        Some(HeaderTemplate { order, fixed, response, bytes, open, operation, contexts_at, body_at })
+        let body_at = (end + 4).next_multiple_of(8);
+        Some(HeaderTemplate { order, fixed, response, bytes, open, operation, end, body_at })
     }
 
     /// Whether a message is a request with this header, to the same object.
     #[inline(always)] // a step of every call
     pub fn is_of(&self, message: &Message) -> bool {
-        self.said_by(message).is_some_and(|(said, _)| said == &*self.bytes)
+        self.said_by(message).is_some_and(|said| said == &*self.bytes)
     }
 
     /// The object's octets in the key, if the message is a request with this header, perhaps to another
     /// object. `None` if it is not.
     #[inline(always)] // a step of every call
     pub fn object_of<'m>(&self, message: &'m Message) -> Option<&'m [u8]> {
-        let ((said, _), known) = (self.said_by(message)?, &*self.bytes);
+        let (said, known) = (self.said_by(message)?, &*self.bytes);
         let Range { start, end } = self.open;
         let is_like = said.get(..start)? == known.get(..start)? && said.get(end..)? == known.get(end..)?;
         said.get(start..end).filter(|_| is_like)
     }
 
-    /// The bytes in place of the header and of the number of service contexts, if the message's fixed header
-    /// matches.
+    /// The bytes in place of the header, if the message's fixed header matches.
     #[inline(always)] // a step of every call
-    fn said_by<'m>(&self, message: &'m Message) -> Option<(&'m [u8], &'m [u8; 4])> {
-        let (head, said) = message.bytes().get(..self.contexts_at)?.split_first_chunk::<FLAGS_AT>()?;
+    fn said_by<'m>(&self, message: &'m Message) -> Option<&'m [u8]> {
+        let (head, said) = message.bytes().get(..self.end)?.split_first_chunk::<FLAGS_AT>()?;
         let [_, _, _, _, v0, v1, flags, kind, ..] = *head;
-        let said = said.split_last_chunk::<4>()?;
         (self.fixed == [v0, v1, flags, kind]).then_some(said)
     }
 
-    /// Whether a request with this header has service contexts.
+    /// False if a request with this header is certain to have no service contexts. Otherwise
+    /// [`read_contexts`](Self::read_contexts) tells more.
     #[inline(always)] // a step of every call
     pub fn has_contexts(&self, message: &Message) -> bool {
-        self.count_of(message) != [0; 4]
+        self.count_of(message) != Some(&[0; 4])
     }
 
     #[inline(always)] // a step of every call
-    fn count_of(&self, message: &Message) -> [u8; 4] {
-        let count = message.bytes().get(self.contexts_at - 4..).and_then(<[u8]>::first_chunk);
-        count.copied().unwrap_or_default()
+    fn count_of<'m>(&self, message: &'m Message) -> Option<&'m [u8; 4]> {
+        message.bytes().get(self.end..)?.first_chunk()
+    }
+
+    /// The service contexts of a request with this header, for which [`read_contexts`](Self::read_contexts) has found
+    /// them complete.
+    #[inline]
+    pub fn contexts_of<'m>(&self, message: &'m Message) -> ContextsInPlace<'m> {
+        let count = self.count_of(message).map_or(0, |count| self.order.number(*count));
+        ContextsInPlace::unread(message.bytes(), self.end + 4, count, self.order)
     }
 
     /// Shows the service contexts of a request with this header to `see`. Returns where the arguments start if
@@ -92,8 +97,8 @@ impl HeaderTemplate {
         message: &'m Message,
         see: impl FnMut(ServiceContext<'m>),
     ) -> Option<usize> {
-        let (bytes, count) = (message.bytes(), self.order.number(self.count_of(message)));
-        let end = pass_contexts(bytes, self.contexts_at, count, self.order, see)?;
+        let count = self.order.number(*self.count_of(message)?);
+        let end = pass_contexts(message.bytes(), self.end + 4, count, self.order, see)?;
         Some(end.next_multiple_of(8))
     }
 
@@ -117,14 +122,14 @@ impl HeaderTemplate {
         RequestId(self.order.number(id))
     }
 
-    /// A reader of the arguments of a request with this header and without service contexts.
+    /// Where the arguments of a request without service contexts start if there are any.
     #[inline(always)] // a step of every call
-    pub fn arguments_of<'m>(&self, message: &'m Message, encoding: Encoding) -> Reader<'m> {
-        self.arguments_at(message, self.body_at, encoding)
+    pub fn plain_body_at(&self) -> usize {
+        self.body_at
     }
 
     /// A reader of the arguments of a request with this header, which start where
-    /// [`read_contexts`](Self::read_contexts) says.
+    /// [`plain_body_at`](Self::plain_body_at) or [`read_contexts`](Self::read_contexts) says.
     #[inline(always)] // a step of every call
     pub fn arguments_at<'m>(&self, message: &'m Message, body_at: usize, encoding: Encoding) -> Reader<'m> {
         // Messages of GIOP 1.2 have no joints.

@@ -10,12 +10,14 @@ use std::sync::Arc;
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::framer::ShortReply;
 use ironorb_giop::minor::MinorCode;
+use ironorb_giop::service_context::EncodedContexts;
 use ironorb_giop::{Malformed, Misuse, Reader, Writer};
 
 use crate::base::probe::{self, Stage};
 use crate::call::invocation::bad_reply;
 use crate::driver::batching;
 use crate::driver::blocking::{self, Answer};
+use crate::driver::call_contexts::write_contexts;
 use crate::driver::call_policies::call_timeout;
 use crate::driver::client::{FastOutcome, Link};
 use crate::driver::clock;
@@ -24,6 +26,7 @@ use crate::object::deadline::CallTime;
 use crate::object::lease::{Lease, LeasedServant};
 use crate::object::messaging::SyncScope;
 use crate::object::operation::{Operation, OperationError, RefTo};
+use crate::object::request_contexts::ContextBuffer;
 use crate::object::route::{Reference, Target};
 use crate::object::{ObjectRef, TypedRef};
 use crate::poa::Upcall;
@@ -319,10 +322,25 @@ fn recycle(answer: Answer) {
     }
 }
 
-/// Sends every twoway request, compiled once and beside what it calls: on the fast path, or by the general
-/// one where that is not possible.
-#[inline(never)]
+/// Sends every twoway request. Plain ones and those with service contexts part here, before any work is done.
+#[inline(always)] // a step of every call
 fn twoway(
+    object: &ObjectRef,
+    to: Option<&Reference>,
+    operation: &Operation<'_>,
+    arguments: Arguments<'_>,
+    slot: &mut ReplySlot,
+) -> Result<(), SystemException> {
+    match object.shared().has_plain_calls {
+        true => plain_twoway(object, to, operation, arguments, slot),
+        false => twoway_with_contexts(object, to, operation, arguments, slot),
+    }
+}
+
+/// Sends a twoway request that has nothing beside its arguments. Compiled once and beside what it calls: on the fast path,
+/// or by the general one where that is not possible.
+#[inline(never)]
+fn plain_twoway(
     object: &ObjectRef,
     to: Option<&Reference>,
     operation: &Operation<'_>,
@@ -333,8 +351,32 @@ fn twoway(
         slot.answer = Some(blocking::twoway(object, operation, arguments)?);
         return Ok(());
     };
-    let outcome =
-        link.fast_path_call(target.request, operation.wire_name(), arguments, time, &mut slot.short);
+    let (contexts, name) = (EncodedContexts::EMPTY, operation.wire_name());
+    match link.fast_path_call(target.request, contexts, name, arguments, time, &mut slot.short) {
+        FastOutcome::Short => Ok(()),
+        other => follow(object, operation, arguments, time, link, other, slot),
+    }
+}
+
+/// Sends a twoway request that has service contexts: on the fast path, or by the general one where that is not possible.
+#[inline(never)]
+fn twoway_with_contexts(
+    object: &ObjectRef,
+    to: Option<&Reference>,
+    operation: &Operation<'_>,
+    arguments: Arguments<'_>,
+    slot: &mut ReplySlot,
+) -> Result<(), SystemException> {
+    let to = to.filter(|_| !object.shared().has_client_interceptors);
+    let Some((target, link, time)) = to.and_then(|to| fast_path(object, to)) else {
+        slot.answer = Some(blocking::twoway(object, operation, arguments)?);
+        return Ok(());
+    };
+    let mut contexts = ContextBuffer::new();
+    write_contexts(&mut contexts, object, operation.name(), true, time.timeout);
+    let (encoded, name) = (contexts.encoded(), operation.wire_name());
+    let outcome = link.fast_path_call(target.request, encoded, name, arguments, time, &mut slot.short);
+    drop(contexts);
     match outcome {
         FastOutcome::Short => Ok(()),
         other => follow(object, operation, arguments, time, link, other, slot),
@@ -354,7 +396,7 @@ fn follow(
 ) -> Result<(), SystemException> {
     slot.answer = match outcome {
         FastOutcome::Short => None,
-        FastOutcome::Long(message) => Some(Answer::plain(object, message, link)),
+        FastOutcome::Long(message, at) => Some(Answer::results(object, message, at, link)),
         FastOutcome::Other(outcome) => {
             Some(blocking::resume(object, operation, arguments, time, link, outcome)?)
         }
@@ -362,13 +404,10 @@ fn follow(
     Ok(())
 }
 
-/// The address, the connection and the time for the fast path; `None` when anything must be found out or connected, or
-/// interceptors must be called.
+/// The address, the connection and the time for the fast path of a call that no interceptor sees; `None` when anything
+/// must be found out or connected.
 #[inline(always)] // a step of every call
 fn fast_path<'r>(object: &ObjectRef, to: &'r Reference) -> Option<(Target<'r>, Arc<Link>, CallTime)> {
-    if object.shared().has_client_interceptors {
-        return None;
-    }
     let target = to.first_target()?;
     let time = CallTime { begun: clock::coarse(), timeout: call_timeout(object) };
     let link = target.server.open_link(time.begun)?;
@@ -391,10 +430,30 @@ fn oneway(
     if object.sync_scope() != SyncScope::WithTransport {
         return blocking::oneway(object, operation, arguments);
     }
+    if !object.shared().has_plain_calls {
+        return oneway_with_contexts(object, operation, arguments);
+    }
     let Some((target, link, time)) = object.settled().and_then(|to| fast_path(object, to)) else {
         return blocking::oneway(object, operation, arguments);
     };
-    link.fast_path_oneway(target.request, operation.wire_name(), arguments, time)
+    link.fast_path_oneway(target.request, EncodedContexts::EMPTY, operation.wire_name(), arguments, time)
+        .or_else(|failure| blocking::resume_oneway(object, operation, arguments, time, failure))
+}
+
+/// Sends a oneway request that has service contexts: on the fast path, or by the general one where that is not possible.
+#[inline(never)]
+fn oneway_with_contexts(
+    object: &ObjectRef,
+    operation: &Operation<'_>,
+    arguments: Arguments<'_>,
+) -> Result<(), SystemException> {
+    let to = object.settled().filter(|_| !object.shared().has_client_interceptors);
+    let Some((target, link, time)) = to.and_then(|to| fast_path(object, to)) else {
+        return blocking::oneway(object, operation, arguments);
+    };
+    let mut contexts = ContextBuffer::new();
+    write_contexts(&mut contexts, object, operation.name(), false, time.timeout);
+    link.fast_path_oneway(target.request, contexts.encoded(), operation.wire_name(), arguments, time)
         .or_else(|failure| blocking::resume_oneway(object, operation, arguments, time, failure))
 }
 

@@ -193,6 +193,7 @@ impl OrbCore {
             config.clone(),
             transports,
             !interceptors.client.is_empty(),
+            interceptors.client_contexts.clone(),
             simulation.is_some(),
             randomness.hash_keys(),
         ));
@@ -204,7 +205,7 @@ impl OrbCore {
                     randomness,
                     shared.binding_epoch.clone(),
                     &config,
-                    !interceptors.server.is_empty(),
+                    &interceptors,
                     adapter_threads.clone(),
                     this.clone(),
                 ),

@@ -125,7 +125,7 @@ impl Simulated {
         let engine = self.engine.get().and_then(Weak::upgrade).ok_or_else(no_engine)?;
         let now = self.now();
         let deadline = deadline_of(object, now);
-        engine.begin_for_stub(EngineCall::of_stub(object, request, deadline.at(), on_end), now);
+        engine.begin_for_stub(EngineCall::of_stub(object, request, now, deadline.at(), on_end), now);
         Ok(())
     }
 }

@@ -83,6 +83,15 @@ impl Deadline {
         }
     }
 
+    /// The time that is left: none at all when the deadline has passed.
+    #[inline]
+    pub(crate) fn left(self, now: Time) -> Timeout {
+        match self.0 {
+            Time::MAX => Timeout::NONE,
+            at => Timeout(at.as_nanos().saturating_sub(now.as_nanos())),
+        }
+    }
+
     /// The moment of the deadline; `None` without one.
     pub(crate) fn at(self) -> Option<Time> {
         (self.0 != Time::MAX).then_some(self.0)

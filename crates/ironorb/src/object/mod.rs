@@ -7,8 +7,11 @@ pub(crate) mod messaging;
 pub(crate) mod operation;
 pub(crate) mod operation_table;
 pub(crate) mod orb_shared;
+pub(crate) mod request_contexts;
+pub(crate) mod request_facts;
 pub(crate) mod route;
 pub(crate) mod server_profile;
+pub(crate) mod wire_numbers;
 
 use std::fmt;
 use std::hash::{Hash, Hasher};

@@ -17,6 +17,7 @@ use crate::base::locks::SharedTable;
 use crate::base::randomness::HashKeys;
 use crate::object::ObjectRef;
 use crate::object::messaging::OrbPolicies;
+use crate::object::request_contexts::ClientContexts;
 use crate::object::server_profile::{ServerEndpoint, ServerProfiles};
 use crate::transport::{Address, CustomTransport};
 
@@ -29,6 +30,10 @@ pub(crate) struct OrbShared {
     pub(crate) policies: OrbPolicies,
     /// Whether client interceptors see the calls of this ORB.
     pub(crate) has_client_interceptors: bool,
+    /// What the program adds to the requests of this ORB.
+    pub(crate) client_contexts: ClientContexts,
+    /// Whether requests carry nothing besides their arguments, and no interceptor sees them.
+    pub(crate) has_plain_calls: bool,
     /// Whether the calls run in virtual time.
     pub(crate) is_simulated: bool,
     pub(crate) values: ValueRegistry,
@@ -45,6 +50,7 @@ impl OrbShared {
         config: OrbConfig,
         transports: Vec<Arc<dyn CustomTransport>>,
         has_client_interceptors: bool,
+        client_contexts: ClientContexts,
         is_simulated: bool,
         hash_keys: HashKeys,
     ) -> OrbShared {
@@ -53,6 +59,8 @@ impl OrbShared {
             config,
             transports,
             has_client_interceptors,
+            has_plain_calls: !has_client_interceptors && client_contexts.is_empty(),
+            client_contexts,
             is_simulated,
             values: ValueRegistry::default(),
             server_profiles: ServerProfiles::new(hash_keys),

@@ -18,7 +18,9 @@ use crate::base::config::{
 };
 use crate::driver::orb_core::OrbCore;
 use crate::driver::simulated::{Simulation, SimulationSetting};
-use crate::interceptor::{ClientInterceptor, IorInterceptor, ServerInterceptor};
+use crate::interceptor::{
+    ClientContext, ClientInterceptor, IorInterceptor, ServerContext, ServerInterceptor,
+};
 use crate::transport::CustomTransport;
 use crate::transport::endpoint::BadAddress;
 
@@ -297,6 +299,19 @@ impl OrbBuilder {
     /// before.
     pub fn server_interceptor(mut self, interceptor: impl ServerInterceptor) -> Self {
         self.settings.interceptors.server.push(Arc::new(interceptor));
+        self
+    }
+
+    /// Adds a service context to the requests that this ORB sends. It comes after those added before, and after those
+    /// of interceptors.
+    pub fn client_context(mut self, context: impl ClientContext) -> Self {
+        self.settings.interceptors.client_contexts.push(Arc::new(context));
+        self
+    }
+
+    /// Has a service context of the requests read that this ORB receives. It is read after those added before.
+    pub fn server_context(mut self, context: impl ServerContext) -> Self {
+        self.settings.interceptors.server_contexts.push(Arc::new(context));
         self
     }
 

@@ -17,9 +17,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use ironorb_giop::Version;
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::framer::BUFFER_BYTES;
-use ironorb_giop::message::{Message, MessageType};
+use ironorb_giop::message::{AddressingDisposition, Message, MessageType};
 use ironorb_giop::minor::MinorCode;
 
 use crate::base::config::{Demultiplexing, OrbConfig};
@@ -27,6 +28,8 @@ use crate::base::gate::Gate;
 use crate::base::lease::BindingEpoch;
 use crate::base::locks::SharedTable;
 use crate::base::randomness::Randomness;
+use crate::interceptor::Interceptors;
+use crate::object::request_contexts::ServerContexts;
 use crate::poa::key::{self, Nonce, ParsedKey, Slot};
 use crate::poa::{
     AdapterDriver, AdapterHost, HoldMode, MainThread, ManagerState, Managers, ObjectSelector, PoaError,
@@ -54,8 +57,10 @@ pub(crate) struct Adapter {
     host: Weak<dyn AdapterHost>,
     config: OrbConfig,
     has_interceptors: bool,
-    /// The largest message, in bytes, that the fast path takes. It is 0 if every request needs a check: if there are
-    /// server interceptors, bidirectional connections are allowed, or a form of addressing is demanded.
+    /// What the program reads from requests.
+    server_contexts: ServerContexts,
+    /// The largest message, in bytes, that the short forms of the ways to a servant take. It is 0 if every request concerns
+    /// interceptors or contexts of the program, or if the form of addressing in plain requests is not what is demanded.
     plain_bytes_max: usize,
     /// How long a request waits for an adapter that another thread makes; `None` for ever.
     startup_timeout: Option<Duration>,
@@ -66,11 +71,13 @@ impl Adapter {
         randomness: Randomness,
         binding_epoch: Arc<BindingEpoch>,
         config: &OrbConfig,
-        has_interceptors: bool,
+        interceptors: &Interceptors,
         driver: Arc<dyn AdapterDriver>,
         host: Weak<dyn AdapterHost>,
     ) -> Self {
-        let is_plain = !has_interceptors && !config.bidirectional && config.addressing_demanded.is_none();
+        let has_interceptors = !interceptors.server.is_empty();
+        let demanded = config.other_addressing_demanded(Version::V1_2, AddressingDisposition::Key);
+        let is_plain = !has_interceptors && interceptors.server_contexts.is_empty() && demanded.is_none();
         Adapter {
             startup_timeout: config.call_timeout,
             nonce: Nonce(randomness.nonce()),
@@ -87,6 +94,7 @@ impl Adapter {
             host,
             config: config.clone(),
             has_interceptors,
+            server_contexts: interceptors.server_contexts.clone(),
             plain_bytes_max: if is_plain { BUFFER_BYTES } else { 0 },
         }
     }

@@ -35,7 +35,6 @@ mod slots;
 mod upcall;
 
 pub(crate) use collocated_binding::{AdapterLease, CollocatedBinding};
-pub(crate) use current::Current;
 pub use current::PoaCurrent;
 pub(crate) use current::{current_object, is_in_upcall_of};
 pub(crate) use driver::{AdapterDriver, Task};

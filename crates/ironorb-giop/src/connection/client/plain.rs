@@ -29,8 +29,7 @@ impl<W> ClientConnection<W> {
         response: Response,
         arguments: WriteBody<'_>,
     ) -> Result<CallId, NotWhole<CallId>> {
-        let options = RequestOptions { response, contexts: EncodedContexts::EMPTY };
-        self.begin_plain_or_not(target, operation, options, arguments)
+        self.begin_plain_or_not(target, operation, response, EncodedContexts::EMPTY, arguments)
     }
 
     /// Writes a request with service contexts, as [`begin_gather`](Self::begin_gather) does. Not generic, so
@@ -43,7 +42,7 @@ impl<W> ClientConnection<W> {
         options: RequestOptions<'_>,
         arguments: WriteBody<'_>,
     ) -> Result<CallId, NotWhole<CallId>> {
-        self.begin_plain_or_not(target, operation, options, arguments)
+        self.begin_plain_or_not(target, operation, options.response, options.contexts, arguments)
     }
 
     #[inline(always)] // a step of every call
@@ -51,13 +50,13 @@ impl<W> ClientConnection<W> {
         &mut self,
         target: &RequestTarget,
         operation: OperationName<'_>,
-        options: RequestOptions<'_>,
+        response: Response,
+        contexts: EncodedContexts<'_>,
         arguments: WriteBody<'_>,
     ) -> Result<CallId, NotWhole<CallId>> {
         let Some(encoding) = self.plain_encoding(target, operation) else {
-            return self.begin_gather(target, operation, options, arguments);
+            return self.begin_gather(target, operation, RequestOptions { response, contexts }, arguments);
         };
-        let RequestOptions { response, contexts } = options;
         let call = self.take_slot()?;
         let probe = probe::enter(Stage::Marshal);
         let buf = self.transmit.buffer();

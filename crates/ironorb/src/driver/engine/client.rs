@@ -73,12 +73,12 @@ impl ClientEngine {
         match event {
             ClientEvent::Call { call, caller, object, operation, arguments, deadline } => {
                 let request = Request::call(&object, operation, arguments);
-                self.begin(call, EngineCall::new(object, caller, request, deadline), now);
+                self.begin(call, EngineCall::new(object, caller, request, now, deadline), now);
             }
             ClientEvent::Locate { call, caller, object, deadline } => {
                 self.begin(
                     call,
-                    EngineCall::new(object, caller, Request::Locate { is_free: false }, deadline),
+                    EngineCall::new(object, caller, Request::Locate { is_free: false }, now, deadline),
                     now,
                 );
             }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ironorb_giop::TransmissionCodeSets;
 use ironorb_giop::message::Message;
 
-use super::serving::{WaitCause, answer_locate, cannot_wait};
+use super::serving::{ParsedRequest, WaitCause, answer_locate, cannot_wait};
 use crate::interceptor::{FreshSlots, SlotValue};
 use crate::object::operation::Raised;
 use crate::poa::servant::ReplySink;
@@ -152,9 +152,12 @@ impl ParkedRequest {
                 let has_slots = slots.is_some();
                 let _slots = slots.map(FreshSlots::enter_with);
                 let Ok(request) = self.message.parse_request() else { return Ok(()) };
+                let request = ParsedRequest::of(&request, &self.message, Some(code_sets));
+                let message = &mut self.message;
                 let mut carried_out = Ok(());
                 let later = later.try_answer(|responder| {
-                    carried_out = adapter.carry_out(&request, code_sets, responder, &**orb, None, passed);
+                    let begun = adapter.begin_parked(&request, message);
+                    carried_out = adapter.carry_out(&request, message, responder, &**orb, begun, passed);
                     carried_out.is_ok()
                 });
                 if let Some(later) = later {

@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Weak};
 
 use ironorb_giop::cdr::Environment;
-use ironorb_giop::message::Request;
-use ironorb_giop::service_context::{CODE_SETS, CodeSetContext, ServiceContext};
+use ironorb_giop::service_context::CodeSetContext;
 use ironorb_giop::typecode::TypeCode;
 use ironorb_giop::value::ValueFactory;
 use ironorb_giop::{TransmissionCodeSets, Version};
 
 use super::Adapter;
 use crate::base::config::BareExceptions;
+use crate::object::request_facts::RequestFacts;
 use crate::poa::AdapterHost;
 
 /// What the server keeps about one connection: its code sets, and how the client writes exceptions in an
@@ -71,11 +71,15 @@ impl Session {
     /// The code sets of a request: its own, or those of an earlier request; `None` when the ORB does not
     /// support them.
     #[inline]
-    pub(super) fn code_sets(&self, request: &Request<'_>) -> Option<TransmissionCodeSets> {
-        match request.contexts.find(CODE_SETS) {
-            None if request.version == Version::V1_0 => Some(TransmissionCodeSets::UNNEGOTIATED),
+    pub(super) fn code_sets(
+        &self,
+        facts: &RequestFacts<'_>,
+        version: Version,
+    ) -> Option<TransmissionCodeSets> {
+        match facts.code_sets() {
+            None if version == Version::V1_0 => Some(TransmissionCodeSets::UNNEGOTIATED),
             None => Some(self.agreed_before()),
-            Some(context) => self.agree(context),
+            Some(data) => self.agree(data),
         }
     }
 
@@ -86,8 +90,8 @@ impl Session {
     }
 
     #[cold]
-    fn agree(&self, context: ServiceContext<'_>) -> Option<TransmissionCodeSets> {
-        let sets = CodeSetContext::decode(context.data).ok()?.transmission()?;
+    fn agree(&self, data: &[u8]) -> Option<TransmissionCodeSets> {
+        let sets = CodeSetContext::decode(data).ok()?.transmission()?;
         self.code_sets.store(sets.to_octet(), Ordering::Relaxed);
         Some(sets)
     }

@@ -306,10 +306,11 @@ impl<'c> Responder<'c> {
         encoding: Encoding,
         id: RequestId,
         wanted: bool,
+        interception: Option<&'c Interception>,
         operation: &'c Cell<Found>,
     ) -> Self {
         let (answered, operation) = (Cell::new(false), Some(operation));
-        Responder { sink, encoding, id, wanted, answered, interception: None, operation }
+        Responder { sink, encoding, id, wanted, answered, interception, operation }
     }
 
     /// The state of the request's interceptors, if there are any.

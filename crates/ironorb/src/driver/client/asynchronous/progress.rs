@@ -18,6 +18,7 @@ use crate::base::locks::LockGuard;
 use crate::base::time::Time;
 use crate::call::invocation::CallFailure;
 use crate::call::remote_call::{CallEvent, Completed, ConnectFailure, Step};
+use crate::driver::call_contexts::with_kept;
 use crate::driver::client::EndpointLinks;
 use crate::driver::client::retry_body::{BodySource, RetryArguments, RetryBody, expected_encoding};
 use crate::driver::client::{Link, LinkLookup};
@@ -43,7 +44,7 @@ impl AsyncCall {
         }
         let Some(arguments) = &progress.arguments else { return Ok(Written::Nothing) };
         let fits = Cell::new(true);
-        let contexts = progress.attempt.as_deref().map(Attempt::contexts).unwrap_or_default();
+        let contexts = with_kept(progress.attempt.as_deref(), &self.contexts);
         let written = match arguments {
             RetryBody::Raw(request) => send(self.operation(), contexts.encoded(), BodySource::Raw(request)),
             RetryBody::Written(arguments) => {

@@ -1,0 +1,5 @@
+//! The numbers of IronORB's own that other processes see, in its range of the OMG's vendor numbers. `docs/wire.md` lists
+//! them with their bytes.
+
+/// The service context that a trace continues with.
+pub(crate) const TRACE_CONTEXT: u32 = 0x494F_5203;
