@@ -80,6 +80,8 @@ enum Server {
     Interceptor,
     /// The program reads the service context that clients add.
     Context,
+    /// Requests tell how long their callers wait.
+    Deadlines,
     /// A servant that gets a `Reply`, and answers within its upcall.
     DeferredServant,
     /// A servant that learns at run time which operation is called.
@@ -96,6 +98,8 @@ enum Client {
     Interceptor,
     /// Adds a service context of eight octets.
     Context,
+    /// Tells how long it waits.
+    Deadlines,
     /// Another thread waits for a reply on the same connection.
     SharedConnection,
 }
@@ -127,6 +131,7 @@ impl Scenario {
         Scenario::of("context", Call::Void).from(Client::Context),
         Scenario::of("context-2000", Call::Structs(2_000)).from(Client::Context),
         Scenario::of("context-read", Call::Void).from(Client::Context).to(Server::Context),
+        Scenario::of("deadline", Call::Void).from(Client::Deadlines).to(Server::Deadlines),
         Scenario::of("server-intercepted", Call::Void).to(Server::Interceptor),
         Scenario::of("shared", Call::Void).from(Client::SharedConnection).to(Server::Pool(2)),
         Scenario::of("pool", Call::Void).to(Server::Pool(1)),
@@ -284,6 +289,7 @@ impl Server {
         builder = match self {
             Server::Interceptor => builder.server_interceptor(Passive),
             Server::Context => builder.server_context(ReadsContext),
+            Server::Deadlines => builder.deadline_propagation(true),
             _ => builder,
         };
         Ok(builder.build()?)
@@ -316,6 +322,7 @@ impl Client {
         Ok(match self {
             Client::Interceptor => builder.client_interceptor(Passive),
             Client::Context => builder.client_context(AddsContext),
+            Client::Deadlines => builder.deadline_propagation(true),
             _ => builder,
         }
         .build()?)

@@ -14,6 +14,7 @@ mod calls;
 mod cancellation;
 mod commands;
 mod connections;
+mod deadlines;
 mod deferred;
 mod demo;
 mod demultiplexing;

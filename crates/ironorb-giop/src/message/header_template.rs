@@ -3,6 +3,7 @@
 //! object, so the server compares bytes instead of parsing the header again. Service contexts are read in each
 //! request, because they differ from call to call.
 
+use std::num::NonZeroUsize;
 use std::ops::Range;
 
 use super::read::{FLAGS_AT, KEY_AT, PlainRequest};
@@ -23,10 +24,10 @@ pub struct HeaderTemplate {
     /// The part of `bytes` that may differ: the end of the object key.
     open: Range<usize>,
     operation: Box<[u8]>,
-    /// Where in the message the number of service contexts stands.
-    end: usize,
+    /// Where in the message the number of service contexts stands. Few bits, so that a sum cannot overflow.
+    end: u32,
     /// Where the arguments start if there are no contexts.
-    body_at: usize,
+    body_at: NonZeroUsize,
 }
 
 impl HeaderTemplate {
@@ -41,7 +42,8 @@ impl HeaderTemplate {
         let open = key_end - open.min(object_key.len())..key_end;
         let (order, fixed) = (message.header().order, *message.bytes().get(VERSION_AT..)?.first_chunk()?);
         let (bytes, operation) = (bytes.into(), operation.into());
-        let body_at = (end + 4).next_multiple_of(8);
+        let body_at = NonZeroUsize::new((end + 4).next_multiple_of(8))?;
+        let end = u32::try_from(end).ok()?;
         Some(HeaderTemplate { order, fixed, response, bytes, open, operation, end, body_at })
     }
 
@@ -64,7 +66,7 @@ impl HeaderTemplate {
     /// The bytes in place of the header, if the message's fixed header matches.
     #[inline(always)] // a step of every call
     fn said_by<'m>(&self, message: &'m Message) -> Option<&'m [u8]> {
-        let (head, said) = message.bytes().get(..self.end)?.split_first_chunk::<FLAGS_AT>()?;
+        let (head, said) = message.bytes().get(..self.end())?.split_first_chunk::<FLAGS_AT>()?;
         let [_, _, _, _, v0, v1, flags, kind, ..] = *head;
         (self.fixed == [v0, v1, flags, kind]).then_some(said)
     }
@@ -78,7 +80,12 @@ impl HeaderTemplate {
 
     #[inline(always)] // a step of every call
     fn count_of<'m>(&self, message: &'m Message) -> Option<&'m [u8; 4]> {
-        message.bytes().get(self.end..)?.first_chunk()
+        message.bytes().get(self.end()..self.end() + 4)?.first_chunk()
+    }
+
+    #[inline(always)] // a step of every call
+    fn end(&self) -> usize {
+        self.end as usize
     }
 
     /// The service contexts of a request with this header, for which [`read_contexts`](Self::read_contexts) has found
@@ -86,7 +93,32 @@ impl HeaderTemplate {
     #[inline]
     pub fn contexts_of<'m>(&self, message: &'m Message) -> ContextsInPlace<'m> {
         let count = self.count_of(message).map_or(0, |count| self.order.number(*count));
-        ContextsInPlace::unread(message.bytes(), self.end + 4, count, self.order)
+        ContextsInPlace::unread(message.bytes(), self.end() + 4, count, self.order)
+    }
+
+    /// Where the arguments of a request with this header start behind its service contexts, if there are any. `None` if
+    /// `concerns` is true of the id of one of them, or if they are incomplete.
+    #[inline(always)] // a step of every call with contexts
+    pub fn pass_over_contexts(
+        &self,
+        message: &Message,
+        concerns: impl Fn(u32) -> bool,
+    ) -> Option<NonZeroUsize> {
+        let (bytes, is_native) = (message.bytes(), self.order.is_native());
+        let number = |bytes: [u8; 4]| match u32::from_ne_bytes(bytes) {
+            number if is_native => number,
+            number => number.swap_bytes(),
+        };
+        let mut at = self.end() + 4;
+        for _ in 0..number(*self.count_of(message)?) {
+            let [i0, i1, i2, i3, n0, n1, n2, n3] = *bytes.get(at..)?.first_chunk()?;
+            let end = (at + 8).saturating_add(number([n0, n1, n2, n3]) as usize);
+            if end > bytes.len() || concerns(number([i0, i1, i2, i3])) {
+                return None;
+            }
+            at = end.next_multiple_of(4);
+        }
+        NonZeroUsize::new(at.next_multiple_of(8))
     }
 
     /// Shows the service contexts of a request with this header to `see`. Returns where the arguments start if
@@ -98,7 +130,7 @@ impl HeaderTemplate {
         see: impl FnMut(ServiceContext<'m>),
     ) -> Option<usize> {
         let count = self.order.number(*self.count_of(message)?);
-        let end = pass_contexts(message.bytes(), self.end + 4, count, self.order, see)?;
+        let end = pass_contexts(message.bytes(), self.end() + 4, count, self.order, see)?;
         Some(end.next_multiple_of(8))
     }
 
@@ -124,7 +156,7 @@ impl HeaderTemplate {
 
     /// Where the arguments of a request without service contexts start if there are any.
     #[inline(always)] // a step of every call
-    pub fn plain_body_at(&self) -> usize {
+    pub fn plain_body_at(&self) -> NonZeroUsize {
         self.body_at
     }
 

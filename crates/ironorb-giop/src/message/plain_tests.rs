@@ -141,6 +141,10 @@ fn check_known(key_length: usize, name: &str, open: usize, contexts: EncodedCont
         let body_at = head.read_contexts(&message, |context| seen.push(context)).unwrap();
         assert!(seen.len() == contexts && parsed.contexts.eq(seen));
         assert_eq!(head.has_contexts(&message), contexts > 0);
+        let passed = |concerns: &dyn Fn(u32) -> bool| head.pass_over_contexts(&message, concerns);
+        assert_eq!(passed(&|_| false).unwrap().get(), body_at);
+        assert_eq!(passed(&|_| true).is_some(), contexts == 0);
+        assert_eq!(passed(&|id| id == 8).is_some(), contexts < 2);
         let mut r = head.arguments_at(&message, body_at, Encoding::NATIVE);
         assert_eq!(head.id_of(&message), RequestId(0x0102_0304));
         assert_eq!(r.read_bytes(r.remaining()).unwrap(), arguments);
@@ -156,6 +160,7 @@ fn check_known(key_length: usize, name: &str, open: usize, contexts: EncodedCont
         };
         let Some(read) = message.plain_request() else {
             assert!(head.read_contexts(&message, |_| ()).is_none(), "changed at {at}");
+            assert!(head.pass_over_contexts(&message, |_| false).is_none(), "changed at {at}");
             continue;
         };
         assert_eq!(read.operation, name.as_bytes(), "changed at {at}");
@@ -174,7 +179,10 @@ fn check_known(key_length: usize, name: &str, open: usize, contexts: EncodedCont
                 assert!(!head.is_of(&cut) && head.object_of(&cut).is_none());
             }
             Some(_) => assert!(head.is_of(&cut) && head.read_contexts(&cut, |_| ()).is_some()),
-            None => assert!(head.is_of(&cut) && head.read_contexts(&cut, |_| ()).is_none()),
+            None => {
+                assert!(head.is_of(&cut) && head.read_contexts(&cut, |_| ()).is_none());
+                assert!(head.pass_over_contexts(&cut, |_| false).is_none());
+            }
         }
     }
 }

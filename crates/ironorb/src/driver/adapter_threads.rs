@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::base::config::OrbConfig;
@@ -12,6 +13,7 @@ use crate::base::time::Time;
 use crate::driver::client::BackgroundPool;
 use crate::driver::clock;
 use crate::driver::server::threads::ServerThreads;
+use crate::driver::simulated::Simulation;
 use crate::poa::{AdapterDriver, Admission, PoaManager, Task};
 
 /// Drives the adapters of one ORB by threads.
@@ -19,6 +21,9 @@ pub(crate) struct AdapterThreads {
     server_threads: Arc<ServerThreads>,
     /// The threads that carry out requests after a manager has held them.
     for_held: Arc<BackgroundPool>,
+    /// The time of the engine's last event, in nanoseconds; 0 without an engine.
+    engine_ns: AtomicU64,
+    simulation: Option<Arc<dyn Simulation>>,
 }
 
 const NAME: &str = "ironorb-held";
@@ -47,12 +52,23 @@ impl Drop for WithoutWaits {
 }
 
 impl AdapterThreads {
-    pub(crate) fn new(config: &OrbConfig, server_threads: &Arc<ServerThreads>) -> Arc<AdapterThreads> {
+    pub(crate) fn new(
+        config: &OrbConfig,
+        server_threads: &Arc<ServerThreads>,
+        simulation: Option<Arc<dyn Simulation>>,
+    ) -> Arc<AdapterThreads> {
         let threads = config.concurrency.threads_for_held(config.threads_per_connection_max);
         Arc::new(AdapterThreads {
             server_threads: server_threads.clone(),
             for_held: BackgroundPool::counted(threads, server_threads),
+            engine_ns: AtomicU64::new(0),
+            simulation,
         })
+    }
+
+    /// Has the deadlines of requests go by an engine, which handles an event now.
+    pub(crate) fn note_engine_time(&self, now: Time) {
+        self.engine_ns.store(now.as_nanos().max(1), Ordering::Relaxed);
     }
 
     /// Ends the threads after what they have begun.
@@ -64,6 +80,15 @@ impl AdapterThreads {
 impl AdapterDriver for AdapterThreads {
     fn now(&self) -> Time {
         clock::now()
+    }
+
+    #[inline]
+    fn time_of_requests(&self) -> Time {
+        match (&self.simulation, self.engine_ns.load(Ordering::Relaxed)) {
+            (Some(simulation), _) => simulation.now(),
+            (None, 0) => clock::now(),
+            (None, nanos) => Time::from_nanos(nanos),
+        }
     }
 
     fn wait(&self, monitor: &Monitor, is_over: &dyn Fn() -> bool, at_most: Option<Duration>) -> bool {

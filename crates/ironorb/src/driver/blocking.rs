@@ -23,7 +23,7 @@ use crate::driver::loopback::{self, WaitPolicy, loopback, loopback_oneway};
 use crate::driver::reference::ReplyEnvironment;
 use crate::interceptor::{Attempt, Interrupt, Outcome};
 use crate::object::ObjectRef;
-use crate::object::deadline::{CallTime, Deadline, Passed};
+use crate::object::deadline::{CallTime, Deadline, Passed, deadline_of_request};
 use crate::object::messaging::SyncScope;
 use crate::object::operation::Operation;
 use crate::object::route::{Reference, Route};
@@ -97,6 +97,9 @@ fn straight(
         let step = step.unwrap_or_else(|| call.begin());
         call.answer(step)
     };
+    if deadline_of_request().at().is_some_and(|at| at <= now) {
+        return not_sent(None, None); // the machine ends the call
+    }
     let mut attempt = None;
     if object.shared().has_client_interceptors {
         match begin_attempt(object, operation) {

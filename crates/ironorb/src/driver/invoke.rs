@@ -18,7 +18,7 @@ use crate::call::invocation::bad_reply;
 use crate::driver::batching;
 use crate::driver::blocking::{self, Answer};
 use crate::driver::call_contexts::write_contexts;
-use crate::driver::call_policies::call_timeout;
+use crate::driver::call_policies::some_call_timeout;
 use crate::driver::client::{FastOutcome, Link};
 use crate::driver::clock;
 use crate::driver::loopback;
@@ -409,7 +409,7 @@ fn follow(
 #[inline(always)] // a step of every call
 fn fast_path<'r>(object: &ObjectRef, to: &'r Reference) -> Option<(Target<'r>, Arc<Link>, CallTime)> {
     let target = to.first_target()?;
-    let time = CallTime { begun: clock::coarse(), timeout: call_timeout(object) };
+    let time = CallTime { begun: clock::coarse(), timeout: some_call_timeout(object)? };
     let link = target.server.open_link(time.begun)?;
     Some((target, link, time))
 }

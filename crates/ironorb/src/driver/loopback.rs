@@ -172,7 +172,7 @@ fn serve(orb: &OrbCore, client: &mut ClientConnection<()>) -> Result<Arc<LocalRe
         written: Condition::new(),
     });
     let sink = LocalSink(place.clone());
-    orb.adapter.serve_parsed(&mut request, &Session::new(&orb.adapter), &sink, BEGUN.take(), None);
+    orb.adapter.serve_parsed(&mut request, &Session::new(&orb.adapter), &sink, BEGUN.take(), false);
     Ok(place)
 }
 

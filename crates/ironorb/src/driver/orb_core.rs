@@ -33,6 +33,7 @@ use crate::driver::server::{self, Server};
 use crate::driver::simulated::{Simulated, SimulationSetting};
 use crate::interceptor::{InterceptedOrb, Interceptors};
 use crate::object::ObjectRef;
+use crate::object::deadline_context::DeadlineClock;
 use crate::object::orb_shared::{OrbDriver, OrbHandle, OrbShared};
 use crate::object::server_profile::ServerEndpoint;
 use crate::poa::adapter::{Adapter, Ownership};
@@ -46,7 +47,7 @@ pub(crate) struct OrbCore {
     /// What all layers read.
     shared: Arc<OrbShared>,
     pub(crate) adapter: Adapter,
-    adapter_threads: Arc<AdapterThreads>,
+    pub(crate) adapter_threads: Arc<AdapterThreads>,
     pub(crate) connector: Connector,
     pub(crate) interceptors: Arc<Interceptors>,
     /// What runs the calls of stubs in virtual time, if they do not run on threads.
@@ -187,13 +188,17 @@ impl OrbCore {
     pub(crate) fn new(parts: OrbParts) -> Arc<Self> {
         let OrbParts { config, interceptors, simulation, transports, .. } = parts;
         let server_threads = ServerThreads::new(&config);
-        let adapter_threads = AdapterThreads::new(&config, &server_threads);
+        let simulated = simulation.as_ref().map(|setting| setting.0.clone());
+        let adapter_threads = AdapterThreads::new(&config, &server_threads, simulated);
         let randomness = Randomness::new(config.seed);
+        // Without it nothing is drawn, so that equal seeds go on to give equal references.
+        let deadline_clock = config.deadline_propagation.then(|| DeadlineClock::new(randomness.draw()));
         let shared = Arc::new(OrbShared::new(
             config.clone(),
             transports,
             !interceptors.client.is_empty(),
             interceptors.client_contexts.clone(),
+            deadline_clock,
             simulation.is_some(),
             randomness.hash_keys(),
         ));

@@ -17,6 +17,7 @@ use crate::driver::engine::{self, Arguments as Body, ClientEngine, ClientEvent, 
 use crate::driver::invoke::Arguments;
 use crate::driver::loopback;
 use crate::object::ObjectRef;
+use crate::object::deadline::{Deadline, RequestDeadline};
 use crate::object::operation::Operation;
 
 /// The virtual world in which the program of an ORB runs: a clock, and what happens in it.
@@ -64,6 +65,8 @@ impl Simulated {
     }
 
     pub(super) fn run_until(&self, is_over: &dyn Fn() -> bool) {
+        // Whatever happens meanwhile does not happen for the request that this thread carries out.
+        let _apart = RequestDeadline::enter(Deadline::NEVER);
         self.simulation.run_until(is_over);
     }
 

@@ -4,8 +4,33 @@
 //! came: the smallest difference so far is a bound of the offset between the clocks, and what a later request has more
 //! has been spent on its way, for instance in the queue of a socket.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use super::deadline::{Deadline, Timeout};
 use crate::base::time::Time;
+
+/// The clock by which an ORB's requests tell how long their callers wait, as peers see it.
+#[derive(Debug)]
+pub(crate) struct DeadlineClock(AtomicU64);
+
+impl DeadlineClock {
+    /// `number` tells it from the clocks of other processes.
+    pub(crate) fn new(number: u64) -> DeadlineClock {
+        DeadlineClock(AtomicU64::new(number))
+    }
+
+    /// The number of the clock in requests.
+    #[inline]
+    pub(crate) fn number(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Takes another number: what servers know of the clock does not hold.
+    #[cold]
+    pub(crate) fn renew(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
 
 /// What the context says. Any numbers may come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,3 +127,113 @@ impl ClockBound {
 /// Two clocks may run apart by one second in this many: 0.2 %. Clocks that are kept right run apart by 0.05 % each.
 const DRIFT: u64 = 512;
 
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn stamp(budget_ns: u64, sent_ns: u64) -> DeadlineStamp {
+        DeadlineStamp { budget_ns, sent_ns, clock: 7 }
+    }
+
+    #[test]
+    fn the_data_has_the_documented_bytes() {
+        let stamp =
+            DeadlineStamp { budget_ns: 0x0102_0304_0506_0708, sent_ns: 0x1112_1314_1516_1718, clock: 0x21 };
+        let big = b"\0\0\0\0\0\0\0\0\x01\x02\x03\x04\x05\x06\x07\x08\x11\x12\x13\x14\x15\x16\x17\x18\0\0\0\0\0\0\0\x21";
+        let little = b"\x01\0\0\0\0\0\0\0\x08\x07\x06\x05\x04\x03\x02\x01\x18\x17\x16\x15\x14\x13\x12\x11\x21\0\0\0\0\0\0\0";
+        assert_eq!(stamp.encode(), if cfg!(target_endian = "little") { *little } else { *big });
+        for golden in [big, little] {
+            assert_eq!(DeadlineStamp::decode(golden), Some(stamp));
+            for cut in 0..golden.len() {
+                assert_eq!(DeadlineStamp::decode(&golden[..cut]), None);
+            }
+            assert_eq!(DeadlineStamp::decode(&[golden, &b"more"[..]].concat()), Some(stamp));
+            let no_order = [&[2], &golden[1..]].concat();
+            assert_eq!(DeadlineStamp::decode(&no_order), None);
+        }
+    }
+
+    #[test]
+    fn the_first_request_has_its_whole_budget_and_a_delayed_one_less() {
+        for offset in [0, 3 * 3_600 * SECOND, u64::MAX - 3 * 3_600 * SECOND] {
+            let mut bound = ClockBound::default();
+            let sent = |at: u64| (1_000 * SECOND + at).wrapping_sub(offset);
+            let now = |at: u64| Time::from_nanos(1_000 * SECOND + at);
+            let left = |deadline: Deadline, now: Time| deadline.left(now).as_nanos();
+            // It was on its way for two seconds, which nobody can know.
+            let first = bound.deadline(&stamp(5 * SECOND, sent(0)), now(2 * SECOND));
+            assert_eq!(left(first, now(2 * SECOND)), 5 * SECOND);
+            // This one was so for a millisecond: now the bound is better.
+            let quick = bound.deadline(&stamp(5 * SECOND, sent(10 * SECOND)), now(10 * SECOND + 1_000_000));
+            assert_eq!(left(quick, now(10 * SECOND + 1_000_000)), 5 * SECOND);
+            let slow = bound.deadline(&stamp(5 * SECOND, sent(11 * SECOND)), now(14 * SECOND));
+            let left_of_slow = left(slow, now(14 * SECOND));
+            // Three seconds, less the millisecond, and less what the clocks may have run apart in four seconds.
+            assert!((2 * SECOND..2 * SECOND + 10_000_000).contains(&left_of_slow), "{left_of_slow}");
+            let late = bound.deadline(&stamp(SECOND, sent(15 * SECOND)), now(20 * SECOND));
+            assert_eq!(left(late, now(20 * SECOND)), 0);
+            // The same numbers of another clock mean nothing.
+            let other = DeadlineStamp { clock: 8, ..stamp(SECOND, sent(15 * SECOND)) };
+            assert_eq!(left(bound.deadline(&other, now(20 * SECOND)), now(20 * SECOND)), SECOND);
+        }
+    }
+
+    /// Whatever the offset, the drift and the delays: no deadline is earlier than the moment at which the caller gives up.
+    #[test]
+    fn no_request_has_less_time_than_its_caller() {
+        let mut seed = 1_u64;
+        let mut random = |below: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) % below
+        };
+        for _ in 0..200 {
+            let mut bound = ClockBound::default();
+            let offset = random(1 << 30) * (1 << 20);
+            // Each clock is up to 0.05 % wrong.
+            let (fast, slow) = (random(1_000), random(1_000));
+            let client = |at: u64| offset + at + at / 2_000_000 * fast;
+            let server = |at: u64| at + at / 2_000_000 * slow;
+            let mut at = 0;
+            for _ in 0..200 {
+                at += random(20 * SECOND) + 1;
+                let (delay, budget) = (random(5 * SECOND), random(10 * SECOND));
+                let received = at + delay;
+                let now = Time::from_nanos(server(received));
+                let deadline = bound.deadline(&stamp(budget, client(at)), now);
+                // The caller gives up this long after the request has come, by a right clock.
+                let truly_left = budget.saturating_sub(delay);
+                // The client's clock measures the budget, and runs fast at most.
+                let truly_left = truly_left.saturating_sub(truly_left / 1_000 + 1_000);
+                let left = deadline.left(now).as_nanos();
+                assert!(
+                    left >= truly_left.saturating_sub(budget / 1_000),
+                    "{left} {truly_left} {budget} {delay}"
+                );
+                at = received;
+            }
+        }
+    }
+
+    #[test]
+    fn no_number_does_harm() {
+        let numbers = [0, 1, SECOND, u64::MAX / 2, u64::MAX / 2 + 1, u64::MAX - 1, u64::MAX];
+        let mut bound = ClockBound::default();
+        for budget in numbers {
+            for sent in numbers {
+                for now in numbers {
+                    let now = Time::from_nanos(now);
+                    let deadline = bound.deadline(&stamp(budget, sent), now);
+                    assert!(deadline >= Deadline::after(now, Timeout::NOTHING));
+                    assert!(deadline.left(now).as_nanos() <= budget || deadline == Deadline::NEVER);
+                }
+            }
+        }
+        assert_eq!(DeadlineStamp::of(Timeout::NONE, Time::ZERO, 1), None);
+        let second = DeadlineStamp::of(Some(Duration::from_secs(1)).into(), Time::ZERO, 1);
+        assert_eq!(second.map(|stamp| stamp.budget_ns), Some(SECOND));
+    }
+}

@@ -2,6 +2,7 @@
 
 pub(crate) mod codec;
 pub(crate) mod deadline;
+pub(crate) mod deadline_context;
 pub(crate) mod lease;
 pub(crate) mod messaging;
 pub(crate) mod operation;

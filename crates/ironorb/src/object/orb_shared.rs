@@ -16,6 +16,7 @@ use crate::base::lease::BindingEpoch;
 use crate::base::locks::SharedTable;
 use crate::base::randomness::HashKeys;
 use crate::object::ObjectRef;
+use crate::object::deadline_context::DeadlineClock;
 use crate::object::messaging::OrbPolicies;
 use crate::object::request_contexts::ClientContexts;
 use crate::object::server_profile::{ServerEndpoint, ServerProfiles};
@@ -32,6 +33,8 @@ pub(crate) struct OrbShared {
     pub(crate) has_client_interceptors: bool,
     /// What the program adds to the requests of this ORB.
     pub(crate) client_contexts: ClientContexts,
+    /// The clock by which requests tell how long their callers wait, if they tell it.
+    pub(crate) deadline_clock: Option<DeadlineClock>,
     /// Whether requests carry nothing besides their arguments, and no interceptor sees them.
     pub(crate) has_plain_calls: bool,
     /// Whether the calls run in virtual time.
@@ -51,16 +54,19 @@ impl OrbShared {
         transports: Vec<Arc<dyn CustomTransport>>,
         has_client_interceptors: bool,
         client_contexts: ClientContexts,
+        deadline_clock: Option<DeadlineClock>,
         is_simulated: bool,
         hash_keys: HashKeys,
     ) -> OrbShared {
+        let has_contexts = !client_contexts.is_empty() || deadline_clock.is_some();
         OrbShared {
             policies: OrbPolicies::new(config.call_timeout.into()),
             config,
             transports,
             has_client_interceptors,
-            has_plain_calls: !has_client_interceptors && client_contexts.is_empty(),
+            has_plain_calls: !has_client_interceptors && !has_contexts,
             client_contexts,
+            deadline_clock,
             is_simulated,
             values: ValueRegistry::default(),
             server_profiles: ServerProfiles::new(hash_keys),

@@ -150,33 +150,50 @@ impl ContextBuffer {
         }
     }
 
-    #[inline]
-    fn bytes_mut(&mut self) -> &mut [u8] {
-        match self.more.is_empty() {
-            true => self.few.get_mut(..self.length).unwrap_or_default(),
-            false => &mut self.more,
-        }
-    }
-
     /// Adds a context whose data `write` appends, unless it returns false.
     #[inline]
     pub(crate) fn add(&mut self, id: u32, write: impl FnOnce(&mut ContextData<'_>) -> bool) {
-        let before = self.bytes().len();
-        let padding = before.next_multiple_of(4) - before;
-        if padding > 0 {
-            self.put(&[0; 3][..padding]);
+        let before = self.length;
+        let begin = before.next_multiple_of(4);
+        if !self.more.is_empty() || begin + HEAD_BYTES > FEW_BYTES {
+            return self.add_to_more(id, write);
         }
-        let begin = before + padding;
-        self.put(&head(id, 0));
+        // The bytes in between are zeros.
+        self.length = begin + HEAD_BYTES;
         let is_wanted = write(&mut ContextData(self));
-        let context = self.bytes_mut().get_mut(begin..).and_then(|bytes| bytes.split_first_chunk_mut());
-        match context.map(|(head, data)| (head, u32::try_from(data.len()))) {
-            Some((place, Ok(length))) if is_wanted => {
+        let length = (self.length - begin - HEAD_BYTES) as u32;
+        match self.few.get_mut(begin..).and_then(<[u8]>::first_chunk_mut) {
+            Some(place) if is_wanted && self.more.is_empty() => {
                 *place = head(id, length);
                 self.count += 1;
             }
-            _ => self.truncate(before),
+            _ => self.end_of_many(id, before, begin, is_wanted),
         }
+    }
+
+    #[cold]
+    fn add_to_more(&mut self, id: u32, write: impl FnOnce(&mut ContextData<'_>) -> bool) {
+        self.spill();
+        let before = self.more.len();
+        let begin = before.next_multiple_of(4);
+        self.more.resize(begin + HEAD_BYTES, 0);
+        let is_wanted = write(&mut ContextData(self));
+        self.end_of_many(id, before, begin, is_wanted);
+    }
+
+    /// Ends a context that is not wanted, or for which there was no room in place.
+    #[cold]
+    fn end_of_many(&mut self, id: u32, before: usize, begin: usize, is_wanted: bool) {
+        let length = u32::try_from(self.more.len().wrapping_sub(begin + HEAD_BYTES));
+        let place = self.more.get_mut(begin..).and_then(<[u8]>::first_chunk_mut);
+        if let (Some(place), Ok(length), true) = (place, length, is_wanted) {
+            *place = head(id, length);
+            self.count += 1;
+            return;
+        }
+        self.more.truncate(before);
+        self.length = self.length.min(before);
+        self.few.iter_mut().skip(self.length).for_each(|octet| *octet = 0);
     }
 
     #[inline]
@@ -193,22 +210,16 @@ impl ContextBuffer {
 
     #[cold]
     fn put_more(&mut self, bytes: &[u8]) {
+        self.spill();
+        self.more.extend_from_slice(bytes);
+    }
+
+    /// Goes on in memory of the thread.
+    fn spill(&mut self) {
         if self.more.is_empty() {
             self.more = MEMORY.try_with(Cell::take).unwrap_or_default();
             self.more.clear();
             self.more.extend_from_slice(self.few.get(..self.length).unwrap_or_default());
-        }
-        self.more.extend_from_slice(bytes);
-    }
-
-    #[cold]
-    fn truncate(&mut self, length: usize) {
-        if self.more.is_empty() {
-            self.length = length;
-        } else {
-            // They stay where they are, unless none is left: then they begin anew in `few`.
-            self.more.truncate(length);
-            self.length = self.length.min(length);
         }
     }
 }

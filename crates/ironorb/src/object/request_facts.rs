@@ -5,7 +5,8 @@ use ironorb_giop::service_context::{
 };
 use ironorb_giop::{Encoding, Reader};
 
-use crate::object::wire_numbers::TRACE_CONTEXT;
+use crate::object::deadline_context::DeadlineStamp;
+use crate::object::wire_numbers::{DEADLINE_CONTEXT, TRACE_CONTEXT};
 
 /// What a request says besides its target and its arguments: the service contexts that concern more than one
 /// part of the ORB. What parses the request's header fills it once, and each way to a servant reads it. It borrows from
@@ -20,14 +21,16 @@ pub struct RequestFacts<'m> {
     principal: Option<&'m [u8]>,
     code_sets: Option<&'m [u8]>,
     listen_points: Option<&'m [u8]>,
+    deadline: Option<&'m [u8]>,
 }
 
 impl<'m> RequestFacts<'m> {
     /// The facts of a request for this operation, before its contexts have been seen.
     #[inline(always)] // a step of every call with contexts
     pub(crate) fn of_operation(operation: &'m [u8]) -> RequestFacts<'m> {
-        let (priority, trace, principal, code_sets, listen_points) = (None, None, None, None, None);
-        RequestFacts { operation, priority, trace, principal, code_sets, listen_points }
+        let (priority, trace, principal) = (None, None, None);
+        let (code_sets, listen_points, deadline) = (None, None, None);
+        RequestFacts { operation, priority, trace, principal, code_sets, listen_points, deadline }
     }
 
     /// The facts of a request for this operation with these contexts.
@@ -52,6 +55,7 @@ impl<'m> RequestFacts<'m> {
             SECURITY_ATTRIBUTE_SERVICE => &mut self.principal,
             CODE_SETS => &mut self.code_sets,
             BI_DIR_IIOP => &mut self.listen_points,
+            DEADLINE_CONTEXT => &mut self.deadline,
             _ => return,
         };
         place.get_or_insert(context.data);
@@ -87,6 +91,12 @@ impl<'m> RequestFacts<'m> {
     /// The data of the CodeSets context: the client announces the code sets of its connection.
     pub(crate) fn code_sets(&self) -> Option<&'m [u8]> {
         self.code_sets
+    }
+
+    /// How long the caller waits. `None` if it does not tell, or if its context cannot be read.
+    #[inline]
+    pub(crate) fn deadline(&self) -> Option<DeadlineStamp> {
+        DeadlineStamp::decode(self.deadline?)
     }
 
     /// The data of the BI_DIR_IIOP context: the client announces where it listens.

@@ -215,6 +215,13 @@ impl OrbBuilder {
         self
     }
 
+    /// Sets whether requests tell servers how long their callers wait, and whether this ORB heeds it as a server: see
+    /// [`OrbConfig::deadline_propagation`]. Default: no.
+    pub fn deadline_propagation(mut self, yes: bool) -> Self {
+        self.settings.config.deadline_propagation = yes;
+        self
+    }
+
     /// Sets how long one attempt to connect may take. Default: 10 s.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.settings.config.connect_timeout = timeout;

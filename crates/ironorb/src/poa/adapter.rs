@@ -13,7 +13,7 @@ mod session;
 pub(crate) use parked_request::ParkedRequest;
 pub(crate) use session::Session;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -59,8 +59,11 @@ pub(crate) struct Adapter {
     has_interceptors: bool,
     /// What the program reads from requests.
     server_contexts: ServerContexts,
-    /// The largest message, in bytes, that the short forms of the ways to a servant take. It is 0 if every request concerns
-    /// interceptors or contexts of the program, or if the form of addressing in plain requests is not what is demanded.
+    /// The requests that were dropped because they came too late.
+    late_requests: AtomicU64,
+    /// Every request concerns interceptors or contexts of the program, has a deadline, or is to be addressed otherwise.
+    has_extras: bool,
+    /// The largest message, in bytes, that the short forms of the ways to a servant take; 0 with extras.
     plain_bytes_max: usize,
     /// How long a request waits for an adapter that another thread makes; `None` for ever.
     startup_timeout: Option<Duration>,
@@ -77,7 +80,8 @@ impl Adapter {
     ) -> Self {
         let has_interceptors = !interceptors.server.is_empty();
         let demanded = config.other_addressing_demanded(Version::V1_2, AddressingDisposition::Key);
-        let is_plain = !has_interceptors && interceptors.server_contexts.is_empty() && demanded.is_none();
+        let has_extras = has_interceptors || !interceptors.server_contexts.is_empty();
+        let is_plain = !has_extras && !config.deadline_propagation && demanded.is_none();
         Adapter {
             startup_timeout: config.call_timeout,
             nonce: Nonce(randomness.nonce()),
@@ -95,6 +99,8 @@ impl Adapter {
             config: config.clone(),
             has_interceptors,
             server_contexts: interceptors.server_contexts.clone(),
+            late_requests: AtomicU64::new(0),
+            has_extras: !is_plain,
             plain_bytes_max: if is_plain { BUFFER_BYTES } else { 0 },
         }
     }
@@ -130,6 +136,11 @@ impl Adapter {
     /// The ORB's settings.
     pub(crate) fn config(&self) -> &OrbConfig {
         &self.config
+    }
+
+    /// How many requests have been dropped because they came too late.
+    pub(crate) fn late_requests(&self) -> u64 {
+        self.late_requests.load(Ordering::Relaxed)
     }
 
     /// The ORB of the adapters. `None` only while it is being dropped.

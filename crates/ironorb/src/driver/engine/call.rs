@@ -175,8 +175,10 @@ impl EngineCall {
         &self,
         open: &mut ClientConnection<CallNumber>,
         target: &RequestTarget,
+        now: Time,
     ) -> Result<Option<CallId>, CallFailure> {
-        let contexts = with_kept(self.attempt.as_ref(), &self.contexts);
+        let left = self.call.deadline().left(now);
+        let contexts = with_kept(self.attempt.as_ref(), &self.contexts, &self.object, left, || now);
         let contexts = contexts.encoded();
         let begun = match &self.request {
             Request::Locate { .. } => open.begin_locate(target).map(Some),

@@ -68,6 +68,7 @@ impl ClientEngine {
     /// Handles an event. `now` never goes back. Events for connections that have been closed meanwhile have
     /// no effect.
     pub fn handle(&self, event: ClientEvent<'_>, now: Time) {
+        self.orb.adapter_threads.note_engine_time(now);
         let aftermath = self.lock().begin(now);
         self.go_on_after(aftermath, now);
         match event {

@@ -10,13 +10,14 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use ironorb_giop::cdr::Environment;
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::framer::BUFFER_BYTES;
 use ironorb_giop::message::{
     AddressingDisposition, HeaderTemplate, LocateRequest, LocateStatus, Message, PlainRequest, Request,
-    RequestFingerprint, RequestId, Response,
+    RequestId, Response,
 };
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::service_context::ListenPoint;
@@ -25,7 +26,9 @@ use ironorb_giop::{Encoding, Reader, Shifts, TransmissionCodeSets, Version};
 use super::request_cache::CachedUpcall;
 use super::{Adapter, ParkedRequest, Session};
 use crate::base::probe::{self, Stage};
+use crate::base::time::Time;
 use crate::interceptor::{FreshSlots, Interception, Outcome, Target};
+use crate::object::deadline::{Deadline, RequestDeadline, Timeout, deadline_of_request};
 use crate::object::operation::Raised;
 use crate::object::operation_table::Found;
 use crate::object::request_contexts::FindContext;
@@ -38,8 +41,8 @@ use crate::poa::{HoldMode, Poa, PoaInner, PoaManager, Refusal, Upcall, current_o
 struct RequestOrigin<'p> {
     session: &'p Session,
     sink: &'p dyn ReplySink,
-    /// By which the request may be recognised the next time.
-    fingerprint: Option<RequestFingerprint>,
+    /// Whether the request may be recognised by its bytes the next time.
+    may_be_cached: bool,
 }
 
 /// What has been parsed of a request. Arguments may be moved in the message while it is carried out, so nothing is
@@ -55,6 +58,23 @@ pub(super) struct ParsedRequest {
     body_at: usize,
     /// The code sets of the request; `None` when the ORB does not support those that the client has chosen.
     agreed: Option<TransmissionCodeSets>,
+    due: Due,
+}
+
+/// The deadline of a request, and whether it has passed.
+#[derive(Clone, Copy)]
+struct Due {
+    deadline: Deadline,
+    has_passed: bool,
+}
+
+impl Due {
+    const NEVER: Due = Due { deadline: Deadline::NEVER, has_passed: false };
+
+    #[inline]
+    fn at(deadline: Deadline, now: Time) -> Due {
+        Due { deadline, has_passed: deadline.left(now) == Timeout::NOTHING }
+    }
 }
 
 /// An upcall that is about to be made.
@@ -97,26 +117,18 @@ impl Adapter {
     #[inline]
     pub(crate) fn serve_request(&self, message: &mut Message, session: &Session, sink: &dyn ReplySink) {
         if message.bytes().len() > self.plain_bytes_max {
-            return self.serve_any(message, session, sink);
+            return match self.has_extras {
+                true => self.serve_with_extras(message, session, sink),
+                false => self.serve_large(message, session, sink),
+            };
         }
         let fingerprint = message.fingerprint();
         let known = self.if_cached(fingerprint, message, |known, message| {
-            let mut body_at = known.head.plain_body_at();
-            if known.head.has_contexts(message) {
-                body_at = match pass_over_contexts(known.head, message) {
-                    Some(body_at) => body_at.get(),
-                    None => {
-                        let CachedUpcall { head, operation, servant } = known;
-                        return self.serve_cached_out_of_line(
-                            (head, operation, servant),
-                            message,
-                            session,
-                            sink,
-                        );
-                    }
-                };
-            }
-            serve_cached_plainly(known, message, body_at, session, sink);
+            let Some(body_at) = plain_body_at(known.head, message) else {
+                let CachedUpcall { head, operation, servant } = known;
+                return self.serve_cached_out_of_line((head, operation, servant), message, session, sink);
+            };
+            serve_cached_plainly(known, message, body_at.get(), session, sink);
         });
         if known {
             return;
@@ -134,18 +146,38 @@ impl Adapter {
             }
             return;
         }
-        self.serve_parsed(message, session, sink, None, fingerprint);
+        self.serve_parsed(message, session, sink, None, true);
     }
 
-    /// Carries out a request of any kind.
+    /// Carries out a large request.
     #[inline(never)]
-    fn serve_any(&self, message: &mut Message, session: &Session, sink: &dyn ReplySink) {
+    fn serve_large(&self, message: &mut Message, session: &Session, sink: &dyn ReplySink) {
+        let fingerprint = message.fingerprint();
+        let known = self.if_cached(fingerprint, message, |known, message| {
+            let Some(body_at) = plain_body_at(known.head, message) else {
+                let CachedUpcall { head, operation, servant } = known;
+                return self.serve_cached_out_of_line((head, operation, servant), message, session, sink);
+            };
+            let (_, encoding) = plain_encoding(session);
+            let responder = responder_of(known, message, encoding, sink, None);
+            let arguments = CachedArguments { head: known.head, body_at: body_at.get(), encoding };
+            let (servant, responder) = (known.servant, &responder);
+            ReadyUpcall { servant, arguments, environment: session, responder }.make_moving(message);
+        });
+        if !known {
+            self.serve_parsed(message, session, sink, None, true);
+        }
+    }
+
+    /// Carries out a request that may concern interceptors, contexts of the program, or a deadline.
+    #[inline(never)]
+    fn serve_with_extras(&self, message: &mut Message, session: &Session, sink: &dyn ReplySink) {
         let fingerprint = message.fingerprint();
         let known = self.if_cached(fingerprint, message, |known, message| {
             self.serve_cached(known, message, session, sink);
         });
         if !known {
-            self.serve_parsed(message, session, sink, None, fingerprint);
+            self.serve_parsed(message, session, sink, None, true);
         }
     }
 
@@ -188,13 +220,14 @@ impl Adapter {
             return sink.break_off();
         };
         if facts.concern_connection() {
-            return self.serve_parsed(message, session, sink, None, None);
+            return self.serve_parsed(message, session, sink, None, false);
         }
         if self.has_interceptors {
             return self.serve_cached_intercepted(known, message, body_at, session, sink);
         }
         let (_, encoding) = plain_encoding(session);
         let responder = responder_of(known, message, encoding, sink, None);
+        let Some(_deadline) = self.in_time(self.deadline(&facts, session, sink), &responder) else { return };
         let arguments = CachedArguments { head: known.head, body_at, encoding };
         let ready =
             ReadyUpcall { servant: known.servant, arguments, environment: session, responder: &responder };
@@ -220,9 +253,12 @@ impl Adapter {
         let Ok(request) = message.parse_request() else { return sink.break_off() };
         let Some(orb) = self.host() else { return };
         let _slots = FreshSlots::enter();
+        let facts = RequestFacts::new(request.operation, request.contexts.clone());
+        let due = self.deadline(&facts, session, sink);
         let (interception, instead) = orb.intercept(&request);
         let (_, encoding) = plain_encoding(session);
         let responder = responder_of(known, message, encoding, sink, Some(&interception));
+        let Some(_deadline) = self.in_time(due, &responder) else { return };
         if let Some(outcome) = instead.or_else(|| interception.found(target_of())) {
             return responder.end_instead(&outcome);
         }
@@ -241,17 +277,17 @@ impl Adapter {
         }
     }
 
-    /// Carries out a request of any kind by parsing it. Its servant may have been found already, in `begun`. With its
-    /// fingerprint the request may be recognised the next time.
+    /// Carries out a request of any kind by parsing it. Its servant may have been found already, in `begun`.
+    /// `may_be_cached` says that it may be recognised by its bytes the next time.
     pub(crate) fn serve_parsed(
         &self,
         message: &mut Message,
         session: &Session,
         sink: &dyn ReplySink,
         begun: Option<Upcall>,
-        fingerprint: Option<RequestFingerprint>,
+        may_be_cached: bool,
     ) {
-        let origin = RequestOrigin { session, sink, fingerprint };
+        let origin = RequestOrigin { session, sink, may_be_cached };
         if self.has_interceptors {
             return self.serve_intercepted(message, origin, begun);
         }
@@ -276,15 +312,72 @@ impl Adapter {
     #[inline(always)] // what is parsed is returned in place
     fn agree(&self, request: &Request<'_>, message: &Message, origin: RequestOrigin<'_>) -> ParsedRequest {
         let RequestOrigin { session, sink, .. } = origin;
+        if request.contexts.len() == 0 && !self.config.deadline_propagation {
+            let code_sets = session.code_sets_before(request.version);
+            return ParsedRequest::of(request, message, Some(code_sets), Due::NEVER);
+        }
         let facts = RequestFacts::new(request.operation, request.contexts.clone());
         let code_sets = session.code_sets(&facts, request.version);
         if code_sets.is_some() {
             self.offer_bidirectional(&facts, request.version, sink);
         }
-        ParsedRequest::of(request, message, code_sets)
+        let due = self.deadline(&facts, session, sink);
+        ParsedRequest::of(request, message, code_sets, due)
+    }
+
+    /// When the caller of a request that has come now gives up, as far as that is known. A call within the process has the
+    /// deadline of the request that its thread carries out.
+    #[inline]
+    fn deadline(&self, facts: &RequestFacts<'_>, session: &Session, sink: &dyn ReplySink) -> Due {
+        if !self.config.deadline_propagation {
+            return Due::NEVER;
+        }
+        match facts.deadline() {
+            Some(stamp) => {
+                let now = self.driver.time_of_requests();
+                Due::at(session.deadline(&stamp, now), now)
+            }
+            None if sink.client().is_none() => self.due(deadline_of_request()),
+            None => Due::NEVER,
+        }
+    }
+
+    /// Whether a deadline has passed by now.
+    #[inline]
+    fn due(&self, deadline: Deadline) -> Due {
+        match deadline {
+            Deadline::NEVER => Due::NEVER,
+            deadline => Due::at(deadline, self.driver.time_of_requests()),
+        }
+    }
+
+    /// Makes a deadline that of the thread's request. `None` if it has passed: then the request has been answered.
+    #[inline]
+    fn in_time(&self, due: Due, responder: &Responder<'_>) -> Option<Option<RequestDeadline>> {
+        if !self.config.deadline_propagation {
+            return Some(None);
+        }
+        if due.has_passed {
+            self.drop_late(responder);
+            return None;
+        }
+        Some(Some(RequestDeadline::enter(due.deadline)))
+    }
+
+    /// Answers a request whose caller has given up. Without a caller that waits, nothing is sent.
+    #[cold]
+    fn drop_late(&self, responder: &Responder<'_>) {
+        self.late_requests.fetch_add(1, Ordering::Relaxed);
+        let kind = SystemExceptionKind::Timeout;
+        responder.raise(Raised::System(&SystemException::new(
+            kind,
+            MinorCode::REQUEST_TOO_LATE,
+            CompletionStatus::No,
+        )));
     }
 
     /// Carries out a request after the interceptors' first point, at which one may have ended it `instead`.
+    #[inline(always)] // a step of every call that is parsed
     fn serve_before(
         &self,
         request: &ParsedRequest,
@@ -294,7 +387,7 @@ impl Adapter {
         interception: Option<&Interception>,
         instead: Option<Outcome>,
     ) {
-        let RequestOrigin { session, sink, fingerprint } = origin;
+        let RequestOrigin { session, sink, may_be_cached } = origin;
         let encoding = Encoding {
             bare_exceptions: session.bare_exceptions(),
             ..Encoding::native(request.version, request.code_sets())
@@ -315,9 +408,10 @@ impl Adapter {
         if let Some(outcome) = instead {
             return responder.end_instead(&outcome);
         }
-        let begun = begun.or_else(|| self.begin_and_note(request, message, fingerprint));
+        let Some(_deadline) = self.in_time(request.due, &responder) else { return };
+        let begun = begun.or_else(|| self.begin_and_note(request, message, may_be_cached));
         if let Err(cause) = self.carry_out(request, message, &responder, session, begun, None) {
-            self.park(cause, message, request.code_sets(), &responder);
+            self.park(cause, message, request, &responder);
         }
     }
 
@@ -327,19 +421,28 @@ impl Adapter {
         &self,
         request: &ParsedRequest,
         message: &Message,
-        fingerprint: Option<RequestFingerprint>,
+        may_be_cached: bool,
     ) -> Option<Upcall> {
         let key = request.object_key(message);
         let upcall = self.begin_upcall_now(key)?;
-        if fingerprint.is_some() && request.may_be_recognised() {
-            self.note(fingerprint, message, key, &upcall);
+        if may_be_cached && request.may_be_recognised() {
+            self.note(message.fingerprint(), message, key, &upcall);
         }
         Some(upcall)
     }
 
-    /// Finds the servant of a request that has waited, if that needs no further wait.
-    pub(super) fn begin_parked(&self, request: &ParsedRequest, message: &Message) -> Option<Upcall> {
-        self.begin_upcall_now(request.object_key(message))
+    /// Carries out a request that has waited, unless it must wait again. `passed` is the manager that it has waited for.
+    pub(super) fn carry_out_parked(
+        &self,
+        request: &ParsedRequest,
+        message: &mut Message,
+        responder: &Responder<'_>,
+        environment: &dyn Environment,
+        passed: Option<&PoaManager>,
+    ) -> Result<(), WaitCause> {
+        let Some(_deadline) = self.in_time(request.due, responder) else { return Ok(()) };
+        let begun = self.begin_upcall_now(request.object_key(message));
+        self.carry_out(request, message, responder, environment, begun, passed)
     }
 
     /// Calls the servant of a request, unless the request must wait. `passed` is the manager that it has
@@ -446,14 +549,9 @@ impl Adapter {
 
     /// Parks a request with a copy of its message, so that the connection can go on.
     #[cold]
-    fn park(
-        &self,
-        cause: WaitCause,
-        message: &Message,
-        code_sets: TransmissionCodeSets,
-        responder: &Responder<'_>,
-    ) {
-        let parked = self.host().and_then(|orb| ParkedRequest::request(message, code_sets, responder, &orb));
+    fn park(&self, cause: WaitCause, message: &Message, request: &ParsedRequest, responder: &Responder<'_>) {
+        let terms = (request.code_sets(), request.due.deadline);
+        let parked = self.host().and_then(|orb| ParkedRequest::request(message, terms, responder, &orb));
         match parked {
             Some(parked) => wait_for(parked, cause),
             None => {
@@ -490,12 +588,24 @@ impl Adapter {
 }
 
 impl ParsedRequest {
+    /// What has been parsed of a message that has waited.
+    pub(super) fn of_parked(
+        request: &Request<'_>,
+        message: &Message,
+        code_sets: TransmissionCodeSets,
+        deadline: Deadline,
+        adapter: &Adapter,
+    ) -> ParsedRequest {
+        ParsedRequest::of(request, message, Some(code_sets), adapter.due(deadline))
+    }
+
     /// What has been parsed of a message. `agreed` are the code sets of the request, if the ORB supports them.
-    #[inline(always)]
-    pub(super) fn of(
+    #[inline(always)] // a step of every call that is parsed
+    fn of(
         request: &Request<'_>,
         message: &Message,
         agreed: Option<TransmissionCodeSets>,
+        due: Due,
     ) -> ParsedRequest {
         let begin = message.bytes().as_ptr().addr();
         let place = |part: &[u8]| {
@@ -511,6 +621,7 @@ impl ParsedRequest {
             operation: place(request.operation),
             body_at: request.body.position(),
             agreed,
+            due,
         }
     }
 
@@ -575,20 +686,35 @@ fn serve_cached_plainly(
     sink: &dyn ReplySink,
 ) {
     let (_, encoding) = plain_encoding(session);
-    let responder = responder_of(known, message, encoding, sink, None);
+    let wanted = known.head.response() == Response::SyncWithTarget;
+    let id = known.head.id_of(message);
+    let responder = Responder::of_cached(sink, encoding, id, wanted, None, known.operation);
     let mut arguments = known.head.arguments_at(message, body_at, encoding);
     arguments.set_environment(session);
     dispatch(known.servant, Call::new(known.head.operation(), arguments, &responder), &responder);
 }
 
-/// Where the arguments begin behind service contexts that do not concern the server; `None` if one does, or if they are
-/// incomplete. Servers whose program reads contexts do not ask.
-#[inline(never)]
+/// Where the arguments begin, behind service contexts that do not concern the server; `None` if one does, or if they are
+/// incomplete.
+#[inline(always)] // a step of every call
+fn plain_body_at(head: &HeaderTemplate, message: &Message) -> Option<NonZeroUsize> {
+    match head.has_contexts(message) {
+        false => Some(head.plain_body_at()),
+        true => {
+            seldom();
+            pass_over_contexts(head, message)
+        }
+    }
+}
+
+/// Tells the compiler that a branch is seldom taken.
+#[cold]
+#[inline]
+fn seldom() {}
+
+#[inline(never)] // few requests have contexts
 fn pass_over_contexts(head: &HeaderTemplate, message: &Message) -> Option<NonZeroUsize> {
-    let mut is_of_concern = false;
-    let body_at =
-        head.read_contexts(message, |context| is_of_concern |= RequestFacts::concern(context.id))?;
-    NonZeroUsize::new(body_at).filter(|_| !is_of_concern)
+    head.pass_over_contexts(message, RequestFacts::concern)
 }
 
 #[inline(always)] // a step of every call

@@ -12,6 +12,10 @@ use ironorb_giop::{TransmissionCodeSets, Version};
 
 use super::Adapter;
 use crate::base::config::BareExceptions;
+use crate::base::locks::LaneLock;
+use crate::base::time::Time;
+use crate::object::deadline::Deadline;
+use crate::object::deadline_context::{ClockBound, DeadlineStamp};
 use crate::object::request_facts::RequestFacts;
 use crate::poa::AdapterHost;
 
@@ -21,6 +25,8 @@ use crate::poa::AdapterHost;
 pub(crate) struct Session {
     code_sets: AtomicU8,
     bare_exceptions: AtomicBool,
+    /// What is known of the client's clock. Only of requests that tell how long their callers wait.
+    clock: LaneLock<ClockBound>,
     orb: Weak<dyn AdapterHost>,
 }
 
@@ -58,6 +64,7 @@ impl Session {
         Session {
             code_sets: AtomicU8::new(TransmissionCodeSets::UNNEGOTIATED.to_octet()),
             bare_exceptions: AtomicBool::new(adapter.config.bare_exceptions == BareExceptions::Yes),
+            clock: LaneLock::default(),
             orb: adapter.host.clone(),
         }
     }
@@ -77,13 +84,27 @@ impl Session {
         version: Version,
     ) -> Option<TransmissionCodeSets> {
         match facts.code_sets() {
-            None if version == Version::V1_0 => Some(TransmissionCodeSets::UNNEGOTIATED),
-            None => Some(self.agreed_before()),
+            None => Some(self.code_sets_before(version)),
             Some(data) => self.agree(data),
         }
     }
 
-    /// The code sets of a request that names none.
+    /// The code sets of a request of this version that names none.
+    #[inline]
+    pub(super) fn code_sets_before(&self, version: Version) -> TransmissionCodeSets {
+        match version {
+            Version::V1_0 => TransmissionCodeSets::UNNEGOTIATED,
+            _ => self.agreed_before(),
+        }
+    }
+
+    /// The deadline of a request that has come now.
+    #[inline]
+    pub(super) fn deadline(&self, stamp: &DeadlineStamp, now: Time) -> Deadline {
+        self.clock.lock().deadline(stamp, now)
+    }
+
+    /// The code sets that a request has named before.
     #[inline]
     pub(super) fn agreed_before(&self) -> TransmissionCodeSets {
         TransmissionCodeSets::from_octet(self.code_sets.load(Ordering::Relaxed))
