@@ -19,32 +19,51 @@ pub struct HeaderTemplate {
     /// The bytes from the version to the message type (CORBA 3.3 part 2, 9.4.1).
     fixed: [u8; 4],
     response: Response,
-    /// The bytes from the response flags to the end of the operation with its padding.
+    /// The bytes from the response flags to the end of the operation with its padding, and in a template without service
+    /// contexts to the end of their number, which is 0.
     bytes: Box<[u8]>,
     /// The part of `bytes` that may differ: the end of the object key.
     open: Range<usize>,
     operation: Box<[u8]>,
-    /// Where in the message the number of service contexts stands. Few bits, so that a sum cannot overflow.
-    end: u32,
+    /// Where in the message `bytes` end.
+    end: usize,
+    /// Whether requests may have service contexts. Then each request tells their number.
+    may_have_contexts: bool,
+    /// Where in the message that number stands. Few bits, so that a sum cannot overflow.
+    count_at: u32,
     /// Where the arguments start if there are no contexts.
     body_at: NonZeroUsize,
 }
 
 impl HeaderTemplate {
-    /// The template of a message whose object key has `open` octets at its end that tell objects apart.
+    /// The template of a message whose object key has `open` octets at its end that tell objects apart. The template of a
+    /// message with service contexts is also that of messages with others or none; the template of a message without
+    /// is not that of messages with some.
     /// `None` if the message is not a plain request, or if its header is too long to be worth keeping.
     pub fn of(message: &Message, open: usize) -> Option<HeaderTemplate> {
-        let PlainRequest { response, operation, object_key, .. } = message.plain_request()?;
+        let PlainRequest { response, operation, object_key, contexts, .. } = message.plain_request()?;
         let begin = operation.as_ptr().addr() - message.bytes().as_ptr().addr();
-        let end = (begin + operation.len() + 1).next_multiple_of(4);
+        let named = (begin + operation.len() + 1).next_multiple_of(4);
+        let may_have_contexts = !contexts.is_empty();
+        let end = if may_have_contexts { named } else { named + 4 };
         let bytes = message.bytes().get(FLAGS_AT..end).filter(|bytes| bytes.len() <= HEAD_BYTES_MAX)?;
         let key_end = KEY_AT - FLAGS_AT + object_key.len();
         let open = key_end - open.min(object_key.len())..key_end;
         let (order, fixed) = (message.header().order, *message.bytes().get(VERSION_AT..)?.first_chunk()?);
-        let (bytes, operation) = (bytes.into(), operation.into());
-        let body_at = NonZeroUsize::new((end + 4).next_multiple_of(8))?;
-        let end = u32::try_from(end).ok()?;
-        Some(HeaderTemplate { order, fixed, response, bytes, open, operation, end, body_at })
+        let (bytes, operation, count_at) = (bytes.into(), operation.into(), u32::try_from(named).ok()?);
+        let body_at = NonZeroUsize::new((named + 4).next_multiple_of(8))?;
+        Some(HeaderTemplate {
+            order,
+            fixed,
+            response,
+            bytes,
+            open,
+            operation,
+            end,
+            may_have_contexts,
+            count_at,
+            body_at,
+        })
     }
 
     /// Whether a message is a request with this header, to the same object.
@@ -66,26 +85,26 @@ impl HeaderTemplate {
     /// The bytes in place of the header, if the message's fixed header matches.
     #[inline(always)] // a step of every call
     fn said_by<'m>(&self, message: &'m Message) -> Option<&'m [u8]> {
-        let (head, said) = message.bytes().get(..self.end())?.split_first_chunk::<FLAGS_AT>()?;
+        let (head, said) = message.bytes().get(..self.end)?.split_first_chunk::<FLAGS_AT>()?;
         let [_, _, _, _, v0, v1, flags, kind, ..] = *head;
         (self.fixed == [v0, v1, flags, kind]).then_some(said)
     }
 
-    /// False if a request with this header is certain to have no service contexts. Otherwise
-    /// [`read_contexts`](Self::read_contexts) tells more.
+    /// False if requests with this header have no service contexts. Otherwise
+    /// [`read_contexts`](Self::read_contexts) tells whether one has some.
     #[inline(always)] // a step of every call
-    pub fn has_contexts(&self, message: &Message) -> bool {
-        self.count_of(message) != Some(&[0; 4])
+    pub fn may_have_contexts(&self) -> bool {
+        self.may_have_contexts
     }
 
-    #[inline(always)] // a step of every call
+    #[inline(always)] // a step of every call with contexts
     fn count_of<'m>(&self, message: &'m Message) -> Option<&'m [u8; 4]> {
-        message.bytes().get(self.end()..self.end() + 4)?.first_chunk()
+        message.bytes().get(self.count_at as usize..self.contexts_at())?.first_chunk()
     }
 
-    #[inline(always)] // a step of every call
-    fn end(&self) -> usize {
-        self.end as usize
+    #[inline(always)] // a step of every call with contexts
+    fn contexts_at(&self) -> usize {
+        self.count_at as usize + 4
     }
 
     /// The service contexts of a request with this header, for which [`read_contexts`](Self::read_contexts) has found
@@ -93,7 +112,7 @@ impl HeaderTemplate {
     #[inline]
     pub fn contexts_of<'m>(&self, message: &'m Message) -> ContextsInPlace<'m> {
         let count = self.count_of(message).map_or(0, |count| self.order.number(*count));
-        ContextsInPlace::unread(message.bytes(), self.end() + 4, count, self.order)
+        ContextsInPlace::unread(message.bytes(), self.contexts_at(), count, self.order)
     }
 
     /// Where the arguments of a request with this header start behind its service contexts, if there are any. `None` if
@@ -109,7 +128,7 @@ impl HeaderTemplate {
             number if is_native => number,
             number => number.swap_bytes(),
         };
-        let mut at = self.end() + 4;
+        let mut at = self.contexts_at();
         for _ in 0..number(*self.count_of(message)?) {
             let [i0, i1, i2, i3, n0, n1, n2, n3] = *bytes.get(at..)?.first_chunk()?;
             let end = (at + 8).saturating_add(number([n0, n1, n2, n3]) as usize);
@@ -130,7 +149,7 @@ impl HeaderTemplate {
         see: impl FnMut(ServiceContext<'m>),
     ) -> Option<usize> {
         let count = self.order.number(*self.count_of(message)?);
-        let end = pass_contexts(message.bytes(), self.end() + 4, count, self.order, see)?;
+        let end = pass_contexts(message.bytes(), self.contexts_at(), count, self.order, see)?;
         Some(end.next_multiple_of(8))
     }
 

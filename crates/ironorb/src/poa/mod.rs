@@ -36,7 +36,7 @@ mod upcall;
 
 pub(crate) use collocated_binding::{AdapterLease, CollocatedBinding};
 pub use current::PoaCurrent;
-pub(crate) use current::{current_object, is_in_upcall_of};
+pub(crate) use current::{Current, current_object, is_in_upcall_of};
 pub(crate) use driver::{AdapterDriver, Task};
 pub use error::PoaError;
 pub(crate) use host::AdapterHost;

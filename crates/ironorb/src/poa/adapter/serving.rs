@@ -34,7 +34,7 @@ use crate::object::operation_table::Found;
 use crate::object::request_contexts::FindContext;
 use crate::object::request_facts::RequestFacts;
 use crate::poa::servant::{Call, ReplySink, Responder, Servant, servant_panicked};
-use crate::poa::{HoldMode, Poa, PoaInner, PoaManager, Refusal, Upcall, current_object};
+use crate::poa::{Current, HoldMode, Poa, PoaInner, PoaManager, Refusal, Upcall, current_object};
 
 /// Where a request comes from.
 #[derive(Clone, Copy)]
@@ -140,11 +140,7 @@ impl Adapter {
             let responder = Responder::new(sink, encoding, request.id, wanted, None);
             let arguments = message.reader_under(code_sets, request.body_at).with_environment(session);
             let call = Call::new(request.operation, arguments, &responder);
-            let current = upcall.enter();
-            if let Some(upcall) = current.upcall() {
-                dispatch(upcall.servant().get(), call, &responder);
-            }
-            return;
+            return dispatch_to(&upcall.enter(), call, &responder);
         }
         self.serve_parsed(message, session, sink, None, true);
     }
@@ -698,7 +694,7 @@ fn serve_cached_plainly(
 /// incomplete.
 #[inline(always)] // a step of every call
 fn plain_body_at(head: &HeaderTemplate, message: &Message) -> Option<NonZeroUsize> {
-    match head.has_contexts(message) {
+    match head.may_have_contexts() {
         false => Some(head.plain_body_at()),
         true => {
             seldom();
@@ -736,6 +732,19 @@ fn plain_encoding(session: &Session) -> (TransmissionCodeSets, Encoding) {
     let code_sets = session.agreed_before();
     let native = Encoding::native(Version::V1_2, code_sets);
     (code_sets, Encoding { bare_exceptions: session.bare_exceptions(), ..native })
+}
+
+/// Calls the servant of an upcall. A panic becomes UNKNOWN.
+#[inline(always)] // a step of every call
+fn dispatch_to(current: &Current, call: Call<'_>, responder: &Responder<'_>) {
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        if let Some(upcall) = current.upcall() {
+            upcall.servant().get().dispatch(call);
+        }
+    }));
+    if outcome.is_err() && !responder.is_answered() {
+        responder.raise(Raised::System(&servant_panicked()));
+    }
 }
 
 /// Calls the servant. A panic becomes UNKNOWN.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use ironorb_giop::cdr::Environment;
 use ironorb_giop::service_context::CodeSetContext;
@@ -25,8 +25,8 @@ use crate::poa::AdapterHost;
 pub(crate) struct Session {
     code_sets: AtomicU8,
     bare_exceptions: AtomicBool,
-    /// What is known of the client's clock. Only of requests that tell how long their callers wait.
-    clock: LaneLock<ClockBound>,
+    /// What is known of the client's clock. Set by the first request that tells how long its caller waits.
+    clock: OnceLock<Box<LaneLock<ClockBound>>>,
     orb: Weak<dyn AdapterHost>,
 }
 
@@ -64,7 +64,7 @@ impl Session {
         Session {
             code_sets: AtomicU8::new(TransmissionCodeSets::UNNEGOTIATED.to_octet()),
             bare_exceptions: AtomicBool::new(adapter.config.bare_exceptions == BareExceptions::Yes),
-            clock: LaneLock::default(),
+            clock: OnceLock::new(),
             orb: adapter.host.clone(),
         }
     }
@@ -101,7 +101,7 @@ impl Session {
     /// The deadline of a request that has come now.
     #[inline]
     pub(super) fn deadline(&self, stamp: &DeadlineStamp, now: Time) -> Deadline {
-        self.clock.lock().deadline(stamp, now)
+        self.clock.get_or_init(Box::default).lock().deadline(stamp, now)
     }
 
     /// The code sets that a request has named before.
