@@ -80,6 +80,7 @@ fn an_overloaded_server_serves_what_is_in_time() {
         // The queue grows by 0.2 s with each request; callers wait for 2 s.
         pair.latency_us = queue_us..queue_us + 1;
         calls.push(pair.begin_with_timeout(1, &counter, Kind::Tell, 4, Some(Duration::from_secs(2))));
+        pair.run_until(pair.now()); // it is on its way
     }
     pair.run_until_idle();
     let served: Vec<u32> = calls.iter().map(|call| pair.executions.of(*call)).collect();

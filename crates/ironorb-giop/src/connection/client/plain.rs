@@ -102,7 +102,7 @@ impl<W> ClientConnection<W> {
         self.release_oneway(begun)
     }
 
-    #[inline]
+    #[inline(always)] // a step of every oneway
     fn release_oneway(&mut self, begun: Result<CallId, NotWhole<CallId>>) -> Result<(), NotWhole<()>> {
         match begun {
             Ok(call) => {
