@@ -19,7 +19,7 @@ use ironorb_giop::connection::{
 };
 use ironorb_giop::framer::{Framer, FramerLimits};
 use ironorb_giop::ior::{CodeSetComponentInfo, IiopProfile, Profile, TaggedProfile};
-use ironorb_giop::message::{Message, MessageType, RequestTarget};
+use ironorb_giop::message::{HeaderTemplate, Message, MessageType, RequestTarget};
 use ironorb_giop::service_context::ServiceContexts;
 use ironorb_giop::{
     ByteOrder, CharSet, Encoding, Ior, Malformed, Marshal, ObjectUrl, Reader, SystemException,
@@ -238,6 +238,7 @@ fn parse(message: &Message) {
     again.take_all();
     match message.header().kind {
         MessageType::Request => {
+            recognise(message);
             if let Ok(request) = message.parse_request() {
                 use_contexts(request.contexts);
                 let _ = request.body.reader().get::<Vec<String>>();
@@ -261,6 +262,17 @@ fn parse(message: &Message) {
         }
         _ => drop(message.request_id()),
     }
+}
+
+/// A request is recognised by the template of itself, which reads it as the parser does.
+fn recognise(message: &Message) {
+    let Some(head) = HeaderTemplate::of(message, 8) else { return };
+    let request = message.parse_request().expect("it has a template");
+    let mut contexts = Vec::new();
+    let body_at = head.read_contexts(message, |context| contexts.push(context));
+    assert!(head.is_of(message) && request.contexts.eq(contexts));
+    assert_eq!(body_at.map(|at| at.min(message.bytes().len())), Some(request.body.position()));
+    assert_eq!(head.pass_over_contexts(message, |_| false).map(usize::from), body_at);
 }
 
 fn use_contexts(contexts: ServiceContexts<'_>) {

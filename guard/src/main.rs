@@ -2,7 +2,7 @@
 //! steady state, and this program compares them with the committed table `counts.txt`.
 //!
 //! `guard check FILE` compares, `guard update FILE` rewrites the table; `cargo xtask counts` runs either in a
-//! release build. No clock is involved: counts do not depend on the load of the machine.
+//! release build. `guard show NAME...` counts some scenarios and prints them. No clock is involved: counts do not depend on the load of the machine.
 
 mod callgrind;
 mod scenario;
@@ -21,8 +21,9 @@ fn main() -> ExitCode {
     let result = match arguments[..] {
         ["check", file] => check(Path::new(file)),
         ["update", file] => update(Path::new(file)),
+        ["show", ref names @ ..] => show(names),
         ["scenario", name] => run(name),
-        _ => Err("usage: guard check FILE | guard update FILE".to_owned()),
+        _ => Err("usage: guard check FILE | guard update FILE | guard show NAME...".to_owned()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -36,28 +37,39 @@ fn main() -> ExitCode {
 fn check(file: &Path) -> Result<(), String> {
     let text = std::fs::read_to_string(file).map_err(|e| format!("{}: {e}", file.display()))?;
     let expected = Table::parse(&text).map_err(|e| format!("{}: {e}", file.display()))?;
-    let counted = count()?;
+    let counted = count(Scenario::ALL)?;
     print!("{counted}");
     counted.compare(&expected)
 }
 
 fn update(file: &Path) -> Result<(), String> {
-    let counted = count()?;
+    let counted = count(Scenario::ALL)?;
     print!("{counted}");
     std::fs::write(file, counted.to_string()).map_err(|e| format!("{}: {e}", file.display()))
 }
 
-/// Runs a scenario. This program starts itself under callgrind for it.
-fn run(name: &str) -> Result<(), String> {
-    let scenario = Scenario::ALL.iter().find(|scenario| scenario.name == name);
-    scenario.ok_or_else(|| format!("there is no scenario {name:?}"))?.run()
+/// Counts some scenarios.
+fn show(names: &[&str]) -> Result<(), String> {
+    let scenarios = names.iter().map(|name| scenario(name)).collect::<Result<Vec<_>, _>>()?;
+    print!("{}", count(&scenarios)?);
+    Ok(())
 }
 
-fn count() -> Result<Table, String> {
+fn scenario(name: &str) -> Result<Scenario, String> {
+    let scenario = Scenario::ALL.iter().find(|scenario| scenario.name == name);
+    scenario.copied().ok_or_else(|| format!("there is no scenario {name:?}"))
+}
+
+/// Runs a scenario. This program starts itself under callgrind for it.
+fn run(name: &str) -> Result<(), String> {
+    scenario(name)?.run()
+}
+
+fn count(scenarios: &[Scenario]) -> Result<Table, String> {
     if PROFILE != "release" {
         return Err("counts are of release builds: run it as `cargo xtask counts` does".to_owned());
     }
-    let rows = Scenario::ALL.iter().map(|&scenario| {
+    let rows = scenarios.iter().map(|&scenario| {
         let counts = counts_of(scenario)?;
         Ok(Row {
             name: scenario.name.to_owned(),

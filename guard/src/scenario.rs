@@ -19,7 +19,7 @@ mod idl {
 
 use crate::table::Tolerance;
 use idl::guard::{BinStruct, Counted, CountedAsync, CountedRef, Gate, GateRef, PlainRef};
-use servants::{AddsContext, Closed, Described, Passive, Replies, Servant};
+use servants::{AddsContext, Closed, Described, Passive, ReadsContext, Replies, Servant};
 
 /// A kind of call that is counted.
 #[derive(Debug, Clone, Copy)]
@@ -78,6 +78,10 @@ enum Server {
     Giop10,
     /// An interceptor that does nothing.
     Interceptor,
+    /// The program reads the service context that clients add.
+    Context,
+    /// Requests tell how long their callers wait.
+    Deadlines,
     /// A servant that gets a `Reply`, and answers within its upcall.
     DeferredServant,
     /// A servant that learns at run time which operation is called.
@@ -92,8 +96,10 @@ enum Client {
     Batching,
     /// An interceptor that does nothing.
     Interceptor,
-    /// An interceptor that adds a service context of eight octets.
+    /// Adds a service context of eight octets.
     Context,
+    /// Tells how long it waits.
+    Deadlines,
     /// Another thread waits for a reply on the same connection.
     SharedConnection,
 }
@@ -124,6 +130,9 @@ impl Scenario {
         Scenario::of("intercepted", Call::Void).from(Client::Interceptor).to(Server::Interceptor),
         Scenario::of("context", Call::Void).from(Client::Context),
         Scenario::of("context-2000", Call::Structs(2_000)).from(Client::Context),
+        Scenario::of("context-read", Call::Void).from(Client::Context).to(Server::Context),
+        Scenario::of("deadline", Call::Void).from(Client::Deadlines).to(Server::Deadlines),
+        Scenario::of("server-intercepted", Call::Void).to(Server::Interceptor),
         Scenario::of("shared", Call::Void).from(Client::SharedConnection).to(Server::Pool(2)),
         Scenario::of("pool", Call::Void).to(Server::Pool(1)),
         Scenario::of("hybrid", Call::Void).to(Server::Hybrid),
@@ -277,9 +286,12 @@ impl Server {
         // One thread counts all calls of the connection, even where another thread would help, and however
         // long the pauses.
         builder.config().threads_per_connection_max = 1;
-        if self == Server::Interceptor {
-            builder = builder.server_interceptor(Passive);
-        }
+        builder = match self {
+            Server::Interceptor => builder.server_interceptor(Passive),
+            Server::Context => builder.server_context(ReadsContext),
+            Server::Deadlines => builder.deadline_propagation(true),
+            _ => builder,
+        };
         Ok(builder.build()?)
     }
 
@@ -309,7 +321,8 @@ impl Client {
         let builder = orb_with(settings).no_endpoint();
         Ok(match self {
             Client::Interceptor => builder.client_interceptor(Passive),
-            Client::Context => builder.client_interceptor(AddsContext),
+            Client::Context => builder.client_context(AddsContext),
+            Client::Deadlines => builder.deadline_propagation(true),
             _ => builder,
         }
         .build()?)

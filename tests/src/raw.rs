@@ -116,6 +116,21 @@ pub const CLOSE: u8 = 5;
 ///
 /// When the reference has no address.
 pub fn request(object: &ironorb::ObjectRef, operation: &str, arguments: &[u8]) -> Vec<u8> {
+    request_with(object, operation, &[], arguments)
+}
+
+/// A Request of GIOP 1.2 with the id 9 and these service contexts, big-endian. The arguments begin at a multiple of
+/// 8.
+///
+/// # Panics
+///
+/// When the reference has no address.
+pub fn request_with(
+    object: &ironorb::ObjectRef,
+    operation: &str,
+    contexts: &[(u32, Vec<u8>)],
+    arguments: &[u8],
+) -> Vec<u8> {
     let profile = object.ior().iiop_profiles().next().expect("the reference has an address");
     let key = profile.object_key();
     let mut body = vec![0, 0, 0, 9, 3, 0, 0, 0, 0, 0, 0, 0];
@@ -126,7 +141,13 @@ pub fn request(object: &ironorb::ObjectRef, operation: &str, arguments: &[u8]) -
     body.extend(operation.as_bytes());
     body.push(0);
     body.resize(body.len().next_multiple_of(4), 0);
-    body.extend([0; 4]); // no service contexts
+    body.extend((contexts.len() as u32).to_be_bytes());
+    for (id, data) in contexts {
+        body.resize(body.len().next_multiple_of(4), 0);
+        body.extend(id.to_be_bytes());
+        body.extend((data.len() as u32).to_be_bytes());
+        body.extend(data);
+    }
     if !arguments.is_empty() {
         // The alignment counts from the message's first octet, so the header's 12 octets are included.
         body.resize((body.len() + 12).next_multiple_of(8) - 12, 0);

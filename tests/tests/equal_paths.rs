@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use ironorb::generated::{Call, Replied};
-use ironorb::interceptor::ClientInterceptor;
+use ironorb::interceptor::{ClientInterceptor, RequestFacts, ServerContext, ServerInterceptor};
 use ironorb::poa::{IdAssignment, ObjectId, PoaPolicies};
 use ironorb::{
-    CompletionStatus, Demultiplexing, MinorCode, Orb, Servant, ServerConcurrency, SystemException,
-    SystemExceptionKind, TypedRef,
+    CompletionStatus, Demultiplexing, MinorCode, Orb, OrbBuilder, Servant, ServerConcurrency,
+    SystemException, SystemExceptionKind, TypedRef,
 };
 use ironorb_tests::testing::{Probe, ProbeRef};
 use ironorb_tests::{Probing, raw};
@@ -254,7 +254,11 @@ struct Server {
 
 impl Server {
     fn start(demultiplexing: Demultiplexing) -> Server {
-        let mut builder = Orb::builder()
+        Server::start_as(demultiplexing, Orb::builder())
+    }
+
+    fn start_as(demultiplexing: Demultiplexing, builder: OrbBuilder) -> Server {
+        let mut builder = builder
             .endpoint("iiop://127.0.0.1:0")
             .unwrap()
             .concurrency(ServerConcurrency::LeaderFollowers { threads: 1 });
@@ -272,9 +276,13 @@ impl Server {
         Server { orb, object, known }
     }
 
-    /// A request for `add`, of this server's object.
+    /// A request to this server's object.
     fn request(&self, operation: &str, arguments: &[u8]) -> Vec<u8> {
         raw::request(self.object.object(), operation, arguments)
+    }
+
+    fn request_with(&self, operation: &str, contexts: &Contexts, arguments: &[u8]) -> Vec<u8> {
+        raw::request_with(self.object.object(), operation, contexts, arguments)
     }
 
     fn connect(&self) -> TcpStream {
@@ -323,6 +331,42 @@ fn arguments() -> impl Strategy<Value = Vec<u8>> {
     count.prop_flat_map(|count| prop::collection::vec(any::<u8>(), count))
 }
 
+/// Ids and data of service contexts.
+type Contexts = Vec<(u32, Vec<u8>)>;
+
+/// Mostly few contexts, of kinds that a server ignores, looks at or reads, with whatever data.
+fn contexts() -> impl Strategy<Value = Contexts> {
+    let id = prop_oneof![3 => Just(READ), 2 => Just(99u32), 1 => 0..20u32, 1 => Just(0x494F_5202u32)];
+    let data = prop_oneof![
+        4 => prop::collection::vec(any::<u8>(), 0..24),
+        1 => prop::collection::vec(0..3u8, 12),
+        1 => Just(vec![0, 0, 0, 0, 5, 1, 0, 1, 0, 1, 1, 9]), // UTF-8 and UTF-16
+    ];
+    prop_oneof![
+        1 => Just(Contexts::new()),
+        4 => prop::collection::vec((id.clone(), data.clone()), 1..3),
+        1 => prop::collection::vec((id, data), 3..6),
+    ]
+}
+
+/// A context that a server of the test reads.
+const READ: u32 = 0x494F_0044;
+
+/// Reads it, and does nothing with it.
+struct Reads;
+
+impl ServerContext for Reads {
+    fn id(&self) -> u32 {
+        READ
+    }
+
+    fn serve(&self, _request: &RequestFacts<'_>, _data: Option<&[u8]>, upcall: &mut dyn FnMut()) {
+        upcall();
+    }
+}
+
+impl ServerInterceptor for Passive {}
+
 const ADD: [u8; 8] = [0, 0, 0, 2, 0, 0, 0, 3];
 
 #[test]
@@ -350,6 +394,46 @@ fn a_request_has_one_answer_whether_it_is_cached_or_parsed() {
     assert!(known(&caching) - before > cases_count as usize / 4, "otherwise this compares parsed requests");
     assert_eq!(known(&parsing), 0);
     for server in [caching, parsing] {
+        server.orb.shutdown(true).unwrap();
+    }
+}
+
+#[test]
+fn a_request_with_contexts_has_one_answer_in_every_way_to_its_servant() {
+    use Demultiplexing::{Delayered, Layered};
+    let servers = [
+        Server::start(Delayered),
+        Server::start(Layered),
+        Server::start_as(Delayered, Orb::builder().server_context(Reads)),
+        Server::start_as(Delayered, Orb::builder().server_interceptor(Passive)),
+        Server::start_as(Layered, Orb::builder().server_context(Reads).server_interceptor(Passive)),
+    ];
+    for server in &servers {
+        let mut stream = server.connect();
+        let request = server.request_with("add", &vec![(READ, vec![1, 2, 3])], &ADD);
+        for _ in 0..300 {
+            raw::write(&mut stream, &request);
+            assert_eq!(raw::read_message(&mut stream)[24..], 5u32.to_ne_bytes());
+        }
+    }
+    let known = |server: &Server| server.known.load(Ordering::Relaxed);
+    let (before, cases_count) = (servers.each_ref().map(known), 300);
+    assert!(before[0] > 0 && before[2] > 0 && before[3] > 0, "{before:?}");
+    proptest!(cases(cases_count), |(changes in changes(), contexts in contexts(), arguments in arguments())| {
+        let answers = servers.each_ref().map(|server| {
+            let mut request = server.request_with("add", &contexts, &arguments);
+            apply(&changes, &mut request);
+            server.answers(&request)
+        });
+        for other in &answers[1..] {
+            prop_assert_eq!(&answers[0], other);
+        }
+    });
+    for (server, before) in [(&servers[0], before[0]), (&servers[2], before[2]), (&servers[3], before[3])] {
+        assert!(known(server) - before > cases_count as usize / 4, "otherwise this compares parsed requests");
+    }
+    assert_eq!([known(&servers[1]), known(&servers[4])], [0, 0]);
+    for server in servers {
         server.orb.shutdown(true).unwrap();
     }
 }

@@ -13,7 +13,10 @@ use ironorb::engine::{
     Simulation, Time, UpcallNumber,
 };
 use ironorb::naming::Naming;
-use ironorb::{OnewayBatching, Orb, OrbBuilder, SystemExceptionKind, TypedRef as _};
+use ironorb::{
+    CompletionStatus, OnewayBatching, Orb, OrbBuilder, SystemExceptionKind, TypedRef as _, remaining_time,
+    with_timeout,
+};
 use ironorb_services::naming::{Limits, NamingServer, NamingService, Store};
 use ironorb_tests::testing::{Probe as _, ProbeAsync as _, ProbeRef};
 use ironorb_tests::wires::{Exchange as _, ExchangeRef, ListenerRef};
@@ -361,6 +364,84 @@ fn stubs_servants_and_nested_calls_run_in_virtual_time_the_same_way_each_time() 
     // On another thread too, whose number and random hash keys differ.
     let elsewhere = std::thread::spawn(run).join().unwrap();
     assert_eq!(elsewhere, (ended, log));
+}
+
+/// Deadlines go by the simulation's time: a nested call has the rest of its caller's time, to the nanosecond.
+#[test]
+fn deadlines_shrink_on_their_way() {
+    let world = World::new();
+    let add = |name: &'static str| {
+        let builder = Orb::builder().publish(&format!("{name}:{PORT}")).deadline_propagation(true);
+        world.add_with(name, builder)
+    };
+    let (client, middle, last) = (add("client"), add("middle"), add("last"));
+    let seen: Arc<Mutex<Vec<Duration>>> = Arc::default();
+    let note = |seen: &Mutex<Vec<Duration>>| lock(seen).push(remaining_time().expect("the caller has told"));
+    let noted = seen.clone();
+    let hooked = Hooked::new(move || {
+        note(&noted);
+        Ok(())
+    });
+    let served: ProbeRef = last.root_poa().activate(hooked).unwrap();
+    let far: ProbeRef = middle.string_to_object(&served.object().to_ior_string()).unwrap().narrow_unchecked();
+    let noted = seen.clone();
+    let hooked = Hooked::new(move || {
+        note(&noted);
+        far.ping()?;
+        note(&noted);
+        with_timeout(Some(Duration::from_millis(1)), || far.ping())?;
+        far.ping_async().wait()
+    });
+    let served: ProbeRef = middle.root_poa().activate(hooked).unwrap();
+    let probe: ProbeRef =
+        client.string_to_object(&served.object().to_ior_string()).unwrap().narrow_unchecked();
+    let all = Duration::from_millis(10);
+    for round in 0..100 {
+        with_timeout(Some(all), || probe.ping()).unwrap();
+        let [first, nested, back, own, later] = std::mem::take(&mut *lock(&seen))[..] else { panic!() };
+        if round > 0 {
+            // All are connected, and each request takes as long as the least that is known.
+            let there_and_back = 2 * LATENCY + SERVICE;
+            assert_eq!((first, nested), (all, all), "{round}");
+            assert_eq!((back, own), (all - there_and_back, Duration::from_millis(1)), "{round}");
+            assert_eq!(later, all - 2 * there_and_back, "{round}");
+        }
+    }
+    // In 1 ms there is time for four calls, and the fifth is not sent.
+    let outcomes: Arc<Mutex<Vec<CompletionStatus>>> = Arc::default();
+    let far: ProbeRef = middle.string_to_object(&last_reference(&last, &seen)).unwrap().narrow_unchecked();
+    let noted = outcomes.clone();
+    let hooked = Hooked::new(move || {
+        for _ in 0..8 {
+            if let Err(e) = far.ping() {
+                assert_eq!(e.kind, SystemExceptionKind::Timeout);
+                lock(&noted).push(e.completed);
+            }
+        }
+        Ok(())
+    });
+    let served: ProbeRef = middle.root_poa().activate(hooked).unwrap();
+    let probe: ProbeRef =
+        client.string_to_object(&served.object().to_ior_string()).unwrap().narrow_unchecked();
+    let e = with_timeout(Some(Duration::from_millis(1)), || probe.ping()).unwrap_err();
+    assert_eq!(e.kind, SystemExceptionKind::Timeout);
+    // Four are served in time. The fifth is served too, because its caller gives up only while it is on its way.
+    world.run_until(&|| lock(&outcomes).len() == 4 && lock(&seen).len() == 5);
+    assert_eq!((lock(&outcomes).len(), lock(&seen).len()), (4, 5));
+    let [first, rest @ ..] = &lock(&outcomes)[..] else { panic!() };
+    assert_eq!(*first, CompletionStatus::Maybe);
+    assert_eq!(rest, [CompletionStatus::No; 3]);
+}
+
+/// A further object that notes how much time its callers have.
+fn last_reference(last: &Orb, seen: &Arc<Mutex<Vec<Duration>>>) -> String {
+    let noted = seen.clone();
+    let hooked = Hooked::new(move || {
+        lock(&noted).push(remaining_time().unwrap_or_default());
+        Ok(())
+    });
+    let served: ProbeRef = last.root_poa().activate(hooked).unwrap();
+    served.object().to_ior_string()
 }
 
 /// Names the file into which a second process of this test writes what it has seen.

@@ -217,6 +217,13 @@ impl Message {
         &self.buf[..self.len]
     }
 
+    /// A copy of the message up to an offset: its header, if the values begin there.
+    pub fn copy_of_header(&self, body_at: usize) -> Message {
+        let bytes = self.bytes().get(..body_at).unwrap_or_else(|| self.bytes());
+        let joints = self.joints.iter().copied().filter(|joint| *joint as usize <= bytes.len()).collect();
+        Message { buf: bytes.to_vec().into(), len: bytes.len(), joints, ..*self }
+    }
+
     /// The whole message, header included, for changes behind the header.
     #[inline]
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {

@@ -122,6 +122,7 @@ codes! {
         45 => UNKNOWN_VALUE_TYPE "a value cannot be passed on whole without its type"
         46 => ONEWAYS_LOST "the connection ended before oneways that waited had left"
         47 => RECEIVE_MEMORY_TAKEN "other messages have taken the memory that there is for large ones; a call again may succeed"
+        48 => REQUEST_TOO_LATE "the caller had given up when the request reached the server"
         56 => PEER_NOT_GIOP "the peer does not speak GIOP"
         61 => WRONG_LANE "the lane cannot serve the object"
         60 => OPERATION_LEFT_OUT "the servant leaves the operation out"

@@ -167,6 +167,91 @@ impl<'a> Iterator for ServiceContexts<'a> {
 
 impl ExactSizeIterator for ServiceContexts<'_> {}
 
+/// The service contexts of a received message that lies in one piece. They are complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ContextsInPlace<'a> {
+    message: &'a [u8],
+    /// Where in the message the first context begins: a multiple of 4.
+    at: usize,
+    count: u32,
+    order: ByteOrder,
+}
+
+impl<'a> ContextsInPlace<'a> {
+    /// The contexts of a message that has none.
+    pub const NONE: ContextsInPlace<'static> =
+        ContextsInPlace { message: &[], at: 0, count: 0, order: ByteOrder::NATIVE };
+
+    /// Checks that `count` contexts are complete that begin `at` a multiple of 4. Returns them, and where they
+    /// end. `None` if they are incomplete.
+    #[inline(never)] // most messages have no contexts
+    pub(crate) fn read(message: &'a [u8], at: usize, count: u32, order: ByteOrder) -> Option<(Self, usize)> {
+        let end = pass_contexts(message, at, count, order, |_| ())?;
+        Some((ContextsInPlace { message, at, count, order }, end))
+    }
+
+    /// `count` contexts that begin `at` a multiple of 4, and are known to be complete.
+    #[inline]
+    pub(crate) fn unread(message: &'a [u8], at: usize, count: u32, order: ByteOrder) -> Self {
+        ContextsInPlace { message, at, count, order }
+    }
+
+    /// True when the message has no contexts.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The data of the first context of a kind.
+    #[inline]
+    pub fn find(&self, id: u32) -> Option<&'a [u8]> {
+        let mut found = None;
+        self.for_each(|context| {
+            if context.id == id {
+                found.get_or_insert(context.data);
+            }
+        });
+        found
+    }
+
+    /// Shows each context to `see`, in the order in which they stand in the message.
+    #[inline]
+    pub fn for_each(&self, see: impl FnMut(ServiceContext<'a>)) {
+        pass_contexts(self.message, self.at, self.count, self.order, see);
+    }
+}
+
+impl<'a> From<ContextsInPlace<'a>> for ServiceContexts<'a> {
+    fn from(contexts: ContextsInPlace<'a>) -> Self {
+        let ContextsInPlace { message, at, count, order } = contexts;
+        let encoding = Encoding { order, ..Encoding::NATIVE };
+        ServiceContexts { place: Reader::at(message, at, encoding).place(), left: count as usize }
+    }
+}
+
+/// Passes over `count` contexts that begin `at` a multiple of 4, and shows each of them to `see`. Returns where they
+/// end; `None` if they are incomplete. `see` may have seen some of them by then.
+#[inline(always)] // a step of every call with contexts
+pub(crate) fn pass_contexts<'a>(
+    message: &'a [u8],
+    at: usize,
+    count: u32,
+    order: ByteOrder,
+    mut see: impl FnMut(ServiceContext<'a>),
+) -> Option<usize> {
+    let mut end = at;
+    // Each context has eight bytes at least, so a count that is too large ends with the message.
+    for _ in 0..count {
+        let at = end.next_multiple_of(4);
+        let (head, rest) = message.get(at..)?.split_first_chunk::<CONTEXT_BYTES_MIN>()?;
+        let [i0, i1, i2, i3, n0, n1, n2, n3] = *head;
+        let data = rest.get(..order.number([n0, n1, n2, n3]) as usize)?;
+        see(ServiceContext { id: order.number([i0, i1, i2, i3]), data });
+        end = at + CONTEXT_BYTES_MIN + data.len();
+    }
+    Some(end)
+}
+
 /// The transmission code sets of a connection, chosen by the client (7.10.2.5), by their numbers in the
 /// OSF registry; 0 for none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -333,6 +418,12 @@ impl<'a> EncodedContexts<'a> {
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.count == 0
+    }
+
+    /// How many contexts there are, and their bytes.
+    #[inline]
+    pub(crate) fn parts(self) -> (u32, &'a [u8]) {
+        (self.count, self.bytes)
     }
 
     /// An iterator over the contexts.

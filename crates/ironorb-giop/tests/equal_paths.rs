@@ -1,7 +1,7 @@
 //! What a framer takes at once, by its bytes, is what the general path takes and parses.
 
 use ironorb_giop::framer::{Framer, FramerLimits, PLAIN_RESULTS_AT, ShortReply};
-use ironorb_giop::message::{Message, RequestId};
+use ironorb_giop::message::{Message, ReplyStatus, RequestId};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 
@@ -55,6 +55,8 @@ fn stream() -> impl Strategy<Value = Stream> {
 enum Taken {
     /// The results of a reply to [`ID`] without contexts, in the native order.
     Results(Vec<u8>),
+    /// Those of a reply with contexts, and the ids of these.
+    WithContexts(Vec<u32>, Vec<u8>),
     Other(Vec<u8>),
     Refused(String),
 }
@@ -69,6 +71,15 @@ fn taken(message: &Message) -> Taken {
                 && message.bytes()[5] == 2 =>
         {
             Taken::Results(message.bytes()[PLAIN_RESULTS_AT..].to_vec())
+        }
+        Ok(mut reply)
+            if reply.id == RequestId(ID)
+                && reply.status == ReplyStatus::NoException
+                && message.bytes()[6] == u8::from(cfg!(target_endian = "little"))
+                && message.bytes()[5] == 2 =>
+        {
+            let ids = reply.contexts.by_ref().map(|context| context.id).collect();
+            Taken::WithContexts(ids, message.bytes()[reply.body.position()..].to_vec())
         }
         _ => Taken::Other(message.bytes().to_vec()),
     }
@@ -119,6 +130,17 @@ fn plain(framer: &mut Framer) -> Option<Taken> {
     })
 }
 
+fn with_contexts(framer: &mut Framer) -> Option<Taken> {
+    framer.take_reply_with_contexts(RequestId(ID)).map(|(message, at)| {
+        let seen = taken(&message);
+        let (Taken::Results(results) | Taken::WithContexts(_, results)) = &seen else {
+            panic!("{seen:?} has no results")
+        };
+        assert_eq!(message.bytes()[at..], results[..]);
+        seen
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -127,6 +149,7 @@ proptest! {
         let general = take_all(&stream, |_| None);
         prop_assert_eq!(&take_all(&stream, short), &general);
         prop_assert_eq!(&take_all(&stream, plain), &general);
+        prop_assert_eq!(&take_all(&stream, with_contexts), &general);
     }
 }
 
@@ -134,7 +157,7 @@ proptest! {
 fn the_generated_replies_meet_all_paths() {
     // Otherwise the property above would compare the general path with itself.
     let mut runner = proptest::test_runner::TestRunner::deterministic();
-    let mut met = [0; 3];
+    let mut met = [0; 4];
     for _ in 0..200 {
         let stream = stream().new_tree(&mut runner).expect("a stream").current();
         let mut framer = Framer::new(FramerLimits::default());
@@ -143,10 +166,12 @@ fn the_generated_replies_meet_all_paths() {
             0
         } else if plain(&mut framer).is_some() {
             1
-        } else {
+        } else if with_contexts(&mut framer).is_some() {
             2
+        } else {
+            3
         };
         met[path] += 1;
     }
-    assert!(met.iter().all(|&count| count > 10), "short, plain, general: {met:?}");
+    assert!(met.iter().all(|&count| count > 10), "short, plain, with contexts, general: {met:?}");
 }

@@ -27,9 +27,10 @@
 //! | find and call objects | [`Orb::resolve`], [`TypedRef`], [`ObjectRef`], [`naming`] |
 //! | call asynchronously, reply after the upcall | [`Pending`], [`Deferred`], [`Reply`] |
 //! | set timeouts and other policies of calls | [`with_timeout`], [`InvocationPolicies`] |
+//! | pass deadlines on to servers | [`OrbBuilder::deadline_propagation`], [`remaining_time`] |
 //! | handle errors | [`Error`], [`SystemException`], [`MinorCode`] |
 //! | call and serve without generated code | [`dynamic`], [`Any`], [`dyn_any`], [`ifr`] |
-//! | see every request and reply | [`interceptor`] |
+//! | see every request and reply, add service contexts | [`interceptor`] |
 //! | pass graphs of valuetypes | [`Value`], [`Link`], [`ValueGraph`] |
 //! | bring a transport of one's own | [`transport`], [`OrbBuilder::transport`] |
 //! | use another network or a virtual clock | [`engine`], [`invocation`] |
@@ -88,7 +89,9 @@ pub use poa::servant::{Call, Deferred, Replied, Reply, Servant, servant};
 pub use poa::{Poa, PoaPolicies};
 
 // Calls.
-pub use driver::call_policies::{set_thread_policies, set_thread_timeout, thread_policies, with_timeout};
+pub use driver::call_policies::{
+    remaining_time, set_thread_policies, set_thread_timeout, thread_policies, with_timeout,
+};
 pub use driver::context::Context;
 pub use driver::pending::Pending;
 pub use object::messaging::{InvocationPolicies, Rebind, SyncScope};

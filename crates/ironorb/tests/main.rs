@@ -6,5 +6,6 @@ mod support;
 mod virtual_back_pressure;
 mod virtual_batching;
 mod virtual_bidirectional;
+mod virtual_deadlines;
 mod virtual_sessions;
 mod virtual_time;

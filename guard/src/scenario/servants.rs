@@ -5,7 +5,10 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ironorb::dynamic::{DynamicServant, InterfaceDescription, ServerRequest};
-use ironorb::interceptor::{ClientInterceptor, ClientRequestInfo, Interrupt, ServerInterceptor};
+use ironorb::interceptor::{
+    ClientContext, ClientInterceptor, ContextData, OutgoingCall, RequestFacts, ServerContext,
+    ServerInterceptor,
+};
 use ironorb::poa::ObjectId;
 use ironorb::{Replied, Reply, SystemException};
 
@@ -135,10 +138,28 @@ impl ServerInterceptor for Passive {}
 /// Adds a service context to each request.
 pub(super) struct AddsContext;
 
-impl ClientInterceptor for AddsContext {
-    fn send_request(&self, request: &mut ClientRequestInfo) -> Result<(), Interrupt> {
-        request.add_request_service_context(CONTEXT, &[0; 8], false);
-        Ok(())
+impl ClientContext for AddsContext {
+    fn id(&self) -> u32 {
+        CONTEXT
+    }
+
+    fn write(&self, _call: &OutgoingCall<'_>, data: &mut ContextData<'_>) -> bool {
+        data.put(&[0; 8]);
+        true
+    }
+}
+
+/// Reads that context.
+pub(super) struct ReadsContext;
+
+impl ServerContext for ReadsContext {
+    fn id(&self) -> u32 {
+        CONTEXT
+    }
+
+    fn serve(&self, _request: &RequestFacts<'_>, data: Option<&[u8]>, upcall: &mut dyn FnMut()) {
+        black_box(data);
+        upcall();
     }
 }
 

@@ -5,6 +5,7 @@ use super::{BUFFER_BYTES, Framer};
 use crate::cdr::Reader;
 use crate::message::{HEADER_BYTES, Message, MessageHeader, MessageType, PLAIN_REPLY_BYTES, RequestId};
 use crate::probe::{self, Stage};
+use crate::service_context::pass_contexts;
 use crate::version::{ByteOrder, Encoding, TransmissionCodeSets, Version};
 
 /// Where the results of a plain reply start. A plain reply is a Reply of GIOP 1.2 in this processor's byte
@@ -89,6 +90,35 @@ impl Framer {
             body_bytes: (length - HEADER_BYTES) as u32,
         };
         Some(self.detach(header, length))
+    }
+
+    /// Takes the reply to this request with its buffer, if it is the next message, has arrived completely and
+    /// would be plain without its service contexts. Returns the reply, and where its results start.
+    #[inline(never)]
+    pub fn take_reply_with_contexts(&mut self, id: RequestId) -> Option<(Message, usize)> {
+        let arrived = &self.buf[self.taken..self.filled];
+        let [m0, m1, m2, m3, m4, m5, m6, m7, n0, n1, n2, n3, i0, i1, i2, i3, 0, 0, 0, 0, c0, c1, c2, c3] =
+            *arrived.first_chunk::<PLAIN_REPLY_BYTES>()?
+        else {
+            return None;
+        };
+        let is_ours = [m0, m1, m2, m3, m4, m5, m6, m7] == START && [i0, i1, i2, i3] == id.0.to_ne_bytes();
+        let body_bytes = u32::from_ne_bytes([n0, n1, n2, n3]);
+        let length = HEADER_BYTES.saturating_add(body_bytes as usize);
+        let may_be = PLAIN_REPLY_BYTES..=self.limits.message_bytes_max;
+        if !is_ours || self.to_drop > 0 || !may_be.contains(&length) {
+            return None;
+        }
+        let count = u32::from_ne_bytes([c0, c1, c2, c3]);
+        let end = pass_contexts(arrived.get(..length)?, PLAIN_REPLY_BYTES, count, ByteOrder::NATIVE, |_| ())?;
+        let header = MessageHeader {
+            version: Version::V1_2,
+            order: ByteOrder::NATIVE,
+            more_fragments: false,
+            kind: MessageType::Reply,
+            body_bytes,
+        };
+        Some((self.detach(header, length), end.next_multiple_of(8).min(length)))
     }
 
     /// The length of the next message, if it is the reply to this request, complete and plain.

@@ -1,12 +1,15 @@
 //! Recognises requests whose header equals that of an earlier request, except for the request id and perhaps
-//! the object. Clients write equal headers for all calls of one operation of an object, so the server
-//! compares bytes instead of parsing the header again.
+//! the object and the service contexts. Clients write equal headers for all calls of one operation of an
+//! object, so the server compares bytes instead of parsing the header again. Service contexts are read in each
+//! request, because they differ from call to call.
 
+use std::num::NonZeroUsize;
 use std::ops::Range;
 
 use super::read::{FLAGS_AT, KEY_AT, PlainRequest};
 use super::{Message, RequestId, Response};
 use crate::cdr::Reader;
+use crate::service_context::{ContextsInPlace, ServiceContext, pass_contexts};
 use crate::version::{ByteOrder, Encoding};
 
 /// The constant part of a plain request's header; see [`PlainRequest`].
@@ -16,29 +19,51 @@ pub struct HeaderTemplate {
     /// The bytes from the version to the message type (CORBA 3.3 part 2, 9.4.1).
     fixed: [u8; 4],
     response: Response,
-    /// The bytes from the response flags to the end of the list of service contexts.
+    /// The bytes from the response flags to the end of the operation with its padding, and in a template without service
+    /// contexts to the end of their number, which is 0.
     bytes: Box<[u8]>,
     /// The part of `bytes` that may differ: the end of the object key.
     open: Range<usize>,
     operation: Box<[u8]>,
-    /// Where in the message the header ends, and where the arguments start if there are any.
+    /// Where in the message `bytes` end.
     end: usize,
-    body_at: usize,
+    /// Whether requests may have service contexts. Then each request tells their number.
+    may_have_contexts: bool,
+    /// Where in the message that number stands. Few bits, so that a sum cannot overflow.
+    count_at: u32,
+    /// Where the arguments start if there are no contexts.
+    body_at: NonZeroUsize,
 }
 
 impl HeaderTemplate {
-    /// The template of a message whose object key has `open` octets at its end that tell objects apart.
+    /// The template of a message whose object key has `open` octets at its end that tell objects apart. The template of a
+    /// message with service contexts is also that of messages with others or none; the template of a message without
+    /// is not that of messages with some.
     /// `None` if the message is not a plain request, or if its header is too long to be worth keeping.
     pub fn of(message: &Message, open: usize) -> Option<HeaderTemplate> {
-        let PlainRequest { response, operation, object_key, .. } = message.plain_request()?;
+        let PlainRequest { response, operation, object_key, contexts, .. } = message.plain_request()?;
         let begin = operation.as_ptr().addr() - message.bytes().as_ptr().addr();
-        let end = (begin + operation.len() + 1).next_multiple_of(4) + 4;
+        let named = (begin + operation.len() + 1).next_multiple_of(4);
+        let may_have_contexts = !contexts.is_empty();
+        let end = if may_have_contexts { named } else { named + 4 };
         let bytes = message.bytes().get(FLAGS_AT..end).filter(|bytes| bytes.len() <= HEAD_BYTES_MAX)?;
         let key_end = KEY_AT - FLAGS_AT + object_key.len();
         let open = key_end - open.min(object_key.len())..key_end;
         let (order, fixed) = (message.header().order, *message.bytes().get(VERSION_AT..)?.first_chunk()?);
-        let (bytes, operation, body_at) = (bytes.into(), operation.into(), end.next_multiple_of(8));
-        Some(HeaderTemplate { order, fixed, response, bytes, open, operation, end, body_at })
+        let (bytes, operation, count_at) = (bytes.into(), operation.into(), u32::try_from(named).ok()?);
+        let body_at = NonZeroUsize::new((named + 4).next_multiple_of(8))?;
+        Some(HeaderTemplate {
+            order,
+            fixed,
+            response,
+            bytes,
+            open,
+            operation,
+            end,
+            may_have_contexts,
+            count_at,
+            body_at,
+        })
     }
 
     /// Whether a message is a request with this header, to the same object.
@@ -65,6 +90,69 @@ impl HeaderTemplate {
         (self.fixed == [v0, v1, flags, kind]).then_some(said)
     }
 
+    /// False if requests with this header have no service contexts. Otherwise
+    /// [`read_contexts`](Self::read_contexts) tells whether one has some.
+    #[inline(always)] // a step of every call
+    pub fn may_have_contexts(&self) -> bool {
+        self.may_have_contexts
+    }
+
+    #[inline(always)] // a step of every call with contexts
+    fn count_of<'m>(&self, message: &'m Message) -> Option<&'m [u8; 4]> {
+        message.bytes().get(self.count_at as usize..self.contexts_at())?.first_chunk()
+    }
+
+    #[inline(always)] // a step of every call with contexts
+    fn contexts_at(&self) -> usize {
+        self.count_at as usize + 4
+    }
+
+    /// The service contexts of a request with this header, for which [`read_contexts`](Self::read_contexts) has found
+    /// them complete.
+    #[inline]
+    pub fn contexts_of<'m>(&self, message: &'m Message) -> ContextsInPlace<'m> {
+        let count = self.count_of(message).map_or(0, |count| self.order.number(*count));
+        ContextsInPlace::unread(message.bytes(), self.contexts_at(), count, self.order)
+    }
+
+    /// Where the arguments of a request with this header start behind its service contexts, if there are any. `None` if
+    /// `concerns` is true of the id of one of them, or if they are incomplete.
+    #[inline(always)] // a step of every call with contexts
+    pub fn pass_over_contexts(
+        &self,
+        message: &Message,
+        concerns: impl Fn(u32) -> bool,
+    ) -> Option<NonZeroUsize> {
+        let (bytes, is_native) = (message.bytes(), self.order.is_native());
+        let number = |bytes: [u8; 4]| match u32::from_ne_bytes(bytes) {
+            number if is_native => number,
+            number => number.swap_bytes(),
+        };
+        let mut at = self.contexts_at();
+        for _ in 0..number(*self.count_of(message)?) {
+            let [i0, i1, i2, i3, n0, n1, n2, n3] = *bytes.get(at..)?.first_chunk()?;
+            let end = (at + 8).saturating_add(number([n0, n1, n2, n3]) as usize);
+            if end > bytes.len() || concerns(number([i0, i1, i2, i3])) {
+                return None;
+            }
+            at = end.next_multiple_of(4);
+        }
+        NonZeroUsize::new(at.next_multiple_of(8))
+    }
+
+    /// Shows the service contexts of a request with this header to `see`. Returns where the arguments start if
+    /// there are any. `None` if the contexts are incomplete; `see` may have seen some by then.
+    #[inline(always)] // a step of every call with contexts
+    pub fn read_contexts<'m>(
+        &self,
+        message: &'m Message,
+        see: impl FnMut(ServiceContext<'m>),
+    ) -> Option<usize> {
+        let count = self.order.number(*self.count_of(message)?);
+        let end = pass_contexts(message.bytes(), self.contexts_at(), count, self.order, see)?;
+        Some(end.next_multiple_of(8))
+    }
+
     /// The response that the client expects.
     #[inline]
     pub fn response(&self) -> Response {
@@ -85,11 +173,18 @@ impl HeaderTemplate {
         RequestId(self.order.number(id))
     }
 
-    /// A reader of the arguments of a request with this header.
+    /// Where the arguments of a request without service contexts start if there are any.
     #[inline(always)] // a step of every call
-    pub fn arguments_of<'m>(&self, message: &'m Message, encoding: Encoding) -> Reader<'m> {
+    pub fn plain_body_at(&self) -> NonZeroUsize {
+        self.body_at
+    }
+
+    /// A reader of the arguments of a request with this header, which start where
+    /// [`plain_body_at`](Self::plain_body_at) or [`read_contexts`](Self::read_contexts) says.
+    #[inline(always)] // a step of every call
+    pub fn arguments_at<'m>(&self, message: &'m Message, body_at: usize, encoding: Encoding) -> Reader<'m> {
         // Messages of GIOP 1.2 have no joints.
-        Reader::at(message.bytes(), self.body_at, Encoding { order: self.order, ..encoding })
+        Reader::at(message.bytes(), body_at, Encoding { order: self.order, ..encoding })
     }
 }
 

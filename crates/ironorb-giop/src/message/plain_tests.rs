@@ -23,23 +23,69 @@ fn headers_of_two_halves_are_those_written_piece_by_piece() {
                 let (key, name) = (vec![9; key_length], &name[..name_length]);
                 let tail = OperationTail::new(name);
                 assert_eq!(tail == OperationTail::NONE, name_length > 55);
-                let whole =
-                    request(&key, OperationName::with_tail(name, &tail), EncodedContexts::EMPTY, body);
-                assert_eq!(whole, request(&key, name.into(), EncodedContexts::EMPTY, body));
-                let message = message(whole);
-                let read = message.parse_request().unwrap();
-                assert_eq!((read.object_key, read.operation), (&key[..], name.as_bytes()));
-                assert_eq!(message.bytes()[read.body.position()..], *body);
+                for contexts in some_lists() {
+                    let contexts = contexts.encoded();
+                    let whole = request(&key, OperationName::with_tail(name, &tail), contexts, body);
+                    assert_eq!(whole, request(&key, name.into(), contexts, body));
+                    let message = message(whole);
+                    let read = message.parse_request().unwrap();
+                    assert_eq!((read.object_key, read.operation), (&key[..], name.as_bytes()));
+                    assert!(read.contexts.eq(contexts.iter()));
+                    assert_eq!(message.bytes()[read.body.position()..], *body);
+                }
             }
         }
     }
+}
+
+/// No contexts, one of every size and padding, and more than one.
+fn some_lists() -> Vec<ServiceContextList> {
+    let data = [0xDA; 17];
+    let list = |lengths: &[usize]| {
+        let mut list = ServiceContextList::default();
+        for (id, length) in lengths.iter().enumerate() {
+            list.push(ServiceContext { id: id as u32 + 7, data: &data[..*length] }).unwrap();
+        }
+        list
+    };
+    let one = (0..=data.len()).map(|length| list(&[length]));
+    one.chain([list(&[]), list(&[3, 8]), list(&[0, 0, 1]), list(&[5, 12, 2, 17])]).collect()
+}
+
+/// The bytes of a request with a context, as the standard has them.
+#[test]
+fn a_request_with_a_context_has_the_bytes_of_the_standard() {
+    let mut list = ServiceContextList::default();
+    list.push(ServiceContext { id: 0x494F_5202, data: b"seven" }).unwrap();
+    let tail = OperationTail::new("ping");
+    let made = request(b"key", OperationName::with_tail("ping", &tail), list.encoded(), &[1, 2]);
+    let number = u32::to_ne_bytes;
+    let golden = [
+        &[b'G', b'I', b'O', b'P', 1, 2, u8::from(cfg!(target_endian = "little")), 0][..],
+        &number(54),
+        &number(0x0102_0304), // request id
+        &[3, 0, 0, 0],        // response flags
+        &[0, 0, 0, 0],        // by the key
+        &number(3),
+        b"key\0",
+        &number(5),
+        b"ping\0\0\0\0",
+        &number(1), // contexts
+        &number(0x494F_5202),
+        &number(5),
+        b"seven\0\0\0",
+        &[1, 2],
+    ];
+    assert_eq!(made, golden.concat());
 }
 
 #[test]
 fn both_paths_read_a_changed_request_equally() {
     let mut list = ServiceContextList::default();
     list.push(ServiceContext { id: 7, data: b"seven" }).unwrap();
-    for contexts in [EncodedContexts::EMPTY, list.encoded()] {
+    let mut two = list.clone();
+    two.push(ServiceContext { id: 8, data: b"eight..." }).unwrap();
+    for contexts in [EncodedContexts::EMPTY, list.encoded(), two.encoded()] {
         let whole = request(b"the key", "ping".into(), contexts, &[1, 2, 3, 4, 5]);
         for cut in HEADER_BYTES..=whole.len() {
             let mut bytes = whole[..cut].to_vec();
@@ -62,25 +108,50 @@ fn both_paths_read_a_changed_request_equally() {
 fn templates_match_requests_with_the_same_header() {
     for (key_length, name) in [(27, "ping"), (27, "a_long_name_of_an_operation"), (3, "x"), (60, "ping")] {
         for open in [0, 2, key_length, 100] {
-            check_known(key_length, name, open);
+            for contexts in some_lists() {
+                check_known(key_length, name, open, contexts.encoded());
+            }
         }
     }
 }
 
-fn check_known(key_length: usize, name: &str, open: usize) {
+fn check_known(key_length: usize, name: &str, open: usize, contexts: EncodedContexts<'_>) {
     let key: Vec<u8> = (0..key_length as u8).collect();
     let begin = key.len() - open.min(key.len());
-    let whole = request(&key, name.into(), EncodedContexts::EMPTY, &[1, 2, 3, 4, 5]);
+    let whole = request(&key, name.into(), contexts, &[1, 2, 3, 4, 5]);
     let first = message(whole.clone());
     let head = HeaderTemplate::of(&first, open).unwrap();
     assert_eq!((head.response(), head.operation()), (Response::SyncWithTarget, name.as_bytes()));
-    let alike = request(&key, name.into(), EncodedContexts::EMPTY, &[]);
-    let head_bytes = alike.len();
-    for (bytes, arguments) in [(whole.clone(), &[1, 2, 3, 4, 5][..]), (alike, &[])] {
+    let alike = request(&key, name.into(), contexts, &[]);
+    let plain = request(&key, name.into(), EncodedContexts::EMPTY, &[]);
+    let has_contexts = !contexts.is_empty();
+    // Without the number of contexts, where each request tells it.
+    let head_bytes = if has_contexts { plain.len() - 4 } else { plain.len() };
+    assert_eq!(head.may_have_contexts(), has_contexts);
+    let others = some_lists().into_iter().map(|list| list.encoded().iter().len()).zip(
+        some_lists().into_iter().map(|list| request(&key, name.into(), list.encoded(), &[1, 2, 3, 4, 5])),
+    );
+    let alike = [(contexts.iter().len(), whole.clone()), (contexts.iter().len(), alike), (0, plain)];
+    for (contexts, bytes) in alike.into_iter().chain(others) {
         let message = message(bytes);
-        assert!(head.is_of(&message) && message.fingerprint() == first.fingerprint());
+        let parsed = message.parse_any_request().unwrap();
+        let mut parsed_arguments = parsed.body.reader();
+        let arguments = parsed_arguments.read_bytes(parsed_arguments.remaining()).unwrap();
+        if contexts > 0 && !has_contexts {
+            assert!(!head.is_of(&message) && head.object_of(&message).is_none());
+            continue;
+        }
+        assert!(head.is_of(&message));
+        assert!(name.len() < 4 || message.fingerprint() == first.fingerprint());
         assert_eq!(head.object_of(&message), Some(&key[begin..]));
-        let mut r = head.arguments_of(&message, Encoding::NATIVE);
+        let mut seen = Vec::new();
+        let body_at = head.read_contexts(&message, |context| seen.push(context)).unwrap();
+        assert!(seen.len() == contexts && parsed.contexts.eq(seen));
+        let passed = |concerns: &dyn Fn(u32) -> bool| head.pass_over_contexts(&message, concerns);
+        assert_eq!(passed(&|_| false).unwrap().get(), body_at);
+        assert_eq!(passed(&|_| true).is_some(), contexts == 0);
+        assert_eq!(passed(&|id| id == 8).is_some(), contexts < 2);
+        let mut r = head.arguments_at(&message, body_at, Encoding::NATIVE);
         assert_eq!(head.id_of(&message), RequestId(0x0102_0304));
         assert_eq!(r.read_bytes(r.remaining()).unwrap(), arguments);
     }
@@ -93,18 +164,32 @@ fn check_known(key_length: usize, name: &str, open: usize) {
             assert!(!head.is_of(&message), "changed at {at}");
             continue;
         };
-        let read = message.plain_request().unwrap();
+        let Some(read) = message.plain_request() else {
+            assert!(head.read_contexts(&message, |_| ()).is_none(), "changed at {at}");
+            assert!(head.pass_over_contexts(&message, |_| false).is_none(), "changed at {at}");
+            continue;
+        };
         assert_eq!(read.operation, name.as_bytes(), "changed at {at}");
         assert_eq!(read.object_key, [&key[..begin], object].concat(), "changed at {at}");
         assert_eq!(head.is_of(&message), read.object_key == key, "changed at {at}");
         assert_eq!((read.id, read.response), (head.id_of(&message), head.response()), "changed at {at}");
-        let r = head.arguments_of(&message, Encoding::NATIVE);
+        let body_at = head.read_contexts(&message, |_| ()).unwrap();
+        let r = head.arguments_at(&message, body_at, Encoding::NATIVE);
         assert_eq!((r.position(), r.encoding().order), (read.body_at, header.order), "changed at {at}");
     }
-    for cut in HEADER_BYTES..head_bytes {
+    for cut in HEADER_BYTES..whole.len() {
         let cut = message(whole[..cut].to_vec());
-        assert!(!head.is_of(&cut) && head.object_of(&cut).is_none());
         let _no_panic = cut.fingerprint();
+        match cut.plain_request() {
+            _ if cut.bytes().len() < head_bytes => {
+                assert!(!head.is_of(&cut) && head.object_of(&cut).is_none());
+            }
+            Some(_) => assert!(head.is_of(&cut) && head.read_contexts(&cut, |_| ()).is_some()),
+            None => {
+                assert!(head.is_of(&cut) && head.read_contexts(&cut, |_| ()).is_none());
+                assert!(head.pass_over_contexts(&cut, |_| false).is_none());
+            }
+        }
     }
 }
 
@@ -130,11 +215,7 @@ fn fingerprints_tell_adapters_operations_and_objects_apart() {
 }
 
 #[test]
-fn requests_with_contexts_or_long_headers_have_no_template() {
-    let mut list = ServiceContextList::default();
-    list.push(ServiceContext { id: 7, data: b"seven" }).unwrap();
-    let more = request(b"the key", "ping".into(), list.encoded(), &[]);
-    assert!(HeaderTemplate::of(&message(more), 0).is_none());
+fn requests_with_long_headers_have_no_template() {
     let long = request(&[7; 600], "ping".into(), EncodedContexts::EMPTY, &[]);
     assert!(HeaderTemplate::of(&message(long), 0).is_none());
 }

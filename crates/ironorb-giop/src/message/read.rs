@@ -3,7 +3,7 @@
 use super::{AddressingDisposition, HEADER_BYTES, Message, MessageHeader, MessageType, RequestId, address};
 use crate::cdr::Reader;
 use crate::error::{Malformed, MalformedKind};
-use crate::service_context::ServiceContexts;
+use crate::service_context::{ContextsInPlace, ServiceContexts};
 use crate::version::{Encoding, TransmissionCodeSets, Version};
 
 /// The response that the client expects (9.4.2.1).
@@ -85,8 +85,7 @@ pub struct Request<'a> {
     pub body: Body<'a>,
 }
 
-/// A GIOP 1.2 Request header with nothing optional: the key names the object, and there are no service
-/// contexts.
+/// A GIOP 1.2 Request header as nearly all are: the key names the object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PlainRequest<'a> {
     /// The request id, which the reply repeats.
@@ -97,6 +96,8 @@ pub struct PlainRequest<'a> {
     pub object_key: &'a [u8],
     /// The operation, without the final NUL.
     pub operation: &'a [u8],
+    /// Service contexts.
+    pub contexts: ContextsInPlace<'a>,
     /// Where in the message the arguments start.
     pub body_at: usize,
 }
@@ -195,22 +196,22 @@ impl Message {
     /// Parses a Request.
     pub fn parse_request(&self) -> Result<Request<'_>, Malformed> {
         match self.plain_request() {
-            Some(PlainRequest { id, response, object_key, operation, body_at }) => Ok(Request {
+            Some(PlainRequest { id, response, object_key, operation, contexts, body_at }) => Ok(Request {
                 id,
                 version: Version::V1_2,
                 response,
                 addressing: AddressingDisposition::Key,
                 object_key,
                 operation,
-                contexts: ServiceContexts::none(),
+                contexts: contexts.into(),
                 body: Body { message: self, at: body_at, encoding: self.encoding() },
             }),
             None => self.parse_any_request(),
         }
     }
 
-    /// Parses the header of nearly every request: a GIOP 1.2 Request that names its object by the key and has
-    /// no service contexts. `None` if the message is something else or malformed.
+    /// Parses the header of nearly every request: a GIOP 1.2 Request that names its object by the key. `None`
+    /// if the message is something else or malformed.
     #[inline(always)] // a step of every call
     pub fn plain_request(&self) -> Option<PlainRequest<'_>> {
         let MessageHeader { version, order, kind, .. } = self.header;
@@ -226,15 +227,18 @@ impl Message {
         let size = bytes.get(name_at - 4..)?.first_chunk::<4>()?;
         let name_end = name_at.checked_add(order.number(*size) as usize)?;
         let [operation @ .., 0] = bytes.get(name_at..name_end)? else { return None };
-        let contexts_end = name_end.next_multiple_of(4) + 4;
-        if bytes.get(contexts_end - 4..)?.first_chunk() != Some(&[0; 4]) {
-            return None;
-        }
+        let contexts_at = name_end.next_multiple_of(4) + 4;
+        let count = bytes.get(contexts_at - 4..)?.first_chunk::<4>()?;
+        let (contexts, contexts_end) = match *count {
+            [0, 0, 0, 0] => (ContextsInPlace::NONE, contexts_at),
+            count => ContextsInPlace::read(bytes, contexts_at, order.number(count), order)?,
+        };
         Some(PlainRequest {
             id: RequestId(order.number([i0, i1, i2, i3])),
             response: Response::of_flags(flags),
             object_key,
             operation,
+            contexts,
             body_at: contexts_end.next_multiple_of(8).min(bytes.len()),
         })
     }

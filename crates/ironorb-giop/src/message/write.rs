@@ -248,22 +248,24 @@ impl MessageStart {
     ) -> Result<MessageStart, Misuse> {
         let encoding = target.encoding(code_sets);
         if target.is_plain(operation) && contexts.iter().all(EncodedContexts::is_empty) {
-            let message = MessageStart::plain_request(buf, target, operation, encoding);
+            let message =
+                MessageStart::plain_request(buf, target, operation, encoding, EncodedContexts::EMPTY);
             message.identify(buf, id, response);
             return Ok(message);
         }
-        MessageStart::any_request(buf, target, encoding, id, response, operation.text, contexts)
+        MessageStart::any_request(buf, target, encoding, id, response, operation, contexts)
     }
 
     /// Appends the header of a plain request, as nearly every request is: two constants, the reference's and
-    /// the operation's. [`identify`](Self::identify) adds the rest. Only where [`RequestTarget::is_plain`] is
-    /// true.
+    /// the operation's, and service contexts, if there are any. [`identify`](Self::identify) adds the rest.
+    /// Only where [`RequestTarget::is_plain`] is true.
     #[inline(always)] // a step of every call
     pub(crate) fn plain_request(
         buf: &mut Vec<u8>,
         target: &RequestTarget,
         operation: OperationName<'_>,
         encoding: Encoding,
+        contexts: EncodedContexts<'_>,
     ) -> MessageStart {
         let origin = buf.len();
         // Both constants are copied as a whole and the surplus is taken off: a copy of constant length is no
@@ -272,7 +274,11 @@ impl MessageStart {
         let head_length = usize::from(target.head_length);
         buf.truncate(origin + head_length);
         buf.extend_from_slice(&operation.tail.bytes);
-        let end = head_length + operation.tail.length;
+        let mut end = head_length + operation.tail.length;
+        if !contexts.is_empty() {
+            buf.truncate(origin + end);
+            end += put_contexts(buf, contexts);
+        }
         let body_at = end.next_multiple_of(8);
         buf.truncate(origin + body_at);
         MessageStart { origin, body_at: origin + body_at, padding: body_at - end, encoding }
@@ -313,9 +319,17 @@ impl MessageStart {
         encoding: Encoding,
         id: RequestId,
         response: Response,
-        operation: &str,
+        operation: OperationName<'_>,
         contexts: &[EncodedContexts<'_>],
     ) -> Result<MessageStart, Misuse> {
+        if let [contexts] = *contexts
+            && target.is_plain(operation)
+        {
+            let message = MessageStart::plain_request(buf, target, operation, encoding, contexts);
+            message.identify(buf, id, response);
+            return Ok(message);
+        }
+        let operation = operation.text;
         let origin = buf.len();
         if target.version == Version::V1_2 {
             buf.extend_from_slice(target.template());
@@ -518,6 +532,19 @@ impl MessageStart {
     pub fn abandon(self, buf: &mut Vec<u8>) {
         buf.truncate(self.origin);
     }
+}
+
+/// Writes service contexts at the end of a header that ends with an empty list of them, and zeros for the padding
+/// that follows. Returns the number of bytes without that padding.
+#[inline(always)] // a step of every call with contexts
+fn put_contexts(buf: &mut Vec<u8>, contexts: EncodedContexts<'_>) -> usize {
+    let (count, bytes) = contexts.parts();
+    if let Some(place) = buf.last_chunk_mut::<4>() {
+        *place = count.to_ne_bytes();
+    }
+    buf.extend_from_slice(bytes);
+    buf.extend_from_slice(&[0; 8]);
+    bytes.len()
 }
 
 /// Appends a CancelRequest.

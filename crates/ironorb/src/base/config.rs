@@ -166,6 +166,12 @@ pub struct OrbConfig {
     /// receive calls that are meant for another one, as long as this ORB has no connection to that one. Use
     /// it among peers that trust each other.
     pub bidirectional: bool,
+    /// Whether deadlines are propagated. As a client, the ORB tells servers in each request how long the caller still
+    /// waits. As a server, it does not carry out requests whose callers have given up (TIMEOUT, minor code
+    /// `REQUEST_TOO_LATE`, COMPLETED_NO), tells servants how long their callers wait
+    /// ([`remaining_time`](crate::remaining_time)), and gives the calls that they make in an upcall no more time than
+    /// that. Both ends need the setting; others ignore the context. `docs/wire.md` has its bytes. Default: no.
+    pub deadline_propagation: bool,
     /// The most threads that serve requests which come over connections that this ORB has made. Such requests
     /// may run at the same time and out of order. Default: 16, at least 1: callbacks that call back are
     /// nested at most this deep.
@@ -259,6 +265,7 @@ impl Default for OrbConfig {
             client_idle_timeout: Some(Duration::from_secs(180)),
             message_timeout: Some(Duration::from_secs(120)),
             bidirectional: false,
+            deadline_propagation: false,
             callback_threads_max: 16,
             giop_version: Version::V1_2,
             native_char_set: CharSet::Utf8,

@@ -332,6 +332,12 @@ impl RemoteCallState {
         }
     }
 
+    /// Decides after a server has taken the request for too late, although the call has not given up.
+    #[cold]
+    pub(crate) fn on_too_late(&mut self, exception: SystemException) -> Next {
+        self.resend_or(exception)
+    }
+
     /// Decides after [`Next::TryNext`] when the reference names no further server.
     #[cold]
     pub fn on_no_alternative(&mut self, exception: SystemException) -> Next {

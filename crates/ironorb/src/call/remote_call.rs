@@ -24,7 +24,7 @@ use super::route::Attempts;
 use crate::base::time::Time;
 use crate::interceptor::{Interrupt, Outcome};
 use crate::object::ObjectRef;
-use crate::object::deadline::{Deadline, Passed};
+use crate::object::deadline::{Deadline, Passed, deadline_of_request};
 use crate::object::messaging::Rebind;
 use crate::object::route::Route;
 use crate::object::server_profile::ServerTarget;
@@ -46,6 +46,8 @@ pub(crate) struct RemoteCall {
     index: usize,
     /// The addresses that could not be connected since the route was looked up.
     refused: Vec<Refused>,
+    /// A server took the request for too late.
+    was_late: bool,
     /// What the attempt has led to, while the interceptors are told of it and until the call goes on.
     verdict: Option<Verdict>,
 }
@@ -226,6 +228,7 @@ impl RemoteCall {
             attempts: Attempts::default(),
             index: 0,
             refused: Vec::new(),
+            was_late: false,
             verdict: None,
         }
     }
@@ -245,6 +248,10 @@ impl RemoteCall {
     /// Begins the call, and returns what to do first.
     #[inline]
     pub(crate) fn begin(&mut self, object: &ObjectRef, now: Time) -> Step {
+        if deadline_of_request().at().is_some_and(|at| at <= now) {
+            // The caller of the request that makes this call has given up.
+            return Step::Done(Err(self.limits.on_timeout(false)));
+        }
         self.attempt(object, now)
     }
 
@@ -266,6 +273,10 @@ impl RemoteCall {
             match self.limits.on_reply(message) {
                 Answered::Body { at, user_exception } => {
                     Verdict::Completed(Completed::Reply { at, user_exception })
+                }
+                Answered::Next(Next::Fail(e)) if is_too_late(&e) => {
+                    self.was_late = true;
+                    Verdict::Next(self.limits.on_too_late(e))
                 }
                 Answered::Next(next) => Verdict::Next(next),
             }
@@ -394,6 +405,14 @@ impl RemoteCall {
             }
             next => next,
         };
+        if std::mem::take(&mut self.was_late)
+            && let Some(clock) = &object.shared().deadline_clock
+        {
+            // The call still has time. So the server was wrong about the client's clock, which may have stood still.
+            if self.deadline.remaining(now) != Err(Passed) {
+                clock.renew();
+            }
+        }
         if let Err(e) = object.routes().take(next) {
             return Step::Done(Err(e));
         }
@@ -529,6 +548,14 @@ impl fmt::Display for Refused {
             _ => write!(f, "{}: no answer in time", self.address),
         }
     }
+}
+
+/// Whether a server has not carried out a request because it took the caller to have given up.
+#[cold]
+fn is_too_late(e: &SystemException) -> bool {
+    e.kind == SystemExceptionKind::Timeout
+        && e.minor == MinorCode::REQUEST_TOO_LATE
+        && e.completed == CompletionStatus::No
 }
 
 /// The exception of calls after the ORB has been shut down.

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use once_cell::race::OnceBox;
@@ -17,6 +18,7 @@ use crate::base::time::Time;
 use crate::driver::client::BackgroundPool;
 use crate::driver::clock;
 use crate::driver::server::threads::ServerThreads;
+use crate::driver::simulated::Simulation;
 use crate::poa::{AdapterDriver, Admission, PoaManager, Task};
 
 /// Drives the adapters of one ORB by threads.
@@ -29,6 +31,9 @@ pub(crate) struct AdapterThreads {
     for_held_max: usize,
     /// These threads.
     for_held: PerLane<Arc<BackgroundPool>>,
+    /// The time of the engine's last event, in nanoseconds; 0 without an engine.
+    engine_ns: AtomicU64,
+    simulation: Option<Arc<dyn Simulation>>,
 }
 
 const NAME: &str = "ironorb-held";
@@ -62,6 +67,7 @@ impl AdapterThreads {
     pub(crate) fn new(
         config: &OrbConfig,
         server_threads: impl Iterator<Item = Arc<ServerThreads>>,
+        simulation: Option<Arc<dyn Simulation>>,
     ) -> Arc<AdapterThreads> {
         let server_threads: Box<[_]> = server_threads.collect();
         let for_held_max = config.concurrency.threads_for_held(config.threads_per_connection_max).max(1);
@@ -70,7 +76,14 @@ impl AdapterThreads {
             for_held_max,
             for_held: PerLane::new(BackgroundPool::counted(for_held_max, &server_threads[0])),
             server_threads,
+            engine_ns: AtomicU64::new(0),
+            simulation,
         })
+    }
+
+    /// Has the deadlines of requests go by an engine, which handles an event now.
+    pub(crate) fn note_engine_time(&self, now: Time) {
+        self.engine_ns.store(now.as_nanos().max(1), Ordering::Relaxed);
     }
 
     /// Managers' admissions that wait for a thread of a lane.
@@ -129,6 +142,15 @@ impl Drop for AdapterThreads {
 impl AdapterDriver for AdapterThreads {
     fn now(&self) -> Time {
         clock::now()
+    }
+
+    #[inline]
+    fn time_of_requests(&self) -> Time {
+        match (&self.simulation, self.engine_ns.load(Ordering::Relaxed)) {
+            (Some(simulation), _) => simulation.now(),
+            (None, 0) => clock::now(),
+            (None, nanos) => Time::from_nanos(nanos),
+        }
     }
 
     fn wait(&self, monitor: &Monitor, is_over: &dyn Fn() -> bool, at_most: Option<Duration>) -> bool {
@@ -205,7 +227,7 @@ mod tests {
     #[test]
     fn threads_for_a_lane_are_in_it_and_of_its_own_pool() {
         let config = OrbConfig::default();
-        let threads = AdapterThreads::new(&config, std::iter::once(ServerThreads::new(&config)));
+        let threads = AdapterThreads::new(&config, std::iter::once(ServerThreads::new(&config)), None);
         let lane = LaneId::new(5).unwrap();
         let (tell, told) = mpsc::channel();
         let another = tell.clone();

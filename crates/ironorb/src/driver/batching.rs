@@ -29,7 +29,7 @@ pub(crate) fn add(
     arguments: Arguments<'_>,
     batching: &OnewayBatching,
 ) -> Option<Result<(), SystemException>> {
-    if object.shared().has_client_interceptors {
+    if !object.shared().has_plain_calls {
         return None;
     }
     let target = object.settled()?.first_target()?;

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use ironorb_giop::Reader;
 use ironorb_giop::connection::RequestOptions;
 use ironorb_giop::exception::SystemException;
-use ironorb_giop::framer::PLAIN_RESULTS_AT;
 use ironorb_giop::message::{Message, Response};
+use ironorb_giop::service_context::ServiceContextList;
 
 use crate::base::time::Time;
 use crate::call::invocation::{CallFailure, results_at};
 use crate::call::remote_call::{CallEvent, Completed, RemoteCall, Step};
+use crate::driver::call_contexts::contexts_of;
 use crate::driver::call_policies::deadline_of;
 use crate::driver::client::asynchronous::AsyncCall;
 use crate::driver::client::{CallingThread, Link};
@@ -23,7 +24,7 @@ use crate::driver::loopback::{self, WaitPolicy, loopback, loopback_oneway};
 use crate::driver::reference::ReplyEnvironment;
 use crate::interceptor::{Attempt, Interrupt, Outcome};
 use crate::object::ObjectRef;
-use crate::object::deadline::{CallTime, Deadline, Passed};
+use crate::object::deadline::{CallTime, Deadline, Passed, deadline_of_request};
 use crate::object::messaging::SyncScope;
 use crate::object::operation::Operation;
 use crate::object::route::{Reference, Route};
@@ -51,9 +52,9 @@ impl Answer {
         Answer { message, link, body_at, user_exception, server }
     }
 
-    /// The plain reply that the fast path has received.
-    pub(crate) fn plain(object: &ObjectRef, message: Message, link: Arc<Link>) -> Answer {
-        Answer::new(object, message, Some(link), PLAIN_RESULTS_AT, false)
+    /// The results that the fast path has received.
+    pub(crate) fn results(object: &ObjectRef, message: Message, at: usize, link: Arc<Link>) -> Answer {
+        Answer::new(object, message, Some(link), at, false)
     }
 
     /// A reader at the body.
@@ -97,6 +98,9 @@ fn straight(
         let step = step.unwrap_or_else(|| call.begin());
         call.answer(step)
     };
+    if deadline_of_request().at().is_some_and(|at| at <= now) {
+        return not_sent(None, None); // the machine ends the call
+    }
     let mut attempt = None;
     if object.shared().has_client_interceptors {
         match begin_attempt(object, operation) {
@@ -116,7 +120,7 @@ fn straight(
         let shown = attempt.as_ref().map(|_| CallEvent::Shown);
         return not_sent(attempt, shown);
     };
-    let contexts = attempt.as_ref().map(Attempt::contexts).unwrap_or_default();
+    let contexts = contexts_of(object, operation.name(), true, deadline.left(now), attempt.as_ref());
     let options = RequestOptions { response: Response::SyncWithTarget, contexts: contexts.encoded() };
     let sent = link.call(target.request, options, operation.wire_name(), arguments, now, deadline);
     let mut at = None;
@@ -414,7 +418,7 @@ impl<'c> BlockingCall<'c> {
                 in_turn.map_err(CallEvent::NotConnected)?.ok_or(CallEvent::Unconnected)?
             }
         };
-        let contexts = self.attempt.as_ref().map(Attempt::contexts).unwrap_or_default();
+        let contexts = self.contexts();
         let contexts = contexts.encoded();
         let (to, now, deadline) = (target.request, self.now, self.call.deadline());
         let (operation, arguments) = (self.operation.wire_name(), self.arguments);
@@ -432,6 +436,17 @@ impl<'c> BlockingCall<'c> {
         };
         let message = message.map_err(CallEvent::Failed)?;
         Ok(Some(Received { message, link: Some(link) }))
+    }
+
+    /// The service contexts of the request that is sent now.
+    fn contexts(&self) -> ServiceContextList {
+        let wants_results = match self.request {
+            Request::Call(response) => response == Response::SyncWithTarget,
+            Request::Oneway => false,
+            Request::Locate => return ServiceContextList::default(),
+        };
+        let left = self.call.deadline().left(self.now);
+        contexts_of(self.object, self.operation.name(), wants_results, left, self.attempt.as_ref())
     }
 
     #[cold]

@@ -7,30 +7,19 @@ use std::time::Duration;
 use crate::base::config::OnewayBatching;
 use crate::base::time::Time;
 use crate::object::ObjectRef;
-use crate::object::deadline::{Deadline, Timeout, TimeoutSetting};
+use crate::object::deadline::{
+    Deadline, Timeout, TimeoutSetting, deadline_of_request, note_thread_limits, thread_has_limits,
+};
 use crate::object::messaging::{InvocationPolicies, Rebind, SyncScope};
+use crate::poa::time_of_upcall;
 
 thread_local! {
     static THREAD: Cell<InvocationPolicies> = const { Cell::new(InvocationPolicies::NONE) };
-    /// Whether the thread has ever set anything about its calls. Nearly no thread has, so calls read only
-    /// this.
-    static HAS_POLICIES: Cell<bool> = const { Cell::new(false) };
-}
-
-/// False when neither the thread's policies nor its timeout says anything about its calls.
-#[inline(always)] // a step of every call
-pub(crate) fn thread_has_policies() -> bool {
-    HAS_POLICIES.get()
-}
-
-/// Makes calls read this thread's policies from now on.
-pub(crate) fn note_thread_policies() {
-    HAS_POLICIES.set(true);
 }
 
 /// Sets the policies of this thread's calls, all at once. They replace earlier ones.
 pub fn set_thread_policies(policies: InvocationPolicies) {
-    note_thread_policies();
+    note_thread_limits();
     THREAD.set(policies);
 }
 
@@ -57,7 +46,7 @@ pub fn with_timeout<T>(timeout: Option<Duration>, body: impl FnOnce() -> T) -> T
             CALL.set(self.0);
         }
     }
-    note_thread_policies();
+    note_thread_limits();
     let _restore = Restore(CALL.replace(Some(timeout)));
     body()
 }
@@ -66,10 +55,44 @@ pub fn with_timeout<T>(timeout: Option<Duration>, body: impl FnOnce() -> T) -> T
 #[inline]
 pub(crate) fn call_timeout(object: &ObjectRef) -> Timeout {
     let orb = object.shared().policies.timeout();
-    match thread_has_policies() || object.has_policies() {
+    match thread_has_limits() || object.has_policies() {
         false => orb,
-        true => nearest_timeout(object.policies().roundtrip_timeout, orb),
+        true => limited_timeout(object, orb),
     }
+}
+
+/// As long as [`call_timeout`] says, unless that is no time at all.
+#[inline(always)] // a step of every call
+pub(crate) fn some_call_timeout(object: &ObjectRef) -> Option<Timeout> {
+    let orb = object.shared().policies.timeout();
+    match thread_has_limits() || object.has_policies() {
+        false => Some(orb),
+        true => Some(limited_timeout(object, orb)).filter(|timeout| *timeout != Timeout::NOTHING),
+    }
+}
+
+/// How long a call may take that more than the ORB may limit: as long as the nearest setting says, and not longer than the
+/// caller of the request waits that this thread carries out.
+#[cold]
+fn limited_timeout(object: &ObjectRef, orb: Timeout) -> Timeout {
+    let own = nearest_timeout(object.policies().roundtrip_timeout, orb);
+    match deadline_of_request() {
+        Deadline::NEVER => own,
+        deadline => own.min(deadline.left(object.now())),
+    }
+}
+
+/// How long the caller still waits for the request that this thread carries out.
+///
+/// `None` outside an upcall, if the caller waits without limit, and if it has not told how long: clients tell it where
+/// [`OrbBuilder::deadline_propagation`](crate::OrbBuilder::deadline_propagation) is set, and so must the server's ORB
+/// have it. Zero if the caller has given up. Calls that the thread makes in the upcall have no longer time than that.
+/// Threads that a servant starts are outside the upcall; [`Reply::remaining_time`](crate::Reply::remaining_time) tells
+/// them. Neither blocks nor allocates.
+pub fn remaining_time() -> Option<Duration> {
+    let deadline = deadline_of_request();
+    deadline.at()?;
+    deadline.left(time_of_upcall()?).as_duration()
 }
 
 /// The nearest setting of the time that a call may take, where more than the ORB may have one.
@@ -123,7 +146,7 @@ impl ObjectRef {
     #[inline]
     fn policy<P>(&self, of: impl Fn(&InvocationPolicies) -> Option<P>) -> Option<P> {
         of(&self.policies())
-            .or_else(|| if thread_has_policies() { of(&thread_policies()) } else { None })
+            .or_else(|| if thread_has_limits() { of(&thread_policies()) } else { None })
             .or_else(|| of(&self.shared().policies.get()))
     }
 }

@@ -14,6 +14,12 @@ pub(crate) fn now() -> Time {
     time_of(clock_gettime(ClockId::Monotonic))
 }
 
+/// The time now on the clock that goes on while the system sleeps. Only its differences mean anything.
+#[inline]
+pub(crate) fn steady() -> Time {
+    time_of(clock_gettime(ClockId::Boottime))
+}
+
 /// The time of the system's last tick, which is a few milliseconds behind at most. Reading it takes a few loads, where
 /// the exact time costs up to a tenth of a call. For uses that need no exact time.
 #[inline(always)] // a step of every call

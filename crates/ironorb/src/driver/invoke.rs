@@ -10,6 +10,7 @@ use std::sync::Arc;
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::framer::ShortReply;
 use ironorb_giop::minor::MinorCode;
+use ironorb_giop::service_context::EncodedContexts;
 use ironorb_giop::{Malformed, Misuse, Reader, Writer};
 
 use crate::base::lease::Binding;
@@ -18,7 +19,8 @@ use crate::base::spawner;
 use crate::call::invocation::bad_reply;
 use crate::driver::batching;
 use crate::driver::blocking::{self, Answer};
-use crate::driver::call_policies::call_timeout;
+use crate::driver::call_contexts::write_contexts;
+use crate::driver::call_policies::some_call_timeout;
 use crate::driver::client::{FastOutcome, Link};
 use crate::driver::clock;
 use crate::driver::counting;
@@ -27,6 +29,7 @@ use crate::object::deadline::CallTime;
 use crate::object::lease::{Lease, LeasedServant};
 use crate::object::messaging::SyncScope;
 use crate::object::operation::{Operation, OperationError, RefTo};
+use crate::object::request_contexts::ContextBuffer;
 use crate::object::route::{Reference, Target};
 use crate::object::{ObjectRef, TypedRef};
 use crate::poa::Upcall;
@@ -328,9 +331,8 @@ fn recycle(answer: Answer) {
     }
 }
 
-/// Sends every twoway request, compiled once and beside what it calls: on the fast path, or by the general
-/// one where that is not possible.
-#[inline(never)]
+/// Sends every twoway request. Plain ones and those with service contexts part here, before any work is done.
+#[inline(always)] // a step of every call
 fn twoway(
     object: &ObjectRef,
     to: Option<&Reference>,
@@ -338,41 +340,58 @@ fn twoway(
     arguments: Arguments<'_>,
     slot: &mut ReplySlot,
 ) -> Result<(), SystemException> {
-    let Some((target, link, time)) = to.and_then(|to| fast_path(object, to)) else {
-        if object.shared().measures_calls {
-            return measured(object, to, operation, arguments, slot);
-        }
-        slot.answer = Some(blocking::twoway(object, operation, arguments)?);
-        return Ok(());
-    };
-    let outcome =
-        link.fast_path_call(target.request, operation.wire_name(), arguments, time, &mut slot.short);
-    match outcome {
-        FastOutcome::Short => Ok(()),
-        other => follow(object, operation, arguments, time, link, other, slot),
+    match object.shared().has_plain_calls {
+        true => plain_twoway(object, to, operation, arguments, slot),
+        false => twoway_with_contexts(object, to, operation, arguments, slot),
     }
 }
 
-/// Sends a twoway request, and measures how long the call takes.
-#[cold]
+/// Sends a twoway request that has nothing beside its arguments. Compiled once and beside what it calls: on the fast path,
+/// or by the general one where that is not possible.
 #[inline(never)]
-fn measured(
+fn plain_twoway(
     object: &ObjectRef,
     to: Option<&Reference>,
     operation: &Operation<'_>,
     arguments: Arguments<'_>,
     slot: &mut ReplySlot,
 ) -> Result<(), SystemException> {
-    let _latency = counting::Latency::of_call(object);
-    let is_only_measured = !object.shared().has_client_interceptors;
-    let Some((target, link, time)) = to.filter(|_| is_only_measured).and_then(|to| connected(object, to))
-    else {
+    let Some((target, link, time)) = to.and_then(|to| fast_path(object, to)) else {
         slot.answer = Some(blocking::twoway(object, operation, arguments)?);
         return Ok(());
     };
-    let outcome =
-        link.fast_path_call(target.request, operation.wire_name(), arguments, time, &mut slot.short);
-    follow(object, operation, arguments, time, link, outcome, slot)
+    let (contexts, name) = (EncodedContexts::EMPTY, operation.wire_name());
+    match link.fast_path_call(target.request, contexts, name, arguments, time, &mut slot.short) {
+        FastOutcome::Short => Ok(()),
+        other => follow(object, operation, arguments, time, link, other, slot),
+    }
+}
+
+/// Sends a twoway request that has service contexts, or whose call is measured: on the fast path, or by the general one
+/// where that is not possible.
+#[inline(never)]
+fn twoway_with_contexts(
+    object: &ObjectRef,
+    to: Option<&Reference>,
+    operation: &Operation<'_>,
+    arguments: Arguments<'_>,
+    slot: &mut ReplySlot,
+) -> Result<(), SystemException> {
+    let _latency = object.shared().measures_calls.then(|| counting::Latency::of_call(object));
+    let to = to.filter(|_| !object.shared().has_client_interceptors);
+    let Some((target, link, time)) = to.and_then(|to| fast_path(object, to)) else {
+        slot.answer = Some(blocking::twoway(object, operation, arguments)?);
+        return Ok(());
+    };
+    let mut contexts = ContextBuffer::new();
+    write_contexts(&mut contexts, object, operation.name(), true, time.timeout);
+    let (encoded, name) = (contexts.encoded(), operation.wire_name());
+    let outcome = link.fast_path_call(target.request, encoded, name, arguments, time, &mut slot.short);
+    drop(contexts);
+    match outcome {
+        FastOutcome::Short => Ok(()),
+        other => follow(object, operation, arguments, time, link, other, slot),
+    }
 }
 
 /// Finishes a call that has no short answer.
@@ -388,7 +407,7 @@ fn follow(
 ) -> Result<(), SystemException> {
     slot.answer = match outcome {
         FastOutcome::Short => None,
-        FastOutcome::Long(message) => Some(Answer::plain(object, message, link)),
+        FastOutcome::Long(message, at) => Some(Answer::results(object, message, at, link)),
         FastOutcome::Other(outcome) => {
             Some(blocking::resume(object, operation, arguments, time, link, outcome)?)
         }
@@ -396,21 +415,12 @@ fn follow(
     Ok(())
 }
 
-/// The address, the connection and the time for the fast path; `None` when anything must be found out or connected, or
-/// something looks at calls.
+/// The address, the connection and the time for the fast path of a call that no interceptor sees; `None` when anything
+/// must be found out or connected.
 #[inline(always)] // a step of every call
 fn fast_path<'r>(object: &ObjectRef, to: &'r Reference) -> Option<(Target<'r>, Arc<Link>, CallTime)> {
-    if object.shared().observes_calls {
-        return None;
-    }
-    connected(object, to)
-}
-
-/// The address, the connection and the time; `None` when anything must be found out or connected.
-#[inline(always)] // a step of every call
-fn connected<'r>(object: &ObjectRef, to: &'r Reference) -> Option<(Target<'r>, Arc<Link>, CallTime)> {
     let target = to.first_target()?;
-    let time = CallTime { begun: clock::coarse(), timeout: call_timeout(object) };
+    let time = CallTime { begun: clock::coarse(), timeout: some_call_timeout(object)? };
     let link = target.server.open_link(time.begun)?;
     Some((target, link, time))
 }
@@ -431,10 +441,30 @@ fn oneway(
     if object.sync_scope() != SyncScope::WithTransport {
         return blocking::oneway(object, operation, arguments);
     }
+    if !object.shared().has_plain_calls {
+        return oneway_with_contexts(object, operation, arguments);
+    }
     let Some((target, link, time)) = object.settled().and_then(|to| fast_path(object, to)) else {
         return blocking::oneway(object, operation, arguments);
     };
-    link.fast_path_oneway(target.request, operation.wire_name(), arguments, time)
+    link.fast_path_oneway(target.request, EncodedContexts::EMPTY, operation.wire_name(), arguments, time)
+        .or_else(|failure| blocking::resume_oneway(object, operation, arguments, time, failure))
+}
+
+/// Sends a oneway request that has service contexts: on the fast path, or by the general one where that is not possible.
+#[inline(never)]
+fn oneway_with_contexts(
+    object: &ObjectRef,
+    operation: &Operation<'_>,
+    arguments: Arguments<'_>,
+) -> Result<(), SystemException> {
+    let to = object.settled().filter(|_| !object.shared().has_client_interceptors);
+    let Some((target, link, time)) = to.and_then(|to| fast_path(object, to)) else {
+        return blocking::oneway(object, operation, arguments);
+    };
+    let mut contexts = ContextBuffer::new();
+    write_contexts(&mut contexts, object, operation.name(), false, time.timeout);
+    link.fast_path_oneway(target.request, contexts.encoded(), operation.wire_name(), arguments, time)
         .or_else(|failure| blocking::resume_oneway(object, operation, arguments, time, failure))
 }
 

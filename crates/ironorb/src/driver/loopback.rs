@@ -164,7 +164,7 @@ fn target(key: &[u8], encoding: Encoding) -> RequestTarget {
 fn serve(orb: &OrbCore, client: &mut ClientConnection<()>) -> Result<Arc<LocalReply>, SystemException> {
     let (connection, mut framer): (_, Framer) = ServerConnection::new(config(orb));
     framer.push(client.transmit().poll_transmit());
-    let Ok(Some(Incoming::Request(request))) = ServerConnection::poll_incoming(&mut framer) else {
+    let Ok(Some(Incoming::Request(mut request))) = ServerConnection::poll_incoming(&mut framer) else {
         return Err(bug());
     };
     let place = Arc::new(LocalReply {
@@ -172,7 +172,7 @@ fn serve(orb: &OrbCore, client: &mut ClientConnection<()>) -> Result<Arc<LocalRe
         written: Condition::new(),
     });
     let sink = LocalSink(place.clone());
-    orb.adapter.serve_begun(&request, &Session::new(&orb.adapter), &sink, BEGUN.take());
+    orb.adapter.serve_parsed(&mut request, &Session::new(&orb.adapter), &sink, BEGUN.take(), false);
     Ok(place)
 }
 

@@ -35,6 +35,7 @@ use crate::driver::simulated::{Simulated, SimulationSetting};
 use crate::interceptor::{InterceptedOrb, Interceptors};
 use crate::lane::Counters;
 use crate::object::ObjectRef;
+use crate::object::deadline_context::DeadlineClock;
 use crate::object::orb_shared::{OrbDriver, OrbHandle, OrbShared};
 use crate::object::server_profile::{Partition, ServerEndpoint};
 use crate::poa::adapter::{Adapter, Ownership};
@@ -189,16 +190,21 @@ impl OrbCore {
         let OrbParts { config, lanes, interceptors, simulation, transports, .. } = parts;
         let client_configs: Vec<_> = lanes.iter().map(|lane| lane.config.clone()).collect();
         let server_lanes: Box<[ServerLane]> = lanes.into_iter().enumerate().map(server_lane).collect();
-        let adapter_threads =
-            AdapterThreads::new(&config, server_lanes.iter().map(|lane| lane.threads.clone()));
+        let simulated = simulation.as_ref().map(|setting| setting.0.clone());
+        let server_threads = server_lanes.iter().map(|lane| lane.threads.clone());
+        let adapter_threads = AdapterThreads::new(&config, server_threads, simulated);
         if server_lanes.len() > 1 {
             adapter_threads.start_discarding();
         }
         let randomness = Randomness::new(config.seed);
+        // Without it nothing is drawn, so that equal seeds go on to give equal references.
+        let deadline_clock = config.deadline_propagation.then(|| DeadlineClock::new(randomness.draw()));
         let shared = Arc::new(OrbShared::new(
             config.clone(),
             transports,
             !interceptors.client.is_empty(),
+            interceptors.client_contexts.clone(),
+            deadline_clock,
             simulation.is_some(),
             randomness.hash_keys(),
         ));
@@ -211,7 +217,7 @@ impl OrbCore {
                 adapter: Adapter::new(
                     randomness,
                     &config,
-                    !interceptors.server.is_empty(),
+                    &interceptors,
                     adapter_threads.clone(),
                     this.clone(),
                 ),

@@ -17,6 +17,7 @@ use crate::driver::engine::{self, Arguments as Body, ClientEngine, ClientEvent, 
 use crate::driver::invoke::Arguments;
 use crate::driver::loopback;
 use crate::object::ObjectRef;
+use crate::object::deadline::{Deadline, RequestDeadline};
 use crate::object::operation::Operation;
 
 /// The virtual world in which the program of an ORB runs: a clock, and what happens in it.
@@ -64,6 +65,8 @@ impl Simulated {
     }
 
     pub(super) fn run_until(&self, is_over: &dyn Fn() -> bool) {
+        // Whatever happens meanwhile does not happen for the request that this thread carries out.
+        let _apart = RequestDeadline::enter(Deadline::NEVER);
         self.simulation.run_until(is_over);
     }
 
@@ -125,7 +128,7 @@ impl Simulated {
         let engine = self.engine.get().and_then(Weak::upgrade).ok_or_else(no_engine)?;
         let now = self.now();
         let deadline = deadline_of(object, now);
-        engine.begin_for_stub(EngineCall::of_stub(object, request, deadline.at(), on_end), now);
+        engine.begin_for_stub(EngineCall::of_stub(object, request, now, deadline.at(), on_end), now);
         Ok(())
     }
 }

@@ -70,7 +70,7 @@ pub struct ServerRequestInfo {
 }
 
 /// The target of a request, once the servant is known.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Target {
     pub(crate) object_id: Vec<u8>,
     pub(crate) adapter_name: Vec<String>,

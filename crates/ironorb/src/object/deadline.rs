@@ -6,6 +6,7 @@
 //! [`OrbBuilder::call_timeout`](crate::OrbBuilder::call_timeout)). The last three are policies; see
 //! [`InvocationPolicies`](crate::InvocationPolicies).
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use crate::base::time::Time;
@@ -14,10 +15,13 @@ use crate::base::time::Time;
 pub(crate) type TimeoutSetting = Option<Option<Duration>>;
 
 /// How long a call may take, in nanoseconds; the greatest number is without limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Timeout(u64);
 
 impl Timeout {
+    /// No time at all.
+    pub(crate) const NOTHING: Timeout = Timeout(0);
+
     /// Without limit.
     pub(crate) const NONE: Timeout = Timeout(u64::MAX);
 
@@ -83,6 +87,15 @@ impl Deadline {
         }
     }
 
+    /// The time that is left: none at all when the deadline has passed.
+    #[inline]
+    pub(crate) fn left(self, now: Time) -> Timeout {
+        match self.0 {
+            Time::MAX => Timeout::NONE,
+            at => Timeout(at.as_nanos().saturating_sub(now.as_nanos())),
+        }
+    }
+
     /// The moment of the deadline; `None` without one.
     pub(crate) fn at(self) -> Option<Time> {
         (self.0 != Time::MAX).then_some(self.0)
@@ -99,6 +112,54 @@ impl Deadline {
     /// Returns the earlier of this deadline and `timeout` from now.
     pub(crate) fn at_most(self, now: Time, timeout: Duration) -> Deadline {
         Deadline(self.0.min(now + timeout))
+    }
+}
+
+thread_local! {
+    /// Whether anything but references and the ORB has ever limited this thread's calls. Nearly no thread has it, so
+    /// calls read only this.
+    static HAS_LIMITS: Cell<bool> = const { Cell::new(false) };
+    /// The deadline of the request that this thread carries out, as far as its caller has told it.
+    static OF_REQUEST: Cell<Deadline> = const { Cell::new(Deadline::NEVER) };
+}
+
+/// False when nothing but references and the ORB limits this thread's calls.
+#[inline(always)] // a step of every call
+pub(crate) fn thread_has_limits() -> bool {
+    HAS_LIMITS.get()
+}
+
+/// Makes calls look for this thread's limits from now on.
+pub(crate) fn note_thread_limits() {
+    HAS_LIMITS.set(true);
+}
+
+/// The deadline of the request that this thread carries out, as far as its caller has told it.
+#[inline]
+pub(crate) fn deadline_of_request() -> Deadline {
+    OF_REQUEST.get()
+}
+
+/// The deadline of the request that a thread carries out, until this is dropped.
+#[must_use]
+pub(crate) struct RequestDeadline {
+    before: Deadline,
+}
+
+impl RequestDeadline {
+    #[inline]
+    pub(crate) fn enter(deadline: Deadline) -> RequestDeadline {
+        if deadline != Deadline::NEVER {
+            note_thread_limits();
+        }
+        RequestDeadline { before: OF_REQUEST.replace(deadline) }
+    }
+}
+
+impl Drop for RequestDeadline {
+    #[inline]
+    fn drop(&mut self) {
+        OF_REQUEST.set(self.before);
     }
 }
 

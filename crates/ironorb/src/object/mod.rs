@@ -2,13 +2,17 @@
 
 pub(crate) mod codec;
 pub(crate) mod deadline;
+pub(crate) mod deadline_context;
 pub(crate) mod lease;
 pub(crate) mod messaging;
 pub(crate) mod operation;
 pub(crate) mod operation_table;
 pub(crate) mod orb_shared;
+pub(crate) mod request_contexts;
+pub(crate) mod request_facts;
 pub(crate) mod route;
 pub(crate) mod server_profile;
+pub(crate) mod wire_numbers;
 
 use std::fmt;
 use std::hash::{Hash, Hasher};

@@ -14,7 +14,9 @@ use crate::base::config::{OrbConfig, StatusAccess};
 use crate::base::locks::SnapshotMap;
 use crate::base::randomness::HashKeys;
 use crate::object::ObjectRef;
+use crate::object::deadline_context::DeadlineClock;
 use crate::object::messaging::OrbPolicies;
+use crate::object::request_contexts::ClientContexts;
 use crate::object::server_profile::{Partition, ServerEndpoint, ServerProfiles};
 use crate::transport::{Address, CustomTransport};
 
@@ -29,8 +31,12 @@ pub(crate) struct OrbShared {
     pub(crate) has_client_interceptors: bool,
     /// Whether the latencies of calls are measured.
     pub(crate) measures_calls: bool,
-    /// Whether something looks at each call: interceptors, or the clock for its latency.
-    pub(crate) observes_calls: bool,
+    /// What the program adds to the requests of this ORB.
+    pub(crate) client_contexts: ClientContexts,
+    /// The clock by which requests tell how long their callers wait, if they tell it.
+    pub(crate) deadline_clock: Option<DeadlineClock>,
+    /// Whether requests carry nothing besides their arguments, no interceptor sees them, and no clock measures their calls.
+    pub(crate) has_plain_calls: bool,
     /// Whether the calls run in virtual time.
     pub(crate) is_simulated: bool,
     pub(crate) values: ValueRegistry,
@@ -45,17 +51,22 @@ impl OrbShared {
         config: OrbConfig,
         transports: Vec<Arc<dyn CustomTransport>>,
         has_client_interceptors: bool,
+        client_contexts: ClientContexts,
+        deadline_clock: Option<DeadlineClock>,
         is_simulated: bool,
         hash_keys: HashKeys,
     ) -> OrbShared {
         let measures_calls = config.status != StatusAccess::Off && !is_simulated;
+        let has_contexts = !client_contexts.is_empty() || deadline_clock.is_some();
         OrbShared {
             policies: OrbPolicies::new(config.call_timeout.into()),
             config,
             transports,
             measures_calls,
-            observes_calls: has_client_interceptors || measures_calls,
             has_client_interceptors,
+            has_plain_calls: !has_client_interceptors && !has_contexts && !measures_calls,
+            client_contexts,
+            deadline_clock,
             is_simulated,
             values: ValueRegistry::default(),
             server_profiles: ServerProfiles::new(hash_keys),

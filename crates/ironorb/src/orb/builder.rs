@@ -18,7 +18,9 @@ use crate::base::config::{
 };
 use crate::driver::orb_core::{FurnishRoot, OrbCore, OrbParts};
 use crate::driver::simulated::{Simulation, SimulationSetting};
-use crate::interceptor::{ClientInterceptor, IorInterceptor, ServerInterceptor};
+use crate::interceptor::{
+    ClientContext, ClientInterceptor, IorInterceptor, ServerContext, ServerInterceptor,
+};
 use crate::status::furnish_root;
 use crate::transport::CustomTransport;
 use crate::transport::endpoint::BadAddress;
@@ -214,6 +216,13 @@ impl OrbBuilder {
         self
     }
 
+    /// Sets whether requests tell servers how long their callers wait, and whether this ORB heeds it as a server: see
+    /// [`OrbConfig::deadline_propagation`]. Default: no.
+    pub fn deadline_propagation(mut self, yes: bool) -> Self {
+        self.settings.config.deadline_propagation = yes;
+        self
+    }
+
     /// Sets how long one attempt to connect may take. Default: 10 s.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.settings.config.connect_timeout = timeout;
@@ -298,6 +307,19 @@ impl OrbBuilder {
     /// before.
     pub fn server_interceptor(mut self, interceptor: impl ServerInterceptor) -> Self {
         self.settings.interceptors.server.push(Arc::new(interceptor));
+        self
+    }
+
+    /// Adds a service context to the requests that this ORB sends. It comes after those added before, and after those
+    /// of interceptors.
+    pub fn client_context(mut self, context: impl ClientContext) -> Self {
+        self.settings.interceptors.client_contexts.push(Arc::new(context));
+        self
+    }
+
+    /// Has a service context of the requests read that this ORB receives. It is read after those added before.
+    pub fn server_context(mut self, context: impl ServerContext) -> Self {
+        self.settings.interceptors.server_contexts.push(Arc::new(context));
         self
     }
 

@@ -212,6 +212,12 @@ impl Orb {
         self.core.published_addresses()
     }
 
+    /// How many requests this ORB has not carried out because their callers had given up: see
+    /// [`OrbConfig::deadline_propagation`](crate::OrbConfig::deadline_propagation).
+    pub fn late_requests(&self) -> u64 {
+        self.core().adapter.late_requests()
+    }
+
     /// Sets the policies of all calls that the ORB makes from now on, unless a reference or a thread has its
     /// own. Replaces all earlier policies of the ORB.
     pub fn set_policies(&self, policies: InvocationPolicies) {

@@ -13,13 +13,14 @@ pub(crate) use parked_request::ParkedRequest;
 pub(crate) use session::Session;
 
 use std::any::Any;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use ironorb_giop::Version;
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::framer::BUFFER_BYTES;
-use ironorb_giop::message::{Message, MessageType};
+use ironorb_giop::message::{AddressingDisposition, Message, MessageType};
 use ironorb_giop::minor::MinorCode;
 
 use crate::base::config::{Demultiplexing, OrbConfig};
@@ -27,6 +28,8 @@ use crate::base::gate::Gate;
 use crate::base::lease::OrbBindings;
 use crate::base::locks::PiLock;
 use crate::base::randomness::Randomness;
+use crate::interceptor::Interceptors;
+use crate::object::request_contexts::ServerContexts;
 use crate::poa::key::{self, Nonce, ParsedKey, Slot};
 use crate::poa::{
     AdapterDriver, AdapterHost, HoldMode, MainThread, ManagerState, Managers, ObjectSelector, PoaError,
@@ -54,8 +57,13 @@ pub(crate) struct Adapter {
     host: Weak<dyn AdapterHost>,
     config: OrbConfig,
     has_interceptors: bool,
-    /// The largest message, in bytes, that the fast path takes. It is 0 if every request needs a check: if there are
-    /// server interceptors, bidirectional connections are allowed, or a form of addressing is demanded.
+    /// What the program reads from requests.
+    server_contexts: ServerContexts,
+    /// The requests that were dropped because they came too late.
+    late_requests: AtomicU64,
+    /// Every request concerns interceptors or contexts of the program, has a deadline, or is to be addressed otherwise.
+    has_extras: bool,
+    /// The largest message, in bytes, that the short forms of the ways to a servant take; 0 with extras.
     plain_bytes_max: usize,
     /// How long a request waits for an adapter that another thread makes; `None` for ever.
     startup_timeout: Option<Duration>,
@@ -65,11 +73,14 @@ impl Adapter {
     pub(crate) fn new(
         randomness: Randomness,
         config: &OrbConfig,
-        has_interceptors: bool,
+        interceptors: &Interceptors,
         driver: Arc<dyn AdapterDriver>,
         host: Weak<dyn AdapterHost>,
     ) -> Self {
-        let is_plain = !has_interceptors && !config.bidirectional && config.addressing_demanded.is_none();
+        let has_interceptors = !interceptors.server.is_empty();
+        let demanded = config.other_addressing_demanded(Version::V1_2, AddressingDisposition::Key);
+        let has_extras = has_interceptors || !interceptors.server_contexts.is_empty();
+        let is_plain = !has_extras && !config.deadline_propagation && demanded.is_none();
         Adapter {
             startup_timeout: config.call_timeout,
             nonce: Nonce(randomness.nonce()),
@@ -86,6 +97,9 @@ impl Adapter {
             host,
             config: config.clone(),
             has_interceptors,
+            server_contexts: interceptors.server_contexts.clone(),
+            late_requests: AtomicU64::new(0),
+            has_extras: !is_plain,
             plain_bytes_max: if is_plain { BUFFER_BYTES } else { 0 },
         }
     }
@@ -121,6 +135,11 @@ impl Adapter {
     /// The ORB's settings.
     pub(crate) fn config(&self) -> &OrbConfig {
         &self.config
+    }
+
+    /// How many requests have been dropped because they came too late.
+    pub(crate) fn late_requests(&self) -> u64 {
+        self.late_requests.load(Ordering::Relaxed)
     }
 
     /// The ORB of the adapters. `None` only while it is being dropped.

@@ -19,6 +19,9 @@ pub(crate) trait AdapterDriver: Send + Sync {
     /// The time now.
     fn now(&self) -> Time;
 
+    /// The time by which the deadlines of requests go: that of the engine, if one serves them.
+    fn time_of_requests(&self) -> Time;
+
     /// Waits until `is_over`, for `at_most` this time, and for ever if that is `None`. `is_over` may take locks of
     /// adapters, and its answer changes only before [`Monitor::changed`]. Returns whether it is over. A driver whose
     /// thread must not wait returns at once.

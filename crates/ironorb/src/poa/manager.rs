@@ -420,7 +420,7 @@ mod tests {
     fn manager() -> PoaManager {
         let config = OrbConfig::default();
         let driver: Arc<dyn AdapterDriver> =
-            AdapterThreads::new(&config, std::iter::once(ServerThreads::new(&config)));
+            AdapterThreads::new(&config, std::iter::once(ServerThreads::new(&config)), None);
         PoaManager::new("m".to_owned(), ManagerState::Active, 1, &Arc::default(), &Arc::default(), &driver)
     }
 

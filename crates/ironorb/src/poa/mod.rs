@@ -35,9 +35,8 @@ mod slots;
 mod upcall;
 
 pub(crate) use collocated_binding::{AdapterLease, CollocatedBinding};
-pub(crate) use current::Current;
 pub use current::PoaCurrent;
-pub(crate) use current::{current_object, is_in_upcall_of};
+pub(crate) use current::{Current, current_object, is_in_upcall_of};
 pub(crate) use driver::{AdapterDriver, Task};
 pub use error::PoaError;
 pub(crate) use host::AdapterHost;
@@ -57,7 +56,7 @@ pub use policies::{
 pub use servant_manager::{
     AdapterActivator, Cookie, ServantActivator, ServantLocator, ServantManager, Unavailable,
 };
-pub(crate) use upcall::{ActiveObject, Refusal, Upcall, UpcallShare, not_exist};
+pub(crate) use upcall::{ActiveObject, Refusal, Upcall, UpcallShare, not_exist, time_of_upcall};
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -18,6 +18,7 @@ use super::{Cookie, ObjectId, Poa, PoaInner, PoaManager, ServantActivator, Serva
 use crate::base::gate::{Gate, GateGuard};
 use crate::base::lease::Activation;
 use crate::base::locks::Handoff;
+use crate::base::time::Time;
 use crate::poa::servant::servant_panicked;
 use crate::poa::servant::{Servant, ServantHandle};
 
@@ -247,7 +248,17 @@ impl Drop for Upcall {
     }
 }
 
+/// The time by which the deadlines of this thread's request go; `None` outside an upcall.
+pub(crate) fn time_of_upcall() -> Option<Time> {
+    current_upcall(|upcall| upcall.poa.orb.adapter().driver().time_of_requests())
+}
+
 impl UpcallShare {
+    /// The time by which the request's deadline goes.
+    pub(super) fn time(&self) -> Time {
+        self.poa.orb.adapter().driver().time_of_requests()
+    }
+
     /// A share of the request that this thread is carrying out; `None` outside an upcall.
     pub(crate) fn of_this_thread() -> Option<UpcallShare> {
         current_upcall(|upcall| {

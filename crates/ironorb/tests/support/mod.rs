@@ -304,6 +304,11 @@ impl Pair {
         }
     }
 
+    /// Requests that a server has not carried out because their callers had given up.
+    pub fn late_requests(&self, server: usize) -> u64 {
+        self.servers[server].running.as_ref().map_or(0, |running| running.orb.late_requests())
+    }
+
     /// Requests that have reached a server's adapter, or wait for it.
     pub fn upcalls(&self, server: usize) -> usize {
         self.servers[server].upcalls

@@ -29,14 +29,38 @@ impl<W> ClientConnection<W> {
         response: Response,
         arguments: WriteBody<'_>,
     ) -> Result<CallId, NotWhole<CallId>> {
+        self.begin_plain_or_not(target, operation, response, EncodedContexts::EMPTY, arguments)
+    }
+
+    /// Writes a request with service contexts, as [`begin_gather`](Self::begin_gather) does. Not generic, so
+    /// that it is compiled once for all operations.
+    #[inline(never)]
+    pub fn begin_with_contexts(
+        &mut self,
+        target: &RequestTarget,
+        operation: OperationName<'_>,
+        options: RequestOptions<'_>,
+        arguments: WriteBody<'_>,
+    ) -> Result<CallId, NotWhole<CallId>> {
+        self.begin_plain_or_not(target, operation, options.response, options.contexts, arguments)
+    }
+
+    #[inline(always)] // a step of every call
+    fn begin_plain_or_not(
+        &mut self,
+        target: &RequestTarget,
+        operation: OperationName<'_>,
+        response: Response,
+        contexts: EncodedContexts<'_>,
+        arguments: WriteBody<'_>,
+    ) -> Result<CallId, NotWhole<CallId>> {
         let Some(encoding) = self.plain_encoding(target, operation) else {
-            let options = RequestOptions { response, contexts: EncodedContexts::EMPTY };
-            return self.begin_gather(target, operation, options, arguments);
+            return self.begin_gather(target, operation, RequestOptions { response, contexts }, arguments);
         };
         let call = self.take_slot()?;
         let probe = probe::enter(Stage::Marshal);
         let buf = self.transmit.buffer();
-        let message = MessageStart::plain_request(buf, target, operation, encoding);
+        let message = MessageStart::plain_request(buf, target, operation, encoding, contexts);
         let mut w = message.sparse_body(buf);
         let written = arguments(&mut w);
         let runs = w.into_runs();
@@ -61,7 +85,26 @@ impl<W> ClientConnection<W> {
         operation: OperationName<'_>,
         arguments: WriteBody<'_>,
     ) -> Result<(), NotWhole<()>> {
-        match self.begin_plain(target, operation, Response::None, arguments) {
+        let begun = self.begin_plain(target, operation, Response::None, arguments);
+        self.release_oneway(begun)
+    }
+
+    /// Writes a oneway request with service contexts.
+    pub fn begin_oneway_with_contexts(
+        &mut self,
+        target: &RequestTarget,
+        operation: OperationName<'_>,
+        contexts: EncodedContexts<'_>,
+        arguments: WriteBody<'_>,
+    ) -> Result<(), NotWhole<()>> {
+        let options = RequestOptions { response: Response::None, contexts };
+        let begun = self.begin_with_contexts(target, operation, options, arguments);
+        self.release_oneway(begun)
+    }
+
+    #[inline(always)] // a step of every oneway
+    fn release_oneway(&mut self, begun: Result<CallId, NotWhole<CallId>>) -> Result<(), NotWhole<()>> {
+        match begun {
             Ok(call) => {
                 self.release(call); // it only used the slot's next id
                 Ok(())

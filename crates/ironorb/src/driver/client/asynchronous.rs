@@ -27,7 +27,8 @@ use crate::base::probe;
 use crate::base::time::Time;
 use crate::call::received_request::ReceivedRequest;
 use crate::call::remote_call::{CallEvent, RemoteCall};
-use crate::driver::call_policies::deadline_of;
+use crate::driver::call_contexts::{KeptContexts, kept_contexts};
+use crate::driver::call_policies::{call_timeout, deadline_of};
 use crate::driver::clock;
 use crate::driver::counting;
 use crate::driver::engine;
@@ -44,6 +45,8 @@ pub(crate) struct AsyncCall {
     operation: Cow<'static, str>,
     /// The request that this call passes on.
     on_behalf: Option<Arc<ReceivedRequest>>,
+    /// The service contexts of its requests, besides those of interceptors.
+    contexts: KeptContexts,
     /// The caller learns nothing once the request has been sent.
     is_oneway: bool,
     /// The caller gave up the reply before the request was sent.
@@ -202,10 +205,10 @@ impl AsyncCall {
     pub(crate) fn on_behalf_of(object: &ObjectRef, request: &Arc<ReceivedRequest>) -> Arc<AsyncCall> {
         let operation = Cow::Borrowed(""); // the request has it
         let is_oneway = request.response() == Response::None;
-        Arc::new(AsyncCall {
-            on_behalf: Some(request.clone()),
-            ..AsyncCall::before(object, operation, is_oneway, object.now())
-        })
+        let call = AsyncCall::before(object, operation, is_oneway, object.now());
+        let wants_results = request.response() == Response::SyncWithTarget;
+        let contexts = kept_contexts(object, request.operation(), wants_results, call_timeout(object));
+        Arc::new(AsyncCall { on_behalf: Some(request.clone()), contexts, ..call })
     }
 
     /// Passes the request on, with its own body or with what `arguments` write. The receiver's thread gives
@@ -244,7 +247,12 @@ impl AsyncCall {
     }
 
     fn new(object: &ObjectRef, operation: Cow<'static, str>, is_oneway: bool, now: Time) -> Arc<AsyncCall> {
-        Arc::new(AsyncCall::before(object, operation, is_oneway, now))
+        // The engine of a simulation asks for those of its calls.
+        let contexts = match object.shared().is_simulated {
+            true => None,
+            false => kept_contexts(object, &operation, !is_oneway, call_timeout(object)),
+        };
+        Arc::new(AsyncCall { contexts, ..AsyncCall::before(object, operation, is_oneway, now) })
     }
 
     #[inline(always)] // the call is long, and is moved less often so
@@ -256,6 +264,7 @@ impl AsyncCall {
             object: object.clone(),
             operation,
             on_behalf: None,
+            contexts: None,
             is_oneway,
             is_given_up: AtomicBool::new(false),
             deadline,

@@ -16,6 +16,7 @@ use crate::base::config::OnewayBatching;
 use crate::call::invocation::CallFailure;
 use crate::call::remote_call::{CallEvent, Completed, RemoteCall, Step};
 use crate::driver::adapter_threads::WithoutWaits;
+use crate::driver::call_contexts::{KeptContexts, kept_contexts, with_kept};
 use crate::driver::invoke::LOCATE;
 use crate::driver::loopback::{self, WaitPolicy, loopback, loopback_oneway};
 use crate::driver::orb_core::OrbCore;
@@ -34,6 +35,8 @@ pub(in crate::driver) struct EngineCall {
     /// The number of the caller. It selects one of the connections to an endpoint.
     pub(super) caller: usize,
     call: RemoteCall,
+    /// The service contexts of its requests, besides those of interceptors.
+    contexts: KeptContexts,
     attempt: Option<Attempt>,
     /// The reply that has come.
     reply: Option<Message>,
@@ -79,9 +82,17 @@ impl EngineCall {
         object: ObjectRef,
         caller: usize,
         request: Request,
+        now: Time,
         deadline: Option<Time>,
     ) -> Box<EngineCall> {
         let deadline = Deadline::at_time(deadline);
+        let contexts = match &request {
+            Request::Call(invoked, _) => {
+                let wants_results = invoked.response == Response::SyncWithTarget;
+                kept_contexts(&object, &invoked.operation, wants_results, deadline.left(now))
+            }
+            Request::Locate { .. } => None,
+        };
         let call = match &request {
             Request::Call(..) => {
                 RemoteCall::new(&object, deadline, object.rebind(), object.shared().has_client_interceptors)
@@ -94,6 +105,7 @@ impl EngineCall {
             request,
             caller,
             call,
+            contexts,
             attempt: None,
             reply: None,
             stage: Stage::Begun,
@@ -107,10 +119,11 @@ impl EngineCall {
     pub(in crate::driver) fn of_stub(
         object: &ObjectRef,
         request: Request,
+        now: Time,
         deadline: Option<Time>,
         on_end: OnEnd,
     ) -> Box<EngineCall> {
-        let mut call = EngineCall::new(object.clone(), 0, request, deadline);
+        let mut call = EngineCall::new(object.clone(), 0, request, now, deadline);
         call.on_end = Some(on_end);
         call
     }
@@ -162,8 +175,10 @@ impl EngineCall {
         &self,
         open: &mut ClientConnection<CallNumber>,
         target: &RequestTarget,
+        now: Time,
     ) -> Result<Option<CallId>, CallFailure> {
-        let contexts = self.attempt.as_ref().map(Attempt::contexts).unwrap_or_default();
+        let left = self.call.deadline().left(now);
+        let contexts = with_kept(self.attempt.as_ref(), &self.contexts, &self.object, left, || now);
         let contexts = contexts.encoded();
         let begun = match &self.request {
             Request::Locate { .. } => open.begin_locate(target).map(Some),

@@ -68,17 +68,18 @@ impl ClientEngine {
     /// Handles an event. `now` never goes back. Events for connections that have been closed meanwhile have
     /// no effect.
     pub fn handle(&self, event: ClientEvent<'_>, now: Time) {
+        self.orb.adapter_threads.note_engine_time(now);
         let aftermath = self.lock().begin(now);
         self.go_on_after(aftermath, now);
         match event {
             ClientEvent::Call { call, caller, object, operation, arguments, deadline } => {
                 let request = Request::call(&object, operation, arguments);
-                self.begin(call, EngineCall::new(object, caller, request, deadline), now);
+                self.begin(call, EngineCall::new(object, caller, request, now, deadline), now);
             }
             ClientEvent::Locate { call, caller, object, deadline } => {
                 self.begin(
                     call,
-                    EngineCall::new(object, caller, Request::Locate { is_free: false }, deadline),
+                    EngineCall::new(object, caller, Request::Locate { is_free: false }, now, deadline),
                     now,
                 );
             }

@@ -160,6 +160,7 @@ impl ServerEngine {
     /// Handles an event. `now` never goes back. Runs a servant only on [`ServerEvent::CarryOut`].
     pub fn handle(&mut self, event: ServerEvent<'_>, now: Time) {
         self.now = now;
+        self.orb.adapter_threads.note_engine_time(now);
         match event {
             ServerEvent::Accepted { connection } => self.accept(connection),
             ServerEvent::Received { connection, bytes } => {

@@ -194,6 +194,12 @@ pub(super) static SETTINGS: &[Setting] = &[
     once("callTimeout", "DURATION | never", "How long a call may take. Default: 60s.", |s, v| {
         assign(&mut s.config.call_timeout, duration_or_never(v))
     }),
+    once(
+        "deadlinePropagation",
+        "yes | no",
+        "Requests tell how long their callers wait, and servers drop what is too late. Default: no.",
+        |s, v| assign(&mut s.config.deadline_propagation, yes(v)),
+    ),
     once("connectTimeout", "DURATION", "How long one attempt to connect may take. Default: 10s.", |s, v| {
         assign(&mut s.config.connect_timeout, duration(v))
     }),

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use ironorb_giop::TransmissionCodeSets;
 use ironorb_giop::message::Message;
 
-use super::serving::{WaitCause, answer_locate, cannot_wait};
+use super::serving::{ParsedRequest, WaitCause, answer_locate, cannot_wait};
 use crate::interceptor::{FreshSlots, SlotValue};
+use crate::object::deadline::Deadline;
 use crate::object::operation::Raised;
 use crate::poa::servant::ReplySink;
 use crate::poa::servant::{Later, Responder};
@@ -27,6 +28,7 @@ enum ReplyDestination {
     Request {
         later: Later,
         code_sets: TransmissionCodeSets,
+        deadline: Deadline,
         /// The values that interceptors have put into the slots.
         slots: Option<Vec<SlotValue>>,
     },
@@ -38,7 +40,7 @@ impl ParkedRequest {
     /// connection owes too many replies.
     pub(super) fn request(
         message: &Message,
-        code_sets: TransmissionCodeSets,
+        (code_sets, deadline): (TransmissionCodeSets, Deadline),
         responder: &Responder<'_>,
         orb: &Arc<dyn AdapterHost>,
     ) -> Option<ParkedRequest> {
@@ -47,7 +49,7 @@ impl ParkedRequest {
         Some(ParkedRequest {
             message: message.clone(),
             client: responder.client(),
-            place: Some(ReplyDestination::Request { later, code_sets, slots }),
+            place: Some(ReplyDestination::Request { later, code_sets, deadline, slots }),
             orb: orb.clone(),
         })
     }
@@ -148,18 +150,20 @@ impl ParkedRequest {
                     }
                 }
             }
-            Some(ReplyDestination::Request { later, code_sets, slots }) => {
+            Some(ReplyDestination::Request { later, code_sets, deadline, slots }) => {
                 let has_slots = slots.is_some();
                 let _slots = slots.map(FreshSlots::enter_with);
                 let Ok(request) = self.message.parse_request() else { return Ok(()) };
+                let request = ParsedRequest::of_parked(&request, &self.message, code_sets, deadline, adapter);
+                let message = &mut self.message;
                 let mut carried_out = Ok(());
                 let later = later.try_answer(|responder| {
-                    carried_out = adapter.carry_out(&request, code_sets, responder, &**orb, None, passed);
+                    carried_out = adapter.carry_out_parked(&request, message, responder, &**orb, passed);
                     carried_out.is_ok()
                 });
                 if let Some(later) = later {
                     let slots = has_slots.then(FreshSlots::of_this_thread);
-                    self.place = Some(ReplyDestination::Request { later, code_sets, slots });
+                    self.place = Some(ReplyDestination::Request { later, code_sets, deadline, slots });
                 }
                 carried_out
             }

@@ -1,30 +1,115 @@
 //! Takes Requests and LocateRequests through the adapters and answers them. Opens no socket: a driver passes
 //! in messages and a sink for the replies.
+//!
+//! A request reaches its servant in one of two ways: it is recognised by its bytes, or it is parsed. Each way has a short
+//! form for plain requests, as nearly all are: small, without service contexts, and of no concern to interceptors or
+//! contexts of the program.
 
+use std::cell::Cell;
+use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use ironorb_giop::cdr::Environment;
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
-use ironorb_giop::message::{LocateRequest, LocateStatus, Message, PlainRequest, Request, Response};
+use ironorb_giop::framer::BUFFER_BYTES;
+use ironorb_giop::message::{
+    AddressingDisposition, HeaderTemplate, LocateRequest, LocateStatus, Message, PlainRequest, Request,
+    RequestId, Response,
+};
 use ironorb_giop::minor::MinorCode;
-use ironorb_giop::service_context::{BI_DIR_IIOP, ListenPoint};
-use ironorb_giop::{Encoding, Shifts, TransmissionCodeSets, Version};
+use ironorb_giop::service_context::ListenPoint;
+use ironorb_giop::{Encoding, Reader, Shifts, TransmissionCodeSets, Version};
 
 use super::request_cache::CachedUpcall;
 use super::{Adapter, ParkedRequest, Session};
 use crate::base::probe::{self, Stage};
+use crate::base::time::Time;
 use crate::interceptor::{FreshSlots, Interception, Outcome, Target};
+use crate::object::deadline::{Deadline, RequestDeadline, Timeout, deadline_of_request};
 use crate::object::operation::Raised;
-use crate::poa::servant::{Call, ReplySink, Responder, servant_panicked};
-use crate::poa::{Current, HoldMode, PoaCurrent, PoaInner, PoaManager, Refusal, Upcall, current_object};
+use crate::object::operation_table::Found;
+use crate::object::request_contexts::FindContext;
+use crate::object::request_facts::RequestFacts;
+use crate::poa::servant::{Call, ReplySink, Responder, Servant, servant_panicked};
+use crate::poa::{Current, HoldMode, Poa, PoaInner, PoaManager, Refusal, Upcall, current_object};
 
 /// Where a request comes from.
 #[derive(Clone, Copy)]
 struct RequestOrigin<'p> {
-    message: &'p Message,
     session: &'p Session,
     sink: &'p dyn ReplySink,
+    /// Whether the request may be recognised by its bytes the next time.
+    may_be_cached: bool,
+}
+
+/// What has been parsed of a request. Arguments may be moved in the message while it is carried out, so nothing is
+/// borrowed from there.
+pub(super) struct ParsedRequest {
+    id: RequestId,
+    version: Version,
+    response: Response,
+    addressing: AddressingDisposition,
+    /// Where in the message these stand.
+    object_key: Range<usize>,
+    operation: Range<usize>,
+    body_at: usize,
+    /// The code sets of the request; `None` when the ORB does not support those that the client has chosen.
+    agreed: Option<TransmissionCodeSets>,
+    due: Due,
+}
+
+/// The deadline of a request, and whether it has passed.
+#[derive(Clone, Copy)]
+struct Due {
+    deadline: Deadline,
+    has_passed: bool,
+}
+
+impl Due {
+    const NEVER: Due = Due { deadline: Deadline::NEVER, has_passed: false };
+
+    #[inline]
+    fn at(deadline: Deadline, now: Time) -> Due {
+        Due { deadline, has_passed: deadline.left(now) == Timeout::NOTHING }
+    }
+}
+
+/// An upcall that is about to be made.
+struct ReadyUpcall<'p, A> {
+    servant: &'p dyn Servant,
+    arguments: A,
+    environment: &'p dyn Environment,
+    responder: &'p Responder<'p>,
+}
+
+/// Where in a message the operation and the arguments are. Borrows nothing from the message, in which arguments may be
+/// moved.
+trait ReadArguments {
+    fn read<'m>(&'m self, message: &'m Message) -> (&'m [u8], Reader<'m>);
+}
+
+/// Those of a request that is recognised by its bytes.
+struct CachedArguments<'k> {
+    head: &'k HeaderTemplate,
+    body_at: usize,
+    encoding: Encoding,
+}
+
+impl ReadArguments for CachedArguments<'_> {
+    #[inline(always)] // a step of every call with structs
+    fn read<'m>(&'m self, message: &'m Message) -> (&'m [u8], Reader<'m>) {
+        (self.head.operation(), self.head.arguments_at(message, self.body_at, self.encoding))
+    }
+}
+
+impl ReadArguments for &ParsedRequest {
+    #[inline]
+    fn read<'m>(&'m self, message: &'m Message) -> (&'m [u8], Reader<'m>) {
+        (self.operation(message), message.reader_under(self.code_sets(), self.body_at))
+    }
 }
 
 impl Adapter {
@@ -32,11 +117,18 @@ impl Adapter {
     #[inline]
     pub(crate) fn serve_request(&self, message: &mut Message, session: &Session, sink: &dyn ReplySink) {
         if message.bytes().len() > self.plain_bytes_max {
-            return self.serve_large(message, session, sink);
+            return match self.has_extras {
+                true => self.serve_with_extras(message, session, sink),
+                false => self.serve_large(message, session, sink),
+            };
         }
         let fingerprint = message.fingerprint();
         let known = self.if_cached(fingerprint, message, |known, message| {
-            serve_cached(known, message, session, sink, None);
+            let Some(body_at) = plain_body_at(known.head, message) else {
+                let CachedUpcall { head, operation, servant } = known;
+                return self.serve_cached_out_of_line((head, operation, servant), message, session, sink);
+            };
+            serve_cached_plainly(known, message, body_at.get(), session, sink);
         });
         if known {
             return;
@@ -48,125 +140,260 @@ impl Adapter {
             let responder = Responder::new(sink, encoding, request.id, wanted, None);
             let arguments = message.reader_under(code_sets, request.body_at).with_environment(session);
             let call = Call::new(request.operation, arguments, &responder);
-            let current = upcall.enter();
-            return dispatch(&current, call, &responder);
+            return dispatch_to(&upcall.enter(), call, &responder);
         }
-        self.serve_begun(message, session, sink, None);
+        self.serve_parsed(message, session, sink, None, true);
     }
 
-    /// Carries out a large request, or one that interceptors or settings concern. In a large message the
-    /// servant's arguments may have to be moved to align them: then the message is read again.
+    /// Carries out a large request.
     #[inline(never)]
     fn serve_large(&self, message: &mut Message, session: &Session, sink: &dyn ReplySink) {
-        if self.plain_bytes_max == 0 {
-            return self.serve_begun(message, session, sink, None);
-        }
-        let mut shifts = Shifts::default();
         let fingerprint = message.fingerprint();
         let known = self.if_cached(fingerprint, message, |known, message| {
-            if !serve_cached(known, message, session, sink, Some(&shifts)) {
-                serve_cached_again(known, message, session, sink, &mut shifts);
-            }
+            let Some(body_at) = plain_body_at(known.head, message) else {
+                let CachedUpcall { head, operation, servant } = known;
+                return self.serve_cached_out_of_line((head, operation, servant), message, session, sink);
+            };
+            let (_, encoding) = plain_encoding(session);
+            let responder = responder_of(known, message, encoding, sink, None);
+            let arguments = CachedArguments { head: known.head, body_at: body_at.get(), encoding };
+            let (servant, responder) = (known.servant, &responder);
+            ReadyUpcall { servant, arguments, environment: session, responder }.make_moving(message);
         });
-        if known {
-            return;
+        if !known {
+            self.serve_parsed(message, session, sink, None, true);
         }
-        let Some((request, upcall)) = self.begin_plain_request(message) else {
-            return self.serve_begun(message, session, sink, None);
-        };
-        self.note(fingerprint, message, request.object_key, &upcall);
-        let (code_sets, encoding) = plain_encoding(session);
-        let current = upcall.enter();
-        loop {
-            let whole = shifts.whole(message);
-            let Some(request) = whole.plain_request() else { break }; // never: the header is unchanged
-            let wanted = request.response == Response::SyncWithTarget;
-            let responder = Responder::new(sink, encoding, request.id, wanted, None);
-            let arguments = whole.reader_under(code_sets, request.body_at);
-            let arguments = arguments.with_environment(session).with_shifts(&shifts);
-            dispatch(&current, Call::new(request.operation, arguments, &responder), &responder);
-            if responder.is_answered() || !shifts.apply(message) {
-                break;
-            }
-        }
-        shifts.put_back(message);
     }
 
-    /// Parses a plain request and finds its servant; `None` if the request needs the general path.
+    /// Carries out a request that may concern interceptors, contexts of the program, or a deadline.
+    #[inline(never)]
+    fn serve_with_extras(&self, message: &mut Message, session: &Session, sink: &dyn ReplySink) {
+        let fingerprint = message.fingerprint();
+        let known = self.if_cached(fingerprint, message, |known, message| {
+            self.serve_cached(known, message, session, sink);
+        });
+        if !known {
+            self.serve_parsed(message, session, sink, None, true);
+        }
+    }
+
+    /// Parses a plain request and finds its servant; `None` if the request is not plain, or must wait.
     #[inline(always)] // a step of every call
     fn begin_plain_request<'m>(&self, message: &'m Message) -> Option<(PlainRequest<'m>, Upcall)> {
         let probe = probe::enter(Stage::Frame);
         let request = message.plain_request()?;
         drop(probe);
-        if request.response == Response::SyncWithServer {
+        if request.response == Response::SyncWithServer || !request.contexts.is_empty() {
             return None;
         }
         let _probe = probe::enter(Stage::ObjectLookup);
         Some((request, self.begin_upcall_now(request.object_key)?))
     }
 
+    /// Gets the parts of the upcall, because a plain request does not need them in memory.
+    #[inline(never)]
+    fn serve_cached_out_of_line(
+        &self,
+        (head, operation, servant): (&HeaderTemplate, &Cell<Found>, &dyn Servant),
+        message: &mut Message,
+        session: &Session,
+        sink: &dyn ReplySink,
+    ) {
+        self.serve_cached(CachedUpcall { head, operation, servant }, message, session, sink);
+    }
+
+    /// Carries out a request of any kind that is recognised by its bytes.
+    #[inline(always)] // a step of every call with structs
+    fn serve_cached(
+        &self,
+        known: CachedUpcall<'_>,
+        message: &mut Message,
+        session: &Session,
+        sink: &dyn ReplySink,
+    ) {
+        let mut facts = RequestFacts::of_operation(known.head.operation());
+        let Some(body_at) = known.head.read_contexts(message, |context| facts.see(context)) else {
+            return sink.break_off();
+        };
+        if facts.concern_connection() {
+            return self.serve_parsed(message, session, sink, None, false);
+        }
+        if self.has_interceptors {
+            return self.serve_cached_intercepted(known, message, body_at, session, sink);
+        }
+        let (_, encoding) = plain_encoding(session);
+        let responder = responder_of(known, message, encoding, sink, None);
+        let Some(_deadline) = self.in_time(self.deadline(&facts, session, sink), &responder) else { return };
+        let arguments = CachedArguments { head: known.head, body_at, encoding };
+        let ready =
+            ReadyUpcall { servant: known.servant, arguments, environment: session, responder: &responder };
+        if self.server_contexts.is_empty() {
+            return ready.make_moving(message);
+        }
+        if message.bytes().len() > BUFFER_BYTES {
+            return self.make_upcall_within_contexts(&ready, body_at, message);
+        }
+        let contexts = known.head.contexts_of(message);
+        self.within_contexts(&facts, &|id| contexts.find(id), &responder, || ready.make(message, None));
+    }
+
+    #[cold]
+    fn serve_cached_intercepted(
+        &self,
+        known: CachedUpcall<'_>,
+        message: &mut Message,
+        body_at: usize,
+        session: &Session,
+        sink: &dyn ReplySink,
+    ) {
+        let Ok(request) = message.parse_request() else { return sink.break_off() };
+        let Some(orb) = self.host() else { return };
+        let _slots = FreshSlots::enter();
+        let facts = RequestFacts::new(request.operation, request.contexts.clone());
+        let due = self.deadline(&facts, session, sink);
+        let (interception, instead) = orb.intercept(&request);
+        let (_, encoding) = plain_encoding(session);
+        let responder = responder_of(known, message, encoding, sink, Some(&interception));
+        let Some(_deadline) = self.in_time(due, &responder) else { return };
+        if let Some(outcome) = instead.or_else(|| interception.found(target_of())) {
+            return responder.end_instead(&outcome);
+        }
+        let arguments = CachedArguments { head: known.head, body_at, encoding };
+        let ready =
+            ReadyUpcall { servant: known.servant, arguments, environment: session, responder: &responder };
+        self.make_upcall(&ready, body_at, message);
+    }
+
     /// Takes note of a request's service contexts that concern the whole connection, ahead of serving it.
     #[cold]
     pub(crate) fn take_note(&self, request: &Request<'_>, session: &Session, sink: &dyn ReplySink) {
-        let agreed = session.code_sets(request);
-        if agreed.is_some() && self.config.bidirectional && request.version == Version::V1_2 {
-            offer_bidirectional(request, sink);
+        let facts = RequestFacts::new(request.operation, request.contexts.clone());
+        if session.code_sets(&facts, request.version).is_some() {
+            self.offer_bidirectional(&facts, request.version, sink);
         }
     }
 
-    /// Carries out a request on the general path. Its servant may have been found already, in `begun`.
-    #[inline]
-    pub(crate) fn serve_begun(
+    /// Carries out a request of any kind by parsing it. Its servant may have been found already, in `begun`.
+    /// `may_be_cached` says that it may be recognised by its bytes the next time.
+    pub(crate) fn serve_parsed(
         &self,
-        message: &Message,
+        message: &mut Message,
         session: &Session,
         sink: &dyn ReplySink,
         begun: Option<Upcall>,
+        may_be_cached: bool,
     ) {
-        let probe = probe::enter(Stage::Frame);
-        let request = match message.parse_request() {
-            Ok(request) => request,
-            Err(_) => return sink.break_off(),
-        };
-        drop(probe);
-        let place = RequestOrigin { message, session, sink };
+        let origin = RequestOrigin { session, sink, may_be_cached };
         if self.has_interceptors {
-            return self.serve_intercepted(&request, place, begun);
+            return self.serve_intercepted(message, origin, begun);
         }
-        self.serve_before(&request, place, begun, None, None);
+        let probe = probe::enter(Stage::Frame);
+        let Ok(request) = message.parse_request() else { return sink.break_off() };
+        let request = self.agree(&request, message, origin);
+        drop(probe);
+        self.serve_before(&request, message, origin, begun, None, None);
     }
 
     #[cold]
-    fn serve_intercepted(&self, request: &Request<'_>, place: RequestOrigin<'_>, begun: Option<Upcall>) {
+    fn serve_intercepted(&self, message: &mut Message, origin: RequestOrigin<'_>, begun: Option<Upcall>) {
+        let Ok(request) = message.parse_request() else { return origin.sink.break_off() };
         let Some(orb) = self.host() else { return };
         let _slots = FreshSlots::enter();
-        let (interception, instead) = orb.intercept(request);
-        self.serve_before(request, place, begun, Some(&interception), instead);
+        let (interception, instead) = orb.intercept(&request);
+        let request = self.agree(&request, message, origin);
+        self.serve_before(&request, message, origin, begun, Some(&interception), instead);
+    }
+
+    /// Takes note of the service contexts that concern the whole connection. Returns what has been parsed.
+    #[inline(always)] // what is parsed is returned in place
+    fn agree(&self, request: &Request<'_>, message: &Message, origin: RequestOrigin<'_>) -> ParsedRequest {
+        let RequestOrigin { session, sink, .. } = origin;
+        if request.contexts.len() == 0 && !self.config.deadline_propagation {
+            let code_sets = session.code_sets_before(request.version);
+            return ParsedRequest::of(request, message, Some(code_sets), Due::NEVER);
+        }
+        let facts = RequestFacts::new(request.operation, request.contexts.clone());
+        let code_sets = session.code_sets(&facts, request.version);
+        if code_sets.is_some() {
+            self.offer_bidirectional(&facts, request.version, sink);
+        }
+        let due = self.deadline(&facts, session, sink);
+        ParsedRequest::of(request, message, code_sets, due)
+    }
+
+    /// When the caller of a request that has come now gives up, as far as that is known. A call within the process has the
+    /// deadline of the request that its thread carries out.
+    #[inline]
+    fn deadline(&self, facts: &RequestFacts<'_>, session: &Session, sink: &dyn ReplySink) -> Due {
+        if !self.config.deadline_propagation {
+            return Due::NEVER;
+        }
+        match facts.deadline() {
+            Some(stamp) => {
+                let now = self.driver.time_of_requests();
+                Due::at(session.deadline(&stamp, now), now)
+            }
+            None if sink.client().is_none() => self.due(deadline_of_request()),
+            None => Due::NEVER,
+        }
+    }
+
+    /// Whether a deadline has passed by now.
+    #[inline]
+    fn due(&self, deadline: Deadline) -> Due {
+        match deadline {
+            Deadline::NEVER => Due::NEVER,
+            deadline => Due::at(deadline, self.driver.time_of_requests()),
+        }
+    }
+
+    /// Makes a deadline that of the thread's request. `None` if it has passed: then the request has been answered.
+    #[inline]
+    fn in_time(&self, due: Due, responder: &Responder<'_>) -> Option<Option<RequestDeadline>> {
+        if !self.config.deadline_propagation {
+            return Some(None);
+        }
+        if due.has_passed {
+            self.drop_late(responder);
+            return None;
+        }
+        Some(Some(RequestDeadline::enter(due.deadline)))
+    }
+
+    /// Answers a request whose caller has given up. Without a caller that waits, nothing is sent.
+    #[cold]
+    fn drop_late(&self, responder: &Responder<'_>) {
+        self.late_requests.fetch_add(1, Ordering::Relaxed);
+        let kind = SystemExceptionKind::Timeout;
+        responder.raise(Raised::System(&SystemException::new(
+            kind,
+            MinorCode::REQUEST_TOO_LATE,
+            CompletionStatus::No,
+        )));
     }
 
     /// Carries out a request after the interceptors' first point, at which one may have ended it `instead`.
-    #[inline(always)] // a step of every call
+    #[inline(always)] // a step of every call that is parsed
     fn serve_before(
         &self,
-        request: &Request<'_>,
-        place: RequestOrigin<'_>,
+        request: &ParsedRequest,
+        message: &mut Message,
+        origin: RequestOrigin<'_>,
         begun: Option<Upcall>,
         interception: Option<&Interception>,
         instead: Option<Outcome>,
     ) {
-        let RequestOrigin { message, session, sink } = place;
-        let agreed = session.code_sets(request);
-        let code_sets = agreed.unwrap_or(TransmissionCodeSets::UNNEGOTIATED);
+        let RequestOrigin { session, sink, may_be_cached } = origin;
         let encoding = Encoding {
             bare_exceptions: session.bare_exceptions(),
-            ..Encoding::native(request.version, code_sets)
+            ..Encoding::native(request.version, request.code_sets())
         };
         let wanted = request.response == Response::SyncWithTarget;
         let responder = Responder::new(sink, encoding, request.id, wanted, interception);
         if request.response == Response::SyncWithServer {
             responder.acknowledge();
         }
-        if agreed.is_none() {
+        if request.agreed.is_none() {
             responder.raise(Raised::System(&incompatible_code_sets()));
             return;
         }
@@ -174,15 +401,44 @@ impl Adapter {
             responder.need_addressing(demanded);
             return;
         }
-        if self.config.bidirectional && request.version == Version::V1_2 {
-            offer_bidirectional(request, sink);
-        }
         if let Some(outcome) = instead {
             return responder.end_instead(&outcome);
         }
-        if let Err(cause) = self.carry_out(request, code_sets, &responder, session, begun, None) {
-            self.park(cause, message, code_sets, &responder);
+        let Some(_deadline) = self.in_time(request.due, &responder) else { return };
+        let begun = begun.or_else(|| self.begin_and_note(request, message, may_be_cached));
+        if let Err(cause) = self.carry_out(request, message, &responder, session, begun, None) {
+            self.park(cause, message, request, &responder);
         }
+    }
+
+    /// Finds the servant of a request, if that needs no wait, and takes note of a request that may be recognised the next
+    /// time.
+    fn begin_and_note(
+        &self,
+        request: &ParsedRequest,
+        message: &Message,
+        may_be_cached: bool,
+    ) -> Option<Upcall> {
+        let key = request.object_key(message);
+        let upcall = self.begin_upcall_now(key)?;
+        if may_be_cached && request.may_be_recognised() {
+            self.note(message.fingerprint(), message, key, &upcall);
+        }
+        Some(upcall)
+    }
+
+    /// Carries out a request that has waited, unless it must wait again. `passed` is the manager that it has waited for.
+    pub(super) fn carry_out_parked(
+        &self,
+        request: &ParsedRequest,
+        message: &mut Message,
+        responder: &Responder<'_>,
+        environment: &dyn Environment,
+        passed: Option<&PoaManager>,
+    ) -> Result<(), WaitCause> {
+        let Some(_deadline) = self.in_time(request.due, responder) else { return Ok(()) };
+        let begun = self.begin_upcall_now(request.object_key(message));
+        self.carry_out(request, message, responder, environment, begun, passed)
     }
 
     /// Calls the servant of a request, unless the request must wait. `passed` is the manager that it has
@@ -190,24 +446,22 @@ impl Adapter {
     #[inline]
     pub(super) fn carry_out(
         &self,
-        request: &Request<'_>,
-        code_sets: TransmissionCodeSets,
+        request: &ParsedRequest,
+        message: &mut Message,
         responder: &Responder<'_>,
         environment: &dyn Environment,
         begun: Option<Upcall>,
         passed: Option<&PoaManager>,
     ) -> Result<(), WaitCause> {
         let probe = probe::enter(Stage::ObjectLookup);
-        let upcall = match begun.or_else(|| self.begin_upcall_now(request.object_key)) {
+        let upcall = match begun {
             Some(upcall) => upcall,
-            None => match self.begin_request(request, responder, passed) {
+            None => match self.begin_request(request, message, responder, passed) {
                 Ok(upcall) => upcall,
                 Err(refusal) => return refuse(responder, refusal),
             },
         };
         drop(probe);
-        let arguments = request.body.with_code_sets(code_sets).reader().with_environment(environment);
-        let call = Call::new(request.operation, arguments, responder);
         let current = upcall.enter();
         if let Some(interception) = responder.interception()
             && let Some(outcome) = interception.found(target_of())
@@ -215,31 +469,85 @@ impl Adapter {
             responder.end_instead(&outcome);
             return Ok(());
         }
-        dispatch(&current, call, responder);
+        let Some(upcall) = current.upcall() else { return Ok(()) }; // never
+        let ready =
+            ReadyUpcall { servant: upcall.servant().get(), arguments: request, environment, responder };
+        self.make_upcall(&ready, request.body_at, message);
         Ok(())
     }
 
     #[cold]
     fn begin_request(
         &self,
-        request: &Request<'_>,
+        request: &ParsedRequest,
+        message: &Message,
         responder: &Responder<'_>,
         passed: Option<&PoaManager>,
     ) -> Result<Upcall, Refusal> {
+        let key = request.object_key(message);
         let on_hold = HoldMode::of(responder.client(), passed);
-        self.begin_upcall_slowly(request.object_key, request.operation, on_hold)
+        self.begin_upcall_slowly(key, request.operation(message), on_hold)
+    }
+
+    /// Makes an upcall within what the contexts of the program say.
+    #[inline]
+    fn make_upcall(
+        &self,
+        ready: &ReadyUpcall<'_, impl ReadArguments>,
+        body_at: usize,
+        message: &mut Message,
+    ) {
+        match self.server_contexts.is_empty() {
+            true => ready.make_moving(message),
+            false => self.make_upcall_within_contexts(ready, body_at, message),
+        }
+    }
+
+    #[cold]
+    fn make_upcall_within_contexts(
+        &self,
+        ready: &ReadyUpcall<'_, impl ReadArguments>,
+        body_at: usize,
+        message: &mut Message,
+    ) {
+        // Arguments may be moved in the message while the program reads its header.
+        let header = message.copy_of_header(body_at);
+        let Ok(request) = header.parse_request() else { return }; // never: it has been parsed before
+        let facts = RequestFacts::new(request.operation, request.contexts.clone());
+        let find = |id| request.contexts.find(id).map(|context| context.data);
+        self.within_contexts(&facts, &find, ready.responder, || ready.make_moving(message));
+    }
+
+    /// Makes an upcall within what the contexts of the program say. A panic in one of them becomes UNKNOWN.
+    fn within_contexts(
+        &self,
+        facts: &RequestFacts<'_>,
+        find: FindContext<'_>,
+        responder: &Responder<'_>,
+        upcall: impl FnOnce(),
+    ) {
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.server_contexts.serve(facts, find, upcall)));
+        if outcome.is_err() && !responder.is_answered() {
+            responder.raise(Raised::System(&servant_panicked()));
+        }
+    }
+
+    /// Takes note of the client's listen points, if it sends any and the ORB allows bidirectional connections.
+    #[inline]
+    fn offer_bidirectional(&self, facts: &RequestFacts<'_>, version: Version, sink: &dyn ReplySink) {
+        if self.config.bidirectional
+            && version == Version::V1_2
+            && let Some(data) = facts.listen_points()
+        {
+            offer_bidirectional(data, sink);
+        }
     }
 
     /// Parks a request with a copy of its message, so that the connection can go on.
     #[cold]
-    fn park(
-        &self,
-        cause: WaitCause,
-        message: &Message,
-        code_sets: TransmissionCodeSets,
-        responder: &Responder<'_>,
-    ) {
-        let parked = self.host().and_then(|orb| ParkedRequest::request(message, code_sets, responder, &orb));
+    fn park(&self, cause: WaitCause, message: &Message, request: &ParsedRequest, responder: &Responder<'_>) {
+        let terms = (request.code_sets(), request.due.deadline);
+        let parked = self.host().and_then(|orb| ParkedRequest::request(message, terms, responder, &orb));
         match parked {
             Some(parked) => wait_for(parked, cause),
             None => {
@@ -275,47 +583,147 @@ impl Adapter {
     }
 }
 
-/// Carries out a cached request. False if it has not been answered, which may be because something in it must
-/// be moved.
-#[inline(always)] // a step of every call
-fn serve_cached(
-    known: CachedUpcall<'_>,
-    message: &Message,
-    session: &Session,
-    sink: &dyn ReplySink,
-    shifts: Option<&Shifts>,
-) -> bool {
-    let (_, encoding) = plain_encoding(session);
-    let wanted = known.head.response() == Response::SyncWithTarget;
-    let responder = Responder::of_cached(sink, encoding, known.head.id_of(message), wanted, known.operation);
-    let mut arguments = known.head.arguments_of(message, encoding);
-    arguments.set_environment(session);
-    if let Some(shifts) = shifts {
-        arguments = arguments.with_shifts(shifts);
+impl ParsedRequest {
+    /// What has been parsed of a message that has waited.
+    pub(super) fn of_parked(
+        request: &Request<'_>,
+        message: &Message,
+        code_sets: TransmissionCodeSets,
+        deadline: Deadline,
+        adapter: &Adapter,
+    ) -> ParsedRequest {
+        ParsedRequest::of(request, message, Some(code_sets), adapter.due(deadline))
     }
-    let call = Call::new(known.head.operation(), arguments, &responder);
-    let outcome = catch_unwind(AssertUnwindSafe(|| {
-        known.servant.dispatch(call);
-    }));
-    if outcome.is_err() && !responder.is_answered() {
-        responder.raise(Raised::System(&servant_panicked()));
+
+    /// What has been parsed of a message. `agreed` are the code sets of the request, if the ORB supports them.
+    #[inline(always)] // a step of every call that is parsed
+    fn of(
+        request: &Request<'_>,
+        message: &Message,
+        agreed: Option<TransmissionCodeSets>,
+        due: Due,
+    ) -> ParsedRequest {
+        let begin = message.bytes().as_ptr().addr();
+        let place = |part: &[u8]| {
+            let from = part.as_ptr().addr().wrapping_sub(begin);
+            from..from.wrapping_add(part.len())
+        };
+        ParsedRequest {
+            id: request.id,
+            version: request.version,
+            response: request.response,
+            addressing: request.addressing,
+            object_key: place(request.object_key),
+            operation: place(request.operation),
+            body_at: request.body.position(),
+            agreed,
+            due,
+        }
     }
-    responder.is_answered()
+
+    fn object_key<'m>(&self, message: &'m Message) -> &'m [u8] {
+        message.bytes().get(self.object_key.clone()).unwrap_or_default()
+    }
+
+    fn operation<'m>(&self, message: &'m Message) -> &'m [u8] {
+        message.bytes().get(self.operation.clone()).unwrap_or_default()
+    }
+
+    fn code_sets(&self) -> TransmissionCodeSets {
+        self.agreed.unwrap_or(TransmissionCodeSets::UNNEGOTIATED)
+    }
+
+    /// Whether requests with this header can be recognised by their bytes.
+    fn may_be_recognised(&self) -> bool {
+        self.version == Version::V1_2
+            && self.addressing == AddressingDisposition::Key
+            && self.response != Response::SyncWithServer
+    }
 }
 
-/// Carries out a cached request whose arguments could not be read as the message was. The loop repeats each time
-/// something has been moved, at most as often as `Shifts` has room for, and once when the message is shared with an
-/// argument that the servant may keep.
-#[inline(always)] // a step of every call with structs
-fn serve_cached_again(
+impl<A: ReadArguments> ReadyUpcall<'_, A> {
+    /// Calls the servant with the arguments as they are, or as they have been moved.
+    #[inline(always)] // a step of every call with structs
+    fn make(&self, message: &Message, shifts: Option<&Shifts>) {
+        let (operation, mut arguments) = self.arguments.read(message);
+        arguments.set_environment(self.environment);
+        if let Some(shifts) = shifts {
+            arguments = arguments.with_shifts(shifts);
+        }
+        dispatch(self.servant, Call::new(operation, arguments, self.responder), self.responder);
+    }
+
+    /// Calls the servant. In a large message its arguments may have to be moved to align them: then the message is read
+    /// again. That happens each time something has been moved, at most as often as `Shifts` has room for, and once when
+    /// the message is shared with an argument that the servant may keep.
+    #[inline(always)] // a step of every call with structs
+    fn make_moving(&self, message: &mut Message) {
+        if message.bytes().len() <= BUFFER_BYTES || message.header().version != Version::V1_2 {
+            return self.make(message, None);
+        }
+        let mut shifts = Shifts::default();
+        loop {
+            self.make(shifts.whole(message), Some(&shifts));
+            if self.responder.is_answered() || !shifts.apply(message) {
+                break;
+            }
+        }
+        shifts.put_back(message);
+    }
+}
+
+/// Carries out a plain request that is recognised by its bytes.
+#[inline(always)] // a step of every call
+fn serve_cached_plainly(
     known: CachedUpcall<'_>,
-    message: &mut Message,
+    message: &Message,
+    body_at: usize,
     session: &Session,
     sink: &dyn ReplySink,
-    shifts: &mut Shifts,
 ) {
-    while shifts.apply(message) && !serve_cached(known, shifts.whole(message), session, sink, Some(shifts)) {}
-    shifts.put_back(message);
+    let (_, encoding) = plain_encoding(session);
+    let wanted = known.head.response() == Response::SyncWithTarget;
+    let id = known.head.id_of(message);
+    let responder = Responder::of_cached(sink, encoding, id, wanted, None, known.operation);
+    let mut arguments = known.head.arguments_at(message, body_at, encoding);
+    arguments.set_environment(session);
+    dispatch(known.servant, Call::new(known.head.operation(), arguments, &responder), &responder);
+}
+
+/// Where the arguments begin, behind service contexts that do not concern the server; `None` if one does, or if they are
+/// incomplete.
+#[inline(always)] // a step of every call
+fn plain_body_at(head: &HeaderTemplate, message: &Message) -> Option<NonZeroUsize> {
+    match head.may_have_contexts() {
+        false => Some(head.plain_body_at()),
+        true => {
+            seldom();
+            pass_over_contexts(head, message)
+        }
+    }
+}
+
+/// Tells the compiler that a branch is seldom taken.
+#[cold]
+#[inline]
+fn seldom() {}
+
+#[inline(never)] // few requests have contexts
+fn pass_over_contexts(head: &HeaderTemplate, message: &Message) -> Option<NonZeroUsize> {
+    head.pass_over_contexts(message, RequestFacts::concern)
+}
+
+#[inline(always)] // a step of every call
+fn responder_of<'c>(
+    known: CachedUpcall<'c>,
+    message: &Message,
+    encoding: Encoding,
+    sink: &'c dyn ReplySink,
+    interception: Option<&'c Interception>,
+) -> Responder<'c> {
+    let wanted = known.head.response() == Response::SyncWithTarget;
+    let id = known.head.id_of(message);
+    Responder::of_cached(sink, encoding, id, wanted, interception, known.operation)
 }
 
 /// The code sets of a plain request, and the encoding of its reply.
@@ -326,13 +734,24 @@ fn plain_encoding(session: &Session) -> (TransmissionCodeSets, Encoding) {
     (code_sets, Encoding { bare_exceptions: session.bare_exceptions(), ..native })
 }
 
-/// Calls the servant. A panic becomes UNKNOWN.
+/// Calls the servant of an upcall. A panic becomes UNKNOWN.
 #[inline(always)] // a step of every call
-fn dispatch(current: &Current, call: Call<'_>, responder: &Responder<'_>) {
+fn dispatch_to(current: &Current, call: Call<'_>, responder: &Responder<'_>) {
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         if let Some(upcall) = current.upcall() {
-            upcall.servant().dispatch(call);
+            upcall.servant().get().dispatch(call);
         }
+    }));
+    if outcome.is_err() && !responder.is_answered() {
+        responder.raise(Raised::System(&servant_panicked()));
+    }
+}
+
+/// Calls the servant. A panic becomes UNKNOWN.
+#[inline(always)] // a step of every call
+fn dispatch(servant: &dyn Servant, call: Call<'_>, responder: &Responder<'_>) {
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        servant.dispatch(call);
     }));
     if outcome.is_err() && !responder.is_answered() {
         responder.raise(Raised::System(&servant_panicked()));
@@ -383,13 +802,11 @@ fn wait_for(parked: ParkedRequest, cause: WaitCause) {
     }
 }
 
-/// Takes note of the client's listen points, if it sends any.
+/// Takes note of the client's listen points.
 #[cold]
-fn offer_bidirectional(request: &Request<'_>, sink: &dyn ReplySink) {
+fn offer_bidirectional(data: &[u8], sink: &dyn ReplySink) {
     // A malformed context counts as none, because the call itself does not need it.
-    if let Some(context) = request.contexts.find(BI_DIR_IIOP)
-        && let Ok(points) = ListenPoint::decode_all(context.data)
-    {
+    if let Ok(points) = ListenPoint::decode_all(data) {
         sink.use_bidirectional(&points);
     }
 }
@@ -407,12 +824,11 @@ fn incompatible_code_sets() -> SystemException {
 /// What interceptors may learn of the servant that this thread is about to call.
 #[cold]
 fn target_of() -> Target {
-    let repository_id =
-        current_object().map(|object| object.primary_interface().into_owned()).unwrap_or_default();
+    let Some(object) = current_object() else { return Target::default() };
     Target {
-        object_id: PoaCurrent.object_id().map(|id| id.as_bytes().to_vec()).unwrap_or_default(),
-        adapter_name: PoaCurrent.poa().map(|poa| poa.adapter_name()).unwrap_or_default(),
-        repository_id,
+        repository_id: object.primary_interface().into_owned(),
+        object_id: object.id.as_bytes().to_vec(),
+        adapter_name: Poa(object.poa).adapter_name(),
     }
 }
 

@@ -2,17 +2,21 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use ironorb_giop::cdr::Environment;
-use ironorb_giop::message::Request;
-use ironorb_giop::service_context::{CODE_SETS, CodeSetContext, ServiceContext};
+use ironorb_giop::service_context::CodeSetContext;
 use ironorb_giop::typecode::TypeCode;
 use ironorb_giop::value::ValueFactory;
 use ironorb_giop::{TransmissionCodeSets, Version};
 
 use super::Adapter;
 use crate::base::config::BareExceptions;
+use crate::base::locks::LaneLock;
+use crate::base::time::Time;
+use crate::object::deadline::Deadline;
+use crate::object::deadline_context::{ClockBound, DeadlineStamp};
+use crate::object::request_facts::RequestFacts;
 use crate::poa::AdapterHost;
 
 /// What the server keeps about one connection: its code sets, and how the client writes exceptions in an
@@ -21,6 +25,8 @@ use crate::poa::AdapterHost;
 pub(crate) struct Session {
     code_sets: AtomicU8,
     bare_exceptions: AtomicBool,
+    /// What is known of the client's clock. Set by the first request that tells how long its caller waits.
+    clock: OnceLock<Box<LaneLock<ClockBound>>>,
     orb: Weak<dyn AdapterHost>,
 }
 
@@ -58,6 +64,7 @@ impl Session {
         Session {
             code_sets: AtomicU8::new(TransmissionCodeSets::UNNEGOTIATED.to_octet()),
             bare_exceptions: AtomicBool::new(adapter.config.bare_exceptions == BareExceptions::Yes),
+            clock: OnceLock::new(),
             orb: adapter.host.clone(),
         }
     }
@@ -71,23 +78,41 @@ impl Session {
     /// The code sets of a request: its own, or those of an earlier request; `None` when the ORB does not
     /// support them.
     #[inline]
-    pub(super) fn code_sets(&self, request: &Request<'_>) -> Option<TransmissionCodeSets> {
-        match request.contexts.find(CODE_SETS) {
-            None if request.version == Version::V1_0 => Some(TransmissionCodeSets::UNNEGOTIATED),
-            None => Some(self.agreed_before()),
-            Some(context) => self.agree(context),
+    pub(super) fn code_sets(
+        &self,
+        facts: &RequestFacts<'_>,
+        version: Version,
+    ) -> Option<TransmissionCodeSets> {
+        match facts.code_sets() {
+            None => Some(self.code_sets_before(version)),
+            Some(data) => self.agree(data),
         }
     }
 
-    /// The code sets of a request that names none.
+    /// The code sets of a request of this version that names none.
+    #[inline]
+    pub(super) fn code_sets_before(&self, version: Version) -> TransmissionCodeSets {
+        match version {
+            Version::V1_0 => TransmissionCodeSets::UNNEGOTIATED,
+            _ => self.agreed_before(),
+        }
+    }
+
+    /// The deadline of a request that has come now.
+    #[inline]
+    pub(super) fn deadline(&self, stamp: &DeadlineStamp, now: Time) -> Deadline {
+        self.clock.get_or_init(Box::default).lock().deadline(stamp, now)
+    }
+
+    /// The code sets that a request has named before.
     #[inline]
     pub(super) fn agreed_before(&self) -> TransmissionCodeSets {
         TransmissionCodeSets::from_octet(self.code_sets.load(Ordering::Relaxed))
     }
 
     #[cold]
-    fn agree(&self, context: ServiceContext<'_>) -> Option<TransmissionCodeSets> {
-        let sets = CodeSetContext::decode(context.data).ok()?.transmission()?;
+    fn agree(&self, data: &[u8]) -> Option<TransmissionCodeSets> {
+        let sets = CodeSetContext::decode(data).ok()?.transmission()?;
         self.code_sets.store(sets.to_octet(), Ordering::Relaxed);
         Some(sets)
     }

@@ -1,6 +1,7 @@
 //! One request for a skeleton.
 
 use std::cell::Cell;
+use std::time::Duration;
 
 use ironorb_giop::connection::{ServerConnection, WriteBody};
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
@@ -15,6 +16,7 @@ use crate::base::probe::{self, Stage};
 use crate::connection::OnCancel;
 use crate::interceptor::{Interception, Outcome};
 use crate::object::OBJECT_ID;
+use crate::object::deadline::{Deadline, deadline_of_request};
 use crate::object::operation::{OperationError, Raised};
 use crate::object::operation_table::{Found, OperationTable};
 use crate::poa::{UpcallShare, current_object};
@@ -312,10 +314,11 @@ impl<'c> Responder<'c> {
         encoding: Encoding,
         id: RequestId,
         wanted: bool,
+        interception: Option<&'c Interception>,
         operation: &'c Cell<Found>,
     ) -> Self {
         let (answered, operation) = (Cell::new(false), Some(operation));
-        Responder { sink, encoding, id, wanted, answered, interception: None, operation }
+        Responder { sink, encoding, id, wanted, answered, interception, operation }
     }
 
     /// The state of the request's interceptors, if there are any.
@@ -352,6 +355,7 @@ impl<'c> Responder<'c> {
             wanted: self.wanted,
             upcall: None,
             interception,
+            deadline: deadline_of_request(),
             sink,
         })
     }
@@ -626,6 +630,8 @@ pub(crate) struct Later {
     /// connection, so that an orderly end of the connection finds the adapters done.
     upcall: Option<UpcallShare>,
     interception: Option<Interception>,
+    /// When the caller gives up, as far as it has told.
+    deadline: Deadline,
     sink: Box<dyn ReplySink + Send>,
 }
 
@@ -637,6 +643,12 @@ impl Later {
     /// True when the client waits for an answer and has closed the connection.
     pub(crate) fn is_client_gone(&self) -> bool {
         self.wanted && self.sink.is_client_gone()
+    }
+
+    /// How long the caller still waits, as far as it has told.
+    pub(super) fn remaining_time(&self) -> Option<Duration> {
+        self.deadline.at()?;
+        self.deadline.left(self.upcall.as_ref()?.time()).as_duration()
     }
 
     pub(super) fn is_cancelled(&self) -> bool {

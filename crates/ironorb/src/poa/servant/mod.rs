@@ -167,12 +167,6 @@ impl ServantHandle {
         &*self.0
     }
 
-    /// Carries out a request.
-    #[inline]
-    pub(crate) fn dispatch(&self, call: Call<'_>) -> Replied {
-        self.0.dispatch(call)
-    }
-
     /// Offers the servant to a caller in the same process.
     #[inline]
     pub(crate) fn provide(&self, slot: &mut LocalSlot<'_>) {

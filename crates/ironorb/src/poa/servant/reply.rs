@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::time::Duration;
 
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::minor::MinorCode;
@@ -56,6 +57,13 @@ impl<T, E: OperationError> Reply<T, E> {
     /// False when the caller does not wait for the answer, so that the servant need not work it out.
     pub fn is_wanted(&self) -> bool {
         self.later.as_ref().is_some_and(Later::is_wanted)
+    }
+
+    /// How long the caller still waits, if it has told: see [`remaining_time`](crate::remaining_time). Zero if it has given
+    /// up. A thread that works for the answer and makes calls for it may give them this time:
+    /// `with_timeout(reply.remaining_time(), || ...)`. Neither blocks nor allocates.
+    pub fn remaining_time(&self) -> Option<Duration> {
+        self.later.as_ref().and_then(Later::remaining_time)
     }
 
     /// True once the caller has cancelled the request (CORBA 3.3 part 2, 9.4.6), or its connection has ended.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ironorb_giop::connection::{BeginError, CallState};
 use ironorb_giop::exception::SystemException;
 use ironorb_giop::message::{Message, RequestTarget};
-use ironorb_giop::service_context::EncodedContexts;
+use ironorb_giop::service_context::{EncodedContexts, ServiceContextList};
 use ironorb_giop::{Encoding, Misuse, Writer};
 
 use super::{
@@ -18,6 +18,7 @@ use crate::base::locks::LockGuard;
 use crate::base::time::Time;
 use crate::call::invocation::CallFailure;
 use crate::call::remote_call::{CallEvent, Completed, ConnectFailure, Step};
+use crate::driver::call_contexts::with_kept;
 use crate::driver::client::retry_body::{BodySource, RetryArguments, RetryBody, expected_encoding};
 use crate::driver::client::{Link, LinkLookup};
 use crate::driver::clock;
@@ -26,6 +27,7 @@ use crate::driver::invoke::Arguments;
 use crate::driver::loopback::{self, loopback_later, loopback_oneway};
 use crate::driver::simulated::{self, Simulated};
 use crate::interceptor::{self, Attempt};
+use crate::object::deadline::Timeout;
 use crate::object::operation::Operation;
 use crate::object::route::Route;
 
@@ -42,7 +44,7 @@ impl AsyncCall {
         }
         let Some(arguments) = &progress.arguments else { return Ok(Written::Nothing) };
         let fits = Cell::new(true);
-        let contexts = progress.attempt.as_deref().map(Attempt::contexts).unwrap_or_default();
+        let contexts = self.contexts_now(progress.attempt.as_deref());
         let written = match arguments {
             RetryBody::Raw(request) => send(self.operation(), contexts.encoded(), BodySource::Raw(request)),
             RetryBody::Written(arguments) => {
@@ -66,6 +68,15 @@ impl AsyncCall {
         }
         let is_asked_for = matches!(progress.listener, Listener::Task(_) | Listener::Callback(_));
         Ok(Written::Request { is_asked_for })
+    }
+
+    /// The service contexts of the request that is written now.
+    fn contexts_now(&self, attempt: Option<&Attempt>) -> ServiceContextList {
+        let left = match self.object.shared().deadline_clock {
+            Some(_) => self.deadline.left(clock::now()),
+            None => Timeout::NONE,
+        };
+        with_kept(attempt, &self.contexts, &self.object, left, clock::steady)
     }
 
     /// Gives the call to the engine of a simulation.

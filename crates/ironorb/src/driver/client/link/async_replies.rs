@@ -13,7 +13,7 @@ use std::sync::{Arc, Weak};
 
 use ironorb_giop::connection::{BeginError, CallId, ConnectionEnd, RequestOptions};
 use ironorb_giop::message::{Message, RequestTarget, Response};
-use ironorb_giop::service_context::{EncodedContexts, ServiceContextList};
+use ironorb_giop::service_context::{EncodedContexts, ServiceContext, ServiceContextList};
 use ironorb_giop::{Encoding, Misuse, Version};
 use rustix::event::epoll::EventFlags;
 
@@ -68,11 +68,16 @@ impl AsyncReplies {
 #[cold]
 fn joined(request: &ReceivedRequest, contexts: EncodedContexts<'_>) -> ServiceContextList {
     let mut list = ServiceContextList::default();
-    for context in request.contexts_to_pass_on() {
+    for context in request.contexts_to_pass_on().filter(|passed_on| is_not_among(contexts, passed_on)) {
         let _too_long = list.push(context); // it came in a message
     }
     list.append(contexts);
     list
+}
+
+/// Whether no context of the call's own takes the place of one that is passed on.
+fn is_not_among(own: EncodedContexts<'_>, passed_on: &ServiceContext<'_>) -> bool {
+    own.iter().find(passed_on.id).is_none()
 }
 
 /// A request is held back only while the calls in flight are more than this many times the requests held
@@ -134,6 +139,7 @@ impl Link {
                 BodySource::Raw(request) => {
                     let moved = BeginError::Misuse(Misuse::MovedBody);
                     let Some((passed_on, Some(body))) = request.parts_to_pass_on() else { return Err(moved) };
+                    let passed_on = passed_on.filter(|passed_on| is_not_among(contexts, passed_on));
                     let contexts: Vec<_> = passed_on.chain(contexts.iter()).collect();
                     let send = |pieces: &[&[u8]; 2]| self.send_pieces(pieces);
                     match state.begin_raw(target, operation, response, &contexts, body, send)? {

@@ -6,7 +6,7 @@ use std::io;
 
 use ironorb_giop::TransmissionCodeSets;
 use ironorb_giop::connection::{CallId, NotWhole, RequestOptions};
-use ironorb_giop::framer::{Framer, ShortReply};
+use ironorb_giop::framer::{Framer, PLAIN_RESULTS_AT, ShortReply};
 use ironorb_giop::message::{Message, OperationName, RequestTarget, Response};
 use ironorb_giop::service_context::EncodedContexts;
 
@@ -20,19 +20,20 @@ use crate::transport::{self, Moved};
 pub(crate) enum FastOutcome {
     /// Short results, in the [`ShortReply`].
     Short,
-    /// Longer results, as a plain reply.
-    Long(Message),
+    /// Longer results, or results with service contexts: the reply, and where in it the results begin.
+    Long(Message, usize),
     /// Any other outcome.
     Other(Result<Message, CallFailure>),
 }
 
 impl Link {
-    /// Sends a request without service contexts and waits for its answer, as [`call`](Link::call) does. A
-    /// short answer is stored in `short`.
+    /// Sends a request and waits for its answer, as [`call`](Link::call) does. A short answer is stored in
+    /// `short`. Compiled once without service contexts and once with them.
     #[inline(always)] // a step of every call
     pub(crate) fn fast_path_call(
         &self,
         target: &RequestTarget,
+        contexts: EncodedContexts<'_>,
         operation: OperationName<'_>,
         arguments: Arguments<'_>,
         time: CallTime,
@@ -40,9 +41,16 @@ impl Link {
     ) -> FastOutcome {
         let mut state = self.state.lock();
         if !state.is_idle() || self.bidirectional.is_some() {
-            return self.slow_path_call(state, target, operation, arguments, time);
+            return self.slow_path_call(state, target, contexts, operation, arguments, time);
         }
-        let call = match state.begin_plain(target, operation, Response::SyncWithTarget, arguments) {
+        let begun = match contexts.is_empty() {
+            true => state.begin_plain(target, operation, Response::SyncWithTarget, arguments),
+            false => {
+                let options = RequestOptions { response: Response::SyncWithTarget, contexts };
+                state.begin_with_contexts(target, operation, options, arguments)
+            }
+        };
+        let call = match begun {
             Ok(call) if self.send_all(&mut state) => call,
             Ok(call) => return self.slow_path_wait(state, target, call, time),
             Err(request) => match self.send_gather_if_idle(&mut state, request, arguments) {
@@ -90,19 +98,24 @@ impl Link {
         result: io::Result<Moved>,
         time: CallTime,
     ) -> FastOutcome {
-        match framer.take_plain_reply(call.request_id()) {
-            Some(mut message) => {
+        let id = call.request_id();
+        let plain = framer.take_plain_reply(id).map(|message| (message, PLAIN_RESULTS_AT));
+        match plain.or_else(|| framer.take_reply_with_contexts(id)) {
+            Some((mut message, at)) => {
                 message.set_code_sets(self.fast_path_end(call, framer));
-                FastOutcome::Long(message)
+                FastOutcome::Long(message, at)
             }
             None => self.slow_path_receive(target, call, framer, result, time),
         }
     }
 
-    /// Sends a request without service contexts that wants no answer, as [`oneway`](Link::oneway) does.
+    /// Sends a request that wants no answer, as [`oneway`](Link::oneway) does. Compiled once without service
+    /// contexts and once with them.
+    #[inline(always)]
     pub(crate) fn fast_path_oneway(
         &self,
         target: &RequestTarget,
+        contexts: EncodedContexts<'_>,
         operation: OperationName<'_>,
         arguments: Arguments<'_>,
         time: CallTime,
@@ -114,10 +127,14 @@ impl Link {
         if state.transmit().pending_bytes() > 0 || state.end().is_some() || self.bidirectional.is_some() {
             drop(state);
             let (now, deadline) = time.settle();
-            return self.oneway(target, EncodedContexts::EMPTY, operation, arguments, None, now, deadline);
+            return self.oneway(target, contexts, operation, arguments, None, now, deadline);
         }
         let begins_at = state.transmit().sent_position();
-        match state.begin_plain_oneway(target, operation, arguments) {
+        let begun = match contexts.is_empty() {
+            true => state.begin_plain_oneway(target, operation, arguments),
+            false => state.begin_oneway_with_contexts(target, operation, contexts, arguments),
+        };
+        match begun {
             Ok(()) if self.send_all(&mut state) => Ok(()),
             Ok(()) => self.slow_path_oneway(state, Ok(()), begins_at, arguments, time),
             Err(request) => match self.send_gather_if_idle(&mut state, request, arguments) {
@@ -162,13 +179,15 @@ impl Link {
         &self,
         state: Guard<'_>,
         target: &RequestTarget,
+        contexts: EncodedContexts<'_>,
         operation: OperationName<'_>,
         arguments: Arguments<'_>,
         time: CallTime,
     ) -> FastOutcome {
         drop(state);
+        let options = RequestOptions { response: Response::SyncWithTarget, contexts };
         let (now, deadline) = time.settle();
-        FastOutcome::Other(self.call(target, RequestOptions::TWOWAY, operation, arguments, now, deadline))
+        FastOutcome::Other(self.call(target, options, operation, arguments, now, deadline))
     }
 
     #[cold]

@@ -218,7 +218,7 @@ impl State {
             callbacks.invite(open, orb);
         }
         let is_first = open.transmit().pending_bytes() == 0;
-        let written = engine_call.write(open, &request);
+        let written = engine_call.write(open, &request, now);
         if let Ok(Some(id)) = written {
             open.set_waker(id, call);
         }

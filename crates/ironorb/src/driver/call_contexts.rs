@@ -1,0 +1,121 @@
+//! The service contexts that an ORB adds to a request of its own: one place decides which.
+
+use ironorb_giop::service_context::ServiceContextList;
+
+use crate::base::time::Time;
+use crate::driver::clock;
+use crate::interceptor::Attempt;
+use crate::object::ObjectRef;
+use crate::object::deadline::Timeout;
+use crate::object::deadline_context::{DeadlineClock, DeadlineStamp};
+use crate::object::request_contexts::{ContextBuffer, OutgoingCall};
+use crate::object::wire_numbers::DEADLINE_CONTEXT;
+
+/// Writes the service contexts of a request that this thread is about to send, for a call that may take `left` from now on:
+/// those of the program, and how long the caller waits. Runs application code. Takes nothing from the heap in the steady
+/// state.
+#[inline(always)] // a step of every call with contexts
+pub(crate) fn write_contexts(
+    to: &mut ContextBuffer,
+    object: &ObjectRef,
+    operation: &str,
+    response_expected: bool,
+    left: Timeout,
+) {
+    let call = OutgoingCall { target: object, operation, response_expected, left };
+    let orb = object.shared();
+    orb.client_contexts.write(&call, to);
+    if let Some(clock) = &orb.deadline_clock {
+        write_deadline(to, clock, left, clock::steady());
+    }
+}
+
+/// Writes how long the caller waits, if it does not wait without limit.
+#[inline]
+fn write_deadline(to: &mut ContextBuffer, clock: &DeadlineClock, left: Timeout, now: Time) {
+    if let Some(stamp) = DeadlineStamp::of(left, now, clock.number()) {
+        to.add(DEADLINE_CONTEXT, |data| {
+            data.put(&stamp.encode());
+            true
+        });
+    }
+}
+
+/// The contexts of a request on the general path: those of its interceptors, and then those for the call. Runs
+/// application code.
+#[inline]
+pub(crate) fn contexts_of(
+    object: &ObjectRef,
+    operation: &str,
+    response_expected: bool,
+    left: Timeout,
+    attempt: Option<&Attempt>,
+) -> ServiceContextList {
+    match object.shared().has_plain_calls {
+        true => ServiceContextList::default(),
+        false => some_contexts_of(object, operation, response_expected, left, attempt),
+    }
+}
+
+#[cold]
+fn some_contexts_of(
+    object: &ObjectRef,
+    operation: &str,
+    response_expected: bool,
+    left: Timeout,
+    attempt: Option<&Attempt>,
+) -> ServiceContextList {
+    let mut list = attempt.map(Attempt::contexts).unwrap_or_default();
+    let orb = object.shared();
+    if !orb.client_contexts.is_empty() || orb.deadline_clock.is_some() {
+        let mut contexts = ContextBuffer::new();
+        write_contexts(&mut contexts, object, operation, response_expected, left);
+        list.append(contexts.encoded());
+    }
+    list
+}
+
+/// The contexts for a call whose request is written later, perhaps by another thread and with a lock held. `None` if
+/// there are none.
+pub(crate) type KeptContexts = Option<Box<ServiceContextList>>;
+
+/// Has the program write the contexts for a call that begins. How long its caller waits is added when the request is
+/// written. Runs application code.
+#[inline]
+pub(crate) fn kept_contexts(
+    object: &ObjectRef,
+    operation: &str,
+    response_expected: bool,
+    left: Timeout,
+) -> KeptContexts {
+    let written = &object.shared().client_contexts;
+    if written.is_empty() {
+        return None;
+    }
+    let (mut contexts, mut list) = (ContextBuffer::new(), ServiceContextList::default());
+    written.write(&OutgoingCall { target: object, operation, response_expected, left }, &mut contexts);
+    list.append(contexts.encoded());
+    Some(Box::new(list))
+}
+
+/// The contexts of a request that is written now: those of its interceptors, those that were kept, and how long the caller
+/// waits. `left` says that from now on, and `now` is the moment on the clock that does not stand still.
+#[inline]
+pub(crate) fn with_kept(
+    attempt: Option<&Attempt>,
+    kept: &KeptContexts,
+    object: &ObjectRef,
+    left: Timeout,
+    now: impl FnOnce() -> Time,
+) -> ServiceContextList {
+    let mut list = attempt.map(Attempt::contexts).unwrap_or_default();
+    if let Some(kept) = kept {
+        list.append(kept.encoded());
+    }
+    if let Some(clock) = &object.shared().deadline_clock {
+        let mut contexts = ContextBuffer::new();
+        write_deadline(&mut contexts, clock, left, now());
+        list.append(contexts.encoded());
+    }
+    list
+}

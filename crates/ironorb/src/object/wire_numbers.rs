@@ -1,0 +1,8 @@
+//! The numbers of IronORB's own that other processes see, in its range of the OMG's vendor numbers. `docs/wire.md` lists
+//! them with their bytes.
+
+/// The service context that says how long the caller still waits.
+pub(crate) const DEADLINE_CONTEXT: u32 = 0x494F_5202;
+
+/// The service context that a trace continues with.
+pub(crate) const TRACE_CONTEXT: u32 = 0x494F_5203;
