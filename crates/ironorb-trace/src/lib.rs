@@ -19,12 +19,18 @@
 mod bytes;
 mod context;
 mod current;
+#[cfg(feature = "opentelemetry")]
+mod otel;
 mod provider;
 mod random;
 mod state;
 
 pub use context::{InvalidTraceContext, TraceContext};
 pub use current::{CurrentTrace, TraceGuard};
+#[cfg(feature = "tracing")]
+pub use otel::TracingSpans;
+#[cfg(feature = "opentelemetry")]
+pub use otel::{ClientSpans, OpenTelemetry, UpcallOutcomes, install_spans};
 pub use provider::{Client, Server, TraceProvider};
 pub use state::{InvalidTraceState, TraceState};
 
