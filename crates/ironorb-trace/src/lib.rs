@@ -49,3 +49,8 @@ pub fn install_with<P: TraceProvider + Clone>(builder: OrbBuilder, provider: P) 
     let client = Client::with_provider(provider.clone());
     builder.client_context(client).server_context(Server::with_provider(provider))
 }
+
+/// Compiles and runs the examples of the guide's page on tracing.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/tracing.md")]
+struct GuideToTracing;
