@@ -12,6 +12,7 @@ use std::thread;
 use ironorb::dynamic::{self, OperationDescription, Request};
 use ironorb::poa::{PoaError, PoaPolicies};
 use ironorb::{Deferred, Orb, OrbBuilder, ServerConcurrency, TypedRef};
+use ironorb_trace::{CurrentTrace, TraceContext};
 
 mod idl {
     ironorb::include_idl!("guard");
@@ -82,6 +83,8 @@ enum Server {
     Context,
     /// Requests tell how long their callers wait.
     Deadlines,
+    /// Servants go on with the trace of their requests.
+    Trace,
     /// A servant that gets a `Reply`, and answers within its upcall.
     DeferredServant,
     /// A servant that learns at run time which operation is called.
@@ -100,6 +103,8 @@ enum Client {
     Context,
     /// Tells how long it waits.
     Deadlines,
+    /// Calls within a trace.
+    Trace,
     /// Another thread waits for a reply on the same connection.
     SharedConnection,
 }
@@ -132,6 +137,7 @@ impl Scenario {
         Scenario::of("context-2000", Call::Structs(2_000)).from(Client::Context),
         Scenario::of("context-read", Call::Void).from(Client::Context).to(Server::Context),
         Scenario::of("deadline", Call::Void).from(Client::Deadlines).to(Server::Deadlines),
+        Scenario::of("trace", Call::Void).from(Client::Trace).to(Server::Trace),
         Scenario::of("server-intercepted", Call::Void).to(Server::Interceptor),
         Scenario::of("shared", Call::Void).from(Client::SharedConnection).to(Server::Pool(2)),
         Scenario::of("pool", Call::Void).to(Server::Pool(1)),
@@ -216,6 +222,7 @@ impl Scenario {
             _ => None,
         };
         let call = self.call.steps(&server, &client, &object, others)?;
+        let _trace = (self.client == Client::Trace).then(|| CurrentTrace::enter(TraceContext::begin(true)));
         self.count(&object, call, &go_on)?;
         if let Some(gate) = gate {
             gate.end();
@@ -290,6 +297,7 @@ impl Server {
             Server::Interceptor => builder.server_interceptor(Passive),
             Server::Context => builder.server_context(ReadsContext),
             Server::Deadlines => builder.deadline_propagation(true),
+            Server::Trace => ironorb_trace::install(builder),
             _ => builder,
         };
         Ok(builder.build()?)
@@ -323,6 +331,7 @@ impl Client {
             Client::Interceptor => builder.client_interceptor(Passive),
             Client::Context => builder.client_context(AddsContext),
             Client::Deadlines => builder.deadline_propagation(true),
+            Client::Trace => ironorb_trace::install(builder),
             _ => builder,
         }
         .build()?)

@@ -12,6 +12,7 @@ use ironorb_interop::peer::Peer;
 use ironorb_interop::process::{free_port, wait_until};
 use ironorb_interop::results::{Side, run_cases};
 use ironorb_interop::skips::Circumstances;
+use ironorb_trace::{CurrentTrace, TraceContext};
 
 fn client(version: Version) -> Orb {
     let orb = Orb::builder().giop_version(version).endpoint("iiop://127.0.0.1:0").expect("an address");
@@ -111,6 +112,20 @@ fn an_orderly_shutdown_is_answered() {
     assert!(finished.status.success(), "{}", finished.errors);
     let e = suite.nothing().expect_err("nobody is there");
     assert!(matches!(e.kind, SystemExceptionKind::Transient | SystemExceptionKind::CommFailure), "{e}");
+}
+
+#[test]
+fn trace_contexts_are_ignored() {
+    let (_server, ior) = Peer::OmniOrb.start_server(&["-ORBendPoint", "giop:tcp:127.0.0.1:"]);
+    let state = "rojo=00f067aa0ba902b7,congo=t61".parse().expect("it keeps to the grammar");
+    let _guard = CurrentTrace::enter(TraceContext::begin(true).with_state(state));
+    for version in [Version::V1_2, Version::V1_1, Version::V1_0] {
+        let orb = ironorb_trace::install(Orb::builder().giop_version(version));
+        let orb = orb.build().expect("an ORB without endpoint can be built");
+        let suite: SuiteRef = orb.resolve(&ior).expect("the reference is a suite");
+        suite.nothing().expect("the server answers");
+        assert_eq!(suite.echo_long(1, 2).expect("the server answers"), (1, 1, 2));
+    }
 }
 
 /// Adds a service context of this many octets to each request.

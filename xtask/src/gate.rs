@@ -153,6 +153,24 @@ const INTERPRETED: Variant = Variant {
     run: &[(INTEROP, &["omniorb_client::", "omniorb_server::"])],
 };
 
+/// Run with `--all` only: the build of OpenTelemetry and its SDK takes long, and has Cargo build `ironorb` once more.
+const OPENTELEMETRY: Variant = Variant {
+    name: "traces of OpenTelemetry",
+    build: &[
+        "test",
+        "--no-run",
+        "--locked",
+        "--package=ironorb-trace",
+        "--package=ironorb-cli",
+        WITH_OPENTELEMETRY,
+        WITH_BENCHMARKS,
+        "--test=opentelemetry",
+    ],
+    run: &[("ironorb-trace::opentelemetry", &[])],
+};
+
+const WITH_OPENTELEMETRY: &str = "--features=ironorb-trace/opentelemetry-tests";
+
 impl Variant {
     fn build(&self, steps: &Steps) -> Result<Vec<Program>, String> {
         let built = programs::build_aside(steps, &format!("{}: build", self.name), cargo(self.build))?;
@@ -171,7 +189,11 @@ fn cargo_lane(steps: &Steps, extent: Extent, later: Sender<(&'static str, Vec<Pr
         outcome.note(steps.run_aside("peers of other ORBs", program("interop-peers")));
     }
     outcome.note(steps.run_aside("bounded fuzzing", bounded(FUZZ_INPUTS, 1)));
-    let variants: &[Variant] = if extent == Extent::Quick { &[PROBES] } else { &[PROBES, INTERPRETED] };
+    let variants: &[Variant] = match extent {
+        Extent::Quick => &[PROBES],
+        Extent::Changed => &[PROBES, INTERPRETED],
+        Extent::All => &[PROBES, INTERPRETED, OPENTELEMETRY],
+    };
     for variant in variants {
         if let Some(programs) = outcome.note(variant.build(steps)) {
             // The other lane listens until this end is dropped.
@@ -181,6 +203,12 @@ fn cargo_lane(steps: &Steps, extent: Extent, later: Sender<(&'static str, Vec<Pr
     drop(later);
     for (name, command) in checks() {
         outcome.note(steps.run_aside(name, command));
+    }
+    if extent == Extent::All {
+        let lints =
+            ["clippy", "--quiet", "--package=ironorb-trace", "--all-targets", "--locked", WITH_OPENTELEMETRY];
+        let lints = cargo(&[&lints[..], &["--", "-D", "warnings"]].concat());
+        outcome.note(steps.run_aside("lints with OpenTelemetry", lints));
     }
     let documented =
         steps.run_aside("tests in documentation", cargo(&["test", "--doc", "--workspace", "--locked"]));
