@@ -19,6 +19,7 @@ use rustix::thread::sched_getaffinity;
 
 use crate::base::config::{OrbConfig, Waiting};
 use crate::base::probe::{self, Stage};
+use crate::base::spawner;
 use crate::base::time::Time;
 use crate::driver::clock;
 use crate::object::deadline::Timeout;
@@ -177,6 +178,10 @@ impl Waits {
 
     #[inline(never)]
     fn try_to_spin(&self, pace: Pace, left: Option<Duration>) -> Option<Spin<'_>> {
+        // A thread of lower priority may hold what this one waits for, and would not run meanwhile.
+        if spawner::is_real_time() {
+            return None;
+        }
         if !self.spinners.try_begin_polling() {
             self.note(End::Needed);
             return None;
@@ -416,6 +421,25 @@ mod tests {
             assert!(waits.begin(Pace::Memory, Some(Duration::ZERO).into()).unwrap().is_vain());
         }
         assert!(Waits::new(Waiting::Block, &Spinners::of(2)).begin(Pace::Memory, None.into()).is_none());
+    }
+
+    #[test]
+    fn a_thread_with_a_real_time_priority_sleeps_at_once() {
+        use crate::base::spawner::{NewThread, Priority, ThreadClass};
+        let polls = |priority: Option<u8>| {
+            let mut thread = NewThread::new("ironorb-test", ThreadClass::Worker);
+            if let Some(number) = priority {
+                thread = thread.with_priority(Priority::new(number).unwrap());
+            }
+            let (tell, told) = std::sync::mpsc::channel();
+            let poll = move || {
+                let waits = Waits::new(Waiting::Spin, &Spinners::of(2));
+                tell.send(waits.begin(Pace::Memory, None.into()).is_some()).unwrap();
+            };
+            thread.spawn(poll).unwrap();
+            told.recv().unwrap()
+        };
+        assert!(polls(None) && !polls(Some(1)));
     }
 
     #[test]

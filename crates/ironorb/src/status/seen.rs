@@ -196,6 +196,7 @@ fn put_queues(orb: &OrbCore, snapshot: &mut Snapshot) {
     let mut put = |described, value| snapshot.metrics.push(metric(described, labels(lane, None), value));
     put(HELD, held_total);
     put(HELD_REFUSED, refused_total);
+    put(LATE, orb.adapter.late_requests());
 }
 
 /// The name of a metric, its kind, and what it says.
@@ -217,6 +218,11 @@ const HELD_REFUSED: Described = (
     "held_requests_refused_total",
     "counter",
     "Requests refused because as many waited as may: heldRequestsMax.",
+);
+const LATE: Described = (
+    "late_requests_total",
+    "counter",
+    "Requests dropped before their upcalls, because their callers waited no longer.",
 );
 const LIMIT_USED: Described = ("limit_used", "gauge", "What is used of a limit, in the unit of its setting.");
 const LIMIT_MAX: Described = ("limit_max", "gauge", "The limit that a setting gives.");
