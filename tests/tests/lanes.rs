@@ -390,3 +390,47 @@ fn the_first_use_of_an_adapter_holds_its_own_lane() {
         call_in(&lane, &reference(&quick_client, &quick));
     });
 }
+
+#[test]
+fn a_servant_of_one_lane_shuts_all_down() {
+    let lane = LaneConfig::new("urgent").endpoint("iiop://127.0.0.1:0");
+    let (orb, urgent) = with_lane(Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap(), lane);
+    let serving = orb.clone();
+    let servant = Hooked::new(move || serving.shutdown(false));
+    let probe: ProbeRef = orb.root_poa().activate(servant).unwrap();
+    let ((first, _), (second, _)) = (client(), client());
+    let in_lane = reference(&first, &urgent.reference(probe.object()).unwrap());
+    let in_default = reference(&second, probe.object());
+    assert_eq!(in_default.add(1, 2), Ok(3));
+    let _answer_or_its_loss = in_lane.ping();
+    eventually("no lane serves any more", || in_lane.ping().is_err() && in_default.ping().is_err());
+}
+
+/// Begins a call in the lane of the request, and gives it away.
+struct Giving(std::sync::Mutex<Option<ironorb::Pending<i32, SystemException>>>);
+
+#[test]
+fn a_call_that_is_begun_in_one_lane_is_awaited_in_another() {
+    let lane = LaneConfig::new("urgent").endpoint("iiop://127.0.0.1:0");
+    let (orb, urgent) = with_lane(Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap(), lane);
+    let (_server, last) = server();
+    let last = reference(&orb, last.object());
+    let given = Arc::new(Giving(std::sync::Mutex::default()));
+    let giving = given.clone();
+    let begin = Hooked::new(move || {
+        *giving.0.lock().unwrap() = Some(last.add_async(2, 3));
+        Ok(())
+    });
+    let await_here = Hooked::new(move || {
+        let begun = given.0.lock().unwrap().take().unwrap();
+        assert_eq!(begun.wait(), Ok(5));
+        Ok(())
+    });
+    let begin: ProbeRef = orb.root_poa().activate(begin).unwrap();
+    let await_here: ProbeRef = orb.root_poa().activate(await_here).unwrap();
+    let (client, _) = client();
+    for _ in 0..20 {
+        reference(&client, &urgent.reference(begin.object()).unwrap()).ping().unwrap();
+        reference(&client, await_here.object()).ping().unwrap();
+    }
+}

@@ -21,7 +21,8 @@ use ironorb_giop::minor::MinorCode;
 
 use super::receiver::{Receiver, TimerKey};
 use super::retry_body::RetryBody;
-use super::{CallingThread, ClientLane, Link};
+use super::thread_slots::{InGroup, enter_group};
+use super::{CallingThread, ClientLane, ConnectionGroup, Link};
 use crate::base::locks::{LaneLock, LockGuard};
 use crate::base::probe;
 use crate::base::time::Time;
@@ -243,6 +244,7 @@ impl AsyncCall {
 
     /// Ends the call before its answer and notifies the listener.
     pub(crate) fn cut_short(&self) {
+        let _in_its_lane = self.enter_lane();
         self.end_by(CallEvent::GivenUp(given_up()));
     }
 
@@ -281,6 +283,13 @@ impl AsyncCall {
                 attempt: None,
             }),
         }
+    }
+
+    /// Puts a thread of another lane into the call's lane: whoever waits for the call waits for that lane.
+    #[inline]
+    fn enter_lane(&self) -> Option<InGroup> {
+        let is_elsewhere = self.thread.group != ConnectionGroup::of_this_thread();
+        is_elsewhere.then(|| enter_group(self.thread.group))
     }
 
     /// Begins the call in this thread, which may block. Returns how it has ended, if it has.
@@ -323,6 +332,7 @@ impl AsyncCall {
 
     /// True when the call has ended and the caller has not taken the outcome.
     pub(crate) fn is_ready(&self) -> bool {
+        let _in_its_lane = self.enter_lane();
         let progress = self.lock();
         let is_ready = matches!(progress.end, End::Come(_));
         if !is_ready {
@@ -333,6 +343,7 @@ impl AsyncCall {
 
     /// Returns the outcome if there is one. Otherwise the call wakes the waker at its end.
     pub(crate) fn poll(&self, waker: &Waker) -> Option<Outcome> {
+        let _in_its_lane = self.enter_lane();
         let mut progress = self.lock();
         let outcome = progress.take_outcome();
         if outcome.is_none() {
@@ -349,6 +360,7 @@ impl AsyncCall {
 
     /// Wakes the waker when the outcome is there, at once if it is there already.
     pub(crate) fn set_waker(&self, waker: &Waker) {
+        let _in_its_lane = self.enter_lane();
         let mut progress = self.lock();
         if matches!(progress.end, End::NotYet) {
             progress.listener = Listener::Task(waker.clone());
@@ -362,6 +374,7 @@ impl AsyncCall {
     /// Waits for the outcome, and receives it when no other thread does. On the receiver's own thread this is
     /// an error: the wait would keep all other calls waiting.
     pub(crate) fn wait(self: &Arc<Self>) -> Outcome {
+        let _in_its_lane = self.enter_lane();
         let _probe = probe::enter(probe::Stage::Call);
         let mut progress = self.lock();
         loop {
@@ -426,6 +439,7 @@ impl AsyncCall {
 
     /// Lets the receiver's thread call `callback` with the outcome.
     pub(crate) fn on_outcome(&self, callback: Callback) {
+        let _in_its_lane = self.enter_lane();
         let mut progress = self.lock();
         match progress.take_outcome() {
             Some(outcome) => {

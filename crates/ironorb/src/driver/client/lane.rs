@@ -182,18 +182,22 @@ impl ClientLane {
 
     /// Sends as many of the pending requests as the sockets take at once.
     pub(super) fn flush_now(&self) {
+        let _its_locks = lane::enter(self.id);
         self.idle_reaper.endpoints().iter().for_each(|links| links.flush_now());
     }
 
     /// Sends `CloseConnection` on every connection and ends the calls that wait. Sends pending requests before; the peers
     /// get up to `flush_timeout` to take them.
     pub(super) fn close(&self, flush_timeout: Duration) {
+        let _its_locks = lane::enter(self.id);
         self.closed.store(true, Ordering::Release);
         self.idle_reaper.endpoints().iter().for_each(|links| links.close(flush_timeout));
         self.stop_threads();
     }
 
+    /// Ends the lane's threads. The ORB's end takes locks of all its lanes, from whichever thread it comes.
     pub(super) fn stop_threads(&self) {
+        let _its_locks = lane::enter(self.id);
         self.receiver.stop();
         self.background_pool.stop();
         self.idle_reaper.stop();

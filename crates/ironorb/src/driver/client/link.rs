@@ -32,7 +32,7 @@ use super::idle_reaper::IdleReaper;
 use super::lane::{ClientLane, ConnectionPermit};
 use super::receiver::Receiver;
 use crate::base::config::OnewayBatching;
-use crate::base::lane::LaneId;
+use crate::base::lane::{self, LaneId};
 use crate::base::locks::{Condition, LaneLock, LockGuard};
 use crate::base::probe::{self, Stage};
 use crate::base::time::Time;
@@ -439,10 +439,12 @@ impl Link {
         Clock(now.max(self.made))
     }
 
-    /// Gives a reply's buffer back.
+    /// Gives a reply's buffer back. A thread of another lane drops it, because it must not wait for this lane.
     #[inline]
     pub(crate) fn recycle(&self, message: Message) {
-        self.state.lock().recycle(message.into_buffer());
+        if lane::current_lane() == self.lane {
+            self.state.lock().recycle(message.into_buffer());
+        }
     }
 
     /// Locks the state once the peer has read enough of the earlier requests.
@@ -850,6 +852,8 @@ impl Counted for Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
+        // The last reply of the connection may be dropped by a thread of another lane.
+        let _its_locks = lane::enter(self.lane);
         self.send_last();
         if self.place.is_some() {
             let connections = &self.receiver.counters().of(self.lane).connections;

@@ -181,10 +181,13 @@ impl EndpointLinks {
 
     /// Gives all connections up. A thread of another lane leaves that to the connections' own lane.
     pub(super) fn drop_all(self: &Arc<Self>) {
-        if lane::current_lane() != self.lane.id && self.is_open() {
-            let links = self.clone();
-            let _or_by_this_thread = self.lane.background_pool().run(move || links.drop_all_here());
-        } else {
+        let is_elsewhere = lane::current_lane() != self.lane.id;
+        let _its_locks = lane::enter(self.lane.id);
+        let links = self.clone();
+        let is_left = is_elsewhere
+            && self.is_open()
+            && self.lane.background_pool().run(move || links.drop_all_here()).is_ok();
+        if !is_left {
             self.drop_all_here();
         }
     }

@@ -111,6 +111,12 @@ pub(super) fn enter(lane: LaneId, band: Band) -> InGroup {
     stay
 }
 
+/// Puts the calling thread into the lane and the band of a group until the result is dropped.
+#[cold]
+pub(super) fn enter_group(group: ConnectionGroup) -> InGroup {
+    enter(group.lane, group.band)
+}
+
 /// The calling thread's stay in a lane and a band.
 #[derive(Debug)]
 #[must_use = "the stay ends when this is dropped"]

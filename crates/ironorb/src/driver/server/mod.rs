@@ -126,6 +126,8 @@ impl Server {
         if self.shared.stopping.swap(true, Ordering::SeqCst) {
             return;
         }
+        // A servant of another lane may have shut the ORB down.
+        let _its_locks = enter_lane(self.shared.lane);
         for listener in &self.listeners {
             self.shared.end_listening(listener);
         }
