@@ -6,7 +6,7 @@
 
 use crate::table::Side;
 
-/// Callgrind's options. The markers are the functions of these names in [`scenario`](crate::scenario).
+/// Callgrind's options. The markers are the functions of these names in [`scenario`](mod@crate::scenario).
 pub(crate) const OPTIONS: [&str; 7] = [
     "--tool=callgrind",
     "--separate-threads=yes",

@@ -8,9 +8,10 @@ use std::time::Duration;
 use ironorb::poa::{
     AdapterActivator, ObjectId, PoaPolicies, RequestProcessing, ServantActivator, Unavailable,
 };
+use ironorb::status::{STATUS_KEY, Status as _, StatusRef};
 use ironorb::{
-    Lane, LaneConfig, MinorCode, ObjectRef, Orb, OrbBuilder, Poa, Servant, ServerConcurrency,
-    SystemException, SystemExceptionKind, TypedRef, with_timeout,
+    Call, Lane, LaneConfig, MinorCode, ObjectRef, Orb, OrbBuilder, Poa, Replied, Reply, Servant,
+    ServerConcurrency, SystemException, SystemExceptionKind, TypedRef, with_timeout,
 };
 use ironorb_tests::gate::{Gate, GatedTransport};
 use ironorb_tests::testing::{Probe, ProbeAsync, ProbeRef};
@@ -433,4 +434,103 @@ fn a_call_that_is_begun_in_one_lane_is_awaited_in_another() {
         reference(&client, &urgent.reference(begin.object()).unwrap()).ping().unwrap();
         reference(&client, await_here.object()).ping().unwrap();
     }
+}
+
+/// A servant that keeps its callers waiting until another thread answers them.
+#[derive(Default)]
+struct Parking(std::sync::Mutex<Vec<Reply<i32, SystemException>>>);
+
+impl Servant for Parking {
+    fn repository_ids(&self) -> &[&'static str] {
+        &[ProbeRef::REPOSITORY_ID]
+    }
+
+    fn dispatch(&self, call: Call<'_>) -> Replied {
+        call.deferred(
+            |r| Ok((r.get::<i32>()?, r.get::<i32>()?)),
+            |_, reply| self.0.lock().unwrap().push(reply),
+            |w, sum| w.put(sum),
+        )
+    }
+}
+
+/// Every way of a reply that a thread of the other lane gives: to a client over the wire, to one of this process, and
+/// to one that has gone.
+#[test]
+fn a_request_of_one_lane_is_answered_by_a_thread_of_another() {
+    let lane = LaneConfig::new("urgent").endpoint("iiop://127.0.0.1:0");
+    let (orb, urgent) = with_lane(Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap(), lane);
+    let parking = Arc::new(Parking::default());
+    let poa = orb.root_poa();
+    let id = poa.activate_object(parking.clone()).unwrap();
+    let parked: ProbeRef = poa.id_to_reference(&id).unwrap().narrow_unchecked();
+    let all = parking.clone();
+    let answer: ProbeRef = poa
+        .activate(Hooked::new(move || {
+            all.0.lock().unwrap().drain(..).for_each(|reply| reply.send(Ok(7)));
+            Ok(())
+        }))
+        .unwrap();
+    let (client, client_lane) = client();
+    let over_the_wire = reference(&client, parked.object());
+    let answer_urgently = reference(&client, &urgent.reference(answer.object()).unwrap());
+    for _ in 0..20 {
+        let begun = [over_the_wire.add_async(0, 0), parked.add_async(0, 0)];
+        eventually("both are parked", || parking.0.lock().unwrap().len() == 2);
+        client_lane.run(|| answer_urgently.ping().unwrap());
+        begun.into_iter().for_each(|begun| assert_eq!(begun.wait(), Ok(7)));
+    }
+    let (gone, _) = self::client();
+    let begun = reference(&gone, parked.object()).add_async(0, 0);
+    eventually("it is parked", || parking.0.lock().unwrap().len() == 1);
+    gone.shutdown(true).unwrap();
+    assert!(begun.wait().is_err());
+    client_lane.run(|| answer_urgently.ping().unwrap());
+    orb.shutdown(true).unwrap();
+}
+
+#[test]
+fn a_thread_of_a_lane_calls_through_an_orb_that_lacks_the_lane() {
+    let lane = LaneConfig::new("urgent").endpoint("iiop://127.0.0.1:0");
+    let (orb, urgent) = with_lane(Orb::builder().no_endpoint(), lane);
+    let (_server, last) = server();
+    let plain = Orb::builder().no_endpoint().build().unwrap();
+    let through = reference(&plain, last.object());
+    let servant = Hooked::new(move || {
+        assert_eq!(through.add_async(2, 3).wait(), Ok(5));
+        through.ping()?;
+        let (tell, told) = mpsc::channel();
+        through.add_async(2, 3).on_reply(move |sum| tell.send(sum).unwrap());
+        assert_eq!(told.recv().unwrap(), Ok(5));
+        last.ping()
+    });
+    let probe: ProbeRef = orb.root_poa().activate(servant).unwrap();
+    let (client, _) = client();
+    let remote = reference(&client, &urgent.reference(probe.object()).unwrap());
+    for _ in 0..5 {
+        remote.ping().unwrap();
+    }
+    plain.shutdown(true).unwrap();
+}
+
+#[test]
+fn the_status_that_one_lane_tells_shows_the_connections_of_all() {
+    let mut builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().status(true);
+    builder.config().message_timeout = Some(Duration::from_millis(80));
+    let lane = LaneConfig::new("urgent").endpoint("iiop://127.0.0.1:0");
+    let (orb, urgent) = with_lane(builder, lane);
+    let probe: ProbeRef = orb.root_poa().activate(Probing::default()).unwrap();
+    let (client, _) = client();
+    let url = format!("corbaloc::1.2@{}/{}", orb.published_addresses()[0], STATUS_KEY);
+    let status: StatusRef = client.string_to_object(&url).unwrap().narrow_unchecked();
+    let remote = reference(&client, &urgent.reference(probe.object()).unwrap());
+    (0..3).for_each(|_| remote.ping().unwrap());
+    let of_urgent = || {
+        let seen = status.take_snapshot().unwrap();
+        let urgent = seen.lanes.iter().find(|lane| lane.name == "urgent").unwrap().number;
+        seen.connections.into_iter().filter(|connection| connection.lane == urgent).collect::<Vec<_>>()
+    };
+    eventually("a thread of the lane has looked", || {
+        of_urgent().iter().any(|connection| connection.requests_total == 3 && !connection.peer.is_empty())
+    });
 }

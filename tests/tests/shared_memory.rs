@@ -319,6 +319,7 @@ fn a_shutdown_answers_requests_in_progress_and_refuses_later_ones() {
             eventually("the servant blocks", || probe.blocked().unwrap() == 1);
             let stopping = scope.spawn(|| server.shutdown(true));
             eventually("the listener is closed", || UnixStream::connect(&path).is_err());
+            eventually("the connection takes no more requests", || server.status().connections.is_empty());
             // The call uses the old connection, which takes no more requests. It is not executed, and no
             // new server listens.
             let refused = scope.spawn(|| remote.add(1, 2));

@@ -314,6 +314,7 @@ fn a_shutdown_answers_requests_in_progress_and_refuses_later_ones() {
             eventually("the servant blocks", || probe.blocked().unwrap() == 1);
             let stopping = scope.spawn(|| server.shutdown(true));
             eventually("nobody listens", || UnixStream::connect(&path).is_err());
+            eventually("the connection takes no more requests", || server.status().connections.is_empty());
             // On the same connection, which takes no more requests: not carried out, and nobody listens elsewhere.
             let (thread, number) = std::sync::mpsc::channel();
             let remote = &remote;

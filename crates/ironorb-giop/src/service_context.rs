@@ -381,6 +381,9 @@ impl ServiceContextList {
 
     /// Adds all contexts of another list.
     pub fn append(&mut self, others: EncodedContexts<'_>) {
+        if others.is_empty() {
+            return;
+        }
         self.count += others.count;
         let mut w = Writer::continuing(&mut self.bytes, 0, Encoding::NATIVE);
         w.align(4);
@@ -466,6 +469,16 @@ const CONTEXT_BYTES_MIN: usize = 8;
 mod tests {
     use super::*;
     use crate::error::MalformedKind;
+
+    #[test]
+    fn no_contexts_add_no_padding() {
+        let mut list = ServiceContextList::default();
+        list.push(ServiceContext { id: RT_CORBA_PRIORITY, data: &[1] }).unwrap();
+        let before = list.encoded().parts().1.to_vec();
+        assert_eq!(before.len(), 9);
+        list.append(EncodedContexts::EMPTY);
+        assert_eq!(list.encoded().parts(), (1, &before[..]));
+    }
 
     fn list() -> Vec<u8> {
         let mut bytes = Vec::new();

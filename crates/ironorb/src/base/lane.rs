@@ -18,6 +18,9 @@ pub(crate) const LANES_MAX: usize = 64;
 
 thread_local! {
     static CURRENT: Cell<LaneId> = const { Cell::new(LaneId::DEFAULT) };
+    /// The thread is of a lane of another ORB, whose calls the default lane carries.
+    #[cfg(debug_assertions)]
+    static IS_GUEST: Cell<bool> = const { Cell::new(false) };
 }
 
 impl LaneId {
@@ -40,6 +43,25 @@ impl LaneId {
 #[inline]
 pub(crate) fn current_lane() -> LaneId {
     CURRENT.try_with(Cell::get).unwrap_or_default()
+}
+
+/// The lane in a table of `lanes` that carries what a thread of `lane` does. A lane that the table lacks belongs to
+/// another ORB of the process: the default lane does its work.
+#[inline]
+pub(crate) fn lane_among(lane: LaneId, lanes: usize) -> LaneId {
+    if lane.index() < lanes {
+        return lane;
+    }
+    #[cfg(debug_assertions)]
+    IS_GUEST.set(true);
+    LaneId::DEFAULT
+}
+
+/// Whether the thread has done something in an ORB that lacks the thread's lane. Such a thread takes locks of lanes of
+/// that ORB.
+#[cfg(debug_assertions)]
+pub(crate) fn is_guest() -> bool {
+    IS_GUEST.get()
 }
 
 /// Puts the calling thread into a lane until the result is dropped.

@@ -46,8 +46,7 @@ pub(crate) struct RemoteCall {
     index: usize,
     /// The addresses that could not be connected since the route was looked up.
     refused: Vec<Refused>,
-    /// A server took the request for too late.
-    was_late: bool,
+    lateness: Lateness,
     /// What the attempt has led to, while the interceptors are told of it and until the call goes on.
     verdict: Option<Verdict>,
 }
@@ -61,6 +60,17 @@ enum Interception {
     Due,
     /// They have let the attempt pass, and must learn how it ends.
     Passed,
+}
+
+/// Whether a server took the request for too late, although the call still has time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lateness {
+    /// Requests carry no deadline, or one has come back as too late. A server that says so is believed.
+    Final,
+    /// The next server that says so may be wrong about the client's clock.
+    Doubtful,
+    /// One has said so just now.
+    Claimed,
 }
 
 /// An address that could not be connected.
@@ -228,7 +238,10 @@ impl RemoteCall {
             attempts: Attempts::default(),
             index: 0,
             refused: Vec::new(),
-            was_late: false,
+            lateness: match object.shared().deadline_clock {
+                None => Lateness::Final,
+                Some(_) => Lateness::Doubtful,
+            },
             verdict: None,
         }
     }
@@ -274,8 +287,8 @@ impl RemoteCall {
                 Answered::Body { at, user_exception } => {
                     Verdict::Completed(Completed::Reply { at, user_exception })
                 }
-                Answered::Next(Next::Fail(e)) if is_too_late(&e) => {
-                    self.was_late = true;
+                Answered::Next(Next::Fail(e)) if self.lateness == Lateness::Doubtful && is_too_late(&e) => {
+                    self.lateness = Lateness::Claimed;
                     Verdict::Next(self.limits.on_too_late(e))
                 }
                 Answered::Next(next) => Verdict::Next(next),
@@ -405,9 +418,10 @@ impl RemoteCall {
             }
             next => next,
         };
-        if std::mem::take(&mut self.was_late)
+        if self.lateness == Lateness::Claimed
             && let Some(clock) = &object.shared().deadline_clock
         {
+            self.lateness = Lateness::Final;
             // The call still has time. So the server was wrong about the client's clock, which may have stood still.
             if self.deadline.remaining(now) != Err(Passed) {
                 clock.renew();

@@ -15,7 +15,7 @@ use crate::base::monitor::Monitor;
 use crate::base::single_thread_lock::SingleThreadLock;
 use crate::base::spawner::{NewThread, ThreadClass};
 use crate::base::time::Time;
-use crate::driver::client::BackgroundPool;
+use crate::driver::client::{BackgroundPool, enter_lane};
 use crate::driver::clock;
 use crate::driver::server::threads::ServerThreads;
 use crate::driver::simulated::Simulation;
@@ -120,7 +120,7 @@ impl AdapterThreads {
 
     /// The threads that serve a lane's clients. A lane of another ORB, whose thread is calling, has those of the default one.
     fn server_threads(&self, lane: LaneId) -> &Arc<ServerThreads> {
-        self.server_threads.get(lane.index()).unwrap_or(&self.server_threads[LaneId::DEFAULT.index()])
+        &self.server_threads[lane::lane_among(lane, self.server_threads.len()).index()]
     }
 
     /// The threads that carry out requests of a lane after managers have held them.
@@ -173,7 +173,7 @@ impl AdapterDriver for AdapterThreads {
         let own = manager.clone();
         let work = move || admit(&own);
         // The thread that changes the manager's state may be of another lane.
-        let _lane = lane::enter(lane);
+        let _lane = enter_lane(lane);
         let is_begun = match is_first {
             // The manager has a thread of its own, because the threads of other managers may all be in servants that
             // wait for it. The limit of the server's threads does not apply: they may be in such servants too.

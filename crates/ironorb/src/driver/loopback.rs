@@ -17,6 +17,7 @@ use ironorb_giop::message::{Message, RequestTarget};
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::{Encoding, TransmissionCodeSets};
 
+use crate::base::lane::{self, LaneId, current_lane};
 use crate::base::locks::{Condition, LaneLock};
 use crate::call::invocation::bad_reply;
 use crate::driver::clock;
@@ -168,6 +169,7 @@ fn serve(orb: &OrbCore, client: &mut ClientConnection<()>) -> Result<Arc<LocalRe
         return Err(bug());
     };
     let place = Arc::new(LocalReply {
+        lane: current_lane(),
         replies: LaneLock::new(Replies { connection, outstanding: 0, on_reply: None }),
         written: Condition::new(),
     });
@@ -178,6 +180,8 @@ fn serve(orb: &OrbCore, client: &mut ClientConnection<()>) -> Result<Arc<LocalRe
 
 /// The destination of the replies of one call.
 struct LocalReply {
+    /// The lane in which the call began.
+    lane: LaneId,
     replies: LaneLock<Replies>,
     written: Condition,
 }
@@ -222,6 +226,7 @@ impl ReplySink for LocalSink {
     }
 }
 
+/// A place for the answer after the upcall. The thread that answers may be of another lane.
 struct DeferredLocalSink(Arc<LocalReply>);
 
 impl ReplySink for DeferredLocalSink {
@@ -230,10 +235,12 @@ impl ReplySink for DeferredLocalSink {
     }
 
     fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
+        let _in_its_lane = lane::enter(self.0.lane);
         write(&mut self.0.replies.lock().connection);
     }
 
     fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
+        let _in_its_lane = lane::enter(self.0.lane);
         self.0.replies.lock().outstanding += 1;
         Some(Box::new(DeferredLocalSink(self.0.clone())))
     }
@@ -241,6 +248,7 @@ impl ReplySink for DeferredLocalSink {
 
 impl Drop for DeferredLocalSink {
     fn drop(&mut self) {
+        let _in_its_lane = lane::enter(self.0.lane);
         let notify = {
             let mut replies = self.0.replies.lock();
             replies.outstanding -= 1;

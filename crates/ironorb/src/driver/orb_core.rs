@@ -20,7 +20,7 @@ use ironorb_giop::typecode::TypeCode;
 use ironorb_giop::value::ValueFactory;
 
 use crate::base::config::{OrbConfig, Transport};
-use crate::base::lane::{LaneId, current_lane};
+use crate::base::lane::{LaneId, current_lane, lane_among};
 use crate::base::locks::{ColdLock, Snapshot};
 use crate::base::marshal_profile::MarshalProfile;
 use crate::base::randomness::Randomness;
@@ -351,7 +351,7 @@ impl OrbCore {
     /// What a lane owns for clients. A lane that the ORB lacks belongs to another ORB, whose thread is calling: the default
     /// lane is taken.
     pub(crate) fn server_lane(&self, lane: LaneId) -> &ServerLane {
-        self.server_lanes.get(lane.index()).unwrap_or_else(|| self.default_server_lane())
+        &self.server_lanes[lane_among(lane, self.server_lanes.len()).index()]
     }
 
     /// What the calling thread's lane owns for clients.

@@ -190,12 +190,20 @@ impl Connections {
     /// Looks at all connections, and lists `listed_max` open ones at most. A thread of another lane must not wait for
     /// locks of `lane`, and sees what the last look of a thread of the lane has shown.
     pub(crate) fn look(&self, lane: LaneId, listed_max: usize) -> ConnectionsSeen {
-        let may_lock = current_class().is_none() || current_lane() == lane;
+        if current_class().is_none() || current_lane() == lane {
+            self.look_now(listed_max);
+        }
+        self.0.lock().seen(listed_max)
+    }
+
+    /// Looks at all connections, and at the peers of `listed_max` at most, for threads of other lanes. The caller is of
+    /// the lane.
+    pub(super) fn look_now(&self, listed_max: usize) {
         // Dropped at the end, without the lock: this thread may have become the last to hold a connection.
-        let alive = if may_lock { self.0.lock().alive() } else { Vec::new() };
+        let alive = self.0.lock().alive();
         let looks: Vec<(Key, Look)> = alive.iter().map(|(key, it)| (*key, it.observe())).collect();
         let peers = alive.iter().take(listed_max).map(|(key, it)| (*key, it.peer())).collect();
-        self.0.lock().take(looks, peers, listed_max)
+        self.0.lock().take(looks, peers);
     }
 }
 
@@ -205,13 +213,8 @@ impl Table {
         self.open.iter().filter_map(|(&key, entry)| Some((key, entry.connection.upgrade()?))).collect()
     }
 
-    /// Takes what a look has shown, and adds everything up. A connection that has ended meanwhile counts as ended.
-    fn take(
-        &mut self,
-        looks: Vec<(Key, Look)>,
-        peers: Vec<(Key, String)>,
-        listed_max: usize,
-    ) -> ConnectionsSeen {
+    /// Takes what a look has shown. A connection that has ended meanwhile counts as ended.
+    fn take(&mut self, looks: Vec<(Key, Look)>, peers: Vec<(Key, String)>) {
         for (key, look) in looks {
             if let Some(entry) = self.open.get_mut(&key) {
                 entry.last = look.after(&entry.last);
@@ -222,6 +225,10 @@ impl Table {
                 entry.peer = peer;
             }
         }
+    }
+
+    /// Adds up what the last look has shown.
+    fn seen(&self, listed_max: usize) -> ConnectionsSeen {
         let (opened, traffic) = (self.opened, self.ended);
         let mut seen = ConnectionsSeen { opened, traffic, ..ConnectionsSeen::default() };
         for (&(direction, number), entry) in &self.open {

@@ -14,6 +14,9 @@ pub(crate) use connections::{Connections, ConnectionsSeen, Counted, Direction, K
 pub(crate) use events::Event;
 pub(crate) use histogram::{Distribution, Latencies};
 
+/// The most connections of a snapshot, each of which takes some 150 bytes of the reply.
+pub(crate) const CONNECTIONS_MAX: usize = 1000;
+
 use crate::base::lane::{LaneId, PerLane, current_lane};
 use events::Events;
 
@@ -55,6 +58,14 @@ impl Counters {
     /// What a lane counts.
     pub(crate) fn of(&self, lane: LaneId) -> &LaneCounters {
         self.lanes.get_or_init(lane, || LaneCounters::new(self.measures))
+    }
+
+    /// Has the status, which a thread of another lane tells, know what a lane's connections do now. For a thread of the
+    /// lane that looks after the connections. Does nothing in an ORB with one lane: there the status looks itself.
+    pub(crate) fn show_connections(&self, lane: LaneId) {
+        if self.lanes.iter().nth(1).is_some() {
+            self.of(lane).connections.look_now(CONNECTIONS_MAX);
+        }
     }
 
     /// Counts an event in the calling thread's lane. For what happens rarely: it is one atomic addition.

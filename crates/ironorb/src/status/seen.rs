@@ -11,10 +11,9 @@ use crate::driver::client::ClientLane;
 use crate::driver::clock;
 use crate::driver::orb_core::OrbCore;
 use crate::driver::server::lane::ServerLane;
-use crate::lane::{ConnectionsSeen, Direction, Distribution, Event, LaneCounters, Seen, Traffic};
-
-/// The most connections of a snapshot, each of which takes some 150 bytes of the reply.
-const CONNECTIONS_MAX: usize = 1000;
+use crate::lane::{
+    CONNECTIONS_MAX, ConnectionsSeen, Direction, Distribution, Event, LaneCounters, Seen, Traffic,
+};
 
 /// Takes a snapshot.
 pub(super) fn snapshot(orb: &OrbCore) -> Snapshot {

@@ -262,6 +262,15 @@ impl AsyncCall {
         let orb = object.shared();
         let deadline = deadline_of(object, now);
         let lane = object.core().connector.this_lane().clone();
+        let progress = Progress {
+            call: RemoteCall::new(object, deadline, object.rebind(), orb.has_client_interceptors),
+            arguments: None,
+            stage: Stage::Begun,
+            timer: None,
+            end: End::NotYet,
+            listener: Listener::Nobody,
+            attempt: None,
+        };
         AsyncCall {
             object: object.clone(),
             operation,
@@ -272,16 +281,8 @@ impl AsyncCall {
             deadline,
             receiver: lane.receiver().clone(),
             thread: CallingThread::this(),
+            progress: LaneLock::in_lane(lane.id, progress),
             lane,
-            progress: LaneLock::new(Progress {
-                call: RemoteCall::new(object, deadline, object.rebind(), orb.has_client_interceptors),
-                arguments: None,
-                stage: Stage::Begun,
-                timer: None,
-                end: End::NotYet,
-                listener: Listener::Nobody,
-                attempt: None,
-            }),
         }
     }
 

@@ -21,6 +21,7 @@ use crate::base::locks::LaneLock;
 use crate::base::spawner::{NewThread, ThreadClass};
 use crate::driver::clock;
 use crate::driver::wakeable_epoll::{WAKE, WakeableEpoll, timespec};
+use crate::lane::Counters;
 
 /// Lists the connections of a lane, and looks after those that are idle.
 #[derive(Debug)]
@@ -28,6 +29,7 @@ pub(super) struct IdleReaper {
     /// `None` when connections stay open however long they are idle.
     limit: Option<Duration>,
     lane: LaneId,
+    counters: Arc<Counters>,
     /// Shows the ends of connections. Made with the first connection.
     sockets: OnceLock<WakeableEpoll>,
     state: LaneLock<State>,
@@ -47,9 +49,9 @@ struct State {
 
 impl IdleReaper {
     /// The reaper of the calling thread's lane.
-    pub(super) fn new(limit: Option<Duration>) -> Arc<IdleReaper> {
+    pub(super) fn new(limit: Option<Duration>, counters: Arc<Counters>) -> Arc<IdleReaper> {
         let (lane, sockets, state) = (current_lane(), OnceLock::new(), LaneLock::default());
-        Arc::new(IdleReaper { limit, lane, sockets, state })
+        Arc::new(IdleReaper { limit, lane, counters, sockets, state })
     }
 
     /// Adds an endpoint to look at.
@@ -162,6 +164,7 @@ impl IdleReaper {
         let (now, limit) = (clock::coarse(), self.limit.unwrap_or(Duration::MAX));
         let connected: usize = endpoints.iter().map(|endpoint| endpoint.close_idle(now, limit)).sum();
         drop(endpoints);
+        self.counters.show_connections(self.lane);
         let mut state = self.state.lock();
         state.is_running = connected > 0 || state.connects != connects;
         state.is_running

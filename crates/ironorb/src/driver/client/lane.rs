@@ -83,7 +83,7 @@ impl ClientLane {
             closed: AtomicBool::new(false),
             receiver: Receiver::new(Waits::new(config.client_waiting, &spinners), counters.clone()),
             background_pool: BackgroundPool::new(config.background_threads_max),
-            idle_reaper: IdleReaper::new(config.client_idle_timeout),
+            idle_reaper: IdleReaper::new(config.client_idle_timeout, counters.clone()),
             resolver: Resolver::new(),
             connected: Arc::default(),
             attempt_ended: Monitor::default(),
@@ -168,6 +168,7 @@ impl ClientLane {
 
     /// Serves callbacks from now on, and says so on all connections.
     pub(super) fn serve_callbacks(&self, callbacks: Callbacks) {
+        let _its_locks = lane::enter(self.id);
         let _ = self.callbacks.set(callbacks);
         self.idle_reaper.endpoints().iter().for_each(|links| links.announce_all());
     }

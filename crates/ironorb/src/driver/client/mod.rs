@@ -30,7 +30,7 @@ use ironorb_giop::service_context::{ListenPoint, ServiceContextList};
 use self::link::Callbacks;
 use self::remote_endpoint::EndpointKey;
 use crate::base::config::OrbConfig;
-use crate::base::lane::{LaneId, current_lane};
+use crate::base::lane::{LaneId, current_lane, lane_among};
 use crate::base::locks::PiLock;
 use crate::base::time::Time;
 use crate::driver::clock;
@@ -101,7 +101,7 @@ impl Connector {
     /// The lane with this number. A lane that the ORB lacks belongs to another ORB, whose thread is calling: the default
     /// lane carries its calls.
     pub(crate) fn lane(&self, lane: LaneId) -> &Arc<ClientLane> {
-        self.lanes.get(lane.index()).unwrap_or(&self.lanes[LaneId::DEFAULT.index()])
+        &self.lanes[lane_among(lane, self.lanes.len()).index()]
     }
 
     /// The lane of the calling thread.

@@ -55,10 +55,9 @@ impl ConnectionGroup {
         ConnectionGroup { lane, band: Band::NONE }
     }
 
-    /// The index of its lane in a table of lanes. A lane that the table lacks belongs to another ORB: the default lane
-    /// carries its calls.
+    /// The index in a table of lanes of the lane that carries its calls.
     pub(super) fn lane_among(self, lanes: usize) -> usize {
-        if self.lane.index() < lanes { self.lane.index() } else { LaneId::DEFAULT.index() }
+        lane::lane_among(self.lane, lanes).index()
     }
 }
 

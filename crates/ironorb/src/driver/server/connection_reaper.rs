@@ -51,6 +51,7 @@ impl ConnectionReaper {
                 }
             }
         }
+        shared.orb.counters.show_connections(shared.lane);
     }
 }
 

@@ -135,12 +135,14 @@ fn show(shared: &Shared, listeners: &[Arc<Listener>], flags: EventFlags) {
     }
 }
 
-/// Accepts the clients that have come. An error says that the process has run out of descriptors, or a client gave up.
+/// Accepts the clients that have come. An error says that the process has run out of descriptors.
 fn accept_all(listener: &Listener, shared: &Arc<Shared>) -> io::Result<()> {
     for _ in 0..ACCEPTS_A_TURN {
         match listener.accept_now() {
             Ok(Some(stream)) => drop(shared.admit(stream)),
             Ok(None) => break,
+            // The client gave up before it was accepted: not a lack of descriptors.
+            Err(e) if e.kind() == io::ErrorKind::ConnectionAborted => {}
             // The listener is closed.
             Err(_) if shared.is_stopping() => break,
             Err(e) => return Err(e),

@@ -2,6 +2,7 @@
 //! bytes leave.
 
 use std::cell::Cell;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use ironorb_giop::connection::ServerConnection;
@@ -9,6 +10,7 @@ use ironorb_giop::message::RequestId;
 use ironorb_giop::service_context::ListenPoint;
 
 use super::Connection;
+use crate::base::lane::{self, InLane};
 use crate::connection::{DeferredAnswer, OnCancel};
 use crate::poa::servant::{ReplySink, Results};
 
@@ -91,7 +93,7 @@ impl ReplySink for PendingReply<'_> {
             return None;
         }
         let answer = DeferredAnswer::taking_over(self.answered.replace(true));
-        Some(Box::new(DeferredReply { connection, answer }))
+        Some(Box::new(DeferredReply { connection: HeldConnection::of(connection), answer }))
     }
 }
 
@@ -119,20 +121,51 @@ impl ReplySink for RefusedAtOnce<'_> {
     }
 }
 
-/// The reply sink of a request that is answered after its upcall.
+/// The reply sink of a request that is answered after its upcall. The thread that answers may be of another lane: it
+/// enters the lane of the connection for that time.
 struct DeferredReply {
-    connection: Arc<Connection>,
+    connection: HeldConnection,
     answer: DeferredAnswer,
+}
+
+/// A connection that may be dropped by a thread of another lane, which enters its lane for that time.
+struct HeldConnection(Option<Arc<Connection>>);
+
+impl HeldConnection {
+    fn of(connection: Arc<Connection>) -> HeldConnection {
+        HeldConnection(Some(connection))
+    }
+
+    fn enter_lane(&self) -> InLane {
+        lane::enter(self.lane)
+    }
+}
+
+impl Deref for HeldConnection {
+    type Target = Arc<Connection>;
+
+    fn deref(&self) -> &Arc<Connection> {
+        self.0.as_ref().expect("only the drop takes it")
+    }
+}
+
+impl Drop for HeldConnection {
+    fn drop(&mut self) {
+        let _in_its_lane = self.enter_lane();
+        drop(self.0.take());
+    }
 }
 
 impl ReplySink for DeferredReply {
     #[cold]
     fn send_pieces(&self, pieces: &[&[u8]]) -> usize {
+        let _in_its_lane = self.connection.enter_lane();
         self.connection.send_pieces(pieces)
     }
 
     #[cold]
     fn cut_off(&self) {
+        let _in_its_lane = self.connection.enter_lane();
         self.connection.cut_off();
     }
 
@@ -146,6 +179,7 @@ impl ReplySink for DeferredReply {
     }
 
     fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
+        let _in_its_lane = self.connection.enter_lane();
         let session = &self.connection.session;
         if self.answer.is_wanted(session) {
             self.connection.with(|sender| {
@@ -156,6 +190,7 @@ impl ReplySink for DeferredReply {
     }
 
     fn is_cancelled(&self, id: RequestId) -> bool {
+        let _in_its_lane = self.connection.enter_lane();
         self.answer.is_cancelled(&self.connection.session, id)
     }
 
@@ -164,19 +199,21 @@ impl ReplySink for DeferredReply {
     }
 
     fn on_cancel(&self, id: RequestId, then: OnCancel) {
+        let _in_its_lane = self.connection.enter_lane();
         self.answer.on_cancel(&self.connection.session, id, then);
     }
 
     fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
-        let connection = self.connection.clone();
-        let answer = self.answer.share(&connection.session);
-        Some(Box::new(DeferredReply { connection, answer }))
+        let _in_its_lane = self.connection.enter_lane();
+        let answer = self.answer.share(&self.connection.session);
+        Some(Box::new(DeferredReply { connection: HeldConnection::of(self.connection.clone()), answer }))
     }
 }
 
 impl Drop for DeferredReply {
     fn drop(&mut self) {
         let connection = &self.connection;
+        let _in_its_lane = connection.enter_lane();
         // The thread that finishes the last request of an ended connection closes it, as in
         // `Connection::carry_out`.
         if self.answer.end(&connection.session) {
