@@ -5,6 +5,7 @@ use std::sync::Mutex;
 
 use super::LockGuard;
 use crate::base::lane::{self, LaneId};
+#[cfg(debug_assertions)]
 use crate::base::spawner;
 use crate::base::sync::{lock, try_lock};
 

@@ -32,7 +32,6 @@ use self::remote_endpoint::EndpointKey;
 use crate::base::config::OrbConfig;
 use crate::base::lane::{LaneId, current_lane, lane_among};
 use crate::base::locks::PiLock;
-use crate::base::time::Time;
 use crate::driver::clock;
 use crate::driver::orb_core::OrbCore;
 use crate::lane::Counters;
@@ -69,15 +68,19 @@ pub(crate) enum FlushFailure {
 }
 
 impl Endpoints {
-    /// Forgets endpoints without a reference and without a connection, after connections of the calling thread's lane
-    /// whose peers have gone have been dropped. A sweep runs when the number of entries has doubled. So it costs a
-    /// constant time for each entry, and peers that come and go leave at most as many entries as are in use.
+    /// Whether the number of entries has doubled since the last sweep. So a sweep costs a constant time for each entry, and
+    /// peers that come and go leave at most as many entries as are in use.
+    fn is_sweep_due(&self) -> bool {
+        self.known.len() >= self.sweep_at.max(SWEEP_MIN)
+    }
+
+    /// Forgets endpoints without a reference and without a connection.
     ///
     /// Returns what is to be dropped when no lock is held.
-    fn sweep(&mut self, now: Time) -> Vec<Arc<RemoteEndpoint>> {
+    fn sweep(&mut self) -> Vec<Arc<RemoteEndpoint>> {
         let mut unused = Vec::new();
         self.known.retain(|_, endpoint| {
-            let is_used = endpoint.is_connected(now) || Arc::strong_count(endpoint) > 1;
+            let is_used = endpoint.is_connected() || Arc::strong_count(endpoint) > 1;
             if !is_used {
                 unused.push(endpoint.clone());
             }
@@ -112,12 +115,20 @@ impl Connector {
     /// Returns the endpoint at an address whose connections all references of a partition share. Does not connect.
     pub(crate) fn endpoint(&self, address: Address, partition: Partition) -> Arc<RemoteEndpoint> {
         let key = EndpointKey { address, partition };
+        let endpoints = self.endpoints.lock();
+        if let Some(endpoint) = endpoints.known.get(&key) {
+            return endpoint.clone();
+        }
+        let known = endpoints.is_sweep_due().then(|| endpoints.known.values().cloned().collect::<Vec<_>>());
+        drop(endpoints);
+        // Locks of a lane are not taken under one that all lanes share.
+        let now = clock::coarse();
+        known.into_iter().flatten().for_each(|endpoint| endpoint.drop_ended(now));
         let mut endpoints = self.endpoints.lock();
         if let Some(endpoint) = endpoints.known.get(&key) {
             return endpoint.clone();
         }
-        let is_due = endpoints.known.len() >= endpoints.sweep_at.max(SWEEP_MIN);
-        let unused = if is_due { endpoints.sweep(clock::coarse()) } else { Vec::new() };
+        let unused = if endpoints.is_sweep_due() { endpoints.sweep() } else { Vec::new() };
         let endpoint = RemoteEndpoint::new(key.address.clone(), &self.lanes);
         endpoints.known.insert(key, endpoint.clone());
         drop((endpoints, unused));

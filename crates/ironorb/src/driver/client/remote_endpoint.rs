@@ -100,11 +100,15 @@ impl RemoteEndpoint {
         self.lost_oneways.get().map_or(0, |count| count.swap(0, Ordering::Relaxed))
     }
 
-    /// Whether there is any connection, after those of the calling thread's group that have ended have been dropped.
-    pub(super) fn is_connected(&self, now: Time) -> bool {
+    /// Drops connections of the calling thread's group that have ended. Takes locks of its lane.
+    pub(super) fn drop_ended(&self, now: Time) {
         if let Some(links) = self.links.get(ConnectionGroup::of_this_thread()) {
             links.drop_ended(now);
         }
+    }
+
+    /// Whether there is any connection that has not been dropped.
+    pub(super) fn is_connected(&self) -> bool {
         self.links.iter().any(|(_, links)| links.is_open())
     }
 }
