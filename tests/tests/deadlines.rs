@@ -291,6 +291,31 @@ fn a_request_that_is_not_late_is_sent_again() {
     client.shutdown(true).unwrap();
 }
 
+/// Only a client that sends deadlines doubts a server that takes its request for late, and only once a call.
+#[test]
+fn a_server_that_insists_is_believed() {
+    for (sends_deadlines, requests) in [(false, 1), (true, 2)] {
+        let (listener, port) = raw::listen();
+        let client = Orb::builder().no_endpoint().deadline_propagation(sends_deadlines).build().unwrap();
+        let url = format!("corbaloc:iiop:1.2@127.0.0.1:{port}/x");
+        let probe: ProbeRef = client.string_to_object(&url).unwrap().narrow_unchecked();
+        thread::scope(|scope| {
+            let server = scope.spawn(|| {
+                let (mut stream, _) = listener.accept().unwrap();
+                for _ in 0..requests {
+                    let request = raw::read_message(&mut stream);
+                    raw::write(&mut stream, &raw::reply(raw::id_of(&request), 2, &late_exception()));
+                }
+                stream
+            });
+            let late = probe.ping().unwrap_err();
+            assert_eq!((late.kind, late.minor), (SystemExceptionKind::Timeout, MinorCode::REQUEST_TOO_LATE));
+            client.shutdown(true).unwrap();
+            server.join().expect("all these requests have come");
+        });
+    }
+}
+
 /// A TIMEOUT in big-endian octets.
 fn late_exception() -> Vec<u8> {
     let id = b"IDL:omg.org/CORBA/TIMEOUT:1.0\0";
