@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
+use ironorb::engine::{ConnectionId, ServerAction, ServerEngine, ServerEvent, Time};
 use rustix::net::sockopt::set_socket_recv_buffer_size;
 use rustix::net::{AddressFamily, SocketType};
 
@@ -173,4 +174,21 @@ pub fn ask(address: &str, operation: &str, object: &ironorb::ObjectRef) -> (u32,
     assert_eq!(contexts, [0; 4], "no service contexts are expected");
     let status = if little { u32::from_le_bytes(status) } else { u32::from_be_bytes(status) };
     (status, reply.get(24..).unwrap_or_default().to_vec())
+}
+
+/// Gives an engine a request that has come over a connection, carries out the upcalls, and returns the bytes that the
+/// engine sends.
+pub fn serve(engine: &mut ServerEngine, connection: ConnectionId, request: &[u8]) -> Vec<u8> {
+    engine.handle(ServerEvent::Received { connection, bytes: request }, Time::ZERO);
+    let mut sent = Vec::new();
+    while let Some(action) = engine.poll_action() {
+        match action {
+            ServerAction::Upcall { upcall, .. } => {
+                engine.handle(ServerEvent::CarryOut { upcall }, Time::ZERO)
+            }
+            ServerAction::Transmit { bytes, .. } => sent.extend(bytes),
+            _ => {}
+        }
+    }
+    sent
 }

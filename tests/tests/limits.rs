@@ -3,7 +3,7 @@
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 
-use ironorb::engine::{ConnectionId, ServerAction, ServerEngine, ServerEvent, Time};
+use ironorb::engine::{ConnectionId, ServerEngine, ServerEvent, Time};
 use ironorb::generated::{Call, Replied};
 use ironorb::{
     CompletionStatus, MinorCode, Orb, OrbConfig, Reply, Servant, ServerConcurrency, SystemException,
@@ -156,18 +156,7 @@ fn the_engine_counts_requests_in_flight() {
     engine.handle(ServerEvent::Accepted { connection }, Time::ZERO);
     let ask = |engine: &mut ServerEngine| {
         let request = raw::request(probe.object(), "add", &[0, 0, 0, 1, 0, 0, 0, 2]);
-        engine.handle(ServerEvent::Received { connection, bytes: &request }, Time::ZERO);
-        let mut sent = Vec::new();
-        while let Some(action) = engine.poll_action() {
-            match action {
-                ServerAction::Upcall { upcall, .. } => {
-                    engine.handle(ServerEvent::CarryOut { upcall }, Time::ZERO)
-                }
-                ServerAction::Transmit { bytes, .. } => sent.extend(bytes),
-                _ => {}
-            }
-        }
-        sent
+        raw::serve(engine, connection, &request)
     };
     assert_eq!(ask(&mut engine), b"");
     assert_eq!(exception_of(&ask(&mut engine)).unwrap(), "IDL:omg.org/CORBA/TRANSIENT:1.0");

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use ironorb::engine::{ConnectionId, ServerAction, ServerEngine, ServerEvent, Time};
+use ironorb::engine::{ConnectionId, ServerEngine, ServerEvent, Time};
 use ironorb::giop::cdr::Marshal as _;
 use ironorb::giop::{ByteOrder, Encoding, Writer};
 use ironorb::status::{
@@ -418,18 +418,7 @@ fn ask_from_elsewhere(access: StatusAccess) -> Vec<u8> {
     let request = raw::request(&object, "take_snapshot", &[]);
     let connection = ConnectionId(1);
     engine.handle(ServerEvent::Accepted { connection }, Time::ZERO);
-    engine.handle(ServerEvent::Received { connection, bytes: &request }, Time::ZERO);
-    let mut sent = Vec::new();
-    while let Some(action) = engine.poll_action() {
-        match action {
-            ServerAction::Upcall { upcall, .. } => {
-                engine.handle(ServerEvent::CarryOut { upcall }, Time::ZERO)
-            }
-            ServerAction::Transmit { bytes, .. } => sent.extend(bytes),
-            _ => {}
-        }
-    }
-    sent
+    raw::serve(&mut engine, connection, &request)
 }
 
 #[test]
