@@ -115,22 +115,22 @@ impl Connector {
     /// Returns the endpoint at an address whose connections all references of a partition share. Does not connect.
     pub(crate) fn endpoint(&self, address: Address, partition: Partition) -> Arc<RemoteEndpoint> {
         let key = EndpointKey { address, partition };
-        let endpoints = self.endpoints.lock();
+        let (mut endpoints, mut unused) = (self.endpoints.lock(), Vec::new());
         if let Some(endpoint) = endpoints.known.get(&key) {
             return endpoint.clone();
         }
-        let known = endpoints.is_sweep_due().then(|| endpoints.known.values().cloned().collect::<Vec<_>>());
-        drop(endpoints);
-        // Locks of a lane are not taken under one that all lanes share.
-        let now = clock::coarse();
-        known.into_iter().flatten().for_each(|endpoint| endpoint.drop_ended(now));
-        let mut endpoints = self.endpoints.lock();
-        if let Some(endpoint) = endpoints.known.get(&key) {
-            return endpoint.clone();
+        if endpoints.is_sweep_due() {
+            let known: Vec<_> = endpoints.known.values().cloned().collect();
+            drop(endpoints);
+            // Locks of a lane are not taken under one that all lanes share.
+            let now = clock::coarse();
+            known.into_iter().for_each(|endpoint| endpoint.drop_ended(now));
+            endpoints = self.endpoints.lock();
+            unused = endpoints.sweep();
         }
-        let unused = if endpoints.is_sweep_due() { endpoints.sweep() } else { Vec::new() };
-        let endpoint = RemoteEndpoint::new(key.address.clone(), &self.lanes);
-        endpoints.known.insert(key, endpoint.clone());
+        // Another thread may have added it meanwhile.
+        let make = |key: &EndpointKey| RemoteEndpoint::new(key.address.clone(), &self.lanes);
+        let endpoint = endpoints.known.entry(key).or_insert_with_key(make).clone();
         drop((endpoints, unused));
         endpoint
     }
