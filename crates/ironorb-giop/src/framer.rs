@@ -114,7 +114,7 @@ impl Framer {
 
     /// Where the driver puts the next bytes; never empty. The space for a large message grows with the bytes
     /// that have arrived, not with the size that the message announces.
-    #[inline]
+    #[inline(always)] // a step of every call
     pub fn space(&mut self) -> &mut [u8] {
         // One comparison tells whether there is some room but not much.
         if (self.buf.len() - self.filled).wrapping_sub(1) >= BUFFER_BYTES {

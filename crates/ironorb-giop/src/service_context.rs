@@ -205,19 +205,15 @@ impl<'a> ContextsInPlace<'a> {
     /// The data of the first context of a kind.
     #[inline]
     pub fn find(&self, id: u32) -> Option<&'a [u8]> {
-        let mut found = None;
-        self.for_each(|context| {
+        let mut at = self.at;
+        for _ in 0..self.count {
+            let (context, end) = context_at(self.message, at, self.order)?;
             if context.id == id {
-                found.get_or_insert(context.data);
+                return Some(context.data);
             }
-        });
-        found
-    }
-
-    /// Shows each context to `see`, in the order in which they stand in the message.
-    #[inline]
-    pub fn for_each(&self, see: impl FnMut(ServiceContext<'a>)) {
-        pass_contexts(self.message, self.at, self.count, self.order, see);
+            at = end;
+        }
+        None
     }
 }
 
@@ -242,14 +238,21 @@ pub(crate) fn pass_contexts<'a>(
     let mut end = at;
     // Each context has eight bytes at least, so a count that is too large ends with the message.
     for _ in 0..count {
-        let at = end.next_multiple_of(4);
-        let (head, rest) = message.get(at..)?.split_first_chunk::<CONTEXT_BYTES_MIN>()?;
-        let [i0, i1, i2, i3, n0, n1, n2, n3] = *head;
-        let data = rest.get(..order.number([n0, n1, n2, n3]) as usize)?;
-        see(ServiceContext { id: order.number([i0, i1, i2, i3]), data });
-        end = at + CONTEXT_BYTES_MIN + data.len();
+        let context;
+        (context, end) = context_at(message, end, order)?;
+        see(context);
     }
     Some(end)
+}
+
+/// The context that begins at or next after `at`, and where it ends. `None` if it is incomplete.
+#[inline(always)] // a step of every call with contexts
+fn context_at(message: &[u8], at: usize, order: ByteOrder) -> Option<(ServiceContext<'_>, usize)> {
+    let at = at.next_multiple_of(4);
+    let (head, rest) = message.get(at..)?.split_first_chunk::<CONTEXT_BYTES_MIN>()?;
+    let [i0, i1, i2, i3, n0, n1, n2, n3] = *head;
+    let data = rest.get(..order.number([n0, n1, n2, n3]) as usize)?;
+    Some((ServiceContext { id: order.number([i0, i1, i2, i3]), data }, at + CONTEXT_BYTES_MIN + data.len()))
 }
 
 /// The transmission code sets of a connection, chosen by the client (7.10.2.5), by their numbers in the
@@ -387,7 +390,7 @@ impl ServiceContextList {
         self.count += others.count;
         let mut w = Writer::continuing(&mut self.bytes, 0, Encoding::NATIVE);
         w.align(4);
-        w.write_bytes(others.bytes);
+        w.write_bytes(others.bytes());
     }
 
     /// True when the list has no contexts.
@@ -397,7 +400,7 @@ impl ServiceContextList {
 
     /// The contexts in the form in which they go into a message.
     pub fn encoded(&self) -> EncodedContexts<'_> {
-        EncodedContexts { count: self.count, bytes: &self.bytes }
+        EncodedContexts::new(self.count, &self.bytes)
     }
 }
 
@@ -405,16 +408,27 @@ impl ServiceContextList {
 #[derive(Debug, Clone, Copy)]
 pub struct EncodedContexts<'a> {
     count: u32,
-    bytes: &'a [u8],
+    /// The bytes of the contexts.
+    length: usize,
+    /// The memory that begins with them.
+    memory: &'a [u8],
 }
 
 impl<'a> EncodedContexts<'a> {
     /// No contexts.
-    pub const EMPTY: EncodedContexts<'static> = EncodedContexts { count: 0, bytes: &[] };
+    pub const EMPTY: EncodedContexts<'static> = EncodedContexts { count: 0, length: 0, memory: &[] };
 
     /// `count` contexts that were encoded in native order from a multiple of 4.
+    #[inline]
     pub fn new(count: u32, bytes: &'a [u8]) -> Self {
-        EncodedContexts { count, bytes }
+        EncodedContexts { count, length: bytes.len(), memory: bytes }
+    }
+
+    /// `count` contexts that were encoded in native order at the beginning of some memory, in `length` bytes of it, or in
+    /// all of it if it has less; zeros follow. What is short is sooner copied with some of what follows than at its own length.
+    #[inline]
+    pub fn at_beginning_of(memory: &'a [u8], count: u32, length: usize) -> Self {
+        EncodedContexts { count, length, memory }
     }
 
     /// True when there are no contexts.
@@ -423,16 +437,30 @@ impl<'a> EncodedContexts<'a> {
         self.count == 0
     }
 
-    /// How many contexts there are, and their bytes.
+    /// How many contexts there are.
     #[inline]
-    pub(crate) fn parts(self) -> (u32, &'a [u8]) {
-        (self.count, self.bytes)
+    pub(crate) fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Their bytes.
+    #[inline]
+    pub(crate) fn bytes(&self) -> &'a [u8] {
+        self.memory.get(..self.length).unwrap_or(self.memory)
+    }
+
+    /// How many bytes they have, and these with zeros behind them, at least seven. `None` if they are too long or lie in
+    /// memory that is too short.
+    #[inline(always)] // a step of every call with contexts
+    pub(crate) fn padded(&self) -> Option<(usize, &'a [u8; PADDED_BYTES])> {
+        let padded = self.memory.first_chunk()?;
+        (self.length <= PADDED_BYTES - 7).then_some((self.length, padded))
     }
 
     /// An iterator over the contexts.
     pub fn iter(&self) -> ServiceContexts<'a> {
         ServiceContexts {
-            place: Reader::new(self.bytes, Encoding::NATIVE).place(),
+            place: Reader::new(self.bytes(), Encoding::NATIVE).place(),
             left: self.count as usize,
         }
     }
@@ -451,13 +479,16 @@ impl<'a> EncodedContexts<'a> {
     #[inline(never)]
     fn write_bytes_of(lists: &[EncodedContexts<'_>], mut w: Writer<'_>) {
         for list in lists {
-            if !list.bytes.is_empty() {
+            if list.length > 0 {
                 w.align(4);
-                w.write_bytes(list.bytes);
+                w.write_bytes(list.bytes());
             }
         }
     }
 }
+
+/// Contexts that fit here with their padding are copied whole: those of a priority, a deadline or an identity.
+pub(crate) const PADDED_BYTES: usize = 48;
 
 /// Size of a CodeSets context: byte order and padding, then two numbers.
 pub const CODE_SETS_BYTES: usize = 12;
@@ -474,10 +505,10 @@ mod tests {
     fn no_contexts_add_no_padding() {
         let mut list = ServiceContextList::default();
         list.push(ServiceContext { id: RT_CORBA_PRIORITY, data: &[1] }).unwrap();
-        let before = list.encoded().parts().1.to_vec();
+        let before = list.encoded().bytes().to_vec();
         assert_eq!(before.len(), 9);
         list.append(EncodedContexts::EMPTY);
-        assert_eq!(list.encoded().parts(), (1, &before[..]));
+        assert_eq!((list.encoded().count(), list.encoded().bytes()), (1, &before[..]));
     }
 
     fn list() -> Vec<u8> {

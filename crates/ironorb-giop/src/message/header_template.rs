@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::read::{FLAGS_AT, KEY_AT, PlainRequest};
 use super::{Message, RequestId, Response};
 use crate::cdr::Reader;
-use crate::service_context::{ContextsInPlace, ServiceContext, pass_contexts};
+use crate::service_context::ContextsInPlace;
 use crate::version::{ByteOrder, Encoding};
 
 /// The constant part of a plain request's header; see [`PlainRequest`].
@@ -91,7 +91,7 @@ impl HeaderTemplate {
     }
 
     /// False if requests with this header have no service contexts. Otherwise
-    /// [`read_contexts`](Self::read_contexts) tells whether one has some.
+    /// [`contexts_of`](Self::contexts_of) tells whether one has some.
     #[inline(always)] // a step of every call
     pub fn may_have_contexts(&self) -> bool {
         self.may_have_contexts
@@ -107,10 +107,13 @@ impl HeaderTemplate {
         self.count_at as usize + 4
     }
 
-    /// The service contexts of a request with this header, for which [`read_contexts`](Self::read_contexts) has found
-    /// them complete.
+    /// The service contexts of a request with this header, for which [`pass_over_contexts`](Self::pass_over_contexts) has
+    /// found them complete. None if the template is one without contexts.
     #[inline]
     pub fn contexts_of<'m>(&self, message: &'m Message) -> ContextsInPlace<'m> {
+        if !self.may_have_contexts {
+            return ContextsInPlace::NONE;
+        }
         let count = self.count_of(message).map_or(0, |count| self.order.number(*count));
         ContextsInPlace::unread(message.bytes(), self.contexts_at(), count, self.order)
     }
@@ -140,19 +143,6 @@ impl HeaderTemplate {
         NonZeroUsize::new(at.next_multiple_of(8))
     }
 
-    /// Shows the service contexts of a request with this header to `see`. Returns where the arguments start if
-    /// there are any. `None` if the contexts are incomplete; `see` may have seen some by then.
-    #[inline(always)] // a step of every call with contexts
-    pub fn read_contexts<'m>(
-        &self,
-        message: &'m Message,
-        see: impl FnMut(ServiceContext<'m>),
-    ) -> Option<usize> {
-        let count = self.order.number(*self.count_of(message)?);
-        let end = pass_contexts(message.bytes(), self.contexts_at(), count, self.order, see)?;
-        Some(end.next_multiple_of(8))
-    }
-
     /// The response that the client expects.
     #[inline]
     pub fn response(&self) -> Response {
@@ -180,7 +170,7 @@ impl HeaderTemplate {
     }
 
     /// A reader of the arguments of a request with this header, which start where
-    /// [`plain_body_at`](Self::plain_body_at) or [`read_contexts`](Self::read_contexts) says.
+    /// [`plain_body_at`](Self::plain_body_at) or [`pass_over_contexts`](Self::pass_over_contexts) says.
     #[inline(always)] // a step of every call
     pub fn arguments_at<'m>(&self, message: &'m Message, body_at: usize, encoding: Encoding) -> Reader<'m> {
         // Messages of GIOP 1.2 have no joints.

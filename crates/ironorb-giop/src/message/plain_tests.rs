@@ -1,7 +1,7 @@
 //! Nearly all messages take the fast path, whose outcome must equal that of the general path.
 
 use super::*;
-use crate::service_context::{EncodedContexts, ServiceContext, ServiceContextList};
+use crate::service_context::{EncodedContexts, ServiceContext, ServiceContextList, ServiceContexts};
 
 fn request(key: &[u8], operation: OperationName<'_>, contexts: EncodedContexts<'_>, body: &[u8]) -> Vec<u8> {
     let target = RequestTarget::new(Version::V1_2, None, key);
@@ -144,11 +144,16 @@ fn check_known(key_length: usize, name: &str, open: usize, contexts: EncodedCont
         assert!(head.is_of(&message));
         assert!(name.len() < 4 || message.fingerprint() == first.fingerprint());
         assert_eq!(head.object_of(&message), Some(&key[begin..]));
-        let mut seen = Vec::new();
-        let body_at = head.read_contexts(&message, |context| seen.push(context)).unwrap();
+        let in_place = head.contexts_of(&message);
+        for context in parsed.contexts.clone() {
+            let first = parsed.contexts.find(context.id).map(|first| first.data);
+            assert_eq!(in_place.find(context.id), first);
+        }
+        let seen = ServiceContexts::from(in_place);
         assert!(seen.len() == contexts && parsed.contexts.eq(seen));
+        assert_eq!(in_place.find(0x494F_00FF), None);
         let passed = |concerns: &dyn Fn(u32) -> bool| head.pass_over_contexts(&message, concerns);
-        assert_eq!(passed(&|_| false).unwrap().get(), body_at);
+        let body_at = passed(&|_| false).unwrap().get();
         assert_eq!(passed(&|_| true).is_some(), contexts == 0);
         assert_eq!(passed(&|id| id == 8).is_some(), contexts < 2);
         let mut r = head.arguments_at(&message, body_at, Encoding::NATIVE);
@@ -165,7 +170,6 @@ fn check_known(key_length: usize, name: &str, open: usize, contexts: EncodedCont
             continue;
         };
         let Some(read) = message.plain_request() else {
-            assert!(head.read_contexts(&message, |_| ()).is_none(), "changed at {at}");
             assert!(head.pass_over_contexts(&message, |_| false).is_none(), "changed at {at}");
             continue;
         };
@@ -173,7 +177,7 @@ fn check_known(key_length: usize, name: &str, open: usize, contexts: EncodedCont
         assert_eq!(read.object_key, [&key[..begin], object].concat(), "changed at {at}");
         assert_eq!(head.is_of(&message), read.object_key == key, "changed at {at}");
         assert_eq!((read.id, read.response), (head.id_of(&message), head.response()), "changed at {at}");
-        let body_at = head.read_contexts(&message, |_| ()).unwrap();
+        let body_at = head.pass_over_contexts(&message, |_| false).unwrap().get();
         let r = head.arguments_at(&message, body_at, Encoding::NATIVE);
         assert_eq!((r.position(), r.encoding().order), (read.body_at, header.order), "changed at {at}");
     }
@@ -184,10 +188,9 @@ fn check_known(key_length: usize, name: &str, open: usize, contexts: EncodedCont
             _ if cut.bytes().len() < head_bytes => {
                 assert!(!head.is_of(&cut) && head.object_of(&cut).is_none());
             }
-            Some(_) => assert!(head.is_of(&cut) && head.read_contexts(&cut, |_| ()).is_some()),
-            None => {
-                assert!(head.is_of(&cut) && head.read_contexts(&cut, |_| ()).is_none());
-                assert!(head.pass_over_contexts(&cut, |_| false).is_none());
+            read => {
+                let passed = head.pass_over_contexts(&cut, |_| false);
+                assert!(head.is_of(&cut) && passed.is_some() == read.is_some());
             }
         }
     }
@@ -247,5 +250,30 @@ fn message(buf: Vec<u8>) -> Message {
         joints: Box::default(),
         len: buf.len(),
         buf: buf.into(),
+    }
+}
+
+/// A copy of constant length writes what a copy of the contexts' own length does.
+#[test]
+fn contexts_with_memory_behind_them_are_written_alike() {
+    let tail = OperationTail::new("ping");
+    let request = |contexts: EncodedContexts<'_>, body: &[u8]| {
+        request(b"key", OperationName::with_tail("ping", &tail), contexts, body)
+    };
+    for length in 1..100 {
+        let mut list = ServiceContextList::default();
+        list.push(ServiceContext { id: 7, data: &vec![0xAB; length] }).unwrap();
+        let mut memory = vec![0; 112];
+        memory[..8 + length].copy_from_slice(list.encoded().bytes());
+        for body in [&[][..], &[1, 2, 3]] {
+            for memory_bytes in [8 + length, 40, 48, 112] {
+                let Some(memory) = memory.get(..memory_bytes).filter(|it| it.len() >= 8 + length) else {
+                    continue;
+                };
+                let contexts = EncodedContexts::at_beginning_of(memory, 1, 8 + length);
+                let expected = request(list.encoded(), body);
+                assert_eq!(request(contexts, body), expected, "{length} of {memory_bytes}");
+            }
+        }
     }
 }

@@ -249,7 +249,7 @@ impl MessageStart {
         let encoding = target.encoding(code_sets);
         if target.is_plain(operation) && contexts.iter().all(EncodedContexts::is_empty) {
             let message =
-                MessageStart::plain_request(buf, target, operation, encoding, EncodedContexts::EMPTY);
+                MessageStart::plain_request(buf, target, operation, encoding, &EncodedContexts::EMPTY);
             message.identify(buf, id, response);
             return Ok(message);
         }
@@ -265,7 +265,7 @@ impl MessageStart {
         target: &RequestTarget,
         operation: OperationName<'_>,
         encoding: Encoding,
-        contexts: EncodedContexts<'_>,
+        contexts: &EncodedContexts<'_>,
     ) -> MessageStart {
         let origin = buf.len();
         // Both constants are copied as a whole and the surplus is taken off: a copy of constant length is no
@@ -322,7 +322,7 @@ impl MessageStart {
         operation: OperationName<'_>,
         contexts: &[EncodedContexts<'_>],
     ) -> Result<MessageStart, Misuse> {
-        if let [contexts] = *contexts
+        if let [contexts] = contexts
             && target.is_plain(operation)
         {
             let message = MessageStart::plain_request(buf, target, operation, encoding, contexts);
@@ -537,14 +537,25 @@ impl MessageStart {
 /// Writes service contexts at the end of a header that ends with an empty list of them, and zeros for the padding
 /// that follows. Returns the number of bytes without that padding.
 #[inline(always)] // a step of every call with contexts
-fn put_contexts(buf: &mut Vec<u8>, contexts: EncodedContexts<'_>) -> usize {
-    let (count, bytes) = contexts.parts();
+fn put_contexts(buf: &mut Vec<u8>, contexts: &EncodedContexts<'_>) -> usize {
     if let Some(place) = buf.last_chunk_mut::<4>() {
-        *place = count.to_ne_bytes();
+        *place = contexts.count().to_ne_bytes();
     }
-    buf.extend_from_slice(bytes);
+    match contexts.padded() {
+        // A copy of constant length is no call.
+        Some((length, padded)) => {
+            buf.extend_from_slice(padded);
+            length
+        }
+        None => put_long_contexts(buf, contexts.bytes()),
+    }
+}
+
+#[inline(never)]
+fn put_long_contexts(buf: &mut Vec<u8>, contexts: &[u8]) -> usize {
+    buf.extend_from_slice(contexts);
     buf.extend_from_slice(&[0; 8]);
-    bytes.len()
+    contexts.len()
 }
 
 /// Appends a CancelRequest.

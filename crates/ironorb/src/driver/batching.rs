@@ -19,6 +19,7 @@ use crate::object::ObjectRef;
 use crate::object::deadline::Deadline;
 use crate::object::messaging::SyncScope;
 use crate::object::operation::Operation;
+use crate::object::orb_shared::CallExtras;
 use crate::object::route::Route;
 
 /// Adds a oneway to the batch on the connection of this thread. `None` when it must take the general path.
@@ -29,7 +30,7 @@ pub(crate) fn add(
     arguments: Arguments<'_>,
     batching: &OnewayBatching,
 ) -> Option<Result<(), SystemException>> {
-    if !object.shared().has_plain_calls {
+    if object.shared().call_extras != CallExtras::None {
         return None;
     }
     let target = object.settled()?.first_target()?;

@@ -8,6 +8,7 @@ use crate::interceptor::Attempt;
 use crate::object::ObjectRef;
 use crate::object::deadline::Timeout;
 use crate::object::deadline_context::{DeadlineClock, DeadlineStamp};
+use crate::object::orb_shared::CallExtras;
 use crate::object::request_contexts::{ContextBuffer, OutgoingCall};
 use crate::object::wire_numbers::DEADLINE_CONTEXT;
 
@@ -18,7 +19,7 @@ use crate::object::wire_numbers::DEADLINE_CONTEXT;
 pub(crate) fn write_contexts(
     to: &mut ContextBuffer,
     object: &ObjectRef,
-    operation: &str,
+    operation: &&str,
     response_expected: bool,
     left: Timeout,
 ) {
@@ -51,9 +52,11 @@ pub(crate) fn contexts_of(
     left: Timeout,
     attempt: Option<&Attempt>,
 ) -> ServiceContextList {
-    match object.shared().has_plain_calls {
-        true => ServiceContextList::default(),
-        false => some_contexts_of(object, operation, response_expected, left, attempt),
+    match object.shared().call_extras {
+        CallExtras::None => ServiceContextList::default(),
+        CallExtras::Contexts | CallExtras::Observed => {
+            some_contexts_of(object, operation, response_expected, left, attempt)
+        }
     }
 }
 
@@ -69,7 +72,7 @@ fn some_contexts_of(
     let orb = object.shared();
     if !orb.client_contexts.is_empty() || orb.deadline_clock.is_some() {
         let mut contexts = ContextBuffer::new();
-        write_contexts(&mut contexts, object, operation, response_expected, left);
+        write_contexts(&mut contexts, object, &operation, response_expected, left);
         list.append(contexts.encoded());
     }
     list
@@ -93,7 +96,10 @@ pub(crate) fn kept_contexts(
         return None;
     }
     let (mut contexts, mut list) = (ContextBuffer::new(), ServiceContextList::default());
-    written.write(&OutgoingCall { target: object, operation, response_expected, left }, &mut contexts);
+    written.write(
+        &OutgoingCall { target: object, operation: &operation, response_expected, left },
+        &mut contexts,
+    );
     list.append(contexts.encoded());
     Some(Box::new(list))
 }

@@ -29,6 +29,7 @@ use crate::object::deadline::CallTime;
 use crate::object::lease::{Lease, LeasedServant};
 use crate::object::messaging::SyncScope;
 use crate::object::operation::{Operation, OperationError, RefTo};
+use crate::object::orb_shared::CallExtras;
 use crate::object::request_contexts::ContextBuffer;
 use crate::object::route::{Reference, Target};
 use crate::object::{ObjectRef, TypedRef};
@@ -340,9 +341,10 @@ fn twoway(
     arguments: Arguments<'_>,
     slot: &mut ReplySlot,
 ) -> Result<(), SystemException> {
-    match object.shared().has_plain_calls {
-        true => plain_twoway(object, to, operation, arguments, slot),
-        false => twoway_with_contexts(object, to, operation, arguments, slot),
+    match object.shared().call_extras {
+        CallExtras::None => plain_twoway(object, to, operation, arguments, slot),
+        CallExtras::Contexts => twoway_with_contexts(object, to, operation, arguments, slot),
+        CallExtras::Observed => twoway_observed(object, to, operation, arguments, slot),
     }
 }
 
@@ -361,14 +363,30 @@ fn plain_twoway(
         return Ok(());
     };
     let (contexts, name) = (EncodedContexts::EMPTY, operation.wire_name());
-    match link.fast_path_call(target.request, contexts, name, arguments, time, &mut slot.short) {
+    match link.fast_path_call(target.request, &contexts, name, arguments, time, &mut slot.short) {
         FastOutcome::Short => Ok(()),
         other => follow(object, operation, arguments, time, link, other, slot),
     }
 }
 
-/// Sends a twoway request that has service contexts, or whose call is measured: on the fast path, or by the general one
-/// where that is not possible.
+/// Sends a twoway request that interceptors see, or whose call is measured.
+#[inline(never)]
+fn twoway_observed(
+    object: &ObjectRef,
+    to: Option<&Reference>,
+    operation: &Operation<'_>,
+    arguments: Arguments<'_>,
+    slot: &mut ReplySlot,
+) -> Result<(), SystemException> {
+    let _latency = object.shared().measures_calls.then(|| counting::Latency::of_call(object));
+    if !object.shared().has_client_interceptors {
+        return twoway_with_contexts(object, to, operation, arguments, slot);
+    }
+    slot.answer = Some(blocking::twoway(object, operation, arguments)?);
+    Ok(())
+}
+
+/// Sends a twoway request that has service contexts: on the fast path, or by the general one where that is not possible.
 #[inline(never)]
 fn twoway_with_contexts(
     object: &ObjectRef,
@@ -377,17 +395,16 @@ fn twoway_with_contexts(
     arguments: Arguments<'_>,
     slot: &mut ReplySlot,
 ) -> Result<(), SystemException> {
-    let _latency = object.shared().measures_calls.then(|| counting::Latency::of_call(object));
-    let to = to.filter(|_| !object.shared().has_client_interceptors);
     let Some((target, link, time)) = to.and_then(|to| fast_path(object, to)) else {
         slot.answer = Some(blocking::twoway(object, operation, arguments)?);
         return Ok(());
     };
-    let mut contexts = ContextBuffer::new();
-    write_contexts(&mut contexts, object, operation.name(), true, time.timeout);
-    let (encoded, name) = (contexts.encoded(), operation.wire_name());
-    let outcome = link.fast_path_call(target.request, encoded, name, arguments, time, &mut slot.short);
-    drop(contexts);
+    let outcome = {
+        let mut contexts = ContextBuffer::new();
+        write_contexts(&mut contexts, object, operation.name_in_place(), true, time.timeout);
+        let (contexts, name) = (&contexts.encoded(), operation.wire_name());
+        link.fast_path_call(target.request, contexts, name, arguments, time, &mut slot.short)
+    };
     match outcome {
         FastOutcome::Short => Ok(()),
         other => follow(object, operation, arguments, time, link, other, slot),
@@ -441,13 +458,13 @@ fn oneway(
     if object.sync_scope() != SyncScope::WithTransport {
         return blocking::oneway(object, operation, arguments);
     }
-    if !object.shared().has_plain_calls {
+    if object.shared().call_extras != CallExtras::None {
         return oneway_with_contexts(object, operation, arguments);
     }
     let Some((target, link, time)) = object.settled().and_then(|to| fast_path(object, to)) else {
         return blocking::oneway(object, operation, arguments);
     };
-    link.fast_path_oneway(target.request, EncodedContexts::EMPTY, operation.wire_name(), arguments, time)
+    link.fast_path_oneway(target.request, &EncodedContexts::EMPTY, operation.wire_name(), arguments, time)
         .or_else(|failure| blocking::resume_oneway(object, operation, arguments, time, failure))
 }
 
@@ -463,8 +480,8 @@ fn oneway_with_contexts(
         return blocking::oneway(object, operation, arguments);
     };
     let mut contexts = ContextBuffer::new();
-    write_contexts(&mut contexts, object, operation.name(), false, time.timeout);
-    link.fast_path_oneway(target.request, contexts.encoded(), operation.wire_name(), arguments, time)
+    write_contexts(&mut contexts, object, operation.name_in_place(), false, time.timeout);
+    link.fast_path_oneway(target.request, &contexts.encoded(), operation.wire_name(), arguments, time)
         .or_else(|failure| blocking::resume_oneway(object, operation, arguments, time, failure))
 }
 

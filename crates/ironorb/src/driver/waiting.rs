@@ -139,11 +139,16 @@ impl Waits {
     }
 
     /// Begins a wait that may last for `left`. `None` when the thread should sleep at once.
-    #[inline]
+    #[inline(always)] // a step of every call
     pub(crate) fn begin(&self, pace: Pace, left: Timeout) -> Option<Spin<'_>> {
-        if self.policy == Waiting::Block {
-            return None;
+        match self.policy {
+            Waiting::Block => None,
+            Waiting::Adaptive { .. } | Waiting::Spin => self.begin_awake(pace, left),
         }
+    }
+
+    #[inline(never)]
+    fn begin_awake(&self, pace: Pace, left: Timeout) -> Option<Spin<'_>> {
         match self.pause.load(Ordering::Relaxed) {
             0 => self.try_to_spin(pace, left.as_duration()),
             pause => {

@@ -43,6 +43,12 @@ impl<'o> Operation<'o> {
         self.name
     }
 
+    /// The name on the wire, where it is kept.
+    #[inline]
+    pub(crate) fn name_in_place(&self) -> &&'o str {
+        &self.name
+    }
+
     /// The name in the form with which a request is begun.
     #[inline]
     pub(crate) fn wire_name(&self) -> OperationName<'_> {

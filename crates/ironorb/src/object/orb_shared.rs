@@ -35,8 +35,8 @@ pub(crate) struct OrbShared {
     pub(crate) client_contexts: ClientContexts,
     /// The clock by which requests tell how long their callers wait, if they tell it.
     pub(crate) deadline_clock: Option<DeadlineClock>,
-    /// Whether requests carry nothing besides their arguments, no interceptor sees them, and no clock measures their calls.
-    pub(crate) has_plain_calls: bool,
+    /// What calls have beside their arguments, in one value.
+    pub(crate) call_extras: CallExtras,
     /// Whether the calls run in virtual time.
     pub(crate) is_simulated: bool,
     pub(crate) values: ValueRegistry,
@@ -44,6 +44,17 @@ pub(crate) struct OrbShared {
     pub(crate) server_profiles: ServerProfiles,
     /// The driver, which holds this. Set once, when the driver is made.
     driver: OnceLock<Weak<dyn OrbDriver>>,
+}
+
+/// What the calls of an ORB have beside their arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CallExtras {
+    /// Nothing.
+    None,
+    /// Service contexts of the program, or how long the caller waits.
+    Contexts,
+    /// Interceptors see them, or a clock measures them. They may have contexts, too.
+    Observed,
 }
 
 impl OrbShared {
@@ -64,7 +75,11 @@ impl OrbShared {
             transports,
             measures_calls,
             has_client_interceptors,
-            has_plain_calls: !has_client_interceptors && !has_contexts && !measures_calls,
+            call_extras: match has_client_interceptors || measures_calls {
+                true => CallExtras::Observed,
+                false if has_contexts => CallExtras::Contexts,
+                false => CallExtras::None,
+            },
             client_contexts,
             deadline_clock,
             is_simulated,

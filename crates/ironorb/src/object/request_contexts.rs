@@ -67,7 +67,8 @@ impl<C: ServerContext> ServerContext for Arc<C> {
 #[derive(Debug, Clone, Copy)]
 pub struct OutgoingCall<'c> {
     pub(crate) target: &'c ObjectRef,
-    pub(crate) operation: &'c str,
+    /// One more reference, so that there is less to hand over.
+    pub(crate) operation: &'c &'c str,
     pub(crate) response_expected: bool,
     /// How long the call may take from now on.
     pub(crate) left: Timeout,
@@ -111,20 +112,24 @@ impl ContextData<'_> {
 /// Contexts in the form in which they go into a message. Few bytes stay in place, more go to memory of the thread.
 #[derive(Debug)]
 pub(crate) struct ContextBuffer {
+    /// Behind the contexts there are zeros.
     few: [u8; FEW_BYTES],
-    /// The bytes so far, as long as they are in `few`.
+    /// The bytes so far, as long as they are in `few`. [`SPILLED`] once they are in `more`.
     length: usize,
     /// All bytes, once they are too many for `few`.
-    more: Vec<u8>,
+    more: Option<Box<Vec<u8>>>,
     count: u32,
 }
 
 /// Room for the trace and the deadline of a call.
 const FEW_BYTES: usize = 112;
 
+/// More than any length in `few`, and so that a sum cannot overflow.
+const SPILLED: usize = 1 << 31;
+
 thread_local! {
     /// Memory for the contexts of a request, if they have been many once.
-    static MEMORY: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+    static MEMORY: Cell<Option<Box<Vec<u8>>>> = const { Cell::new(None) };
 }
 
 /// More memory than this is not kept, in bytes.
@@ -134,20 +139,13 @@ impl ContextBuffer {
     /// No contexts.
     #[inline]
     pub(crate) fn new() -> ContextBuffer {
-        ContextBuffer { few: [0; FEW_BYTES], length: 0, more: Vec::new(), count: 0 }
+        ContextBuffer { few: [0; FEW_BYTES], length: 0, more: None, count: 0 }
     }
 
     #[inline]
     pub(crate) fn encoded(&self) -> EncodedContexts<'_> {
-        EncodedContexts::new(self.count, self.bytes())
-    }
-
-    #[inline]
-    fn bytes(&self) -> &[u8] {
-        match self.more.is_empty() {
-            true => self.few.get(..self.length).unwrap_or_default(),
-            false => &self.more,
-        }
+        let memory = self.more.as_deref().map_or(&self.few[..], Vec::as_slice);
+        EncodedContexts::at_beginning_of(memory, self.count, self.length)
     }
 
     /// Adds a context whose data `write` appends, unless it returns false.
@@ -155,16 +153,14 @@ impl ContextBuffer {
     pub(crate) fn add(&mut self, id: u32, write: impl FnOnce(&mut ContextData<'_>) -> bool) {
         let before = self.length;
         let begin = before.next_multiple_of(4);
-        if !self.more.is_empty() || begin + HEAD_BYTES > FEW_BYTES {
+        if begin > FEW_BYTES - HEAD_BYTES {
             return self.add_to_more(id, write);
         }
-        // The bytes in between are zeros.
         self.length = begin + HEAD_BYTES;
         let is_wanted = write(&mut ContextData(self));
-        let length = (self.length - begin - HEAD_BYTES) as u32;
         match self.few.get_mut(begin..).and_then(<[u8]>::first_chunk_mut) {
-            Some(place) if is_wanted && self.more.is_empty() => {
-                *place = head(id, length);
+            Some(place) if is_wanted && self.length != SPILLED => {
+                *place = head(id, (self.length - (begin + HEAD_BYTES)) as u32);
                 self.count += 1;
             }
             _ => self.end_of_many(id, before, begin, is_wanted),
@@ -173,10 +169,10 @@ impl ContextBuffer {
 
     #[cold]
     fn add_to_more(&mut self, id: u32, write: impl FnOnce(&mut ContextData<'_>) -> bool) {
-        self.spill();
-        let before = self.more.len();
+        let more = self.spilled();
+        let before = more.len();
         let begin = before.next_multiple_of(4);
-        self.more.resize(begin + HEAD_BYTES, 0);
+        more.resize(begin + HEAD_BYTES, 0);
         let is_wanted = write(&mut ContextData(self));
         self.end_of_many(id, before, begin, is_wanted);
     }
@@ -184,54 +180,61 @@ impl ContextBuffer {
     /// Ends a context that is not wanted, or for which there was no room in place.
     #[cold]
     fn end_of_many(&mut self, id: u32, before: usize, begin: usize, is_wanted: bool) {
-        let length = u32::try_from(self.more.len().wrapping_sub(begin + HEAD_BYTES));
-        let place = self.more.get_mut(begin..).and_then(<[u8]>::first_chunk_mut);
-        if let (Some(place), Ok(length), true) = (place, length, is_wanted) {
-            *place = head(id, length);
-            self.count += 1;
-            return;
+        let Some(more) = &mut self.more else {
+            self.length = before;
+            return self.few.iter_mut().skip(before).for_each(|octet| *octet = 0);
+        };
+        let length = u32::try_from(more.len().wrapping_sub(begin + HEAD_BYTES));
+        match (more.get_mut(begin..).and_then(<[u8]>::first_chunk_mut), length) {
+            (Some(place), Ok(length)) if is_wanted => {
+                *place = head(id, length);
+                self.count += 1;
+            }
+            _ => more.truncate(before),
         }
-        self.more.truncate(before);
-        self.length = self.length.min(before);
-        self.few.iter_mut().skip(self.length).for_each(|octet| *octet = 0);
     }
 
     #[inline]
     fn put(&mut self, bytes: &[u8]) {
         let end = self.length + bytes.len();
         match self.few.get_mut(self.length..end) {
-            Some(place) if self.more.is_empty() => {
+            Some(place) => {
                 place.copy_from_slice(bytes);
                 self.length = end;
             }
-            _ => self.put_more(bytes),
+            None => self.spilled().extend_from_slice(bytes),
         }
     }
 
+    /// All bytes so far, in memory of the thread, in which they go on.
     #[cold]
-    fn put_more(&mut self, bytes: &[u8]) {
-        self.spill();
-        self.more.extend_from_slice(bytes);
+    fn spilled(&mut self) -> &mut Vec<u8> {
+        let ContextBuffer { few, length, more, .. } = self;
+        more.get_or_insert_with(|| {
+            let mut memory = MEMORY.try_with(Cell::take).ok().flatten().unwrap_or_default();
+            memory.clear();
+            memory.extend_from_slice(few.get(..*length).unwrap_or_default());
+            *length = SPILLED;
+            memory
+        })
     }
+}
 
-    /// Goes on in memory of the thread.
-    fn spill(&mut self) {
-        if self.more.is_empty() {
-            self.more = MEMORY.try_with(Cell::take).unwrap_or_default();
-            self.more.clear();
-            self.more.extend_from_slice(self.few.get(..self.length).unwrap_or_default());
+impl ContextBuffer {
+    #[cold]
+    fn give_back(&mut self) {
+        let memory = self.more.take().filter(|memory| memory.capacity() <= KEPT_BYTES_MAX);
+        if memory.is_some() {
+            let _thread_is_ending = MEMORY.try_with(|kept| kept.set(memory));
         }
     }
 }
 
 impl Drop for ContextBuffer {
-    #[inline]
+    #[inline(always)] // a step of every call with contexts
     fn drop(&mut self) {
-        if self.more.capacity() > 0 {
-            let memory = std::mem::take(&mut self.more);
-            if memory.capacity() <= KEPT_BYTES_MAX {
-                let _thread_is_ending = MEMORY.try_with(|kept| kept.set(memory));
-            }
+        if self.more.is_some() {
+            self.give_back();
         }
     }
 }
@@ -288,8 +291,9 @@ impl ServerContexts {
         self.0.is_empty()
     }
 
-    /// Makes an upcall within what the contexts of its request say. The first one is the outermost. `find` finds them.
-    pub(crate) fn serve(&self, facts: &RequestFacts<'_>, find: FindContext<'_>, upcall: impl FnOnce()) {
+    /// Makes an upcall within what the contexts of its request say. The first one is the outermost.
+    #[inline]
+    pub(crate) fn serve(&self, facts: &RequestFacts<'_>, upcall: impl FnOnce()) {
         let mut upcall = Some(upcall);
         let mut once = || {
             if let Some(upcall) = upcall.take() {
@@ -298,32 +302,24 @@ impl ServerContexts {
         };
         match self.0.as_slice() {
             [(id, reader)] => {
-                reader.serve(facts, find(*id), &mut once);
+                reader.serve(facts, facts.context(*id), &mut once);
                 once();
             }
-            readers => within(readers, facts, find, &mut once),
+            readers => within(readers, facts, &mut once),
         }
     }
 }
 
-/// The data of a context of the request, by its number.
-pub(crate) type FindContext<'f> = &'f dyn Fn(u32) -> Option<&'f [u8]>;
-
-fn within(
-    readers: &[(u32, Arc<dyn ServerContext>)],
-    facts: &RequestFacts<'_>,
-    find: FindContext<'_>,
-    upcall: &mut dyn FnMut(),
-) {
+fn within(readers: &[(u32, Arc<dyn ServerContext>)], facts: &RequestFacts<'_>, upcall: &mut dyn FnMut()) {
     let Some(((id, reader), inner)) = readers.split_first() else { return upcall() };
     let mut is_due = true;
-    reader.serve(facts, find(*id), &mut || {
+    reader.serve(facts, facts.context(*id), &mut || {
         if std::mem::take(&mut is_due) {
-            within(inner, facts, find, upcall);
+            within(inner, facts, upcall);
         }
     });
     if is_due {
-        within(inner, facts, find, upcall);
+        within(inner, facts, upcall);
     }
 }
 
@@ -335,6 +331,8 @@ impl fmt::Debug for ServerContexts {
 
 #[cfg(test)]
 mod tests {
+    use ironorb_giop::service_context::ServiceContextList;
+
     use super::*;
 
     /// Adds contexts with these lengths; those above 1,000 are taken back.
@@ -353,6 +351,13 @@ mod tests {
             }
         }
         (all, wanted)
+    }
+
+    /// The bytes as an empty list takes them.
+    fn bytes(buffer: &ContextBuffer) -> ServiceContextList {
+        let mut list = ServiceContextList::default();
+        list.append(buffer.encoded());
+        list
     }
 
     #[test]
@@ -377,7 +382,7 @@ mod tests {
                 .map(|(id, length)| (id, (0..*length).map(|at| at as u8).collect::<Vec<_>>()))
                 .collect();
             assert_eq!(seen, expected, "{lengths:?}");
-            assert_eq!(all.bytes(), wanted.bytes(), "{lengths:?}");
+            assert_eq!(bytes(&all), bytes(&wanted), "{lengths:?}");
         }
     }
 }

@@ -1,70 +1,57 @@
 //! What a request says besides its target and its arguments.
 
+use ironorb_giop::message::{HeaderTemplate, Message, Request};
 use ironorb_giop::service_context::{
-    BI_DIR_IIOP, CODE_SETS, RT_CORBA_PRIORITY, SECURITY_ATTRIBUTE_SERVICE, ServiceContext,
+    BI_DIR_IIOP, CODE_SETS, ContextsInPlace, RT_CORBA_PRIORITY, SECURITY_ATTRIBUTE_SERVICE, ServiceContexts,
 };
 use ironorb_giop::{Encoding, Reader};
 
 use crate::object::deadline_context::DeadlineStamp;
 use crate::object::wire_numbers::{DEADLINE_CONTEXT, TRACE_CONTEXT};
 
-/// What a request says besides its target and its arguments: the service contexts that concern more than one
-/// part of the ORB. What parses the request's header fills it once, and each way to a servant reads it. It borrows from
-/// the message what is long.
+/// What a request says besides its target and its arguments, in service contexts: each way to a servant reads it here.
 ///
-/// A context of a kind that occurs twice counts as often as the first.
-#[derive(Debug, Clone, Copy)]
+/// It borrows from the message, and reads there only what is asked for. A context of a kind that occurs twice counts as
+/// often as the first.
+#[derive(Debug, Clone)]
 pub struct RequestFacts<'m> {
     operation: &'m [u8],
-    priority: Option<&'m [u8]>,
-    trace: Option<&'m [u8]>,
-    principal: Option<&'m [u8]>,
-    code_sets: Option<&'m [u8]>,
-    listen_points: Option<&'m [u8]>,
-    deadline: Option<&'m [u8]>,
+    contexts: Contexts<'m>,
+}
+
+/// Contexts that are known to be complete.
+#[derive(Debug, Clone)]
+enum Contexts<'m> {
+    InPlace(ContextsInPlace<'m>),
+    Parsed(ServiceContexts<'m>),
 }
 
 impl<'m> RequestFacts<'m> {
-    /// The facts of a request for this operation, before its contexts have been seen.
-    #[inline(always)] // a step of every call with contexts
-    pub(crate) fn of_operation(operation: &'m [u8]) -> RequestFacts<'m> {
-        let (priority, trace, principal) = (None, None, None);
-        let (code_sets, listen_points, deadline) = (None, None, None);
-        RequestFacts { operation, priority, trace, principal, code_sets, listen_points, deadline }
+    /// The facts of a request that has been parsed.
+    pub(crate) fn of(request: &Request<'m>) -> RequestFacts<'m> {
+        RequestFacts { operation: request.operation, contexts: Contexts::Parsed(request.contexts.clone()) }
     }
 
-    /// The facts of a request for this operation with these contexts.
-    pub(crate) fn new(operation: &'m [u8], contexts: impl Iterator<Item = ServiceContext<'m>>) -> Self {
-        let mut facts = RequestFacts::of_operation(operation);
-        contexts.for_each(|context| facts.see(context));
-        facts
+    /// The facts of a request that has been recognised by its header, and whose contexts have been passed over.
+    #[inline]
+    pub(crate) fn of_known(head: &'m HeaderTemplate, message: &'m Message) -> RequestFacts<'m> {
+        let contexts = Contexts::InPlace(head.contexts_of(message));
+        RequestFacts { operation: head.operation(), contexts }
     }
 
-    /// Whether a context of this kind concerns every server.
+    /// Whether a context of this kind concerns the whole connection.
     #[inline(always)] // a step of every call with contexts
-    pub(crate) fn concern(id: u32) -> bool {
+    pub(crate) fn concern_connection(id: u32) -> bool {
         matches!(id, CODE_SETS | BI_DIR_IIOP)
     }
 
-    /// Takes note of a context.
-    #[inline(always)] // a step of every call with contexts
-    pub(crate) fn see(&mut self, context: ServiceContext<'m>) {
-        let place = match context.id {
-            RT_CORBA_PRIORITY => &mut self.priority,
-            TRACE_CONTEXT => &mut self.trace,
-            SECURITY_ATTRIBUTE_SERVICE => &mut self.principal,
-            CODE_SETS => &mut self.code_sets,
-            BI_DIR_IIOP => &mut self.listen_points,
-            DEADLINE_CONTEXT => &mut self.deadline,
-            _ => return,
-        };
-        place.get_or_insert(context.data);
-    }
-
-    /// Whether a context concerns the whole connection.
+    /// The data of the first context of a kind.
     #[inline]
-    pub(crate) fn concern_connection(&self) -> bool {
-        self.code_sets.is_some() || self.listen_points.is_some()
+    pub fn context(&self, id: u32) -> Option<&'m [u8]> {
+        match &self.contexts {
+            Contexts::InPlace(contexts) => contexts.find(id),
+            Contexts::Parsed(contexts) => contexts.find(id).map(|context| context.data),
+        }
     }
 
     /// The operation's name as on the wire.
@@ -75,57 +62,68 @@ impl<'m> RequestFacts<'m> {
     /// The CORBA priority that the client gives the request (RTCORBA 1.2, 5.4). `None` without one, or if its
     /// context cannot be read.
     pub fn priority(&self) -> Option<i16> {
-        Reader::encapsulated(self.priority?, Encoding::NATIVE).ok()?.read_i16().ok()
+        Reader::encapsulated(self.context(RT_CORBA_PRIORITY)?, Encoding::NATIVE).ok()?.read_i16().ok()
     }
 
     /// The data of the trace context (`docs/wire.md`).
     pub fn trace(&self) -> Option<&'m [u8]> {
-        self.trace
+        self.context(TRACE_CONTEXT)
     }
 
     /// The data of the SecurityAttributeService context (CORBA 3.3 part 2, 10.2), which names the caller.
     pub fn principal(&self) -> Option<&'m [u8]> {
-        self.principal
+        self.context(SECURITY_ATTRIBUTE_SERVICE)
     }
 
     /// The data of the CodeSets context: the client announces the code sets of its connection.
     pub(crate) fn code_sets(&self) -> Option<&'m [u8]> {
-        self.code_sets
+        self.context(CODE_SETS)
     }
 
     /// How long the caller waits. `None` if it does not tell, or if its context cannot be read.
     #[inline]
     pub(crate) fn deadline(&self) -> Option<DeadlineStamp> {
-        DeadlineStamp::decode(self.deadline?)
+        DeadlineStamp::decode(self.context(DEADLINE_CONTEXT)?)
     }
 
     /// The data of the BI_DIR_IIOP context: the client announces where it listens.
     pub(crate) fn listen_points(&self) -> Option<&'m [u8]> {
-        self.listen_points
+        self.context(BI_DIR_IIOP)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use ironorb_giop::service_context::{ServiceContext, ServiceContextList};
+
     use super::*;
+
+    fn facts_of(contexts: &[(u32, &[u8])], check: impl FnOnce(RequestFacts<'_>)) {
+        let mut list = ServiceContextList::default();
+        for &(id, data) in contexts {
+            list.push(ServiceContext { id, data }).unwrap();
+        }
+        let contexts = Contexts::Parsed(list.encoded().iter());
+        check(RequestFacts { operation: b"ping", contexts });
+    }
 
     #[test]
     fn facts_are_the_first_contexts_of_their_kinds() {
-        let context = |id, data| ServiceContext { id, data };
-        let contexts = [
-            context(99, &[9][..]),
-            context(RT_CORBA_PRIORITY, &[0, 0, 0x12, 0x34]),
-            context(RT_CORBA_PRIORITY, &[0, 0, 0, 0]),
-            context(TRACE_CONTEXT, b"trace"),
-            context(SECURITY_ATTRIBUTE_SERVICE, b"caller"),
+        let contexts: [(u32, &[u8]); 5] = [
+            (99, &[9]),
+            (RT_CORBA_PRIORITY, &[0, 0, 0x12, 0x34]),
+            (RT_CORBA_PRIORITY, &[0, 0, 0, 0]),
+            (TRACE_CONTEXT, b"trace"),
+            (SECURITY_ATTRIBUTE_SERVICE, b"caller"),
         ];
-        let facts = RequestFacts::new(b"ping", contexts.into_iter());
-        assert_eq!((facts.operation(), facts.priority()), (&b"ping"[..], Some(0x1234)));
-        assert_eq!((facts.trace(), facts.principal()), (Some(&b"trace"[..]), Some(&b"caller"[..])));
-        assert_eq!((facts.code_sets(), facts.listen_points()), (None, None));
+        facts_of(&contexts, |facts| {
+            assert_eq!((facts.operation(), facts.priority()), (&b"ping"[..], Some(0x1234)));
+            assert_eq!((facts.trace(), facts.principal()), (Some(&b"trace"[..]), Some(&b"caller"[..])));
+            assert_eq!((facts.code_sets(), facts.listen_points()), (None, None));
+            assert_eq!((facts.context(99), facts.context(98)), (Some(&[9][..]), None));
+        });
         for cut in [&[][..], &[0], &[0, 0, 1], &[2, 0, 0, 1]] {
-            let facts = RequestFacts::new(b"", [context(RT_CORBA_PRIORITY, cut)].into_iter());
-            assert_eq!(facts.priority(), None);
+            facts_of(&[(RT_CORBA_PRIORITY, cut)], |facts| assert_eq!(facts.priority(), None));
         }
     }
 }

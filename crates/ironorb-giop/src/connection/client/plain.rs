@@ -29,7 +29,7 @@ impl<W> ClientConnection<W> {
         response: Response,
         arguments: WriteBody<'_>,
     ) -> Result<CallId, NotWhole<CallId>> {
-        self.begin_plain_or_not(target, operation, response, EncodedContexts::EMPTY, arguments)
+        self.begin_plain_or_not(target, operation, response, &EncodedContexts::EMPTY, arguments)
     }
 
     /// Writes a request with service contexts, as [`begin_gather`](Self::begin_gather) does. Not generic, so
@@ -39,10 +39,11 @@ impl<W> ClientConnection<W> {
         &mut self,
         target: &RequestTarget,
         operation: OperationName<'_>,
-        options: RequestOptions<'_>,
+        response: Response,
+        contexts: &EncodedContexts<'_>,
         arguments: WriteBody<'_>,
     ) -> Result<CallId, NotWhole<CallId>> {
-        self.begin_plain_or_not(target, operation, options.response, options.contexts, arguments)
+        self.begin_plain_or_not(target, operation, response, contexts, arguments)
     }
 
     #[inline(always)] // a step of every call
@@ -51,11 +52,16 @@ impl<W> ClientConnection<W> {
         target: &RequestTarget,
         operation: OperationName<'_>,
         response: Response,
-        contexts: EncodedContexts<'_>,
+        contexts: &EncodedContexts<'_>,
         arguments: WriteBody<'_>,
     ) -> Result<CallId, NotWhole<CallId>> {
         let Some(encoding) = self.plain_encoding(target, operation) else {
-            return self.begin_gather(target, operation, RequestOptions { response, contexts }, arguments);
+            return self.begin_gather(
+                target,
+                operation,
+                RequestOptions { response, contexts: *contexts },
+                arguments,
+            );
         };
         let call = self.take_slot()?;
         let probe = probe::enter(Stage::Marshal);
@@ -94,11 +100,10 @@ impl<W> ClientConnection<W> {
         &mut self,
         target: &RequestTarget,
         operation: OperationName<'_>,
-        contexts: EncodedContexts<'_>,
+        contexts: &EncodedContexts<'_>,
         arguments: WriteBody<'_>,
     ) -> Result<(), NotWhole<()>> {
-        let options = RequestOptions { response: Response::None, contexts };
-        let begun = self.begin_with_contexts(target, operation, options, arguments);
+        let begun = self.begin_with_contexts(target, operation, Response::None, contexts, arguments);
         self.release_oneway(begun)
     }
 

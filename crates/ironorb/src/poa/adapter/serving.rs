@@ -5,7 +5,6 @@
 //! form for plain requests, as nearly all are: small, without service contexts, and of no concern to interceptors or
 //! contexts of the program.
 
-use std::cell::Cell;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,8 +29,6 @@ use crate::base::time::Time;
 use crate::interceptor::{FreshSlots, Interception, Outcome, Target};
 use crate::object::deadline::{Deadline, RequestDeadline, Timeout, deadline_of_request};
 use crate::object::operation::Raised;
-use crate::object::operation_table::Found;
-use crate::object::request_contexts::FindContext;
 use crate::object::request_facts::RequestFacts;
 use crate::poa::servant::{Call, ReplySink, Responder, Servant, servant_panicked};
 use crate::poa::{Current, HoldMode, Poa, PoaInner, PoaManager, Refusal, Upcall, current_object};
@@ -123,13 +120,11 @@ impl Adapter {
             };
         }
         let fingerprint = message.fingerprint();
-        let known = self.if_cached(fingerprint, message, |known, message| {
-            let Some(body_at) = plain_body_at(known.head, message) else {
-                let CachedUpcall { head, operation, servant } = known;
-                return self.serve_cached_out_of_line((head, operation, servant), message, session, sink);
-            };
-            serve_cached_plainly(known, message, body_at.get(), session, sink);
-        });
+        let known =
+            self.if_cached(fingerprint, message, |known, message| match plain_body_at(known.head, message) {
+                Some(body_at) => serve_cached_plainly(known, message, body_at.get(), session, sink),
+                None => self.serve_parsed(message, session, sink, None, false),
+            });
         if known {
             return;
         }
@@ -151,8 +146,7 @@ impl Adapter {
         let fingerprint = message.fingerprint();
         let known = self.if_cached(fingerprint, message, |known, message| {
             let Some(body_at) = plain_body_at(known.head, message) else {
-                let CachedUpcall { head, operation, servant } = known;
-                return self.serve_cached_out_of_line((head, operation, servant), message, session, sink);
+                return self.serve_parsed(message, session, sink, None, false);
             };
             let (_, encoding) = plain_encoding(session);
             let responder = responder_of(known, message, encoding, sink, None);
@@ -169,9 +163,14 @@ impl Adapter {
     #[inline(never)]
     fn serve_with_extras(&self, message: &mut Message, session: &Session, sink: &dyn ReplySink) {
         let fingerprint = message.fingerprint();
-        let known = self.if_cached(fingerprint, message, |known, message| {
-            self.serve_cached(known, message, session, sink);
-        });
+        let known =
+            self.if_cached(fingerprint, message, |known, message| match plain_body_at(known.head, message) {
+                Some(body_at) if self.has_interceptors => {
+                    self.serve_cached_intercepted(known, message, body_at.get(), session, sink);
+                }
+                Some(body_at) => self.serve_cached(known, message, body_at.get(), session, sink),
+                None => self.serve_parsed(message, session, sink, None, false),
+            });
         if !known {
             self.serve_parsed(message, session, sink, None, true);
         }
@@ -190,37 +189,17 @@ impl Adapter {
         Some((request, self.begin_upcall_now(request.object_key)?))
     }
 
-    /// Gets the parts of the upcall, because a plain request does not need them in memory.
-    #[inline(never)]
-    fn serve_cached_out_of_line(
-        &self,
-        (head, operation, servant): (&HeaderTemplate, &Cell<Found>, &dyn Servant),
-        message: &mut Message,
-        session: &Session,
-        sink: &dyn ReplySink,
-    ) {
-        self.serve_cached(CachedUpcall { head, operation, servant }, message, session, sink);
-    }
-
-    /// Carries out a request of any kind that is recognised by its bytes.
-    #[inline(always)] // a step of every call with structs
+    /// Carries out a request that is recognised by its bytes, and has a deadline or contexts for the program.
+    #[inline(always)] // a step of every call with contexts
     fn serve_cached(
         &self,
         known: CachedUpcall<'_>,
         message: &mut Message,
+        body_at: usize,
         session: &Session,
         sink: &dyn ReplySink,
     ) {
-        let mut facts = RequestFacts::of_operation(known.head.operation());
-        let Some(body_at) = known.head.read_contexts(message, |context| facts.see(context)) else {
-            return sink.break_off();
-        };
-        if facts.concern_connection() {
-            return self.serve_parsed(message, session, sink, None, false);
-        }
-        if self.has_interceptors {
-            return self.serve_cached_intercepted(known, message, body_at, session, sink);
-        }
+        let facts = RequestFacts::of_known(known.head, message);
         let (_, encoding) = plain_encoding(session);
         let responder = responder_of(known, message, encoding, sink, None);
         let Some(_deadline) = self.in_time(self.deadline(&facts, session, sink), &responder) else { return };
@@ -233,8 +212,7 @@ impl Adapter {
         if message.bytes().len() > BUFFER_BYTES {
             return self.make_upcall_within_contexts(&ready, body_at, message);
         }
-        let contexts = known.head.contexts_of(message);
-        self.within_contexts(&facts, &|id| contexts.find(id), &responder, || ready.make(message, None));
+        self.within_contexts(&facts, &responder, || ready.make(message, None));
     }
 
     #[cold]
@@ -249,7 +227,7 @@ impl Adapter {
         let Ok(request) = message.parse_request() else { return sink.break_off() };
         let Some(orb) = self.host() else { return };
         let _slots = FreshSlots::enter();
-        let facts = RequestFacts::new(request.operation, request.contexts.clone());
+        let facts = RequestFacts::of(&request);
         let due = self.deadline(&facts, session, sink);
         let (interception, instead) = orb.intercept(&request);
         let (_, encoding) = plain_encoding(session);
@@ -267,7 +245,7 @@ impl Adapter {
     /// Takes note of a request's service contexts that concern the whole connection, ahead of serving it.
     #[cold]
     pub(crate) fn take_note(&self, request: &Request<'_>, session: &Session, sink: &dyn ReplySink) {
-        let facts = RequestFacts::new(request.operation, request.contexts.clone());
+        let facts = RequestFacts::of(request);
         if session.code_sets(&facts, request.version).is_some() {
             self.offer_bidirectional(&facts, request.version, sink);
         }
@@ -312,7 +290,7 @@ impl Adapter {
             let code_sets = session.code_sets_before(request.version);
             return ParsedRequest::of(request, message, Some(code_sets), Due::NEVER);
         }
-        let facts = RequestFacts::new(request.operation, request.contexts.clone());
+        let facts = RequestFacts::of(request);
         let code_sets = session.code_sets(&facts, request.version);
         if code_sets.is_some() {
             self.offer_bidirectional(&facts, request.version, sink);
@@ -323,11 +301,16 @@ impl Adapter {
 
     /// When the caller of a request that has come now gives up, as far as that is known. A call within the process has the
     /// deadline of the request that its thread carries out.
-    #[inline]
+    #[inline(always)] // a step of every call with contexts
     fn deadline(&self, facts: &RequestFacts<'_>, session: &Session, sink: &dyn ReplySink) -> Due {
-        if !self.config.deadline_propagation {
-            return Due::NEVER;
+        match self.config.deadline_propagation {
+            true => self.propagated_deadline(facts, session, sink),
+            false => Due::NEVER,
         }
+    }
+
+    #[inline(never)]
+    fn propagated_deadline(&self, facts: &RequestFacts<'_>, session: &Session, sink: &dyn ReplySink) -> Due {
         match facts.deadline() {
             Some(stamp) => {
                 let now = self.driver.time_of_requests();
@@ -513,20 +496,13 @@ impl Adapter {
         // Arguments may be moved in the message while the program reads its header.
         let header = message.copy_of_header(body_at);
         let Ok(request) = header.parse_request() else { return }; // never: it has been parsed before
-        let facts = RequestFacts::new(request.operation, request.contexts.clone());
-        let find = |id| request.contexts.find(id).map(|context| context.data);
-        self.within_contexts(&facts, &find, ready.responder, || ready.make_moving(message));
+        let facts = RequestFacts::of(&request);
+        self.within_contexts(&facts, ready.responder, || ready.make_moving(message));
     }
 
     /// Makes an upcall within what the contexts of the program say. A panic in one of them becomes UNKNOWN.
-    fn within_contexts(
-        &self,
-        facts: &RequestFacts<'_>,
-        find: FindContext<'_>,
-        responder: &Responder<'_>,
-        upcall: impl FnOnce(),
-    ) {
-        let outcome = catch_unwind(AssertUnwindSafe(|| self.server_contexts.serve(facts, find, upcall)));
+    fn within_contexts(&self, facts: &RequestFacts<'_>, responder: &Responder<'_>, upcall: impl FnOnce()) {
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.server_contexts.serve(facts, upcall)));
         if outcome.is_err() && !responder.is_answered() {
             responder.raise(Raised::System(&servant_panicked()));
         }
@@ -690,7 +666,7 @@ fn serve_cached_plainly(
     dispatch(known.servant, Call::new(known.head.operation(), arguments, &responder), &responder);
 }
 
-/// Where the arguments begin, behind service contexts that do not concern the server; `None` if one does, or if they are
+/// Where the arguments begin, behind service contexts that do not concern the connection; `None` if one does, or if they are
 /// incomplete.
 #[inline(always)] // a step of every call
 fn plain_body_at(head: &HeaderTemplate, message: &Message) -> Option<NonZeroUsize> {
@@ -710,7 +686,7 @@ fn seldom() {}
 
 #[inline(never)] // few requests have contexts
 fn pass_over_contexts(head: &HeaderTemplate, message: &Message) -> Option<NonZeroUsize> {
-    head.pass_over_contexts(message, RequestFacts::concern)
+    head.pass_over_contexts(message, RequestFacts::concern_connection)
 }
 
 #[inline(always)] // a step of every call

@@ -33,7 +33,7 @@ impl Link {
     pub(crate) fn fast_path_call(
         &self,
         target: &RequestTarget,
-        contexts: EncodedContexts<'_>,
+        contexts: &EncodedContexts<'_>,
         operation: OperationName<'_>,
         arguments: Arguments<'_>,
         time: CallTime,
@@ -46,8 +46,7 @@ impl Link {
         let begun = match contexts.is_empty() {
             true => state.begin_plain(target, operation, Response::SyncWithTarget, arguments),
             false => {
-                let options = RequestOptions { response: Response::SyncWithTarget, contexts };
-                state.begin_with_contexts(target, operation, options, arguments)
+                state.begin_with_contexts(target, operation, Response::SyncWithTarget, contexts, arguments)
             }
         };
         let call = match begun {
@@ -115,7 +114,7 @@ impl Link {
     pub(crate) fn fast_path_oneway(
         &self,
         target: &RequestTarget,
-        contexts: EncodedContexts<'_>,
+        contexts: &EncodedContexts<'_>,
         operation: OperationName<'_>,
         arguments: Arguments<'_>,
         time: CallTime,
@@ -127,7 +126,7 @@ impl Link {
         if state.transmit().pending_bytes() > 0 || state.end().is_some() || self.bidirectional.is_some() {
             drop(state);
             let (now, deadline) = time.settle();
-            return self.oneway(target, contexts, operation, arguments, None, now, deadline);
+            return self.oneway(target, *contexts, operation, arguments, None, now, deadline);
         }
         let begins_at = state.transmit().sent_position();
         let begun = match contexts.is_empty() {
@@ -179,13 +178,13 @@ impl Link {
         &self,
         state: Guard<'_>,
         target: &RequestTarget,
-        contexts: EncodedContexts<'_>,
+        contexts: &EncodedContexts<'_>,
         operation: OperationName<'_>,
         arguments: Arguments<'_>,
         time: CallTime,
     ) -> FastOutcome {
         drop(state);
-        let options = RequestOptions { response: Response::SyncWithTarget, contexts };
+        let options = RequestOptions { response: Response::SyncWithTarget, contexts: *contexts };
         let (now, deadline) = time.settle();
         FastOutcome::Other(self.call(target, options, operation, arguments, now, deadline))
     }
