@@ -268,11 +268,14 @@ fn parse(message: &Message) {
 fn recognise(message: &Message) {
     let Some(head) = HeaderTemplate::of(message, 8) else { return };
     let request = message.parse_request().expect("it has a template");
-    let mut contexts = Vec::new();
-    let body_at = head.read_contexts(message, |context| contexts.push(context));
-    assert!(head.is_of(message) && request.contexts.eq(contexts));
+    let body_at = head.pass_over_contexts(message, |_| false).map(usize::from);
     assert_eq!(body_at.map(|at| at.min(message.bytes().len())), Some(request.body.position()));
-    assert_eq!(head.pass_over_contexts(message, |_| false).map(usize::from), body_at);
+    let contexts = head.contexts_of(message);
+    for context in request.contexts.clone() {
+        let first = request.contexts.find(context.id).map(|first| first.data);
+        assert_eq!(contexts.find(context.id), first);
+    }
+    assert!(head.is_of(message) && request.contexts.eq(ServiceContexts::from(contexts)));
 }
 
 fn use_contexts(contexts: ServiceContexts<'_>) {
