@@ -80,6 +80,7 @@ pub mod ior;
 pub mod message;
 pub mod minor;
 pub mod probe;
+pub mod real_time;
 pub mod service_context;
 pub mod typecode;
 pub mod url;

@@ -39,6 +39,14 @@ pub struct TaggedComponent<'a> {
 }
 
 impl<'a> TaggedComponent<'a> {
+    /// A component whose data is an encapsulation, as those of the standard are.
+    pub(crate) fn encapsulated(
+        tag: u32,
+        body: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
+    ) -> Result<TaggedComponent<'static>, Misuse> {
+        encapsulate(tag, body)
+    }
+
     /// TAG_ORB_TYPE (7.6.6.1).
     pub fn new_orb_type(orb_type: u32) -> TaggedComponent<'static> {
         // Writing a number cannot fail.

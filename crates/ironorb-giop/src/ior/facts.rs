@@ -1,8 +1,8 @@
 //! Components that tell a client how to call: policies, code bases and facts that vendors add.
 
 use super::component::TaggedComponent;
-use crate::cdr::{Reader, Unmarshal};
-use crate::error::Malformed;
+use crate::cdr::{Marshal, Reader, Unmarshal, Writer};
+use crate::error::{Malformed, Misuse};
 
 /// Tag of the policies that a client has to know.
 pub const TAG_POLICIES: u32 = 2;
@@ -73,6 +73,11 @@ impl TaggedComponent<'_> {
         self.decode(TAG_TAO_ENDPOINTS, |r| r.get())
     }
 
+    /// TAG_TAO_ENDPOINTS with these endpoints. The first one is that of the profile itself, for its priority.
+    pub fn new_tao_endpoints(endpoints: &[TaoEndpoint]) -> Result<TaggedComponent<'static>, Misuse> {
+        TaggedComponent::encapsulated(TAG_TAO_ENDPOINTS, |w| w.put(endpoints))
+    }
+
     /// The limits in TAG_OMNIORB_RESTRICTED_CONNECTION; `None` when this is another component.
     pub fn restricted_connection(&self) -> Option<Result<RestrictedConnection, Malformed>> {
         self.decode(TAG_OMNIORB_RESTRICTED_CONNECTION, |r| {
@@ -84,6 +89,21 @@ impl TaggedComponent<'_> {
                 threads_max: r.read_u32()?,
             })
         })
+    }
+}
+
+impl Marshal for PolicyValue {
+    fn marshal(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        w.write_u32(self.policy_type);
+        w.write_octets(&self.value)
+    }
+}
+
+impl Marshal for TaoEndpoint {
+    fn marshal(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        w.write_str(&self.host)?;
+        w.write_u16(self.port);
+        w.put(&self.priority)
     }
 }
 
@@ -116,6 +136,9 @@ mod tests {
         let endpoints = [0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2, b'h', 0, 0x0A, 0xF9, 0xFF, 0xFF];
         let read = component(TAG_TAO_ENDPOINTS, &endpoints).tao_endpoints().unwrap();
         assert_eq!(read, Ok(vec![TaoEndpoint { host: "h".into(), port: 2809, priority: -1 }]));
+        let written = TaggedComponent::new_tao_endpoints(&read.unwrap()).unwrap();
+        assert_eq!(written.tao_endpoints().unwrap().unwrap()[0].port, 2809);
+        assert_eq!((written.tag, written.data.len()), (TAG_TAO_ENDPOINTS, endpoints.len()));
         for end in 0..endpoints.len() {
             assert!(component(TAG_TAO_ENDPOINTS, &endpoints[..end]).tao_endpoints().unwrap().is_err());
         }

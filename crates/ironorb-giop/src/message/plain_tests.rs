@@ -263,7 +263,7 @@ fn contexts_with_memory_behind_them_are_written_alike() {
     for length in 1..100 {
         let mut list = ServiceContextList::default();
         list.push(ServiceContext { id: 7, data: &vec![0xAB; length] }).unwrap();
-        let mut memory = vec![0; 112];
+        let mut memory = [0; 112];
         memory[..8 + length].copy_from_slice(list.encoded().bytes());
         for body in [&[][..], &[1, 2, 3]] {
             for memory_bytes in [8 + length, 40, 48, 112] {

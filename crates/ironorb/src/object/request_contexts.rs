@@ -117,9 +117,12 @@ pub(crate) struct ContextBuffer {
     /// The bytes so far, as long as they are in `few`. [`SPILLED`] once they are in `more`.
     length: usize,
     /// All bytes, once they are too many for `few`.
-    more: Option<Box<Vec<u8>>>,
+    more: Option<Spilled>,
     count: u32,
 }
+
+/// A box, so that a buffer that has not spilled is a word of zeros.
+type Spilled = Box<Vec<u8>>;
 
 /// Room for the trace and the deadline of a call.
 const FEW_BYTES: usize = 112;
@@ -129,7 +132,7 @@ const SPILLED: usize = 1 << 31;
 
 thread_local! {
     /// Memory for the contexts of a request, if they have been many once.
-    static MEMORY: Cell<Option<Box<Vec<u8>>>> = const { Cell::new(None) };
+    static MEMORY: Cell<Option<Spilled>> = const { Cell::new(None) };
 }
 
 /// More memory than this is not kept, in bytes.

@@ -1,10 +1,10 @@
 //! What a request says besides its target and its arguments.
 
 use ironorb_giop::message::{HeaderTemplate, Message, Request};
+use ironorb_giop::real_time::priority_of_context;
 use ironorb_giop::service_context::{
     BI_DIR_IIOP, CODE_SETS, ContextsInPlace, RT_CORBA_PRIORITY, SECURITY_ATTRIBUTE_SERVICE, ServiceContexts,
 };
-use ironorb_giop::{Encoding, Reader};
 
 use crate::object::deadline_context::DeadlineStamp;
 use crate::object::wire_numbers::{DEADLINE_CONTEXT, TRACE_CONTEXT};
@@ -62,7 +62,7 @@ impl<'m> RequestFacts<'m> {
     /// The CORBA priority that the client gives the request (RTCORBA 1.2, 5.4). `None` without one, or if its
     /// context cannot be read.
     pub fn priority(&self) -> Option<i16> {
-        Reader::encapsulated(self.context(RT_CORBA_PRIORITY)?, Encoding::NATIVE).ok()?.read_i16().ok()
+        priority_of_context(self.context(RT_CORBA_PRIORITY)?)
     }
 
     /// The data of the trace context (`docs/wire.md`).
