@@ -8,7 +8,6 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-use crate::cache::{self, Covered, Stamp};
 use crate::interop::Interop;
 use crate::programs::{self, Built, Counts, Program};
 use crate::steps::Steps;
@@ -137,7 +136,8 @@ const PROBES: Variant = Variant {
 };
 
 /// One peer, in both directions and all versions of GIOP, with the contract's types left to the interpreter. The matrix is
-/// about what users can do and not about how, so nothing of it is written down there.
+/// about what users can do and not about how, so nothing of it is written down there. Run with `--all` only: tests without
+/// another ORB compare interpreted with compiled marshalling to the octet.
 const INTERPRETED: Variant = Variant {
     name: "interoperability of interpreted marshalling",
     build: &[
@@ -191,7 +191,7 @@ fn cargo_lane(steps: &Steps, extent: Extent, later: Sender<(&'static str, Vec<Pr
     outcome.note(steps.run_aside("bounded fuzzing", bounded(FUZZ_INPUTS, 1)));
     let variants: &[Variant] = match extent {
         Extent::Quick => &[PROBES],
-        Extent::Changed => &[PROBES, INTERPRETED],
+        Extent::Changed => &[PROBES],
         Extent::All => &[PROBES, INTERPRETED, OPENTELEMETRY],
     };
     for variant in variants {
@@ -241,8 +241,8 @@ fn test_lane(
         outcome.count(interop.settle(steps, is_good));
         outcome.note(steps.run("the matrix of docs/interop.md", interop.matrix("check")));
         // Here, because they have target folders of their own and wait for no lock of the other lane.
-        outcome.add(model(steps, extent));
-        outcome.add(planted(steps, extent));
+        outcome.add(with_all(extent, steps, "models of shared memory", "they take minutes", model));
+        outcome.add(with_all(extent, steps, "planted regressions", "each takes a build", planted));
     }
     outcome
 }
@@ -348,20 +348,27 @@ pub(crate) fn bounded(inputs: u64, seed: u64) -> Command {
     run
 }
 
-/// What another process does in memory that it shares with us comes in orders that no test would find. The models take
-/// long and depend on one crate alone, so each runs when that has changed since it has passed on this machine.
-fn model(steps: &Steps, extent: Extent) -> Outcome {
+/// Runs a step if the gate runs all that it has.
+fn with_all(
+    extent: Extent,
+    steps: &Steps,
+    name: &str,
+    why: &str,
+    run: impl FnOnce(&Steps) -> Outcome,
+) -> Outcome {
+    if extent == Extent::All {
+        return run(steps);
+    }
+    steps.leave_out(name, &format!("{why}; `--all` runs them"));
+    Outcome { counts: Counts { skipped: 1, ..Counts::default() }, ..Outcome::default() }
+}
+
+/// What another process does in memory that it shares with us comes in orders that no test would find.
+fn model(steps: &Steps) -> Outcome {
     let mut outcome = Outcome::default();
     let mut loom = cargo(&["test", "--release", "--locked", "-p", "ironorb-shm", "--lib"]);
     loom.env("RUSTFLAGS", "--cfg loom").env("CARGO_TARGET_DIR", target().join("loom"));
-    let loom = Model {
-        name: "the model of shared memory",
-        stamp: "loom",
-        version: vec!["rustc", "-vV"],
-        command: loom,
-        filters: &[],
-    };
-    outcome.count(loom.run(steps, extent));
+    outcome.count(run_model(steps, "the model of shared memory", loom, &[]));
     let name = "shared memory under miri";
     if let Err(why) = need_miri() {
         steps.skip(name, &why);
@@ -375,64 +382,31 @@ fn model(steps: &Steps, extent: Extent) -> Outcome {
     miri.args(filters).current_dir(root()).env("CARGO_TARGET_DIR", target().join("miri"));
     // Those of the toolchain that runs this.
     miri.env_remove("CARGO").env_remove("RUSTUP_TOOLCHAIN");
-    let version = vec!["rustup", "run", "nightly", "rustc", "-vV"];
-    outcome.count(Model { name, stamp: "miri", version, command: miri, filters }.run(steps, extent));
+    outcome.count(run_model(steps, name, miri, filters));
     outcome
 }
 
 /// Only the models, both of them.
 pub(crate) fn models() -> Result<(), String> {
-    let outcome = model(&Steps::new(), Extent::All);
+    let outcome = model(&Steps::new());
     println!("{}", outcome.counts);
     if outcome.problems.is_empty() { Ok(()) } else { Err(outcome.problems.join("; ")) }
 }
 
-/// A step that runs when what it covers has changed.
-struct Model {
-    name: &'static str,
-    stamp: &'static str,
-    version: Vec<&'static str>,
-    command: Command,
-    /// Of the command's arguments, those that choose tests.
-    filters: &'static [&'static str],
+/// Runs one of the models. `filters` are those of the command's arguments that choose tests.
+fn run_model(steps: &Steps, name: &str, command: Command, filters: &[&str]) -> Result<Counts, String> {
+    let said = steps.run_aside(name, command)?;
+    programs::counts_of_cargo(&said, filters).map_err(|why| format!("{name}: {why}"))
 }
 
-impl Model {
-    fn run(self, steps: &Steps, extent: Extent) -> Result<Counts, String> {
-        let covered = Covered {
-            files: SHARED_MEMORY,
-            versions: vec![self.version],
-            command: cache::words(&self.command),
-        };
-        let stamp = Stamp::of(self.stamp, &root(), covered)?;
-        if extent != Extent::All && stamp.has_passed() {
-            steps.leave_out(self.name, "what it covers is as it was when it passed here; `--all` runs it");
-            return Ok(Counts { skipped: 1, ..Counts::default() });
-        }
-        let said = steps.run_aside(self.name, self.command)?;
-        let counts =
-            programs::counts_of_cargo(&said, self.filters).map_err(|why| format!("{}: {why}", self.name))?;
-        stamp.pass(None);
-        Ok(counts)
-    }
-}
-
-/// Regressions take a build each, so the gate runs them only with all that it has. Its own tests check that they apply.
-fn planted(steps: &Steps, extent: Extent) -> Outcome {
+/// Regressions take a build each. The gate's own tests check that they apply.
+fn planted(steps: &Steps) -> Outcome {
     let mut outcome = Outcome::default();
-    if extent == Extent::All {
-        let (counts, noticed) = regressions::run(steps, &[]);
-        outcome.counts += counts;
-        outcome.note(noticed);
-    } else {
-        steps.leave_out("planted regressions", "each takes a build; `--all` runs them");
-        outcome.counts.skipped += 1;
-    }
+    let (counts, noticed) = regressions::run(steps, &[]);
+    outcome.counts += counts;
+    outcome.note(noticed);
     outcome
 }
-
-/// What the models cover.
-const SHARED_MEMORY: &[&str] = &["crates/ironorb-shm", "Cargo.lock", "Cargo.toml", ".cargo/config.toml"];
 
 /// Adds miri to a nightly toolchain that lacks it. Else says why it cannot run.
 fn need_miri() -> Result<(), String> {
