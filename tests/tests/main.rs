@@ -36,6 +36,7 @@ mod one_error;
 mod oneway_batching;
 mod owned_arguments;
 mod readme;
+mod real_time;
 mod repository_types;
 mod request_contexts;
 mod serve_mock;

@@ -63,6 +63,7 @@ codes! {
         10 => BAD_PARAM_URL_OTHER "string_to_object: other reason"
         23 => BAD_PARAM_WIDE_NOT_NEGOTIATED "wide characters, but no code set context says what they are"
         1 => DATA_CONVERSION_NOT_IN_SET "a character is not in the code set agreed on"
+        2 => DATA_CONVERSION_PRIORITY "the priority mapping has no priority of the system for a priority"
         5 => MARSHAL_WIDE_IN_REQUEST_1_0 "a client sent wide characters over GIOP 1.0"
         6 => MARSHAL_WIDE_IN_REPLY_1_0 "a server sent wide characters over GIOP 1.0"
         1 => INV_OBJREF_NO_WIDE_CODE_SET "the server takes no wide characters that we can send"

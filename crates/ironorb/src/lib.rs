@@ -54,6 +54,7 @@ mod lane;
 mod object;
 mod orb;
 pub mod poa;
+pub mod rt;
 pub mod status;
 pub mod transport;
 

@@ -5,13 +5,20 @@
 //! is in the default lane until it enters another.
 
 use std::cell::Cell;
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use super::growing_list::GrowingList;
+use super::spawner::NativePriority;
 
-/// The number of a lane in its ORB's table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub(crate) struct LaneId(u16);
+/// The number of a lane in its ORB's table, with the priority of the lane's threads. Lanes are equal when their numbers
+/// are: a thread of another ORB's lane has that lane's priority.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct LaneId {
+    index: u8,
+    priority: Option<NativePriority>,
+}
 
 /// The most lanes of one ORB.
 pub(crate) const LANES_MAX: usize = 64;
@@ -25,17 +32,54 @@ thread_local! {
 
 impl LaneId {
     /// The first lane, which every ORB has.
-    pub(crate) const DEFAULT: LaneId = LaneId(0);
+    pub(crate) const DEFAULT: LaneId = LaneId { index: 0, priority: None };
 
     /// The lane with this index; `None` beyond [`LANES_MAX`].
     pub(crate) const fn new(index: usize) -> Option<LaneId> {
-        if index < LANES_MAX { Some(LaneId(index as u16)) } else { None }
+        if index < LANES_MAX { Some(LaneId { index: index as u8, priority: None }) } else { None }
+    }
+
+    /// The lane with a priority of its threads; `None` for threads of an ordinary class.
+    pub(crate) const fn with_priority(self, priority: Option<NativePriority>) -> LaneId {
+        LaneId { priority, ..self }
+    }
+
+    /// The priority of the lane's threads; `None` for threads of an ordinary class.
+    pub(crate) const fn priority(self) -> Option<NativePriority> {
+        self.priority
     }
 
     /// The index of the lane, below [`LANES_MAX`].
     #[inline]
     pub(crate) const fn index(self) -> usize {
-        self.0 as usize % LANES_MAX
+        self.index as usize % LANES_MAX
+    }
+}
+
+impl PartialEq for LaneId {
+    #[inline]
+    fn eq(&self, other: &LaneId) -> bool {
+        self.index == other.index
+    }
+}
+
+impl Eq for LaneId {}
+
+impl PartialOrd for LaneId {
+    fn partial_cmp(&self, other: &LaneId) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for LaneId {
+    fn cmp(&self, other: &LaneId) -> Ordering {
+        self.index.cmp(&other.index)
+    }
+}
+
+impl Hash for LaneId {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.index.hash(state);
     }
 }
 
@@ -160,6 +204,8 @@ mod tests {
     #[test]
     fn each_lane_has_a_value_of_its_own() {
         let counts: PerLane<AtomicUsize> = PerLane::default();
+        let urgent = lane(5).with_priority(NativePriority::new(9));
+        assert!(urgent == lane(5) && urgent.cmp(&lane(5)).is_eq());
         assert!(counts.get(lane(5)).is_none());
         for index in [0, 5, LANES_MAX - 1, 5] {
             counts.of(lane(index)).fetch_add(1, Ordering::Relaxed);

@@ -11,7 +11,7 @@ pub mod marshal_profile;
 pub(crate) mod monitor;
 pub mod probe;
 pub(crate) mod randomness;
-mod scheduling;
+pub(crate) mod scheduling;
 pub(crate) mod single_thread_lock;
 pub(crate) mod spawner;
 pub(crate) mod sync;

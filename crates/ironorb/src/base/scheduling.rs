@@ -2,14 +2,49 @@
 
 use std::io;
 
-use preempt_rt::sched::{Pid, PreemptRtError, Scheduler, SchedulerParams, get_scheduler, set_scheduler};
+use preempt_rt::sched::{
+    Pid, PreemptRtError, Scheduler, SchedulerParams, get_scheduler, get_scheduler_params, set_scheduler,
+};
 
-use super::spawner::Priority;
+use super::spawner::NativePriority;
 
-/// Puts the calling thread into the real-time class SCHED_FIFO, with this priority. Fails when the system refuses that
-/// to the process; the thread's class is unchanged then.
-pub(super) fn become_real_time(priority: Priority) -> io::Result<()> {
-    enter(Scheduler::SCHED_FIFO, i32::from(priority.number()))
+/// Puts the calling thread into a real-time class, with this priority. Fails when the system refuses that to the
+/// process; the thread's class is unchanged then.
+pub(crate) fn become_real_time(priority: NativePriority) -> io::Result<()> {
+    let class = match priority.is_round_robin() {
+        true => Scheduler::SCHED_RR,
+        false => Scheduler::SCHED_FIFO,
+    };
+    enter(class, i32::from(priority.number()))
+}
+
+/// The class and the priority that a thread has had, to be given back.
+#[derive(Debug)]
+pub(crate) struct Schedule {
+    class: Scheduler,
+    priority: i32,
+}
+
+/// The class and the priority of the calling thread.
+pub(crate) fn own_schedule() -> io::Result<Schedule> {
+    let class = get_scheduler(Pid::current_thread()).map_err(reason)?;
+    let priority = get_scheduler_params(Pid::current_thread()).map_err(reason)?.priority;
+    Ok(Schedule { class, priority })
+}
+
+impl Schedule {
+    /// The priority in a real-time class; `None` in another class.
+    pub(crate) fn real_time_priority(&self) -> Option<u8> {
+        match self.class {
+            Scheduler::SCHED_FIFO | Scheduler::SCHED_RR => u8::try_from(self.priority).ok(),
+            _ => None,
+        }
+    }
+
+    /// Gives the calling thread this class and this priority.
+    pub(crate) fn restore(self) -> io::Result<()> {
+        enter(self.class, self.priority)
+    }
 }
 
 /// Takes the calling thread out of a real-time class that it has inherited. A thread of another class stays in it:
@@ -38,8 +73,6 @@ fn reason(e: PreemptRtError) -> io::Error {
 mod tests {
     use std::sync::mpsc;
 
-    use preempt_rt::sched::get_scheduler_params;
-
     use super::*;
     use crate::base::spawner::{NewThread, REFUSAL, ThreadClass};
 
@@ -60,7 +93,7 @@ mod tests {
 
     /// Runs a test on a thread with a real-time priority, if the system grants one.
     fn on_real_time_thread(test: impl FnOnce() + Send + 'static) {
-        let test = move || match become_real_time(Priority::new(3).unwrap()) {
+        let test = move || match become_real_time(NativePriority::new(3).unwrap()) {
             Ok(()) => test(),
             Err(e) => assert_eq!(e.kind(), io::ErrorKind::PermissionDenied, "{e}"),
         };
@@ -69,12 +102,13 @@ mod tests {
 
     #[test]
     fn a_thread_gets_the_priority_that_it_asks_for_or_a_line_says_that_it_cannot() {
-        match of(THREAD.with_priority(Priority::new(7).unwrap())) {
+        match of(THREAD.with_priority(NativePriority::new(7).unwrap())) {
             (Scheduler::SCHED_FIFO, 7) => {}
             other => {
                 assert_eq!(other, own(), "it goes on as it began");
                 assert!(REFUSAL.is_completed(), "the refusal was reported");
-                let refused = std::thread::spawn(|| become_real_time(Priority::new(7).unwrap()).unwrap_err());
+                let refused =
+                    std::thread::spawn(|| become_real_time(NativePriority::new(7).unwrap()).unwrap_err());
                 assert_eq!(refused.join().unwrap().kind(), io::ErrorKind::PermissionDenied);
             }
         }
@@ -86,7 +120,7 @@ mod tests {
             assert_eq!(own(), (Scheduler::SCHED_FIFO, 3));
             let nice = || rustix::process::getpriority_process(None).unwrap();
             assert_eq!(of(THREAD), (Scheduler::SCHED_NORMAL, 0));
-            assert_eq!(of(THREAD.with_priority(Priority::new(2).unwrap())), (Scheduler::SCHED_FIFO, 2));
+            assert_eq!(of(THREAD.with_priority(NativePriority::new(2).unwrap())), (Scheduler::SCHED_FIFO, 2));
             rustix::process::setpriority_process(None, nice() + 4).unwrap();
             let expected = nice();
             let (tell, told) = mpsc::channel();
@@ -97,7 +131,7 @@ mod tests {
 
     #[test]
     fn priorities_are_from_1_to_99() {
-        assert!(Priority::new(0).is_none() && Priority::new(100).is_none());
-        assert_eq!(Priority::new(99).map(Priority::number), Some(99));
+        assert!(NativePriority::new(0).is_none() && NativePriority::new(100).is_none());
+        assert_eq!(NativePriority::new(99).map(NativePriority::number), Some(99));
     }
 }

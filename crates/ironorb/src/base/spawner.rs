@@ -10,6 +10,7 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io;
+use std::num::NonZeroU8;
 use std::sync::Once;
 use std::thread::{self, ThreadId};
 
@@ -48,19 +49,38 @@ impl ThreadClass {
     }
 }
 
-/// A priority of the system's real-time class, from 1 to 99.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Priority(u8);
+/// A priority of one of the system's real-time classes, from 1 to 99. One byte, for it is in the number of each lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NativePriority(NonZeroU8);
 
-impl Priority {
-    /// `None` if the number is not from 1 to 99.
-    #[cfg_attr(not(any(test, debug_assertions)), expect(dead_code, reason = "real-time lanes will ask"))]
-    pub(crate) const fn new(number: u8) -> Option<Priority> {
-        if 1 <= number && number <= 99 { Some(Priority(number)) } else { None }
+/// Set in a priority of SCHED_RR.
+const ROUND_ROBIN: u8 = 0x80;
+
+impl NativePriority {
+    /// A priority of SCHED_FIFO. `None` if the number is not from 1 to 99.
+    pub(crate) const fn new(number: u8) -> Option<NativePriority> {
+        match NonZeroU8::new(number) {
+            Some(number) if number.get() <= 99 => Some(NativePriority(number)),
+            _ => None,
+        }
     }
 
-    pub(super) fn number(self) -> u8 {
-        self.0
+    /// The same priority of SCHED_RR.
+    pub(crate) const fn of_round_robin(self) -> NativePriority {
+        match NonZeroU8::new(self.0.get() | ROUND_ROBIN) {
+            Some(marked) => NativePriority(marked),
+            None => self, // never
+        }
+    }
+
+    /// The number, from 1 to 99.
+    pub(crate) const fn number(self) -> u8 {
+        self.0.get() & !ROUND_ROBIN
+    }
+
+    /// Whether the priority is one of SCHED_RR.
+    pub(super) const fn is_round_robin(self) -> bool {
+        self.0.get() & ROUND_ROBIN != 0
     }
 }
 
@@ -76,7 +96,7 @@ pub(crate) struct NewThread<'n> {
 struct Facts {
     lane: LaneId,
     class: ThreadClass,
-    priority: Option<Priority>,
+    priority: Option<NativePriority>,
 }
 
 thread_local! {
@@ -111,7 +131,7 @@ struct Listed(u32);
 impl Listed {
     fn new(name: String, facts: Facts) -> Listed {
         let Facts { lane, class, priority } = facts;
-        let (system_id, priority) = (thread_id(), priority.map_or(0, Priority::number));
+        let (system_id, priority) = (thread_id(), priority.map_or(0, NativePriority::number));
         LIVE.lock().insert(system_id, LiveThread { name, lane, class, priority, system_id });
         Listed(system_id)
     }
@@ -129,16 +149,17 @@ impl<'n> NewThread<'n> {
         NewThread { name, facts: Facts { lane: LaneId::DEFAULT, class, priority: None } }
     }
 
-    /// Puts the thread into a lane.
+    /// Puts the thread into a lane, and gives it the priority of the lane's threads.
     pub(crate) fn in_lane(mut self, lane: LaneId) -> NewThread<'n> {
         self.facts.lane = lane;
+        self.facts.priority = lane.priority();
         self
     }
 
-    /// Gives the thread a priority of the system's real-time class SCHED_FIFO. The system may refuse that to the
+    /// Gives the thread a priority of one of the system's real-time classes. The system may refuse that to the
     /// process: the thread then runs without, and a line on standard error says so, once a process.
-    #[cfg_attr(not(any(test, debug_assertions)), expect(dead_code, reason = "real-time lanes will ask"))]
-    pub(crate) fn with_priority(mut self, priority: Priority) -> NewThread<'n> {
+    #[cfg(any(test, debug_assertions))]
+    pub(crate) fn with_priority(mut self, priority: NativePriority) -> NewThread<'n> {
         self.facts.priority = Some(priority);
         self
     }

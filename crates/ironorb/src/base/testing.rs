@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::lane::{self, LaneId};
 use super::lease::depth_by_lease;
-use super::spawner::{NewThread, Priority, ThreadClass};
+use super::spawner::{NativePriority, NewThread, ThreadClass};
 use super::sync::lock;
 
 static IS_CLOCK_STILL: AtomicBool = AtomicBool::new(false);
@@ -31,7 +31,7 @@ pub fn in_lane<T>(lane: usize, body: impl FnOnce() -> T) -> T {
 /// Runs `body` on a thread of the ORB in the default lane that has a real-time priority, as far as the system gives one.
 pub fn spawn_real_time(body: impl FnOnce() + Send + 'static) {
     let thread = NewThread::new("ironorb-test", ThreadClass::Worker);
-    let urgent = thread.with_priority(Priority::new(1).expect("a priority"));
+    let urgent = thread.with_priority(NativePriority::new(1).expect("a priority"));
     urgent.spawn(body).expect("a thread");
 }
 

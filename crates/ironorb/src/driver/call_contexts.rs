@@ -1,6 +1,7 @@
 //! The service contexts that an ORB adds to a request of its own: one place decides which.
 
-use ironorb_giop::service_context::ServiceContextList;
+use ironorb_giop::real_time::{PriorityModel as ModelInReferences, priority_context};
+use ironorb_giop::service_context::{RT_CORBA_PRIORITY, ServiceContextList};
 
 use crate::base::time::Time;
 use crate::driver::clock;
@@ -9,6 +10,7 @@ use crate::object::ObjectRef;
 use crate::object::deadline::Timeout;
 use crate::object::deadline_context::{DeadlineClock, DeadlineStamp};
 use crate::object::orb_shared::CallExtras;
+use crate::object::priority::{RealTimeConfig, current_priority, native_priority_of_thread};
 use crate::object::request_contexts::{ContextBuffer, OutgoingCall};
 use crate::object::wire_numbers::DEADLINE_CONTEXT;
 
@@ -26,8 +28,32 @@ pub(crate) fn write_contexts(
     let call = OutgoingCall { target: object, operation, response_expected, left };
     let orb = object.shared();
     orb.client_contexts.write(&call, to);
+    if let Some(real_time) = &orb.real_time {
+        write_priority(to, object, real_time);
+    }
     if let Some(clock) = &orb.deadline_clock {
         write_deadline(to, clock, left, clock::steady());
+    }
+}
+
+/// Writes the priority of the calling thread for an object whose servants run at it (RTCORBA 1.2, 5.7). A thread that has
+/// neither set one nor has one of a real-time class of the system gives none: the server takes its own default.
+#[inline]
+fn write_priority(to: &mut ContextBuffer, object: &ObjectRef, real_time: &RealTimeConfig) {
+    if object.routes().priority_model().is_none_or(|policy| policy.model == ModelInReferences::ServerDeclared)
+    {
+        return;
+    }
+    let priority = current_priority().or_else(|| real_time.mapping.to_corba(native_priority_of_thread()?));
+    let priority = match &real_time.transform {
+        None => priority,
+        Some(transform) => priority.and_then(|priority| transform.outbound(priority, object)),
+    };
+    if let Some(priority) = priority {
+        to.add(RT_CORBA_PRIORITY, |data| {
+            data.put(&priority_context(priority.number()));
+            true
+        });
     }
 }
 
@@ -70,7 +96,7 @@ fn some_contexts_of(
 ) -> ServiceContextList {
     let mut list = attempt.map(Attempt::contexts).unwrap_or_default();
     let orb = object.shared();
-    if !orb.client_contexts.is_empty() || orb.deadline_clock.is_some() {
+    if !orb.client_contexts.is_empty() || orb.real_time.is_some() || orb.deadline_clock.is_some() {
         let mut contexts = ContextBuffer::new();
         write_contexts(&mut contexts, object, &operation, response_expected, left);
         list.append(contexts.encoded());
@@ -91,8 +117,9 @@ pub(crate) fn kept_contexts(
     response_expected: bool,
     left: Timeout,
 ) -> KeptContexts {
-    let written = &object.shared().client_contexts;
-    if written.is_empty() {
+    let orb = object.shared();
+    let written = &orb.client_contexts;
+    if written.is_empty() && orb.real_time.is_none() {
         return None;
     }
     let (mut contexts, mut list) = (ContextBuffer::new(), ServiceContextList::default());
@@ -100,6 +127,9 @@ pub(crate) fn kept_contexts(
         &OutgoingCall { target: object, operation: &operation, response_expected, left },
         &mut contexts,
     );
+    if let Some(real_time) = &orb.real_time {
+        write_priority(&mut contexts, object, real_time);
+    }
     list.append(contexts.encoded());
     Some(Box::new(list))
 }

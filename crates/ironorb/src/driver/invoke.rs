@@ -177,6 +177,10 @@ where
     E: OperationError,
 {
     keep_lease(target, &upcall);
+    let _priority = match upcall.at_declared_priority() {
+        Ok(priority) => priority,
+        Err(e) => return Err(about(target.object(), operation, e).into()),
+    };
     let _current = upcall.enter();
     call_out_of_line(target.object(), operation, servant, local)
 }
@@ -192,6 +196,10 @@ fn keep_lease<R: TypedRef>(target: &R, upcall: &Upcall) {
     }
     // Calls of threads with real-time priorities are counted.
     if spawner::is_real_time() {
+        return;
+    }
+    // A servant whose priority the server has declared runs at it in each call.
+    if upcall.priority_model().is_some() {
         return;
     }
     let Some(epoch) = upcall.binding_epoch().begin() else { return };

@@ -36,7 +36,8 @@ use crate::interceptor::{InterceptedOrb, Interceptors};
 use crate::lane::Counters;
 use crate::object::ObjectRef;
 use crate::object::deadline_context::DeadlineClock;
-use crate::object::orb_shared::{OrbDriver, OrbHandle, OrbShared};
+use crate::object::orb_shared::{OrbDriver, OrbHandle, OrbShared, SharedParts};
+use crate::object::priority::RealTimeConfig;
 use crate::object::server_profile::{Partition, ServerEndpoint};
 use crate::poa::adapter::{Adapter, Ownership};
 use crate::poa::{AdapterHost, ManagerState, Poa, PoaError};
@@ -97,6 +98,8 @@ pub(crate) struct OrbParts {
     pub(crate) server_id: String,
     pub(crate) marshal_profile: Option<PathBuf>,
     pub(crate) simulation: Option<SimulationSetting>,
+    /// How the ORB treats priorities, if it is a real-time ORB.
+    pub(crate) real_time: Option<RealTimeConfig>,
     pub(crate) furnish_root: Option<FurnishRoot>,
 }
 
@@ -187,8 +190,10 @@ impl ObjectRef {
 
 impl OrbCore {
     pub(crate) fn new(parts: OrbParts) -> Arc<Self> {
-        let OrbParts { config, lanes, interceptors, simulation, transports, .. } = parts;
-        let client_configs: Vec<_> = lanes.iter().map(|lane| lane.config.clone()).collect();
+        let OrbParts { config, lanes, interceptors, simulation, transports, real_time, .. } = parts;
+        let client_lanes: Vec<_> =
+            lanes.iter().enumerate().map(|(index, lane)| (lane.id(index), lane.config.clone())).collect();
+        let lane_priorities = lanes.iter().map(|lane| lane.priority.map(|(priority, _)| priority)).collect();
         let server_lanes: Box<[ServerLane]> = lanes.into_iter().enumerate().map(server_lane).collect();
         let simulated = simulation.as_ref().map(|setting| setting.0.clone());
         let server_threads = server_lanes.iter().map(|lane| lane.threads.clone());
@@ -199,17 +204,18 @@ impl OrbCore {
         let randomness = Randomness::new(config.seed);
         // Without it nothing is drawn, so that equal seeds go on to give equal references.
         let deadline_clock = config.deadline_propagation.then(|| DeadlineClock::new(randomness.draw()));
-        let shared = Arc::new(OrbShared::new(
-            config.clone(),
+        let shared = Arc::new(OrbShared::new(SharedParts {
+            config: config.clone(),
             transports,
-            !interceptors.client.is_empty(),
-            interceptors.client_contexts.clone(),
+            has_client_interceptors: !interceptors.client.is_empty(),
+            client_contexts: interceptors.client_contexts.clone(),
             deadline_clock,
-            simulation.is_some(),
-            randomness.hash_keys(),
-        ));
+            real_time: real_time.clone(),
+            is_simulated: simulation.is_some(),
+            hash_keys: randomness.hash_keys(),
+        }));
         let counters = Counters::new(shared.measures_calls);
-        let connector = Connector::new(client_configs.into_iter(), &counters);
+        let connector = Connector::new(client_lanes.into_iter(), &counters);
         Arc::new_cyclic(|this: &Weak<OrbCore>| {
             shared.set_driver(this.clone());
             OrbCore {
@@ -218,6 +224,7 @@ impl OrbCore {
                     randomness,
                     &config,
                     &interceptors,
+                    (real_time, lane_priorities),
                     adapter_threads.clone(),
                     this.clone(),
                 ),
@@ -533,7 +540,7 @@ impl OrbCore {
 }
 
 fn server_lane((index, parts): (usize, LaneParts)) -> ServerLane {
-    ServerLane::new(LaneId::new(index).expect("the builder bounds the number of lanes"), parts)
+    ServerLane::new(parts.id(index), parts)
 }
 
 /// Makes the address in references of a bidirectional ORB that does not listen. A server uses it to find the

@@ -430,11 +430,11 @@ mod tests {
 
     #[test]
     fn a_thread_with_a_real_time_priority_sleeps_at_once() {
-        use crate::base::spawner::{NewThread, Priority, ThreadClass};
+        use crate::base::spawner::{NativePriority, NewThread, ThreadClass};
         let polls = |priority: Option<u8>| {
             let mut thread = NewThread::new("ironorb-test", ThreadClass::Worker);
             if let Some(number) = priority {
-                thread = thread.with_priority(Priority::new(number).unwrap());
+                thread = thread.with_priority(NativePriority::new(number).unwrap());
             }
             let (tell, told) = std::sync::mpsc::channel();
             let poll = move || {

@@ -8,6 +8,7 @@ pub(crate) mod messaging;
 pub(crate) mod operation;
 pub(crate) mod operation_table;
 pub(crate) mod orb_shared;
+pub(crate) mod priority;
 pub(crate) mod request_contexts;
 pub(crate) mod request_facts;
 pub(crate) mod route;
@@ -35,6 +36,7 @@ use crate::base::config::BareExceptions;
 use crate::object::lease::LeaseCell;
 use crate::object::messaging::InvocationPolicies;
 use crate::object::orb_shared::{OrbDriver, OrbHandle, OrbShared};
+use crate::object::priority::PriorityModel;
 use crate::object::route::{EndpointTest, Reference};
 
 /// A reference to a CORBA object of any interface. Never nil: nil is `None`.
@@ -95,6 +97,12 @@ impl ObjectRef {
     /// Makes a reference for an IOR that is not nil.
     pub(crate) fn new(orb: &OrbHandle, ior: Ior) -> Self {
         ObjectRef(Arc::new(Reference::new(orb, ior, None, InvocationPolicies::NONE)))
+    }
+
+    /// Where the priority of the object's requests comes from (`_get_policy` of `PriorityModelPolicy`), as its reference says.
+    /// `None` if it does not say, and if the reference's ORB is no [real-time ORB](crate::OrbBuilder::real_time).
+    pub fn priority_model(&self) -> Option<PriorityModel> {
+        self.routes().priority_model().map(PriorityModel::of_reference)
     }
 
     /// Returns a reference to the same object whose requests are written with this wire profile. It is for

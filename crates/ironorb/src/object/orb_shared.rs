@@ -16,6 +16,7 @@ use crate::base::randomness::HashKeys;
 use crate::object::ObjectRef;
 use crate::object::deadline_context::DeadlineClock;
 use crate::object::messaging::OrbPolicies;
+use crate::object::priority::RealTimeConfig;
 use crate::object::request_contexts::ClientContexts;
 use crate::object::server_profile::{Partition, ServerEndpoint, ServerProfiles};
 use crate::transport::{Address, CustomTransport};
@@ -33,6 +34,8 @@ pub(crate) struct OrbShared {
     pub(crate) measures_calls: bool,
     /// What the program adds to the requests of this ORB.
     pub(crate) client_contexts: ClientContexts,
+    /// How the ORB treats priorities, if it is a real-time ORB.
+    pub(crate) real_time: Option<RealTimeConfig>,
     /// The clock by which requests tell how long their callers wait, if they tell it.
     pub(crate) deadline_clock: Option<DeadlineClock>,
     /// What calls have beside their arguments, in one value.
@@ -57,18 +60,24 @@ pub(crate) enum CallExtras {
     Observed,
 }
 
+/// What the part of an ORB that all layers read is made of.
+pub(crate) struct SharedParts {
+    pub(crate) config: OrbConfig,
+    pub(crate) transports: Vec<Arc<dyn CustomTransport>>,
+    pub(crate) has_client_interceptors: bool,
+    pub(crate) client_contexts: ClientContexts,
+    pub(crate) deadline_clock: Option<DeadlineClock>,
+    pub(crate) real_time: Option<RealTimeConfig>,
+    pub(crate) is_simulated: bool,
+    pub(crate) hash_keys: HashKeys,
+}
+
 impl OrbShared {
-    pub(crate) fn new(
-        config: OrbConfig,
-        transports: Vec<Arc<dyn CustomTransport>>,
-        has_client_interceptors: bool,
-        client_contexts: ClientContexts,
-        deadline_clock: Option<DeadlineClock>,
-        is_simulated: bool,
-        hash_keys: HashKeys,
-    ) -> OrbShared {
+    pub(crate) fn new(parts: SharedParts) -> OrbShared {
+        let SharedParts { config, transports, has_client_interceptors, client_contexts, .. } = parts;
+        let SharedParts { deadline_clock, real_time, is_simulated, hash_keys, .. } = parts;
         let measures_calls = config.status != StatusAccess::Off && !is_simulated;
-        let has_contexts = !client_contexts.is_empty() || deadline_clock.is_some();
+        let has_contexts = !client_contexts.is_empty() || deadline_clock.is_some() || real_time.is_some();
         OrbShared {
             policies: OrbPolicies::new(config.call_timeout.into()),
             config,
@@ -82,6 +91,7 @@ impl OrbShared {
             },
             client_contexts,
             deadline_clock,
+            real_time,
             is_simulated,
             values: ValueRegistry::default(),
             server_profiles: ServerProfiles::new(hash_keys),

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use ironorb_giop::exception::SystemException;
 use ironorb_giop::ior::{IiopProfile, Ior};
 use ironorb_giop::message::{AddressingDisposition, RequestTarget};
+use ironorb_giop::real_time::PriorityModelPolicy;
 use once_cell::race::OnceBox;
 
 use crate::base::locks::{PiLock, Snapshot};
@@ -260,6 +261,17 @@ impl Reference {
     #[inline]
     pub(super) fn server(&self) -> &Arc<ServerProfile> {
         &self.server
+    }
+
+    /// The priority model of the object where calls go now, if the ORB heeds it.
+    #[inline]
+    pub(crate) fn priority_model(&self) -> Option<PriorityModelPolicy> {
+        match self.is_replaced() {
+            false => self.server.priority_model(),
+            true => self
+                .replaced()
+                .map_or_else(|| self.server.priority_model(), |replaced| replaced.server.priority_model()),
+        }
     }
 
     /// The object key of the first IIOP profile; empty where there is none.

@@ -16,6 +16,7 @@ use ironorb_giop::exception::{CompletionStatus, SystemException, SystemException
 use ironorb_giop::ior::{CodeSetIncompatible, IiopProfile, Ior, OMNIORB_ORB_TYPE, Profile};
 use ironorb_giop::message::{AddressingDisposition, RequestTarget, TargetAddress};
 use ironorb_giop::minor::MinorCode;
+use ironorb_giop::real_time::{PriorityModelPolicy, RealTimePolicies};
 use ironorb_giop::{CharSet, TransmissionCodeSets, Version};
 
 use crate::base::config::BareExceptions;
@@ -71,6 +72,8 @@ pub(crate) struct ServerProfile {
     /// Whether the reference has no object key, or several.
     is_whole: bool,
     wire_profile: Option<WireProfile>,
+    /// The policies of the reference that concern real time, if the ORB heeds them.
+    real_time: RealTimePolicies,
 }
 
 /// How requests by one IIOP profile are written.
@@ -117,6 +120,10 @@ impl ServerTarget {
 impl ServerProfile {
     fn new(orb: &OrbHandle, ior: Ior, is_whole: bool, wire_profile: Option<WireProfile>) -> ServerProfile {
         let forms = forms(orb.shared(), &ior, wire_profile);
+        let real_time = match orb.shared().real_time {
+            Some(_) => real_time_policies(&ior),
+            None => RealTimePolicies::default(),
+        };
         ServerProfile {
             orb: orb.clone(),
             first: OnceLock::new(),
@@ -125,7 +132,14 @@ impl ServerProfile {
             ior,
             is_whole,
             wire_profile,
+            real_time,
         }
+    }
+
+    /// The priority model of the objects, if the ORB heeds it.
+    #[inline]
+    pub(crate) fn priority_model(&self) -> Option<PriorityModelPolicy> {
+        self.real_time.priority_model
     }
 
     #[inline]
@@ -277,6 +291,13 @@ impl ServerProfile {
             _ => key,
         }
     }
+}
+
+/// The policies of a reference that concern real time: those of its first profile. A reference whose policies cannot be read
+/// has none.
+fn real_time_policies(ior: &Ior) -> RealTimePolicies {
+    let first = ior.iiop_profiles().next();
+    first.and_then(|profile| RealTimePolicies::read(profile.components()).ok()).unwrap_or_default()
 }
 
 /// The profiles of a reference that can be used.

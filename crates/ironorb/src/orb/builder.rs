@@ -21,6 +21,7 @@ use crate::driver::simulated::{Simulation, SimulationSetting};
 use crate::interceptor::{
     ClientContext, ClientInterceptor, IorInterceptor, ServerContext, ServerInterceptor,
 };
+use crate::object::priority::RealTimeConfig;
 use crate::status::furnish_root;
 use crate::transport::CustomTransport;
 use crate::transport::endpoint::BadAddress;
@@ -334,6 +335,13 @@ impl OrbBuilder {
     /// has all endpoints and settings of this builder. [`build`](Self::build) reports lanes with equal names.
     pub fn lane(mut self, lane: LaneConfig) -> Self {
         self.settings.lanes.push(lane);
+        self
+    }
+
+    /// Makes the ORB a real-time ORB (RTCORBA 1.2), which treats priorities as this says: see [`rt`](crate::rt). Default: an
+    /// ORB without real time, which ignores priorities and pays nothing for them.
+    pub fn real_time(mut self, config: RealTimeConfig) -> Self {
+        self.settings.real_time = Some(config);
         self
     }
 

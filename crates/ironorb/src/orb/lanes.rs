@@ -12,10 +12,12 @@ use super::Orb;
 use super::settings::SettingError;
 use crate::base::config::{OrbConfig, ServerConcurrency, Waiting};
 use crate::base::lane::{LANES_MAX, LaneId};
+use crate::base::spawner::NativePriority;
 use crate::driver::client::{InGroup, enter_lane};
 use crate::driver::orb_core::OrbCore;
 use crate::driver::server::lane::{LaneParts, ServerLane};
 use crate::object::ObjectRef;
+use crate::object::priority::{Priority, RealTimeConfig};
 use crate::transport::{CustomTransport, Endpoint};
 
 /// Settings of a further lane of an ORB; [`OrbBuilder::lane`](crate::OrbBuilder::lane) takes it.
@@ -42,6 +44,7 @@ pub struct LaneConfig {
     name: String,
     endpoints: Vec<String>,
     publish: Vec<String>,
+    priority: Option<Priority>,
     limits: Limits,
 }
 
@@ -102,6 +105,15 @@ impl LaneConfig {
     /// [`OrbBuilder::publish`](crate::OrbBuilder::publish) does for the ORB's.
     pub fn publish(mut self, address: &str) -> Self {
         self.publish.push(address.to_owned());
+        self
+    }
+
+    /// Gives all threads of the lane a priority (`ThreadpoolLane::lane_priority`; RTCORBA 1.2, 5.9): they accept, receive,
+    /// make upcalls, and look after the lane's connections at it. Needs [`OrbBuilder::real_time`](crate::OrbBuilder::real_time);
+    /// [`build`](crate::OrbBuilder::build) reports a priority that its mapping does not map. A thread of the application that
+    /// enters the lane keeps its own priority. Default: the threads have none.
+    pub fn priority(mut self, priority: Priority) -> Self {
+        self.priority = Some(priority);
         self
     }
 
@@ -194,6 +206,7 @@ impl LaneConfig {
         self,
         orb: &OrbConfig,
         transports: &[Arc<dyn CustomTransport>],
+        real_time: Option<&RealTimeConfig>,
     ) -> Result<LaneParts, SettingError> {
         let mut config = orb.clone();
         self.limits.apply_to(&mut config);
@@ -201,7 +214,28 @@ impl LaneConfig {
         let endpoints = self.endpoints.iter().map(|text| Endpoint::parse(text, transports));
         let endpoints = endpoints.collect::<Result<Vec<_>, _>>();
         let endpoints = endpoints.map_err(|e| SettingError::new(place(), e.to_string()))?;
-        Ok(LaneParts { name: self.name, config, endpoints, publish: self.publish })
+        let priority = self.priority.map(|priority| native_of(priority, real_time)).transpose();
+        let priority = priority.map_err(|why| SettingError::new(place(), why))?;
+        Ok(LaneParts { name: self.name, config, endpoints, publish: self.publish, priority })
+    }
+}
+
+/// The priority of a lane's threads, with the system's that goes with it.
+fn native_of(
+    priority: Priority,
+    real_time: Option<&RealTimeConfig>,
+) -> Result<(Priority, Option<NativePriority>), String> {
+    let Some(real_time) = real_time else {
+        return Err(
+            "has a priority, which needs a real-time ORB: give `OrbBuilder::real_time` a configuration"
+                .into(),
+        );
+    };
+    match real_time.native(priority) {
+        Ok(native) => Ok((priority, native)),
+        Err(_) => Err(format!(
+            "has the priority {priority}, for which the ORB's mapping has no native priority from 1 to 99"
+        )),
     }
 }
 
@@ -210,6 +244,7 @@ pub(super) fn parts(
     lanes: Vec<LaneConfig>,
     orb: &OrbConfig,
     transports: &[Arc<dyn CustomTransport>],
+    real_time: Option<&RealTimeConfig>,
 ) -> Result<Vec<LaneParts>, SettingError> {
     let bad = |name: &str, why: String| Err(SettingError::new(format!("lane {name:?}"), why));
     let mut names = BTreeSet::new();
@@ -225,7 +260,7 @@ pub(super) fn parts(
         }
     }
     drop(names);
-    lanes.into_iter().map(|lane| lane.into_parts(orb, transports)).collect()
+    lanes.into_iter().map(|lane| lane.into_parts(orb, transports, real_time)).collect()
 }
 
 /// A lane of an ORB. Cheap to clone. It does not keep the ORB serving.

@@ -36,6 +36,7 @@ use crate::object::codec::Codec;
 use crate::object::messaging::InvocationPolicies;
 use crate::object::{ObjectRef, TypedRef};
 use crate::poa::{Poa, PoaCurrent, is_in_upcall_of};
+use crate::rt::RtCurrent;
 
 /// An object request broker. Cheap to clone; all clones are handles of one ORB.
 ///
@@ -68,6 +69,12 @@ impl Orb {
     /// adapter is first asked for.
     pub fn init() -> Result<Orb, BuildError> {
         Orb::builder().build()
+    }
+
+    /// The priority of the calling thread (`resolve_initial_references("RTCurrent")`). `None` if the ORB is no
+    /// [real-time ORB](OrbBuilder::real_time).
+    pub fn rt_current(&self) -> Option<RtCurrent> {
+        self.core.real_time.clone().map(RtCurrent::new)
     }
 
     /// The ORB's name (`id`); empty unless the setting `id` gives one.
@@ -216,6 +223,12 @@ impl Orb {
     /// [`OrbConfig::deadline_propagation`](crate::OrbConfig::deadline_propagation).
     pub fn late_requests(&self) -> u64 {
         self.core().adapter.late_requests()
+    }
+
+    /// How many requests this ORB has served at the priority of their lane because their own was another: see
+    /// [`LaneConfig::priority`].
+    pub fn misplaced_requests(&self) -> u64 {
+        self.core().adapter.misplaced_requests()
     }
 
     /// Sets the policies of all calls that the ORB makes from now on, unless a reference or a thread has its

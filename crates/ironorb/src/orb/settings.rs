@@ -18,6 +18,7 @@ use crate::driver::orb_core::OrbParts;
 use crate::driver::server::lane::LaneParts;
 use crate::driver::simulated::SimulationSetting;
 use crate::interceptor::Interceptors;
+use crate::object::priority::RealTimeConfig;
 use crate::transport::endpoint::BadAddress;
 use crate::transport::{CustomTransport, Endpoint};
 
@@ -58,6 +59,7 @@ pub(super) struct Settings {
     pub(super) marshal_profile: Option<PathBuf>,
     pub(super) interceptors: Interceptors,
     pub(super) simulation: Option<SimulationSetting>,
+    pub(super) real_time: Option<RealTimeConfig>,
 }
 
 /// A list that each source of settings begins anew: for example, endpoints on the command line replace those
@@ -111,12 +113,14 @@ impl Settings {
 
     /// What the ORB is made of.
     pub(super) fn into_parts(mut self) -> Result<OrbParts, SettingError> {
-        let further = lanes::parts(std::mem::take(&mut self.lanes), &self.config, &self.transports)?;
+        let (lanes, real_time) = (std::mem::take(&mut self.lanes), self.real_time.as_ref());
+        let further = lanes::parts(lanes, &self.config, &self.transports, real_time)?;
         let default_lane = LaneParts {
             name: String::new(),
             config: self.config.clone(),
             endpoints: self.listening(),
             publish: self.publish.into_items(),
+            priority: None,
         };
         Ok(OrbParts {
             config: self.config,
@@ -129,6 +133,7 @@ impl Settings {
             server_id: self.server_id,
             marshal_profile: self.marshal_profile,
             simulation: self.simulation,
+            real_time: self.real_time,
             furnish_root: None,
         })
     }

@@ -5,6 +5,7 @@
 
 mod directory;
 mod parked_request;
+mod priorities;
 mod request_cache;
 mod serving;
 mod session;
@@ -29,6 +30,7 @@ use crate::base::lease::OrbBindings;
 use crate::base::locks::PiLock;
 use crate::base::randomness::Randomness;
 use crate::interceptor::Interceptors;
+use crate::object::priority::{Priority, RealTimeConfig};
 use crate::object::request_contexts::ServerContexts;
 use crate::poa::key::{self, Nonce, ParsedKey, Slot};
 use crate::poa::{
@@ -59,6 +61,12 @@ pub(crate) struct Adapter {
     has_interceptors: bool,
     /// What the program reads from requests.
     server_contexts: ServerContexts,
+    /// How the ORB treats priorities, if it is a real-time ORB.
+    real_time: Option<RealTimeConfig>,
+    /// The priorities of the ORB's lanes.
+    lane_priorities: Box<[Option<Priority>]>,
+    /// Requests that were served at the priority of their lane instead of their own.
+    misplaced_requests: AtomicU64,
     /// The requests that were dropped because they came too late.
     late_requests: AtomicU64,
     /// Every request concerns interceptors or contexts of the program, has a deadline, or is to be addressed otherwise.
@@ -74,13 +82,15 @@ impl Adapter {
         randomness: Randomness,
         config: &OrbConfig,
         interceptors: &Interceptors,
+        (real_time, lane_priorities): (Option<RealTimeConfig>, Box<[Option<Priority>]>),
         driver: Arc<dyn AdapterDriver>,
         host: Weak<dyn AdapterHost>,
     ) -> Self {
         let has_interceptors = !interceptors.server.is_empty();
         let demanded = config.other_addressing_demanded(Version::V1_2, AddressingDisposition::Key);
         let has_extras = has_interceptors || !interceptors.server_contexts.is_empty();
-        let is_plain = !has_extras && !config.deadline_propagation && demanded.is_none();
+        let is_plain =
+            !has_extras && !config.deadline_propagation && demanded.is_none() && real_time.is_none();
         Adapter {
             startup_timeout: config.call_timeout,
             nonce: Nonce(randomness.nonce()),
@@ -98,6 +108,9 @@ impl Adapter {
             config: config.clone(),
             has_interceptors,
             server_contexts: interceptors.server_contexts.clone(),
+            real_time,
+            lane_priorities,
+            misplaced_requests: AtomicU64::new(0),
             late_requests: AtomicU64::new(0),
             has_extras: !is_plain,
             plain_bytes_max: if is_plain { BUFFER_BYTES } else { 0 },

@@ -73,6 +73,7 @@ use crate::base::discards::Discard;
 use crate::base::locks::{PiLock, Snapshot};
 use crate::base::monitor::Monitor;
 use crate::base::single_thread_lock::SingleThreadLock;
+use crate::object::priority::PriorityModel;
 use crate::poa::adapter::AdapterLookup;
 use crate::poa::servant::{Servant, ServantHandle};
 use active_object_map::{ActiveObjectMap, IdState};
@@ -181,6 +182,7 @@ impl Poa {
         policies: PoaPolicies,
     ) -> Result<Poa, PoaError> {
         policies.check()?;
+        self.0.orb.adapter().check_real_time(&policies)?;
         let path = self.path_of_child(name);
         if u16::try_from(path.len()).is_err() {
             return Err(PoaError::NameTooLong);
@@ -195,7 +197,8 @@ impl Poa {
         };
         // The interceptors run before the adapter can be found and while no lock is held, because they may
         // call anything.
-        let components = orb.components_for(&path::names(&path));
+        let mut components = orb.components_for(&path::names(&path));
+        components.extend(policies.priority_model.and_then(PriorityModel::to_component));
         let mut children = self.0.children.lock();
         // A destruction needs this lock to see all children.
         self.check_alive()?;

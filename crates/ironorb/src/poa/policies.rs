@@ -1,6 +1,7 @@
 //! Policies of an object adapter (CORBA 3.3 part 1, 15.3.8).
 
 use super::PoaError;
+use crate::object::priority::PriorityModel;
 
 /// Which thread makes the upcalls of an adapter: to its servants and to its servant manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -102,6 +103,9 @@ pub struct PoaPolicies {
     pub servant_retention: ServantRetention,
     /// What the adapter does with requests for objects that are not active.
     pub request_processing: RequestProcessing,
+    /// Where the priorities of requests come from, in an ORB with [real time](crate::OrbBuilder::real_time). Without a
+    /// model the thread that serves a request keeps its priority.
+    pub priority_model: Option<PriorityModel>,
 }
 
 /// One policy, as the standard's `create_POA` takes them; see [`PoaPolicies::from_list`].
@@ -121,6 +125,8 @@ pub enum PoaPolicy {
     ServantRetention(ServantRetention),
     /// `create_request_processing_policy`.
     RequestProcessing(RequestProcessing),
+    /// `create_priority_model_policy` of a real-time ORB.
+    PriorityModel(PriorityModel),
 }
 
 /// The kinds of policy, with their numbers in the standard (`PolicyType`), in the order of the fields of
@@ -142,6 +148,18 @@ pub enum PoaPolicyType {
     ServantRetention = 21,
     /// `REQUEST_PROCESSING_POLICY_ID`.
     RequestProcessing = 22,
+    /// `PRIORITY_MODEL_POLICY_TYPE`.
+    PriorityModel = 40,
+}
+
+impl PoaPolicyType {
+    /// The place of the policy among the fields of [`PoaPolicies`].
+    fn field_index(self) -> u16 {
+        match self {
+            PoaPolicyType::PriorityModel => 7,
+            other => (other as u32 - PoaPolicyType::Thread as u32) as u16,
+        }
+    }
 }
 
 impl PoaPolicy {
@@ -155,6 +173,7 @@ impl PoaPolicy {
             PoaPolicy::ImplicitActivation(_) => PoaPolicyType::ImplicitActivation,
             PoaPolicy::ServantRetention(_) => PoaPolicyType::ServantRetention,
             PoaPolicy::RequestProcessing(_) => PoaPolicyType::RequestProcessing,
+            PoaPolicy::PriorityModel(_) => PoaPolicyType::PriorityModel,
         }
     }
 }
@@ -180,6 +199,7 @@ impl PoaPolicies {
         implicit_activation: ImplicitActivation::No,
         servant_retention: ServantRetention::Retain,
         request_processing: RequestProcessing::ActiveObjectMapOnly,
+        priority_model: None,
     };
 
     /// Takes the standard's defaults, except for the listed policies. A kind listed twice with different
@@ -201,6 +221,7 @@ impl PoaPolicies {
                 PoaPolicy::ImplicitActivation(value) => policies.implicit_activation = value,
                 PoaPolicy::ServantRetention(value) => policies.servant_retention = value,
                 PoaPolicy::RequestProcessing(value) => policies.request_processing = value,
+                PoaPolicy::PriorityModel(value) => policies.priority_model = Some(value),
             }
         }
         match policies.check() {
@@ -218,10 +239,7 @@ impl PoaPolicies {
     /// Refuses combinations that the standard forbids (15.3.8 and 15.3.9.2), with
     /// [`PoaError::InvalidPolicy`].
     pub fn check(&self) -> Result<(), PoaError> {
-        let refuse = |policy: PoaPolicyType, why| {
-            let index = (policy as u32 - PoaPolicyType::Thread as u32) as u16;
-            Err(PoaError::InvalidPolicy { policy, index, why })
-        };
+        let refuse = |policy: PoaPolicyType, why| self.refuse(policy, why);
         let retains = self.servant_retention == ServantRetention::Retain;
         if self.request_processing == RequestProcessing::ActiveObjectMapOnly && !retains {
             return refuse(
@@ -243,6 +261,11 @@ impl PoaPolicies {
             }
         }
         Ok(())
+    }
+
+    /// Refuses one of the policies.
+    pub(super) fn refuse(&self, policy: PoaPolicyType, why: &'static str) -> Result<(), PoaError> {
+        Err(PoaError::InvalidPolicy { policy, index: policy.field_index(), why })
     }
 
     pub(super) fn retains(&self) -> bool {
@@ -286,6 +309,7 @@ mod tests {
                     RequestProcessing::DefaultServant,
                     RequestProcessing::ServantManager,
                 ][pick(3)],
+                priority_model: None,
             }
         })
     }

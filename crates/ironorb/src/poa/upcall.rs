@@ -19,6 +19,7 @@ use crate::base::gate::{Gate, GateGuard};
 use crate::base::lease::Activation;
 use crate::base::locks::Handoff;
 use crate::base::time::Time;
+use crate::object::priority::{AtPriority, PriorityModel};
 use crate::poa::servant::servant_panicked;
 use crate::poa::servant::{Servant, ServantHandle};
 
@@ -201,6 +202,24 @@ impl Upcall {
     #[inline]
     pub(super) fn poa(&self) -> &Arc<PoaInner> {
         &self.poa
+    }
+
+    /// Where the priority of the object's requests comes from.
+    #[inline]
+    pub(crate) fn priority_model(&self) -> Option<PriorityModel> {
+        self.poa.policies.priority_model
+    }
+
+    /// Gives the calling thread the priority that the server has declared for the object, if it has and the ORB is a
+    /// real-time one.
+    #[inline]
+    pub(crate) fn at_declared_priority(&self) -> Result<Option<AtPriority>, SystemException> {
+        match self.priority_model() {
+            Some(model @ PriorityModel::ServerDeclared(_)) => {
+                self.poa.orb.adapter().at_priority(model, None, &|| self.object_id())
+            }
+            Some(PriorityModel::ClientPropagated { .. }) | None => Ok(None),
+        }
     }
 
     #[cold]

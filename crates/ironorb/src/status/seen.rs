@@ -196,6 +196,7 @@ fn put_queues(orb: &OrbCore, snapshot: &mut Snapshot) {
     put(HELD, held_total);
     put(HELD_REFUSED, refused_total);
     put(LATE, orb.adapter.late_requests());
+    put(MISPLACED, orb.adapter.misplaced_requests());
 }
 
 /// The name of a metric, its kind, and what it says.
@@ -222,6 +223,11 @@ const LATE: Described = (
     "late_requests_total",
     "counter",
     "Requests dropped before their upcalls, because their callers waited no longer.",
+);
+const MISPLACED: Described = (
+    "misplaced_requests_total",
+    "counter",
+    "Requests served at the priority of their lane, because their own is not the lane's.",
 );
 const LIMIT_USED: Described = ("limit_used", "gauge", "What is used of a limit, in the unit of its setting.");
 const LIMIT_MAX: Described = ("limit_max", "gauge", "The limit that a setting gives.");

@@ -46,7 +46,7 @@ mod tests {
 
     use super::super::outcome_of;
     use super::*;
-    use crate::base::spawner::{NewThread, Priority, ThreadClass};
+    use crate::base::spawner::{NativePriority, NewThread, ThreadClass};
 
     #[test]
     fn only_threads_without_a_real_time_priority_take_a_cold_lock() {
@@ -56,7 +56,7 @@ mod tests {
         assert!(outcome_of(background, move || *shared.lock() += 1));
         assert_eq!(*cold.lock(), 1);
         let shared = cold.clone();
-        let urgent = background.with_priority(Priority::new(1).unwrap());
+        let urgent = background.with_priority(NativePriority::new(1).unwrap());
         let is_taken = outcome_of(urgent, move || *shared.lock() += 1);
         assert_eq!(is_taken, !cfg!(debug_assertions));
     }

@@ -11,7 +11,7 @@ use super::{PiCell, PiLock, PiTurn, SmallPiLock, system};
 use crate::base::gate::Gate;
 use crate::base::scheduling::become_real_time;
 use crate::base::single_thread_lock::SingleThreadLock;
-use crate::base::spawner::Priority;
+use crate::base::spawner::NativePriority;
 
 const LOW: u8 = 1;
 const MIDDLE: u8 = 2;
@@ -30,7 +30,7 @@ fn effective_priority(thread: u32) -> u8 {
 
 /// Gives the calling thread a real-time priority; false where the system refuses.
 fn has_priority(number: u8) -> bool {
-    let outcome = become_real_time(Priority::new(number).unwrap());
+    let outcome = become_real_time(NativePriority::new(number).unwrap());
     assert!(
         outcome.as_ref().err().is_none_or(|e| e.kind() == io::ErrorKind::PermissionDenied),
         "{outcome:?}"

@@ -93,12 +93,9 @@ impl Endpoints {
 
 impl Connector {
     /// Makes the connections of lanes with these configurations, at least one.
-    pub(crate) fn new(lanes: impl Iterator<Item = OrbConfig>, counters: &Arc<Counters>) -> Self {
-        let lane = |(index, config)| {
-            let id = LaneId::new(index).expect("the builder bounds the number of lanes");
-            ClientLane::new(id, config, counters.clone())
-        };
-        Connector { endpoints: PiLock::default(), lanes: lanes.enumerate().map(lane).collect() }
+    pub(crate) fn new(lanes: impl Iterator<Item = (LaneId, OrbConfig)>, counters: &Arc<Counters>) -> Self {
+        let lane = |(id, config)| ClientLane::new(id, config, counters.clone());
+        Connector { endpoints: PiLock::default(), lanes: lanes.map(lane).collect() }
     }
 
     /// The lane with this number. A lane that the ORB lacks belongs to another ORB, whose thread is calling: the default

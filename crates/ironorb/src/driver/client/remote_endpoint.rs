@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn connections_are_found_by_endpoint_lane_band_and_private_owner() {
-        let lanes = [OrbConfig::default(), OrbConfig::default()];
+        let lanes = [0, 1].map(|index| (LaneId::new(index).unwrap(), OrbConfig::default()));
         let connector = Connector::new(lanes.into_iter(), &Counters::new(false));
         let address = || Address::Tcp(HostPort { host: "127.0.0.1".to_owned(), port: 9 });
         let shared = connector.endpoint(address(), Partition::default());

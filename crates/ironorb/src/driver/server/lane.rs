@@ -9,7 +9,9 @@ use super::in_flight::InFlight;
 use super::threads::ServerThreads;
 use crate::base::config::OrbConfig;
 use crate::base::lane::{self, LaneId};
+use crate::base::spawner::NativePriority;
 use crate::connection::UnreadReplies;
+use crate::object::priority::Priority;
 use crate::transport::{Address, CustomTransport, Endpoint};
 
 /// What a lane is made of.
@@ -23,6 +25,17 @@ pub(crate) struct LaneParts {
     pub(crate) endpoints: Vec<Endpoint>,
     /// The addresses in references, if they are not those at which it listens.
     pub(crate) publish: Vec<String>,
+    /// The priority of the lane's threads, and the system's that goes with it; `None` in it where the system does not schedule
+    /// by priorities.
+    pub(crate) priority: Option<(Priority, Option<NativePriority>)>,
+}
+
+impl LaneParts {
+    /// The number of the lane with this index, which the builder has bounded, and the priority of its threads.
+    pub(crate) fn id(&self, index: usize) -> LaneId {
+        let id = LaneId::new(index).expect("the builder bounds the number of lanes");
+        id.with_priority(self.priority.and_then(|(_, native)| native))
+    }
 }
 
 /// A lane, as its clients' connections see it.
@@ -46,7 +59,7 @@ pub(crate) struct ServerLane {
 
 impl ServerLane {
     pub(crate) fn new(id: LaneId, parts: LaneParts) -> ServerLane {
-        let LaneParts { name, config, endpoints, publish } = parts;
+        let LaneParts { name, config, endpoints, publish, .. } = parts;
         let _its_locks_belong_to_it = lane::enter(id);
         ServerLane {
             id,

@@ -19,6 +19,7 @@ use crate::base::config::{Demultiplexing, ObjectLookup, OrbConfig};
 use crate::base::lease::BindingLease;
 use crate::base::probe::{self, Stage};
 use crate::object::operation_table::Found;
+use crate::object::priority::PriorityModel;
 use crate::poa::key::{self, ParsedKey};
 use crate::poa::servant::{LeasedServant, Servant};
 use crate::poa::{AdapterLease, ObjectSelector, Upcall};
@@ -87,6 +88,7 @@ struct CachedTarget {
     operation: Cell<Found>,
     adapter: AdapterLease,
     object: Option<(BindingLease, LeasedServant)>,
+    priority_model: Option<PriorityModel>,
 }
 
 /// A cached request that has been admitted to its object.
@@ -96,6 +98,8 @@ pub(super) struct CachedUpcall<'k> {
     /// Where the skeleton has found its operation.
     pub(super) operation: &'k Cell<Found>,
     pub(super) servant: &'k dyn Servant,
+    /// In place, for a plain request does not need it.
+    pub(super) priority_model: &'k Option<PriorityModel>,
 }
 
 impl Adapter {
@@ -129,7 +133,7 @@ impl Adapter {
         carry_out: impl FnOnce(CachedUpcall<'_>, &mut Message),
     ) -> Option<()> {
         let known = place.try_borrow().ok()?;
-        let CachedTarget { head, operation, adapter, object } = known.as_deref()?;
+        let CachedTarget { head, operation, adapter, object, priority_model } = known.as_deref()?;
         if !Arc::ptr_eq(adapter.bindings(), self.bindings()) {
             return None;
         }
@@ -161,7 +165,7 @@ impl Adapter {
         };
         #[cfg(debug_assertions)]
         let _known = crate::base::testing::RequestCached::begin();
-        carry_out(CachedUpcall { head, operation, servant }, message);
+        carry_out(CachedUpcall { head, operation, servant, priority_model }, message);
         Some(())
     }
 
@@ -215,7 +219,9 @@ impl Adapter {
             let adapter = AdapterLease::of(epoch, upcall, naming)?;
             let object = || Some((upcall.lease(epoch)?, LeasedServant::of(upcall.servant())));
             let object = if has_object_come_often { object() } else { None };
-            Some(Box::new(CachedTarget { head, operation: Cell::default(), adapter, object }))
+            let priority_model = upcall.priority_model();
+            let operation = Cell::default();
+            Some(Box::new(CachedTarget { head, operation, adapter, object, priority_model }))
         };
         let keep = |places: &[CacheSlot; CACHE_SLOTS]| {
             // During an upcall of the cached request the entry is in use and stays.

@@ -29,9 +29,11 @@ use crate::base::time::Time;
 use crate::interceptor::{FreshSlots, Interception, Outcome, Target};
 use crate::object::deadline::{Deadline, RequestDeadline, Timeout, deadline_of_request};
 use crate::object::operation::Raised;
+use crate::object::priority::{AtPriority, PriorityModel};
 use crate::object::request_facts::RequestFacts;
+use crate::poa::current::current_upcall;
 use crate::poa::servant::{Call, ReplySink, Responder, Servant, servant_panicked};
-use crate::poa::{Current, HoldMode, Poa, PoaInner, PoaManager, Refusal, Upcall, current_object};
+use crate::poa::{Current, HoldMode, ObjectId, Poa, PoaInner, PoaManager, Refusal, Upcall, current_object};
 
 /// Where a request comes from.
 #[derive(Clone, Copy)]
@@ -56,6 +58,8 @@ pub(super) struct ParsedRequest {
     /// The code sets of the request; `None` when the ORB does not support those that the client has chosen.
     agreed: Option<TransmissionCodeSets>,
     due: Due,
+    /// The priority in the request, if the ORB heeds it.
+    propagated: Option<i16>,
 }
 
 /// The deadline of a request, and whether it has passed.
@@ -203,6 +207,8 @@ impl Adapter {
         let (_, encoding) = plain_encoding(session);
         let responder = responder_of(known, message, encoding, sink, None);
         let Some(_deadline) = self.in_time(self.deadline(&facts, session, sink), &responder) else { return };
+        let propagated = || facts.priority();
+        let Some(_priority) = self.in_priority(*known.priority_model, propagated, &responder) else { return };
         let arguments = CachedArguments { head: known.head, body_at, encoding };
         let ready =
             ReadyUpcall { servant: known.servant, arguments, environment: session, responder: &responder };
@@ -228,7 +234,7 @@ impl Adapter {
         let Some(orb) = self.host() else { return };
         let _slots = FreshSlots::enter();
         let facts = RequestFacts::of(&request);
-        let due = self.deadline(&facts, session, sink);
+        let (due, propagated) = (self.deadline(&facts, session, sink), facts.priority());
         let (interception, instead) = orb.intercept(&request);
         let (_, encoding) = plain_encoding(session);
         let responder = responder_of(known, message, encoding, sink, Some(&interception));
@@ -236,6 +242,9 @@ impl Adapter {
         if let Some(outcome) = instead.or_else(|| interception.found(target_of())) {
             return responder.end_instead(&outcome);
         }
+        let Some(_priority) = self.in_priority(*known.priority_model, || propagated, &responder) else {
+            return;
+        };
         let arguments = CachedArguments { head: known.head, body_at, encoding };
         let ready =
             ReadyUpcall { servant: known.servant, arguments, environment: session, responder: &responder };
@@ -288,7 +297,7 @@ impl Adapter {
         let RequestOrigin { session, sink, .. } = origin;
         if request.contexts.len() == 0 && !self.config.deadline_propagation {
             let code_sets = session.code_sets_before(request.version);
-            return ParsedRequest::of(request, message, Some(code_sets), Due::NEVER);
+            return ParsedRequest::of(request, message, Some(code_sets), Due::NEVER, None);
         }
         let facts = RequestFacts::of(request);
         let code_sets = session.code_sets(&facts, request.version);
@@ -296,7 +305,46 @@ impl Adapter {
             self.offer_bidirectional(&facts, request.version, sink);
         }
         let due = self.deadline(&facts, session, sink);
-        ParsedRequest::of(request, message, code_sets, due)
+        ParsedRequest::of(request, message, code_sets, due, self.propagated(&facts))
+    }
+
+    /// The priority in a request, if the ORB heeds it.
+    fn propagated(&self, facts: &RequestFacts<'_>) -> Option<i16> {
+        self.real_time.as_ref().and_then(|_| facts.priority())
+    }
+
+    /// Gives the thread the priority of a request. `None` if there is no such priority: then the request has been answered.
+    #[inline]
+    fn in_priority(
+        &self,
+        model: Option<PriorityModel>,
+        propagated: impl FnOnce() -> Option<i16>,
+        responder: &Responder<'_>,
+    ) -> Option<Option<AtPriority>> {
+        match model {
+            None => Some(None),
+            Some(model) => self.in_priority_of(model, propagated(), responder),
+        }
+    }
+
+    #[cold]
+    fn in_priority_of(
+        &self,
+        model: PriorityModel,
+        propagated: Option<i16>,
+        responder: &Responder<'_>,
+    ) -> Option<Option<AtPriority>> {
+        if let (PriorityModel::ClientPropagated { .. }, Some(propagated)) = (model, propagated) {
+            responder.echo_priority(propagated);
+        }
+        let object_id = || current_upcall(Upcall::object_id).unwrap_or_else(|| ObjectId::from(""));
+        match self.at_priority(model, propagated, &object_id) {
+            Ok(priority) => Some(priority),
+            Err(e) => {
+                responder.raise(Raised::System(&e));
+                None
+            }
+        }
     }
 
     /// When the caller of a request that has come now gives up, as far as that is known. A call within the process has the
@@ -453,6 +501,10 @@ impl Adapter {
             return Ok(());
         }
         let Some(upcall) = current.upcall() else { return Ok(()) }; // never
+        let propagated = || request.propagated;
+        let Some(_priority) = self.in_priority(upcall.priority_model(), propagated, responder) else {
+            return Ok(());
+        };
         let ready =
             ReadyUpcall { servant: upcall.servant().get(), arguments: request, environment, responder };
         self.make_upcall(&ready, request.body_at, message);
@@ -568,7 +620,8 @@ impl ParsedRequest {
         deadline: Deadline,
         adapter: &Adapter,
     ) -> ParsedRequest {
-        ParsedRequest::of(request, message, Some(code_sets), adapter.due(deadline))
+        let propagated = adapter.propagated(&RequestFacts::of(request));
+        ParsedRequest::of(request, message, Some(code_sets), adapter.due(deadline), propagated)
     }
 
     /// What has been parsed of a message. `agreed` are the code sets of the request, if the ORB supports them.
@@ -578,6 +631,7 @@ impl ParsedRequest {
         message: &Message,
         agreed: Option<TransmissionCodeSets>,
         due: Due,
+        propagated: Option<i16>,
     ) -> ParsedRequest {
         let begin = message.bytes().as_ptr().addr();
         let place = |part: &[u8]| {
@@ -594,6 +648,7 @@ impl ParsedRequest {
             body_at: request.body.position(),
             agreed,
             due,
+            propagated,
         }
     }
 

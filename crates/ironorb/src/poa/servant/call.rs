@@ -7,7 +7,8 @@ use ironorb_giop::connection::{ServerConnection, WriteBody};
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::message::{AddressingDisposition, RawBody, ReplyStatus, RequestId};
 use ironorb_giop::minor::MinorCode;
-use ironorb_giop::service_context::{EncodedContexts, ServiceContext, ServiceContextList};
+use ironorb_giop::real_time::priority_context;
+use ironorb_giop::service_context::{EncodedContexts, RT_CORBA_PRIORITY, ServiceContext, ServiceContextList};
 use ironorb_giop::{Encoding, Malformed, Marshal, Misuse, Reader, Writer};
 
 use super::reply::Reply;
@@ -51,6 +52,8 @@ pub(crate) struct Responder<'c> {
     interception: Option<&'c Interception>,
     /// The operation's position from an earlier lookup; `None` when the request is not in the request cache.
     operation: Option<&'c Cell<Found>>,
+    /// The priority that the reply tells.
+    priority: Cell<Option<i16>>,
 }
 
 impl<'c> Call<'c> {
@@ -304,7 +307,8 @@ impl<'c> Responder<'c> {
         wanted: bool,
         interception: Option<&'c Interception>,
     ) -> Self {
-        Responder { sink, encoding, id, wanted, answered: Cell::new(false), interception, operation: None }
+        let (answered, operation) = (Cell::new(false), None);
+        Responder { sink, encoding, id, wanted, answered, interception, operation, priority: Cell::new(None) }
     }
 
     /// Makes the responder of a cached request, whose operation was found before.
@@ -318,13 +322,30 @@ impl<'c> Responder<'c> {
         operation: &'c Cell<Found>,
     ) -> Self {
         let (answered, operation) = (Cell::new(false), Some(operation));
-        Responder { sink, encoding, id, wanted, answered, interception, operation }
+        Responder { sink, encoding, id, wanted, answered, interception, operation, priority: Cell::new(None) }
     }
 
     /// The state of the request's interceptors, if there are any.
     #[inline]
     pub(crate) fn interception(&self) -> Option<&'c Interception> {
         self.interception
+    }
+
+    /// Has the reply tell the priority of the request, as real-time ORBs expect.
+    pub(crate) fn echo_priority(&self, priority: i16) {
+        self.priority.set(Some(priority));
+    }
+
+    /// The service contexts that the ORB itself adds to the reply.
+    #[cold]
+    fn own_contexts(&self) -> ServiceContextList {
+        let mut list = ServiceContextList::default();
+        if let Some(priority) = self.priority.get() {
+            let data = &priority_context(priority);
+            let written = list.push(ServiceContext { id: RT_CORBA_PRIORITY, data });
+            debug_assert!(written.is_ok());
+        }
+        list
     }
 
     /// The number of the client's connection.
@@ -356,6 +377,7 @@ impl<'c> Responder<'c> {
             upcall: None,
             interception,
             deadline: deadline_of_request(),
+            priority: self.priority.get(),
             sink,
         })
     }
@@ -380,18 +402,32 @@ impl<'c> Responder<'c> {
     fn answer(&self, reply: impl FnOnce(EncodedContexts<'_>)) -> Replied {
         self.answered.set(true);
         match self.interception {
-            None if self.wanted => reply(EncodedContexts::EMPTY),
-            None => {}
-            Some(interception) => self.answer_intercepted(interception, reply),
+            None if self.priority.get().is_none() => {
+                if self.wanted {
+                    reply(EncodedContexts::EMPTY);
+                }
+            }
+            interception => self.answer_with_contexts(interception, reply),
         }
         Replied(())
     }
 
     #[cold]
     #[inline(never)]
-    fn answer_intercepted(&self, interception: &Interception, reply: impl FnOnce(EncodedContexts<'_>)) {
+    fn answer_with_contexts(
+        &self,
+        interception: Option<&Interception>,
+        reply: impl FnOnce(EncodedContexts<'_>),
+    ) {
+        let Some(interception) = interception else {
+            if self.wanted {
+                reply(self.own_contexts().encoded());
+            }
+            return;
+        };
         let outcome = if self.wanted { Outcome::Results } else { Outcome::Oneway };
-        let (outcome, contexts) = interception.end(outcome);
+        let (outcome, mut contexts) = interception.end(outcome);
+        contexts.append(self.own_contexts().encoded());
         match outcome {
             Outcome::Results => reply(contexts.encoded()),
             other => self.reply_instead(&other, contexts.encoded()),
@@ -457,12 +493,13 @@ impl<'c> Responder<'c> {
     pub(crate) fn raise(&self, raised: Raised<'_>) -> Replied {
         self.answered.set(true);
         let contexts = match self.interception {
-            None => ServiceContextList::default(),
+            None => self.own_contexts(),
             Some(interception) => {
-                let (outcome, contexts) = interception.end(match raised {
+                let (outcome, mut contexts) = interception.end(match raised {
                     Raised::User(id, _) => Outcome::UserException(id.to_owned()),
                     Raised::System(e) => Outcome::SystemException(e.clone()),
                 });
+                contexts.append(self.own_contexts().encoded());
                 if !matches!(outcome, Outcome::UserException(_)) {
                     self.reply_instead(&outcome, contexts.encoded());
                     return Replied(());
@@ -632,6 +669,8 @@ pub(crate) struct Later {
     interception: Option<Interception>,
     /// When the caller gives up, as far as it has told.
     deadline: Deadline,
+    /// The priority that the reply tells.
+    priority: Option<i16>,
     sink: Box<dyn ReplySink + Send>,
 }
 
@@ -673,6 +712,7 @@ impl Later {
     pub(crate) fn try_answer(self, answer: impl FnOnce(&Responder<'_>) -> bool) -> Option<Later> {
         let interception = self.interception.as_ref();
         let responder = Responder::new(&*self.sink, self.encoding, self.id, self.wanted, interception);
+        responder.priority.set(self.priority);
         if answer(&responder) {
             drop(self.upcall);
             return None;

@@ -1,0 +1,71 @@
+//! At which priority a servant runs (RTCORBA 1.2, 5.7): that of the request, that which the server has declared, or that of
+//! the lane whose thread has the request.
+
+use std::sync::atomic::Ordering;
+
+use ironorb_giop::exception::SystemException;
+
+use super::Adapter;
+use crate::base::lane::{current_lane, lane_among};
+use crate::object::priority::{AtPriority, Priority, PriorityModel, Unmapped};
+use crate::poa::policies::PoaPolicyType;
+use crate::poa::{ObjectId, PoaError, PoaPolicies};
+
+impl Adapter {
+    /// Gives the calling thread the priority of a request to an object with this model. `propagated` is the number in the
+    /// request. `None` in an ORB without real time. DATA_CONVERSION if the system has no such priority.
+    ///
+    /// The threads of a lane with a priority keep it. A request of another priority that has come there, from a client that
+    /// chose the wrong endpoint, is served at the lane's, and is counted: no client moves a thread of a lane.
+    #[cold]
+    pub(crate) fn at_priority(
+        &self,
+        model: PriorityModel,
+        propagated: Option<i16>,
+        object_id: &dyn Fn() -> ObjectId,
+    ) -> Result<Option<AtPriority>, SystemException> {
+        let Some(real_time) = &self.real_time else { return Ok(None) };
+        let priority = match model {
+            PriorityModel::ServerDeclared(priority) => priority,
+            PriorityModel::ClientPropagated { default } => {
+                let propagated = propagated.and_then(Priority::new);
+                propagated.map_or(default, |priority| priority.min(real_time.propagated_priority_max))
+            }
+        };
+        let priority = match &real_time.transform {
+            None => Some(priority),
+            Some(transform) => transform.inbound(priority, object_id().as_bytes()),
+        };
+        let priority = priority.ok_or(Unmapped).map_err(Unmapped::exception)?;
+        if let Some(of_lane) = self.lane_priority() {
+            if of_lane != priority {
+                self.misplaced_requests.fetch_add(1, Ordering::Relaxed);
+            }
+            return Ok(Some(AtPriority::enter(of_lane, None)));
+        }
+        let native = real_time.native(priority).map_err(Unmapped::exception)?;
+        Ok(Some(AtPriority::enter(priority, native)))
+    }
+
+    /// Refuses what needs real time in an ORB without it.
+    pub(crate) fn check_real_time(&self, policies: &PoaPolicies) -> Result<(), PoaError> {
+        match (&self.real_time, policies.priority_model) {
+            (None, Some(_)) => policies.refuse(
+                PoaPolicyType::PriorityModel,
+                "needs a real-time ORB: give `OrbBuilder::real_time` a configuration",
+            ),
+            (_, _) => Ok(()),
+        }
+    }
+
+    /// The priority of the lane that the calling thread is in; `None` for a lane without one.
+    fn lane_priority(&self) -> Option<Priority> {
+        let lane = lane_among(current_lane(), self.lane_priorities.len());
+        self.lane_priorities.get(lane.index()).copied().flatten()
+    }
+
+    /// Requests that were served at the priority of their lane instead of their own.
+    pub(crate) fn misplaced_requests(&self) -> u64 {
+        self.misplaced_requests.load(Ordering::Relaxed)
+    }
+}

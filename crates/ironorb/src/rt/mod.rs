@@ -1,0 +1,73 @@
+//! Real-time CORBA (RTCORBA 1.2): priorities that are kept from the thread that calls to the servant.
+//!
+//! [`OrbBuilder::real_time`](crate::OrbBuilder::real_time) makes an ORB a real-time ORB. A thread sets its priority with
+//! [`RtCurrent`]. An adapter's [priority model](crate::PoaPolicies::priority_model) says whether its servants run at the
+//! priority of the request or at one that the server declares. Its references tell the model to clients, in the form that
+//! TAO and PolyORB read. A [lane](crate::LaneConfig::priority) has threads of one priority.
+//!
+//! | the standard's | here |
+//! |---|---|
+//! | `RTCORBA::Priority`, `NativePriority` | [`Priority`]; `i16`, from 1 to 99 on Linux |
+//! | `RTCORBA::PriorityMapping`, `PriorityTransform` | [`PriorityMapping`], [`PriorityTransform`] |
+//! | `RTCORBA::Current` | [`RtCurrent`], from [`Orb::rt_current`](crate::Orb::rt_current) |
+//! | `PriorityModelPolicy` | [`PriorityModel`], in [`PoaPolicies`](crate::PoaPolicies) |
+//! | `ThreadpoolLane` | [`LaneConfig`](crate::LaneConfig) with a [priority](crate::LaneConfig::priority) |
+
+use std::fmt;
+use std::io;
+
+use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
+use ironorb_giop::minor::MinorCode;
+
+use crate::object::priority::{self, Unmapped};
+pub use crate::object::priority::{
+    ContinuousMapping, DirectMapping, LinearMapping, Priority, PriorityMapping, PriorityModel,
+    PriorityTransform, RealTimeConfig, SchedulingPolicy,
+};
+
+/// The priority of the calling thread (`RTCORBA::Current`; RTCORBA 1.2, 5.6). All real-time ORBs of a process share it.
+///
+/// A servant's thread has the priority at which its request is served. Cheap to clone.
+#[derive(Clone)]
+pub struct RtCurrent {
+    config: RealTimeConfig,
+}
+
+impl RtCurrent {
+    pub(crate) fn new(config: RealTimeConfig) -> RtCurrent {
+        RtCurrent { config }
+    }
+
+    /// The priority of the calling thread (`the_priority`). INITIALIZE if none has been set on it.
+    pub fn priority(&self) -> Result<Priority, SystemException> {
+        priority::current_priority().ok_or_else(|| {
+            SystemException::new(SystemExceptionKind::Initialize, MinorCode::NONE, CompletionStatus::No)
+                .with_detail("this thread has no CORBA priority: set one with `RtCurrent::set_priority`")
+        })
+    }
+
+    /// Gives the calling thread a priority (`the_priority`), and the system's that the ORB's mapping has for it.
+    ///
+    /// DATA_CONVERSION, minor 2, if the mapping has none. NO_PERMISSION if the system refuses it to the process. The thread
+    /// keeps what it had then. Does not block.
+    pub fn set_priority(&self, priority: Priority) -> Result<(), SystemException> {
+        let native = self.config.native(priority).map_err(Unmapped::exception)?;
+        priority::set_current_priority(priority, native).map_err(|e| refused(priority, &e))
+    }
+}
+
+#[cold]
+fn refused(priority: Priority, why: &io::Error) -> SystemException {
+    SystemException::new(SystemExceptionKind::NoPermission, MinorCode::NONE, CompletionStatus::No).with_detail(
+        format!(
+            "the system refuses this thread the native priority of {priority}: {why}; raise RLIMIT_RTPRIO, grant \
+             CAP_SYS_NICE, or choose `SchedulingPolicy::Other`"
+        ),
+    )
+}
+
+impl fmt::Debug for RtCurrent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RtCurrent").field("priority", &priority::current_priority()).finish()
+    }
+}
