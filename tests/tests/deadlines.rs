@@ -106,12 +106,15 @@ fn requests_that_waited_in_the_socket_are_dropped_whatever_the_clocks_show() {
         };
         // Nothing is known of the clock: all of the budget is left.
         assert_eq!(ping(5 * SECOND, base + 100 * SECOND), SERVED);
+        assert_eq!(taken(&seen).len(), 1);
         for round in 0..150 {
             // It was sent a minute before the one above by the client's clock, and came after it.
             let earlier = base + 40 * SECOND;
             assert_eq!(ping(5 * SECOND, earlier), LATE, "{round}");
             assert_eq!(ping(600 * SECOND, earlier), SERVED, "{round}");
-            let left = taken(&seen).pop().flatten().expect("it is told");
+            let [Some(left)] = taken(&seen)[..] else {
+                panic!("the servant sees the second alone, with its time")
+            };
             assert!(left <= Duration::from_secs(541), "a minute has gone: {left:?}");
             assert!(left >= Duration::from_secs(300), "{left:?}");
         }
@@ -334,12 +337,9 @@ fn clock_of(request: &[u8]) -> [u8; 8] {
     request[at + 8 + 24..at + 8 + 32].try_into().unwrap()
 }
 
-/// The context keeps no sequence from being borrowed, and a late large request is not read.
+/// Requests with long sequences are dropped too, before their arguments are read.
 #[test]
 fn large_requests_have_deadlines_too() {
-    let server = listening().deadline_propagation(true).build().unwrap();
-    let client = Orb::builder().no_endpoint().deadline_propagation(true).build().unwrap();
-    let seen = Seen::default();
     struct Takes(Seen);
     #[rustfmt::skip]
     impl Store for Takes {
@@ -349,7 +349,10 @@ fn large_requests_have_deadlines_too() {
             -> Result<(Vec<u8>, f64, Vec<u8>), SystemException> { Ok((data.to_vec(), last, data.to_vec())) }
         fn put(&self, _: u8, _: &[f64], _: &[u8]) -> Result<(), SystemException> { Ok(()) }
         fn taken(&self) -> Result<(Vec<u8>, Vec<f64>), SystemException> { Ok((Vec::new(), Vec::new())) }
-        fn length(&self, data: &[u8]) -> Result<u32, SystemException> { Ok(data.len() as u32) }
+        fn length(&self, data: &[u8]) -> Result<u32, SystemException> {
+            self.0.lock().unwrap().push(remaining_time());
+            Ok(data.len() as u32)
+        }
         fn mirror(&self, pixels: &[Pixel], _: u8, samples: &[Sample])
             -> Result<(Vec<Pixel>, Vec<Sample>), SystemException>
         {
@@ -357,18 +360,46 @@ fn large_requests_have_deadlines_too() {
             Ok((pixels.to_vec(), samples.to_vec()))
         }
     }
-    let served: StoreRef = server.root_poa().activate(Takes(seen.clone())).unwrap();
-    let store = reference_in(&client, &served);
     let samples: Vec<Sample> =
         (0..3000).map(|i| Sample { channel: i as i16, quality: 1, value: f64::from(i) }).collect();
-    for _ in 0..100 {
-        assert!(store.mirror(&[], 7, &samples).unwrap().1 == samples);
-    }
-    assert!(taken(&seen).iter().all(Option::is_some));
-    for orb in [client, server] {
-        orb.shutdown(true).unwrap();
+    for builder in servers() {
+        let server = builder.build().unwrap();
+        let client = Orb::builder().no_endpoint().deadline_propagation(true).build().unwrap();
+        let seen = Seen::default();
+        let served: StoreRef = server.root_poa().activate(Takes(seen.clone())).unwrap();
+        let store = reference_in(&client, &served);
+        for _ in 0..100 {
+            assert!(store.mirror(&[], 7, &samples).unwrap().1 == samples);
+        }
+        let told = taken(&seen);
+        assert!(told.len() == 100 && told.iter().all(Option::is_some), "{told:?}");
+        let mut stream = raw::connect(served.object());
+        let mut length = |announced: u32, budget: u64, sent: u64| {
+            let arguments = [&announced.to_be_bytes()[..], &vec![7; OCTETS as usize]].concat();
+            let contexts = [deadline(budget, sent, 1)];
+            answer(&mut stream, &raw::request_with(served.object(), "length", &contexts, &arguments))
+        };
+        // Parsed first, and then recognised. What is late is so by 100 seconds.
+        for round in 0..150 {
+            let (now, earlier) = ((1_000 + round) * SECOND, (900 + round) * SECOND);
+            assert_eq!(length(OCTETS, 600 * SECOND, now), SERVED, "{round}");
+            assert_eq!(taken(&seen).len(), 1);
+            assert_eq!(length(OCTETS, SECOND, earlier), LATE, "{round}");
+            // Arguments that cannot be read show whether they are.
+            assert_eq!(length(OCTETS + 1, SECOND, earlier), LATE, "{round}");
+            let (status, minor, _) = length(OCTETS + 1, 600 * SECOND, now);
+            assert!(status == 2 && minor != LATE.1, "{status} {minor}");
+            assert!(taken(&seen).is_empty(), "neither is passed to the servant");
+        }
+        assert_eq!(server.late_requests(), 300);
+        for orb in [client, server] {
+            orb.shutdown(true).unwrap();
+        }
     }
 }
+
+/// More than a message may have that is served as a small one.
+const OCTETS: u32 = 50_000;
 
 #[test]
 fn a_call_that_has_no_time_left_is_not_made() {
