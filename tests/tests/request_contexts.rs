@@ -185,6 +185,72 @@ fn contexts_reach_the_servant_in_every_kind_of_call() {
     }
 }
 
+/// Adds the number of the request as a context, in as many words as the number has units.
+#[derive(Default)]
+struct Counts(AtomicUsize);
+
+impl Counts {
+    fn text(number: usize) -> String {
+        format!("{number} ").repeat(number % 10)
+    }
+}
+
+impl ClientContext for Counts {
+    fn id(&self) -> u32 {
+        CONTEXT
+    }
+
+    fn write(&self, _: &OutgoingCall<'_>, data: &mut ContextData<'_>) -> bool {
+        data.put(Counts::text(self.0.fetch_add(1, Ordering::SeqCst)).as_bytes());
+        true
+    }
+}
+
+/// Whether the request that this thread carries out was recognised by its bytes.
+fn is_recognised() -> bool {
+    #[cfg(debug_assertions)]
+    return ironorb::testing::is_request_cached();
+    #[cfg(not(debug_assertions))]
+    panic!("only a build with debug assertions tells which requests are recognised: test without --release");
+}
+
+/// The bytes of the contexts differ in each request, and so does their length.
+#[test]
+fn requests_are_recognised_whatever_their_contexts_say() {
+    struct Passive;
+    impl ServerInterceptor for Passive {}
+    const CALLS: usize = 300;
+    for is_intercepted in [false, true] {
+        let slot = Slot::allocate();
+        let reads = Reads { id: CONTEXT, slot, served: AtomicUsize::new(0) };
+        // One thread, which alone must learn to recognise the requests.
+        let mut builder = listening().concurrency(ServerConcurrency::LeaderFollowers { threads: 1 });
+        if is_intercepted {
+            builder = builder.server_interceptor(Passive);
+        }
+        let server = builder.server_context(reads).build().unwrap();
+        let client = Orb::builder().no_endpoint().client_context(Counts::default()).build().unwrap();
+        let (found, recognised): (Found, Arc<Mutex<Vec<bool>>>) = Default::default();
+        let (seen, known) = (found.clone(), recognised.clone());
+        let hooked = Hooked::new(move || {
+            note(&seen, slot);
+            known.lock().unwrap().push(is_recognised());
+            Ok(())
+        });
+        let served: ProbeRef = server.root_poa().activate(hooked).unwrap();
+        let probe = reference_in(&client, &served);
+        for _ in 0..CALLS {
+            probe.ping().unwrap();
+        }
+        let expected: Vec<_> = (0..CALLS).map(|number| some(&Counts::text(number))).collect();
+        assert_eq!(*found.lock().unwrap(), expected);
+        let recognised = recognised.lock().unwrap();
+        assert!(!recognised[0] && recognised[CALLS / 2..].iter().all(|is| *is), "{recognised:?}");
+        client.shutdown(true).unwrap();
+        server.shutdown(true).unwrap();
+    }
+}
+
 #[test]
 fn oneways_of_every_scope_and_batch_carry_contexts() {
     let world = World::new(listening(), Orb::builder().arguments(&mut batching()));
