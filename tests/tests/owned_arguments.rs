@@ -5,7 +5,9 @@ use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ironorb::interceptor::ServerInterceptor;
+use ironorb::interceptor::{
+    ClientContext, ContextData, OutgoingCall, RequestFacts, ServerContext, ServerInterceptor,
+};
 use ironorb::{
     Deferred, Orb, OrbBuilder, Ownable, OwnedSlice, Reply, ServerConcurrency, SystemException,
     SystemExceptionKind, Transport, TypedRef, Version,
@@ -190,6 +192,47 @@ fn interceptors_keep_no_arguments_from_being_handed_over() {
     for _ in 0..3 {
         assert!(!world.depot.put("name", (&data).into(), "mark").unwrap());
         assert!(*world.kept.octets().pop().unwrap() == *data);
+    }
+}
+
+/// A context that is written and read.
+struct Marked;
+
+impl ClientContext for Marked {
+    fn id(&self) -> u32 {
+        0x494F_0047
+    }
+
+    fn write(&self, _: &OutgoingCall<'_>, data: &mut ContextData<'_>) -> bool {
+        data.put(b"marked");
+        true
+    }
+}
+
+impl ServerContext for Marked {
+    fn id(&self) -> u32 {
+        0x494F_0047
+    }
+
+    fn serve(&self, _: &RequestFacts<'_>, data: Option<&[u8]>, upcall: &mut dyn FnMut()) {
+        assert_eq!(data, Some(&b"marked"[..]));
+        upcall();
+    }
+}
+
+/// The first requests are parsed, the later ones recognised.
+#[test]
+fn contexts_keep_no_arguments_from_being_handed_over() {
+    for has_deadlines in [false, true] {
+        let server = tcp().concurrency(ServerConcurrency::LeaderFollowers { threads: 1 });
+        let server = server.server_context(Marked).deadline_propagation(has_deadlines);
+        let client = plain_client().client_context(Marked).deadline_propagation(has_deadlines);
+        let world = world(server, client);
+        let data = octets(100_000);
+        for round in 0..100 {
+            assert!(!world.depot.put("name", (&data).into(), "mark").unwrap(), "{round}");
+            assert!(*world.kept.octets().pop().unwrap() == *data);
+        }
     }
 }
 
