@@ -194,12 +194,12 @@ fn keep_lease<R: TypedRef>(target: &R, upcall: &Upcall) {
     if !is_wanted && place.first().is_none() {
         return;
     }
-    // Calls of threads with real-time priorities are counted.
-    if spawner::is_real_time() {
-        return;
-    }
     // A servant whose priority the server has declared runs at it in each call.
     if upcall.priority_model().is_some() {
+        return;
+    }
+    // Calls of threads with real-time priorities are counted.
+    if spawner::is_real_time() {
         return;
     }
     let Some(epoch) = upcall.binding_epoch().begin() else { return };
