@@ -3,6 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use ironorb::giop::ior::{IiopProfile, Ior, TaggedComponent};
 use ironorb::interceptor::{ClientInterceptor, RequestFacts, ServerContext, ServerInterceptor};
 use ironorb::poa::{PoaError, PoaPolicyType};
 use ironorb::rt::{
@@ -359,4 +360,124 @@ fn native_priority() -> i32 {
     // The 40th field, counted from the one behind the name, which is in parentheses.
     let fields = stat.rsplit_once(')').unwrap().1.split_whitespace();
     fields.skip(37).map(|field| field.parse().unwrap()).next().unwrap()
+}
+
+/// A server with lanes of these priorities. Its servants note the name of the lane and their priority.
+fn server_with_lanes(priorities: &[i16]) -> Orb {
+    let mut builder = server_of(real_time());
+    for number in priorities {
+        let lane = LaneConfig::new(&format!("of {number}")).endpoint("iiop://127.0.0.1:0");
+        builder = builder.lane(lane.priority(priority(*number)));
+    }
+    builder.build().unwrap()
+}
+
+type Lanes = Arc<Mutex<Vec<(String, i16)>>>;
+
+fn noting_lanes(server: &Orb, lanes: &Lanes) -> Hooked {
+    let (orb, lanes, current) = (server.clone(), lanes.clone(), server.rt_current().unwrap());
+    Hooked::new(move || {
+        let lane = (orb.current_lane().name().to_owned(), current.priority()?.number());
+        lanes.lock().unwrap().push(lane);
+        Ok(())
+    })
+}
+
+fn in_adapter(server: &Orb, name: &str, model: PriorityModel, servant: Hooked) -> ProbeRef {
+    let policies = PoaPolicies { priority_model: Some(model), ..PoaPolicies::default() };
+    server.root_poa().create_poa(name, None, policies).unwrap().activate(servant).unwrap()
+}
+
+/// One reference leads callers of each priority to the lane of that priority, by every way that calls take.
+#[test]
+fn a_call_reaches_the_lane_of_its_priority() {
+    let server = server_with_lanes(&[100, 200]);
+    let lanes = Lanes::default();
+    let served = in_adapter(&server, "propagated", PROPAGATED, noting_lanes(&server, &lanes));
+    for client in [
+        Orb::builder().real_time(real_time()),
+        Orb::builder().real_time(real_time()).client_interceptor(Passive),
+    ] {
+        let client = client.build().unwrap();
+        let object = reference_in(&client, &served);
+        on_new_thread(|| {
+            let current = client.rt_current().unwrap();
+            for round in 0..3 {
+                for (number, lane) in [(200, "of 200"), (100, "of 100"), (150, "")] {
+                    current.set_priority(priority(number)).unwrap();
+                    for _ in 0..70 {
+                        object.ping().unwrap();
+                    }
+                    object.ping_async().wait().unwrap();
+                    let expected = vec![(lane.to_owned(), number); 71];
+                    assert_eq!(std::mem::take(&mut *lanes.lock().unwrap()), expected, "{round}");
+                }
+            }
+        });
+    }
+    assert_eq!(server.misplaced_requests(), 0);
+    // Clients without real time, and threads without a priority, reach the default lane.
+    let plain = Orb::builder().build().unwrap();
+    reference_in(&plain, &served).ping().unwrap();
+    let client = Orb::builder().real_time(real_time()).build().unwrap();
+    on_new_thread(|| reference_in(&client, &served).ping().unwrap());
+    assert_eq!(*lanes.lock().unwrap(), vec![(String::new(), 0); 2]);
+}
+
+#[test]
+fn a_declared_priority_is_served_by_its_lane_whoever_calls() {
+    let server = server_with_lanes(&[100, 200]);
+    let lanes = Lanes::default();
+    let declared = |number| PriorityModel::ServerDeclared(priority(number));
+    let in_lane = in_adapter(&server, "200", declared(200), noting_lanes(&server, &lanes));
+    let in_none = in_adapter(&server, "300", declared(300), noting_lanes(&server, &lanes));
+    for client in [Orb::builder(), Orb::builder().real_time(real_time())] {
+        let client = client.build().unwrap();
+        on_new_thread(|| {
+            if let Some(current) = client.rt_current() {
+                current.set_priority(priority(100)).unwrap();
+            }
+            reference_in(&client, &in_lane).ping().unwrap();
+            reference_in(&client, &in_none).ping().unwrap();
+        });
+        let expected = [("of 200".to_owned(), 200), (String::new(), 300)];
+        assert_eq!(std::mem::take(&mut *lanes.lock().unwrap()), expected);
+    }
+    assert_eq!(server.misplaced_requests(), 0);
+}
+
+/// The address for the priority is tried first, and is not the only one.
+#[test]
+fn a_lane_that_does_not_answer_leaves_the_other_addresses() {
+    let server = server_with_lanes(&[100]);
+    let lanes = Lanes::default();
+    let served = in_adapter(&server, "propagated", PROPAGATED, noting_lanes(&server, &lanes));
+    let ior = served.object().to_ior();
+    let profile = ior.iiop_profiles().next().unwrap();
+    let mut endpoints = profile.components().find_map(|it| it.tao_endpoints()).unwrap().unwrap();
+    assert_eq!(endpoints.iter().map(|endpoint| endpoint.priority).collect::<Vec<_>>(), [-1, 100]);
+    assert_eq!((&*endpoints[0].host, endpoints[0].port), (profile.host(), profile.port()));
+    let (listener, port) = raw::listen();
+    drop(listener);
+    endpoints[1].port = port;
+    let others = profile.components().filter(|it| it.tao_endpoints().is_none());
+    let components: Vec<_> =
+        others.chain([TaggedComponent::new_tao_endpoints(&endpoints).unwrap()]).collect();
+    let moved = IiopProfile::new(
+        profile.version(),
+        profile.host(),
+        profile.port(),
+        profile.object_key(),
+        &components,
+    );
+    let moved = Ior::with_profile(ior.type_id.clone(), moved.unwrap());
+    let client = Orb::builder().real_time(real_time()).build().unwrap();
+    let object: ProbeRef = client.ior_to_object(moved).unwrap().narrow_unchecked();
+    on_new_thread(|| {
+        client.rt_current().unwrap().set_priority(priority(100)).unwrap();
+        for _ in 0..3 {
+            object.ping().unwrap();
+        }
+    });
+    assert_eq!(*lanes.lock().unwrap(), vec![(String::new(), 100); 3]);
 }

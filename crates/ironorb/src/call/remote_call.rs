@@ -26,6 +26,7 @@ use crate::interceptor::{Interrupt, Outcome};
 use crate::object::ObjectRef;
 use crate::object::deadline::{Deadline, Passed, deadline_of_request};
 use crate::object::messaging::Rebind;
+use crate::object::priority::current_priority;
 use crate::object::route::Route;
 use crate::object::server_profile::ServerTarget;
 
@@ -207,7 +208,7 @@ impl RemoteCall {
         RemoteCall { is_locate: true, is_free: is_free || call.is_free, ..call }
     }
 
-    /// A call whose request has been sent to the first address of the reference, by a way that needs no decision. The
+    /// A call whose request has been sent to the first address of the reference, or to that for its priority, by a way that needs no decision. The
     /// interceptors have let it pass.
     #[cold]
     pub(crate) fn resumed(object: &ObjectRef, deadline: Deadline, rebind: Rebind) -> RemoteCall {
@@ -215,7 +216,13 @@ impl RemoteCall {
         if object.shared().has_client_interceptors {
             call.interception = Interception::Passed;
         }
-        call.attempts.mark(0);
+        match for_priority(object) {
+            Some(index) => {
+                call.attempts.take_lane();
+                call.index = index;
+            }
+            None => call.attempts.mark(0),
+        }
         call
     }
 
@@ -466,6 +473,14 @@ impl RemoteCall {
         };
         self.limits.on_route(route.is_forwarded());
         let Route::Remote(targets) = route.route() else { return Step::RunHere };
+        if object.shared().real_time.is_some()
+            && self.attempts.take_lane()
+            && let Some(index) = targets.index_for(current_priority())
+            && targets.get(index).is_some_and(|target| !target.server.is_failing(now))
+        {
+            self.index = index;
+            return Step::Send(index);
+        }
         let targets = targets.servers();
         match self.attempts.next(targets.len(), |index| targets[index].is_failing(now)) {
             Some(index) => {
@@ -553,6 +568,13 @@ impl RemoteCall {
             next => next,
         }
     }
+}
+
+/// The index of the server's address for calls of the calling thread's priority, if there is one.
+#[cold]
+fn for_priority(object: &ObjectRef) -> Option<usize> {
+    object.shared().real_time.as_ref()?;
+    object.routes().current().ok()?.targets()?.index_for(current_priority())
 }
 
 impl fmt::Display for Refused {

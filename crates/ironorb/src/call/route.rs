@@ -11,6 +11,8 @@ use crate::object::server_profile::ServerTarget;
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Attempts {
     tried: u64,
+    /// Whether the address for the call's priority has been tried.
+    has_tried_lane: bool,
 }
 
 impl Attempts {
@@ -18,6 +20,11 @@ impl Attempts {
     #[inline]
     pub(crate) fn mark(&mut self, index: usize) {
         self.tried |= 1u64.checked_shl(index as u32).unwrap_or(0);
+    }
+
+    /// True once: then the address for the call's priority may be tried, before all others.
+    pub(crate) fn take_lane(&mut self) -> bool {
+        !std::mem::replace(&mut self.has_tried_lane, true)
     }
 
     /// Returns the next address to try, in order of preference. Addresses that failed a short while ago come

@@ -114,7 +114,7 @@ fn straight(
         }
     }
     // The interceptors may have changed the route by calls of their own.
-    let target = object.settled().and_then(Reference::first_target);
+    let target = object.settled().and_then(Reference::target_now);
     let open = target.and_then(|target| Some((target, target.server.open_link(clock::coarse())?)));
     let Some((target, link)) = open else {
         let shown = attempt.as_ref().map(|_| CallEvent::Shown);

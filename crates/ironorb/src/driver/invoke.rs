@@ -403,7 +403,7 @@ fn twoway_with_contexts(
     arguments: Arguments<'_>,
     slot: &mut ReplySlot,
 ) -> Result<(), SystemException> {
-    let Some((target, link, time)) = to.and_then(|to| fast_path(object, to)) else {
+    let Some((target, link, time)) = to.and_then(|to| fast_path_for_priority(object, to)) else {
         slot.answer = Some(blocking::twoway(object, operation, arguments)?);
         return Ok(());
     };
@@ -444,7 +444,20 @@ fn follow(
 /// must be found out or connected.
 #[inline(always)] // a step of every call
 fn fast_path<'r>(object: &ObjectRef, to: &'r Reference) -> Option<(Target<'r>, Arc<Link>, CallTime)> {
-    let target = to.first_target()?;
+    fast_path_at(object, to.first_target()?)
+}
+
+/// What [`fast_path`] finds, at the address for the priority of the calling thread, if there is one.
+#[inline(always)] // a step of every call with contexts
+fn fast_path_for_priority<'r>(
+    object: &ObjectRef,
+    to: &'r Reference,
+) -> Option<(Target<'r>, Arc<Link>, CallTime)> {
+    fast_path_at(object, to.target_now()?)
+}
+
+#[inline(always)] // a step of every call
+fn fast_path_at<'r>(object: &ObjectRef, target: Target<'r>) -> Option<(Target<'r>, Arc<Link>, CallTime)> {
     let time = CallTime { begun: clock::coarse(), timeout: some_call_timeout(object)? };
     let link = target.server.open_link(time.begun)?;
     Some((target, link, time))
@@ -484,7 +497,7 @@ fn oneway_with_contexts(
     arguments: Arguments<'_>,
 ) -> Result<(), SystemException> {
     let to = object.settled().filter(|_| !object.shared().has_client_interceptors);
-    let Some((target, link, time)) = to.and_then(|to| fast_path(object, to)) else {
+    let Some((target, link, time)) = to.and_then(|to| fast_path_for_priority(object, to)) else {
         return blocking::oneway(object, operation, arguments);
     };
     let mut contexts = ContextBuffer::new();

@@ -15,6 +15,7 @@ pub(crate) mod invoke;
 pub(crate) mod loopback;
 pub(crate) mod orb_core;
 pub(crate) mod pending;
+mod real_time;
 pub(crate) mod reference;
 pub(crate) mod server;
 pub(crate) mod simulated;

@@ -13,7 +13,7 @@ use ironorb_giop::cdr::Environment;
 use ironorb_giop::exception::{SystemException, SystemExceptionKind};
 use ironorb_giop::ior::{
     IRONORB_ORB_TYPE, IiopAddress, IiopProfile, Ior, Profile, TAG_ALTERNATE_IIOP_ADDRESS, TAG_CODE_SETS,
-    TAG_IRONORB_SHARED_MEMORY, TAG_OMNIORB_UNIX_TRANS, TAG_ORB_TYPE, TaggedComponent,
+    TAG_IRONORB_SHARED_MEMORY, TAG_OMNIORB_UNIX_TRANS, TAG_ORB_TYPE, TAG_TAO_ENDPOINTS, TaggedComponent,
 };
 use ironorb_giop::service_context::ListenPoint;
 use ironorb_giop::typecode::TypeCode;
@@ -346,7 +346,7 @@ impl OrbCore {
     }
 
     /// The addresses in references, unless a program asks for those of another lane.
-    fn published(&self) -> &[Address] {
+    pub(super) fn published(&self) -> &[Address] {
         self.default_server_lane().published()
     }
 
@@ -401,7 +401,8 @@ impl OrbCore {
         key: &[u8],
         added: &[TaggedComponent<'static>],
     ) -> ObjectRef {
-        self.reference_at(self.published(), repository_id, key, added)
+        self.reference_for_priorities(repository_id, key, added)
+            .unwrap_or_else(|| self.reference_at(self.published(), repository_id, key, added))
     }
 
     /// Makes a reference to an object of this ORB at the addresses of a lane. `None` if the object is not of this ORB.
@@ -417,14 +418,14 @@ impl OrbCore {
 
     /// Whether a component is one of those that the ORB puts into its references.
     fn makes(&self, component: &TaggedComponent<'_>) -> bool {
-        let own = [TAG_ORB_TYPE, TAG_CODE_SETS, TAG_ALTERNATE_IIOP_ADDRESS];
+        let own = [TAG_ORB_TYPE, TAG_CODE_SETS, TAG_ALTERNATE_IIOP_ADDRESS, TAG_TAO_ENDPOINTS];
         let local = [TAG_OMNIORB_UNIX_TRANS, TAG_IRONORB_SHARED_MEMORY];
         own.contains(&component.tag)
             || local.contains(&component.tag)
             || self.transports.iter().any(|transport| transport.component_tag() == component.tag)
     }
 
-    fn reference_at(
+    pub(super) fn reference_at(
         self: &Arc<Self>,
         published: &[Address],
         repository_id: &str,

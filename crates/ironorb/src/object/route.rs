@@ -13,6 +13,7 @@ use crate::base::locks::{PiLock, Snapshot};
 use crate::object::lease::RevocableLease;
 use crate::object::messaging::InvocationPolicies;
 use crate::object::orb_shared::{OrbDriver, OrbHandle};
+use crate::object::priority::{Priority, current_priority};
 use crate::object::server_profile::{ServerEndpoint, ServerProfile, ServerTarget};
 use crate::object::{ObjectRef, WireProfile};
 
@@ -109,7 +110,11 @@ pub(crate) enum Route<'r> {
 pub(crate) struct Targets<'r> {
     servers: &'r [ServerTarget],
     requests: Requests<'r>,
+    profile: &'r ServerProfile,
 }
+
+/// The addresses for one priority each have indices from here on, above those of all other addresses.
+const FIRST_FOR_ONE_PRIORITY: usize = 1 << 16;
 
 /// What requests begin with, for each profile that can be used.
 #[derive(Clone, Copy)]
@@ -130,10 +135,19 @@ impl<'r> Targets<'r> {
         self.servers
     }
 
+    /// The index of the address for calls of this priority; `None` if the server has none.
+    pub(crate) fn index_for(self, priority: Option<Priority>) -> Option<usize> {
+        let (place, _) = self.profile.lane_target(priority)?;
+        Some(FIRST_FOR_ONE_PRIORITY + place)
+    }
+
     /// The address with this index.
     #[inline]
     pub(crate) fn get(self, index: usize) -> Option<Target<'r>> {
-        let server = self.servers.get(index)?;
+        let server = match self.servers.get(index) {
+            Some(server) => server,
+            None => self.profile.lane_target_at(index.checked_sub(FIRST_FOR_ONE_PRIORITY)?)?,
+        };
         let request = match (self.requests, server.form) {
             (Requests::Of(reference), 0) => &reference.request,
             (Requests::Of(reference), form) => reference.further().get(form - 1)?,
@@ -159,6 +173,7 @@ impl CurrentRoute<'_> {
             CurrentRoute::Original(reference) => Route::Remote(Targets {
                 servers: reference.server.known_targets(),
                 requests: Requests::Of(reference),
+                profile: &reference.server,
             }),
             CurrentRoute::Replaced(replaced) => replaced.route(),
         }
@@ -192,6 +207,7 @@ impl Replaced {
             Location::Remote(requests) => Route::Remote(Targets {
                 servers: self.server.known_targets(),
                 requests: Requests::In(requests),
+                profile: &self.server,
             }),
         }
     }
@@ -369,6 +385,24 @@ impl Reference {
     #[inline]
     pub(crate) fn first_target(&self) -> Option<Target<'_>> {
         Some(Target { request: &self.request, server: self.server.first_target()? })
+    }
+
+    /// The address for calls of the calling thread's priority, or else the first one, where a [`settled`](Self::settled)
+    /// reference has one.
+    #[inline]
+    pub(crate) fn target_now(&self) -> Option<Target<'_>> {
+        match self.server.orb().shared().real_time {
+            None => self.first_target(),
+            Some(_) => self.target_for(current_priority()),
+        }
+    }
+
+    #[cold]
+    fn target_for(&self, priority: Option<Priority>) -> Option<Target<'_>> {
+        match self.server.lane_target(priority) {
+            Some((_, server)) => Some(Target { request: &self.request, server }),
+            None => self.first_target(),
+        }
     }
 
     /// A number that differs after the route has changed.

@@ -13,19 +13,22 @@ use std::num::NonZeroU64;
 use std::sync::{Arc, OnceLock, Weak};
 
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
-use ironorb_giop::ior::{CodeSetIncompatible, IiopProfile, Ior, OMNIORB_ORB_TYPE, Profile};
+use ironorb_giop::ior::{CodeSetIncompatible, IiopProfile, Ior, OMNIORB_ORB_TYPE, Profile, TaoEndpoint};
 use ironorb_giop::message::{AddressingDisposition, RequestTarget, TargetAddress};
 use ironorb_giop::minor::MinorCode;
-use ironorb_giop::real_time::{PriorityModelPolicy, RealTimePolicies};
+use ironorb_giop::real_time::{PriorityModel, PriorityModelPolicy, RealTimePolicies};
 use ironorb_giop::{CharSet, TransmissionCodeSets, Version};
 
 use crate::base::config::BareExceptions;
+use crate::base::lane::LANES_MAX;
 use crate::base::locks::{PARTS, Snapshot};
 use crate::base::randomness::HashKeys;
 use crate::base::time::Time;
 use crate::object::WireProfile;
 use crate::object::orb_shared::{OrbDriver, OrbHandle, OrbShared};
+use crate::object::priority::Priority;
 use crate::transport::Address;
+use crate::transport::tcp::HostPort;
 
 /// An endpoint of servers, as routes know it. The driver that made it has its connections there.
 pub(crate) trait ServerEndpoint: Any + fmt::Debug + Send + Sync {
@@ -74,6 +77,15 @@ pub(crate) struct ServerProfile {
     wire_profile: Option<WireProfile>,
     /// The policies of the reference that concern real time, if the ORB heeds them.
     real_time: RealTimePolicies,
+    /// The addresses for calls of one priority each, in no order. Found out by the first call that could use one.
+    lane_targets: OnceLock<Box<[LaneTarget]>>,
+}
+
+/// An address of a server for calls of one priority.
+#[derive(Debug)]
+struct LaneTarget {
+    priority: Priority,
+    target: ServerTarget,
 }
 
 /// How requests by one IIOP profile are written.
@@ -133,7 +145,45 @@ impl ServerProfile {
             is_whole,
             wire_profile,
             real_time,
+            lane_targets: OnceLock::new(),
         }
+    }
+
+    /// The address for calls of this priority, with its place among such addresses. `None` if the server has none: then
+    /// calls go to an address that is for all. Takes locks when it is first asked.
+    pub(crate) fn lane_target(&self, priority: Option<Priority>) -> Option<(usize, &ServerTarget)> {
+        let priority = priority.filter(|_| self.propagates())?;
+        let targets = self.lane_targets.get_or_init(|| self.find_lane_targets());
+        let found = targets.iter().enumerate().find(|(_, lane)| lane.priority == priority)?;
+        Some((found.0, &found.1.target))
+    }
+
+    /// The address with this place among those for one priority each.
+    pub(crate) fn lane_target_at(&self, place: usize) -> Option<&ServerTarget> {
+        Some(&self.lane_targets.get()?.get(place)?.target)
+    }
+
+    fn propagates(&self) -> bool {
+        self.priority_model().is_some_and(|policy| policy.model == PriorityModel::ClientPropagated)
+    }
+
+    #[cold]
+    fn find_lane_targets(&self) -> Box<[LaneTarget]> {
+        let profile = match self.forms.as_deref() {
+            Ok([Form { profile, .. }, ..]) => &self.ior.profiles[*profile],
+            _ => return Box::default(),
+        };
+        let Profile::Iiop(profile) = profile else { return Box::default() };
+        let endpoints = profile.components().find_map(|component| component.tao_endpoints()?.ok());
+        let (driver, partition) = (self.orb.driver(), Partition::of(self.wire_profile));
+        let of_endpoint = |endpoint: TaoEndpoint| {
+            let priority = Priority::new(endpoint.priority)?;
+            let address = Address::Tcp(HostPort { host: endpoint.host, port: endpoint.port });
+            let endpoint = driver.endpoint(address, partition);
+            let target = ServerTarget { form: 0, number: endpoint.number(), endpoint };
+            Some(LaneTarget { priority, target })
+        };
+        endpoints.unwrap_or_default().into_iter().take(LANES_MAX).filter_map(of_endpoint).collect()
     }
 
     /// The priority model of the objects, if the ORB heeds it.

@@ -41,6 +41,8 @@ impl LaneParts {
 /// A lane, as its clients' connections see it.
 pub(crate) struct ServerLane {
     pub(crate) id: LaneId,
+    /// The priority of its threads.
+    pub(crate) priority: Option<Priority>,
     pub(crate) name: String,
     pub(crate) config: OrbConfig,
     pub(crate) endpoints: Vec<Endpoint>,
@@ -59,10 +61,11 @@ pub(crate) struct ServerLane {
 
 impl ServerLane {
     pub(crate) fn new(id: LaneId, parts: LaneParts) -> ServerLane {
-        let LaneParts { name, config, endpoints, publish, .. } = parts;
+        let LaneParts { name, config, endpoints, publish, priority } = parts;
         let _its_locks_belong_to_it = lane::enter(id);
         ServerLane {
             id,
+            priority: priority.map(|(priority, _)| priority),
             name,
             endpoints,
             publish,
