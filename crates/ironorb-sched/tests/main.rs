@@ -1,0 +1,3 @@
+//! Tests of the analysis as its users see it.
+
+mod textbook;
