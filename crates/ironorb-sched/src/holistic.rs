@@ -116,7 +116,8 @@ fn unknown_by_threads(model: &Model, all: &Description, needed: &[u64], unknown:
         let (lowest, highest) = urgencies[&lane];
         if waits[lane] || lowest != highest {
             let (name, needed) = (&all.lanes[lane].name, needed[lane]);
-            let reason = format!("lane `{name}` has {threads} threads, and its requests may need {needed} at once");
+            let needed = if needed == UNBOUNDED { "any number".to_owned() } else { needed.to_string() };
+            let reason = format!("lane `{name}` has {threads} threads; its requests may need {needed} at once");
             unknown[index].get_or_insert(reason);
         }
     }
@@ -128,7 +129,10 @@ fn threads_needed(model: &Model, ends: &[u64], lanes: usize) -> Vec<u64> {
     let mut needed = vec![0u64; lanes];
     for steps in &model.task_steps {
         let Some(response) = steps.clone().map(|step| ends[step]).max() else { continue };
-        let together = response.div_ceil(model.steps[steps.start].period);
+        let together = match response {
+            UNBOUNDED => UNBOUNDED,
+            _ => response.div_ceil(model.steps[steps.start].period),
+        };
         // Runs after replies are on the thread of the run before them: only the first runs count. Runs that end
         // before others start count nevertheless.
         for step in steps.clone().map(|step| &model.steps[step]) {

@@ -263,9 +263,10 @@ impl<'d> Layout<'d> {
     /// bounded by the check.
     fn calls(&mut self, task: usize, calls: &'d [Call], caller: &str, site: Site, from: usize) -> usize {
         let mut last = from;
+        let mut own = from;
         for call in calls {
             let end = self.call(task, call, last);
-            self.model.steps[last].waits |= !call.is_oneway;
+            self.model.steps[own].waits |= !call.is_oneway;
             let continues_at = if call.is_oneway { last } else { end };
             last = continues_at;
             if call.then.0 > 0 {
@@ -278,6 +279,7 @@ impl<'d> Layout<'d> {
                     ..self.step_of(task, &site)
                 };
                 last = self.push(then);
+                own = last;
             }
         }
         last
