@@ -143,7 +143,11 @@ impl Findings {
         let is_real = |unit: &&crate::model::Unit| unit.kind != UnitKind::Floating || !unit.steps.is_empty();
         let of_unit = |unit: &crate::model::Unit| UnitReport {
             name: unit.name.clone(),
-            utilisation_ppm: unit.steps.iter().map(|&step| self.utilisation_ppm(step)).fold(0, u64::saturating_add),
+            utilisation_ppm: unit
+                .steps
+                .iter()
+                .map(|&step| self.utilisation_ppm(step))
+                .fold(0, u64::saturating_add),
             steps: unit.steps.len(),
         };
         self.model.units.iter().filter(is_real).map(of_unit).collect()
@@ -244,7 +248,10 @@ impl Findings {
                     );
                 }
                 (Verdict::Unknown, _, Some(reason)) => {
-                    note(Severity::Warning, format!("nothing can be said about task `{}`: {reason}", task.name));
+                    note(
+                        Severity::Warning,
+                        format!("nothing can be said about task `{}`: {reason}", task.name),
+                    );
                 }
                 _ => {}
             }
@@ -259,7 +266,9 @@ impl Findings {
             let (first, second) = (&all.tasks[first].name, &all.tasks[second].name);
             note(
                 Severity::Warning,
-                format!("tasks `{first}` and `{second}` share a priority on one processor: either delays the other"),
+                format!(
+                    "tasks `{first}` and `{second}` share a priority on one processor: either delays the other"
+                ),
             );
         }
         found.sort_by_key(|anomaly| anomaly.severity);
@@ -271,8 +280,12 @@ impl Findings {
         let mut ties = Vec::new();
         let processors = self.model.units.iter().filter(|it| matches!(it.kind, UnitKind::Processor { .. }));
         for unit in processors {
-            let roots: Vec<usize> =
-                unit.steps.iter().copied().filter(|&step| self.model.steps[step].predecessor.is_none()).collect();
+            let roots: Vec<usize> = unit
+                .steps
+                .iter()
+                .copied()
+                .filter(|&step| self.model.steps[step].predecessor.is_none())
+                .collect();
             for pair in roots.windows(2) {
                 let (first, second) = (&self.model.steps[pair[0]], &self.model.steps[pair[1]]);
                 if let (Some(task), Some(other)) = (first.task, second.task)

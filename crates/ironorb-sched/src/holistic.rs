@@ -61,7 +61,11 @@ fn fixed_point(model: &Model) -> (Vec<u64>, Vec<u64>, u32) {
             }
             let step = &model.steps[index];
             let is_floating = model.units[step.unit].kind == UnitKind::Floating;
-            let found = if is_floating { loads.jitter[index].saturating_add(step.cost) } else { loads.response(index) };
+            let found = if is_floating {
+                loads.jitter[index].saturating_add(step.cost)
+            } else {
+                loads.response(index)
+            };
             let end = found.saturating_add(step.after).max(ends[index]);
             if end == ends[index] {
                 continue;
@@ -117,7 +121,8 @@ fn unknown_by_threads(model: &Model, all: &Description, needed: &[u64], unknown:
         if waits[lane] || lowest != highest {
             let (name, needed) = (&all.lanes[lane].name, needed[lane]);
             let needed = if needed == UNBOUNDED { "any number".to_owned() } else { needed.to_string() };
-            let reason = format!("lane `{name}` has {threads} threads; its requests may need {needed} at once");
+            let reason =
+                format!("lane `{name}` has {threads} threads; its requests may need {needed} at once");
             unknown[index].get_or_insert(reason);
         }
     }

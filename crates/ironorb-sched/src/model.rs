@@ -219,13 +219,8 @@ impl<'d> Layout<'d> {
     fn interrupts(&mut self) {
         for interrupt in &self.all.interrupts {
             let unit = self.processors[interrupt.node.as_str()] + interrupt.processor as usize;
-            let site = Site {
-                unit,
-                urgency: INTERRUPT_URGENCY,
-                lane: None,
-                queue: None,
-                floats_over: Vec::new(),
-            };
+            let site =
+                Site { unit, urgency: INTERRUPT_URGENCY, lane: None, queue: None, floats_over: Vec::new() };
             let step = Step {
                 label: interrupt.name.clone(),
                 wcet: interrupt.wcet.0,
@@ -449,7 +444,9 @@ impl<'d> Layout<'d> {
     fn links_of_calls(&self, calls: &[Call], known: &mut Vec<Option<Vec<usize>>>) -> Vec<usize> {
         let mut links = Vec::new();
         for call in calls {
-            links.extend([&call.link, &call.reply_link].into_iter().flatten().map(|it| self.links[it.as_str()]));
+            links.extend(
+                [&call.link, &call.reply_link].into_iter().flatten().map(|it| self.links[it.as_str()]),
+            );
             let operation = self.operations[call.operation.as_str()];
             if known[operation].is_none() {
                 let found = self.links_of_calls(&self.all.operations[operation].calls, known);

@@ -40,7 +40,10 @@ struct Fields<'t, 'i> {
 impl Reader<'_> {
     fn description(&mut self, root: &DeTable<'_>) -> Description {
         let fields = Fields { table: root, path: String::new() };
-        self.only(&fields, &["analysis", "node", "link", "lane", "resource", "interrupt", "operation", "task"]);
+        self.only(
+            &fields,
+            &["analysis", "node", "link", "lane", "resource", "interrupt", "operation", "task"],
+        );
         let mut description = Description::default();
         if let Some(analysis) = self.table(&fields, "analysis") {
             self.analysis(&analysis, &mut description);
@@ -59,11 +62,14 @@ impl Reader<'_> {
         self.only(fields, &["assignment", "priorities"]);
         description.assignment = self.word(fields, "assignment", ASSIGNMENTS).unwrap_or_default();
         if let Some(range) = self.value(fields, "priorities") {
-            let numbers = range.get_ref().as_array().map(|array| {
-                array.iter().filter_map(|number| whole(number.get_ref())).collect::<Vec<u64>>()
-            });
+            let numbers = range
+                .get_ref()
+                .as_array()
+                .map(|array| array.iter().filter_map(|number| whole(number.get_ref())).collect::<Vec<u64>>());
             match numbers.as_deref() {
-                Some(&[lowest, highest]) if lowest <= highest && highest <= PriorityRange::CORBA_MAX.into() => {
+                Some(&[lowest, highest])
+                    if lowest <= highest && highest <= PriorityRange::CORBA_MAX.into() =>
+                {
                     description.priorities = PriorityRange { lowest: lowest as u16, highest: highest as u16 };
                 }
                 _ => self.report(
@@ -197,7 +203,11 @@ impl Reader<'_> {
             return Home::Lane(self.text(fields, "lane"));
         }
         if !fields.table.contains_key("node") {
-            self.problem_at(&fields.path, "the task runs nowhere", "add `lane = \"...\"`, or `node = \"...\"`");
+            self.problem_at(
+                &fields.path,
+                "the task runs nowhere",
+                "add `lane = \"...\"`, or `node = \"...\"`",
+            );
             return Home::Lane(String::new());
         }
         let processor = self.number(fields, "processor", 1023).unwrap_or(0) as u32;
@@ -255,7 +265,11 @@ impl Reader<'_> {
         let value = self.value(fields, key)?;
         let table = value.get_ref().as_table();
         if table.is_none() {
-            self.report(value, format!("`{key}` is no table"), format!("write `[{key}]` on a line of its own"));
+            self.report(
+                value,
+                format!("`{key}` is no table"),
+                format!("write `[{key}]` on a line of its own"),
+            );
         }
         table.map(|table| Fields { table, path: join(&fields.path, key) })
     }
@@ -268,7 +282,11 @@ impl Reader<'_> {
     ) -> Vec<T> {
         let Some(value) = self.value(fields, key) else { return Vec::new() };
         let Some(array) = value.get_ref().as_array() else {
-            self.report(value, format!("`{key}` is no list"), format!("write `[[{key}]]`, with two brackets"));
+            self.report(
+                value,
+                format!("`{key}` is no list"),
+                format!("write `[[{key}]]`, with two brackets"),
+            );
             return Vec::new();
         };
         let mut things = Vec::new();
@@ -312,7 +330,11 @@ impl Reader<'_> {
     fn time(&mut self, fields: &Fields<'_, '_>, key: &str) -> Option<Nanos> {
         let value = self.value(fields, key)?;
         let Some(text) = value.get_ref().as_str() else {
-            self.report(value, format!("`{key}` is no time"), format!("write `{key} = \"1.5ms\"`, with a unit"));
+            self.report(
+                value,
+                format!("`{key}` is no time"),
+                format!("write `{key} = \"1.5ms\"`, with a unit"),
+            );
             return None;
         };
         match text.parse() {
@@ -395,12 +417,7 @@ impl Reader<'_> {
         bits.unwrap_or(1)
     }
 
-    fn report(
-        &mut self,
-        value: &Spanned<DeValue<'_>>,
-        message: impl Into<String>,
-        mend: impl Into<String>,
-    ) {
+    fn report(&mut self, value: &Spanned<DeValue<'_>>, message: impl Into<String>, mend: impl Into<String>) {
         let place = Place::of(self.text, value.span().start);
         self.places.insert("here".to_owned(), place);
         self.problem_at("here", message, mend);

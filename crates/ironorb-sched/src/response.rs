@@ -50,9 +50,8 @@ impl<'m> Loads<'m> {
         let mut window = 0u64;
         for earlier in 0..WINDOWS_MAX {
             let own = step.cost.saturating_mul(earlier + 1).saturating_add(self.blocking[index]);
-            window = self.fixed_point(window, |window| {
-                self.others(index, window).fold(own, u64::saturating_add)
-            });
+            window =
+                self.fixed_point(window, |window| self.others(index, window).fold(own, u64::saturating_add));
             if window == UNBOUNDED {
                 return UNBOUNDED;
             }
@@ -60,6 +59,10 @@ impl<'m> Loads<'m> {
             worst = worst.max(window.saturating_add(self.jitter[index]).saturating_sub(since));
             if window.saturating_add(self.jitter[index]) <= since.saturating_add(step.period) {
                 return worst;
+            }
+            // The next release comes before this one ends. It may overtake this one where this one waits for a resource.
+            if !step.sections.is_empty() {
+                return self.any_order(index);
             }
             if worst > self.horizon {
                 return UNBOUNDED;
@@ -115,12 +118,14 @@ impl<'m> Loads<'m> {
     }
 
     fn fits_span(&self, index: usize, queue: &Queue, span: u64) -> bool {
-        let demand = queue.first.iter().fold(queue.blocker.saturating_add(self.blocking[index]), |sum, it| {
-            let other = &self.model.steps[it.step];
-            let reach = span.saturating_add(self.jitter[it.step]).saturating_add(it.credit).checked_sub(it.key);
-            let releases = reach.map_or(0, |reach| reach / other.period + 1);
-            sum.saturating_add(releases.saturating_mul(other.cost))
-        });
+        let demand =
+            queue.first.iter().fold(queue.blocker.saturating_add(self.blocking[index]), |sum, it| {
+                let other = &self.model.steps[it.step];
+                let reach =
+                    span.saturating_add(self.jitter[it.step]).saturating_add(it.credit).checked_sub(it.key);
+                let releases = reach.map_or(0, |reach| reach / other.period + 1);
+                sum.saturating_add(releases.saturating_mul(other.cost))
+            });
         let served = self.fixed_point(0, |window| {
             queue.urgent.iter().map(|&other| self.load(other, window)).fold(demand, u64::saturating_add)
         });
@@ -217,7 +222,8 @@ impl Queue {
                 queue.urgent.push(other);
                 continue;
             }
-            if other != index {
+            // A later release of the step itself may have come before, and have started.
+            if other != index || loads.jitter[index] >= step.period {
                 queue.blocker = queue.blocker.max(rival.cost);
             }
             match is_muf {
@@ -300,7 +306,8 @@ fn held_by_less_urgent(model: &Model, step: &Step, sections: &[UnitSection], swi
 
 /// The longest response that is computed: far beyond all deadlines and periods.
 fn horizon(model: &Model) -> u64 {
-    let longest = model.steps.iter().filter(|step| step.task.is_some()).map(|step| step.deadline.max(step.period));
+    let longest =
+        model.steps.iter().filter(|step| step.task.is_some()).map(|step| step.deadline.max(step.period));
     longest.max().unwrap_or(0).saturating_mul(HORIZON_FACTOR).min(UNBOUNDED - 1)
 }
 

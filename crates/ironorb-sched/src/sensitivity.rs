@@ -23,7 +23,10 @@ pub fn sensitivity(set: &TaskSet, name: &str) -> Option<Sensitivity> {
     let part = Part::named(set, name)?;
     let wcet = part.wcet(set);
     let fits = |wcet: u64| part.with_wcet(set, Nanos(wcet)).is_some_and(|set| fits(&set));
-    Some(Sensitivity { wcet, wcet_max: longest(part.least(set), Nanos::DESCRIBED_MAX.0, wcet.0, fits).map(Nanos) })
+    Some(Sensitivity {
+        wcet,
+        wcet_max: longest(part.least(set), Nanos::DESCRIBED_MAX.0, wcet.0, fits).map(Nanos),
+    })
 }
 
 fn fits(set: &TaskSet) -> bool {

@@ -197,7 +197,8 @@ impl<'m> Simulation<'m> {
         };
         let release = self.releases.len() - 1;
         self.push(self.now.saturating_add(jitter), Event::Arrival { step: root, release });
-        let pause = if self.plan.is_worst || self.random.chance(75) { 0 } else { self.random.below(step.period) };
+        let pause =
+            if self.plan.is_worst || self.random.chance(75) { 0 } else { self.random.below(step.period) };
         self.push(self.now.saturating_add(step.period).saturating_add(pause), Event::Release(root));
     }
 
@@ -471,8 +472,11 @@ impl<'m> Simulation<'m> {
             (None, Some(&(start, ..))) => start,
             (None, None) => job.total,
         };
-        let boundary =
-            if self.model.units[unit].kind == UnitKind::Link { boundary.min(job.frame_end) } else { boundary };
+        let boundary = if self.model.units[unit].kind == UnitKind::Link {
+            boundary.min(job.frame_end)
+        } else {
+            boundary
+        };
         // After a switch, the section that starts at once is looked at again.
         let run = boundary - job.done;
         let mut at = self.now + job.switch_left + run;

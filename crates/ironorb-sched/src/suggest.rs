@@ -101,7 +101,8 @@ impl Search<'_> {
     fn pin_lanes(&mut self) {
         let all = self.set.description();
         for (index, lane) in all.lanes.iter().enumerate().filter(|(_, lane)| lane.processors.len() != 1) {
-            let Some(node) = all.nodes.iter().find(|node| node.name == lane.node && node.processors > 1) else {
+            let Some(node) = all.nodes.iter().find(|node| node.name == lane.node && node.processors > 1)
+            else {
                 continue;
             };
             for processor in 0..node.processors.min(PLACES_MAX) {
@@ -141,7 +142,8 @@ impl Search<'_> {
         let described = &all.tasks[task];
         let Home::Processor { node: home, processor: at } = &described.home else { return };
         let can_leave = described.calls.is_empty() && described.sections.is_empty();
-        for node in all.nodes.iter().filter(|node| can_leave || node.name == *home).take(PLACES_MAX as usize) {
+        for node in all.nodes.iter().filter(|node| can_leave || node.name == *home).take(PLACES_MAX as usize)
+        {
             for processor in 0..node.processors.min(PLACES_MAX) {
                 if node.name == *home && processor == *at {
                     continue;
@@ -197,7 +199,8 @@ impl Search<'_> {
         let fits = |cut: u64| self.fits(late, |all| set_period(all, most - cut));
         let Some(cut) = longest(0, most - period, most / 2, fits) else { return };
         let (name, at_least) = (&self.set.description().tasks[task].name, Nanos(most - cut));
-        let text = format!("lengthen the period of task `{name}` from {} to at least {at_least}", Nanos(period));
+        let text =
+            format!("lengthen the period of task `{name}` from {} to at least {at_least}", Nanos(period));
         self.offer(text, |all| set_period(all, most - cut));
     }
 

@@ -39,7 +39,8 @@ fn write_tasks(f: &mut fmt::Formatter<'_>, tasks: &[TaskReport]) -> fmt::Result 
     )?;
     for task in tasks {
         let response = task.response.map_or_else(|| "?".to_owned(), |response| response.to_string());
-        let used = task.response.map_or_else(|| "?".to_owned(), |response| share(response.0, task.deadline.0));
+        let used =
+            task.response.map_or_else(|| "?".to_owned(), |response| share(response.0, task.deadline.0));
         writeln!(
             f,
             "{:<width$}  {:>8}  {:>14}  {:>14}  {:>7}  {:<10}  {}",

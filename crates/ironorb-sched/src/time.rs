@@ -75,8 +75,8 @@ impl FromStr for Nanos {
         if text.starts_with('-') {
             return Err(TimeError::Negative);
         }
-        let (number, unit) =
-            text.split_at(text.find(|char: char| !char.is_ascii_digit() && char != '.').unwrap_or(text.len()));
+        let (number, unit) = text
+            .split_at(text.find(|char: char| !char.is_ascii_digit() && char != '.').unwrap_or(text.len()));
         let unit: u64 = match unit.trim() {
             "ns" => 1,
             "us" | "µs" => 1_000,

@@ -1,4 +1,6 @@
 //! Tests of the analysis as its users see it.
 
+mod problems;
 mod random_sets;
+mod results;
 mod textbook;

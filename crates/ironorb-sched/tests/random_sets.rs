@@ -42,7 +42,11 @@ fn bounds_of_independent_tasks_are_reached() {
                 assert_eq!(bound, Nanos(*observed), "seed {seed}: {report}");
                 reached += 1;
             } else {
-                assert!(*observed > task.deadline.0, "seed {seed}: {} can meet its deadline: {report}", task.name);
+                assert!(
+                    *observed > task.deadline.0,
+                    "seed {seed}: {} can meet its deadline: {report}",
+                    task.name
+                );
             }
         }
     }
@@ -59,7 +63,8 @@ struct Counts {
 
 fn check_set(seed: u64, counts: &mut Counts) {
     let mut random = Random(seed.wrapping_mul(7919));
-    let set = TaskSet::new(anything(&mut random)).unwrap_or_else(|problems| panic!("seed {seed}: {problems:?}"));
+    let set =
+        TaskSet::new(anything(&mut random)).unwrap_or_else(|problems| panic!("seed {seed}: {problems:?}"));
     let report = analyze(&set);
     let longest = report.tasks.iter().map(|task| task.period.0).max().unwrap();
     let mut worst = vec![0; report.tasks.len()];
@@ -79,9 +84,10 @@ fn check_set(seed: u64, counts: &mut Counts) {
         let bound = task.response.unwrap_or_else(|| panic!("seed {seed}: {report}"));
         assert!(
             Nanos(worst) <= bound,
-            "seed {seed}: {} takes {}, above its bound: {report}\n{:#?}",
+            "seed {seed}: {} takes {}, above its bound: {report}\n{:?}\n{:?}",
             task.name,
             Nanos(worst),
+            report.tasks.iter().map(|task| &task.steps).collect::<Vec<_>>(),
             set.description()
         );
         counts.unbounded += u64::from(bound == Nanos::MAX);
@@ -151,7 +157,13 @@ fn anything(random: &mut Random) -> Description {
         let (name, node) = (lane.name.clone(), lane.node.clone());
         let sections = sections(random, &all, &node, wcet);
         let calls = if is_queued { Vec::new() } else { calls(random, &all, &node, 30) };
-        all.operations.push(Operation { name: format!("o{index}"), lane: name, wcet: Nanos(wcet), sections, calls });
+        all.operations.push(Operation {
+            name: format!("o{index}"),
+            lane: name,
+            wcet: Nanos(wcet),
+            sections,
+            calls,
+        });
     }
     let load = 20 + random.below(80);
     let count = 2 + random.below(6);
