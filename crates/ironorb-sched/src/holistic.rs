@@ -14,8 +14,6 @@ pub(crate) struct Bounds {
     /// Why nothing can be said about a step.
     pub(crate) unknown: Vec<Option<String>>,
     pub(crate) blocking: Vec<u64>,
-    /// For each lane, the threads that its requests may occupy at once.
-    pub(crate) threads_needed: Vec<u64>,
     /// How often all steps were looked at.
     pub(crate) passes: u32,
 }
@@ -39,7 +37,7 @@ pub(crate) fn bounds(model: &Model, all: &Description) -> Bounds {
     let threads_needed = threads_needed(model, &ends, all.lanes.len());
     unknown_by_threads(model, all, &threads_needed, &mut unknown);
     spread_unknown(model, &mut unknown);
-    Bounds { ends, unknown, blocking, threads_needed, passes }
+    Bounds { ends, unknown, blocking, passes }
 }
 
 fn fixed_point(model: &Model) -> (Vec<u64>, Vec<u64>, u32) {

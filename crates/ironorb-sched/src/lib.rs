@@ -90,7 +90,7 @@
 //! let report = analyze(&set);
 //! assert_eq!(report.verdict, Verdict::Fits);
 //! println!("{report}");
-//! assert!(sensitivity(&set, "set_valve").unwrap().wcet_max > Some(Nanos::from_millis(2)));
+//! assert!(sensitivity(&set, "set_valve").unwrap().wcet_max > Some(Nanos::from_micros(400)));
 //! println!("{}", table(&report).to_toml().unwrap());
 //! ```
 

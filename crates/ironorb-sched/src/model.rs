@@ -8,102 +8,100 @@ use crate::description::*;
 
 /// Steps, and the units that serve them.
 #[derive(Debug, Clone)]
-pub struct Model {
+pub(crate) struct Model {
     /// All steps. A predecessor stands before its successors.
-    pub steps: Vec<Step>,
+    pub(crate) steps: Vec<Step>,
     /// All processors, then all links, then one floating unit for each node.
-    pub units: Vec<Unit>,
+    pub(crate) units: Vec<Unit>,
     /// All resources.
-    pub resources: Vec<ModelResource>,
+    pub(crate) resources: Vec<ModelResource>,
     /// The steps of each task: a range of indices.
-    pub task_steps: Vec<std::ops::Range<usize>>,
+    pub(crate) task_steps: Vec<std::ops::Range<usize>>,
     /// The CORBA priority of each task.
-    pub priorities: Vec<u16>,
+    pub(crate) priorities: Vec<u16>,
 }
 
 /// A run on a processor, or a message on a link.
 #[derive(Debug, Clone)]
-pub struct Step {
+pub(crate) struct Step {
     /// The task; `None` for interrupts.
-    pub task: Option<usize>,
+    pub(crate) task: Option<usize>,
     /// What it is, such as the operation's name.
-    pub label: String,
+    pub(crate) label: String,
     /// The unit that serves it.
-    pub unit: usize,
+    pub(crate) unit: usize,
     /// More urgent steps have higher numbers: CORBA priorities on processors, above them interrupts; classes on links.
-    pub urgency: u32,
+    pub(crate) urgency: u32,
     /// The longest run or transfer as described, in nanoseconds.
-    pub wcet: u64,
+    pub(crate) wcet: u64,
     /// The longest run with the switches between threads, in nanoseconds.
-    pub cost: u64,
+    pub(crate) cost: u64,
     /// The least time between two releases of the task.
-    pub period: u64,
+    pub(crate) period: u64,
     /// The release jitter of the task, in a first step.
-    pub jitter: u64,
+    pub(crate) jitter: u64,
     /// The step whose end starts this one.
-    pub predecessor: Option<usize>,
+    pub(crate) predecessor: Option<usize>,
     /// What passes from its end to the start of its successors.
-    pub after: u64,
+    pub(crate) after: u64,
     /// The task's deadline.
-    pub deadline: u64,
+    pub(crate) deadline: u64,
     /// The task's criticality.
-    pub criticality: Level,
-    /// The task's importance.
-    pub importance: Level,
+    pub(crate) criticality: Level,
     /// The critical sections, in order.
-    pub sections: Vec<Held>,
+    pub(crate) sections: Vec<Held>,
     /// The lane that it runs in.
-    pub lane: Option<usize>,
+    pub(crate) lane: Option<usize>,
     /// The order of the lane's queue, if its upcalls do not preempt each other.
-    pub queue: Option<LanePolicy>,
+    pub(crate) queue: Option<LanePolicy>,
     /// The longest part of a message that is sent without a pause.
-    pub frame: u64,
+    pub(crate) frame: u64,
     /// Of a step in an unpinned lane: the processors it may run on.
-    pub floats_over: Vec<usize>,
+    pub(crate) floats_over: Vec<usize>,
     /// The bytes of the request that starts it.
-    pub request_bytes: u64,
+    pub(crate) request_bytes: u64,
     /// Whether its thread waits for a reply after it.
-    pub waits: bool,
+    pub(crate) waits: bool,
     /// Whether it goes on with the thread of an earlier step, after a call.
-    pub resumes: bool,
+    pub(crate) resumes: bool,
 }
 
 /// A critical section.
 #[derive(Debug, Clone, Copy)]
-pub struct Held {
+pub(crate) struct Held {
     /// The resource.
-    pub resource: usize,
+    pub(crate) resource: usize,
     /// The longest time, in nanoseconds.
-    pub wcet: u64,
+    pub(crate) wcet: u64,
 }
 
 /// A resource, and how many processors' steps use it.
 #[derive(Debug, Clone)]
-pub struct ModelResource {
+pub(crate) struct ModelResource {
     /// Its protocol.
-    pub protocol: Protocol,
+    pub(crate) protocol: Protocol,
     /// The steps that use it.
-    pub users: Vec<usize>,
+    pub(crate) users: Vec<usize>,
     /// The highest urgency of a user.
-    pub ceiling: u32,
+    pub(crate) ceiling: u32,
     /// Whether steps of several units use it.
-    pub is_shared: bool,
+    pub(crate) is_shared: bool,
 }
 
 /// What serves steps, one at a time.
 #[derive(Debug, Clone)]
-pub struct Unit {
+pub(crate) struct Unit {
     /// The name: `node/0`, or the link's.
-    pub name: String,
+    pub(crate) name: String,
     /// What it is.
-    pub kind: UnitKind,
+    pub(crate) kind: UnitKind,
     /// Its steps, the most urgent first.
-    pub steps: Vec<usize>,
+    pub(crate) steps: Vec<usize>,
 }
 
 /// What serves steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UnitKind {
+pub(crate) enum UnitKind {
     /// A processor, preemptive.
     Processor {
         /// The longest non-preemptible time of the kernel, in nanoseconds.
@@ -118,11 +116,11 @@ pub enum UnitKind {
 }
 
 /// The urgency of interrupts, above that of all priorities.
-pub const INTERRUPT_URGENCY: u32 = 1 << 16;
+pub(crate) const INTERRUPT_URGENCY: u32 = 1 << 16;
 
 impl Model {
     /// Lays out the steps of a set whose tasks have these priorities.
-    pub fn of(set: &TaskSet, priorities: Vec<u16>) -> Model {
+    pub(crate) fn of(set: &TaskSet, priorities: Vec<u16>) -> Model {
         let mut layout = Layout::of(set.description(), priorities);
         layout.interrupts();
         layout.tasks();
@@ -130,7 +128,7 @@ impl Model {
     }
 
     /// Sorts the steps of units and looks for the users of resources. Needed after urgencies change.
-    pub fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         for unit in &mut self.units {
             unit.steps.sort_by_key(|&step| (std::cmp::Reverse(self.steps[step].urgency), step));
         }
@@ -364,7 +362,6 @@ impl<'d> Layout<'d> {
             period: described.period.0,
             deadline: described.deadline().0,
             criticality: described.criticality,
-            importance: described.importance,
             ..blank(Some(task), site)
         }
     }
@@ -491,7 +488,6 @@ fn blank(task: Option<usize>, site: &Site) -> Step {
         after: 0,
         deadline: 0,
         criticality: Level::default(),
-        importance: Level::default(),
         sections: Vec::new(),
         lane: site.lane,
         queue: site.queue,

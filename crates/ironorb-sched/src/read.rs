@@ -11,7 +11,7 @@ use crate::time::Nanos;
 pub(crate) fn read(text: &str) -> Result<(Description, Places), Vec<Problem>> {
     let mut problems = Problems::default();
     let (root, errors) = DeTable::parse_recoverable(text);
-    for error in errors {
+    if let Some(error) = errors.first() {
         let place = error.span().map(|span| Place::of(text, span.start));
         return Err(vec![Problem {
             place,
