@@ -23,3 +23,26 @@ fn three_tasks_have_responses_3_6_and_20() {
     assert_eq!(response(&report, "telemetry"), Nanos::from_millis(6));
     assert_eq!(response(&report, "log"), Nanos::from_millis(20));
 }
+
+/// Lehoczky's example: the longest response is not the first one of the busy period.
+#[test]
+fn the_fifth_release_is_the_worst() {
+    let report = report(
+        r#"
+        [[node]]
+        name = "n"
+        [[task]]
+        name = "short"
+        node = "n"
+        period = "70ms"
+        wcet = "26ms"
+        [[task]]
+        name = "long"
+        node = "n"
+        period = "100ms"
+        deadline = "120ms"
+        wcet = "62ms"
+        "#,
+    );
+    assert_eq!(response(&report, "long"), Nanos::from_millis(118), "{report}");
+}
