@@ -7,7 +7,7 @@ use ironorb_sched::{Nanos, TaskSet, Verdict, analyze};
 /// `SCHED_SETS` says how many sets; the whole claim is about 10,000.
 #[test]
 fn bounds_hold_in_random_sets() {
-    let sets = std::env::var("SCHED_SETS").ok().and_then(|sets| sets.parse().ok()).unwrap_or(400);
+    let sets = std::env::var("SCHED_SETS").ok().and_then(|sets| sets.parse().ok()).unwrap_or(200);
     let mut counts = Counts::default();
     for seed in 0..sets {
         check_set(seed, &mut counts);
