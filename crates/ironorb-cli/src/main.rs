@@ -21,6 +21,7 @@ mod ior;
 mod naming;
 mod output;
 mod reference;
+mod sched;
 mod seconds;
 mod serve_mock;
 mod serving;
@@ -52,6 +53,8 @@ enum Command {
     Bridge(bridge::Arguments),
     /// Show what an ORB does: threads, connections, queues, counters and latencies.
     Status(status::Arguments),
+    /// Say whether the deadlines of a task set hold, and write the table that a system looks up.
+    Sched(sched::Arguments),
     /// Show, make and resolve object references.
     Ior(ior::Arguments),
     /// Check IDL files, generate Rust from them, show their definitions.
@@ -85,6 +88,7 @@ fn main() -> ExitCode {
         Command::ServeMock(arguments) => serve_mock::run(&arguments),
         Command::Bridge(arguments) => bridge::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
+        Command::Sched(arguments) => sched::run(&arguments),
         Command::Ior(arguments) => ior::run(&arguments),
         Command::Idl(arguments) => idl::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
