@@ -11,7 +11,8 @@ use std::thread;
 
 use ironorb::dynamic::{self, OperationDescription, Request};
 use ironorb::poa::{PoaError, PoaPolicies};
-use ironorb::{Deferred, Orb, OrbBuilder, ServerConcurrency, TypedRef};
+use ironorb::rt::{Priority, PriorityModel, RealTimeConfig, SchedulingPolicy};
+use ironorb::{Deferred, LaneConfig, Orb, OrbBuilder, ServerConcurrency, TypedRef};
 use ironorb_trace::{CurrentTrace, TraceContext};
 
 mod idl {
@@ -85,6 +86,10 @@ enum Server {
     Deadlines,
     /// Servants go on with the trace of their requests.
     Trace,
+    /// Servants run at the priority of their requests, on threads without one.
+    Priority,
+    /// Requests come to a lane of their priority.
+    PriorityLane,
     /// A servant that gets a `Reply`, and answers within its upcall.
     DeferredServant,
     /// A servant that learns at run time which operation is called.
@@ -105,6 +110,8 @@ enum Client {
     Deadlines,
     /// Calls within a trace.
     Trace,
+    /// Calls at a priority.
+    Priority,
     /// Another thread waits for a reply on the same connection.
     SharedConnection,
 }
@@ -136,6 +143,8 @@ impl Scenario {
         Scenario::of("context", Call::Void).from(Client::Context),
         Scenario::of("context-2000", Call::Structs(2_000)).from(Client::Context),
         Scenario::of("context-read", Call::Void).from(Client::Context).to(Server::Context),
+        Scenario::of("priority", Call::Void).from(Client::Priority).to(Server::Priority),
+        Scenario::of("priority-lane", Call::Void).from(Client::Priority).to(Server::PriorityLane),
         Scenario::of("deadline", Call::Void).from(Client::Deadlines).to(Server::Deadlines),
         Scenario::of("trace", Call::Void).from(Client::Trace).to(Server::Trace),
         Scenario::of("server-intercepted", Call::Void).to(Server::Interceptor),
@@ -223,6 +232,9 @@ impl Scenario {
         };
         let call = self.call.steps(&server, &client, &object, others)?;
         let _trace = (self.client == Client::Trace).then(|| CurrentTrace::enter(TraceContext::begin(true)));
+        if self.client == Client::Priority {
+            client.rt_current().map_or(Ok(()), |current| current.set_priority(PRIORITY))?;
+        }
         self.count(&object, call, &go_on)?;
         if let Some(gate) = gate {
             gate.end();
@@ -298,6 +310,11 @@ impl Server {
             Server::Context => builder.server_context(ReadsContext),
             Server::Deadlines => builder.deadline_propagation(true),
             Server::Trace => ironorb_trace::install(builder),
+            Server::Priority => builder.real_time(real_time()),
+            Server::PriorityLane => {
+                let lane = LaneConfig::new("lane").endpoint(endpoint).priority(PRIORITY);
+                builder.real_time(real_time()).lane(lane)
+            }
             _ => builder,
         };
         Ok(builder.build()?)
@@ -313,6 +330,11 @@ impl Server {
             Server::DynamicServant => {
                 let id = poa.activate_object(dynamic::servant(Arc::new(Described)))?;
                 Ok(poa.id_to_reference(&id)?.narrow_unchecked())
+            }
+            Server::Priority | Server::PriorityLane => {
+                let model = PriorityModel::ClientPropagated { default: Priority::MIN };
+                let policies = PoaPolicies { priority_model: Some(model), ..PoaPolicies::default() };
+                Ok(poa.create_poa("priorities", None, policies)?.activate(servant)?)
             }
             _ => Ok(poa.activate(servant)?),
         }
@@ -332,11 +354,20 @@ impl Client {
             Client::Context => builder.client_context(AddsContext),
             Client::Deadlines => builder.deadline_propagation(true),
             Client::Trace => ironorb_trace::install(builder),
+            Client::Priority => builder.real_time(real_time()),
             _ => builder,
         }
         .build()?)
     }
 }
+
+/// Priorities without those of the system, which a process may not be granted.
+fn real_time() -> RealTimeConfig {
+    RealTimeConfig::new().scheduling(SchedulingPolicy::Other)
+}
+
+/// The priority of calls.
+const PRIORITY: Priority = Priority::MAX;
 
 /// A thread that waits for a reply for as long as the calls last.
 struct Waiter {

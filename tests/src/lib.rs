@@ -74,3 +74,8 @@ impl ThreadNumber {
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/guide/interceptors.md")]
 struct GuideToInterceptors;
+
+/// Compiles and runs the examples of the page on real time.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/real-time.md")]
+struct RealTime;
