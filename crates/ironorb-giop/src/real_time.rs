@@ -5,6 +5,7 @@
 use crate::cdr::{Marshal, Reader, Unmarshal, Writer};
 use crate::error::{Malformed, MalformedKind, Misuse};
 use crate::ior::{PolicyValue, TAG_POLICIES, TaggedComponent};
+use crate::service_context::RT_CORBA_PRIORITY;
 use crate::version::{ByteOrder, Encoding};
 
 /// The policy type of [`PriorityModelPolicy`].
@@ -124,6 +125,14 @@ pub fn priority_context(priority: i16) -> [u8; PRIORITY_CONTEXT_BYTES] {
     [NATIVE_ORDER, 0, p0, p1]
 }
 
+/// The whole service context with the priority of a request, as an element of a context list in native order.
+pub fn encoded_priority_context(priority: i16) -> [u8; 8 + PRIORITY_CONTEXT_BYTES] {
+    let ([i0, i1, i2, i3], [n0, n1, n2, n3]) =
+        (RT_CORBA_PRIORITY.to_ne_bytes(), (PRIORITY_CONTEXT_BYTES as u32).to_ne_bytes());
+    let [d0, d1, d2, d3] = priority_context(priority);
+    [i0, i1, i2, i3, n0, n1, n2, n3, d0, d1, d2, d3]
+}
+
 /// The data of the service context
 /// [`RT_CORBA_PRIORITY_RANGE`](crate::service_context::RT_CORBA_PRIORITY_RANGE): an encapsulation with the lowest and the
 /// highest priority that a connection is for.
@@ -206,6 +215,7 @@ impl Unmarshal for PriorityBand {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::service_context::{EncodedContexts, ServiceContext};
 
     const BAND: PriorityBand = PriorityBand { low: 1_000, high: 2_000 };
 
@@ -273,6 +283,10 @@ mod tests {
         for priority in [0, 1, 0x1234, i16::MAX, -1] {
             assert_eq!(priority_of_context(&priority_context(priority)), Some(priority));
         }
+        let encoded = encoded_priority_context(0x1234);
+        let listed: Vec<_> = EncodedContexts::new(1, &encoded).iter().collect();
+        let data = &priority_context(0x1234)[..];
+        assert_eq!(listed, [ServiceContext { id: RT_CORBA_PRIORITY, data }]);
         assert_eq!(priority_of_context(&[0, 9, 0x12, 0x34]), Some(0x1234));
         assert_eq!(priority_of_context(&[1, 0, 0x34, 0x12, 7]), Some(0x1234));
         for bad in [&[][..], &[0], &[0, 0, 1], &[2, 0, 0, 1]] {

@@ -7,7 +7,7 @@ use ironorb_giop::connection::{ServerConnection, WriteBody};
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::message::{AddressingDisposition, RawBody, ReplyStatus, RequestId};
 use ironorb_giop::minor::MinorCode;
-use ironorb_giop::real_time::priority_context;
+use ironorb_giop::real_time::{encoded_priority_context, priority_context};
 use ironorb_giop::service_context::{EncodedContexts, RT_CORBA_PRIORITY, ServiceContext, ServiceContextList};
 use ironorb_giop::{Encoding, Malformed, Marshal, Misuse, Reader, Writer};
 
@@ -336,16 +336,14 @@ impl<'c> Responder<'c> {
         self.priority.set(Some(priority));
     }
 
-    /// The service contexts that the ORB itself adds to the reply.
-    #[cold]
-    fn own_contexts(&self) -> ServiceContextList {
-        let mut list = ServiceContextList::default();
+    /// Adds the service contexts that the ORB itself adds to the reply.
+    #[inline]
+    fn add_own_contexts(&self, to: &mut ServiceContextList) {
         if let Some(priority) = self.priority.get() {
             let data = &priority_context(priority);
-            let written = list.push(ServiceContext { id: RT_CORBA_PRIORITY, data });
+            let written = to.push(ServiceContext { id: RT_CORBA_PRIORITY, data });
             debug_assert!(written.is_ok());
         }
-        list
     }
 
     /// The number of the client's connection.
@@ -421,13 +419,15 @@ impl<'c> Responder<'c> {
     ) {
         let Some(interception) = interception else {
             if self.wanted {
-                reply(self.own_contexts().encoded());
+                // Without the heap: each reply to a request with a priority has it.
+                let encoded = self.priority.get().map(encoded_priority_context);
+                reply(encoded.as_ref().map_or(EncodedContexts::EMPTY, |one| EncodedContexts::new(1, one)));
             }
             return;
         };
         let outcome = if self.wanted { Outcome::Results } else { Outcome::Oneway };
         let (outcome, mut contexts) = interception.end(outcome);
-        contexts.append(self.own_contexts().encoded());
+        self.add_own_contexts(&mut contexts);
         match outcome {
             Outcome::Results => reply(contexts.encoded()),
             other => self.reply_instead(&other, contexts.encoded()),
@@ -493,13 +493,17 @@ impl<'c> Responder<'c> {
     pub(crate) fn raise(&self, raised: Raised<'_>) -> Replied {
         self.answered.set(true);
         let contexts = match self.interception {
-            None => self.own_contexts(),
+            None => {
+                let mut own = ServiceContextList::default();
+                self.add_own_contexts(&mut own);
+                own
+            }
             Some(interception) => {
                 let (outcome, mut contexts) = interception.end(match raised {
                     Raised::User(id, _) => Outcome::UserException(id.to_owned()),
                     Raised::System(e) => Outcome::SystemException(e.clone()),
                 });
-                contexts.append(self.own_contexts().encoded());
+                self.add_own_contexts(&mut contexts);
                 if !matches!(outcome, Outcome::UserException(_)) {
                     self.reply_instead(&outcome, contexts.encoded());
                     return Replied(());
