@@ -130,6 +130,7 @@ impl Findings {
         let rivals = self.model.units[step.unit].steps.iter().map(|&other| (other, &self.model.steps[other]));
         steps.len() == 1
             && step.queue.is_none()
+            && (step.sections.is_empty() || self.bounds.ends[index] <= step.period)
             && self.bounds.blocking[index] == 0
             && step.jitter < step.period
             && rivals.filter(|(_, other)| other.urgency >= step.urgency).all(|(other, rival)| {

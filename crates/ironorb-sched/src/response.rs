@@ -232,8 +232,8 @@ impl Queue {
                 // Laxities are compared: deadlines less runs. Each run stands on its own side, lest one be negative.
                 true => queue.first.push(Rival {
                     step: other,
-                    key: rival.deadline.saturating_add(step.cost),
-                    credit: rival.cost,
+                    key: rival.deadline.saturating_add(step.wcet),
+                    credit: rival.wcet,
                 }),
                 false => queue.first.push(Rival { step: other, key: rival.deadline, credit: 0 }),
             }

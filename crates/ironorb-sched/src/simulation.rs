@@ -403,7 +403,7 @@ impl<'m> Simulation<'m> {
         match step.queue {
             None => (usize::MAX, 0, 0),
             Some(LanePolicy::Muf) => {
-                (step.lane.unwrap_or(0), 4 - step.criticality as u8, deadline - i128::from(step.cost))
+                (step.lane.unwrap_or(0), 4 - step.criticality as u8, deadline - i128::from(step.wcet))
             }
             Some(_) => (step.lane.unwrap_or(0), 0, deadline),
         }
@@ -440,7 +440,7 @@ impl<'m> Simulation<'m> {
         }
         let step = &self.model.steps[job.step];
         if self.model.units[unit].kind == UnitKind::Link && job.done >= job.frame_end {
-            job.frame_end = (job.done + step.frame.max(1)).min(job.total);
+            job.frame_end = job.done.saturating_add(step.frame.max(1)).min(job.total);
         }
     }
 
@@ -479,7 +479,7 @@ impl<'m> Simulation<'m> {
         };
         // After a switch, the section that starts at once is looked at again.
         let run = boundary - job.done;
-        let mut at = self.now + job.switch_left + run;
+        let mut at = self.now.saturating_add(job.switch_left).saturating_add(run);
         if self.now < server.fixed_until {
             at = at.min(server.fixed_until);
         }

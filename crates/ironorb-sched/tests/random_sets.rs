@@ -53,6 +53,31 @@ fn bounds_of_independent_tasks_are_reached() {
     assert!(reached > 1_000, "{reached}");
 }
 
+/// The exact test for arbitrary deadlines: with all tasks released at once, the busy period shows the worst case.
+#[test]
+fn bounds_of_overlapping_releases_are_reached() {
+    let mut overlapping = 0;
+    for seed in 0..300 {
+        let mut random = Random(seed);
+        let mut description = independent(&mut random);
+        for task in &mut description.tasks {
+            task.deadline = Some(Nanos(task.period.0 * (1 + random.below(5))));
+        }
+        let set = TaskSet::new(description).unwrap();
+        let report = analyze(&set);
+        let until = report.tasks.iter().map(|task| task.period.0).max().unwrap() * 300;
+        let plan = Plan { is_worst: true, seed, until, events_max: 1_000_000, keeps_bars: false };
+        for (task, observed) in report.tasks.iter().zip(run(&set, plan).responses) {
+            let bound = task.response.unwrap();
+            if bound != Nanos::MAX {
+                assert_eq!(bound, Nanos(observed), "seed {seed}: {}: {report}", task.name);
+                overlapping += u64::from(bound > task.period);
+            }
+        }
+    }
+    assert!(overlapping > 20, "{overlapping}");
+}
+
 #[derive(Debug, Default)]
 struct Counts {
     compared: u64,

@@ -63,7 +63,7 @@ fn an_unpinned_lane_is_unknown_and_pinning_is_suggested() {
     assert!(report.suggestions.iter().any(|it| it.text.contains("pin lane `requests`")), "{report}");
 }
 
-/// The bar is one second, with optimization; the test allows for what has none.
+/// The bar is one second, with optimization. The test prints the time and asserts nothing about it.
 #[test]
 fn a_thousand_tasks_over_ten_nodes() {
     let mut all = Description { links: vec![Link::new("net", 10_000_000_000)], ..Description::default() };
@@ -98,5 +98,5 @@ fn a_thousand_tasks_over_ten_nodes() {
     let report = analyze(&set);
     let took = start.elapsed();
     println!("1,000 tasks: {took:?}, {} passes, {:?}", report.passes, report.verdict);
-    assert!(took.as_secs() < 60);
+    assert_eq!(report.tasks.len(), 1_000);
 }
