@@ -118,7 +118,7 @@ impl RealTimePolicies {
 /// The bytes of the data of a context that has a priority.
 pub const PRIORITY_CONTEXT_BYTES: usize = 4;
 
-/// The data of the service context [`RT_CORBA_PRIORITY`](crate::service_context::RT_CORBA_PRIORITY): an encapsulation
+/// The data of the service context [`RT_CORBA_PRIORITY`]: an encapsulation
 /// with the priority of a request.
 pub fn priority_context(priority: i16) -> [u8; PRIORITY_CONTEXT_BYTES] {
     let [p0, p1] = priority.to_ne_bytes();
