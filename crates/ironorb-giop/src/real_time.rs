@@ -4,7 +4,7 @@
 
 use crate::cdr::{Marshal, Reader, Unmarshal, Writer};
 use crate::error::{Malformed, MalformedKind, Misuse};
-use crate::ior::{PolicyValue, TAG_POLICIES, TaggedComponent};
+use crate::ior::{PolicyValue, TaggedComponent};
 use crate::service_context::RT_CORBA_PRIORITY;
 use crate::version::{ByteOrder, Encoding};
 
@@ -167,13 +167,6 @@ fn value(policy_type: u32, policy: &(impl Marshal + ?Sized)) -> PolicyValue {
     let written = w.put(policy);
     debug_assert!(written.is_ok());
     PolicyValue { policy_type, value }
-}
-
-impl TaggedComponent<'_> {
-    /// TAG_POLICIES with these policies.
-    pub fn new_policies(policies: &[PolicyValue]) -> Result<TaggedComponent<'static>, Misuse> {
-        TaggedComponent::encapsulated(TAG_POLICIES, |w| w.put(policies))
-    }
 }
 
 impl Marshal for PriorityModelPolicy {

@@ -186,7 +186,7 @@ impl<'a> ContextsInPlace<'a> {
     /// end. `None` if they are incomplete.
     #[inline(never)] // most messages have no contexts
     pub(crate) fn read(message: &'a [u8], at: usize, count: u32, order: ByteOrder) -> Option<(Self, usize)> {
-        let end = pass_contexts(message, at, count, order, |_| ())?;
+        let end = pass_contexts(message, at, count, order)?;
         Some((ContextsInPlace { message, at, count, order }, end))
     }
 
@@ -225,22 +225,13 @@ impl<'a> From<ContextsInPlace<'a>> for ServiceContexts<'a> {
     }
 }
 
-/// Passes over `count` contexts that begin `at` a multiple of 4, and shows each of them to `see`. Returns where they
-/// end; `None` if they are incomplete. `see` may have seen some of them by then.
+/// Passes over `count` contexts that begin `at` a multiple of 4. Returns where they end; `None` if they are incomplete.
 #[inline(always)] // a step of every call with contexts
-pub(crate) fn pass_contexts<'a>(
-    message: &'a [u8],
-    at: usize,
-    count: u32,
-    order: ByteOrder,
-    mut see: impl FnMut(ServiceContext<'a>),
-) -> Option<usize> {
+pub(crate) fn pass_contexts(message: &[u8], at: usize, count: u32, order: ByteOrder) -> Option<usize> {
     let mut end = at;
     // Each context has eight bytes at least, so a count that is too large ends with the message.
     for _ in 0..count {
-        let context;
-        (context, end) = context_at(message, end, order)?;
-        see(context);
+        (_, end) = context_at(message, end, order)?;
     }
     Some(end)
 }

@@ -110,7 +110,7 @@ impl Framer {
             return None;
         }
         let count = u32::from_ne_bytes([c0, c1, c2, c3]);
-        let end = pass_contexts(arrived.get(..length)?, PLAIN_REPLY_BYTES, count, ByteOrder::NATIVE, |_| ())?;
+        let end = pass_contexts(arrived.get(..length)?, PLAIN_REPLY_BYTES, count, ByteOrder::NATIVE)?;
         let header = MessageHeader {
             version: Version::V1_2,
             order: ByteOrder::NATIVE,

@@ -39,14 +39,6 @@ pub struct TaggedComponent<'a> {
 }
 
 impl<'a> TaggedComponent<'a> {
-    /// A component whose data is an encapsulation, as those of the standard are.
-    pub(crate) fn encapsulated(
-        tag: u32,
-        body: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
-    ) -> Result<TaggedComponent<'static>, Misuse> {
-        encapsulate(tag, body)
-    }
-
     /// TAG_ORB_TYPE (7.6.6.1).
     pub fn new_orb_type(orb_type: u32) -> TaggedComponent<'static> {
         // Writing a number cannot fail.
@@ -216,7 +208,7 @@ fn decode<'s, T>(
     (tag == wanted).then(|| body(&mut Reader::encapsulated(data, ENCODING)?))
 }
 
-fn encapsulate(
+pub(super) fn encapsulate(
     tag: u32,
     body: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
 ) -> Result<TaggedComponent<'static>, Misuse> {

@@ -1,6 +1,6 @@
 //! Components that tell a client how to call: policies, code bases and facts that vendors add.
 
-use super::component::TaggedComponent;
+use super::component::{TaggedComponent, encapsulate};
 use crate::cdr::{Marshal, Reader, Unmarshal, Writer};
 use crate::error::{Malformed, Misuse};
 
@@ -58,6 +58,11 @@ impl TaggedComponent<'_> {
         self.decode(TAG_POLICIES, |r| r.get())
     }
 
+    /// TAG_POLICIES with these policies.
+    pub fn new_policies(policies: &[PolicyValue]) -> Result<TaggedComponent<'static>, Misuse> {
+        encapsulate(TAG_POLICIES, |w| w.put(policies))
+    }
+
     /// The URLs in TAG_JAVA_CODEBASE, with a space between them; `None` when this is another component.
     pub fn java_codebase(&self) -> Option<Result<String, Malformed>> {
         self.decode(TAG_JAVA_CODEBASE, |r| r.get())
@@ -75,7 +80,7 @@ impl TaggedComponent<'_> {
 
     /// TAG_TAO_ENDPOINTS with these endpoints. The first one is that of the profile itself, for its priority.
     pub fn new_tao_endpoints(endpoints: &[TaoEndpoint]) -> Result<TaggedComponent<'static>, Misuse> {
-        TaggedComponent::encapsulated(TAG_TAO_ENDPOINTS, |w| w.put(endpoints))
+        encapsulate(TAG_TAO_ENDPOINTS, |w| w.put(endpoints))
     }
 
     /// The limits in TAG_OMNIORB_RESTRICTED_CONNECTION; `None` when this is another component.

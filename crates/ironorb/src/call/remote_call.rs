@@ -208,8 +208,8 @@ impl RemoteCall {
         RemoteCall { is_locate: true, is_free: is_free || call.is_free, ..call }
     }
 
-    /// A call whose request has been sent to the first address of the reference, or to that for its priority, by a way that needs no decision. The
-    /// interceptors have let it pass.
+    /// A call whose request has been sent to the first address of the reference, or to that for its priority, by a way
+    /// that needs no decision. The interceptors have let it pass.
     #[cold]
     pub(crate) fn resumed(object: &ObjectRef, deadline: Deadline, rebind: Rebind) -> RemoteCall {
         let mut call = RemoteCall::at_first_address(object, deadline, rebind, false);

@@ -27,12 +27,19 @@ pub(crate) fn write_contexts(
 ) {
     let call = OutgoingCall { target: object, operation, response_expected, left };
     let orb = object.shared();
-    orb.client_contexts.write(&call, to);
-    if let Some(real_time) = &orb.real_time {
-        write_priority(to, object, real_time);
-    }
+    write_contexts_of_caller(to, &call);
     if let Some(clock) = &orb.deadline_clock {
         write_deadline(to, clock, left, clock::steady());
+    }
+}
+
+/// Writes what the calling thread alone knows: the contexts of the program, and its priority.
+#[inline(always)] // a step of every call with contexts
+fn write_contexts_of_caller(to: &mut ContextBuffer, call: &OutgoingCall<'_>) {
+    let orb = call.target.shared();
+    orb.client_contexts.write(call, to);
+    if let Some(real_time) = &orb.real_time {
+        write_priority(to, call.target, real_time);
     }
 }
 
@@ -118,18 +125,12 @@ pub(crate) fn kept_contexts(
     left: Timeout,
 ) -> KeptContexts {
     let orb = object.shared();
-    let written = &orb.client_contexts;
-    if written.is_empty() && orb.real_time.is_none() {
+    if orb.client_contexts.is_empty() && orb.real_time.is_none() {
         return None;
     }
     let (mut contexts, mut list) = (ContextBuffer::new(), ServiceContextList::default());
-    written.write(
-        &OutgoingCall { target: object, operation: &operation, response_expected, left },
-        &mut contexts,
-    );
-    if let Some(real_time) = &orb.real_time {
-        write_priority(&mut contexts, object, real_time);
-    }
+    let call = OutgoingCall { target: object, operation: &operation, response_expected, left };
+    write_contexts_of_caller(&mut contexts, &call);
     list.append(contexts.encoded());
     Some(Box::new(list))
 }

@@ -234,7 +234,7 @@ impl Adapter {
         let Some(orb) = self.host() else { return };
         let _slots = FreshSlots::enter();
         let facts = RequestFacts::of(&request);
-        let (due, propagated) = (self.deadline(&facts, session, sink), facts.priority());
+        let (due, propagated) = (self.deadline(&facts, session, sink), self.propagated(&facts));
         let (interception, instead) = orb.intercept(&request);
         let (_, encoding) = plain_encoding(session);
         let responder = responder_of(known, message, encoding, sink, Some(&interception));

@@ -7,8 +7,8 @@ use ironorb_giop::connection::{ServerConnection, WriteBody};
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::message::{AddressingDisposition, RawBody, ReplyStatus, RequestId};
 use ironorb_giop::minor::MinorCode;
-use ironorb_giop::real_time::{encoded_priority_context, priority_context};
-use ironorb_giop::service_context::{EncodedContexts, RT_CORBA_PRIORITY, ServiceContext, ServiceContextList};
+use ironorb_giop::real_time::encoded_priority_context;
+use ironorb_giop::service_context::{EncodedContexts, ServiceContext, ServiceContextList};
 use ironorb_giop::{Encoding, Malformed, Marshal, Misuse, Reader, Writer};
 
 use super::reply::Reply;
@@ -340,9 +340,7 @@ impl<'c> Responder<'c> {
     #[inline]
     fn add_own_contexts(&self, to: &mut ServiceContextList) {
         if let Some(priority) = self.priority.get() {
-            let data = &priority_context(priority);
-            let written = to.push(ServiceContext { id: RT_CORBA_PRIORITY, data });
-            debug_assert!(written.is_ok());
+            to.append(EncodedContexts::new(1, &encoded_priority_context(priority)));
         }
     }
 
