@@ -90,6 +90,8 @@ enum Server {
     Priority,
     /// Requests come to a lane of their priority.
     PriorityLane,
+    /// Requests come to a lane whose priority the server has declared.
+    DeclaredLane,
     /// A servant that gets a `Reply`, and answers within its upcall.
     DeferredServant,
     /// A servant that learns at run time which operation is called.
@@ -144,6 +146,7 @@ impl Scenario {
         Scenario::of("context-2000", Call::Structs(2_000)).from(Client::Context),
         Scenario::of("context-read", Call::Void).from(Client::Context).to(Server::Context),
         Scenario::of("priority", Call::Void).from(Client::Priority).to(Server::Priority),
+        Scenario::of("lane", Call::Void).from(Client::Priority).to(Server::DeclaredLane),
         Scenario::of("priority-lane", Call::Void).from(Client::Priority).to(Server::PriorityLane),
         Scenario::of("deadline", Call::Void).from(Client::Deadlines).to(Server::Deadlines),
         Scenario::of("trace", Call::Void).from(Client::Trace).to(Server::Trace),
@@ -311,7 +314,7 @@ impl Server {
             Server::Deadlines => builder.deadline_propagation(true),
             Server::Trace => ironorb_trace::install(builder),
             Server::Priority => builder.real_time(real_time()),
-            Server::PriorityLane => {
+            Server::PriorityLane | Server::DeclaredLane => {
                 let lane = LaneConfig::new("lane").endpoint(endpoint).priority(PRIORITY);
                 builder.real_time(real_time()).lane(lane)
             }
@@ -331,8 +334,11 @@ impl Server {
                 let id = poa.activate_object(dynamic::servant(Arc::new(Described)))?;
                 Ok(poa.id_to_reference(&id)?.narrow_unchecked())
             }
-            Server::Priority | Server::PriorityLane => {
-                let model = PriorityModel::ClientPropagated { default: Priority::MIN };
+            Server::Priority | Server::PriorityLane | Server::DeclaredLane => {
+                let model = match self {
+                    Server::DeclaredLane => PriorityModel::ServerDeclared(PRIORITY),
+                    _ => PriorityModel::ClientPropagated { default: Priority::MIN },
+                };
                 let policies = PoaPolicies { priority_model: Some(model), ..PoaPolicies::default() };
                 Ok(poa.create_poa("priorities", None, policies)?.activate(servant)?)
             }

@@ -6,7 +6,7 @@ mod plain;
 mod refused;
 
 pub use memory::{Buffer, ReceiveMemory};
-pub use plain::{PLAIN_RESULTS_AT, ShortReply};
+pub use plain::{PLAIN_RESULTS_AT, ShortReply, ShortReplyKind};
 pub use refused::{RefusalReason, Refused};
 
 use std::sync::Arc;

@@ -11,7 +11,7 @@ mod relay;
 mod write;
 
 pub use address::{AddressingDisposition, TargetAddress};
-pub use header_template::{HeaderTemplate, RequestFingerprint};
+pub use header_template::{HeaderContexts, HeaderTemplate, RequestFingerprint};
 pub use operation::{OperationName, OperationTail};
 pub(crate) use read::PLAIN_REPLY_BYTES;
 pub use read::{

@@ -125,8 +125,12 @@ pub fn priority_context(priority: i16) -> [u8; PRIORITY_CONTEXT_BYTES] {
     [NATIVE_ORDER, 0, p0, p1]
 }
 
+/// The bytes of such a context in a list: its number, the length of the data, and the data.
+pub const PRIORITY_ELEMENT_BYTES: usize = 8 + PRIORITY_CONTEXT_BYTES;
+
 /// The whole service context with the priority of a request, as an element of a context list in native order.
-pub fn encoded_priority_context(priority: i16) -> [u8; 8 + PRIORITY_CONTEXT_BYTES] {
+#[inline]
+pub fn encoded_priority_context(priority: i16) -> [u8; PRIORITY_ELEMENT_BYTES] {
     let ([i0, i1, i2, i3], [n0, n1, n2, n3]) =
         (RT_CORBA_PRIORITY.to_ne_bytes(), (PRIORITY_CONTEXT_BYTES as u32).to_ne_bytes());
     let [d0, d1, d2, d3] = priority_context(priority);

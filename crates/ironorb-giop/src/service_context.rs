@@ -5,6 +5,7 @@
 
 use crate::cdr::{Marshal, Place, Reader, Unmarshal, Writer};
 use crate::error::{Malformed, Misuse};
+use crate::real_time::PRIORITY_ELEMENT_BYTES;
 use crate::version::{ByteOrder, CharSet, Encoding, TransmissionCodeSets, WideCharSet};
 
 /// The transaction of a call.
@@ -440,6 +441,17 @@ impl<'a> EncodedContexts<'a> {
         self.memory.get(..self.length).unwrap_or(self.memory)
     }
 
+    /// The bytes of the context, if it is one alone, and a priority.
+    #[inline(always)] // a step of every call with a priority
+    pub(crate) fn only_priority(&self) -> Option<&'a [u8; PRIORITY_ELEMENT_BYTES]> {
+        let bytes: &[u8; PRIORITY_ELEMENT_BYTES] = self.memory.first_chunk()?;
+        let [i0, i1, i2, i3, ..] = *bytes;
+        let is_it = self.count == 1
+            && self.length == PRIORITY_ELEMENT_BYTES
+            && u32::from_ne_bytes([i0, i1, i2, i3]) == RT_CORBA_PRIORITY;
+        is_it.then_some(bytes)
+    }
+
     /// How many bytes they have, and these with zeros behind them, at least seven. `None` if they are too long or lie in
     /// memory that is too short.
     #[inline(always)] // a step of every call with contexts
@@ -478,8 +490,53 @@ impl<'a> EncodedContexts<'a> {
     }
 }
 
-/// Contexts that fit here with their padding are copied whole: those of a priority, a deadline or an identity.
-pub(crate) const PADDED_BYTES: usize = 48;
+/// Contexts that fit here with their padding are copied whole: those of a priority, a deadline or an identity, and those
+/// of a priority with a deadline.
+pub(crate) const PADDED_BYTES: usize = 64;
+
+/// A few short contexts that are copied whole: those that an ORB itself adds to many messages. They have room for
+/// [`PaddedContexts::BYTES`] bytes.
+#[derive(Debug)]
+pub struct PaddedContexts {
+    count: u32,
+    length: usize,
+    /// Zeros follow the contexts.
+    bytes: [u8; PADDED_BYTES],
+}
+
+impl PaddedContexts {
+    /// The most bytes of all contexts, each with its number and its length.
+    pub const BYTES: usize = PADDED_BYTES - 7;
+
+    /// No contexts.
+    #[inline(always)] // a step of every call with a priority
+    pub fn new() -> PaddedContexts {
+        PaddedContexts { count: 0, length: 0, bytes: [0; PADDED_BYTES] }
+    }
+
+    /// Adds a context with its number and its length, in native order; a multiple of 4 bytes. One for which there is no
+    /// room is left out.
+    #[inline(always)] // a step of every call with a priority
+    pub fn push<const N: usize>(&mut self, context: [u8; N]) {
+        debug_assert!(N % 4 == 0 && self.length + N <= Self::BYTES);
+        if let Some(place) = self.bytes.get_mut(self.length..).and_then(<[u8]>::first_chunk_mut) {
+            *place = context;
+            (self.count, self.length) = (self.count + 1, self.length + N);
+        }
+    }
+
+    /// The contexts as messages have them.
+    #[inline(always)] // a step of every call with a priority
+    pub fn encoded(&self) -> EncodedContexts<'_> {
+        EncodedContexts::at_beginning_of(&self.bytes, self.count, self.length)
+    }
+}
+
+impl Default for PaddedContexts {
+    fn default() -> PaddedContexts {
+        PaddedContexts::new()
+    }
+}
 
 /// Size of a CodeSets context: byte order and padding, then two numbers.
 pub const CODE_SETS_BYTES: usize = 12;

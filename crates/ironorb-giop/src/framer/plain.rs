@@ -5,12 +5,26 @@ use super::{BUFFER_BYTES, Framer};
 use crate::cdr::Reader;
 use crate::message::{HEADER_BYTES, Message, MessageHeader, MessageType, PLAIN_REPLY_BYTES, RequestId};
 use crate::probe::{self, Stage};
-use crate::service_context::pass_contexts;
+use crate::real_time::{PRIORITY_CONTEXT_BYTES, PRIORITY_ELEMENT_BYTES};
+use crate::service_context::{RT_CORBA_PRIORITY, pass_contexts};
 use crate::version::{ByteOrder, Encoding, TransmissionCodeSets, Version};
 
 /// Where the results of a plain reply start. A plain reply is a Reply of GIOP 1.2 in this processor's byte
 /// order, with results and without service contexts.
 pub const PLAIN_RESULTS_AT: usize = PLAIN_REPLY_BYTES;
+
+/// Where the results of a plain reply start that tells a priority: behind that context and the padding.
+const RESULTS_AFTER_PRIORITY_AT: usize = (PLAIN_REPLY_BYTES + PRIORITY_ELEMENT_BYTES).next_multiple_of(8);
+
+/// The kind of short reply that a call expects; any other kind takes longer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShortReplyKind {
+    /// A plain one.
+    Plain,
+    /// One that tells the priority of the request, and is plain but for this: what a real-time ORB answers to a request
+    /// with a priority (RTCORBA 1.2, 5.4).
+    WithPriority,
+}
 
 /// Space for a reply so short that copying it is cheaper than exchanging buffers.
 #[derive(Debug)]
@@ -38,6 +52,14 @@ const ORDER: [u8; 8] = [0, 0, 0, 0, 0, 0, 1, 0];
 const START: [u8; 8] =
     [b'G', b'I', b'O', b'P', 1, 2, cfg!(target_endian = "little") as u8, MessageType::Reply as u8];
 
+/// What stands behind the id in a reply with results whose one context is a priority: the status, the number of
+/// contexts, the number of that one, and its length.
+const RESULTS_WITH_PRIORITY: [u8; 16] = {
+    let ([c0, c1, c2, c3], [p0, p1, p2, p3]) = (1_u32.to_ne_bytes(), RT_CORBA_PRIORITY.to_ne_bytes());
+    let [l0, l1, l2, l3] = (PRIORITY_CONTEXT_BYTES as u32).to_ne_bytes();
+    [0, 0, 0, 0, c0, c1, c2, c3, p0, p1, p2, p3, l0, l1, l2, l3]
+};
+
 impl Default for ShortReply {
     #[inline]
     fn default() -> Self {
@@ -62,17 +84,55 @@ impl ShortReply {
 }
 
 impl Framer {
-    /// Copies the reply to this request, if it is the next message, has arrived completely, and is plain and
-    /// short. False, with no effect, if not.
+    /// Copies the reply to this request, if it is the next message, has arrived completely, and is short and of this
+    /// kind. False, with no effect, if not.
     #[inline(always)] // a step of every call
-    pub fn take_short_reply(&mut self, id: RequestId, short: &mut ShortReply) -> bool {
+    pub fn take_short_reply(&mut self, id: RequestId, kind: ShortReplyKind, short: &mut ShortReply) -> bool {
         let _probe = probe::enter(Stage::Frame);
+        match kind {
+            ShortReplyKind::Plain => self.take_short_plain_reply(id, short),
+            ShortReplyKind::WithPriority => self.take_short_reply_with_priority(id, short),
+        }
+    }
+
+    #[inline(always)] // a step of every call
+    fn take_short_plain_reply(&mut self, id: RequestId, short: &mut ShortReply) -> bool {
         let Some(length) = self.plain_reply_length(id).filter(|length| *length <= SHORT_BYTES) else {
             return false;
         };
         let Some(bytes) = self.buf[self.taken..].first_chunk::<SHORT_BYTES>() else { return false };
         short.bytes.0 = *bytes;
         short.length = length;
+        self.take(length);
+        true
+    }
+
+    /// The caller knows the priority that it has sent, so the context is compared in kind and length, and not read.
+    #[inline(always)] // a step of every call with a priority
+    fn take_short_reply_with_priority(&mut self, id: RequestId, short: &mut ShortReply) -> bool {
+        /// What the reply has more than a plain one.
+        const MORE: usize = RESULTS_AFTER_PRIORITY_AT - PLAIN_REPLY_BYTES;
+        const NUMBERS_AT: usize = PLAIN_REPLY_BYTES - 8;
+        let arrived = self.filled - self.taken;
+        let Some(bytes) = self.buf[self.taken..].first_chunk::<{ SHORT_BYTES + MORE }>() else {
+            return false;
+        };
+        let [m0, m1, m2, m3, m4, m5, m6, m7, n0, n1, n2, n3, i0, i1, i2, i3, ..] = *bytes;
+        let numbers = bytes[NUMBERS_AT..].first_chunk();
+        let is_ours = [m0, m1, m2, m3, m4, m5, m6, m7] == START
+            && u32::from_ne_bytes([i0, i1, i2, i3]) == id.0
+            && numbers == Some(&RESULTS_WITH_PRIORITY);
+        let length = HEADER_BYTES + u32::from_ne_bytes([n0, n1, n2, n3]) as usize;
+        let has_context = length >= PLAIN_REPLY_BYTES + PRIORITY_ELEMENT_BYTES;
+        let is_whole = self.to_drop == 0 && has_context && length <= arrived.min(SHORT_BYTES + MORE);
+        if !is_ours || !is_whole || length > self.limits.message_bytes_max {
+            return false;
+        }
+        // The results come to stand where those of a plain reply do.
+        if let Some(end) = bytes.last_chunk() {
+            short.bytes.0 = *end;
+        }
+        short.length = length.max(RESULTS_AFTER_PRIORITY_AT) - MORE;
         self.take(length);
         true
     }

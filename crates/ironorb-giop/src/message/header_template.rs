@@ -1,7 +1,7 @@
 //! Recognises requests whose header equals that of an earlier request, except for the request id and perhaps
 //! the object and the service contexts. Clients write equal headers for all calls of one operation of an
 //! object, so the server compares bytes instead of parsing the header again. Service contexts are read in each
-//! request, because they differ from call to call.
+//! request, because they differ from call to call. Where a priority is the only one, all but its number is constant.
 
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -9,7 +9,8 @@ use std::ops::Range;
 use super::read::{FLAGS_AT, KEY_AT, PlainRequest};
 use super::{Message, RequestId, Response};
 use crate::cdr::Reader;
-use crate::service_context::ContextsInPlace;
+use crate::real_time::PRIORITY_CONTEXT_BYTES;
+use crate::service_context::{ContextsInPlace, RT_CORBA_PRIORITY, ServiceContext, ServiceContexts};
 use crate::version::{ByteOrder, Encoding};
 
 /// The constant part of a plain request's header; see [`PlainRequest`].
@@ -19,39 +20,58 @@ pub struct HeaderTemplate {
     /// The bytes from the version to the message type (CORBA 3.3 part 2, 9.4.1).
     fixed: [u8; 4],
     response: Response,
-    /// The bytes from the response flags to the end of the operation with its padding, and in a template without service
-    /// contexts to the end of their number, which is 0.
+    /// The bytes from the response flags to the end of the operation with its padding; in a template without service
+    /// contexts to the end of their number, which is 0; in one with a priority to the length of that context.
     bytes: Box<[u8]>,
     /// The part of `bytes` that may differ: the end of the object key.
     open: Range<usize>,
     operation: Box<[u8]>,
     /// Where in the message `bytes` end.
     end: usize,
-    /// Whether requests may have service contexts. Then each request tells their number.
-    may_have_contexts: bool,
+    contexts: HeaderContexts,
     /// Where in the message that number stands. Few bits, so that a sum cannot overflow.
     count_at: u32,
     /// Where the arguments start if there are no contexts.
     body_at: NonZeroUsize,
 }
 
+/// The service contexts of requests with the same header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HeaderContexts {
+    /// None.
+    None,
+    /// A priority, and no other: [`HeaderTemplate::priority_of`] reads it.
+    Priority,
+    /// Any, or none: [`HeaderTemplate::contexts_of`] tells which.
+    Any,
+}
+
 impl HeaderTemplate {
     /// The template of a message whose object key has `open` octets at its end that tell objects apart. The template of a
-    /// message with service contexts is also that of messages with others or none; the template of a message without
-    /// is not that of messages with some.
+    /// message with service contexts is also that of messages with others or none, unless it has a priority alone; the
+    /// template of a message without is not that of messages with some.
     /// `None` if the message is not a plain request, or if its header is too long to be worth keeping.
     pub fn of(message: &Message, open: usize) -> Option<HeaderTemplate> {
         let PlainRequest { response, operation, object_key, contexts, .. } = message.plain_request()?;
         let begin = operation.as_ptr().addr() - message.bytes().as_ptr().addr();
         let named = (begin + operation.len() + 1).next_multiple_of(4);
-        let may_have_contexts = !contexts.is_empty();
-        let end = if may_have_contexts { named } else { named + 4 };
+        let kind = kind_of(contexts.into());
+        let end = named
+            + match kind {
+                HeaderContexts::None => COUNT_BYTES,
+                HeaderContexts::Priority => COUNT_BYTES + CONTEXT_HEAD_BYTES,
+                HeaderContexts::Any => 0,
+            };
         let bytes = message.bytes().get(FLAGS_AT..end).filter(|bytes| bytes.len() <= HEAD_BYTES_MAX)?;
         let key_end = KEY_AT - FLAGS_AT + object_key.len();
         let open = key_end - open.min(object_key.len())..key_end;
         let (order, fixed) = (message.header().order, *message.bytes().get(VERSION_AT..)?.first_chunk()?);
         let (bytes, operation, count_at) = (bytes.into(), operation.into(), u32::try_from(named).ok()?);
-        let body_at = NonZeroUsize::new((named + 4).next_multiple_of(8))?;
+        let arguments_at = match kind {
+            HeaderContexts::Priority => end + PRIORITY_CONTEXT_BYTES,
+            HeaderContexts::None | HeaderContexts::Any => named + COUNT_BYTES,
+        };
+        let body_at = NonZeroUsize::new(arguments_at.next_multiple_of(8))?;
         Some(HeaderTemplate {
             order,
             fixed,
@@ -60,7 +80,7 @@ impl HeaderTemplate {
             open,
             operation,
             end,
-            may_have_contexts,
+            contexts: kind,
             count_at,
             body_at,
         })
@@ -90,11 +110,16 @@ impl HeaderTemplate {
         (self.fixed == [v0, v1, flags, kind]).then_some(said)
     }
 
-    /// False if requests with this header have no service contexts. Otherwise
-    /// [`contexts_of`](Self::contexts_of) tells whether one has some.
+    /// Which service contexts requests with this header have.
     #[inline(always)] // a step of every call
-    pub fn may_have_contexts(&self) -> bool {
-        self.may_have_contexts
+    pub fn contexts(&self) -> HeaderContexts {
+        self.contexts
+    }
+
+    /// The data of the context of a request with this header, where a priority is the only one. `None` if it is incomplete.
+    #[inline(always)] // a step of every call with a priority
+    pub fn priority_of<'m>(&self, message: &'m Message) -> Option<&'m [u8; PRIORITY_CONTEXT_BYTES]> {
+        message.bytes().get(self.end..)?.first_chunk()
     }
 
     #[inline(always)] // a step of every call with contexts
@@ -111,7 +136,7 @@ impl HeaderTemplate {
     /// found them complete. None if the template is one without contexts.
     #[inline]
     pub fn contexts_of<'m>(&self, message: &'m Message) -> ContextsInPlace<'m> {
-        if !self.may_have_contexts {
+        if self.contexts == HeaderContexts::None {
             return ContextsInPlace::NONE;
         }
         let count = self.count_of(message).map_or(0, |count| self.order.number(*count));
@@ -177,6 +202,24 @@ impl HeaderTemplate {
         Reader::at(message.bytes(), body_at, Encoding { order: self.order, ..encoding })
     }
 }
+
+/// Which contexts the template of a message with these is for.
+fn kind_of(contexts: ServiceContexts<'_>) -> HeaderContexts {
+    let (mut each, count) = (contexts.clone(), contexts.len());
+    match (each.next(), count) {
+        (None, _) => HeaderContexts::None,
+        (Some(ServiceContext { id: RT_CORBA_PRIORITY, data }), 1) if data.len() == PRIORITY_CONTEXT_BYTES => {
+            HeaderContexts::Priority
+        }
+        (Some(_), _) => HeaderContexts::Any,
+    }
+}
+
+/// The number of contexts.
+const COUNT_BYTES: usize = 4;
+
+/// The number of a context, and the length of its data.
+const CONTEXT_HEAD_BYTES: usize = 8;
 
 /// The offset of the version in a message.
 const VERSION_AT: usize = 4;

@@ -1,7 +1,10 @@
 //! Nearly all messages take the fast path, whose outcome must equal that of the general path.
 
 use super::*;
-use crate::service_context::{EncodedContexts, ServiceContext, ServiceContextList, ServiceContexts};
+use crate::real_time::{encoded_priority_context, priority_of_context};
+use crate::service_context::{
+    EncodedContexts, RT_CORBA_PRIORITY, ServiceContext, ServiceContextList, ServiceContexts,
+};
 
 fn request(key: &[u8], operation: OperationName<'_>, contexts: EncodedContexts<'_>, body: &[u8]) -> Vec<u8> {
     let target = RequestTarget::new(Version::V1_2, None, key);
@@ -127,7 +130,7 @@ fn check_known(key_length: usize, name: &str, open: usize, contexts: EncodedCont
     let has_contexts = !contexts.is_empty();
     // Without the number of contexts, where each request tells it.
     let head_bytes = if has_contexts { plain.len() - 4 } else { plain.len() };
-    assert_eq!(head.may_have_contexts(), has_contexts);
+    assert_eq!(head.contexts() != HeaderContexts::None, has_contexts);
     let others = some_lists().into_iter().map(|list| list.encoded().iter().len()).zip(
         some_lists().into_iter().map(|list| request(&key, name.into(), list.encoded(), &[1, 2, 3, 4, 5])),
     );
@@ -193,6 +196,43 @@ fn check_known(key_length: usize, name: &str, open: usize, contexts: EncodedCont
                 assert!(head.is_of(&cut) && passed.is_some() == read.is_some());
             }
         }
+    }
+}
+
+#[test]
+fn templates_with_a_priority_match_requests_with_any_priority_and_nothing_else() {
+    let of = |contexts: EncodedContexts<'_>, body: &[u8]| {
+        message(request(b"IO\x01 adapter... object 1", "ping".into(), contexts, body))
+    };
+    let priority = encoded_priority_context;
+    let first = of(EncodedContexts::new(1, &priority(7)), &[1, 2, 3]);
+    let head = HeaderTemplate::of(&first, 8).unwrap();
+    assert_eq!(head.contexts(), HeaderContexts::Priority);
+    for number in [0, 7, -1, i16::MAX] {
+        let same = of(EncodedContexts::new(1, &priority(number)), &[1, 2, 3]);
+        assert!(head.is_of(&same));
+        assert_eq!(head.priority_of(&same).and_then(|data| priority_of_context(data)), Some(number));
+        let body_at = head.plain_body_at().get();
+        assert_eq!(same.bytes()[body_at..], [1, 2, 3]);
+        assert_eq!(same.plain_request().unwrap().body_at, body_at);
+        assert_eq!(head.contexts_of(&same).find(RT_CORBA_PRIORITY).map(<[u8]>::len), Some(4));
+    }
+    let two = [priority(7), priority(8)].concat();
+    let mut other = priority(7);
+    other[..4].copy_from_slice(&99_u32.to_ne_bytes());
+    let mut longer = [&priority(7)[..], &[0; 4]].concat();
+    longer[4..8].copy_from_slice(&8_u32.to_ne_bytes());
+    let others = [(0, &[][..]), (2, &two), (1, &other), (1, &longer)];
+    for (count, bytes) in others {
+        let message = of(EncodedContexts::new(count, bytes), &[1, 2, 3]);
+        assert!(!head.is_of(&message), "{bytes:?}");
+        let kind = HeaderTemplate::of(&message, 8).unwrap().contexts();
+        assert_eq!(kind, if count == 0 { HeaderContexts::None } else { HeaderContexts::Any });
+    }
+    let bytes = of(EncodedContexts::new(1, &priority(7)), &[]).bytes().to_vec();
+    for cut in HEADER_BYTES..bytes.len() {
+        let cut = message(bytes[..cut].to_vec());
+        assert!(head.priority_of(&cut).is_none() && HeaderTemplate::of(&cut, 8).is_none());
     }
 }
 

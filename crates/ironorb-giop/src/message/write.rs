@@ -8,6 +8,7 @@ use super::{
 };
 use crate::cdr::Writer;
 use crate::error::Misuse;
+use crate::real_time::PRIORITY_ELEMENT_BYTES;
 use crate::service_context::EncodedContexts;
 use crate::version::{ByteOrder, Encoding, TransmissionCodeSets, Version};
 
@@ -373,14 +374,35 @@ impl MessageStart {
         if encoding.version == Version::V1_2 && contexts.is_empty() {
             // Nearly every reply: the whole header is a constant, and the body begins at its end.
             let origin = buf.len();
-            let mut bytes = [0; PLAIN_REPLY_BYTES];
-            bytes[..HEADER_BYTES].copy_from_slice(&header(Version::V1_2, MessageType::Reply));
-            bytes[HEADER_BYTES..HEADER_BYTES + 4].copy_from_slice(&id.0.to_ne_bytes());
-            bytes[HEADER_BYTES + 4..HEADER_BYTES + 8].copy_from_slice(&(status as u32).to_ne_bytes());
-            buf.extend_from_slice(&bytes);
+            buf.extend_from_slice(&plain_reply(id, status));
             return Self::body_here(buf, origin, encoding);
         }
+        if encoding.version == Version::V1_2
+            && let Some(priority) = contexts.only_priority()
+        {
+            return MessageStart::reply_with_priority(buf, encoding, id, status, priority);
+        }
         MessageStart::any_reply(buf, encoding, id, status, contexts)
+    }
+
+    /// Appends the header of a Reply of GIOP 1.2 whose one context is a priority: nearly every reply of a real-time ORB.
+    #[inline(always)] // a step of every call with a priority
+    fn reply_with_priority(
+        buf: &mut Vec<u8>,
+        encoding: Encoding,
+        id: RequestId,
+        status: ReplyStatus,
+        priority: &[u8; PRIORITY_ELEMENT_BYTES],
+    ) -> MessageStart {
+        const END: usize = PLAIN_REPLY_BYTES + PRIORITY_ELEMENT_BYTES;
+        const BODY_AT: usize = END.next_multiple_of(8);
+        let origin = buf.len();
+        let mut bytes = [0; BODY_AT];
+        bytes[..PLAIN_REPLY_BYTES].copy_from_slice(&plain_reply(id, status));
+        bytes[PLAIN_REPLY_BYTES - 4..PLAIN_REPLY_BYTES].copy_from_slice(&1_u32.to_ne_bytes());
+        bytes[PLAIN_REPLY_BYTES..END].copy_from_slice(priority);
+        buf.extend_from_slice(&bytes);
+        MessageStart { origin, body_at: origin + BODY_AT, padding: BODY_AT - END, encoding }
     }
 
     #[inline(never)]
@@ -392,19 +414,19 @@ impl MessageStart {
         contexts: EncodedContexts<'_>,
     ) -> MessageStart {
         let origin = buf.len();
+        if encoding.version == Version::V1_2 {
+            buf.extend_from_slice(&plain_reply(id, status));
+            let end = PLAIN_REPLY_BYTES + put_contexts(buf, &contexts);
+            let body_at = end.next_multiple_of(8);
+            buf.truncate(origin + body_at);
+            return MessageStart { origin, body_at: origin + body_at, padding: body_at - end, encoding };
+        }
         buf.extend_from_slice(&header(encoding.version, MessageType::Reply));
         let mut w = Writer::continuing(buf, origin, encoding);
-        if encoding.version == Version::V1_2 {
-            w.write_u32(id.0);
-            w.write_u32(status as u32);
-            EncodedContexts::write_all(&[contexts], &mut w);
-            Self::body_aligned(buf, origin, encoding)
-        } else {
-            EncodedContexts::write_all(&[contexts], &mut w);
-            w.write_u32(id.0);
-            w.write_u32(status as u32);
-            Self::body_here(buf, origin, encoding)
-        }
+        EncodedContexts::write_all(&[contexts], &mut w);
+        w.write_u32(id.0);
+        w.write_u32(status as u32);
+        Self::body_here(buf, origin, encoding)
     }
 
     /// Appends a LocateRequest; it has no body.
@@ -532,6 +554,16 @@ impl MessageStart {
     pub fn abandon(self, buf: &mut Vec<u8>) {
         buf.truncate(self.origin);
     }
+}
+
+/// The header of a Reply of GIOP 1.2 without service contexts.
+#[inline(always)] // a step of every call
+fn plain_reply(id: RequestId, status: ReplyStatus) -> [u8; PLAIN_REPLY_BYTES] {
+    let mut bytes = [0; PLAIN_REPLY_BYTES];
+    bytes[..HEADER_BYTES].copy_from_slice(&header(Version::V1_2, MessageType::Reply));
+    bytes[HEADER_BYTES..HEADER_BYTES + 4].copy_from_slice(&id.0.to_ne_bytes());
+    bytes[HEADER_BYTES + 4..HEADER_BYTES + 8].copy_from_slice(&(status as u32).to_ne_bytes());
+    bytes
 }
 
 /// Writes service contexts at the end of a header that ends with an empty list of them, and zeros for the padding

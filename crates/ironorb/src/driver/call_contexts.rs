@@ -1,17 +1,21 @@
 //! The service contexts that an ORB adds to a request of its own: one place decides which.
 
-use ironorb_giop::real_time::{PriorityModel as ModelInReferences, priority_context};
-use ironorb_giop::service_context::{RT_CORBA_PRIORITY, ServiceContextList};
+use ironorb_giop::framer::ShortReplyKind;
+use ironorb_giop::real_time::{
+    PRIORITY_ELEMENT_BYTES, PriorityModel, PriorityModelPolicy, encoded_priority_context, priority_context,
+};
+use ironorb_giop::service_context::{PaddedContexts, RT_CORBA_PRIORITY, ServiceContextList};
 
 use crate::base::time::Time;
 use crate::driver::clock;
 use crate::interceptor::Attempt;
 use crate::object::ObjectRef;
 use crate::object::deadline::Timeout;
-use crate::object::deadline_context::{DeadlineClock, DeadlineStamp};
+use crate::object::deadline_context::{DeadlineClock, DeadlineStamp, STAMP_CONTEXT_BYTES};
 use crate::object::orb_shared::CallExtras;
-use crate::object::priority::{RealTimeConfig, current_priority, native_priority_of_thread};
+use crate::object::priority::{Priority, RealTimeConfig, current_priority, native_priority_of_thread};
 use crate::object::request_contexts::{ContextBuffer, OutgoingCall};
+use crate::object::route::Reference;
 use crate::object::wire_numbers::DEADLINE_CONTEXT;
 
 /// Writes the service contexts of a request that this thread is about to send, for a call that may take `left` from now on:
@@ -33,6 +37,37 @@ pub(crate) fn write_contexts(
     }
 }
 
+/// Writes the service contexts of the ORB itself for a request that this thread is about to send to an object at `to`, for
+/// a call that may take `left` from now on. `thread` is the thread's priority. Returns the kind of a short reply. Runs no
+/// application code, but for a transform of priorities. Takes nothing from the heap.
+#[inline(always)] // a step of every call with a priority
+pub(crate) fn write_own_contexts(
+    contexts: &mut PaddedContexts,
+    object: &ObjectRef,
+    to: &Reference,
+    thread: Option<Priority>,
+    left: Timeout,
+) -> ShortReplyKind {
+    let orb = object.shared();
+    let mut answer = ShortReplyKind::Plain;
+    if let Some(model) = to.server().priority_model()
+        && let Some(real_time) = &orb.real_time
+        && let Some(priority) = priority_of_call(model, thread, object, real_time)
+    {
+        contexts.push(encoded_priority_context(priority.number()));
+        answer = ShortReplyKind::WithPriority;
+    }
+    if let Some(clock) = &orb.deadline_clock
+        && let Some(stamp) = DeadlineStamp::of(left, clock::steady(), clock.number())
+    {
+        contexts.push(stamp.encode_context());
+    }
+    answer
+}
+
+// There is room for a priority and a deadline.
+const _: () = assert!(PRIORITY_ELEMENT_BYTES + STAMP_CONTEXT_BYTES <= PaddedContexts::BYTES);
+
 /// Writes what the calling thread alone knows: the contexts of the program, and its priority.
 #[inline(always)] // a step of every call with contexts
 fn write_contexts_of_caller(to: &mut ContextBuffer, call: &OutgoingCall<'_>) {
@@ -43,24 +78,47 @@ fn write_contexts_of_caller(to: &mut ContextBuffer, call: &OutgoingCall<'_>) {
     }
 }
 
-/// Writes the priority of the calling thread for an object whose servants run at it (RTCORBA 1.2, 5.7). A thread that has
-/// neither set one nor has one of a real-time class of the system gives none: the server takes its own default.
+/// Writes the priority of the calling thread.
 #[inline]
 fn write_priority(to: &mut ContextBuffer, object: &ObjectRef, real_time: &RealTimeConfig) {
-    if object.routes().priority_model().is_none_or(|policy| policy.model == ModelInReferences::ServerDeclared)
-    {
-        return;
-    }
-    let priority = current_priority().or_else(|| real_time.mapping.to_corba(native_priority_of_thread()?));
-    let priority = match &real_time.transform {
-        None => priority,
-        Some(transform) => priority.and_then(|priority| transform.outbound(priority, object)),
-    };
-    if let Some(priority) = priority {
+    let Some(model) = object.routes().priority_model() else { return };
+    if let Some(priority) = priority_of_call(model, current_priority(), object, real_time) {
         to.add(RT_CORBA_PRIORITY, |data| {
             data.put(&priority_context(priority.number()));
             true
         });
+    }
+}
+
+/// The priority that a request tells: that of the calling thread, `thread`, for an object whose servants run at it (RTCORBA
+/// 1.2, 5.7). A thread that has neither set one nor has one of a real-time class of the system gives none: the server
+/// takes its own default.
+#[inline(always)] // a step of every call with a priority
+fn priority_of_call(
+    model: PriorityModelPolicy,
+    thread: Option<Priority>,
+    object: &ObjectRef,
+    real_time: &RealTimeConfig,
+) -> Option<Priority> {
+    if model.model == PriorityModel::ServerDeclared {
+        return None;
+    }
+    match (thread, &real_time.transform) {
+        (Some(priority), None) => Some(priority),
+        (priority, _) => unusual_priority_of_call(priority, object, real_time),
+    }
+}
+
+#[cold]
+fn unusual_priority_of_call(
+    priority: Option<Priority>,
+    object: &ObjectRef,
+    real_time: &RealTimeConfig,
+) -> Option<Priority> {
+    let priority = priority.or_else(|| real_time.mapping.to_corba(native_priority_of_thread()?))?;
+    match &real_time.transform {
+        None => Some(priority),
+        Some(transform) => transform.outbound(priority, object),
     }
 }
 
@@ -87,7 +145,7 @@ pub(crate) fn contexts_of(
 ) -> ServiceContextList {
     match object.shared().call_extras {
         CallExtras::None => ServiceContextList::default(),
-        CallExtras::Contexts | CallExtras::Observed => {
+        CallExtras::OwnContexts | CallExtras::Contexts | CallExtras::Observed => {
             some_contexts_of(object, operation, response_expected, left, attempt)
         }
     }

@@ -8,9 +8,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
-use ironorb_giop::framer::ShortReply;
+use ironorb_giop::framer::{ShortReply, ShortReplyKind};
 use ironorb_giop::minor::MinorCode;
-use ironorb_giop::service_context::EncodedContexts;
+use ironorb_giop::service_context::{EncodedContexts, PaddedContexts};
 use ironorb_giop::{Malformed, Misuse, Reader, Writer};
 
 use crate::base::lease::Binding;
@@ -19,7 +19,7 @@ use crate::base::spawner;
 use crate::call::invocation::bad_reply;
 use crate::driver::batching;
 use crate::driver::blocking::{self, Answer};
-use crate::driver::call_contexts::write_contexts;
+use crate::driver::call_contexts::{write_contexts, write_own_contexts};
 use crate::driver::call_policies::some_call_timeout;
 use crate::driver::client::{FastOutcome, Link};
 use crate::driver::clock;
@@ -30,6 +30,7 @@ use crate::object::lease::{Lease, LeasedServant};
 use crate::object::messaging::SyncScope;
 use crate::object::operation::{Operation, OperationError, RefTo};
 use crate::object::orb_shared::CallExtras;
+use crate::object::priority::current_priority;
 use crate::object::request_contexts::ContextBuffer;
 use crate::object::route::{Reference, Target};
 use crate::object::{ObjectRef, TypedRef};
@@ -349,8 +350,25 @@ fn twoway(
     arguments: Arguments<'_>,
     slot: &mut ReplySlot,
 ) -> Result<(), SystemException> {
-    match object.shared().call_extras {
+    let extras = object.shared().call_extras;
+    if extras == CallExtras::None {
+        return plain_twoway(object, to, operation, arguments, slot);
+    }
+    twoway_with_extras(extras, object, to, operation, arguments, slot)
+}
+
+#[inline(always)] // a step of every call with contexts
+fn twoway_with_extras(
+    extras: CallExtras,
+    object: &ObjectRef,
+    to: Option<&Reference>,
+    operation: &Operation<'_>,
+    arguments: Arguments<'_>,
+    slot: &mut ReplySlot,
+) -> Result<(), SystemException> {
+    match extras {
         CallExtras::None => plain_twoway(object, to, operation, arguments, slot),
+        CallExtras::OwnContexts => twoway_with_own_contexts(object, to, operation, arguments, slot),
         CallExtras::Contexts => twoway_with_contexts(object, to, operation, arguments, slot),
         CallExtras::Observed => twoway_observed(object, to, operation, arguments, slot),
     }
@@ -371,7 +389,39 @@ fn plain_twoway(
         return Ok(());
     };
     let (contexts, name) = (EncodedContexts::EMPTY, operation.wire_name());
-    match link.fast_path_call(target.request, &contexts, name, arguments, time, &mut slot.short) {
+    match link.fast_path_call(
+        target.request,
+        &contexts,
+        name,
+        arguments,
+        time,
+        (ShortReplyKind::Plain, &mut slot.short),
+    ) {
+        FastOutcome::Short => Ok(()),
+        other => follow(object, operation, arguments, time, link, other, slot),
+    }
+}
+
+/// Sends a twoway request with service contexts of the ORB itself: on the fast path, or by the general one where that is
+/// not possible.
+#[inline(never)]
+fn twoway_with_own_contexts(
+    object: &ObjectRef,
+    to: Option<&Reference>,
+    operation: &Operation<'_>,
+    arguments: Arguments<'_>,
+    slot: &mut ReplySlot,
+) -> Result<(), SystemException> {
+    let thread = current_priority();
+    let found = to.and_then(|to| Some((to, fast_path_at(object, to.target_for(thread)?)?)));
+    let Some((to, (target, link, time))) = found else {
+        slot.answer = Some(blocking::twoway(object, operation, arguments)?);
+        return Ok(());
+    };
+    let mut contexts = PaddedContexts::new();
+    let answer = write_own_contexts(&mut contexts, object, to, thread, time.timeout);
+    let (contexts, name) = (contexts.encoded(), operation.wire_name());
+    match link.fast_path_call(target.request, &contexts, name, arguments, time, (answer, &mut slot.short)) {
         FastOutcome::Short => Ok(()),
         other => follow(object, operation, arguments, time, link, other, slot),
     }
@@ -411,7 +461,14 @@ fn twoway_with_contexts(
         let mut contexts = ContextBuffer::new();
         write_contexts(&mut contexts, object, operation.name_in_place(), true, time.timeout);
         let (contexts, name) = (&contexts.encoded(), operation.wire_name());
-        link.fast_path_call(target.request, contexts, name, arguments, time, &mut slot.short)
+        link.fast_path_call(
+            target.request,
+            contexts,
+            name,
+            arguments,
+            time,
+            (ShortReplyKind::Plain, &mut slot.short),
+        )
     };
     match outcome {
         FastOutcome::Short => Ok(()),

@@ -7,6 +7,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::deadline::{Deadline, Timeout};
+use super::wire_numbers::DEADLINE_CONTEXT;
 use crate::base::time::Time;
 
 /// The clock by which an ORB's requests tell how long their callers wait, as peers see it.
@@ -62,6 +63,16 @@ impl DeadlineStamp {
         bytes
     }
 
+    /// The whole context, as an element of a list in native order.
+    #[inline]
+    pub(crate) fn encode_context(&self) -> [u8; STAMP_CONTEXT_BYTES] {
+        let mut bytes = [0; STAMP_CONTEXT_BYTES];
+        bytes[..4].copy_from_slice(&DEADLINE_CONTEXT.to_ne_bytes());
+        bytes[4..8].copy_from_slice(&(STAMP_BYTES as u32).to_ne_bytes());
+        bytes[8..].copy_from_slice(&self.encode());
+        bytes
+    }
+
     /// Reads the data of a context. `None` if it is too short, or of no byte order. Bytes behind the numbers are those of
     /// later versions.
     #[inline]
@@ -81,6 +92,9 @@ impl DeadlineStamp {
 
 /// The bytes of the data: byte order and padding, and three numbers.
 pub(crate) const STAMP_BYTES: usize = 32;
+
+/// The bytes of the whole context: its number, the length of the data, and the data.
+pub(crate) const STAMP_CONTEXT_BYTES: usize = 8 + STAMP_BYTES;
 
 /// What a server has found out about the clock of a connection's client.
 #[derive(Debug, Default)]

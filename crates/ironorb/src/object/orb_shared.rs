@@ -54,7 +54,9 @@ pub(crate) struct OrbShared {
 pub(crate) enum CallExtras {
     /// Nothing.
     None,
-    /// Service contexts of the program, or how long the caller waits.
+    /// Service contexts of the ORB itself: a priority, or how long the caller waits.
+    OwnContexts,
+    /// Service contexts of the program, and perhaps some of the ORB itself.
     Contexts,
     /// Interceptors see them, or a clock measures them. They may have contexts, too.
     Observed,
@@ -77,7 +79,8 @@ impl OrbShared {
         let SharedParts { config, transports, has_client_interceptors, client_contexts, .. } = parts;
         let SharedParts { deadline_clock, real_time, is_simulated, hash_keys, .. } = parts;
         let measures_calls = config.status != StatusAccess::Off && !is_simulated;
-        let has_contexts = !client_contexts.is_empty() || deadline_clock.is_some() || real_time.is_some();
+        let has_contexts = !client_contexts.is_empty();
+        let has_own_contexts = deadline_clock.is_some() || real_time.is_some();
         OrbShared {
             policies: OrbPolicies::new(config.call_timeout.into()),
             config,
@@ -87,6 +90,7 @@ impl OrbShared {
             call_extras: match has_client_interceptors || measures_calls {
                 true => CallExtras::Observed,
                 false if has_contexts => CallExtras::Contexts,
+                false if has_own_contexts => CallExtras::OwnContexts,
                 false => CallExtras::None,
             },
             client_contexts,

@@ -354,6 +354,29 @@ impl AtPriority {
     }
 }
 
+/// The stay of a lane's thread at the priority of a request that is the lane's own. Dropping it brings back the priority that
+/// the thread had.
+#[derive(Debug)]
+#[must_use = "the stay ends when this is dropped"]
+pub(crate) struct AtLanePriority {
+    before: Option<Priority>,
+}
+
+impl AtLanePriority {
+    /// Has the calling thread run at the priority of its lane. The system gives it that already.
+    #[inline(always)] // a step of every call with a priority
+    pub(crate) fn enter(priority: Priority) -> AtLanePriority {
+        AtLanePriority { before: CURRENT.replace(Some(priority)) }
+    }
+}
+
+impl Drop for AtLanePriority {
+    #[inline(always)] // a step of every call with a priority
+    fn drop(&mut self) {
+        CURRENT.set(self.before);
+    }
+}
+
 impl Drop for AtPriority {
     fn drop(&mut self) {
         CURRENT.set(self.before);

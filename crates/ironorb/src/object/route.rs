@@ -275,7 +275,7 @@ impl Reference {
     }
 
     #[inline]
-    pub(super) fn server(&self) -> &Arc<ServerProfile> {
+    pub(crate) fn server(&self) -> &Arc<ServerProfile> {
         &self.server
     }
 
@@ -397,8 +397,9 @@ impl Reference {
         }
     }
 
-    #[cold]
-    fn target_for(&self, priority: Option<Priority>) -> Option<Target<'_>> {
+    /// The address for calls of this priority, or else the first one, where a [`settled`](Self::settled) reference has one.
+    #[inline(always)] // a step of every call with a priority
+    pub(crate) fn target_for(&self, priority: Option<Priority>) -> Option<Target<'_>> {
         match self.server.lane_target(priority) {
             Some((_, server)) => Some(Target { request: &self.request, server }),
             None => self.first_target(),

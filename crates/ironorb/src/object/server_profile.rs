@@ -151,11 +151,15 @@ impl ServerProfile {
 
     /// The address for calls of this priority, with its place among such addresses. `None` if the server has none: then
     /// calls go to an address that is for all. Takes locks when it is first asked.
+    #[inline(always)] // a step of every call with a priority
     pub(crate) fn lane_target(&self, priority: Option<Priority>) -> Option<(usize, &ServerTarget)> {
         let priority = priority.filter(|_| self.propagates())?;
-        let targets = self.lane_targets.get_or_init(|| self.find_lane_targets());
-        let found = targets.iter().enumerate().find(|(_, lane)| lane.priority == priority)?;
-        Some((found.0, &found.1.target))
+        let targets = match self.lane_targets.get() {
+            Some(targets) => targets,
+            None => self.lane_targets.get_or_init(|| self.find_lane_targets()),
+        };
+        let place = targets.iter().position(|lane| lane.priority == priority)?;
+        Some((place, &targets.get(place)?.target))
     }
 
     /// The address with this place among those for one priority each.
@@ -163,6 +167,7 @@ impl ServerProfile {
         Some(&self.lane_targets.get()?.get(place)?.target)
     }
 
+    #[inline(always)] // a step of every call with a priority
     fn propagates(&self) -> bool {
         self.priority_model().is_some_and(|policy| policy.model == PriorityModel::ClientPropagated)
     }

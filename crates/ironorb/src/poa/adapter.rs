@@ -88,9 +88,10 @@ impl Adapter {
     ) -> Self {
         let has_interceptors = !interceptors.server.is_empty();
         let demanded = config.other_addressing_demanded(Version::V1_2, AddressingDisposition::Key);
-        let has_extras = has_interceptors || !interceptors.server_contexts.is_empty();
-        let is_plain =
-            !has_extras && !config.deadline_propagation && demanded.is_none() && real_time.is_none();
+        let has_extras = has_interceptors
+            || !interceptors.server_contexts.is_empty()
+            || config.deadline_propagation
+            || demanded.is_some();
         Adapter {
             startup_timeout: config.call_timeout,
             nonce: Nonce(randomness.nonce()),
@@ -112,8 +113,8 @@ impl Adapter {
             lane_priorities,
             misplaced_requests: AtomicU64::new(0),
             late_requests: AtomicU64::new(0),
-            has_extras: !is_plain,
-            plain_bytes_max: if is_plain { BUFFER_BYTES } else { 0 },
+            has_extras,
+            plain_bytes_max: if has_extras { 0 } else { BUFFER_BYTES },
         }
     }
 

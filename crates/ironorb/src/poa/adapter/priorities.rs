@@ -6,8 +6,10 @@ use std::sync::atomic::Ordering;
 use ironorb_giop::exception::SystemException;
 
 use super::Adapter;
-use crate::base::lane::{current_lane, lane_among};
-use crate::object::priority::{AtPriority, Priority, PriorityModel, Unmapped};
+use crate::base::lane::{LaneId, current_lane, lane_among};
+use crate::object::priority::{
+    AtLanePriority, AtPriority, Priority, PriorityModel, RealTimeConfig, Unmapped,
+};
 use crate::poa::policies::PoaPolicyType;
 use crate::poa::{ObjectId, PoaError, PoaPolicies};
 
@@ -25,13 +27,7 @@ impl Adapter {
         object_id: &dyn Fn() -> ObjectId,
     ) -> Result<Option<AtPriority>, SystemException> {
         let Some(real_time) = &self.real_time else { return Ok(None) };
-        let priority = match model {
-            PriorityModel::ServerDeclared(priority) => priority,
-            PriorityModel::ClientPropagated { default } => {
-                let propagated = propagated.and_then(Priority::new);
-                propagated.map_or(default, |priority| priority.min(real_time.propagated_priority_max))
-            }
-        };
+        let priority = asked_for(model, propagated, real_time);
         let priority = match &real_time.transform {
             None => Some(priority),
             Some(transform) => transform.inbound(priority, object_id().as_bytes()),
@@ -45,6 +41,18 @@ impl Adapter {
         }
         let native = real_time.native(priority).map_err(Unmapped::exception)?;
         Ok(Some(AtPriority::enter(priority, native)))
+    }
+
+    /// What the calling thread may know beforehand of requests to objects with this model.
+    #[cold]
+    pub(super) fn cached_priority(&self, model: PriorityModel) -> CachedPriority {
+        let decides_alone = |real_time: &&RealTimeConfig| real_time.transform.is_none();
+        let real_time = self.real_time.as_ref().filter(decides_alone);
+        let of_lane = self.lane_priority().zip(real_time).and_then(|(of_lane, real_time)| {
+            let asked = asked_for(model, Some(of_lane.number()), real_time);
+            (asked == of_lane).then_some(of_lane)
+        });
+        CachedPriority { model, lane: current_lane(), of_lane }
     }
 
     /// Refuses what needs real time in an ORB without it.
@@ -67,5 +75,40 @@ impl Adapter {
     /// Requests that were served at the priority of their lane instead of their own.
     pub(crate) fn misplaced_requests(&self) -> u64 {
         self.misplaced_requests.load(Ordering::Relaxed)
+    }
+}
+
+/// What a serving thread knows beforehand of the priority of requests that it recognises.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CachedPriority {
+    pub(super) model: PriorityModel,
+    /// The lane that the thread was in.
+    lane: LaneId,
+    /// The lane's priority, if [`Adapter::at_priority`] has requests run at it that ask for it.
+    of_lane: Option<Priority>,
+}
+
+impl CachedPriority {
+    /// Does what [`Adapter::at_priority`] does for a request that asks for the priority of the thread's lane. `None` for any
+    /// other.
+    #[inline(always)] // a step of every call with a priority
+    pub(super) fn in_its_lane(&self, propagated: Option<i16>) -> Option<AtLanePriority> {
+        let of_lane = self.of_lane?;
+        let is_asked_for = match self.model {
+            PriorityModel::ServerDeclared(_) => true,
+            PriorityModel::ClientPropagated { .. } => propagated == Some(of_lane.number()),
+        };
+        (is_asked_for && self.lane == current_lane()).then(|| AtLanePriority::enter(of_lane))
+    }
+}
+
+/// The priority that the server has declared, or that the request asks for as far as the ORB allows.
+fn asked_for(model: PriorityModel, propagated: Option<i16>, real_time: &RealTimeConfig) -> Priority {
+    match model {
+        PriorityModel::ServerDeclared(priority) => priority,
+        PriorityModel::ClientPropagated { default } => {
+            let propagated = propagated.and_then(Priority::new);
+            propagated.map_or(default, |priority| priority.min(real_time.propagated_priority_max))
+        }
     }
 }

@@ -12,9 +12,10 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use ironorb_giop::message::{HeaderTemplate, Message, RequestFingerprint, Response};
+use ironorb_giop::message::{HeaderContexts, HeaderTemplate, Message, RequestFingerprint, Response};
 
 use super::Adapter;
+use super::priorities::CachedPriority;
 use crate::base::config::{Demultiplexing, ObjectLookup, OrbConfig};
 use crate::base::lease::BindingLease;
 use crate::base::probe::{self, Stage};
@@ -88,18 +89,44 @@ struct CachedTarget {
     operation: Cell<Found>,
     adapter: AdapterLease,
     object: Option<(BindingLease, LeasedServant)>,
-    priority_model: Option<PriorityModel>,
+    /// The requests have neither service contexts nor a priority.
+    is_plain: bool,
+    priority: Option<CachedPriority>,
 }
 
 /// A cached request that has been admitted to its object.
 #[derive(Clone, Copy)]
 pub(super) struct CachedUpcall<'k> {
-    pub(super) head: &'k HeaderTemplate,
-    /// Where the skeleton has found its operation.
-    pub(super) operation: &'k Cell<Found>,
+    target: &'k CachedTarget,
     pub(super) servant: &'k dyn Servant,
-    /// In place, for a plain request does not need it.
-    pub(super) priority_model: &'k Option<PriorityModel>,
+}
+
+impl<'k> CachedUpcall<'k> {
+    #[inline(always)] // a step of every call
+    pub(super) fn head(self) -> &'k HeaderTemplate {
+        &self.target.head
+    }
+
+    /// Where the skeleton has found its operation.
+    #[inline(always)] // a step of every call
+    pub(super) fn operation(self) -> &'k Cell<Found> {
+        &self.target.operation
+    }
+
+    /// Whether the request has neither service contexts nor a priority.
+    #[inline(always)] // a step of every call
+    pub(super) fn is_plain(self) -> bool {
+        self.target.is_plain
+    }
+
+    #[inline(always)] // a step of every call with a priority
+    pub(super) fn priority(self) -> Option<&'k CachedPriority> {
+        self.target.priority.as_ref()
+    }
+
+    pub(super) fn priority_model(self) -> Option<PriorityModel> {
+        self.priority().map(|priority| priority.model)
+    }
 }
 
 impl Adapter {
@@ -133,7 +160,8 @@ impl Adapter {
         carry_out: impl FnOnce(CachedUpcall<'_>, &mut Message),
     ) -> Option<()> {
         let known = place.try_borrow().ok()?;
-        let CachedTarget { head, operation, adapter, object, priority_model } = known.as_deref()?;
+        let target = known.as_deref()?;
+        let CachedTarget { head, adapter, object, .. } = target;
         if !Arc::ptr_eq(adapter.bindings(), self.bindings()) {
             return None;
         }
@@ -165,7 +193,7 @@ impl Adapter {
         };
         #[cfg(debug_assertions)]
         let _known = crate::base::testing::RequestCached::begin();
-        carry_out(CachedUpcall { head, operation, servant, priority_model }, message);
+        carry_out(CachedUpcall { target, servant }, message);
         Some(())
     }
 
@@ -219,9 +247,10 @@ impl Adapter {
             let adapter = AdapterLease::of(epoch, upcall, naming)?;
             let object = || Some((upcall.lease(epoch)?, LeasedServant::of(upcall.servant())));
             let object = if has_object_come_often { object() } else { None };
-            let priority_model = upcall.priority_model();
+            let priority = upcall.priority_model().map(|model| self.cached_priority(model));
+            let is_plain = head.contexts() == HeaderContexts::None && priority.is_none();
             let operation = Cell::default();
-            Some(Box::new(CachedTarget { head, operation, adapter, object, priority_model }))
+            Some(Box::new(CachedTarget { head, operation, adapter, object, is_plain, priority }))
         };
         let keep = |places: &[CacheSlot; CACHE_SLOTS]| {
             // During an upcall of the cached request the entry is in use and stays.

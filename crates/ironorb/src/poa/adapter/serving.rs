@@ -15,10 +15,11 @@ use ironorb_giop::cdr::Environment;
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::framer::BUFFER_BYTES;
 use ironorb_giop::message::{
-    AddressingDisposition, HeaderTemplate, LocateRequest, LocateStatus, Message, PlainRequest, Request,
-    RequestId, Response,
+    AddressingDisposition, HeaderContexts, HeaderTemplate, LocateRequest, LocateStatus, Message,
+    PlainRequest, Request, RequestId, Response,
 };
 use ironorb_giop::minor::MinorCode;
+use ironorb_giop::real_time::priority_of_context;
 use ironorb_giop::service_context::ListenPoint;
 use ironorb_giop::{Encoding, Reader, Shifts, TransmissionCodeSets, Version};
 
@@ -125,15 +126,18 @@ impl Adapter {
         }
         let fingerprint = message.fingerprint();
         let known =
-            self.if_cached(fingerprint, message, |known, message| match plain_body_at(known.head, message) {
+            self.if_cached(fingerprint, message, |known, message| match small_body_at(known, message) {
                 Some(body_at) => serve_cached_plainly(known, message, body_at.get(), session, sink),
-                None => self.serve_parsed(message, session, sink, None, false),
+                None => self.serve_cached_at_priority(known, message, session, sink),
             });
         if known {
             return;
         }
         if let Some((request, upcall)) = self.begin_plain_request(message) {
             self.note(fingerprint, message, request.object_key, &upcall);
+            if upcall.priority_model().is_some() {
+                return self.serve_parsed(message, session, sink, Some(upcall), false);
+            }
             let (code_sets, encoding) = plain_encoding(session);
             let wanted = request.response == Response::SyncWithTarget;
             let responder = Responder::new(sink, encoding, request.id, wanted, None);
@@ -149,12 +153,15 @@ impl Adapter {
     fn serve_large(&self, message: &mut Message, session: &Session, sink: &dyn ReplySink) {
         let fingerprint = message.fingerprint();
         let known = self.if_cached(fingerprint, message, |known, message| {
-            let Some(body_at) = plain_body_at(known.head, message) else {
+            let Some(body_at) = body_at(known.head(), message) else {
                 return self.serve_parsed(message, session, sink, None, false);
             };
+            if known.priority().is_some() {
+                return self.serve_cached(known, message, body_at.get(), session, sink);
+            }
             let (_, encoding) = plain_encoding(session);
             let responder = responder_of(known, message, encoding, sink, None);
-            let arguments = CachedArguments { head: known.head, body_at: body_at.get(), encoding };
+            let arguments = CachedArguments { head: known.head(), body_at: body_at.get(), encoding };
             let (servant, responder) = (known.servant, &responder);
             ReadyUpcall { servant, arguments, environment: session, responder }.make_moving(message);
         });
@@ -163,12 +170,40 @@ impl Adapter {
         }
     }
 
+    /// Carries out a small request that is recognised by its bytes, at the priority that it or the server gives it. Without such
+    /// a priority, a context concerns the connection, and the request is parsed.
+    #[inline(never)]
+    fn serve_cached_at_priority(
+        &self,
+        known: CachedUpcall<'_>,
+        message: &mut Message,
+        session: &Session,
+        sink: &dyn ReplySink,
+    ) {
+        let (Some(rule), Some(body_at)) = (known.priority(), body_at(known.head(), message)) else {
+            return self.serve_parsed(message, session, sink, None, false);
+        };
+        let (_, encoding) = plain_encoding(session);
+        let responder = responder_of(known, message, encoding, sink, None);
+        let propagated = propagated_of_known(known.head(), message);
+        responder.echo_priority(echoed_priority(rule.model, propagated));
+        let mut arguments = known.head().arguments_at(message, body_at.get(), encoding);
+        arguments.set_environment(session);
+        let call = Call::new(known.head().operation(), arguments, &responder);
+        if let Some(_priority) = rule.in_its_lane(propagated) {
+            return dispatch(known.servant, call, &responder);
+        }
+        if let Some(_priority) = self.in_priority_of(rule.model, propagated, &responder) {
+            dispatch(known.servant, call, &responder);
+        }
+    }
+
     /// Carries out a request that may concern interceptors, contexts of the program, or a deadline.
     #[inline(never)]
     fn serve_with_extras(&self, message: &mut Message, session: &Session, sink: &dyn ReplySink) {
         let fingerprint = message.fingerprint();
         let known =
-            self.if_cached(fingerprint, message, |known, message| match plain_body_at(known.head, message) {
+            self.if_cached(fingerprint, message, |known, message| match body_at(known.head(), message) {
                 Some(body_at) if self.has_interceptors => {
                     self.serve_cached_intercepted(known, message, body_at.get(), session, sink);
                 }
@@ -203,13 +238,15 @@ impl Adapter {
         session: &Session,
         sink: &dyn ReplySink,
     ) {
-        let facts = RequestFacts::of_known(known.head, message);
+        let facts = RequestFacts::of_known(known.head(), message);
         let (_, encoding) = plain_encoding(session);
         let responder = responder_of(known, message, encoding, sink, None);
         let Some(_deadline) = self.in_time(self.deadline(&facts, session, sink), &responder) else { return };
         let propagated = || facts.priority();
-        let Some(_priority) = self.in_priority(*known.priority_model, propagated, &responder) else { return };
-        let arguments = CachedArguments { head: known.head, body_at, encoding };
+        let Some(_priority) = self.in_priority(known.priority_model(), propagated, &responder) else {
+            return;
+        };
+        let arguments = CachedArguments { head: known.head(), body_at, encoding };
         let ready =
             ReadyUpcall { servant: known.servant, arguments, environment: session, responder: &responder };
         if self.server_contexts.is_empty() {
@@ -242,10 +279,10 @@ impl Adapter {
         if let Some(outcome) = instead.or_else(|| interception.found(target_of())) {
             return responder.end_instead(&outcome);
         }
-        let Some(_priority) = self.in_priority(*known.priority_model, || propagated, &responder) else {
+        let Some(_priority) = self.in_priority(known.priority_model(), || propagated, &responder) else {
             return;
         };
-        let arguments = CachedArguments { head: known.head, body_at, encoding };
+        let arguments = CachedArguments { head: known.head(), body_at, encoding };
         let ready =
             ReadyUpcall { servant: known.servant, arguments, environment: session, responder: &responder };
         self.make_upcall(&ready, body_at, message);
@@ -323,7 +360,11 @@ impl Adapter {
     ) -> Option<Option<AtPriority>> {
         match model {
             None => Some(None),
-            Some(model) => self.in_priority_of(model, propagated(), responder),
+            Some(model) => {
+                let propagated = propagated();
+                responder.echo_priority(echoed_priority(model, propagated));
+                self.in_priority_of(model, propagated, responder)
+            }
         }
     }
 
@@ -334,9 +375,6 @@ impl Adapter {
         propagated: Option<i16>,
         responder: &Responder<'_>,
     ) -> Option<Option<AtPriority>> {
-        if let (PriorityModel::ClientPropagated { .. }, Some(propagated)) = (model, propagated) {
-            responder.echo_priority(propagated);
-        }
         let object_id = || current_upcall(Upcall::object_id).unwrap_or_else(|| ObjectId::from(""));
         match self.at_priority(model, propagated, &object_id) {
             Ok(priority) => Some(priority),
@@ -703,7 +741,8 @@ impl<A: ReadArguments> ReadyUpcall<'_, A> {
     }
 }
 
-/// Carries out a plain request that is recognised by its bytes.
+/// Carries out a small request that is recognised by its bytes, and has neither a priority nor anything for the program in
+/// its contexts.
 #[inline(always)] // a step of every call
 fn serve_cached_plainly(
     known: CachedUpcall<'_>,
@@ -713,24 +752,58 @@ fn serve_cached_plainly(
     sink: &dyn ReplySink,
 ) {
     let (_, encoding) = plain_encoding(session);
-    let wanted = known.head.response() == Response::SyncWithTarget;
-    let id = known.head.id_of(message);
-    let responder = Responder::of_cached(sink, encoding, id, wanted, None, known.operation);
-    let mut arguments = known.head.arguments_at(message, body_at, encoding);
+    let responder = responder_of(known, message, encoding, sink, None);
+    let mut arguments = known.head().arguments_at(message, body_at, encoding);
     arguments.set_environment(session);
-    dispatch(known.servant, Call::new(known.head.operation(), arguments, &responder), &responder);
+    let call = Call::new(known.head().operation(), arguments, &responder);
+    dispatch(known.servant, call, &responder);
+}
+
+/// Where the arguments of a small request begin that no priority concerns; `None` where one does, or where [`body_at`] finds
+/// nothing.
+#[inline(always)] // a step of every call
+fn small_body_at(known: CachedUpcall<'_>, message: &Message) -> Option<NonZeroUsize> {
+    match known.is_plain() {
+        true => Some(known.head().plain_body_at()),
+        false => {
+            seldom();
+            if known.priority().is_none() { body_at(known.head(), message) } else { None }
+        }
+    }
 }
 
 /// Where the arguments begin, behind service contexts that do not concern the connection; `None` if one does, or if they are
 /// incomplete.
-#[inline(always)] // a step of every call
-fn plain_body_at(head: &HeaderTemplate, message: &Message) -> Option<NonZeroUsize> {
-    match head.may_have_contexts() {
-        false => Some(head.plain_body_at()),
-        true => {
-            seldom();
-            pass_over_contexts(head, message)
-        }
+#[inline(always)] // a step of every call with a priority
+fn body_at(head: &HeaderTemplate, message: &Message) -> Option<NonZeroUsize> {
+    match head.contexts() {
+        HeaderContexts::None => Some(head.plain_body_at()),
+        HeaderContexts::Priority => head.priority_of(message).map(|_| head.plain_body_at()),
+        HeaderContexts::Any => pass_over_contexts(head, message),
+    }
+}
+
+#[inline(never)] // few requests have contexts
+fn pass_over_contexts(head: &HeaderTemplate, message: &Message) -> Option<NonZeroUsize> {
+    head.pass_over_contexts(message, RequestFacts::concern_connection)
+}
+
+/// The priority in a request that is recognised by its bytes.
+#[inline(always)] // a step of every call with a priority
+fn propagated_of_known(head: &HeaderTemplate, message: &Message) -> Option<i16> {
+    match head.contexts() {
+        HeaderContexts::None => None,
+        HeaderContexts::Priority => priority_of_context(head.priority_of(message)?),
+        HeaderContexts::Any => RequestFacts::of_known(head, message).priority(),
+    }
+}
+
+/// The priority that a reply tells: that of the request where servants run at it (RTCORBA 1.2, 5.4).
+#[inline(always)] // a step of every call with a priority
+fn echoed_priority(model: PriorityModel, propagated: Option<i16>) -> Option<i16> {
+    match model {
+        PriorityModel::ClientPropagated { .. } => propagated,
+        PriorityModel::ServerDeclared(_) => None,
     }
 }
 
@@ -738,11 +811,6 @@ fn plain_body_at(head: &HeaderTemplate, message: &Message) -> Option<NonZeroUsiz
 #[cold]
 #[inline]
 fn seldom() {}
-
-#[inline(never)] // few requests have contexts
-fn pass_over_contexts(head: &HeaderTemplate, message: &Message) -> Option<NonZeroUsize> {
-    head.pass_over_contexts(message, RequestFacts::concern_connection)
-}
 
 #[inline(always)] // a step of every call
 fn responder_of<'c>(
@@ -752,9 +820,9 @@ fn responder_of<'c>(
     sink: &'c dyn ReplySink,
     interception: Option<&'c Interception>,
 ) -> Responder<'c> {
-    let wanted = known.head.response() == Response::SyncWithTarget;
-    let id = known.head.id_of(message);
-    Responder::of_cached(sink, encoding, id, wanted, interception, known.operation)
+    let wanted = known.head().response() == Response::SyncWithTarget;
+    let id = known.head().id_of(message);
+    Responder::of_cached(sink, encoding, id, wanted, interception, known.operation())
 }
 
 /// The code sets of a plain request, and the encoding of its reply.

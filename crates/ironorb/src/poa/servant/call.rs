@@ -332,8 +332,9 @@ impl<'c> Responder<'c> {
     }
 
     /// Has the reply tell the priority of the request, as real-time ORBs expect.
-    pub(crate) fn echo_priority(&self, priority: i16) {
-        self.priority.set(Some(priority));
+    #[inline]
+    pub(crate) fn echo_priority(&self, priority: Option<i16>) {
+        self.priority.set(priority);
     }
 
     /// Adds the service contexts that the ORB itself adds to the reply.
@@ -397,32 +398,29 @@ impl<'c> Responder<'c> {
     #[inline]
     fn answer(&self, reply: impl FnOnce(EncodedContexts<'_>)) -> Replied {
         self.answered.set(true);
-        match self.interception {
-            None if self.priority.get().is_none() => {
+        match (self.interception, self.priority.get()) {
+            (None, None) => {
                 if self.wanted {
                     reply(EncodedContexts::EMPTY);
                 }
             }
-            interception => self.answer_with_contexts(interception, reply),
+            (None, Some(priority)) => self.answer_with_priority(priority, reply),
+            (Some(interception), _) => self.answer_intercepted(interception, reply),
         }
         Replied(())
     }
 
+    /// Without the heap: each reply to a request with a priority tells it.
+    #[inline(never)]
+    fn answer_with_priority(&self, priority: i16, reply: impl FnOnce(EncodedContexts<'_>)) {
+        if self.wanted {
+            reply(EncodedContexts::new(1, &encoded_priority_context(priority)));
+        }
+    }
+
     #[cold]
     #[inline(never)]
-    fn answer_with_contexts(
-        &self,
-        interception: Option<&Interception>,
-        reply: impl FnOnce(EncodedContexts<'_>),
-    ) {
-        let Some(interception) = interception else {
-            if self.wanted {
-                // Without the heap: each reply to a request with a priority has it.
-                let encoded = self.priority.get().map(encoded_priority_context);
-                reply(encoded.as_ref().map_or(EncodedContexts::EMPTY, |one| EncodedContexts::new(1, one)));
-            }
-            return;
-        };
+    fn answer_intercepted(&self, interception: &Interception, reply: impl FnOnce(EncodedContexts<'_>)) {
         let outcome = if self.wanted { Outcome::Results } else { Outcome::Oneway };
         let (outcome, mut contexts) = interception.end(outcome);
         self.add_own_contexts(&mut contexts);

@@ -6,7 +6,7 @@ use std::io;
 
 use ironorb_giop::TransmissionCodeSets;
 use ironorb_giop::connection::{CallId, NotWhole, RequestOptions};
-use ironorb_giop::framer::{Framer, PLAIN_RESULTS_AT, ShortReply};
+use ironorb_giop::framer::{Framer, PLAIN_RESULTS_AT, ShortReply, ShortReplyKind};
 use ironorb_giop::message::{Message, OperationName, RequestTarget, Response};
 use ironorb_giop::service_context::EncodedContexts;
 
@@ -27,8 +27,8 @@ pub(crate) enum FastOutcome {
 }
 
 impl Link {
-    /// Sends a request and waits for its answer, as [`call`](Link::call) does. A short answer is stored in
-    /// `short`. Compiled once without service contexts and once with them.
+    /// Sends a request and waits for its answer, as [`call`](Link::call) does. A short answer of this kind is stored in
+    /// `short`. Compiled once without service contexts, once with those of the program, and once with those of the ORB.
     #[inline(always)] // a step of every call
     pub(crate) fn fast_path_call(
         &self,
@@ -37,7 +37,7 @@ impl Link {
         operation: OperationName<'_>,
         arguments: Arguments<'_>,
         time: CallTime,
-        short: &mut ShortReply,
+        (kind, short): (ShortReplyKind, &mut ShortReply),
     ) -> FastOutcome {
         let mut state = self.state.lock();
         if !state.is_idle() || self.bidirectional.is_some() {
@@ -66,7 +66,7 @@ impl Link {
         if let Ok(Moved::Bytes(count)) = result {
             framer.received(count);
             self.note_received(count);
-            if framer.take_short_reply(call.request_id(), short) {
+            if framer.take_short_reply(call.request_id(), kind, short) {
                 short.set_code_sets(self.fast_path_end(call, framer));
                 return FastOutcome::Short;
             }
