@@ -39,6 +39,7 @@ mod readme;
 mod real_time;
 mod repository_types;
 mod request_contexts;
+mod rt_mutex;
 mod sched_command;
 mod serve_mock;
 mod shared_by_lanes;

@@ -518,7 +518,7 @@ impl PaddedContexts {
     /// room is left out.
     #[inline(always)] // a step of every call with a priority
     pub fn push<const N: usize>(&mut self, context: [u8; N]) {
-        debug_assert!(N % 4 == 0 && self.length + N <= Self::BYTES);
+        debug_assert!(N.is_multiple_of(4) && self.length + N <= Self::BYTES);
         if let Some(place) = self.bytes.get_mut(self.length..).and_then(<[u8]>::first_chunk_mut) {
             *place = context;
             (self.count, self.length) = (self.count + 1, self.length + N);

@@ -1,6 +1,6 @@
 //! What a framer takes at once, by its bytes, is what the general path takes and parses.
 
-use ironorb_giop::framer::{Framer, FramerLimits, PLAIN_RESULTS_AT, ShortReply};
+use ironorb_giop::framer::{Framer, FramerLimits, PLAIN_RESULTS_AT, ShortReply, ShortReplyKind};
 use ironorb_giop::message::{Message, ReplyStatus, RequestId};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -116,7 +116,7 @@ fn take_all(stream: &Stream, fast: impl Fn(&mut Framer) -> Option<Taken>) -> Vec
 
 fn short(framer: &mut Framer) -> Option<Taken> {
     let mut short = ShortReply::default();
-    framer.take_short_reply(RequestId(ID), &mut short).then(|| {
+    framer.take_short_reply(RequestId(ID), ShortReplyKind::Plain, &mut short).then(|| {
         let mut r = short.results();
         assert_eq!(r.position(), PLAIN_RESULTS_AT);
         Taken::Results(r.read_bytes(r.remaining()).expect("the rest is there").to_vec())

@@ -41,6 +41,7 @@ use crate::object::priority::RealTimeConfig;
 use crate::object::server_profile::{Partition, ServerEndpoint};
 use crate::poa::adapter::{Adapter, Ownership};
 use crate::poa::{AdapterHost, ManagerState, Poa, PoaError};
+use crate::rt::RtOrb;
 use crate::transport::tcp::HostPort;
 use crate::transport::{Address, CustomTransport, unix};
 
@@ -63,6 +64,8 @@ pub(crate) struct OrbCore {
     pub(crate) simulated: Option<Simulated>,
     /// What each lane owns for clients, by the numbers of the lanes.
     server_lanes: Box<[ServerLane]>,
+    /// What a real-time ORB has beside its configuration.
+    pub(crate) rt_orb: RtOrb,
     pub(crate) initial: Snapshot<BTreeMap<String, ObjectRef>>,
     /// The base URL of initial references that no other source names.
     pub(crate) default_initial: Option<String>,
@@ -235,6 +238,7 @@ impl OrbCore {
                 counters,
                 furnish_root: parts.furnish_root,
                 begun: clock::now(),
+                rt_orb: RtOrb::default(),
                 initial: Snapshot::nothing(),
                 interceptors: Arc::new(interceptors),
                 simulated: simulation.map(Simulated::new),

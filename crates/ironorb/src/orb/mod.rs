@@ -36,7 +36,7 @@ use crate::object::codec::Codec;
 use crate::object::messaging::InvocationPolicies;
 use crate::object::{ObjectRef, TypedRef};
 use crate::poa::{Poa, PoaCurrent, is_in_upcall_of};
-use crate::rt::RtCurrent;
+use crate::rt::{RtCurrent, RtOrb};
 
 /// An object request broker. Cheap to clone; all clones are handles of one ORB.
 ///
@@ -75,6 +75,12 @@ impl Orb {
     /// [real-time ORB](OrbBuilder::real_time).
     pub fn rt_current(&self) -> Option<RtCurrent> {
         self.core.real_time.clone().map(RtCurrent::new)
+    }
+
+    /// The ORB's part for real time (`resolve_initial_references("RTORB")`). `None` if the ORB is no
+    /// [real-time ORB](OrbBuilder::real_time).
+    pub fn rt_orb(&self) -> Option<RtOrb> {
+        self.core.real_time.as_ref().map(|_| self.core.rt_orb.clone())
     }
 
     /// The ORB's name (`id`); empty unless the setting `id` gives one.

@@ -11,7 +11,12 @@
 //! | `RTCORBA::PriorityMapping`, `PriorityTransform` | [`PriorityMapping`], [`PriorityTransform`] |
 //! | `RTCORBA::Current` | [`RtCurrent`], from [`Orb::rt_current`](crate::Orb::rt_current) |
 //! | `PriorityModelPolicy` | [`PriorityModel`], in [`PoaPolicies`](crate::PoaPolicies) |
+//! | `RTCORBA::RTORB` | [`RtOrb`], from [`Orb::rt_orb`](crate::Orb::rt_orb) |
+//! | `RTCORBA::Mutex` | [`RtMutex`] |
 //! | `ThreadpoolLane` | [`LaneConfig`](crate::LaneConfig) with a [priority](crate::LaneConfig::priority) |
+
+mod mutex;
+mod orb;
 
 use std::fmt;
 use std::io;
@@ -24,6 +29,9 @@ pub use crate::object::priority::{
     ContinuousMapping, DirectMapping, LinearMapping, Priority, PriorityMapping, PriorityModel,
     PriorityTransform, RealTimeConfig, SchedulingPolicy,
 };
+
+pub use mutex::{RtMutex, RtMutexGuard, priority_inheritance};
+pub use orb::RtOrb;
 
 /// The priority of the calling thread (`RTCORBA::Current`; RTCORBA 1.2, 5.6). All real-time ORBs of a process share it.
 ///

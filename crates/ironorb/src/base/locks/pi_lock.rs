@@ -88,6 +88,11 @@ impl<'l> HeldTurn<'l> {
         turn.take_as(me);
         HeldTurn { turn, me }
     }
+
+    /// The hold of a turn that the calling thread has taken.
+    pub(super) fn taken(turn: &'l PiTurn) -> HeldTurn<'l> {
+        HeldTurn { turn, me: own_id() }
+    }
 }
 
 /// The lock of a [`PiLock`] alone, without a value and a guard: four bytes. The thread that takes it releases it.
@@ -162,6 +167,12 @@ impl PiTurn {
         if self.word.compare_exchange(FREE, me, Ordering::Acquire, Ordering::Relaxed).is_err() {
             self.wait(me, system::lock);
         }
+    }
+
+    /// Takes the turn if no thread has it.
+    pub(super) fn try_take(&self) -> bool {
+        // sync: turn-passed
+        self.word.compare_exchange(FREE, own_id(), Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
     /// Takes the turn as [`take`](Self::take) does, but waits for `at_most` this time, measured on a clock that nobody sets.
