@@ -9,6 +9,8 @@ use ironorb_giop::ior::CodeSetComponentInfo;
 use ironorb_giop::message::AddressingDisposition;
 use ironorb_giop::{CharSet, Version};
 
+use super::thread_pool_config::{ThreadLifetime, ThreadPoolConfig};
+
 /// The configuration of one ORB; [`OrbBuilder`](crate::OrbBuilder) makes it.
 #[derive(Debug, Clone)]
 pub struct OrbConfig {
@@ -431,7 +433,7 @@ pub enum BareExceptions {
     No,
 }
 
-/// Which thread runs a servant. As text: `threadPerConnection`, `pool:N`, `reactor`, `hybrid`, `hybrid:N`.
+/// Which thread runs a servant. As text: `threadPerConnection`, `pool:N`, `pool:N+N`, `reactor`, `hybrid`, `hybrid:N`.
 /// Default: `hybrid`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -449,6 +451,10 @@ pub enum ServerConcurrency {
         /// The number of threads, at least 1.
         threads: usize,
     },
+    /// Threads share all connections as leaders and followers do, more come while all are busy, and requests beyond them are
+    /// buffered or refused. As text: `pool:4+8` for 4 static and up to 8 dynamic threads that end after a second without
+    /// work.
+    ThreadPool(ThreadPoolConfig),
     /// One thread receives from all connections and runs all servants, one request after another. Servants
     /// need no locks among themselves. A servant that blocks delays all clients, and a callback to a waiting
     /// client ends by its timeout.
@@ -486,6 +492,7 @@ impl ServerConcurrency {
                 threads_per_connection
             }
             ServerConcurrency::LeaderFollowers { threads } => threads,
+            ServerConcurrency::ThreadPool(pool) => pool.threads_max(),
             ServerConcurrency::Reactor => 1,
         }
     }
@@ -512,6 +519,11 @@ impl FromStr for ServerConcurrency {
             }
             None if text == "reactor" => Ok(ServerConcurrency::Reactor),
             None if text == "hybrid" => Ok(ServerConcurrency::default()),
+            Some(("pool", threads)) if threads.contains('+') => {
+                let (fixed, dynamic) = threads.split_once('+').ok_or_else(bad)?;
+                let pool = ThreadPoolConfig::new(number(fixed)?).dynamic_threads(number(dynamic)?);
+                Ok(ServerConcurrency::ThreadPool(pool.lifetime(ThreadLifetime::Idle(IDLE_DYNAMIC_THREAD))))
+            }
             Some(("pool", threads)) => Ok(ServerConcurrency::LeaderFollowers { threads: number(threads)? }),
             Some(("hybrid", threads)) => Ok(ServerConcurrency::Hybrid { threads_max: number(threads)? }),
             _ => Err(bad()),
@@ -524,6 +536,9 @@ impl fmt::Display for ServerConcurrency {
         match self {
             ServerConcurrency::ThreadPerConnection => f.write_str("threadPerConnection"),
             ServerConcurrency::LeaderFollowers { threads } => write!(f, "pool:{threads}"),
+            ServerConcurrency::ThreadPool(pool) => {
+                write!(f, "pool:{}+{}", pool.static_threads, pool.dynamic_threads)
+            }
             ServerConcurrency::Reactor => f.write_str("reactor"),
             ServerConcurrency::Hybrid { threads_max } => write!(f, "hybrid:{threads_max}"),
         }
@@ -533,9 +548,12 @@ impl fmt::Display for ServerConcurrency {
 /// A text that names no [`ServerConcurrency`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is no concurrency: write threadPerConnection, pool:N, reactor, hybrid or hybrid:N, with N from 1 to {THREADS_MAX}"
+    "{0:?} is no concurrency: write threadPerConnection, pool:N, pool:N+N, reactor, hybrid or hybrid:N, with N from 1 to {THREADS_MAX}"
 )]
 pub struct BadConcurrency(String);
+
+/// How long a dynamic thread waits for work, in a pool that a text describes.
+const IDLE_DYNAMIC_THREAD: Duration = Duration::from_secs(1);
 
 /// The most threads that a text may ask for. A larger number is taken for a mistake.
 const THREADS_MAX: usize = 4096;
@@ -546,12 +564,24 @@ mod tests {
 
     #[test]
     fn concurrencies_are_read_as_they_are_written() {
-        for text in ["threadPerConnection", "pool:3", "reactor", "hybrid:7"] {
+        for text in ["threadPerConnection", "pool:3", "pool:3+5", "reactor", "hybrid:7"] {
             assert_eq!(text.parse::<ServerConcurrency>().unwrap().to_string(), text);
         }
         assert_eq!("thread-per-connection".parse(), Ok(ServerConcurrency::ThreadPerConnection));
         assert_eq!("hybrid".parse::<ServerConcurrency>().unwrap().to_string(), "hybrid:4096");
-        for text in ["", "pool", "pool:0", "pool:x", "pool:5000", "hybrid:", "reactor:1", "threads"] {
+        for text in [
+            "",
+            "pool",
+            "pool:0",
+            "pool:x",
+            "pool:1+",
+            "pool:0+1",
+            "pool:1+2+3",
+            "pool:5000",
+            "hybrid:",
+            "reactor:1",
+            "threads",
+        ] {
             let error = text.parse::<ServerConcurrency>().unwrap_err().to_string();
             assert!(error.contains(&format!("{text:?}")) && error.contains("hybrid:N"), "{error}");
         }

@@ -17,4 +17,5 @@ pub(crate) mod spawner;
 pub(crate) mod sync;
 #[cfg(debug_assertions)]
 pub mod testing;
+pub(crate) mod thread_pool_config;
 pub(crate) mod time;

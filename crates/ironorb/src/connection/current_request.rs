@@ -46,6 +46,14 @@ impl CurrentRequest {
         }
     }
 
+    /// The bytes of the message.
+    pub(crate) fn message_bytes(&self) -> usize {
+        match &self.work {
+            Work::Request(message) | Work::Locate(message) => message.bytes().len(),
+            Work::TooLarge(_) => 0,
+        }
+    }
+
     #[inline]
     pub(crate) fn take_buffer(&mut self) -> Option<Buffer> {
         match &mut self.work {

@@ -27,6 +27,8 @@ pub(crate) struct LaneCounters {
     pub(crate) connections: Connections,
     /// Connections of a server that wait for a thread of its pool, beside those that wait in sockets.
     pub(crate) ready_connections: AtomicUsize,
+    /// Requests that wait in the buffer of a server's pool.
+    pub(crate) buffered_requests: AtomicUsize,
     /// `None` unless the ORB measures latencies.
     pub(crate) latencies: Option<Box<Latencies>>,
 }
@@ -44,6 +46,7 @@ impl LaneCounters {
             events: Events::default(),
             connections: Connections::default(),
             ready_connections: AtomicUsize::new(0),
+            buffered_requests: AtomicUsize::new(0),
             latencies: measures.then(Box::default),
         }
     }

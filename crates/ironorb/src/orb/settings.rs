@@ -358,7 +358,7 @@ mod tests {
             (&["-ORBcallTimeout"], "-ORBcallTimeout: its value is missing: DURATION | never"),
             (
                 &["-ORBconcurrency=pool:0"],
-                "-ORBconcurrency: \"pool:0\" is no concurrency: write threadPerConnection, pool:N, reactor, hybrid or \
+                "-ORBconcurrency: \"pool:0\" is no concurrency: write threadPerConnection, pool:N, pool:N+N, reactor, hybrid or \
                  hybrid:N, with N from 1 to 4096",
             ),
             (

@@ -5,8 +5,10 @@ use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::{Bucket, Connection, Fact, Histogram, Lane, Metric, OrbThread, Queue, Snapshot};
+use crate::base::config::ServerConcurrency;
 use crate::base::lane::LaneId;
 use crate::base::spawner::live_threads;
+use crate::base::thread_pool_config::RequestBuffering;
 use crate::driver::client::ClientLane;
 use crate::driver::clock;
 use crate::driver::orb_core::OrbCore;
@@ -150,6 +152,12 @@ impl InLane<'_> {
         let mut put = |queue| self.put_queue(queue);
         let items = counters.ready_connections.load(Ordering::Relaxed);
         put(queue("ready_connections", "", items, lane.config.server_connections_max));
+        if let ServerConcurrency::ThreadPool(pool) = lane.config.concurrency
+            && let RequestBuffering::UpTo { requests_max, .. } = pool.buffering
+        {
+            let items = counters.buffered_requests.load(Ordering::Relaxed);
+            put(queue("buffered_requests", "", items, requests_max));
+        }
         for (owner, items) in calls.waiting_tasks() {
             put(queue("tasks", owner, items, 0));
         }

@@ -67,7 +67,9 @@ impl Looks {
     fn new(shared: &Shared) -> Looks {
         let has_monitor = match shared.lane().config.concurrency {
             ServerConcurrency::ThreadPerConnection | ServerConcurrency::Hybrid { .. } => true,
-            ServerConcurrency::LeaderFollowers { .. } | ServerConcurrency::Reactor => false,
+            ServerConcurrency::LeaderFollowers { .. }
+            | ServerConcurrency::ThreadPool(_)
+            | ServerConcurrency::Reactor => false,
         };
         let now = clock::now();
         Looks {

@@ -8,8 +8,8 @@ use std::io;
 use std::sync::Arc;
 
 use super::Shared;
-use super::connection::{Connection, WorkLookup};
-use super::pool::{self, Pool};
+use super::pool;
+use super::thread_pool::serve;
 use crate::connection::CurrentRequest;
 
 pub(super) fn start(shared: &Arc<Shared>, threads: usize) -> io::Result<()> {
@@ -28,30 +28,4 @@ pub(super) fn start(shared: &Arc<Shared>, threads: usize) -> io::Result<()> {
         })?;
     }
     Ok(())
-}
-
-fn serve(shared: &Shared, pool: &Pool, connection: &Arc<Connection>, current_request: &mut CurrentRequest) {
-    if connection.is_stalled() {
-        return; // the writer thread brings it back
-    }
-    match connection.look_for_work(current_request) {
-        WorkLookup::Nothing => pool.rearm(connection),
-        WorkLookup::Work { more } => {
-            connection.take_note(current_request);
-            if more {
-                pool.push_ready(connection);
-            } else {
-                pool.rearm(connection);
-            }
-            if connection.carry_out(current_request) {
-                shared.close(connection);
-            }
-        }
-        WorkLookup::End => {
-            pool.forget(connection);
-            if connection.found_end() {
-                shared.close(connection);
-            }
-        }
-    }
 }

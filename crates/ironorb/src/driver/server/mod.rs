@@ -13,6 +13,7 @@ mod pool;
 mod reactor;
 mod receiving;
 mod thread_per_connection;
+mod thread_pool;
 pub(crate) mod threads;
 mod work;
 mod writer;
@@ -37,6 +38,7 @@ use hybrid::HybridPool;
 use keeper::Keeper;
 use pool::{Delivery, Pool};
 use receiving::Receiving;
+use thread_pool::ThreadPool;
 use threads::ThreadPlace;
 use writer::Writer;
 
@@ -68,6 +70,8 @@ struct Shared {
     writer: Arc<Writer>,
     /// The threads of a hybrid server.
     hybrid_pool: Option<Arc<HybridPool>>,
+    /// The threads of a pool that grows.
+    thread_pool: Option<ThreadPool>,
 }
 
 impl Server {
@@ -86,9 +90,9 @@ impl Server {
         orb.publish(lane, bound)?;
         let pool = match config.concurrency {
             ServerConcurrency::ThreadPerConnection => None,
-            ServerConcurrency::LeaderFollowers { .. } | ServerConcurrency::Hybrid { .. } => {
-                Some(Pool::new(Delivery::Once, &orb.counters)?)
-            }
+            ServerConcurrency::LeaderFollowers { .. }
+            | ServerConcurrency::ThreadPool(_)
+            | ServerConcurrency::Hybrid { .. } => Some(Pool::new(Delivery::Once, &orb.counters)?),
             ServerConcurrency::Reactor => Some(Pool::new(Delivery::Always, &orb.counters)?),
         };
         let shared = Arc::new(Shared {
@@ -107,12 +111,18 @@ impl Server {
                 ServerConcurrency::Hybrid { .. } => Some(Arc::default()),
                 ServerConcurrency::ThreadPerConnection
                 | ServerConcurrency::LeaderFollowers { .. }
+                | ServerConcurrency::ThreadPool(_)
                 | ServerConcurrency::Reactor => None,
+            },
+            thread_pool: match config.concurrency {
+                ServerConcurrency::ThreadPool(pool) => Some(ThreadPool::new(pool, &orb.counters)?),
+                _ => None,
             },
         });
         match config.concurrency {
             ServerConcurrency::ThreadPerConnection => {}
             ServerConcurrency::LeaderFollowers { threads } => leader_followers::start(&shared, threads)?,
+            ServerConcurrency::ThreadPool(_) => thread_pool::start(&shared)?,
             ServerConcurrency::Reactor => reactor::start(&shared)?,
             ServerConcurrency::Hybrid { .. } => hybrid::start(&shared)?,
         }
@@ -142,6 +152,9 @@ impl Server {
         self.shared.keeper.wake();
         self.shared.writer.stop();
         if let Some(pool) = &self.shared.pool {
+            pool.wake_for_stop();
+        }
+        if let Some(pool) = &self.shared.thread_pool {
             pool.wake_for_stop();
         }
         while wait && !connections.is_empty() {
@@ -231,7 +244,9 @@ impl Shared {
                 let threads_max = self.lane().threads.threads_max();
                 self.dedicated.lock().len() < hybrid::dedicated_max(threads_max)
             }
-            ServerConcurrency::LeaderFollowers { .. } | ServerConcurrency::Reactor => false,
+            ServerConcurrency::LeaderFollowers { .. }
+            | ServerConcurrency::ThreadPool(_)
+            | ServerConcurrency::Reactor => false,
         };
         if is_for_each { self.lane().threads.take() } else { None }
     }

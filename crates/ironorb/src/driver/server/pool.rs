@@ -9,6 +9,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
@@ -18,6 +19,7 @@ use super::connection::Connection;
 use crate::base::lane::current_lane;
 use crate::base::locks::LaneLock;
 use crate::base::probe::{self, Stage};
+use crate::driver::wakeable_epoll::timespec;
 use crate::lane::Counters;
 
 /// The `epoll` and the queue of connections that are ready without showing in it.
@@ -132,6 +134,11 @@ impl Pool {
         lane.ready_connections.store(ready.len(), Ordering::Relaxed);
     }
 
+    /// Has one thread look elsewhere for work.
+    pub(super) fn wake_to_look(&self) {
+        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+    }
+
     /// Wakes every thread repeatedly, until all have seen that the server stops.
     pub(super) fn wake_for_stop(&self) {
         let _ = rustix::io::write(&self.wake, &STOP_TOKENS.to_ne_bytes());
@@ -144,29 +151,56 @@ const STOP_PAUSE: std::time::Duration = std::time::Duration::from_millis(1);
 /// More tokens than the threads can ever read.
 const STOP_TOKENS: u64 = 1 << 32;
 
+/// What a wait has ended with.
+pub(super) enum Next {
+    /// A connection is ready.
+    Ready(Arc<Connection>),
+    /// The thread was woken to look elsewhere.
+    Look,
+    /// The time is over.
+    Late,
+    /// The server has stopped and has no connection left.
+    Over,
+}
+
 /// Waits for a connection that is ready; `None` when the server has stopped and has no connection left.
 pub(super) fn next(shared: &Shared, pool: &Pool) -> Option<Arc<Connection>> {
+    loop {
+        match next_within(shared, pool, None) {
+            Next::Ready(connection) => return Some(connection),
+            Next::Look | Next::Late => {}
+            Next::Over => return None,
+        }
+    }
+}
+
+/// Waits for a connection that is ready, within this time if there is a limit.
+pub(super) fn next_within(shared: &Shared, pool: &Pool, limit: Option<Duration>) -> Next {
+    let limit = limit.map(timespec);
     let mut space = [const { MaybeUninit::uninit() }; 1];
     loop {
         if shared.is_stopping() && shared.connections.lock().is_empty() {
-            return None;
+            return Next::Over;
         }
         let probe = probe::enter(Stage::Wait);
-        let Ok((events, _)) = epoll::wait(&pool.epoll, &mut space, None) else {
+        let Ok((events, _)) = epoll::wait(&pool.epoll, &mut space, limit.as_ref()) else {
             continue; // interrupted
         };
         drop(probe);
+        let mut is_late = limit.is_some();
         for event in events {
+            is_late = false;
             match event.data.u64() {
                 WAKE => {
                     if let Some(connection) = pool.pop_ready() {
-                        return Some(connection);
+                        return Next::Ready(connection);
                     }
                     if shared.is_stopping() {
                         // The token meant only that the server stops. The connections' own events report the
                         // rest.
                         std::thread::sleep(STOP_PAUSE);
                     }
+                    return Next::Look;
                 }
                 id => {
                     let found = shared.connections.lock().get(&id).cloned();
@@ -175,10 +209,13 @@ pub(super) fn next(shared: &Shared, pool: &Pool) -> Option<Arc<Connection>> {
                         if flags.contains(EventFlags::RDHUP) {
                             connection.session.handle_client_gone();
                         }
-                        return Some(connection);
+                        return Next::Ready(connection);
                     }
                 }
             }
+        }
+        if is_late {
+            return Next::Late;
         }
     }
 }

@@ -26,6 +26,7 @@ impl ServerThreads {
             ServerConcurrency::Hybrid { threads_max } => threads_max.min(config.server_threads_max),
             ServerConcurrency::ThreadPerConnection
             | ServerConcurrency::LeaderFollowers { .. }
+            | ServerConcurrency::ThreadPool(_)
             | ServerConcurrency::Reactor => config.server_threads_max,
         };
         let (lane, threads) = (current_lane(), AtomicUsize::new(0));

@@ -148,7 +148,7 @@ pub(super) static SETTINGS: &[Setting] = &[
     }),
     once(
         "concurrency",
-        "threadPerConnection | pool:N | reactor | hybrid[:N]",
+        "threadPerConnection | pool:N[+N] | reactor | hybrid[:N]",
         "Which threads run servants. Default: hybrid.",
         |s, v| assign(&mut s.config.concurrency, concurrency(v)),
     ),

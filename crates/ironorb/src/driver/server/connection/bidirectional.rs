@@ -303,6 +303,14 @@ impl Connection {
         }
     }
 
+    /// Refuses a request that has been taken and for which there is no thread. Never waits for the peer. True when the
+    /// connection has ended meanwhile and this was its last request: the caller closes it.
+    #[must_use]
+    pub(in crate::driver::server) fn refuse(&self, request: &CurrentRequest) -> bool {
+        request.work.refuse_for_lack_of_threads(&self.orb, &self.agreements, &RefusedAtOnce(self));
+        self.session.handle_carried_out(false)
+    }
+
     fn resume(&self, resumes: bool) {
         if resumes && !self.receive_elsewhere() {
             self.fail();

@@ -1,0 +1,303 @@
+//! A pool of threads that grows while all are busy, and buffers or refuses requests beyond (RTCORBA 1.2, 5.9).
+//!
+//! The threads wait in one `epoll`, as leaders and followers do. The last one that leaves the wait has a dynamic thread
+//! started, and where there can be none, wakes the overflow thread. That thread reads requests only while no other waits: it
+//! puts them into the buffer or refuses them. A thread that is done takes from the buffer first.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use rustix::event::{EventfdFlags, eventfd};
+
+use super::Shared;
+use super::connection::{Connection, WorkLookup};
+use super::pool::{self, Next, Pool};
+use crate::base::lane::current_lane;
+use crate::base::locks::LaneLock;
+use crate::base::spawner::{NewThread, ThreadClass};
+use crate::base::thread_pool_config::{RequestBuffering, ThreadLifetime, ThreadPoolConfig};
+use crate::base::time::Time;
+use crate::connection::CurrentRequest;
+use crate::driver::clock;
+use crate::lane::Counters;
+
+/// What the threads of a pool share beside their `epoll`.
+pub(super) struct ThreadPool {
+    config: ThreadPoolConfig,
+    /// Threads that wait for a request, or are about to.
+    waiting: AtomicUsize,
+    /// Dynamic threads that exist.
+    dynamic: AtomicUsize,
+    overflow: Option<Overflow>,
+    counters: Arc<Counters>,
+}
+
+/// Requests for which there is no thread.
+struct Overflow {
+    buffered: LaneLock<Buffered>,
+    /// An eventfd, readable once no thread waits.
+    all_busy: std::os::fd::OwnedFd,
+}
+
+/// Requests that have been read, in the order in which they came.
+#[derive(Default)]
+struct Buffered {
+    requests: VecDeque<(Arc<Connection>, CurrentRequest)>,
+    bytes: usize,
+}
+
+/// How long the overflow thread waits for requests before it looks whether a thread is back.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+impl ThreadPool {
+    pub(super) fn new(config: ThreadPoolConfig, counters: &Arc<Counters>) -> io::Result<ThreadPool> {
+        let overflow = match config.buffering {
+            RequestBuffering::InSockets => None,
+            RequestBuffering::UpTo { .. } | RequestBuffering::Refused => {
+                Some(Overflow { buffered: LaneLock::default(), all_busy: eventfd(0, EventfdFlags::CLOEXEC)? })
+            }
+        };
+        let (waiting, dynamic) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Ok(ThreadPool { config, waiting, dynamic, overflow, counters: counters.clone() })
+    }
+
+    /// Wakes the overflow thread, because the server stops.
+    pub(super) fn wake_for_stop(&self) {
+        self.tell_all_busy();
+    }
+
+    fn tell_all_busy(&self) {
+        if let Some(overflow) = &self.overflow {
+            let _ = rustix::io::write(&overflow.all_busy, &1u64.to_ne_bytes());
+        }
+    }
+
+    /// Counts the calling thread out of those that wait. If it was the last, another one is started, or the overflow thread
+    /// begins to read.
+    fn leave_waiting(&self, shared: &Arc<Shared>) {
+        if self.waiting.fetch_sub(1, Ordering::SeqCst) == 1 && !self.grow(shared) {
+            self.tell_all_busy();
+        }
+    }
+
+    /// Starts a dynamic thread; false where there can be none.
+    fn grow(&self, shared: &Arc<Shared>) -> bool {
+        let more = |threads: usize| (threads < self.config.dynamic_threads).then_some(threads + 1);
+        if self.dynamic.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more).is_err() {
+            return false;
+        }
+        // Counted at once, so that the thread that comes next does not start one more.
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        let (counted, of_thread) = (shared.lane().threads.clone(), shared.clone());
+        let started = counted.spawn("ironorb-dynamic", move || {
+            let Some(it) = &of_thread.thread_pool else { return };
+            it.run(&of_thread, Some(clock::now()));
+            it.dynamic.fetch_sub(1, Ordering::SeqCst);
+        });
+        if started.is_err() {
+            self.waiting.fetch_sub(1, Ordering::SeqCst);
+            self.dynamic.fetch_sub(1, Ordering::SeqCst);
+        }
+        started.is_ok()
+    }
+
+    /// Serves requests until the server has stopped, or a dynamic thread, which began at this time, is no longer needed. The
+    /// thread counts as waiting already.
+    fn run(&self, shared: &Arc<Shared>, dynamic_since: Option<Time>) {
+        let Some(pool) = &shared.pool else { return };
+        let mut current_request = CurrentRequest::default();
+        loop {
+            if let Some((connection, mut request)) = self.take_buffered() {
+                self.leave_waiting(shared);
+                carry_out(shared, &connection, &mut request);
+                connection.take_large_back(&mut request);
+                self.waiting.fetch_add(1, Ordering::SeqCst);
+                continue;
+            }
+            let limit = dynamic_since.and_then(|since| self.time_left(since));
+            match pool::next_within(shared, pool, limit) {
+                Next::Ready(connection) => {
+                    self.leave_waiting(shared);
+                    serve(shared, pool, &connection, &mut current_request);
+                    connection.take_large_back(&mut current_request);
+                    self.waiting.fetch_add(1, Ordering::SeqCst);
+                }
+                Next::Look => {}
+                Next::Late => return self.leave_waiting_for_good(),
+                Next::Over => return,
+            }
+        }
+    }
+
+    /// How long a dynamic thread that began at this time waits for its next request; `None` without limit.
+    fn time_left(&self, since: Time) -> Option<Duration> {
+        match self.config.lifetime {
+            ThreadLifetime::Forever => None,
+            ThreadLifetime::Idle(limit) => Some(limit),
+            ThreadLifetime::For(limit) => Some(limit.saturating_sub(clock::now().since(since))),
+        }
+    }
+
+    /// A dynamic thread ends. One of the others may be the last that waits; the next that leaves starts another.
+    fn leave_waiting_for_good(&self) {
+        if self.waiting.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.tell_all_busy();
+        }
+    }
+
+    fn take_buffered(&self) -> Option<(Arc<Connection>, CurrentRequest)> {
+        let mut buffered = self.overflow.as_ref()?.buffered.lock();
+        let (connection, request) = buffered.requests.pop_front()?;
+        buffered.bytes -= request.message_bytes();
+        self.note_buffered(&buffered);
+        Some((connection, request))
+    }
+
+    /// Puts a request into the buffer; gives it back where there is no room.
+    fn buffer(
+        &self,
+        overflow: &Overflow,
+        connection: &Arc<Connection>,
+        request: CurrentRequest,
+    ) -> Result<(), CurrentRequest> {
+        let RequestBuffering::UpTo { requests_max, bytes_max } = self.config.buffering else {
+            return Err(request);
+        };
+        let mut buffered = overflow.buffered.lock();
+        let bytes = buffered.bytes.saturating_add(request.message_bytes());
+        if buffered.requests.len() >= requests_max || bytes > bytes_max {
+            return Err(request);
+        }
+        buffered.bytes = bytes;
+        buffered.requests.push_back((connection.clone(), request));
+        self.note_buffered(&buffered);
+        Ok(())
+    }
+
+    fn note_buffered(&self, buffered: &Buffered) {
+        let lane = self.counters.of(current_lane());
+        lane.buffered_requests.store(buffered.requests.len(), Ordering::Relaxed);
+    }
+
+    /// Reads requests while no thread waits for them.
+    fn watch(&self, shared: &Arc<Shared>, pool: &Pool, overflow: &Overflow) {
+        loop {
+            let mut count = [0; 8];
+            let _interrupted = rustix::io::read(&overflow.all_busy, &mut count);
+            while self.waiting.load(Ordering::SeqCst) == 0 {
+                match pool::next_within(shared, pool, Some(LOOK_EVERY)) {
+                    Next::Ready(connection) => self.take_over(shared, pool, overflow, &connection),
+                    Next::Look | Next::Late => {}
+                    Next::Over => return,
+                }
+            }
+            if shared.is_stopping() {
+                return;
+            }
+        }
+    }
+
+    fn take_over(
+        &self,
+        shared: &Arc<Shared>,
+        pool: &Pool,
+        overflow: &Overflow,
+        connection: &Arc<Connection>,
+    ) {
+        if self.waiting.load(Ordering::SeqCst) > 0 {
+            return pool.push_ready(connection); // a thread is back
+        }
+        let mut request = CurrentRequest::default();
+        if !look(shared, pool, connection, &mut request) {
+            return;
+        }
+        match self.buffer(overflow, connection, request) {
+            // A thread that began to wait meanwhile has perhaps looked at the buffer before.
+            Ok(()) if self.waiting.load(Ordering::SeqCst) > 0 => pool.wake_to_look(),
+            Ok(()) => {}
+            Err(request) => {
+                if connection.refuse(&request) {
+                    shared.close(connection);
+                }
+            }
+        }
+    }
+}
+
+pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
+    let Some(pool) = &shared.thread_pool else { return Ok(()) };
+    let threads = pool.config.static_threads.min(shared.lane().config.server_threads_max).max(1);
+    for _ in 0..threads {
+        pool.waiting.fetch_add(1, Ordering::SeqCst);
+        let (counted, shared) = (shared.lane().threads.clone(), shared.clone());
+        counted.spawn_beyond("ironorb-pool", move || {
+            if let Some(pool) = &shared.thread_pool {
+                pool.run(&shared, None);
+            }
+        })?;
+    }
+    if pool.overflow.is_none() {
+        return Ok(());
+    }
+    let (lane, shared) = (shared.lane, shared.clone());
+    let watch = move || {
+        if let (Some(it), Some(pool)) = (&shared.thread_pool, &shared.pool)
+            && let Some(overflow) = &it.overflow
+        {
+            it.watch(&shared, pool, overflow);
+        }
+    };
+    NewThread::new("ironorb-overflow", ThreadClass::Listener).in_lane(lane).spawn(watch).map(drop)
+}
+
+/// Serves one request of a connection that is ready.
+pub(super) fn serve(
+    shared: &Shared,
+    pool: &Pool,
+    connection: &Arc<Connection>,
+    current_request: &mut CurrentRequest,
+) {
+    if look(shared, pool, connection, current_request) {
+        carry_out(shared, connection, current_request);
+    }
+}
+
+/// Takes one request of a connection that is ready, and leaves the connection to the `epoll`. False if there is none.
+fn look(
+    shared: &Shared,
+    pool: &Pool,
+    connection: &Arc<Connection>,
+    current_request: &mut CurrentRequest,
+) -> bool {
+    if connection.is_stalled() {
+        return false; // the writer thread brings it back
+    }
+    match connection.look_for_work(current_request) {
+        WorkLookup::Nothing => pool.rearm(connection),
+        WorkLookup::Work { more } => {
+            connection.take_note(current_request);
+            if more {
+                pool.push_ready(connection);
+            } else {
+                pool.rearm(connection);
+            }
+            return true;
+        }
+        WorkLookup::End => {
+            pool.forget(connection);
+            if connection.found_end() {
+                shared.close(connection);
+            }
+        }
+    }
+    false
+}
+
+fn carry_out(shared: &Shared, connection: &Arc<Connection>, current_request: &mut CurrentRequest) {
+    if connection.carry_out(current_request) {
+        shared.close(connection);
+    }
+}
