@@ -21,6 +21,7 @@ mod ior;
 mod naming;
 mod output;
 mod reference;
+mod rt;
 mod sched;
 mod seconds;
 mod serve_mock;
@@ -55,6 +56,8 @@ enum Command {
     Status(status::Arguments),
     /// Say whether the deadlines of a task set hold, and write the table that a system looks up.
     Sched(sched::Arguments),
+    /// Say what a real-time ORB needs of this machine.
+    Rt(rt::Arguments),
     /// Show, make and resolve object references.
     Ior(ior::Arguments),
     /// Check IDL files, generate Rust from them, show their definitions.
@@ -89,6 +92,7 @@ fn main() -> ExitCode {
         Command::Bridge(arguments) => bridge::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
         Command::Sched(arguments) => sched::run(&arguments),
+        Command::Rt(arguments) => rt::run(&arguments),
         Command::Ior(arguments) => ior::run(&arguments),
         Command::Idl(arguments) => idl::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),

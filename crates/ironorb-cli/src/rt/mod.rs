@@ -1,0 +1,26 @@
+//! `ironorb rt`: what a real-time ORB needs of its machine.
+
+mod doctor;
+
+use clap::{Args, Subcommand};
+
+use crate::failure::Failure;
+
+#[derive(Debug, Args)]
+#[command(arg_required_else_help = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Look at this machine, and say what delays threads with priorities and what to do about it.
+    Doctor(doctor::Arguments),
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    match &arguments.command {
+        Command::Doctor(arguments) => doctor::run(arguments),
+    }
+}
