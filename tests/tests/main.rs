@@ -18,6 +18,7 @@ mod deadlines;
 mod deferred;
 mod demo;
 mod demultiplexing;
+mod doctor_command;
 mod dynamic;
 mod equal_paths;
 mod exported_definitions;

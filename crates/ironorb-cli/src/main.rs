@@ -12,6 +12,7 @@ mod bridge;
 mod call;
 mod calling;
 mod completions;
+mod cores;
 mod definitions;
 mod demo;
 mod failure;

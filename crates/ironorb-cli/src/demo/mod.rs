@@ -5,7 +5,6 @@
 //! and the temporary folder go too: the processes end when this one does.
 
 mod bytes;
-mod cores;
 mod guard;
 mod measure;
 mod process;
@@ -75,7 +74,7 @@ impl Stage {
             ["naming", "serve", "--endpoint", "iiop://127.0.0.1:0", "--store", &store, "--with-parent"];
         let mut naming = Process::start("the naming service", &naming_args)?;
         let naming_url = naming.ready_line()?;
-        let core = cores::choose();
+        let core = crate::cores::choose();
         let (server, ready) = start_server(&naming_url, "127.0.0.1:0", core)?;
         let orb = Orb::builder()
             .no_endpoint()
@@ -124,7 +123,7 @@ impl Stage {
     }
 
     fn calls(&mut self, sensor: &SensorRef, calls: usize) -> Result<(), Failure> {
-        let pinned = self.core.and_then(cores::CorePin::on);
+        let pinned = self.core.and_then(crate::cores::CorePin::on);
         let place = if pinned.is_some() { "both processes on one core" } else { "the processes on any core" };
         output::line(format_args!(
             "\nCalls: {calls} of each, one thread, {place}; beside them a plain socket with the same bytes"

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use clap::Args;
 use ironorb::{Orb, PoaPolicies, SystemException};
 
-use super::cores::CorePin;
 use super::idl::demo::{self, OutOfRange, Reading, Readings, SensorRef};
+use crate::cores::CorePin;
 use crate::failure::Failure;
 use crate::output;
 

@@ -1,6 +1,7 @@
 //! `ironorb rt`: what a real-time ORB needs of its machine.
 
 mod doctor;
+mod measure;
 
 use clap::{Args, Subcommand};
 
@@ -17,10 +18,17 @@ pub(crate) struct Arguments {
 enum Command {
     /// Look at this machine, and say what delays threads with priorities and what to do about it.
     Doctor(doctor::Arguments),
+    /// Send each byte of the input back: the other process of the doctor's measurements.
+    #[command(hide = true)]
+    Echo,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.command {
         Command::Doctor(arguments) => doctor::run(arguments),
+        Command::Echo => {
+            measure::echo();
+            Ok(())
+        }
     }
 }

@@ -6,7 +6,7 @@ use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// A core that this process may use; `None` where the system does not report one.
-pub(super) fn choose() -> Option<usize> {
+pub(crate) fn choose() -> Option<usize> {
     let allowed = sched_getaffinity(None).ok()?;
     // The first cores serve most of the interrupts.
     (0..CpuSet::MAX_CPU).rev().find(|core| allowed.is_set(*core))
@@ -14,13 +14,13 @@ pub(super) fn choose() -> Option<usize> {
 
 /// Keeps the calling thread on a core until the guard is dropped. Threads that it starts meanwhile stay there
 /// too.
-pub(super) struct CorePin {
+pub(crate) struct CorePin {
     before: CpuSet,
 }
 
 impl CorePin {
     /// Pins the calling thread; `None` where the system does not allow it.
-    pub(super) fn on(core: usize) -> Option<CorePin> {
+    pub(crate) fn on(core: usize) -> Option<CorePin> {
         let before = sched_getaffinity(None).ok()?;
         let mut only = CpuSet::new();
         only.set(core);
@@ -29,7 +29,7 @@ impl CorePin {
     }
 
     /// Lets all threads of this process run where the calling thread could run before.
-    pub(super) fn spread(&self) {
+    pub(crate) fn spread(&self) {
         let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
         for thread in threads {
             let id = thread.file_name().to_str().and_then(|id| id.parse().ok()).and_then(Pid::from_raw);
