@@ -27,6 +27,7 @@ mod failures;
 mod idle_calls;
 mod interceptors;
 mod interface_repository;
+mod lane_settings;
 mod lanes;
 mod latency;
 mod layers;

@@ -16,6 +16,13 @@ fn the_page_lists_every_setting() {
         let many = if setting.repeats { " May be given several times." } else { "" };
         writeln!(table, "| `{name}` | `{variable}` | `{form}` | {}{many} |", setting.help).unwrap();
     }
+    table.push_str("\nSettings of a lane, in the setting `lane`. What is not set is as for the ORB.\n\n");
+    table.push_str("| setting | value | what it decides |\n|---|---|---|\n");
+    for setting in ironorb::lane_settings() {
+        let (name, form) = (setting.name, setting.form.replace('|', "\\|"));
+        let many = if setting.repeats { " May stand several times." } else { "" };
+        writeln!(table, "| `{name}` | `{form}` | {}{many} |", setting.help).unwrap();
+    }
     let wanted = format!("{before}{MARK}{table}");
     if std::env::var_os("UPDATE_EXPECT").is_some() {
         std::fs::write(&path, wanted).unwrap();

@@ -144,6 +144,25 @@ pub struct OrbConfig {
     /// The size in bytes of the system's receive queue of each connection (`SO_RCVBUF`), for clients and
     /// servers. Default: `None`, the system chooses and may change it.
     pub receive_queue_bytes: Option<usize>,
+    /// The priority of connections' packets in the system's queues (`SO_PRIORITY`), from 0 to 15; above 6 it needs
+    /// CAP_NET_ADMIN. Queueing disciplines such as `prio` and `mqprio` send higher ones first. Default: `None`, the system's
+    /// own, which is 0.
+    pub socket_priority: Option<u32>,
+    /// For how long a thread that waits at a connection polls the network device itself, instead of waiting for its
+    /// interrupt (`SO_BUSY_POLL`), up to 100 ms. Needs CAP_NET_ADMIN, and a device that can be polled; the loopback interface
+    /// cannot. Default: `None`, as the system is set (`net.core.busy_read`).
+    pub busy_poll: Option<Duration>,
+    /// Whether TCP connections acknowledge what comes at once, instead of with the next bytes that leave or 40 ms later
+    /// (`TCP_QUICKACK`). For peers that wait for the acknowledgement before they send the rest of a message (Nagle's
+    /// algorithm). Costs a system call in each receive. Default: no.
+    pub tcp_quick_ack: bool,
+    /// How long bytes that a TCP connection has sent may stay without an acknowledgement before it ends
+    /// (`TCP_USER_TIMEOUT`; RFC 5482), from 1 ms to 24 h, to the millisecond. Default: `None`, the system's own, some 15
+    /// minutes.
+    pub tcp_user_timeout: Option<Duration>,
+    /// Whether building the ORB locks the memory of the process, as [`rt::lock_memory`](crate::rt::lock_memory) does.
+    /// [`build`](crate::OrbBuilder::build) reports a refusal. Default: no.
+    pub lock_memory: bool,
     /// How long an accepted connection may be without a request before it is closed in order, with
     /// CloseConnection (CORBA 3.3 part 2, 9.4.7). A client connects anew for its next call. Default: 10
     /// minutes; `None` for ever.
@@ -263,6 +282,11 @@ impl Default for OrbConfig {
             transmit_timeout: Duration::from_secs(20),
             send_queue_bytes: None,
             receive_queue_bytes: None,
+            socket_priority: None,
+            busy_poll: None,
+            tcp_quick_ack: false,
+            tcp_user_timeout: None,
+            lock_memory: false,
             server_idle_timeout: Some(Duration::from_secs(600)),
             client_idle_timeout: Some(Duration::from_secs(180)),
             message_timeout: Some(Duration::from_secs(120)),

@@ -10,15 +10,16 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use super::growing_list::GrowingList;
+#[cfg(test)]
 use super::spawner::NativePriority;
+use super::thread_settings::ThreadSettingsId;
 
-/// The number of a lane in its ORB's table, with the priority of the lane's threads. Lanes are equal when their numbers
-/// are: a thread of another ORB's lane has that lane's priority.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct LaneId {
-    index: u8,
-    priority: Option<NativePriority>,
-}
+/// The number of a lane in its ORB's table, with the settings of the lane's threads, among them their priority. Lanes are
+/// equal when their numbers are: a thread of another ORB's lane has that lane's settings.
+///
+/// The index has the lowest bits, the number of the settings the others; 0 is none.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct LaneId(u16);
 
 /// The most lanes of one ORB.
 pub(crate) const LANES_MAX: usize = 64;
@@ -32,34 +33,53 @@ thread_local! {
 
 impl LaneId {
     /// The first lane, which every ORB has.
-    pub(crate) const DEFAULT: LaneId = LaneId { index: 0, priority: None };
+    pub(crate) const DEFAULT: LaneId = LaneId(0);
 
     /// The lane with this index; `None` beyond [`LANES_MAX`].
     pub(crate) const fn new(index: usize) -> Option<LaneId> {
-        if index < LANES_MAX { Some(LaneId { index: index as u8, priority: None }) } else { None }
+        if index < LANES_MAX { Some(LaneId(index as u16)) } else { None }
     }
 
-    /// The lane with a priority of its threads; `None` for threads of an ordinary class.
-    pub(crate) const fn with_priority(self, priority: Option<NativePriority>) -> LaneId {
-        LaneId { priority, ..self }
+    /// The lane with settings of its threads.
+    pub(crate) const fn with_threads(self, threads: Option<ThreadSettingsId>) -> LaneId {
+        let number = match threads {
+            Some(threads) => threads.number(),
+            None => 0,
+        };
+        LaneId(number << INDEX_BITS | self.0 % LANES_MAX as u16)
     }
 
-    /// The priority of the lane's threads; `None` for threads of an ordinary class.
-    pub(crate) const fn priority(self) -> Option<NativePriority> {
-        self.priority
+    /// The lane with a priority of its threads, and no other settings.
+    #[cfg(test)]
+    pub(crate) fn with_priority(self, priority: Option<NativePriority>) -> LaneId {
+        let settings = super::thread_settings::ThreadSettings { priority, ..Default::default() };
+        self.with_threads(settings.id())
+    }
+
+    /// The settings of the lane's threads; `None` for threads as the system makes them.
+    pub(crate) const fn threads(self) -> Option<ThreadSettingsId> {
+        ThreadSettingsId::new(self.0 >> INDEX_BITS)
     }
 
     /// The index of the lane, below [`LANES_MAX`].
     #[inline]
     pub(crate) const fn index(self) -> usize {
-        self.index as usize % LANES_MAX
+        self.0 as usize % LANES_MAX
+    }
+}
+
+const INDEX_BITS: u32 = LANES_MAX.trailing_zeros();
+
+impl fmt::Debug for LaneId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LaneId").field("index", &self.index()).field("threads", &self.threads()).finish()
     }
 }
 
 impl PartialEq for LaneId {
     #[inline]
     fn eq(&self, other: &LaneId) -> bool {
-        self.index == other.index
+        self.index() == other.index()
     }
 }
 
@@ -73,13 +93,13 @@ impl PartialOrd for LaneId {
 
 impl Ord for LaneId {
     fn cmp(&self, other: &LaneId) -> Ordering {
-        self.index.cmp(&other.index)
+        self.index().cmp(&other.index())
     }
 }
 
 impl Hash for LaneId {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.index.hash(state);
+        self.index().hash(state);
     }
 }
 
@@ -206,6 +226,8 @@ mod tests {
         let counts: PerLane<AtomicUsize> = PerLane::default();
         let urgent = lane(5).with_priority(NativePriority::new(9));
         assert!(urgent == lane(5) && urgent.cmp(&lane(5)).is_eq());
+        let of_threads = urgent.threads().unwrap().settings();
+        assert_eq!((urgent.index(), of_threads.priority), (5, NativePriority::new(9)));
         assert!(counts.get(lane(5)).is_none());
         for index in [0, 5, LANES_MAX - 1, 5] {
             counts.of(lane(index)).fetch_add(1, Ordering::Relaxed);

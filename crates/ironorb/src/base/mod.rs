@@ -8,6 +8,7 @@ pub(crate) mod lane;
 pub(crate) mod lease;
 pub(crate) mod locks;
 pub mod marshal_profile;
+pub(crate) mod memory;
 pub(crate) mod monitor;
 pub mod probe;
 pub(crate) mod randomness;
@@ -18,4 +19,5 @@ pub(crate) mod sync;
 #[cfg(debug_assertions)]
 pub mod testing;
 pub(crate) mod thread_pool_config;
+pub(crate) mod thread_settings;
 pub(crate) mod time;

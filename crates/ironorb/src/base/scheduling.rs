@@ -1,9 +1,15 @@
 //! The scheduling class of the calling thread (sched(7)).
 
 use std::io;
+use std::time::Duration;
 
 use preempt_rt::sched::{
     Pid, PreemptRtError, Scheduler, SchedulerParams, get_scheduler, get_scheduler_params, set_scheduler,
+};
+
+use thread_priority::{
+    DeadlineFlags, RealtimeThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy,
+    set_thread_priority_and_policy,
 };
 
 use super::spawner::NativePriority;
@@ -16,6 +22,24 @@ pub(crate) fn become_real_time(priority: NativePriority) -> io::Result<()> {
         false => Scheduler::SCHED_FIFO,
     };
     enter(class, i32::from(priority.number()))
+}
+
+/// Puts the calling thread into SCHED_DEADLINE. Threads that it makes are in the ordinary class; without that, the system
+/// would refuse it to make any.
+pub(crate) fn become_periodic(runtime: Duration, deadline: Duration, period: Duration) -> io::Result<()> {
+    let priority =
+        ThreadPriority::Deadline { runtime, deadline, period, flags: DeadlineFlags::RESET_ON_FORK };
+    let class = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Deadline);
+    // For this class the crate passes the number on as the system's number of a thread; 0 is the calling one. Of its error,
+    // only the system's own number tells why.
+    set_thread_priority_and_policy(CALLING_THREAD, priority, class).map_err(|_| io::Error::last_os_error())
+}
+
+const CALLING_THREAD: thread_priority::ThreadId = 0;
+
+/// Lets other threads run. A thread of SCHED_DEADLINE gives up the rest of its period.
+pub(crate) fn give_way() {
+    rustix::thread::sched_yield();
 }
 
 /// The class and the priority that a thread has had, to be given back.

@@ -17,6 +17,7 @@ use std::thread::{self, ThreadId};
 use super::lane::{self, LaneId};
 use super::locks::{PiLock, thread_id};
 use super::scheduling;
+use super::thread_settings::ThreadSettingsId;
 
 /// What a thread is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -152,7 +153,7 @@ impl<'n> NewThread<'n> {
     /// Puts the thread into a lane, and gives it the priority of the lane's threads.
     pub(crate) fn in_lane(mut self, lane: LaneId) -> NewThread<'n> {
         self.facts.lane = lane;
-        self.facts.priority = lane.priority();
+        self.facts.priority = lane.threads().and_then(|threads| threads.settings().priority);
         self
     }
 
@@ -168,10 +169,17 @@ impl<'n> NewThread<'n> {
     pub(crate) fn spawn(self, body: impl FnOnce() + Send + 'static) -> io::Result<ThreadId> {
         let NewThread { name, facts } = self;
         let listed = name.to_owned();
-        let thread = thread::Builder::new().name(name.to_owned()).spawn(move || {
+        let settings = facts.lane.threads().map(ThreadSettingsId::settings).unwrap_or_default();
+        let thread = thread::Builder::new().name(name.to_owned());
+        let thread = match settings.stack_bytes() {
+            Some(bytes) => thread.stack_size(bytes),
+            None => thread,
+        };
+        let thread = thread.spawn(move || {
             OWN.set(Some(facts));
             let _lane = lane::enter(facts.lane);
-            facts.schedule();
+            let is_real_time = facts.schedule();
+            settings.apply(is_real_time);
             let _listed = Listed::new(listed, facts);
             body();
         })?;
@@ -180,8 +188,8 @@ impl<'n> NewThread<'n> {
 }
 
 impl Facts {
-    /// Gives the calling thread the class that these facts say.
-    fn schedule(self) {
+    /// Gives the calling thread the class that these facts say. Whether it has a real-time class then.
+    fn schedule(self) -> bool {
         let (done, what) = match self.priority {
             Some(priority) => {
                 (scheduling::become_real_time(priority), "gives its threads no real-time priorities")
@@ -190,11 +198,13 @@ impl Facts {
                 (scheduling::leave_real_time(), "leaves its threads the real-time class that they inherit")
             }
         };
+        let is_done = done.is_ok();
         if let Err(e) = done {
             REFUSAL.call_once(|| {
                 eprintln!("ironorb: the ORB {what}, because the system refuses the change: {e}")
             });
         }
+        self.priority.is_some() && is_done
     }
 }
 

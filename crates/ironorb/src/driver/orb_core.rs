@@ -196,7 +196,7 @@ impl OrbCore {
         let OrbParts { config, lanes, interceptors, simulation, transports, real_time, .. } = parts;
         let client_lanes: Vec<_> =
             lanes.iter().enumerate().map(|(index, lane)| (lane.id(index), lane.config.clone())).collect();
-        let lane_priorities = lanes.iter().map(|lane| lane.priority.map(|(priority, _)| priority)).collect();
+        let lane_priorities = lanes.iter().map(|lane| lane.priority).collect();
         let server_lanes: Box<[ServerLane]> = lanes.into_iter().enumerate().map(server_lane).collect();
         let simulated = simulation.as_ref().map(|setting| setting.0.clone());
         let server_threads = server_lanes.iter().map(|lane| lane.threads.clone());

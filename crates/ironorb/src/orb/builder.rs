@@ -380,7 +380,12 @@ impl OrbBuilder {
         let listens_now = self.settings.listens_now();
         let tells_status = self.settings.config.status != StatusAccess::Off;
         let furnish_root: Option<FurnishRoot> = if tells_status { Some(furnish_root) } else { None };
-        let core = OrbCore::new(OrbParts { furnish_root, ..self.settings.into_parts()? });
+        let parts = OrbParts { furnish_root, ..self.settings.into_parts()? };
+        super::lanes::check(&parts.lanes)?;
+        if parts.config.lock_memory {
+            crate::rt::lock_memory()?;
+        }
+        let core = OrbCore::new(parts);
         let orb = Orb::owning(core.clone());
         for (name, url) in initial {
             core.set_initial_reference(&orb, &name, &url)

@@ -81,6 +81,18 @@ settings! {
     /// The size in bytes of the system's receive queue of each connection (`SO_RCVBUF`). Default: `None`, the
     /// system chooses.
     receive_queue_bytes: Option<usize> => receive_queue_bytes;
+    /// The priority of connections' packets in the system's queues (`SO_PRIORITY`), 0 to 15. Default: `None`, the system's.
+    socket_priority: Option<u32> => socket_priority;
+    /// For how long a waiting thread polls the network device itself (`SO_BUSY_POLL`). Default: `None`, as the system is
+    /// set.
+    busy_poll: Option<Duration> => busy_poll;
+    /// Whether TCP connections acknowledge what comes at once (`TCP_QUICKACK`). Default: no.
+    tcp_quick_ack: bool => tcp_quick_ack;
+    /// How long sent bytes may stay unacknowledged before a TCP connection ends (`TCP_USER_TIMEOUT`). Default: `None`, the
+    /// system's, some 15 minutes.
+    tcp_user_timeout: Option<Duration> => tcp_user_timeout;
+    /// Whether building the ORB locks the process's memory, each page from its first use on. Default: no.
+    lock_memory: bool => lock_memory;
     /// How long an accepted connection may be without a request before it is closed in order. Default: 10
     /// minutes; `None` for ever.
     server_idle_timeout: Option<Duration> => server_idle_timeout;
@@ -168,6 +180,8 @@ mod tests {
                 "init_ref" => "initial_reference",
                 "default_init_ref" => "default_initial_reference",
                 "fragments_in_giop11" => "fragments_in_giop_1_1",
+                // Methods of the `RealTimeConfig` that it takes.
+                "scheduling" | "priority_mapping" | "propagated_priority_max" => "real_time",
                 other => other,
             };
             assert!(methods.contains(&method), "OrbBuilder::{method} is missing");

@@ -3,22 +3,27 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::marker::PhantomData;
+use std::num::NonZeroU64;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::minor::MinorCode;
+
+use rustix::thread::{CpuSet, sched_getaffinity};
 
 use super::Orb;
 use super::settings::SettingError;
 use crate::base::config::{OrbConfig, ServerConcurrency, Waiting};
 use crate::base::lane::{LANES_MAX, LaneId};
 use crate::base::spawner::NativePriority;
+use crate::base::thread_settings::{SETTINGS_MAX, ThreadSettings, ThreadSettingsId};
 use crate::driver::client::{InGroup, enter_lane};
 use crate::driver::orb_core::OrbCore;
 use crate::driver::server::lane::{LaneParts, ServerLane};
 use crate::object::ObjectRef;
 use crate::object::priority::{Priority, RealTimeConfig};
-use crate::transport::{CustomTransport, Endpoint};
+use crate::transport::{CustomTransport, Endpoint, socket_options};
 
 /// Settings of a further lane of an ORB; [`OrbBuilder::lane`](crate::OrbBuilder::lane) takes it.
 ///
@@ -45,6 +50,8 @@ pub struct LaneConfig {
     endpoints: Vec<String>,
     publish: Vec<String>,
     priority: Option<Priority>,
+    threads: ThreadSettings,
+    bad_threads: Option<String>,
     limits: Limits,
 }
 
@@ -63,6 +70,10 @@ struct Limits {
     transmit_memory_max: Option<Option<usize>>,
     background_threads_max: Option<usize>,
     callback_threads_max: Option<usize>,
+    socket_priority: Option<Option<u32>>,
+    busy_poll: Option<Option<Duration>>,
+    tcp_quick_ack: Option<bool>,
+    tcp_user_timeout: Option<Option<Duration>>,
 }
 
 impl Limits {
@@ -84,6 +95,10 @@ impl Limits {
         set(&mut config.transmit_memory_max, &self.transmit_memory_max);
         set(&mut config.background_threads_max, &self.background_threads_max);
         set(&mut config.callback_threads_max, &self.callback_threads_max);
+        set(&mut config.socket_priority, &self.socket_priority);
+        set(&mut config.busy_poll, &self.busy_poll);
+        set(&mut config.tcp_quick_ack, &self.tcp_quick_ack);
+        set(&mut config.tcp_user_timeout, &self.tcp_user_timeout);
     }
 }
 
@@ -115,6 +130,91 @@ impl LaneConfig {
     pub fn priority(mut self, priority: Priority) -> Self {
         self.priority = Some(priority);
         self
+    }
+
+    /// Lets the lane's threads run on these processors only, which are counted from 0. [`build`](crate::OrbBuilder::build)
+    /// reports an empty list, and one with none that the process may use. Processors that are not there are left out by the
+    /// system. Default: those of the thread that makes them.
+    pub fn processors(mut self, processors: impl IntoIterator<Item = usize>) -> Self {
+        let mut set = CpuSet::new();
+        for processor in processors {
+            match processor {
+                0..CpuSet::MAX_CPU => set.set(processor),
+                _ => self.refuse(format!(
+                    "processor {processor}: write numbers from 0 to {}",
+                    CpuSet::MAX_CPU - 1
+                )),
+            }
+        }
+        self.threads.processors = Some(set);
+        self
+    }
+
+    /// Sets the nice value of the lane's threads where they have no real-time class, from -20 to 19; a lower one gets more of
+    /// a processor. This is what a lane can have with [`SchedulingPolicy::Other`](crate::rt::SchedulingPolicy::Other), and
+    /// where the system refuses real-time priorities: it shifts shares, and bounds nothing. A value below the process's own
+    /// needs RLIMIT_NICE or CAP_SYS_NICE; where the system refuses, a line on standard error says so. Default: as the thread
+    /// that makes them.
+    pub fn nice(mut self, nice: i8) -> Self {
+        if !(-20..=19).contains(&nice) {
+            self.refuse(format!("nice value {nice}: write a number from -20 to 19"));
+        }
+        self.threads.nice = Some(nice);
+        self
+    }
+
+    /// Sets by how much timers of the lane's threads may be late where they have no real-time class (`PR_SET_TIMERSLACK`),
+    /// from 1 ns to 1 s. Default: as the thread that makes them, usually 50 us.
+    pub fn timer_slack(mut self, slack: Duration) -> Self {
+        match u64::try_from(slack.as_nanos()) {
+            Ok(ns @ 1..=TIMER_SLACK_NS_MAX) => self.threads.timer_slack_ns = NonZeroU64::new(ns),
+            _ => self.refuse(format!("timer slack {slack:?}: write a time from 1 ns to 1 s")),
+        }
+        self
+    }
+
+    /// Gives this many bytes of the stacks of the lane's threads memory before they begin their work, so that no call waits
+    /// for a page; at most 16 MiB. A stack is at least 1 MiB larger than this. Default: 0. Locked memory
+    /// ([`rt::lock_memory`](crate::rt::lock_memory)) stays once it is there.
+    pub fn prefault_stack_bytes(mut self, bytes: usize) -> Self {
+        if bytes > PREFAULT_STACK_BYTES_MAX {
+            self.refuse(format!("{bytes} bytes of stacks: write at most 16MiB"));
+        }
+        self.threads.prefault_stack_bytes = bytes.min(PREFAULT_STACK_BYTES_MAX);
+        self
+    }
+
+    /// Has each thread of the lane take this many bytes from the allocator, write them and give them back before it begins
+    /// its work; at most 1 GiB. Connections' buffers then come from memory that is there, if the allocator keeps it: glibc's
+    /// needs thresholds above this (`ironorb rt doctor` says how). Default: 0.
+    pub fn prefault_heap_bytes(mut self, bytes: usize) -> Self {
+        if bytes > PREFAULT_HEAP_BYTES_MAX {
+            self.refuse(format!("{bytes} bytes of heap: write at most 1GiB"));
+        }
+        self.threads.prefault_heap_bytes = bytes.min(PREFAULT_HEAP_BYTES_MAX);
+        self
+    }
+
+    /// Keeps the first mistake, for `build` to report.
+    fn refuse(&mut self, why: String) {
+        self.bad_threads.get_or_insert(why);
+    }
+
+    /// The number of the settings of the lane's threads; `None` if none is set.
+    fn threads(&self, priority: Option<NativePriority>) -> Result<Option<ThreadSettingsId>, String> {
+        if let Some(why) = &self.bad_threads {
+            return Err(why.clone());
+        }
+        if let Some(processors) = &self.threads.processors {
+            check_processors(processors)?;
+        }
+        let settings = ThreadSettings { priority, ..self.threads };
+        if settings == ThreadSettings::default() {
+            return Ok(None);
+        }
+        settings.id().map(Some).ok_or_else(|| {
+            format!("lanes of this process have had {SETTINGS_MAX} kinds of threads: make ORBs with settings that recur")
+        })
     }
 
     /// Sets which of the lane's threads runs a servant.
@@ -198,6 +298,36 @@ impl LaneConfig {
         self
     }
 
+    /// Sets the priority of the lane's packets; see [`OrbConfig::socket_priority`](crate::OrbConfig::socket_priority).
+    pub fn socket_priority(mut self, priority: Option<u32>) -> Self {
+        self.limits.socket_priority = Some(priority);
+        self
+    }
+
+    /// Sets for how long the lane's threads poll network devices; see [`OrbConfig::busy_poll`](crate::OrbConfig::busy_poll).
+    pub fn busy_poll(mut self, time: Option<Duration>) -> Self {
+        self.limits.busy_poll = Some(time);
+        self
+    }
+
+    /// Sets whether the lane's TCP connections acknowledge at once; see
+    /// [`OrbConfig::tcp_quick_ack`](crate::OrbConfig::tcp_quick_ack).
+    pub fn tcp_quick_ack(mut self, yes: bool) -> Self {
+        self.limits.tcp_quick_ack = Some(yes);
+        self
+    }
+
+    /// Sets how long the lane's TCP connections wait for acknowledgements; see
+    /// [`OrbConfig::tcp_user_timeout`](crate::OrbConfig::tcp_user_timeout).
+    pub fn tcp_user_timeout(mut self, time: Option<Duration>) -> Self {
+        self.limits.tcp_user_timeout = Some(time);
+        self
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
     pub(super) fn listens(&self) -> bool {
         !self.endpoints.is_empty()
     }
@@ -216,9 +346,42 @@ impl LaneConfig {
         let endpoints = endpoints.map_err(|e| SettingError::new(place(), e.to_string()))?;
         let priority = self.priority.map(|priority| native_of(priority, real_time)).transpose();
         let priority = priority.map_err(|why| SettingError::new(place(), why))?;
-        Ok(LaneParts { name: self.name, config, endpoints, publish: self.publish, priority })
+        let native = priority.and_then(|(_, native)| native);
+        let priority = priority.map(|(priority, _)| priority);
+        let threads = self.threads(native).map_err(|why| SettingError::new(place(), why))?;
+        Ok(LaneParts { name: self.name, config, endpoints, publish: self.publish, priority, threads })
     }
 }
+
+/// Checks what the system may refuse to each lane, so that no connection is the first to notice.
+pub(super) fn check(lanes: &[LaneParts]) -> Result<(), SettingError> {
+    lanes.iter().try_for_each(|lane| {
+        let place = if lane.name.is_empty() { "the ORB".to_owned() } else { format!("lane {:?}", lane.name) };
+        socket_options::check(&lane.config).map_err(|why| SettingError::new(place, why.to_string()))
+    })
+}
+
+/// Fails for processors of which the process may use none.
+fn check_processors(processors: &CpuSet) -> Result<(), String> {
+    // A system that does not tell is asked by each thread.
+    let Ok(allowed) = sched_getaffinity(Some(rustix::process::getpid())) else { return Ok(()) };
+    let listed = |set: &CpuSet| {
+        let numbers = (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu));
+        numbers.map(|cpu| cpu.to_string()).collect::<Vec<_>>().join(",")
+    };
+    if (0..CpuSet::MAX_CPU).any(|cpu| processors.is_set(cpu) && allowed.is_set(cpu)) {
+        return Ok(());
+    }
+    Err(format!(
+        "may run on processors [{}], of which this process may use none: write some of {}",
+        listed(processors),
+        listed(&allowed)
+    ))
+}
+
+const TIMER_SLACK_NS_MAX: u64 = 1_000_000_000;
+const PREFAULT_STACK_BYTES_MAX: usize = 16 << 20;
+const PREFAULT_HEAP_BYTES_MAX: usize = 1 << 30;
 
 /// The priority of a lane's threads, with the system's that goes with it.
 fn native_of(

@@ -16,7 +16,9 @@ pub use builder::{BuildError, OrbBuilder};
 pub use error::Error;
 pub use initial::InitialReference;
 pub use lanes::{InLane, Lane, LaneConfig};
-pub use settings::{CONFIG_FILE_VARIABLE, INIT_REF_VARIABLE, Setting, SettingError, settings};
+pub use settings::{
+    CONFIG_FILE_VARIABLE, INIT_REF_VARIABLE, LaneSetting, Setting, SettingError, lane_settings, settings,
+};
 
 use std::borrow::Cow;
 use std::fmt;

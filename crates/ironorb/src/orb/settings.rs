@@ -3,6 +3,7 @@
 //! One table has every setting. The three sources differ only in how they spell a name. Nothing here opens a
 //! socket.
 
+mod lane;
 mod table;
 mod values;
 
@@ -22,6 +23,7 @@ use crate::object::priority::RealTimeConfig;
 use crate::transport::endpoint::BadAddress;
 use crate::transport::{CustomTransport, Endpoint};
 
+pub use lane::{LaneSetting, lane_settings};
 pub use table::{Setting, settings};
 use table::{find, find_variable};
 
@@ -50,7 +52,7 @@ pub(super) struct Settings {
     pub(super) publish: Layered<String>,
     pub(super) transports: Vec<Arc<dyn CustomTransport>>,
     pub(super) no_endpoint: bool,
-    pub(super) lanes: Vec<LaneConfig>,
+    pub(super) lanes: Lanes,
     pub(super) hold_requests: bool,
     pub(super) initial: Vec<(String, String)>,
     pub(super) default_initial: Option<String>,
@@ -94,11 +96,42 @@ impl<T> Layered<T> {
     }
 }
 
+/// Further lanes. One of a source with higher precedence replaces one with the same name.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Lanes {
+    items: Vec<LaneConfig>,
+    /// So many of them are from sources with lower precedence.
+    from_below: usize,
+}
+
+impl Lanes {
+    pub(super) fn push(&mut self, lane: LaneConfig) {
+        let below = self.items[..self.from_below].iter().position(|other| other.name() == lane.name());
+        if let Some(index) = below {
+            let _replaced = self.items.remove(index);
+            self.from_below -= 1;
+        }
+        self.items.push(lane);
+    }
+
+    fn next_source(&mut self) {
+        self.from_below = self.items.len();
+    }
+
+    fn listen(&self) -> bool {
+        self.items.iter().any(LaneConfig::listens)
+    }
+
+    fn into_items(self) -> Vec<LaneConfig> {
+        self.items
+    }
+}
+
 impl Settings {
     /// Whether the ORB listens at once, and not only when the root adapter is asked for.
     pub(super) fn listens_now(&self) -> bool {
         let has_own = !self.endpoints.items.is_empty() && !self.no_endpoint;
-        has_own || self.lanes.iter().any(LaneConfig::listens)
+        has_own || self.lanes.listen()
     }
 
     /// The endpoints at which the ORB listens.
@@ -113,7 +146,7 @@ impl Settings {
 
     /// What the ORB is made of.
     pub(super) fn into_parts(mut self) -> Result<OrbParts, SettingError> {
-        let (lanes, real_time) = (std::mem::take(&mut self.lanes), self.real_time.as_ref());
+        let (lanes, real_time) = (std::mem::take(&mut self.lanes).into_items(), self.real_time.as_ref());
         let further = lanes::parts(lanes, &self.config, &self.transports, real_time)?;
         let default_lane = LaneParts {
             name: String::new(),
@@ -121,6 +154,7 @@ impl Settings {
             endpoints: self.listening(),
             publish: self.publish.into_items(),
             priority: None,
+            threads: None,
         };
         Ok(OrbParts {
             config: self.config,
@@ -158,6 +192,7 @@ impl Settings {
     pub(super) fn next_source(&mut self) {
         self.endpoints.is_from_below = true;
         self.publish.is_from_below = true;
+        self.lanes.next_source();
     }
 
     /// Sets an initial reference. The last one for a name counts.
@@ -397,6 +432,22 @@ mod tests {
     }
 
     #[test]
+    fn a_lane_replaces_one_with_its_name_of_a_source_below() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("orb.conf");
+        std::fs::write(&path, "lane = slow; nice=5\nlane = urgent; nice=3\n").unwrap();
+        let mut settings = Settings::default();
+        let variables =
+            [(CONFIG_FILE_VARIABLE, path.to_str().unwrap()), ("IRONORB_LANE", "slow;nice=7 bulk")];
+        settings.take_environment(variables.map(|(name, value)| (name.into(), value.into()))).unwrap();
+        settings.lanes.push(LaneConfig::new("urgent").nice(1)); // the program
+        settings.lanes.push(LaneConfig::new("urgent").nice(2)); // a mistake of the program, which stays one
+        let names: Vec<String> =
+            settings.lanes.into_items().iter().map(|lane| lane.name().to_owned()).collect();
+        assert_eq!(names, ["slow", "bulk", "urgent", "urgent"]);
+    }
+
+    #[test]
     fn every_variable_of_ours_is_understood() {
         let taken = |name: &str, value: &str| {
             let variables =
@@ -443,6 +494,8 @@ mod tests {
         for (text, at, why) in [
             ("id = x\ncallTimeout\n", 2, "write `name = value`"),
             ("callTimeouts = 1s\n", 1, "no setting is called callTimeouts; do you mean callTimeout?"),
+            ("lane = a; speed=3\n", 1, "no setting of a lane is called \"speed\""),
+            ("priorityMapping = round\n", 1, "\"round\" is no mapping"),
             ("configFile = other\n", 1, "a configuration file cannot name another"),
         ] {
             std::fs::write(&path, text).unwrap();

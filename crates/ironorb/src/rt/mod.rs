@@ -17,6 +17,7 @@
 
 mod mutex;
 mod orb;
+mod periodic;
 
 use std::fmt;
 use std::io;
@@ -24,11 +25,26 @@ use std::io;
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::minor::MinorCode;
 
+use crate::base::memory;
 use crate::object::priority::{self, Unmapped};
 pub use crate::object::priority::{
     ContinuousMapping, DirectMapping, LinearMapping, Priority, PriorityMapping, PriorityModel,
     PriorityTransform, RealTimeConfig, SchedulingPolicy,
 };
+pub use periodic::{DeadlineSchedule, InDeadlineSchedule};
+
+/// Locks the memory of the process: pages that are there now, and each further one from its first use on (mlockall(2) with
+/// MCL_ONFAULT). No locked page is given back or read from disk later. Pages that no thread has used yet are not taken: see
+/// [`prefault_stack_bytes`](crate::LaneConfig::prefault_stack_bytes) and
+/// [`prefault_heap_bytes`](crate::LaneConfig::prefault_heap_bytes). The setting
+/// [`lock_memory`](crate::OrbConfig::lock_memory) does this when an ORB is built.
+///
+/// Fails when the system refuses; the error says what to do. Under a limit (RLIMIT_MEMLOCK) that is not unlimited, the system
+/// later refuses memory, stacks of threads included, as soon as the process has more than that. Call it before threads with
+/// priorities work: it walks all pages.
+pub fn lock_memory() -> io::Result<()> {
+    memory::lock_on_fault()
+}
 
 pub use mutex::{RtMutex, RtMutexGuard, priority_inheritance};
 pub use orb::RtOrb;

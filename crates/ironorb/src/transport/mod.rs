@@ -10,6 +10,7 @@ pub(crate) mod endpoint;
 mod peer;
 mod rings;
 pub(crate) mod shared;
+pub(crate) mod socket_options;
 pub(crate) mod tcp;
 pub(crate) mod unix;
 
@@ -53,6 +54,8 @@ pub(crate) struct Stream {
 #[derive(Debug)]
 enum Beside {
     Rings(Rings),
+    /// The socket itself, which acknowledges each receive at once. Stands here so that other sockets pay nothing.
+    QuickSocket,
     /// The program's own. The socket is a duplicate of its descriptor.
     Custom(Custom),
 }
@@ -63,6 +66,7 @@ impl Beside {
     fn receive(&self, socket: BorrowedFd<'_>, space: &mut [u8]) -> io::Result<Moved> {
         match self {
             Beside::Rings(rings) => rings.receive(socket, space),
+            Beside::QuickSocket => receive_quickly(socket, space, RecvFlags::empty()),
             Beside::Custom(custom) => custom.receive(socket, space),
         }
     }
@@ -71,6 +75,7 @@ impl Beside {
     fn receive_now(&self, socket: BorrowedFd<'_>, space: &mut [u8]) -> io::Result<Moved> {
         match self {
             Beside::Rings(rings) => rings.receive_now(socket, space),
+            Beside::QuickSocket => receive_quickly(socket, space, RecvFlags::DONTWAIT),
             Beside::Custom(custom) => custom.receive_now(space),
         }
     }
@@ -79,6 +84,7 @@ impl Beside {
     fn poll(&self, socket: BorrowedFd<'_>, space: &mut [u8]) -> io::Result<Moved> {
         match self {
             Beside::Rings(rings) => rings.poll(socket, space),
+            Beside::QuickSocket => receive_quickly(socket, space, RecvFlags::DONTWAIT),
             Beside::Custom(custom) => custom.receive_now(space),
         }
     }
@@ -87,6 +93,7 @@ impl Beside {
     fn send_now(&self, socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<Moved> {
         match self {
             Beside::Rings(rings) => rings.send_now(socket, bytes),
+            Beside::QuickSocket => send_to_socket(socket, bytes),
             Beside::Custom(custom) => custom.send_now(&[IoSlice::new(bytes)]),
         }
     }
@@ -124,17 +131,17 @@ impl Stream {
     /// Sets how long [`receive`] blocks; `None` is without limit.
     pub(crate) fn set_receive_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
         match self.beside.as_deref() {
-            None => set_socket_timeout(&self.socket, Timeout::Recv, timeout)?,
+            None | Some(Beside::QuickSocket) => set_socket_timeout(&self.socket, Timeout::Recv, timeout)?,
             Some(Beside::Rings(rings)) => rings.set_receive_timeout(timeout),
             Some(Beside::Custom(custom)) => custom.set_receive_timeout(timeout),
         }
         Ok(())
     }
 
-    /// Sets the lengths of the system's queues, where the settings give them.
-    pub(crate) fn set_queues(&self, config: &OrbConfig) -> io::Result<()> {
+    /// Gives the socket the options and the lengths of the system's queues that the settings give.
+    pub(crate) fn with_options(mut self, config: &OrbConfig) -> io::Result<Stream> {
         if self.beside.is_some() {
-            return Ok(()); // they carry nothing, or are not ours
+            return Ok(self); // it carries nothing, or is not ours
         }
         if let Some(bytes) = config.send_queue_bytes {
             set_socket_send_buffer_size(&self.socket, bytes)?;
@@ -142,7 +149,11 @@ impl Stream {
         if let Some(bytes) = config.receive_queue_bytes {
             set_socket_recv_buffer_size(&self.socket, bytes)?;
         }
-        Ok(())
+        socket_options::apply(self.as_fd(), config)?;
+        if config.tcp_quick_ack && socket_options::is_tcp(&self) {
+            self.beside = Some(Arc::new(Beside::QuickSocket));
+        }
+        Ok(self)
     }
 
     /// Makes a second handle of the connection, for another owner.
@@ -156,7 +167,7 @@ impl Stream {
     #[inline]
     pub(crate) fn leave_to_epoll(&self, bytes: bool, room: bool) -> bool {
         match self.beside.as_deref() {
-            None => false,
+            None | Some(Beside::QuickSocket) => false,
             Some(Beside::Custom(custom)) => bytes && custom.has_read_ahead(),
             Some(Beside::Rings(rings)) => {
                 let wanted = match (bytes, room) {
@@ -181,7 +192,7 @@ impl Stream {
     pub(crate) fn shows_end(&self) -> bool {
         match self.beside.as_deref() {
             Some(Beside::Custom(custom)) => custom.shows_end(),
-            Some(Beside::Rings(_)) | None => true,
+            Some(Beside::Rings(_) | Beside::QuickSocket) | None => true,
         }
     }
 }
@@ -268,11 +279,24 @@ pub(crate) fn send_now(stream: &Stream, bytes: &[u8]) -> io::Result<Moved> {
     if let Some(beside) = stream.beside.as_deref() {
         return beside.send_now(stream.as_fd(), bytes);
     }
-    match rustix::net::send(stream, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+    send_to_socket(stream.as_fd(), bytes)
+}
+
+#[inline]
+fn send_to_socket(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<Moved> {
+    match rustix::net::send(socket, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
         Ok(count) => Ok(Moved::Bytes(count)),
         Err(Errno::AGAIN | Errno::INTR) => Ok(Moved::Nothing),
         Err(e) => Err(e.into()),
     }
+}
+
+fn receive_quickly(socket: BorrowedFd<'_>, space: &mut [u8], flags: RecvFlags) -> io::Result<Moved> {
+    let received = moved(rustix::net::recv(socket, space, flags).map(|(_, count)| count));
+    if matches!(received, Ok(Moved::Bytes(_))) {
+        socket_options::acknowledge_at_once(socket);
+    }
+    received
 }
 
 /// The most pieces of a message that are sent at a time: the bytes before a long run, the run, and the bytes
@@ -283,10 +307,11 @@ pub(crate) const PIECES_MAX: usize = 3;
 pub(crate) fn send_pieces_now(stream: &Stream, pieces: &[IoSlice<'_>]) -> io::Result<Moved> {
     let _probe = probe::enter(Stage::Write);
     if let Some(beside) = stream.beside.as_deref() {
-        return match beside {
-            Beside::Rings(rings) => send_each(rings, stream, pieces),
-            Beside::Custom(custom) => custom.send_now(pieces),
-        };
+        match beside {
+            Beside::Rings(rings) => return send_each(rings, stream, pieces),
+            Beside::Custom(custom) => return custom.send_now(pieces),
+            Beside::QuickSocket => {}
+        }
     }
     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
     match rustix::net::sendmsg(stream, pieces, &mut SendAncillaryBuffer::default(), flags) {
@@ -340,7 +365,7 @@ pub(crate) fn wait_readable(stream: &Stream, timeout: Duration) -> io::Result<bo
 /// True when a receive would give something now: bytes, or in most cases also an end or an error.
 pub(crate) fn is_readable(stream: &Stream) -> bool {
     match stream.beside.as_deref() {
-        None => wait(stream, PollFlags::IN, Some(Duration::ZERO)).unwrap_or(true),
+        None | Some(Beside::QuickSocket) => wait(stream, PollFlags::IN, Some(Duration::ZERO)).unwrap_or(true),
         Some(Beside::Rings(rings)) => rings.has_bytes(),
         Some(Beside::Custom(custom)) => {
             custom.wait_for(stream.as_fd(), PollFlags::IN, Some(Duration::ZERO)).unwrap_or(true)
@@ -360,7 +385,7 @@ fn wait_for(
     timeout: Option<Duration>,
 ) -> io::Result<bool> {
     match stream.beside.as_deref() {
-        None => wait(stream, flags, timeout),
+        None | Some(Beside::QuickSocket) => wait(stream, flags, timeout),
         Some(Beside::Rings(rings)) => rings.wait_for(stream.as_fd(), wanted, timeout),
         Some(Beside::Custom(custom)) => custom.wait_for(stream.as_fd(), flags, timeout),
     }
@@ -388,6 +413,28 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_connection_that_acknowledges_at_once_says_so_with_each_receive() {
+        use std::io::Write as _;
+        use std::net::{TcpListener, TcpStream};
+
+        use rustix::net::sockopt::{set_tcp_quickack, tcp_quickack};
+
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let config = OrbConfig { tcp_quick_ack: true, ..OrbConfig::default() };
+        let stream = Stream::over(listener.accept().unwrap().0).with_options(&config).unwrap();
+        assert!(stream.is_from_this_machine());
+        for _ in 0..3 {
+            // As the system does when a reply leaves.
+            set_tcp_quickack(&stream, false).unwrap();
+            peer.write_all(&[7]).unwrap();
+            assert_eq!(receive(&stream, &mut [0; 8]).unwrap(), Moved::Bytes(1));
+            assert!(tcp_quickack(&stream).unwrap());
+            assert_eq!(receive_now(&stream, &mut [0; 8]).unwrap(), Moved::Nothing);
+        }
+    }
+
+    #[test]
     fn queues_are_as_long_as_the_settings_say_and_else_as_they_were() {
         let stream = || Stream::over(UnixStream::pair().unwrap().0);
         let lengths = |stream: &Stream| {
@@ -395,14 +442,14 @@ mod tests {
         };
         let (plain, set) = (stream(), stream());
         let usual = lengths(&plain);
-        plain.set_queues(&OrbConfig::default()).unwrap();
+        let plain = plain.with_options(&OrbConfig::default()).unwrap();
         assert_eq!(lengths(&plain), usual);
         let config = OrbConfig {
             send_queue_bytes: Some(20_000),
             receive_queue_bytes: Some(10_000),
             ..OrbConfig::default()
         };
-        set.set_queues(&config).unwrap();
+        let set = set.with_options(&config).unwrap();
         // Linux doubles the given length to make room for its own bookkeeping.
         assert_eq!(lengths(&set), (40_000, 20_000));
     }

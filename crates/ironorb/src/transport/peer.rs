@@ -12,7 +12,7 @@ impl Stream {
         let through = match self.beside.as_deref() {
             Some(Beside::Custom(_)) => return "a transport of the program".to_owned(),
             Some(Beside::Rings(_)) => "shared memory",
-            None => "Unix socket",
+            Some(Beside::QuickSocket) | None => "Unix socket",
         };
         match getpeername(&self.socket) {
             Ok(Some(peer)) => match SocketAddr::try_from(peer.clone()) {
@@ -30,7 +30,7 @@ impl Stream {
         let peer = match self.beside.as_deref() {
             Some(Beside::Custom(_)) => return false,
             Some(Beside::Rings(_)) => return true,
-            None => getpeername(&self.socket).ok().flatten(),
+            Some(Beside::QuickSocket) | None => getpeername(&self.socket).ok().flatten(),
         };
         let Some(peer) = peer else { return false };
         match (SocketAddr::try_from(peer.clone()), getsockname(&self.socket).map(SocketAddr::try_from)) {

@@ -134,9 +134,7 @@ impl ClientLane {
     pub(super) fn connect(&self, address: &Address, deadline: Deadline) -> io::Result<Stream> {
         let until = deadline.at().unwrap_or(Time::MAX);
         let attempt = ConnectAttempt { until, clock: clock::CLOCK, hosts: &self.resolver };
-        let stream = address.connect(&attempt)?;
-        stream.set_queues(&self.config)?;
-        Ok(stream)
+        address.connect(&attempt)?.with_options(&self.config)
     }
 
     /// Returns a permit for one more connection, if the lane has fewer than `client_connections_max`.

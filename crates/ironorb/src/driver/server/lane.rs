@@ -9,7 +9,7 @@ use super::in_flight::InFlight;
 use super::threads::ServerThreads;
 use crate::base::config::OrbConfig;
 use crate::base::lane::{self, LaneId};
-use crate::base::spawner::NativePriority;
+use crate::base::thread_settings::ThreadSettingsId;
 use crate::connection::UnreadReplies;
 use crate::object::priority::Priority;
 use crate::transport::{Address, CustomTransport, Endpoint};
@@ -25,16 +25,17 @@ pub(crate) struct LaneParts {
     pub(crate) endpoints: Vec<Endpoint>,
     /// The addresses in references, if they are not those at which it listens.
     pub(crate) publish: Vec<String>,
-    /// The priority of the lane's threads, and the system's that goes with it; `None` in it where the system does not schedule
-    /// by priorities.
-    pub(crate) priority: Option<(Priority, Option<NativePriority>)>,
+    /// The priority of the lane's threads.
+    pub(crate) priority: Option<Priority>,
+    /// What the system is told of its threads, among it the system's priority, if it schedules by priorities.
+    pub(crate) threads: Option<ThreadSettingsId>,
 }
 
 impl LaneParts {
     /// The number of the lane with this index, which the builder has bounded, and the priority of its threads.
     pub(crate) fn id(&self, index: usize) -> LaneId {
         let id = LaneId::new(index).expect("the builder bounds the number of lanes");
-        id.with_priority(self.priority.and_then(|(_, native)| native))
+        id.with_threads(self.threads)
     }
 }
 
@@ -61,11 +62,11 @@ pub(crate) struct ServerLane {
 
 impl ServerLane {
     pub(crate) fn new(id: LaneId, parts: LaneParts) -> ServerLane {
-        let LaneParts { name, config, endpoints, publish, priority } = parts;
+        let LaneParts { name, config, endpoints, publish, priority, threads: _ } = parts;
         let _its_locks_belong_to_it = lane::enter(id);
         ServerLane {
             id,
-            priority: priority.map(|(priority, _)| priority),
+            priority,
             name,
             endpoints,
             publish,

@@ -192,7 +192,7 @@ impl Shared {
     }
 
     fn admit(self: &Arc<Self>, stream: Stream) -> io::Result<()> {
-        stream.set_queues(&self.lane().config)?;
+        let stream = stream.with_options(&self.lane().config)?;
         let is_hybrid = matches!(self.lane().config.concurrency, ServerConcurrency::Hybrid { .. });
         let own_thread = self.own_thread_to_give();
         let has_own_thread = own_thread.is_some();

@@ -1,11 +1,13 @@
 //! The table of settings: their names, the forms of their values, and what they decide. It reads no source.
 
+use super::lane::{self, lane};
 use super::values::{
-    assign, at_least_one, bare_exceptions, char_set, concurrency, demultiplexing, duration,
-    duration_or_never, mode, never_or, number, object_lookup, oneway_batching, operation_lookup, ring, size,
-    status, transports, version, waiting, yes,
+    Mapping, assign, at_least_one, bare_exceptions, char_set, concurrency, demultiplexing, duration,
+    duration_or_never, mapping, mode, never_or, number, object_lookup, oneway_batching, operation_lookup,
+    ring, scheduling_policy, size, status, transports, version, waiting, yes,
 };
 use super::{CONFIG_FILE, CONFIG_FILE_VARIABLE, OPTION_PREFIX, Settings, VARIABLE_PREFIX};
+use crate::object::priority::{ContinuousMapping, DirectMapping, LinearMapping, RealTimeConfig};
 
 /// One setting. It is spelt as `-ORB` and its name on the command line, as the name alone in a configuration
 /// file, and as `IRONORB_` and the name in capitals in the environment. The command line and files ignore the
@@ -47,6 +49,15 @@ impl Setting {
 /// Every setting that operators can give.
 pub fn settings() -> &'static [Setting] {
     SETTINGS
+}
+
+/// The forms of values that settings of lanes have, too.
+pub(super) const fn endpoint_form() -> &'static str {
+    "iiop://HOST:PORT | uiop:///PATH | shm:///PATH"
+}
+
+pub(super) const fn waiting_form() -> &'static str {
+    "block | adaptive[:MICROSECONDS] | spin"
 }
 
 const fn once(name: &'static str, form: &'static str, help: &'static str, set: Set) -> Setting {
@@ -91,15 +102,10 @@ pub(super) static SETTINGS: &[Setting] = &[
             Ok(())
         },
     ),
-    several(
-        "endpoint",
-        "iiop://HOST:PORT | uiop:///PATH | shm:///PATH",
-        "Where to listen. Default: every address, any port.",
-        |s, v| {
-            s.add_endpoint(v).map_err(|e| e.to_string())?;
-            Ok(())
-        },
-    ),
+    several("endpoint", endpoint_form(), "Where to listen. Default: every address, any port.", |s, v| {
+        s.add_endpoint(v).map_err(|e| e.to_string())?;
+        Ok(())
+    }),
     once(
         "unixSocketMode",
         "OCTAL",
@@ -114,7 +120,7 @@ pub(super) static SETTINGS: &[Setting] = &[
     ),
     once(
         "sharedMemoryWaiting",
-        "block | adaptive[:MICROSECONDS] | spin",
+        waiting_form(),
         "How both sides wait on shared memory. Default: adaptive:50.",
         |s, v| assign(&mut s.config.shared_memory_waiting, waiting(v)),
     ),
@@ -152,17 +158,46 @@ pub(super) static SETTINGS: &[Setting] = &[
         "Which threads run servants. Default: hybrid.",
         |s, v| assign(&mut s.config.concurrency, concurrency(v)),
     ),
-    once(
-        "clientWaiting",
-        "block | adaptive[:MICROSECONDS] | spin",
-        "How callers wait for replies. Default: block.",
-        |s, v| assign(&mut s.config.client_waiting, waiting(v)),
-    ),
+    once("clientWaiting", waiting_form(), "How callers wait for replies. Default: block.", |s, v| {
+        assign(&mut s.config.client_waiting, waiting(v))
+    }),
     once(
         "serverWaiting",
-        "block | adaptive[:MICROSECONDS] | spin",
+        waiting_form(),
         "How threads that serve wait for requests. Default: block.",
         |s, v| assign(&mut s.config.server_waiting, waiting(v)),
+    ),
+    several("lane", "NAME; SETTING=VALUE; …", "A further lane, with its settings (below).", |s, v| {
+        s.lanes.push(lane(v)?);
+        Ok(())
+    }),
+    once(
+        "scheduling",
+        "fifo | roundRobin | other | no",
+        "Whether this is a real-time ORB, and the system's class of its threads. Default: no.",
+        scheduling,
+    ),
+    once(
+        "priorityMapping",
+        "linear[:MIN-MAX] | continuous[:MIN-MAX] | direct",
+        "How priorities become those of the system, in a real-time ORB. Default: linear:1-98.",
+        priority_mapping,
+    ),
+    once(
+        "propagatedPriorityMax",
+        "NUMBER",
+        "The highest priority that clients can ask for, in a real-time ORB. Default: 32767.",
+        |s, v| {
+            let most = lane::priority(v)?;
+            change_real_time(s, |config| config.propagated_priority_max(most));
+            Ok(())
+        },
+    ),
+    once(
+        "lockMemory",
+        "yes | no",
+        "Locks the process's memory, each page from its first use on (mlockall). Default: no.",
+        |s, v| assign(&mut s.config.lock_memory, yes(v)),
     ),
     once(
         "onewayBatching",
@@ -286,6 +321,30 @@ pub(super) static SETTINGS: &[Setting] = &[
         "The system's receive queue of each connection. Default: the system chooses.",
         |s, v| assign(&mut s.config.receive_queue_bytes, size(v).map(Some)),
     ),
+    once(
+        "socketPriority",
+        "NUMBER",
+        "The priority of packets in the system's queues, from 0 to 15, above 6 with CAP_NET_ADMIN. Default: the system's.",
+        |s, v| assign(&mut s.config.socket_priority, number(v).map(Some)),
+    ),
+    once(
+        "busyPoll",
+        "DURATION",
+        "How long a waiting thread polls the network device itself, with CAP_NET_ADMIN. Default: as the system is set.",
+        |s, v| assign(&mut s.config.busy_poll, duration(v).map(Some)),
+    ),
+    once(
+        "tcpQuickAck",
+        "yes | no",
+        "TCP acknowledges what comes at once, by a system call in each receive. Default: no.",
+        |s, v| assign(&mut s.config.tcp_quick_ack, yes(v)),
+    ),
+    once(
+        "tcpUserTimeout",
+        "DURATION",
+        "How long sent bytes may stay unacknowledged before a TCP connection ends. Default: the system's, some 15 minutes.",
+        |s, v| assign(&mut s.config.tcp_user_timeout, duration(v).map(Some)),
+    ),
     once("callsInFlightMax", "NUMBER", "Calls that may wait on one connection. Default: 1024.", |s, v| {
         assign(&mut s.config.connection.calls_in_flight_max, at_least_one(v))
     }),
@@ -354,6 +413,30 @@ pub(super) static SETTINGS: &[Setting] = &[
     }),
 ];
 
+/// Priorities without a real-time ORB would have no effect, so each setting of one makes it one.
+fn change_real_time(settings: &mut Settings, change: impl FnOnce(RealTimeConfig) -> RealTimeConfig) {
+    let config = settings.real_time.take().unwrap_or_default();
+    settings.real_time = Some(change(config));
+}
+
+fn scheduling(settings: &mut Settings, text: &str) -> Result<(), String> {
+    match scheduling_policy(text)? {
+        Some(policy) => change_real_time(settings, |config| config.scheduling(policy)),
+        None => settings.real_time = None,
+    }
+    Ok(())
+}
+
+fn priority_mapping(settings: &mut Settings, text: &str) -> Result<(), String> {
+    let mapping = mapping(text)?;
+    change_real_time(settings, |config| match mapping {
+        Mapping::Linear { min, max } => config.mapping(LinearMapping { min, max }),
+        Mapping::Continuous { min, max } => config.mapping(ContinuousMapping { min, max }),
+        Mapping::Direct => config.mapping(DirectMapping),
+    });
+    Ok(())
+}
+
 /// The setting with a name, in any case of letters. Names that other ORBs use for it are accepted too.
 pub(super) fn find(name: &str) -> Result<&'static Setting, String> {
     let wanted = OTHER_NAMES
@@ -413,6 +496,7 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("maxGIOPVersion", "giopVersion"),
     ("nativeCharCodeSet", "nativeCharSet"),
     ("rcvSock", "receiveQueueBytes"),
+    ("schedPolicy", "scheduling"),
     ("sndSock", "sendQueueBytes"),
     ("socketSendBuffer", "sendQueueBytes"),
 ];

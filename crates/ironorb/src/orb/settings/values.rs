@@ -10,6 +10,7 @@ use crate::base::config::{
     BadConcurrency, BareExceptions, Demultiplexing, ObjectLookup, OperationLookup, ServerConcurrency,
     StatusAccess, Transport, Waiting,
 };
+use crate::object::priority::SchedulingPolicy;
 
 pub(super) fn assign<T>(place: &mut T, value: Result<T, String>) -> Result<(), String> {
     *place = value?;
@@ -54,6 +55,48 @@ pub(super) fn at_least_one(text: &str) -> Result<usize, String> {
         0 => Err("it must be at least 1".to_owned()),
         n => Ok(n),
     }
+}
+
+/// The class of a real-time ORB's threads; `None` for an ORB without real time.
+pub(super) fn scheduling_policy(text: &str) -> Result<Option<SchedulingPolicy>, String> {
+    match text.to_ascii_lowercase().as_str() {
+        "fifo" | "sched_fifo" => Ok(Some(SchedulingPolicy::Fifo)),
+        "roundrobin" | "rr" | "sched_rr" => Ok(Some(SchedulingPolicy::RoundRobin)),
+        "other" | "sched_other" => Ok(Some(SchedulingPolicy::Other)),
+        "no" => Ok(None),
+        _ => Err(format!("{text:?} is none of fifo, roundRobin, other and no")),
+    }
+}
+
+/// A mapping of priorities, as text names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mapping {
+    Linear { min: i16, max: i16 },
+    Continuous { min: i16, max: i16 },
+    Direct,
+}
+
+pub(super) fn mapping(text: &str) -> Result<Mapping, String> {
+    let bad = || {
+        format!(
+            "{text:?} is no mapping: write linear, continuous, either with :MIN-MAX from 1 to 99, or direct"
+        )
+    };
+    let (name, range) = text.split_once(':').map_or((text, None), |(name, range)| (name, Some(range)));
+    let (min, max) = range.map_or(Some((1, 98)), native_range).ok_or_else(bad)?;
+    match name.to_ascii_lowercase().as_str() {
+        "linear" => Ok(Mapping::Linear { min, max }),
+        "continuous" => Ok(Mapping::Continuous { min, max }),
+        "direct" if range.is_none() => Ok(Mapping::Direct),
+        _ => Err(bad()),
+    }
+}
+
+/// `1-98`, within the system's real-time priorities.
+fn native_range(text: &str) -> Option<(i16, i16)> {
+    let (min, max) = text.split_once('-')?;
+    let (min, max) = (min.trim().parse().ok()?, max.trim().parse().ok()?);
+    (1 <= min && min <= max && max <= 99).then_some((min, max))
 }
 
 /// Splits a text into a number and the unit behind it.
@@ -219,4 +262,23 @@ pub(super) fn object_lookup(text: &str) -> Result<ObjectLookup, String> {
 pub(super) fn demultiplexing(text: &str) -> Result<Demultiplexing, String> {
     use Demultiplexing::{Delayered, Layered};
     one_of(text, &[("delayered", Delayered), ("layered", Layered)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_and_mappings_are_read() {
+        assert_eq!(scheduling_policy("RoundRobin"), Ok(Some(SchedulingPolicy::RoundRobin)));
+        assert_eq!(scheduling_policy("SCHED_OTHER"), Ok(Some(SchedulingPolicy::Other)));
+        assert_eq!(scheduling_policy("no"), Ok(None));
+        assert!(scheduling_policy("deadline").unwrap_err().contains("roundRobin"));
+        assert_eq!(mapping("linear"), Ok(Mapping::Linear { min: 1, max: 98 }));
+        assert_eq!(mapping("continuous:10-20"), Ok(Mapping::Continuous { min: 10, max: 20 }));
+        assert_eq!(mapping("direct"), Ok(Mapping::Direct));
+        for wrong in ["direct:1-2", "linear:0-5", "linear:9-5", "linear:1-100", "linear:", "round"] {
+            assert!(mapping(wrong).unwrap_err().contains("MIN-MAX"), "{wrong}");
+        }
+    }
 }
