@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex};
 
-use ironorb::{Lane, Orb, OrbBuilder};
+use ironorb::{Lane, Orb, OrbBuilder, TypedRef};
 use ironorb_tests::Hooked;
 use ironorb_tests::testing::{Probe, ProbeRef};
 use rustix::net::sockopt::tcp_user_timeout;

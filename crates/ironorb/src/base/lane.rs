@@ -46,7 +46,7 @@ impl LaneId {
             Some(threads) => threads.number(),
             None => 0,
         };
-        LaneId(number << INDEX_BITS | self.0 % LANES_MAX as u16)
+        LaneId((number << INDEX_BITS) | (self.0 % LANES_MAX as u16))
     }
 
     /// The lane with a priority of its threads, and no other settings.
