@@ -16,10 +16,11 @@ use super::thread_settings::ThreadSettingsId;
 
 /// The number of a lane in its ORB's table, with the settings of the lane's threads, among them their priority. Lanes are
 /// equal when their numbers are: a thread of another ORB's lane has that lane's settings.
-///
-/// The index has the lowest bits, the number of the settings the others; 0 is none.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct LaneId(u16);
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct LaneId {
+    index: u8,
+    threads: Option<ThreadSettingsId>,
+}
 
 /// The most lanes of one ORB.
 pub(crate) const LANES_MAX: usize = 64;
@@ -33,20 +34,16 @@ thread_local! {
 
 impl LaneId {
     /// The first lane, which every ORB has.
-    pub(crate) const DEFAULT: LaneId = LaneId(0);
+    pub(crate) const DEFAULT: LaneId = LaneId { index: 0, threads: None };
 
     /// The lane with this index; `None` beyond [`LANES_MAX`].
     pub(crate) const fn new(index: usize) -> Option<LaneId> {
-        if index < LANES_MAX { Some(LaneId(index as u16)) } else { None }
+        if index < LANES_MAX { Some(LaneId { index: index as u8, threads: None }) } else { None }
     }
 
     /// The lane with settings of its threads.
     pub(crate) const fn with_threads(self, threads: Option<ThreadSettingsId>) -> LaneId {
-        let number = match threads {
-            Some(threads) => threads.number(),
-            None => 0,
-        };
-        LaneId((number << INDEX_BITS) | (self.0 % LANES_MAX as u16))
+        LaneId { threads, ..self }
     }
 
     /// The lane with a priority of its threads, and no other settings.
@@ -58,28 +55,20 @@ impl LaneId {
 
     /// The settings of the lane's threads; `None` for threads as the system makes them.
     pub(crate) const fn threads(self) -> Option<ThreadSettingsId> {
-        ThreadSettingsId::new(self.0 >> INDEX_BITS)
+        self.threads
     }
 
     /// The index of the lane, below [`LANES_MAX`].
     #[inline]
     pub(crate) const fn index(self) -> usize {
-        self.0 as usize % LANES_MAX
-    }
-}
-
-const INDEX_BITS: u32 = LANES_MAX.trailing_zeros();
-
-impl fmt::Debug for LaneId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LaneId").field("index", &self.index()).field("threads", &self.threads()).finish()
+        self.index as usize % LANES_MAX
     }
 }
 
 impl PartialEq for LaneId {
     #[inline]
     fn eq(&self, other: &LaneId) -> bool {
-        self.index() == other.index()
+        self.index == other.index
     }
 }
 
@@ -93,13 +82,13 @@ impl PartialOrd for LaneId {
 
 impl Ord for LaneId {
     fn cmp(&self, other: &LaneId) -> Ordering {
-        self.index().cmp(&other.index())
+        self.index.cmp(&other.index)
     }
 }
 
 impl Hash for LaneId {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.index().hash(state);
+        self.index.hash(state);
     }
 }
 

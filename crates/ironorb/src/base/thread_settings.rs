@@ -6,7 +6,7 @@
 use std::fmt;
 use std::hint::black_box;
 use std::io;
-use std::num::{NonZeroU16, NonZeroU64};
+use std::num::{NonZeroU8, NonZeroU64};
 use std::sync::Once;
 
 use ironorb_giop::framer::BUFFER_BYTES;
@@ -35,10 +35,10 @@ pub(crate) struct ThreadSettings {
 
 /// The number of settings in the table of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ThreadSettingsId(NonZeroU16);
+pub(crate) struct ThreadSettingsId(NonZeroU8);
 
-/// The most settings of a process: a lane's number has ten bits for them.
-pub(crate) const SETTINGS_MAX: u16 = 1023;
+/// The most settings of a process: a lane's number has one byte for them.
+pub(crate) const SETTINGS_MAX: u8 = u8::MAX;
 
 /// All settings that lanes of this process have had. It grows by one for each combination that differs from all others.
 static KNOWN: PiLock<Vec<ThreadSettings>> = PiLock::new(Vec::new());
@@ -48,7 +48,7 @@ impl ThreadSettings {
     pub(crate) fn id(self) -> Option<ThreadSettingsId> {
         let mut known = KNOWN.lock();
         let index = known.iter().position(|it| *it == self).unwrap_or(known.len());
-        let id = u16::try_from(index + 1).ok().and_then(ThreadSettingsId::new)?;
+        let id = u8::try_from(index + 1).ok().and_then(NonZeroU8::new).map(ThreadSettingsId)?;
         if index == known.len() {
             known.push(self);
         }
@@ -79,18 +79,6 @@ impl ThreadSettings {
 }
 
 impl ThreadSettingsId {
-    /// The settings with this number; `None` for 0 and beyond [`SETTINGS_MAX`].
-    pub(crate) const fn new(number: u16) -> Option<ThreadSettingsId> {
-        match NonZeroU16::new(number) {
-            Some(number) if number.get() <= SETTINGS_MAX => Some(ThreadSettingsId(number)),
-            _ => None,
-        }
-    }
-
-    pub(crate) const fn number(self) -> u16 {
-        self.0.get()
-    }
-
     pub(crate) fn settings(self) -> ThreadSettings {
         KNOWN.lock().get(usize::from(self.0.get()) - 1).copied().unwrap_or_default()
     }
