@@ -31,6 +31,8 @@ pub use crate::object::priority::{
     ContinuousMapping, DirectMapping, LinearMapping, Priority, PriorityMapping, PriorityModel,
     PriorityTransform, RealTimeConfig, SchedulingPolicy,
 };
+pub use mutex::{RtMutex, RtMutexGuard, priority_inheritance};
+pub use orb::RtOrb;
 pub use periodic::{DeadlineSchedule, InDeadlineSchedule};
 
 /// Locks the memory of the process: pages that are there now, and each further one from its first use on (mlockall(2) with
@@ -45,9 +47,6 @@ pub use periodic::{DeadlineSchedule, InDeadlineSchedule};
 pub fn lock_memory() -> io::Result<()> {
     memory::lock_on_fault()
 }
-
-pub use mutex::{RtMutex, RtMutexGuard, priority_inheritance};
-pub use orb::RtOrb;
 
 /// The priority of the calling thread (`RTCORBA::Current`; RTCORBA 1.2, 5.6). All real-time ORBs of a process share it.
 ///
