@@ -139,6 +139,12 @@ impl<'t> Lexer<'t> {
         }
     }
 
+    /// Leaves out the text before a byte, which is the first of a lexeme.
+    pub(crate) fn pass_to(&mut self, at: usize) {
+        self.at = at;
+        self.line_start = false;
+    }
+
     pub(crate) fn next(&mut self, diags: &mut Diagnostics) -> Lexeme {
         let space = self.skip_blank(diags);
         let start = self.at;

@@ -48,6 +48,7 @@ mod render;
 mod resolve;
 pub mod source;
 mod suggest;
+mod timing;
 
 use std::path::Path;
 

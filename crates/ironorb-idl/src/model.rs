@@ -5,6 +5,7 @@
 //! check nothing again.
 
 use crate::source::Span;
+pub use crate::timing::{Level, Timing};
 
 /// Index of a definition in its [`Model`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -254,6 +255,8 @@ pub struct Operation {
     pub raises: Vec<DefId>,
     /// Strings of the context clause; `None` without such a clause.
     pub context: Option<Vec<String>>,
+    /// What `@rt` says.
+    pub timing: Option<Timing>,
 }
 
 /// Direction of a parameter.
@@ -293,6 +296,8 @@ pub struct Attribute {
     pub get_raises: Vec<DefId>,
     /// `setraises`.
     pub set_raises: Vec<DefId>,
+    /// What `@rt` says of reading and of writing it.
+    pub timing: Option<Timing>,
 }
 
 /// A struct or exception body.

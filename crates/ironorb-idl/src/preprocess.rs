@@ -214,19 +214,28 @@ impl Preprocessor<'_> {
     }
 
     /// Passes on the annotation that a comment consists of, if it is one that may be written so: for IDL that other
-    /// compilers read too.
+    /// compilers read too. Macros are not expanded in it.
     fn annotation_in(&mut self, comment: &Span, text: &str) {
         let (start, end) = (comment.start as usize, comment.end as usize);
         let body = text.get(start + 2..end).unwrap_or_default();
-        if body.strip_suffix("*/").unwrap_or(body).trim() != OWNED {
+        let body = body.strip_suffix("*/").unwrap_or(body).trim_end();
+        let annotation = body.trim_start();
+        let is_timing = annotation.starts_with(RT) && annotation.ends_with(')');
+        if annotation != OWNED && !is_timing {
             return;
         }
-        let at = comment.start + 2 + body.find('@').unwrap_or_default() as u32;
-        let span = |from: u32, to: u32| Span { file: comment.file, start: at + from, end: at + to };
-        let token = |tok, span| Token { tok, span, space: true, painted: false };
-        self.emit(token(Tok::Punct(Punct::At), span(0, 1)));
-        let name = self.unit.interner.intern(&OWNED[1..]);
-        self.emit(token(Tok::Ident(name), span(1, OWNED.len() as u32)));
+        let end = start + 2 + body.len();
+        let mut lexer = Lexer::new(&text[..end], comment.file);
+        lexer.pass_to(end - annotation.len());
+        loop {
+            let lexeme = lexer.next(self.diags);
+            if lexeme.kind == LexemeKind::End || self.halted {
+                return;
+            }
+            if let Some(token) = self.token(&lexer, &lexeme) {
+                self.emit(token);
+            }
+        }
     }
 
     /// The token for a lexeme; none for one that is broken and reported.
@@ -327,8 +336,9 @@ impl Preprocessor<'_> {
     }
 }
 
-/// The annotation that may stand in a comment.
+/// The annotations that may stand in a comment.
 const OWNED: &str = "@owned";
+const RT: &str = "@rt(";
 
 /// The most bytes of an identifier. Repository ids are composed of names, so long names would multiply.
 const NAME_BYTES_MAX: usize = 1_024;

@@ -15,6 +15,7 @@ mod quad;
 mod recursion;
 mod redefinition;
 mod scope;
+mod timing;
 mod types;
 mod unions;
 mod values;
@@ -73,6 +74,7 @@ pub(crate) fn resolve<'a>(
         spent: limits::Spent::default(),
         seen_features: Vec::new(),
         last_annotations: (ast::Lead::NO_TOKEN, Vec::new()),
+        timed: ast::Lead::NO_TOKEN,
         supplement: redefinition::supplement(unit, ast),
     };
     resolver.items(&ast.items, ScopeId::FILE);
@@ -108,6 +110,8 @@ struct Resolver<'a> {
     seen_features: Vec<(ScopeId, DefId)>,
     /// The annotations of the last lead that had some: names of one declaration share them.
     last_annotations: (u32, Vec<Annotation>),
+    /// The lead of the last operation or attribute with a timing.
+    timed: u32,
     /// The items of module `CORBA` in the built-in file, by folded name, where another file is read in its
     /// place.
     supplement: HashMap<Name, &'a ast::Item>,

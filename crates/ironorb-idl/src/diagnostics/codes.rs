@@ -527,6 +527,38 @@ codes! {
         "A module has no definition. The grammar asks for one, and other compilers refuse the module."
         "module M { };"
         "module M { typedef long L; };"
+    529 Error TIMING_NOT_HERE
+        "`@rt` is the timing of an operation or attribute of an interface that is called remotely."
+        "@rt(wcet = \"2ms\") struct S { long a; };"
+        "struct S { long a; };\ninterface I { @rt(wcet = \"2ms\") void f(in S s); };"
+    530 Error UNKNOWN_TIMING
+        "`@rt` has `period`, `wcet`, `deadline`, `criticality`, `importance` and `probability`, each with its name."
+        "interface I { @rt(wect = \"2ms\") void f(); };"
+        "interface I { @rt(wcet = \"2ms\") void f(); };"
+    531 Error TIMING_TWICE
+        "An operation has one timing, which says each thing once."
+        "interface I { @rt(wcet = \"2ms\", wcet = \"3ms\") void f(); };"
+        "interface I { @rt(wcet = \"3ms\") void f(); };"
+    532 Error NOT_A_TIME
+        "The times of `@rt` are strings with a number and a unit: ns, us, ms or s. They are more than 0 and at most 1,000,000 s."
+        "interface I { @rt(wcet = 2) void f(); };"
+        "interface I { @rt(wcet = \"2ms\") void f(); };"
+    533 Error NOT_A_LEVEL
+        "The criticality and the importance of an operation are very_low, low, medium, high or very_high."
+        "interface I { @rt(criticality = urgent) void f(); };"
+        "interface I { @rt(criticality = very_high) void f(); };"
+    534 Error NOT_A_PROBABILITY
+        "The share of calls that must meet their deadline is a number between 0 and 1. If all must, it is left out."
+        "interface I { @rt(deadline = \"5ms\", probability = 99) void f(); };"
+        "interface I { @rt(deadline = \"5ms\", probability = 0.99) void f(); };"
+    535 Error WCET_BEYOND_DEADLINE
+        "A servant may run longer than the caller waits, so that a call which takes its whole `wcet` is always late."
+        "interface I { @rt(wcet = \"5ms\", deadline = \"2ms\") void f(); };"
+        "interface I { @rt(wcet = \"2ms\", deadline = \"5ms\") void f(); };"
+    536 Error PROBABILITY_WITHOUT_DEADLINE
+        "`probability` is the share of calls that must meet the deadline, so there must be one."
+        "interface I { @rt(probability = 0.99) void f(); };"
+        "interface I { @rt(deadline = \"5ms\", probability = 0.99) void f(); };"
 
     // IDL06xx: constants.
     601 Error NOT_A_CONSTANT_TYPE

@@ -6,5 +6,6 @@ mod interfaces;
 mod lexical;
 mod names;
 mod syntax;
+mod timing;
 mod types;
 mod values;

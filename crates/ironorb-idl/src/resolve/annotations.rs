@@ -24,6 +24,7 @@ impl Resolver<'_> {
             self.last_annotations = (token, shared);
             return copy;
         }
+        self.report_timings(lead, scope);
         let list: Vec<Annotation> =
             lead.annotations.iter().map(|annotation| self.annotation(annotation, scope)).collect();
         let copy = self.copied_annotations(&list, lead.annotations[0].span);
@@ -163,13 +164,13 @@ impl Resolver<'_> {
     }
 
     /// True for a simple name, as the standard annotations have.
-    fn is_named(&self, annotation: &ast::Annotation, name: &str) -> bool {
+    pub(super) fn is_named(&self, annotation: &ast::Annotation, name: &str) -> bool {
         let given = &annotation.name;
         !given.absolute && given.rest.is_empty() && self.text(given.first.name) == name
     }
 
     /// Keeps a name that is no constant as text: its meaning is up to the annotation.
-    fn free_value(&mut self, value: &ast::Expr, scope: ScopeId) -> ConstValue {
+    pub(super) fn free_value(&mut self, value: &ast::Expr, scope: ScopeId) -> ConstValue {
         let evaluated = self.quietly(|resolver| resolver.evaluate(value, &Target::Anything, scope));
         let text = || self.unit.sources.text(value.span).trim().to_owned();
         evaluated.unwrap_or_else(|| ConstValue::String(text()))
@@ -243,7 +244,7 @@ impl Resolver<'_> {
         }
     }
 
-    fn declared_annotation(&mut self, name: &ast::ScopedName, scope: ScopeId) -> Option<DefId> {
+    pub(super) fn declared_annotation(&mut self, name: &ast::ScopedName, scope: ScopeId) -> Option<DefId> {
         if self.annotation_types.is_empty() {
             return None;
         }
@@ -370,6 +371,7 @@ const STANDARD: &[&str] = &[
     "owned",
     "position",
     "range",
+    "rt",
     "service",
     "topic",
     "try_construct",

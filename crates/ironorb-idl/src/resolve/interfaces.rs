@@ -243,12 +243,14 @@ impl Resolver<'_> {
         if let Some(oneway) = operation.oneway {
             self.check_oneway(operation, oneway);
         }
+        let timing = self.timing(lead, scope);
         let operation = Operation {
             oneway: operation.oneway.is_some(),
             result: result.unwrap_or(Type::Void),
             parameters,
             raises,
             context,
+            timing,
         };
         self.define(lead, name, scope, DefKind::Operation(operation));
     }
@@ -337,6 +339,7 @@ impl Resolver<'_> {
         }
         let get_raises = self.raises(attribute.get_raises.as_ref(), scope);
         let set_raises = self.raises(attribute.set_raises.as_ref(), scope);
+        let timing = self.timing(lead, scope);
         for &name in &attribute.names {
             let Some(ty) = ty.clone() else {
                 self.define_broken(name, scope);
@@ -347,6 +350,7 @@ impl Resolver<'_> {
                 ty,
                 get_raises: get_raises.clone(),
                 set_raises: set_raises.clone(),
+                timing,
             };
             self.define(lead, name, scope, DefKind::Attribute(attribute));
         }
@@ -370,7 +374,7 @@ impl Resolver<'_> {
     }
 
     /// The name of the interface that a scope belongs to, if it is not local.
-    fn remote_interface(&self, scope: ScopeId) -> Option<String> {
+    pub(super) fn remote_interface(&self, scope: ScopeId) -> Option<String> {
         let def = self.scopes[scope.index()].def?;
         match &self.model.get(def).kind {
             DefKind::Interface(interface) if interface.kind != InterfaceKind::Local => Some(self.shown(def)),
