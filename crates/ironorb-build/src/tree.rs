@@ -4,6 +4,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use ironorb_idl::model::Timing;
+
 use crate::hash::PerfectHash;
 
 /// A piece of Rust. Most names and many types borrow from the model or are constants.
@@ -243,6 +245,8 @@ pub(crate) struct Method<'t> {
     pub(crate) bounded: bool,
     /// The names that the context after the arguments may contain, if there is one.
     pub(crate) context: Option<&'t [String]>,
+    /// What `@rt` says.
+    pub(crate) timing: Option<Timing>,
     /// The operation name in the request.
     pub(crate) wire_name: Text<'t>,
 }

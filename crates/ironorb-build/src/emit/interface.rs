@@ -3,6 +3,8 @@
 use std::fmt;
 use std::ops::Range;
 
+use ironorb_idl::model::Timing;
+
 use super::items::quoted;
 use super::{Printer, ROOT_ALLOW};
 use crate::hash::PerfectHash;
@@ -336,7 +338,8 @@ impl Printer {
         let number = [&at.to_string(), " ", &number(at, support), ": "].concat();
         let head = [&number, kind, " ", &quoted(&method.wire_name), " fn ", &method.name, &later, "("];
         let head = head.concat();
-        let end = [", ", &method.error, bounds, &context, ";"].concat();
+        let timing = method.timing.as_ref().map_or_else(String::new, timing);
+        let end = [", ", &method.error, bounds, &context, &timing, ";"].concat();
         let value = tuple(&method.results);
         let codec = match method.result_codecs.as_slice() {
             [codec] if *codec == value => String::new(),
@@ -415,6 +418,18 @@ fn parameters(method: &Method<'_>) -> Vec<String> {
     std::iter::once("&self".to_owned())
         .chain(method.parameters.iter().map(|p| [&*p.name, ": ", &p.ty].concat()))
         .collect()
+}
+
+/// The timing of an operation: times in nanoseconds, levels from 1 to 5, and 0 for what is not given.
+fn timing(timing: &Timing) -> String {
+    let times =
+        [timing.period, timing.wcet, timing.deadline].map(|time| time.map_or(0, |time| time.as_nanos()));
+    let [period, wcet, deadline] = times.map(|nanos| nanos.to_string());
+    let levels =
+        [timing.criticality, timing.importance].map(|level| level.map_or(0, |level| level as u8 + 1));
+    let [criticality, importance] = levels;
+    let probability = timing.probability.unwrap_or_default();
+    format!(", timing({period}, {wcet}, {deadline}, {criticality}, {importance}, {probability:?})")
 }
 
 /// The number of an operation, as a type.

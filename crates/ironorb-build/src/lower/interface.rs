@@ -144,6 +144,7 @@ impl<'a> Lowerer<'a> {
                 .chain(operation.parameters.iter().map(|parameter| &parameter.ty))
                 .any(|ty| !self.layout.facts(ty).unbounded),
             context: operation.context.as_deref(),
+            timing: operation.timing,
             wire_name: def.name.as_str().into(),
         }
     }
@@ -168,6 +169,7 @@ impl<'a> Lowerer<'a> {
             oneway: false,
             bounded: !self.layout.facts(&attribute.ty).unbounded,
             context: None,
+            timing: attribute.timing,
             wire_name: getter(def),
         }];
         if !attribute.readonly {
@@ -184,6 +186,7 @@ impl<'a> Lowerer<'a> {
                 oneway: false,
                 bounded: !self.layout.facts(&attribute.ty).unbounded,
                 context: None,
+                timing: attribute.timing,
                 wire_name: setter(def),
             });
         }

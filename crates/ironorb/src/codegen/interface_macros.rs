@@ -274,12 +274,21 @@ macro_rules! __ironorb_defer {
     };
 }
 
-/// The `context` clause of an operation, and whether its types have bounds to check.
+/// The `context` clause of an operation, whether its types have bounds to check, and its timing: times in nanoseconds, levels
+/// from 1 to 5, and 0 for what is not given.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_clause {
     (bounds) => {
         const IS_BOUNDED: bool = true;
+    };
+    (timing $period:literal, $wcet:literal, $deadline:literal, $criticality:literal, $importance:literal, $probability:literal) => {
+        const TIMING: ::std::option::Option<&'static $crate::generated::Timing> =
+            ::std::option::Option::Some(&$crate::generated::Timing::of_idl(
+                [$period, $wcet, $deadline],
+                [$criticality, $importance],
+                $probability,
+            ));
     };
     (context $($pattern:literal),*) => {
         const CONTEXT: ::std::option::Option<&'static [&'static str]> =

@@ -35,6 +35,7 @@ pub use crate::object::operation::{Operation, OperationError, Raised, RefTo, Use
 pub use crate::object::operation_table::{
     OperationSearch, OperationTable, operation_multiplier, operation_slot,
 };
+pub use crate::object::timing::Timing;
 pub use crate::object::{ObjectRef, TypedRef, nil_reference};
 pub use crate::orb::Orb;
 pub use crate::poa::PoaError;

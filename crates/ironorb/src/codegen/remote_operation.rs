@@ -4,6 +4,7 @@
 //! a generic function here. So the compiler checks it once, and not again for each operation of each
 //! interface of a program.
 
+use std::any::TypeId;
 use std::borrow::Cow;
 use std::marker::PhantomData;
 
@@ -18,7 +19,8 @@ use super::codec::{Codec, Lend, check_arguments, check_results};
 use super::{Call, Operation, OperationError, RefTo, Replied, Reply};
 use crate::driver::context::{get_context, pass_context, put_context};
 use crate::driver::pending::Pending;
-use crate::poa::servant::in_upcall;
+use crate::object::timing::{TimedCall, Timing};
+use crate::poa::servant::{TimedUpcall, in_upcall};
 
 /// An operation of an interface.
 pub trait RemoteOperation: 'static {
@@ -40,6 +42,8 @@ pub trait RemoteOperation: 'static {
     const CONTEXT: Option<&'static [&'static str]> = None;
     /// Whether a type in the signature has a bound. Calls within the process check it as well.
     const IS_BOUNDED: bool = false;
+    /// The timing (`@rt`). Its calls are measured; those of operations without one pay nothing.
+    const TIMING: Option<&'static Timing> = None;
 
     /// Calls a servant.
     fn call(servant: &Self::Interface, arguments: Lent<'_, Self>) -> Answer<Self>;
@@ -329,6 +333,7 @@ pub mod stub {
         O: RemoteOperation,
         R: RefTo<O::Interface>,
     {
+        let _timed = O::TIMING.map(|timing| TimedCall::enter(Some(timing)));
         crate::driver::invoke::invoke(
             target,
             O::OPERATION,
@@ -345,6 +350,7 @@ pub mod stub {
         O: RemoteOperation<Results = super::super::Results<()>, Error = SystemException>,
         R: RefTo<O::Interface>,
     {
+        let _timed = O::TIMING.map(|timing| TimedCall::enter(Some(timing)));
         crate::driver::invoke::invoke_oneway(
             target,
             O::OPERATION,
@@ -359,6 +365,7 @@ pub mod stub {
         O: RemoteOperation,
         R: RefTo<O::Interface>,
     {
+        let _timed = O::TIMING.map(|timing| TimedCall::enter(Some(timing)));
         crate::driver::pending::invoke_async(
             target,
             O::OPERATION,
@@ -368,9 +375,18 @@ pub mod stub {
         )
     }
 
-    /// Calls a servant in this process. If there are bounds, the arguments are checked as if they were sent.
+    /// Calls a servant in this process, and measures it if the operation has a timing.
     #[inline(always)]
     fn call_here<O: RemoteOperation>(servant: &O::Interface, arguments: Lent<'_, O>) -> Answer<O> {
+        match timed::<O>() {
+            None => call_checked::<O>(servant, arguments),
+            Some(upcall) => upcall.run(|| call_checked::<O>(servant, arguments)),
+        }
+    }
+
+    /// Calls a servant in this process. If there are bounds, the arguments are checked as if they were sent.
+    #[inline(always)]
+    fn call_checked<O: RemoteOperation>(servant: &O::Interface, arguments: Lent<'_, O>) -> Answer<O> {
         if O::CONTEXT.is_none() && !O::IS_BOUNDED {
             return O::call(servant, arguments);
         }
@@ -394,6 +410,15 @@ pub mod stub {
     }
 }
 
+/// The upcall of an operation with a timing; `None` for others, which the compiler knows.
+#[inline(always)] // a step of every call
+fn timed<O: RemoteOperation>() -> Option<TimedUpcall> {
+    match O::TIMING {
+        None => None,
+        Some(timing) => Some(TimedUpcall::new(timing, O::OPERATION, TypeId::of::<O>())),
+    }
+}
+
 /// The server side: requests to servants. `view` converts a servant to the operation's interface.
 pub mod skeleton {
     use super::*;
@@ -404,19 +429,34 @@ pub mod skeleton {
         view: impl FnOnce(&S) -> &O::Interface,
         call: Call<'_>,
     ) -> Replied {
+        // Reports when the reply is on its way.
+        let timed = timed::<O>();
         call.twoway(
             |r| {
                 let held = O::Arguments::hold(r)?;
                 if O::CONTEXT.is_some() {
                     let _received = get_context(r)?;
                     let _probe = in_upcall();
-                    return Ok(O::call(view(servant), O::Arguments::lend(&held)));
+                    return Ok(upcall::<O>(&timed, view(servant), &held));
                 }
                 let _probe = in_upcall();
-                Ok(O::call(view(servant), O::Arguments::lend(&held)))
+                Ok(upcall::<O>(&timed, view(servant), &held))
             },
             |w, results| O::Results::put(results, w),
         )
+    }
+
+    /// Calls the servant, and measures it if the operation has a timing.
+    #[inline(always)] // a step of every call
+    fn upcall<O: RemoteOperation>(
+        timed: &Option<TimedUpcall>,
+        servant: &O::Interface,
+        held: &<O::Arguments as ArgumentList>::Held<'_>,
+    ) -> Answer<O> {
+        match timed {
+            None => O::call(servant, O::Arguments::lend(held)),
+            Some(timed) => timed.run(|| O::call(servant, O::Arguments::lend(held))),
+        }
     }
 
     /// Carries out a request for a oneway operation.
@@ -424,15 +464,16 @@ pub mod skeleton {
     where
         O: RemoteOperation<Results = super::super::Results<()>, Error = SystemException>,
     {
+        let timed = timed::<O>();
         call.oneway(|r| {
             let held = O::Arguments::hold(r)?;
             if O::CONTEXT.is_some() {
                 let _received = get_context(r)?;
                 let _probe = in_upcall();
-                return Ok(O::call(view(servant), O::Arguments::lend(&held)));
+                return Ok(upcall::<O>(&timed, view(servant), &held));
             }
             let _probe = in_upcall();
-            Ok(O::call(view(servant), O::Arguments::lend(&held)))
+            Ok(upcall::<O>(&timed, view(servant), &held))
         })
     }
 }
@@ -447,23 +488,35 @@ pub mod deferred {
         O: RemoteOperation,
         O: RemoteOperation<Reply = Reply<Results<O>, <O as RemoteOperation>::Error>>,
     {
+        let timed = timed::<O>();
         call.deferred(
             |r| {
                 let held = O::Arguments::hold(r)?;
                 Ok((held, O::CONTEXT.map(|_| get_context(r)).transpose()?))
             },
-            |(held, _received), reply| O::defer(servant, O::Arguments::lend(&held), reply),
+            |(held, _received), reply| {
+                let defer = || O::defer(servant, O::Arguments::lend(&held), reply);
+                match &timed {
+                    None => defer(),
+                    Some(timed) => timed.run(defer),
+                }
+            },
             |w, results| O::Results::put(results, w),
         )
     }
 
     /// Gives the servant a request for a oneway operation.
     pub fn oneway<O: RemoteOperation<Reply = ()>>(servant: &O::Deferred, call: Call<'_>) -> Replied {
+        let timed = timed::<O>();
         call.oneway(|r| {
             let held = O::Arguments::hold(r)?;
             let _received = O::CONTEXT.map(|_| get_context(r)).transpose()?;
             let _probe = in_upcall();
-            O::defer(servant, O::Arguments::lend(&held), ());
+            let defer = || O::defer(servant, O::Arguments::lend(&held), ());
+            match &timed {
+                None => defer(),
+                Some(timed) => timed.run(defer),
+            }
             Ok(Ok(()))
         })
     }

@@ -11,6 +11,7 @@ use crate::object::deadline::{
     Deadline, Timeout, TimeoutSetting, deadline_of_request, note_thread_limits, thread_has_limits,
 };
 use crate::object::messaging::{InvocationPolicies, Rebind, SyncScope};
+use crate::object::timing::timeout_of_operation;
 use crate::poa::time_of_upcall;
 
 thread_local! {
@@ -72,10 +73,10 @@ pub(crate) fn some_call_timeout(object: &ObjectRef) -> Option<Timeout> {
 }
 
 /// How long a call may take that more than the ORB may limit: as long as the nearest setting says, and not longer than the
-/// caller of the request waits that this thread carries out.
+/// operation's deadline, nor than the caller of the request waits that this thread carries out.
 #[cold]
 fn limited_timeout(object: &ObjectRef, orb: Timeout) -> Timeout {
-    let own = nearest_timeout(object.policies().roundtrip_timeout, orb);
+    let own = nearest_timeout(object.policies().roundtrip_timeout, orb).min(timeout_of_operation());
     match deadline_of_request() {
         Deadline::NEVER => own,
         deadline => own.min(deadline.left(object.now())),

@@ -60,6 +60,9 @@ events! {
     AcceptedIdle "connections_idle_closed_total" ("direction" "in") "Connections closed because they were idle.";
     ConnectedIdle "connections_idle_closed_total" ("direction" "out") "Connections closed because they were idle.";
     MessageUnfinished "messages_unfinished_total" "Connections closed because a message did not end in time.";
+    UpcallOverran "upcalls_overrun_total" "Upcalls that ran longer than the wcet of their operation.";
+    DeadlineMissed "deadlines_missed_total" "Upcalls that ended after the deadline of their operation.";
+    PromiseBroken "promises_broken_total" "Windows of calls in which a statistical operation missed too many deadlines.";
     StreamMalformed "streams_malformed_total" "Connections ended because their bytes made no sense.";
 }
 

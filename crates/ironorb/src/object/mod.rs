@@ -13,6 +13,7 @@ pub(crate) mod request_contexts;
 pub(crate) mod request_facts;
 pub(crate) mod route;
 pub(crate) mod server_profile;
+pub(crate) mod timing;
 pub(crate) mod wire_numbers;
 
 use std::fmt;

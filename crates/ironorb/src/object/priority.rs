@@ -10,6 +10,7 @@ use ironorb_giop::minor::MinorCode;
 use ironorb_giop::real_time::{self, PriorityModelPolicy, RealTimePolicies};
 
 use super::ObjectRef;
+use super::timing::TimingFault;
 use crate::base::scheduling::{self, Schedule, become_real_time};
 use crate::base::spawner::NativePriority;
 
@@ -172,7 +173,11 @@ pub struct RealTimeConfig {
     pub(crate) mapping: Arc<dyn PriorityMapping>,
     pub(crate) transform: Option<Arc<dyn PriorityTransform>>,
     pub(crate) propagated_priority_max: Priority,
+    pub(crate) on_timing_fault: Option<TimingFaultHandler>,
 }
+
+/// What the program does about timing faults.
+pub(crate) type TimingFaultHandler = Arc<dyn Fn(&TimingFault<'_>) + Send + Sync>;
 
 impl Default for RealTimeConfig {
     fn default() -> RealTimeConfig {
@@ -181,6 +186,7 @@ impl Default for RealTimeConfig {
             mapping: Arc::new(LinearMapping::default()),
             transform: None,
             propagated_priority_max: Priority::MAX,
+            on_timing_fault: None,
         }
     }
 }
@@ -222,6 +228,15 @@ impl RealTimeConfig {
     /// [`Priority::MAX`].
     pub fn propagated_priority_max(mut self, priority: Priority) -> Self {
         self.propagated_priority_max = priority;
+        self
+    }
+
+    /// Has the ORB tell a program of upcalls that do not keep to the timing of their operations, as `@rt` in IDL gives it.
+    ///
+    /// The upcall's thread calls `handler` when the servant has returned and the reply is on its way, with no lock held. It
+    /// serves no other request meanwhile. A panic in it is dropped. Default: the ORB only counts.
+    pub fn on_timing_fault(mut self, handler: impl Fn(&TimingFault<'_>) + Send + Sync + 'static) -> Self {
+        self.on_timing_fault = Some(Arc::new(handler));
         self
     }
 

@@ -1,5 +1,6 @@
 //! The ORB and its adapters: what each offers of the other.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use ironorb_giop::exception::SystemException;
@@ -10,7 +11,9 @@ use super::Orb;
 use crate::driver::orb_core::OrbCore;
 use crate::initial::ifr;
 use crate::interceptor::{Interception, Outcome};
+use crate::lane::Event;
 use crate::object::ObjectRef;
+use crate::object::timing::{Guarantee, TimingFault, TimingFaultKind};
 use crate::poa::adapter::Adapter;
 use crate::poa::{AdapterHost, Poa, PoaManagerFactory};
 
@@ -63,6 +66,21 @@ impl AdapterHost for OrbCore {
         components: &[TaggedComponent<'static>],
     ) -> ObjectRef {
         OrbCore::reference(&self, repository_id, key, components)
+    }
+
+    fn timing_fault(&self, fault: &TimingFault<'_>) {
+        self.counters.count(match fault.kind {
+            TimingFaultKind::Overrun => Event::UpcallOverran,
+            TimingFaultKind::DeadlineMissed => Event::DeadlineMissed,
+            TimingFaultKind::PromiseBroken => Event::PromiseBroken,
+        });
+        // A statistical operation may miss deadlines; the program hears of it when they are too many.
+        let is_allowed = fault.kind == TimingFaultKind::DeadlineMissed
+            && fault.timing.guarantee() == Guarantee::Statistical;
+        let real_time = self.real_time.as_ref().filter(|_| !is_allowed);
+        if let Some(handler) = real_time.and_then(|real_time| real_time.on_timing_fault.as_ref()) {
+            let _a_panic_of_the_handler = catch_unwind(AssertUnwindSafe(|| handler(fault)));
+        }
     }
 
     fn local_key(&self, reference: &ObjectRef) -> Option<Vec<u8>> {

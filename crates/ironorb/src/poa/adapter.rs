@@ -13,7 +13,7 @@ mod session;
 pub(crate) use parked_request::ParkedRequest;
 pub(crate) use session::Session;
 
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -33,6 +33,7 @@ use crate::interceptor::Interceptors;
 use crate::object::priority::{Priority, RealTimeConfig};
 use crate::object::request_contexts::ServerContexts;
 use crate::poa::key::{self, Nonce, ParsedKey, Slot};
+use crate::poa::servant::{Promise, Promises};
 use crate::poa::{
     AdapterDriver, AdapterHost, HoldMode, MainThread, ManagerState, Managers, ObjectSelector, PoaError,
     PoaInner, PoaManager, Refusal, Upcall, not_exist,
@@ -67,6 +68,8 @@ pub(crate) struct Adapter {
     lane_priorities: Box<[Option<Priority>]>,
     /// Requests that were served at the priority of their lane instead of their own.
     misplaced_requests: AtomicU64,
+    /// How far statistical operations keep their promises.
+    promises: Promises,
     /// The requests that were dropped because they came too late.
     late_requests: AtomicU64,
     /// Every request concerns interceptors or contexts of the program, has a deadline, or is to be addressed otherwise.
@@ -112,6 +115,7 @@ impl Adapter {
             real_time,
             lane_priorities,
             misplaced_requests: AtomicU64::new(0),
+            promises: Promises::default(),
             late_requests: AtomicU64::new(0),
             has_extras,
             plain_bytes_max: if has_extras { 0 } else { BUFFER_BYTES },
@@ -154,6 +158,15 @@ impl Adapter {
     /// How many requests have been dropped because they came too late.
     pub(crate) fn late_requests(&self) -> u64 {
         self.late_requests.load(Ordering::Relaxed)
+    }
+
+    /// How far the statistical operation with this type keeps its promise.
+    pub(crate) fn promise(&self, operation: TypeId) -> Arc<Promise> {
+        if let Some(promise) = self.promises.get(&operation) {
+            return promise;
+        }
+        self.promises.insert_if_absent(operation, Arc::default);
+        self.promises.get(&operation).unwrap_or_default()
     }
 
     /// The ORB of the adapters. `None` only while it is being dropped.

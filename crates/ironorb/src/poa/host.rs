@@ -10,6 +10,7 @@ use ironorb_giop::message::Request;
 use super::adapter::Adapter;
 use crate::interceptor::{Interception, Outcome};
 use crate::object::ObjectRef;
+use crate::object::timing::TimingFault;
 
 /// An ORB, as its adapters see it: it makes references, and calls interceptors.
 pub(crate) trait AdapterHost: Environment {
@@ -29,6 +30,9 @@ pub(crate) trait AdapterHost: Environment {
         key: &[u8],
         components: &[TaggedComponent<'static>],
     ) -> ObjectRef;
+
+    /// Counts an upcall that did not keep to the timing of its operation, and tells the program. Runs application code.
+    fn timing_fault(&self, fault: &TimingFault<'_>);
 
     /// The object key of a reference to an object of this ORB.
     fn local_key(&self, reference: &ObjectRef) -> Option<Vec<u8>>;

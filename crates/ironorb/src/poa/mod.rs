@@ -56,7 +56,9 @@ pub use policies::{
 pub use servant_manager::{
     AdapterActivator, Cookie, ServantActivator, ServantLocator, ServantManager, Unavailable,
 };
-pub(crate) use upcall::{ActiveObject, Refusal, Upcall, UpcallShare, not_exist, time_of_upcall};
+pub(crate) use upcall::{
+    ActiveObject, Refusal, Upcall, UpcallShare, host_of_upcall, not_exist, time_of_upcall,
+};
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -14,7 +14,9 @@ use ironorb_giop::minor::MinorCode;
 use super::active_object_map::DeactivatedObject;
 use super::current::{Current, current_upcall, enter};
 use super::manager::Stripe;
-use super::{Cookie, ObjectId, Poa, PoaInner, PoaManager, ServantActivator, ServantLocator, ThreadModel};
+use super::{
+    AdapterHost, Cookie, ObjectId, Poa, PoaInner, PoaManager, ServantActivator, ServantLocator, ThreadModel,
+};
 use crate::base::gate::{Gate, GateGuard};
 use crate::base::lease::Activation;
 use crate::base::locks::Handoff;
@@ -265,6 +267,11 @@ impl Drop for Upcall {
             self.poa.release_single_thread();
         }
     }
+}
+
+/// The ORB whose upcall this thread is in; `None` outside an upcall.
+pub(crate) fn host_of_upcall() -> Option<Arc<dyn AdapterHost>> {
+    current_upcall(|upcall| upcall.poa.orb.clone())
 }
 
 /// The time by which the deadlines of this thread's request go; `None` outside an upcall.

@@ -31,6 +31,9 @@ pub use crate::object::priority::{
     ContinuousMapping, DirectMapping, LinearMapping, Priority, PriorityMapping, PriorityModel,
     PriorityTransform, RealTimeConfig, SchedulingPolicy,
 };
+pub use crate::object::timing::{Guarantee, Level, Timing, TimingFault, TimingFaultKind};
+pub use crate::poa::servant::overrun;
+
 pub use mutex::{RtMutex, RtMutexGuard, priority_inheritance};
 pub use orb::RtOrb;
 pub use periodic::{DeadlineSchedule, InDeadlineSchedule};

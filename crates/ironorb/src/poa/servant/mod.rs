@@ -4,17 +4,21 @@
 //! - `interface`: what generated code says of an interface
 //! - `call`: one request, and how it is answered; `reply`: the answer after the upcall
 //! - `sink`: where the answers go
+//! - `timed`: measures upcalls whose operations have a timing
 
 mod call;
 mod interface;
 mod reply;
 mod sink;
+mod timed;
 
 pub use call::{Call, Replied};
 pub(crate) use call::{Later, Responder, Results, in_upcall, no_interface_repository, servant_panicked};
 pub use interface::{DeferredServant, InterfaceOf, LocalSlot};
 pub use reply::{Deferred, Reply};
 pub(crate) use sink::ReplySink;
+pub use timed::overrun;
+pub(crate) use timed::{Promise, Promises, TimedUpcall};
 
 use std::any::Any;
 use std::borrow::Cow;
