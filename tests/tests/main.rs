@@ -42,6 +42,7 @@ mod real_time;
 mod repository_types;
 mod request_contexts;
 mod rt_mutex;
+mod rt_timing;
 mod sched_command;
 mod serve_mock;
 mod shared_by_lanes;
