@@ -5,10 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ironorb::rt::{RealTimeConfig, SchedulingPolicy, TimingFault, TimingFaultKind, overrun};
+use ironorb::rt::{
+    DirectMapping, OverrunPolicy, Priority, PriorityModel, RealTimeConfig, SchedulingPolicy, TimingFault,
+    TimingFaultKind, overrun,
+};
 use ironorb::{
-    Deferred, Orb, OrbBuilder, Reply, SystemException, SystemExceptionKind, TypedRef, remaining_time,
-    with_timeout,
+    CompletionStatus, Deferred, LaneConfig, MinorCode, Orb, OrbBuilder, PoaPolicies, Reply,
+    ServerConcurrency, SystemException, SystemExceptionKind, TypedRef, remaining_time, with_timeout,
 };
 use ironorb_tests::timing::{DeferredPlant, Plant, PlantAsync, PlantRef};
 use ironorb_tests::{eventually, raw};
@@ -252,4 +255,121 @@ fn calls_of_a_servant_in_the_process_have_not_the_deadline_of_its_operation() {
         assert_eq!(near.late(), Ok(5), "1 ns is not enough for a call");
     }
     assert_eq!(counted(&client), [0, 3, 0]);
+}
+
+/// A gate at which servants wait until the test opens it.
+#[derive(Clone)]
+struct Held(Arc<AtomicBool>);
+
+impl Held {
+    fn open() -> Held {
+        Held(Arc::new(AtomicBool::new(true)))
+    }
+
+    fn pass(&self) {
+        eventually("the test opens the gate", || self.0.load(Ordering::SeqCst));
+    }
+
+    /// Runs a body while the gate is shut.
+    fn while_shut<T>(&self, body: impl FnOnce() -> T) -> T {
+        self.0.store(false, Ordering::SeqCst);
+        let result = body();
+        self.0.store(true, Ordering::SeqCst);
+        result
+    }
+}
+
+#[test]
+fn a_client_gets_its_timeout_while_the_servant_still_runs() {
+    let (told, held) = (Told::default(), Held::open());
+    for concurrency in [
+        ServerConcurrency::ThreadPerConnection,
+        ServerConcurrency::LeaderFollowers { threads: 2 },
+        ServerConcurrency::Hybrid { threads_max: 2 },
+        ServerConcurrency::Reactor,
+    ] {
+        told.lock().unwrap().clear();
+        let config = real_time(&told).overrun_policy(OverrunPolicy::EndCall);
+        let server = listening().real_time(config).concurrency(concurrency).build().unwrap();
+        let at_gate = held.clone();
+        let machine = Machine::new(move || {
+            at_gate.pass();
+            i32::from(overrun())
+        });
+        let plant: PlantRef = server.root_poa().activate(machine).unwrap();
+        let (_client, remote) = elsewhere(&plant);
+        for times in 1..=3 {
+            // The servant goes on only when the client has its answer.
+            let e = held.while_shut(|| remote.over(false)).unwrap_err();
+            assert_eq!(
+                (e.kind, e.minor, e.completed),
+                (SystemExceptionKind::Timeout, MinorCode::UPCALL_OVERRUN, CompletionStatus::Maybe)
+            );
+            assert_eq!((remote.calm(), remote.untimed()), (Ok(0), Ok(0)), "{concurrency:?}");
+            eventually("it is told once", || counted(&server) == [times, 0, 0]);
+        }
+        assert_eq!(*told.lock().unwrap(), of(TimingFaultKind::Overrun, &["over"; 3]));
+        server.shutdown(true).unwrap();
+        assert_eq!(counted(&server), [3, 0, 0]);
+    }
+}
+
+#[test]
+fn a_servant_that_panics_in_time_answers_as_without_a_watch() {
+    let config =
+        RealTimeConfig::new().scheduling(SchedulingPolicy::Other).overrun_policy(OverrunPolicy::EndCall);
+    let server = listening().real_time(config).build().unwrap();
+    let plant: PlantRef = server.root_poa().activate(Machine::new(|| panic!("as the test wants"))).unwrap();
+    let (_client, remote) = elsewhere(&plant);
+    for _ in 0..2 {
+        let e = remote.calm().unwrap_err();
+        assert_eq!((e.kind, e.minor), (SystemExceptionKind::Unknown, MinorCode::SERVANT_PANICKED));
+    }
+}
+
+/// The real-time priority of the calling thread, as the system has it; 0 without one.
+fn native_priority() -> u32 {
+    let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
+    let behind_name = &stat[stat.rfind(')').unwrap() + 2..];
+    // The 40th field; the third is the first behind the name.
+    behind_name.split(' ').nth(37).unwrap().parse().unwrap()
+}
+
+/// Shows something only where the system grants real-time priorities.
+#[test]
+fn the_thread_of_a_servant_that_runs_too_long_has_the_lowest_priority_until_it_returns() {
+    let held = Held::open();
+    let (at_gate, natives) = (held.clone(), Arc::new(Mutex::new(Vec::new())));
+    let seen = natives.clone();
+    let lane = LaneConfig::new("urgent")
+        .endpoint("iiop://127.0.0.1:0")
+        .priority(Priority::new(7).unwrap())
+        .concurrency(ServerConcurrency::LeaderFollowers { threads: 1 });
+    let config = RealTimeConfig::new().mapping(DirectMapping).overrun_policy(OverrunPolicy::EndCall);
+    let server = listening().real_time(config).lane(lane).build().unwrap();
+    let model = PriorityModel::ServerDeclared(Priority::new(7).unwrap());
+    let policies = PoaPolicies { priority_model: Some(model), ..PoaPolicies::default() };
+    let poa = server.root_poa().create_poa("urgent", None, policies).unwrap();
+    let machine = Machine::new(move || {
+        let before = native_priority();
+        at_gate.pass();
+        seen.lock().unwrap().push((before, native_priority()));
+        0
+    });
+    let plant: PlantRef = poa.activate(machine).unwrap();
+    let (_client, remote) = elsewhere(&plant);
+    for _ in 0..2 {
+        let e = held.while_shut(|| remote.over(false)).unwrap_err();
+        assert_eq!(e.minor, MinorCode::UPCALL_OVERRUN);
+        assert_eq!(remote.untimed(), Ok(0));
+    }
+    let natives = natives.lock().unwrap();
+    let granted = natives[1].0;
+    assert!(granted == 7 || granted == 0);
+    for upcalls in natives.chunks(2) {
+        let demoted = granted.min(1);
+        assert!(upcalls[0].0 == granted || upcalls[0].0 == demoted, "the watch may have been quicker");
+        assert_eq!(upcalls[0].1, demoted, "while it runs too long");
+        assert_eq!(upcalls[1], (granted, granted), "the next request has the lane's priority");
+    }
 }

@@ -8,10 +8,11 @@ use preempt_rt::sched::{
 };
 
 use thread_priority::{
-    DeadlineFlags, RealtimeThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy,
-    set_thread_priority_and_policy,
+    DeadlineFlags, RealtimeThreadSchedulePolicy, ThreadId, ThreadPriority, ThreadSchedulePolicy,
+    set_thread_priority_and_policy, thread_native_id,
 };
 
+use super::locks::PiLock;
 use super::spawner::NativePriority;
 
 /// Puts the calling thread into a real-time class, with this priority. Fails when the system refuses that to the
@@ -79,6 +80,49 @@ pub(super) fn leave_real_time() -> io::Result<()> {
         // Threads of SCHED_DEADLINE make no threads of that class.
         Ok(_) | Err(PreemptRtError::UnknownScheduler(_)) => Ok(()),
         Err(e) => Err(reason(e)),
+    }
+}
+
+/// A thread that another thread may take out of its priority while it does something.
+#[derive(Debug)]
+pub(crate) struct Demotable {
+    thread: ThreadId,
+    /// What the thread goes back to; `None` where the ORB has given it no real-time priority.
+    native: Option<NativePriority>,
+    state: PiLock<Demotion>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Demotion {
+    NotYet,
+    Done,
+    /// The thread does something else now.
+    TooLate,
+}
+
+impl Demotable {
+    /// The calling thread, which has this real-time priority.
+    pub(crate) fn own(native: Option<NativePriority>) -> Demotable {
+        Demotable { thread: thread_native_id(), native, state: PiLock::new(Demotion::NotYet) }
+    }
+
+    /// Gives the thread the lowest real-time priority, unless it has [ended](Self::end).
+    pub(crate) fn demote(&self) {
+        let mut state = self.state.lock();
+        if self.native.is_some() && *state == Demotion::NotYet {
+            let class = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
+            // The thread lives: it has not ended what it does. Where the system refuses, it goes on as before.
+            let _refused = set_thread_priority_and_policy(self.thread, ThreadPriority::Min, class);
+            *state = Demotion::Done;
+        }
+    }
+
+    /// Ends what the thread may be demoted in, for the thread itself: it has its own priority again.
+    pub(crate) fn end(&self) {
+        let before = std::mem::replace(&mut *self.state.lock(), Demotion::TooLate);
+        if let (Some(native), Demotion::Done) = (self.native, before) {
+            let _refused_what_was_there_before = become_real_time(native);
+        }
     }
 }
 
@@ -150,6 +194,22 @@ mod tests {
             let (tell, told) = mpsc::channel();
             THREAD.spawn(move || tell.send(nice()).unwrap()).unwrap();
             assert_eq!(told.recv().unwrap(), expected, "the nice value is inherited");
+        });
+    }
+
+    #[test]
+    fn another_thread_demotes_a_thread_until_it_ends_what_it_does() {
+        on_real_time_thread(|| {
+            let native = NativePriority::new(3);
+            let demotable = Demotable::own(native);
+            std::thread::scope(|scope| drop(scope.spawn(|| demotable.demote()).join()));
+            assert_eq!(own(), (Scheduler::SCHED_FIFO, 1));
+            demotable.end();
+            assert_eq!(own(), (Scheduler::SCHED_FIFO, 3));
+            demotable.demote();
+            assert_eq!(own(), (Scheduler::SCHED_FIFO, 3), "it does something else now");
+            Demotable::own(None).demote();
+            assert_eq!(own(), (Scheduler::SCHED_FIFO, 3), "the ORB did not give it the priority");
         });
     }
 

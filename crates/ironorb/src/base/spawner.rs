@@ -74,6 +74,15 @@ impl NativePriority {
         }
     }
 
+    /// The next higher priority; this one if there is none.
+    const fn one_above(self) -> NativePriority {
+        let above = match NativePriority::new(self.number() + 1) {
+            Some(above) => above,
+            None => return self,
+        };
+        if self.is_round_robin() { above.of_round_robin() } else { above }
+    }
+
     /// The number, from 1 to 99.
     pub(crate) const fn number(self) -> u8 {
         self.0.get() & !ROUND_ROBIN
@@ -157,6 +166,12 @@ impl<'n> NewThread<'n> {
         self
     }
 
+    /// Raises a thread of a real-time class by one, so that it can run while those of its lane do.
+    pub(crate) fn one_above(mut self) -> NewThread<'n> {
+        self.facts.priority = self.facts.priority.map(NativePriority::one_above);
+        self
+    }
+
     /// Gives the thread a priority of one of the system's real-time classes. The system may refuse that to the
     /// process: the thread then runs without, and a line on standard error says so, once a process.
     #[cfg(any(test, debug_assertions))]
@@ -214,6 +229,11 @@ pub(super) static REFUSAL: Once = Once::new();
 /// Whether the calling thread has a real-time priority from the ORB.
 pub(crate) fn is_real_time() -> bool {
     OWN.try_with(Cell::get).ok().flatten().is_some_and(|own| own.priority.is_some())
+}
+
+/// The real-time priority with which the calling thread was made; `None` on the threads of the application.
+pub(crate) fn own_priority() -> Option<NativePriority> {
+    OWN.try_with(Cell::get).ok().flatten()?.priority
 }
 
 /// What the calling thread is for; `None` on the threads of the application.

@@ -431,6 +431,17 @@ pub mod skeleton {
     ) -> Replied {
         // Reports when the reply is on its way.
         let timed = timed::<O>();
+        if let Some(timed) = &timed
+            && let Some(host) = timed.ended_by()
+        {
+            return call.twoway_watched(
+                host,
+                timed,
+                |r| Ok((O::Arguments::hold(r)?, O::CONTEXT.map(|_| get_context(r)).transpose()?)),
+                |(held, _received)| O::call(view(servant), O::Arguments::lend(&held)),
+                |w, results| O::Results::put(results, w),
+            );
+        }
         call.twoway(
             |r| {
                 let held = O::Arguments::hold(r)?;

@@ -1,6 +1,7 @@
 //! The threads of adapters, and how they wait.
 
 use std::cell::Cell;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -19,7 +20,8 @@ use crate::driver::client::{BackgroundPool, enter_lane};
 use crate::driver::clock;
 use crate::driver::server::threads::ServerThreads;
 use crate::driver::simulated::Simulation;
-use crate::poa::{AdapterDriver, Admission, PoaManager, Task};
+use crate::driver::upcall_watch::UpcallWatch;
+use crate::poa::{AdapterDriver, Admission, PoaManager, Task, WatchedUpcall};
 
 /// Drives the adapters of one ORB by threads.
 pub(crate) struct AdapterThreads {
@@ -34,6 +36,8 @@ pub(crate) struct AdapterThreads {
     /// The time of the engine's last event, in nanoseconds; 0 without an engine.
     engine_ns: AtomicU64,
     simulation: Option<Arc<dyn Simulation>>,
+    /// What ends upcalls that run too long, a lane each. Empty in an ORB that only counts them.
+    watches: OnceBox<Box<[Arc<UpcallWatch>]>>,
 }
 
 const NAME: &str = "ironorb-held";
@@ -78,6 +82,7 @@ impl AdapterThreads {
             server_threads,
             engine_ns: AtomicU64::new(0),
             simulation,
+            watches: OnceBox::new(),
         })
     }
 
@@ -107,8 +112,28 @@ impl AdapterThreads {
         }
     }
 
+    /// Has upcalls end that run too long, from now on. Fails when the system refuses a thread.
+    pub(crate) fn start_watching(&self, lanes: impl Iterator<Item = LaneId>) -> io::Result<()> {
+        let watches = lanes.map(UpcallWatch::start).collect::<Result<_, _>>()?;
+        let _first = self.watches.set(Box::new(watches));
+        Ok(())
+    }
+
+    /// What ends upcalls of the calling thread's lane.
+    fn watch_of_lane(&self) -> Option<&Arc<UpcallWatch>> {
+        let watches = self.watches.get()?;
+        watches.get(lane::lane_among(lane::current_lane(), watches.len()).index())
+    }
+
+    fn stop_watching(&self) {
+        for watch in self.watches.get().into_iter().flatten() {
+            watch.stop();
+        }
+    }
+
     /// Ends the threads after what they have begun.
     pub(crate) fn stop(&self) {
+        self.stop_watching();
         if let Some(discards) = self.discards.get() {
             discards.close();
         }
@@ -133,6 +158,7 @@ impl AdapterThreads {
 impl Drop for AdapterThreads {
     /// Ends the thread for values that are dropped, in an ORB that nobody has shut down.
     fn drop(&mut self) {
+        self.stop_watching();
         if let Some(discards) = self.discards.get() {
             discards.close();
         }
@@ -194,6 +220,22 @@ impl AdapterDriver for AdapterThreads {
         }
         if let Some(discards) = self.discards.get() {
             discards.push(value);
+        }
+    }
+
+    fn watches(&self) -> bool {
+        self.watches.get().is_some()
+    }
+
+    fn watch(&self, ends: Time, upcall: &Arc<WatchedUpcall>) {
+        if let Some(watch) = self.watch_of_lane() {
+            watch.add(ends, upcall.clone());
+        }
+    }
+
+    fn unwatch(&self, upcall: &Arc<WatchedUpcall>) {
+        if let Some(watch) = self.watch_of_lane() {
+            watch.remove(upcall);
         }
     }
 

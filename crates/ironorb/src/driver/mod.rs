@@ -19,5 +19,6 @@ mod real_time;
 pub(crate) mod reference;
 pub(crate) mod server;
 pub(crate) mod simulated;
+mod upcall_watch;
 pub(crate) mod waiting;
 pub(crate) mod wakeable_epoll;

@@ -37,7 +37,7 @@ use crate::lane::Counters;
 use crate::object::ObjectRef;
 use crate::object::deadline_context::DeadlineClock;
 use crate::object::orb_shared::{OrbDriver, OrbHandle, OrbShared, SharedParts};
-use crate::object::priority::RealTimeConfig;
+use crate::object::priority::{OverrunPolicy, RealTimeConfig};
 use crate::object::server_profile::{Partition, ServerEndpoint};
 use crate::poa::adapter::{Adapter, Ownership};
 use crate::poa::{AdapterHost, ManagerState, Poa, PoaError};
@@ -253,6 +253,19 @@ impl OrbCore {
                 is_shut_down: AtomicBool::new(false),
             }
         })
+    }
+
+    /// Has upcalls end that run too long, if the program wants that. In virtual time no thread waits for a time. Fails when
+    /// the system refuses a thread.
+    pub(crate) fn watch_upcalls(&self) -> io::Result<()> {
+        let ends_upcalls = self
+            .real_time
+            .as_ref()
+            .is_some_and(|real_time| real_time.overrun_policy == OverrunPolicy::EndCall);
+        match ends_upcalls && !self.is_simulated {
+            true => self.adapter_threads.start_watching(self.server_lanes.iter().map(|lane| lane.id)),
+            false => Ok(()),
+        }
     }
 
     /// The ORB, as its references hold it.

@@ -12,7 +12,7 @@ use ironorb_giop::real_time::{self, PriorityModelPolicy, RealTimePolicies};
 use super::ObjectRef;
 use super::timing::TimingFault;
 use crate::base::scheduling::{self, Schedule, become_real_time};
-use crate::base::spawner::NativePriority;
+use crate::base::spawner::{self, NativePriority};
 
 /// A priority by which ORBs of all systems agree, from 0 to 32,767 (`RTCORBA::Priority`; RTCORBA 1.2, 5.4). A higher number
 /// is more urgent.
@@ -174,6 +174,23 @@ pub struct RealTimeConfig {
     pub(crate) transform: Option<Arc<dyn PriorityTransform>>,
     pub(crate) propagated_priority_max: Priority,
     pub(crate) on_timing_fault: Option<TimingFaultHandler>,
+    pub(crate) overrun_policy: OverrunPolicy,
+}
+
+/// What an ORB does about an upcall that runs longer than the `wcet` of its operation, as `@rt` in IDL gives it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum OverrunPolicy {
+    /// The ORB counts it, and tells the program, when the servant has returned.
+    #[default]
+    Count,
+    /// The ORB ends it for its caller at once: the client gets TIMEOUT, minor code `UPCALL_OVERRUN`, COMPLETED_MAYBE, and the
+    /// servant's thread has the lowest real-time priority of the system until the servant returns. The servant runs on, and its
+    /// results are dropped; it may ask [`overrun`](crate::rt::overrun).
+    ///
+    /// Costs a thread a lane, one priority above the lane's threads. Each upcall of an operation with `wcet` takes a little
+    /// memory. Oneways, calls within the process, servants that reply later and ORBs in virtual time are counted only.
+    EndCall,
 }
 
 /// What the program does about timing faults.
@@ -187,6 +204,7 @@ impl Default for RealTimeConfig {
             transform: None,
             propagated_priority_max: Priority::MAX,
             on_timing_fault: None,
+            overrun_policy: OverrunPolicy::default(),
         }
     }
 }
@@ -234,9 +252,16 @@ impl RealTimeConfig {
     /// Has the ORB tell a program of upcalls that do not keep to the timing of their operations, as `@rt` in IDL gives it.
     ///
     /// The upcall's thread calls `handler` when the servant has returned and the reply is on its way, with no lock held. It
-    /// serves no other request meanwhile. A panic in it is dropped. Default: the ORB only counts.
+    /// serves no other request meanwhile. Where the ORB ends upcalls ([`OverrunPolicy::EndCall`]), a thread that does this for
+    /// the lane calls it while the servant still runs, so it must not block. A panic in it is dropped. Default: the ORB only counts.
     pub fn on_timing_fault(mut self, handler: impl Fn(&TimingFault<'_>) + Send + Sync + 'static) -> Self {
         self.on_timing_fault = Some(Arc::new(handler));
+        self
+    }
+
+    /// Sets what the ORB does about upcalls that run too long. Default: [`OverrunPolicy::Count`].
+    pub fn overrun_policy(mut self, policy: OverrunPolicy) -> Self {
+        self.overrun_policy = policy;
         self
     }
 
@@ -322,6 +347,11 @@ thread_local! {
 #[inline]
 pub(crate) fn current_priority() -> Option<Priority> {
     CURRENT.get()
+}
+
+/// The native priority that the ORB has given the calling thread: for a CORBA priority, or for its lane.
+pub(crate) fn native_priority_given() -> Option<NativePriority> {
+    NATIVE.get().or_else(spawner::own_priority)
 }
 
 /// Gives the calling thread a priority, and the system's that goes with it. Fails where the system refuses.

@@ -387,6 +387,7 @@ impl OrbBuilder {
         }
         let core = OrbCore::new(parts);
         let orb = Orb::owning(core.clone());
+        core.watch_upcalls().map_err(BuildError::Io)?;
         for (name, url) in initial {
             core.set_initial_reference(&orb, &name, &url)
                 .map_err(|why| BuildError::InitialReference { name, why: Box::new(why) })?;

@@ -1,9 +1,10 @@
 //! What adapters and their managers need of the driver that runs them: the time, threads, and a place to wait.
 //! They only say what is waited for.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::PoaManager;
+use super::{PoaManager, WatchedUpcall};
 use crate::base::discards::Discard;
 use crate::base::gate::Gate;
 use crate::base::lane::LaneId;
@@ -43,6 +44,15 @@ pub(crate) trait AdapterDriver: Send + Sync {
 
     /// Drops a handle: on this thread, or on one of the default lane where calls of other lanes may have others.
     fn discard(&self, value: Box<dyn Discard>);
+
+    /// Whether upcalls that run too long are ended.
+    fn watches(&self) -> bool;
+
+    /// Ends an upcall of the calling thread's lane at this moment, unless [`unwatch`](Self::unwatch) comes before.
+    fn watch(&self, ends: Time, upcall: &Arc<WatchedUpcall>);
+
+    /// Takes an upcall of the calling thread's lane out that has returned.
+    fn unwatch(&self, upcall: &Arc<WatchedUpcall>);
 
     /// Carries out a task on a thread of its own in a lane. Drops it where there can be none.
     fn run_apart(&self, lane: LaneId, task: Task);

@@ -53,6 +53,7 @@ pub use policies::{
     IdAssignment, IdUniqueness, ImplicitActivation, Lifespan, PoaPolicies, PoaPolicy, PoaPolicyType,
     RequestProcessing, ServantRetention, ThreadModel,
 };
+pub(crate) use servant::WatchedUpcall;
 pub use servant_manager::{
     AdapterActivator, Cookie, ServantActivator, ServantLocator, ServantManager, Unavailable,
 };

@@ -28,7 +28,7 @@ use ironorb_giop::minor::MinorCode;
 use crate::base::memory;
 use crate::object::priority::{self, Unmapped};
 pub use crate::object::priority::{
-    ContinuousMapping, DirectMapping, LinearMapping, Priority, PriorityMapping, PriorityModel,
+    ContinuousMapping, DirectMapping, LinearMapping, OverrunPolicy, Priority, PriorityMapping, PriorityModel,
     PriorityTransform, RealTimeConfig, SchedulingPolicy,
 };
 pub use crate::object::timing::{Guarantee, Level, Timing, TimingFault, TimingFaultKind};

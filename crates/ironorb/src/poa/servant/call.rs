@@ -26,7 +26,7 @@ use crate::poa::{UpcallShare, current_object};
 #[allow(missing_debug_implementations)]
 pub struct Call<'c> {
     operation: &'c [u8],
-    arguments: Reader<'c>,
+    pub(super) arguments: Reader<'c>,
     responder: &'c Responder<'c>,
 }
 
@@ -54,6 +54,13 @@ pub(crate) struct Responder<'c> {
     operation: Option<&'c Cell<Found>>,
     /// The priority that the reply tells.
     priority: Cell<Option<i16>>,
+}
+
+impl Replied {
+    /// The request has been answered, or another thread does it.
+    pub(super) fn given() -> Replied {
+        Replied(())
+    }
 }
 
 impl<'c> Call<'c> {
@@ -146,22 +153,31 @@ impl<'c> Call<'c> {
                 upcall(arguments, Reply::new(later, results));
                 Replied(())
             }
-            None => {
-                let e = SystemException::new(
-                    SystemExceptionKind::Transient,
-                    MinorCode::TOO_MANY_CALLS,
-                    CompletionStatus::No,
-                );
-                responder.raise(Raised::System(&e))
-            }
+            None => self.too_many(),
         }
+    }
+
+    /// Defers the obligation to answer; `None` when the connection owes as many answers as it may.
+    pub(super) fn later(&self) -> Option<Later> {
+        self.responder.later()
+    }
+
+    /// Refuses a request because the connection owes as many answers as it may.
+    #[cold]
+    pub(super) fn too_many(&self) -> Replied {
+        let e = SystemException::new(
+            SystemExceptionKind::Transient,
+            MinorCode::TOO_MANY_CALLS,
+            CompletionStatus::No,
+        );
+        self.responder.raise(Raised::System(&e))
     }
 
     /// Handles arguments that could not be read, so that the servant has not been called. They are malformed,
     /// or must be read again because a part of them has been moved. In the second case the request is not
     /// answered yet.
     #[cold]
-    fn unread(&self, e: Malformed) -> Replied {
+    pub(super) fn unread(&self, e: Malformed) -> Replied {
         if self.arguments.wants_shift() { Replied(()) } else { self.responder.bad_arguments(e) }
     }
 

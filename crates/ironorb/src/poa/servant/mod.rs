@@ -4,13 +4,14 @@
 //! - `interface`: what generated code says of an interface
 //! - `call`: one request, and how it is answered; `reply`: the answer after the upcall
 //! - `sink`: where the answers go
-//! - `timed`: measures upcalls whose operations have a timing
+//! - `timed`: measures upcalls whose operations have a timing; `watched`: ends those that run too long
 
 mod call;
 mod interface;
 mod reply;
 mod sink;
 mod timed;
+mod watched;
 
 pub use call::{Call, Replied};
 pub(crate) use call::{Later, Responder, Results, in_upcall, no_interface_repository, servant_panicked};
@@ -19,6 +20,7 @@ pub use reply::{Deferred, Reply};
 pub(crate) use sink::ReplySink;
 pub use timed::overrun;
 pub(crate) use timed::{Promise, Promises, TimedUpcall};
+pub(crate) use watched::WatchedUpcall;
 
 use std::any::Any;
 use std::borrow::Cow;

@@ -21,6 +21,8 @@ pub(crate) struct TimedUpcall {
     key: TypeId,
     /// What the servant has done; `None` before it has returned.
     ran: Cell<Option<Ran>>,
+    /// The program has been told of the overrun while the servant ran.
+    is_told: Cell<bool>,
 }
 
 /// What a servant has done.
@@ -54,7 +56,7 @@ pub fn overrun() -> bool {
 impl TimedUpcall {
     /// Prepares the upcall of the operation with this type.
     pub(crate) fn new(timing: &'static Timing, operation: &'static Operation<'static>, key: TypeId) -> Self {
-        TimedUpcall { timing, operation, key, ran: Cell::new(None) }
+        TimedUpcall { timing, operation, key, ran: Cell::new(None), is_told: Cell::new(false) }
     }
 
     /// Calls the servant, and measures it. A call that it makes has not the deadline of this operation, but the rest of it.
@@ -64,21 +66,55 @@ impl TimedUpcall {
         servant()
     }
 
+    /// The ORB of the upcall that this thread is in, if it ends upcalls of this operation that run too long.
+    pub(crate) fn ended_by(&self) -> Option<Arc<dyn AdapterHost>> {
+        self.wcet()?;
+        host_of_upcall().filter(|host| host.adapter().driver().watches())
+    }
+
+    pub(super) fn wcet(&self) -> Option<Duration> {
+        self.timing.wcet
+    }
+
+    /// What the watch of the upcall knows of it.
+    pub(super) fn for_watch(&self) -> WatchedTiming {
+        WatchedTiming { timing: self.timing, operation: self.operation }
+    }
+
+    /// Notes that the program has been told of the overrun.
+    pub(super) fn note_told_of_overrun(&self) {
+        self.is_told.set(true);
+    }
+
     fn report(&self, host: &dyn AdapterHost, ran: Ran) {
-        let fault =
-            |kind| TimingFault { kind, operation: self.operation.name(), timing: self.timing, ran: ran.time };
-        if self.timing.wcet.is_some_and(|wcet| ran.time > wcet) {
-            host.timing_fault(&fault(TimingFaultKind::Overrun));
+        let tell = |kind| self.for_watch().tell(host, kind, ran.time);
+        if self.timing.wcet.is_some_and(|wcet| ran.time > wcet) && !self.is_told.get() {
+            tell(TimingFaultKind::Overrun);
         }
         if ran.is_late {
-            host.timing_fault(&fault(TimingFaultKind::DeadlineMissed));
+            tell(TimingFaultKind::DeadlineMissed);
         }
         if self.timing.guarantee() == Guarantee::Statistical {
             let promise = host.adapter().promise(self.key);
             if promise.add(ran.is_late, self.timing.probability.unwrap_or(1.0)) {
-                host.timing_fault(&fault(TimingFaultKind::PromiseBroken));
+                tell(TimingFaultKind::PromiseBroken);
             }
         }
+    }
+}
+
+/// What is told of an upcall.
+#[derive(Clone, Copy)]
+pub(super) struct WatchedTiming {
+    timing: &'static Timing,
+    operation: &'static Operation<'static>,
+}
+
+impl WatchedTiming {
+    /// Tells of a fault. Runs application code.
+    pub(super) fn tell(&self, host: &dyn AdapterHost, kind: TimingFaultKind, ran: Duration) {
+        let (operation, timing) = (self.operation.name(), self.timing);
+        host.timing_fault(&TimingFault { kind, operation, timing, ran });
     }
 }
 

@@ -8,6 +8,7 @@ use ironorb_giop::connection::ServerConnection;
 
 use super::Connection;
 use crate::base::locks::LockGuard;
+use crate::base::spawner::{self, ThreadClass};
 use crate::base::time::Time;
 use crate::connection::{Flags, Stall};
 use crate::driver::clock;
@@ -130,9 +131,12 @@ impl Connection {
     }
 
     /// Whether the calling thread may wait for the peer. The threads of a pool may not. Nor may the thread that
-    /// receives the replies of all asynchronous calls, which may pass a reply on over this connection.
+    /// receives the replies of all asynchronous calls, which may pass a reply on over this connection, nor the one that ends
+    /// upcalls of all connections.
     fn may_wait(&self) -> bool {
-        self.has_own_thread && !self.client_lane().receiver().is_current_thread()
+        self.has_own_thread
+            && !self.client_lane().receiver().is_current_thread()
+            && spawner::current_class() != Some(ThreadClass::Timer)
     }
 
     /// Sends everything that waits. If the peer does not take it all now, `slowly` decides about the rest.
