@@ -79,3 +79,66 @@ fn a_bad_file_gets_the_line_and_the_mend() {
     let failure = sched("analyze", &[], &folder.path().join("none.toml")).expect_failure(2);
     assert!(failure.contains("none.toml"), "{failure}");
 }
+
+const VALVES: &str = r#"
+module plant {
+    interface Valve {
+        @rt(period = "10ms", wcet = "2ms", deadline = "5ms", criticality = very_high) void set(in double position);
+        //@rt(period = "20ms", wcet = "3ms")
+        readonly attribute double position;
+        @rt(deadline = "1s") void log(in string text);
+        void name(in string text);
+    };
+};
+"#;
+
+#[test]
+fn idl_alone_makes_a_task_of_each_operation_with_a_period_and_a_wcet() {
+    let folder = tempfile::tempdir().unwrap();
+    let idl = file(&folder, "valves.idl", VALVES);
+    let json: serde_json::Value =
+        serde_json::from_str(&sched("analyze", &["--format", "json"], &idl).expect()).unwrap();
+    let names: Vec<_> = json["tasks"].as_array().unwrap().iter().map(|task| &task["name"]).collect();
+    assert_eq!(names, ["plant::Valve::position", "plant::Valve::set"]);
+    let set = &json["tasks"][1];
+    assert_eq!((set["deadline"].as_str(), set["response"].as_str()), (Some("5ms"), Some("2ms")), "{set}");
+    let late = file(&folder, "late.idl", &VALVES.replace("3ms", "19ms"));
+    assert!(sched("analyze", &[], &late).expect_failure(1).contains("not all deadlines hold"));
+}
+
+#[test]
+fn operations_of_a_task_set_have_the_wcet_that_idl_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let idl = file(&folder, "valves.idl", VALVES);
+    let named = FITS
+        .replace("set_valve", "plant::Valve::set")
+        .replace("wcet = \"400us\"\n", "")
+        .replace("5ms", "10ms");
+    let tasks = file(&folder, "tasks.toml", &named);
+    let with_idl = ["--format", "json", idl.to_str().unwrap()];
+    let json: serde_json::Value =
+        serde_json::from_str(&sched("analyze", &with_idl, &tasks).expect()).unwrap();
+    // 1 ms and 100 us of the task, 2 ms of the operation: the parts of one processor count as one another's load.
+    let response = json["tasks"][0]["response"].as_str().unwrap();
+    assert!(
+        response.ends_with("ms") && response.trim_end_matches("ms").parse::<f64>().unwrap() >= 3.1,
+        "{json}"
+    );
+    let failure = sched("analyze", &[], &tasks).expect_failure(2);
+    assert!(failure.contains("`wcet` is missing"), "{failure}");
+}
+
+#[test]
+fn idl_that_says_too_little_or_something_wrong_is_refused_with_the_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let half = file(&folder, "half.idl", &VALVES.replace("period = \"20ms\", ", ""));
+    let failure = sched("analyze", &[], &half).expect_failure(2);
+    assert!(failure.contains("plant::Valve::position") && failure.contains("period"), "{failure}");
+    let nothing = file(&folder, "nothing.idl", "interface I { void f(); };");
+    assert!(sched("analyze", &[], &nothing).expect_failure(2).contains("@rt(period"));
+    let wrong = file(&folder, "wrong.idl", "interface I { @rt(wcet = \"-1ms\") void f(); };");
+    assert!(sched("analyze", &[], &wrong).expect_failure(2).contains("wrong.idl:1:26"));
+    let (one, other) = (file(&folder, "one.toml", FITS), file(&folder, "other.toml", FITS));
+    let failure = sched("analyze", &[one.to_str().unwrap()], &other).expect_failure(2);
+    assert!(failure.contains("more than one task set"), "{failure}");
+}

@@ -1,6 +1,6 @@
 //! Checks a description: names, numbers, cycles. What passes is a [`TaskSet`].
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::description::*;
 use crate::problem::{Places, Problem, Problems, did_you_mean};
@@ -21,7 +21,13 @@ impl TaskSet {
 
     /// Reads a description in TOML, and checks it. All problems that are found are returned, each with its place.
     pub fn from_toml(text: &str) -> Result<Self, Vec<Problem>> {
-        let (description, places) = read::read(text)?;
+        Self::from_toml_with(text, &BTreeMap::new())
+    }
+
+    /// Reads a description as [`from_toml`](Self::from_toml) does. An operation without a `wcet` has the one that `wcets` has
+    /// under its name, such as from IDL.
+    pub fn from_toml_with(text: &str, wcets: &BTreeMap<String, Nanos>) -> Result<Self, Vec<Problem>> {
+        let (description, places) = read::read(text, wcets)?;
         Self::checked(description, places)
     }
 

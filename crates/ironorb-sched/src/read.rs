@@ -1,5 +1,7 @@
 //! Reads a description from TOML, and keeps where each part stands.
 
+use std::collections::BTreeMap;
+
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -8,7 +10,10 @@ use crate::problem::{Place, Places, Problem, Problems, did_you_mean};
 use crate::time::Nanos;
 
 /// A description and the places of its parts; or all problems of its syntax, units and words.
-pub(crate) fn read(text: &str) -> Result<(Description, Places), Vec<Problem>> {
+pub(crate) fn read(
+    text: &str,
+    wcets: &BTreeMap<String, Nanos>,
+) -> Result<(Description, Places), Vec<Problem>> {
     let mut problems = Problems::default();
     let (root, errors) = DeTable::parse_recoverable(text);
     if let Some(error) = errors.first() {
@@ -19,7 +24,7 @@ pub(crate) fn read(text: &str) -> Result<(Description, Places), Vec<Problem>> {
             mend: "mend the syntax; nothing behind this place is read".to_owned(),
         }]);
     }
-    let mut reader = Reader { text, places: Places::new(), problems: &mut problems };
+    let mut reader = Reader { text, wcets, places: Places::new(), problems: &mut problems };
     let description = reader.description(root.get_ref());
     let places = reader.places;
     if problems.is_empty() { Ok((description, places)) } else { Err(problems.into_sorted()) }
@@ -27,6 +32,8 @@ pub(crate) fn read(text: &str) -> Result<(Description, Places), Vec<Problem>> {
 
 struct Reader<'a> {
     text: &'a str,
+    /// What operations have that state no `wcet`.
+    wcets: &'a BTreeMap<String, Nanos>,
     places: Places,
     problems: &'a mut Problems,
 }
@@ -144,10 +151,12 @@ impl Reader<'_> {
 
     fn operation(&mut self, fields: &Fields<'_, '_>) -> Operation {
         self.only(fields, &["name", "lane", "wcet", "uses", "calls"]);
+        let name = self.text(fields, "name");
+        let known = self.wcets.get(&name).filter(|_| !fields.table.contains_key("wcet"));
         Operation {
-            name: self.text(fields, "name"),
             lane: self.text(fields, "lane"),
-            wcet: self.needed_time(fields, "wcet"),
+            wcet: known.copied().unwrap_or_else(|| self.needed_time(fields, "wcet")),
+            name,
             sections: self.each(fields, "uses", Self::section),
             calls: self.each(fields, "calls", Self::call),
         }
