@@ -373,3 +373,100 @@ fn the_thread_of_a_servant_that_runs_too_long_has_the_lowest_priority_until_it_r
         assert_eq!(upcalls[1], (granted, granted), "the next request has the lane's priority");
     }
 }
+
+/// Where requests were served: the lane, and the thread's real-time priority.
+type Places = Arc<Mutex<Vec<(String, u32)>>>;
+
+/// A server with a lane of the priority 100 and one for best effort, and an object with this model.
+fn serve_with_best_effort(model: PriorityModel, places: &Places) -> (Orb, PlantRef) {
+    let lane = |name| LaneConfig::new(name).endpoint("iiop://127.0.0.1:0");
+    let server = listening()
+        .real_time(RealTimeConfig::new())
+        .lane(lane("scheduled").priority(Priority::new(100).unwrap()))
+        .lane(lane("rest").best_effort())
+        .build()
+        .unwrap();
+    let policies = PoaPolicies { priority_model: Some(model), ..PoaPolicies::default() };
+    let poa = server.root_poa().create_poa("plant", None, policies).unwrap();
+    let (orb, places) = (server.clone(), places.clone());
+    let machine = Machine::new(move || {
+        places.lock().unwrap().push((orb.current_lane().name().to_owned(), native_priority()));
+        0
+    });
+    let plant = poa.activate(machine).unwrap();
+    (server, plant)
+}
+
+/// The lanes in which requests were served. Those in the best-effort lane had no real-time priority.
+fn lanes_of(places: &Places) -> Vec<String> {
+    let places = std::mem::take(&mut *places.lock().unwrap());
+    assert!(places.iter().all(|(lane, native)| lane != "rest" || *native == 0), "{places:?}");
+    places.into_iter().map(|(lane, _)| lane).collect()
+}
+
+fn models() -> [PriorityModel; 2] {
+    let declared = PriorityModel::ServerDeclared(Priority::new(100).unwrap());
+    [PriorityModel::ClientPropagated { default: Priority::MIN }, declared]
+}
+
+#[test]
+fn what_is_not_scheduled_is_served_in_the_best_effort_lane() {
+    for model in models() {
+        let places = Places::default();
+        let (server, plant) = serve_with_best_effort(model, &places);
+        let real_time = RealTimeConfig::new().scheduling(SchedulingPolicy::Other);
+        let client = Orb::builder().no_endpoint().real_time(real_time).build().unwrap();
+        let remote: PlantRef = client.resolve(&plant.object().to_ior_string()).unwrap();
+        std::thread::scope(|scope| {
+            let calls = scope.spawn(|| {
+                client.rt_current().unwrap().set_priority(Priority::new(100).unwrap()).unwrap();
+                // The first calls connect, and those that follow go another way.
+                for _ in 0..3 {
+                    (remote.calm().unwrap(), remote.untimed().unwrap());
+                    (remote.calm_async().wait().unwrap(), remote.untimed_async().wait().unwrap());
+                    assert!(remote.is_a("IDL:timing/Plant:1.0").unwrap());
+                }
+            });
+            calls.join().unwrap();
+        });
+        assert_eq!(lanes_of(&places), ["scheduled", "rest"].repeat(6), "{model:?}");
+        eventually("all requests have ended", || server.status().total("requests_in_flight") == 0);
+        assert_eq!(server.misplaced_requests(), 0, "{model:?}");
+    }
+}
+
+#[test]
+fn a_request_in_the_wrong_one_of_scheduled_and_best_effort_lanes_is_served_and_counted() {
+    for model in models() {
+        let places = Places::default();
+        let (server, plant) = serve_with_best_effort(model, &places);
+        // A client without real time knows nothing of the lane.
+        let (client, remote) = elsewhere(&plant);
+        let misplaced = |count| {
+            eventually("it is counted", || server.misplaced_requests() == count);
+        };
+        assert_eq!(remote.untimed(), Ok(0));
+        misplaced(1);
+        assert_eq!(remote.calm(), Ok(0));
+        let in_rest = server.lane("rest").unwrap().reference(plant.object()).unwrap();
+        let in_rest: PlantRef = client.resolve(&in_rest.to_ior_string()).unwrap();
+        assert_eq!((in_rest.calm(), in_rest.untimed()), (Ok(0), Ok(0)));
+        misplaced(2);
+        let own = if matches!(model, PriorityModel::ServerDeclared(_)) { "scheduled" } else { "" };
+        assert_eq!(lanes_of(&places), [own, own, "rest", "rest"]);
+    }
+}
+
+#[test]
+fn a_best_effort_lane_says_what_it_lacks() {
+    let why = |builder: OrbBuilder, lanes: &[LaneConfig]| {
+        let builder = lanes.iter().cloned().fold(builder, OrbBuilder::lane);
+        builder.build().unwrap_err().to_string()
+    };
+    let lane = |name| LaneConfig::new(name).endpoint("iiop://127.0.0.1:0").best_effort();
+    let real_time = || listening().real_time(RealTimeConfig::new().scheduling(SchedulingPolicy::Other));
+    assert!(why(listening(), &[lane("rest")]).contains("needs a real-time ORB"));
+    assert!(why(real_time(), &[lane("rest").priority(Priority::MIN)]).contains("has a priority"));
+    assert!(why(real_time(), &[LaneConfig::new("rest").best_effort()]).contains("listens nowhere"));
+    assert!(why(real_time(), &[lane("one"), lane("other")]).contains("one such lane"));
+}

@@ -413,10 +413,7 @@ pub mod stub {
 /// The upcall of an operation with a timing; `None` for others, which the compiler knows.
 #[inline(always)] // a step of every call
 fn timed<O: RemoteOperation>() -> Option<TimedUpcall> {
-    match O::TIMING {
-        None => None,
-        Some(timing) => Some(TimedUpcall::new(timing, O::OPERATION, TypeId::of::<O>())),
-    }
+    O::TIMING.map(|timing| TimedUpcall::new(timing, O::OPERATION, TypeId::of::<O>()))
 }
 
 /// The server side: requests to servants. `view` converts a servant to the operation's interface.
@@ -429,18 +426,8 @@ pub mod skeleton {
         view: impl FnOnce(&S) -> &O::Interface,
         call: Call<'_>,
     ) -> Replied {
-        // Reports when the reply is on its way.
-        let timed = timed::<O>();
-        if let Some(timed) = &timed
-            && let Some(host) = timed.ended_by()
-        {
-            return call.twoway_watched(
-                host,
-                timed,
-                |r| Ok((O::Arguments::hold(r)?, O::CONTEXT.map(|_| get_context(r)).transpose()?)),
-                |(held, _received)| O::call(view(servant), O::Arguments::lend(&held)),
-                |w, results| O::Results::put(results, w),
-            );
+        if let Some(upcall) = timed::<O>() {
+            return timed_twoway::<O>(&upcall, view(servant), call);
         }
         call.twoway(
             |r| {
@@ -448,26 +435,13 @@ pub mod skeleton {
                 if O::CONTEXT.is_some() {
                     let _received = get_context(r)?;
                     let _probe = in_upcall();
-                    return Ok(upcall::<O>(&timed, view(servant), &held));
+                    return Ok(O::call(view(servant), O::Arguments::lend(&held)));
                 }
                 let _probe = in_upcall();
-                Ok(upcall::<O>(&timed, view(servant), &held))
+                Ok(O::call(view(servant), O::Arguments::lend(&held)))
             },
             |w, results| O::Results::put(results, w),
         )
-    }
-
-    /// Calls the servant, and measures it if the operation has a timing.
-    #[inline(always)] // a step of every call
-    fn upcall<O: RemoteOperation>(
-        timed: &Option<TimedUpcall>,
-        servant: &O::Interface,
-        held: &<O::Arguments as ArgumentList>::Held<'_>,
-    ) -> Answer<O> {
-        match timed {
-            None => O::call(servant, O::Arguments::lend(held)),
-            Some(timed) => timed.run(|| O::call(servant, O::Arguments::lend(held))),
-        }
     }
 
     /// Carries out a request for a oneway operation.
@@ -475,17 +449,50 @@ pub mod skeleton {
     where
         O: RemoteOperation<Results = super::super::Results<()>, Error = SystemException>,
     {
-        let timed = timed::<O>();
+        if let Some(upcall) = timed::<O>() {
+            return call.oneway(|r| measured::<O>(&upcall, view(servant), r));
+        }
         call.oneway(|r| {
             let held = O::Arguments::hold(r)?;
             if O::CONTEXT.is_some() {
                 let _received = get_context(r)?;
                 let _probe = in_upcall();
-                return Ok(upcall::<O>(&timed, view(servant), &held));
+                return Ok(O::call(view(servant), O::Arguments::lend(&held)));
             }
             let _probe = in_upcall();
-            Ok(upcall::<O>(&timed, view(servant), &held))
+            Ok(O::call(view(servant), O::Arguments::lend(&held)))
         })
+    }
+
+    /// Carries out a request for a twoway operation with a timing. The report comes when the reply is on its way.
+    fn timed_twoway<O: RemoteOperation>(
+        upcall: &TimedUpcall,
+        servant: &O::Interface,
+        call: Call<'_>,
+    ) -> Replied {
+        let results = |w: &mut Writer<'_>, results: &_| O::Results::put(results, w);
+        match upcall.ended_by() {
+            None => call.twoway(|r| measured::<O>(upcall, servant, r), results),
+            Some(host) => call.twoway_watched(
+                host,
+                upcall,
+                |r| Ok((O::Arguments::hold(r)?, O::CONTEXT.map(|_| get_context(r)).transpose()?)),
+                |(held, _received)| O::call(servant, O::Arguments::lend(&held)),
+                results,
+            ),
+        }
+    }
+
+    /// Reads the arguments, calls the servant, and measures it.
+    fn measured<O: RemoteOperation>(
+        upcall: &TimedUpcall,
+        servant: &O::Interface,
+        r: &mut Reader<'_>,
+    ) -> Result<Answer<O>, Malformed> {
+        let held = O::Arguments::hold(r)?;
+        let _received = O::CONTEXT.map(|_| get_context(r)).transpose()?;
+        let _probe = in_upcall();
+        Ok(upcall.run(|| O::call(servant, O::Arguments::lend(&held))))
     }
 }
 
@@ -499,18 +506,13 @@ pub mod deferred {
         O: RemoteOperation,
         O: RemoteOperation<Reply = Reply<Results<O>, <O as RemoteOperation>::Error>>,
     {
-        let timed = timed::<O>();
         call.deferred(
             |r| {
                 let held = O::Arguments::hold(r)?;
                 Ok((held, O::CONTEXT.map(|_| get_context(r)).transpose()?))
             },
             |(held, _received), reply| {
-                let defer = || O::defer(servant, O::Arguments::lend(&held), reply);
-                match &timed {
-                    None => defer(),
-                    Some(timed) => timed.run(defer),
-                }
+                measured::<O>(|| O::defer(servant, O::Arguments::lend(&held), reply));
             },
             |w, results| O::Results::put(results, w),
         )
@@ -518,18 +520,22 @@ pub mod deferred {
 
     /// Gives the servant a request for a oneway operation.
     pub fn oneway<O: RemoteOperation<Reply = ()>>(servant: &O::Deferred, call: Call<'_>) -> Replied {
-        let timed = timed::<O>();
         call.oneway(|r| {
             let held = O::Arguments::hold(r)?;
             let _received = O::CONTEXT.map(|_| get_context(r)).transpose()?;
             let _probe = in_upcall();
-            let defer = || O::defer(servant, O::Arguments::lend(&held), ());
-            match &timed {
-                None => defer(),
-                Some(timed) => timed.run(defer),
-            }
+            measured::<O>(|| O::defer(servant, O::Arguments::lend(&held), ()));
             Ok(Ok(()))
         })
+    }
+
+    /// Gives a request to a servant, and measures the upcall if the operation has a timing.
+    #[inline(always)]
+    fn measured<O: RemoteOperation>(defer: impl FnOnce()) {
+        match timed::<O>() {
+            None => defer(),
+            Some(timed) => timed.run(defer),
+        }
     }
 }
 

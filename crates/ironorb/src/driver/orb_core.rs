@@ -197,6 +197,7 @@ impl OrbCore {
         let client_lanes: Vec<_> =
             lanes.iter().enumerate().map(|(index, lane)| (lane.id(index), lane.config.clone())).collect();
         let lane_priorities = lanes.iter().map(|lane| lane.priority).collect();
+        let best_effort = lanes.iter().position(|lane| lane.is_best_effort);
         let server_lanes: Box<[ServerLane]> = lanes.into_iter().enumerate().map(server_lane).collect();
         let simulated = simulation.as_ref().map(|setting| setting.0.clone());
         let server_threads = server_lanes.iter().map(|lane| lane.threads.clone());
@@ -227,7 +228,7 @@ impl OrbCore {
                     randomness,
                     &config,
                     &interceptors,
-                    (real_time, lane_priorities),
+                    (real_time, lane_priorities, best_effort),
                     adapter_threads.clone(),
                     this.clone(),
                 ),

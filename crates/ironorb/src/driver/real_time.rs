@@ -8,6 +8,7 @@ use ironorb_giop::real_time::{PriorityModel, RealTimePolicies};
 use super::orb_core::OrbCore;
 use super::server::lane::ServerLane;
 use crate::object::ObjectRef;
+use crate::object::wire_numbers::FOR_BEST_EFFORT;
 use crate::transport::Address;
 
 impl OrbCore {
@@ -21,7 +22,9 @@ impl OrbCore {
         key: &[u8],
         added: &[TaggedComponent<'static>],
     ) -> Option<ObjectRef> {
-        if !self.server_lanes().iter().any(has_priority) {
+        let best_effort = self.server_lanes().iter().find(|lane| lane.is_best_effort);
+        let best_effort = best_effort.and_then(|lane| endpoint_of(lane.published(), FOR_BEST_EFFORT));
+        if best_effort.is_none() && !self.server_lanes().iter().any(has_priority) {
             return None;
         }
         let model = RealTimePolicies::read(added.iter().cloned()).ok()?.priority_model?;
@@ -30,15 +33,36 @@ impl OrbCore {
                 let is_its_own = |lane: &&ServerLane| {
                     has_priority(lane) && lane.priority.is_some_and(|it| it.number() == model.server_priority)
                 };
-                let lane = self.server_lanes().iter().find(is_its_own)?;
-                Some(self.reference_at(lane.published(), repository_id, key, added))
+                let lane = self.server_lanes().iter().find(is_its_own);
+                let addresses = lane.map_or(self.published(), ServerLane::published);
+                let own = lane.map_or(FOR_NO_PRIORITY, |_| model.server_priority);
+                let listed = best_effort.map(|best_effort| [endpoint_of(addresses, own), Some(best_effort)]);
+                let listed: Vec<_> = listed.into_iter().flatten().flatten().collect();
+                if lane.is_none() && listed.is_empty() {
+                    return None;
+                }
+                Some(self.reference_listing(addresses, &listed, repository_id, key, added))
             }
             PriorityModel::ClientPropagated => {
-                let endpoints = TaggedComponent::new_tao_endpoints(&self.endpoints_of_lanes()).ok()?;
-                let added: Vec<_> = added.iter().cloned().chain([endpoints]).collect();
-                Some(self.reference_at(self.published(), repository_id, key, &added))
+                let listed: Vec<_> = self.endpoints_of_lanes().into_iter().chain(best_effort).collect();
+                Some(self.reference_listing(self.published(), &listed, repository_id, key, added))
             }
         }
+    }
+
+    /// Makes a reference that lists addresses for some requests each, if there are any.
+    fn reference_listing(
+        self: &Arc<Self>,
+        addresses: &[Address],
+        listed: &[TaoEndpoint],
+        repository_id: &str,
+        key: &[u8],
+        added: &[TaggedComponent<'static>],
+    ) -> ObjectRef {
+        let endpoints =
+            (!listed.is_empty()).then(|| TaggedComponent::new_tao_endpoints(listed).ok()).flatten();
+        let added: Vec<_> = added.iter().cloned().chain(endpoints).collect();
+        self.reference_at(addresses, repository_id, key, &added)
     }
 
     /// Where requests of each priority are served: first the address of the reference itself, which is for no priority in
@@ -46,14 +70,19 @@ impl OrbCore {
     fn endpoints_of_lanes(&self) -> Vec<TaoEndpoint> {
         let of_lane = |lane: &ServerLane| {
             let priority = lane.priority.map_or(FOR_NO_PRIORITY, |priority| priority.number());
-            let (host, port) = lane.published().iter().find_map(Address::tcp)?;
-            Some(TaoEndpoint { host: host.to_owned(), port, priority })
+            endpoint_of(lane.published(), priority)
         };
         // Of lanes without a priority only the default one is in the reference.
         let lanes = self.server_lanes().iter().enumerate();
         let listed = lanes.filter(|(index, lane)| *index == 0 || has_priority(lane));
         listed.filter_map(|(_, lane)| of_lane(lane)).collect()
     }
+}
+
+/// The first address that TAO's component can name, for requests of a priority.
+fn endpoint_of(addresses: &[Address], priority: i16) -> Option<TaoEndpoint> {
+    let (host, port) = addresses.iter().find_map(Address::tcp)?;
+    Some(TaoEndpoint { host: host.to_owned(), port, priority })
 }
 
 /// What TAO writes for an address without a priority.

@@ -27,6 +27,8 @@ use crate::base::time::Time;
 use crate::object::WireProfile;
 use crate::object::orb_shared::{OrbDriver, OrbHandle, OrbShared};
 use crate::object::priority::Priority;
+use crate::object::timing::is_timed_call;
+use crate::object::wire_numbers::FOR_BEST_EFFORT;
 use crate::transport::Address;
 use crate::transport::tcp::HostPort;
 
@@ -77,14 +79,15 @@ pub(crate) struct ServerProfile {
     wire_profile: Option<WireProfile>,
     /// The policies of the reference that concern real time, if the ORB heeds them.
     real_time: RealTimePolicies,
-    /// The addresses for calls of one priority each, in no order. Found out by the first call that could use one.
+    /// The addresses for calls of one priority each, in no order, and then that for calls that are not scheduled. Found out by the first call that could use one.
     lane_targets: OnceLock<Box<[LaneTarget]>>,
 }
 
-/// An address of a server for calls of one priority.
+/// An address of a server for some calls.
 #[derive(Debug)]
 struct LaneTarget {
-    priority: Priority,
+    /// The priority of the calls; `None` for calls of operations without a timing.
+    priority: Option<Priority>,
     target: ServerTarget,
 }
 
@@ -149,16 +152,24 @@ impl ServerProfile {
         }
     }
 
-    /// The address for calls of this priority, with its place among such addresses. `None` if the server has none: then
-    /// calls go to an address that is for all. Takes locks when it is first asked.
+    /// The address for a call that the thread makes at this priority, with its place among such addresses. `None` if the
+    /// server has none: then calls go to an address that is for all. A call of an operation without a timing goes to the
+    /// best-effort lane, if the server has one. Takes locks when it is first asked.
     #[inline(always)] // a step of every call with a priority
     pub(crate) fn lane_target(&self, priority: Option<Priority>) -> Option<(usize, &ServerTarget)> {
-        let priority = priority.filter(|_| self.propagates())?;
+        self.priority_model()?;
         let targets = match self.lane_targets.get() {
             Some(targets) => targets,
             None => self.lane_targets.get_or_init(|| self.find_lane_targets()),
         };
-        let place = targets.iter().position(|lane| lane.priority == priority)?;
+        if let [.., last] = &**targets
+            && last.priority.is_none()
+            && !is_timed_call()
+        {
+            return Some((targets.len() - 1, &last.target));
+        }
+        let priority = priority.filter(|_| self.propagates())?;
+        let place = targets.iter().position(|lane| lane.priority == Some(priority))?;
         Some((place, &targets.get(place)?.target))
     }
 
@@ -182,13 +193,19 @@ impl ServerProfile {
         let endpoints = profile.components().find_map(|component| component.tao_endpoints()?.ok());
         let (driver, partition) = (self.orb.driver(), Partition::of(self.wire_profile));
         let of_endpoint = |endpoint: TaoEndpoint| {
-            let priority = Priority::new(endpoint.priority)?;
+            let priority = Priority::new(endpoint.priority);
+            if priority.is_none() && endpoint.priority != FOR_BEST_EFFORT {
+                return None;
+            }
             let address = Address::Tcp(HostPort { host: endpoint.host, port: endpoint.port });
             let endpoint = driver.endpoint(address, partition);
             let target = ServerTarget { form: 0, number: endpoint.number(), endpoint };
             Some(LaneTarget { priority, target })
         };
-        endpoints.unwrap_or_default().into_iter().take(LANES_MAX).filter_map(of_endpoint).collect()
+        let endpoints = endpoints.unwrap_or_default().into_iter().take(LANES_MAX + 1);
+        let mut targets: Box<[LaneTarget]> = endpoints.filter_map(of_endpoint).collect();
+        targets.sort_by_key(|lane| lane.priority.is_none());
+        targets
     }
 
     /// The priority model of the objects, if the ORB heeds it.

@@ -144,6 +144,31 @@ impl Drop for TimedCall {
     }
 }
 
+/// Whether the operation that this thread calls has a timing.
+pub(crate) fn is_timed_call() -> bool {
+    CALLED.get().is_some()
+}
+
+thread_local! {
+    /// Whether the operation of the request that this thread carries out has a timing, as far as is known yet.
+    static SERVED_IS_TIMED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Notes that the operation of the request that this thread carries out has a timing.
+pub(crate) fn note_timed_upcall() {
+    SERVED_IS_TIMED.set(true);
+}
+
+/// Begins a request, of whose operation nothing is known yet. Returns what was known of the one around it.
+pub(crate) fn begin_untimed_upcall() -> bool {
+    SERVED_IS_TIMED.replace(false)
+}
+
+/// Ends a request: whether its operation has a timing. `before` is what [`begin_untimed_upcall`] has returned.
+pub(crate) fn end_upcall(before: bool) -> bool {
+    SERVED_IS_TIMED.replace(before)
+}
+
 /// How long the call that this thread makes may take, as its operation's deadline says; without limit for an operation that
 /// has none.
 pub(crate) fn timeout_of_operation() -> Timeout {

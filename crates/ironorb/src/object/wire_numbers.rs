@@ -4,5 +4,8 @@
 /// The service context that says how long the caller still waits.
 pub(crate) const DEADLINE_CONTEXT: u32 = 0x494F_5202;
 
+/// The priority of the best-effort lane's address among those of lanes in TAO's component, where it is -1 without one.
+pub(crate) const FOR_BEST_EFFORT: i16 = -2;
+
 /// The service context that a trace continues with.
 pub(crate) const TRACE_CONTEXT: u32 = 0x494F_5203;

@@ -52,6 +52,7 @@ pub struct LaneConfig {
     priority: Option<Priority>,
     threads: ThreadSettings,
     bad_threads: Option<String>,
+    is_best_effort: bool,
     limits: Limits,
 }
 
@@ -217,6 +218,19 @@ impl LaneConfig {
         })
     }
 
+    /// Has the lane serve requests that are not scheduled: those of operations without a timing (`@rt` in IDL), to objects
+    /// whose adapter has a [priority model](crate::PoaPolicies::priority_model). References lead clients of IronORB with real
+    /// time there; a request that comes elsewhere is served there, and counted
+    /// ([`Orb::misplaced_requests`](crate::Orb::misplaced_requests)).
+    ///
+    /// The lane has no priority, and its threads never take the one of a request. An ORB has at most one such lane. It needs
+    /// [`OrbBuilder::real_time`](crate::OrbBuilder::real_time) and an [`endpoint`](Self::endpoint) with TCP;
+    /// [`build`](crate::OrbBuilder::build) reports what is missing.
+    pub fn best_effort(mut self) -> Self {
+        self.is_best_effort = true;
+        self
+    }
+
     /// Sets which of the lane's threads runs a servant.
     pub fn concurrency(mut self, concurrency: ServerConcurrency) -> Self {
         self.limits.concurrency = Some(concurrency);
@@ -349,7 +363,16 @@ impl LaneConfig {
         let native = priority.and_then(|(_, native)| native);
         let priority = priority.map(|(priority, _)| priority);
         let threads = self.threads(native).map_err(|why| SettingError::new(place(), why))?;
-        Ok(LaneParts { name: self.name, config, endpoints, publish: self.publish, priority, threads })
+        let is_best_effort = self.is_best_effort;
+        Ok(LaneParts {
+            name: self.name,
+            config,
+            endpoints,
+            publish: self.publish,
+            priority,
+            threads,
+            is_best_effort,
+        })
     }
 }
 
@@ -383,6 +406,28 @@ const TIMER_SLACK_NS_MAX: u64 = 1_000_000_000;
 const PREFAULT_STACK_BYTES_MAX: usize = 16 << 20;
 const PREFAULT_HEAP_BYTES_MAX: usize = 1 << 30;
 
+/// Why a best-effort lane cannot be one, if it cannot.
+fn why_no_best_effort(lanes: &[LaneConfig], lane: &LaneConfig, is_real_time: bool) -> Option<&'static str> {
+    if !lane.is_best_effort {
+        return None;
+    }
+    if !is_real_time {
+        return Some(
+            "is for best effort, which needs a real-time ORB: give `OrbBuilder::real_time` a configuration",
+        );
+    }
+    if lane.priority.is_some() {
+        return Some("is for best effort and has a priority; take one of the two away");
+    }
+    if !lane.listens() {
+        return Some(
+            "is for best effort and listens nowhere; give it an endpoint, to which clients send their requests",
+        );
+    }
+    let is_second = lanes.iter().filter(|lane| lane.is_best_effort).count() > 1;
+    is_second.then_some("is for best effort, as another lane is; an ORB has one such lane")
+}
+
 /// The priority of a lane's threads, with the system's that goes with it.
 fn native_of(
     priority: Priority,
@@ -411,7 +456,11 @@ pub(super) fn parts(
 ) -> Result<Vec<LaneParts>, SettingError> {
     let bad = |name: &str, why: String| Err(SettingError::new(format!("lane {name:?}"), why));
     let mut names = BTreeSet::new();
-    for LaneConfig { name, .. } in &lanes {
+    for lane in &lanes {
+        let name = &lane.name;
+        if let Some(why) = why_no_best_effort(&lanes, lane, real_time.is_some()) {
+            return bad(name, why.to_owned());
+        }
         if name.is_empty() {
             return bad(name, "a further lane needs a name".to_owned());
         }

@@ -155,6 +155,7 @@ impl Settings {
             publish: self.publish.into_items(),
             priority: None,
             threads: None,
+            is_best_effort: false,
         };
         Ok(OrbParts {
             config: self.config,

@@ -66,6 +66,8 @@ pub(crate) struct Adapter {
     real_time: Option<RealTimeConfig>,
     /// The priorities of the ORB's lanes.
     lane_priorities: Box<[Option<Priority>]>,
+    /// The index of the lane for requests that are not scheduled, if there is one.
+    best_effort_lane: Option<usize>,
     /// Requests that were served at the priority of their lane instead of their own.
     misplaced_requests: AtomicU64,
     /// How far statistical operations keep their promises.
@@ -85,7 +87,11 @@ impl Adapter {
         randomness: Randomness,
         config: &OrbConfig,
         interceptors: &Interceptors,
-        (real_time, lane_priorities): (Option<RealTimeConfig>, Box<[Option<Priority>]>),
+        (real_time, lane_priorities, best_effort_lane): (
+            Option<RealTimeConfig>,
+            Box<[Option<Priority>]>,
+            Option<usize>,
+        ),
         driver: Arc<dyn AdapterDriver>,
         host: Weak<dyn AdapterHost>,
     ) -> Self {
@@ -114,6 +120,7 @@ impl Adapter {
             server_contexts: interceptors.server_contexts.clone(),
             real_time,
             lane_priorities,
+            best_effort_lane,
             misplaced_requests: AtomicU64::new(0),
             promises: Promises::default(),
             late_requests: AtomicU64::new(0),

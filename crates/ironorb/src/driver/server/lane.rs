@@ -29,6 +29,8 @@ pub(crate) struct LaneParts {
     pub(crate) priority: Option<Priority>,
     /// What the system is told of its threads, among it the system's priority, if it schedules by priorities.
     pub(crate) threads: Option<ThreadSettingsId>,
+    /// Whether it serves requests that are not scheduled.
+    pub(crate) is_best_effort: bool,
 }
 
 impl LaneParts {
@@ -44,6 +46,8 @@ pub(crate) struct ServerLane {
     pub(crate) id: LaneId,
     /// The priority of its threads.
     pub(crate) priority: Option<Priority>,
+    /// Whether it serves requests that are not scheduled.
+    pub(crate) is_best_effort: bool,
     pub(crate) name: String,
     pub(crate) config: OrbConfig,
     pub(crate) endpoints: Vec<Endpoint>,
@@ -62,11 +66,12 @@ pub(crate) struct ServerLane {
 
 impl ServerLane {
     pub(crate) fn new(id: LaneId, parts: LaneParts) -> ServerLane {
-        let LaneParts { name, config, endpoints, publish, priority, threads: _ } = parts;
+        let LaneParts { name, config, endpoints, publish, priority, threads: _, is_best_effort } = parts;
         let _its_locks_belong_to_it = lane::enter(id);
         ServerLane {
             id,
             priority,
+            is_best_effort,
             name,
             endpoints,
             publish,

@@ -1,7 +1,7 @@
 //! At which priority a servant runs (RTCORBA 1.2, 5.7): that of the request, that which the server has declared, or that of
 //! the lane whose thread has the request.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use ironorb_giop::exception::SystemException;
 
@@ -10,8 +10,26 @@ use crate::base::lane::{LaneId, current_lane, lane_among};
 use crate::object::priority::{
     AtLanePriority, AtPriority, Priority, PriorityModel, RealTimeConfig, Unmapped,
 };
+use crate::object::timing::{begin_untimed_upcall, end_upcall};
 use crate::poa::policies::PoaPolicyType;
 use crate::poa::{ObjectId, PoaError, PoaPolicies};
+
+/// A request in progress, of which the skeleton says whether its operation has a timing. Dropping it counts the request if it
+/// has come to the wrong lane.
+pub(super) struct LaneCheck<'a> {
+    misplaced: &'a AtomicU64,
+    is_best_effort: bool,
+    before: bool,
+}
+
+impl Drop for LaneCheck<'_> {
+    fn drop(&mut self) {
+        let is_timed = end_upcall(self.before);
+        if is_timed == self.is_best_effort {
+            self.misplaced.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
 
 impl Adapter {
     /// Gives the calling thread the priority of a request to an object with this model. `propagated` is the number in the
@@ -33,6 +51,9 @@ impl Adapter {
             Some(transform) => transform.inbound(priority, object_id().as_bytes()),
         };
         let priority = priority.ok_or(Unmapped).map_err(Unmapped::exception)?;
+        if self.is_in_best_effort_lane() {
+            return Ok(Some(AtPriority::enter(priority, None)));
+        }
         if let Some(of_lane) = self.lane_priority() {
             if of_lane != priority {
                 self.misplaced_requests.fetch_add(1, Ordering::Relaxed);
@@ -46,7 +67,9 @@ impl Adapter {
     /// What the calling thread may know beforehand of requests to objects with this model.
     #[cold]
     pub(super) fn cached_priority(&self, model: PriorityModel) -> CachedPriority {
-        let decides_alone = |real_time: &&RealTimeConfig| real_time.transform.is_none();
+        // With a best-effort lane the operation must be known, too.
+        let decides_alone =
+            |real_time: &&RealTimeConfig| real_time.transform.is_none() && self.best_effort_lane.is_none();
         let real_time = self.real_time.as_ref().filter(decides_alone);
         let of_lane = self.lane_priority().zip(real_time).and_then(|(of_lane, real_time)| {
             let asked = asked_for(model, Some(of_lane.number()), real_time);
@@ -64,6 +87,23 @@ impl Adapter {
             ),
             (_, _) => Ok(()),
         }
+    }
+
+    /// Begins a request whose lane is right only if it fits whether its operation has a timing. `None` in an ORB without a
+    /// best-effort lane.
+    pub(super) fn check_lane(&self) -> Option<LaneCheck<'_>> {
+        self.best_effort_lane?;
+        let is_best_effort = self.is_in_best_effort_lane();
+        Some(LaneCheck {
+            misplaced: &self.misplaced_requests,
+            is_best_effort,
+            before: begin_untimed_upcall(),
+        })
+    }
+
+    fn is_in_best_effort_lane(&self) -> bool {
+        let lane = lane_among(current_lane(), self.lane_priorities.len());
+        self.best_effort_lane == Some(lane.index())
     }
 
     /// The priority of the lane that the calling thread is in; `None` for a lane without one.

@@ -23,6 +23,7 @@ use ironorb_giop::real_time::priority_of_context;
 use ironorb_giop::service_context::ListenPoint;
 use ironorb_giop::{Encoding, Reader, Shifts, TransmissionCodeSets, Version};
 
+use super::priorities::LaneCheck;
 use super::request_cache::CachedUpcall;
 use super::{Adapter, ParkedRequest, Session};
 use crate::base::probe::{self, Stage};
@@ -357,9 +358,9 @@ impl Adapter {
         model: Option<PriorityModel>,
         propagated: impl FnOnce() -> Option<i16>,
         responder: &Responder<'_>,
-    ) -> Option<Option<AtPriority>> {
+    ) -> Option<(Option<AtPriority>, Option<LaneCheck<'_>>)> {
         match model {
-            None => Some(None),
+            None => Some((None, None)),
             Some(model) => {
                 let propagated = propagated();
                 responder.echo_priority(echoed_priority(model, propagated));
@@ -374,10 +375,10 @@ impl Adapter {
         model: PriorityModel,
         propagated: Option<i16>,
         responder: &Responder<'_>,
-    ) -> Option<Option<AtPriority>> {
+    ) -> Option<(Option<AtPriority>, Option<LaneCheck<'_>>)> {
         let object_id = || current_upcall(Upcall::object_id).unwrap_or_else(|| ObjectId::from(""));
         match self.at_priority(model, propagated, &object_id) {
-            Ok(priority) => Some(priority),
+            Ok(priority) => Some((priority, self.check_lane())),
             Err(e) => {
                 responder.raise(Raised::System(&e));
                 None

@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::base::time::Time;
 use crate::object::deadline::{Deadline, Timeout, deadline_of_request};
 use crate::object::operation::Operation;
-use crate::object::timing::{Guarantee, TimedCall, Timing, TimingFault, TimingFaultKind};
+use crate::object::timing::{Guarantee, TimedCall, Timing, TimingFault, TimingFaultKind, note_timed_upcall};
 use crate::poa::{AdapterHost, host_of_upcall, time_of_upcall};
 
 /// An upcall of an operation with a timing. Dropping it reports what went wrong.
@@ -56,6 +56,7 @@ pub fn overrun() -> bool {
 impl TimedUpcall {
     /// Prepares the upcall of the operation with this type.
     pub(crate) fn new(timing: &'static Timing, operation: &'static Operation<'static>, key: TypeId) -> Self {
+        note_timed_upcall();
         TimedUpcall { timing, operation, key, ran: Cell::new(None), is_told: Cell::new(false) }
     }
 
