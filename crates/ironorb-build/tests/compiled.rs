@@ -465,7 +465,7 @@ fn empty_structs_take_no_bytes() {
     let bytes =
         written(&sparse(Vec::new()), 0, Encoding { order: ByteOrder::Big, ..Encoding::NATIVE }).unwrap();
     assert_eq!(bytes, [7, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 3, 0, 0, 0, 0]);
-    assert_eq!(written(&Nothing {}, 0, Encoding::NATIVE).unwrap(), [0u8; 0]);
+    assert_eq!(written(&Nothing {}, 0, Encoding::NATIVE).unwrap(), [0_u8; 0]);
     assert_eq!((Nothing::BYTES_MIN, Sparse::BYTES_MIN), (0, 13));
 
     let too_many = Sparse { few: vec![Nothing {}; 4], ..sparse(Vec::new()) };
