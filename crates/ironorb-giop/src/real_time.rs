@@ -4,7 +4,7 @@
 
 use crate::cdr::{Marshal, Reader, Unmarshal, Writer};
 use crate::error::{Malformed, MalformedKind, Misuse};
-use crate::ior::{PolicyValue, TaggedComponent};
+use crate::ior::{PolicyValue, TAG_IRONORB_SHARED_MEMORY, TaggedComponent};
 use crate::service_context::RT_CORBA_PRIORITY;
 use crate::version::{ByteOrder, Encoding};
 
@@ -41,7 +41,7 @@ pub struct PriorityModelPolicy {
 }
 
 /// A range of priorities whose requests share a connection (RTCORBA 1.2, 5.12). Both ends belong to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PriorityBand {
     /// The lowest priority.
     pub low: i16,
@@ -54,6 +54,51 @@ impl PriorityBand {
     pub fn contains(self, priority: i16) -> bool {
         (self.low..=self.high).contains(&priority)
     }
+}
+
+/// Properties of connections over TCP (RTCORBA 1.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TcpProtocolProperties {
+    /// The length of the queue of bytes to send. Not above 0 leaves it to the system.
+    pub send_buffer_size: i32,
+    /// The length of the queue of received bytes. Not above 0 leaves it to the system.
+    pub recv_buffer_size: i32,
+    /// Whether the system finds out that an idle peer is gone.
+    pub keep_alive: bool,
+    /// Whether packets go to hosts of directly connected networks only.
+    pub dont_route: bool,
+    /// Whether short messages leave at once.
+    pub no_delay: bool,
+}
+
+/// A protocol with its properties, as policies name it (RTCORBA 1.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Protocol {
+    /// IIOP.
+    Iiop(TcpProtocolProperties),
+    /// GIOP over Unix sockets, which TAO calls UIOP.
+    Uiop {
+        /// The length of the queue of bytes to send.
+        send_buffer_size: i32,
+        /// The length of the queue of received bytes.
+        recv_buffer_size: i32,
+    },
+    /// IronORB's shared memory. It has no properties.
+    SharedMemory,
+}
+
+/// The profile id of [`Protocol::Iiop`].
+const IIOP: u32 = 0;
+/// The profile id of [`Protocol::Uiop`].
+const UIOP: u32 = 0x5441_4F00;
+
+/// Protocols from which a client is to choose, the best first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProtocolList {
+    /// Those that are known.
+    pub protocols: Vec<Protocol>,
+    /// Whether others follow. The first unknown protocol ends the list: how long its properties are is unknown, too.
+    pub has_unknown: bool,
 }
 
 impl PriorityModelPolicy {
@@ -75,6 +120,8 @@ pub struct RealTimePolicies {
     pub priority_model: Option<PriorityModelPolicy>,
     /// The priority bands of connections; `None` where the server leaves them to the client.
     pub bands: Option<Vec<PriorityBand>>,
+    /// The protocols from which the client is to choose; `None` where the server leaves them to the client.
+    pub client_protocols: Option<ProtocolList>,
 }
 
 impl RealTimePolicies {
@@ -98,6 +145,9 @@ impl RealTimePolicies {
                 self.priority_model = Some(r()?.get()?);
             }
             PRIORITY_BANDED_CONNECTION_POLICY_TYPE if self.bands.is_none() => self.bands = Some(r()?.get()?),
+            CLIENT_PROTOCOL_POLICY_TYPE if self.client_protocols.is_none() => {
+                self.client_protocols = Some(r()?.get()?);
+            }
             _ => {}
         }
         Ok(())
@@ -107,7 +157,9 @@ impl RealTimePolicies {
     pub fn to_component(&self) -> Option<TaggedComponent<'static>> {
         let model = self.priority_model.map(PriorityModelPolicy::to_value);
         let bands = self.bands.as_deref().map(bands_to_value);
-        let policies: Vec<_> = model.into_iter().chain(bands).collect();
+        let protocols = self.client_protocols.as_ref();
+        let protocols = protocols.map(|list| value(CLIENT_PROTOCOL_POLICY_TYPE, &*list.protocols));
+        let policies: Vec<_> = model.into_iter().chain(bands).chain(protocols).collect();
         match policies.is_empty() {
             true => None,
             false => TaggedComponent::new_policies(&policies).ok(),
@@ -209,6 +261,65 @@ impl Unmarshal for PriorityBand {
     }
 }
 
+impl Marshal for Protocol {
+    fn marshal(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        // The protocol's id, no properties of the ORB's, and those of the transport.
+        match self {
+            Protocol::Iiop(tcp) => {
+                w.write_u32(IIOP);
+                w.put(&tcp.send_buffer_size)?;
+                w.put(&tcp.recv_buffer_size)?;
+                w.write_bool(tcp.keep_alive);
+                w.write_bool(tcp.dont_route);
+                w.write_bool(tcp.no_delay);
+            }
+            Protocol::Uiop { send_buffer_size, recv_buffer_size } => {
+                w.write_u32(UIOP);
+                w.put(send_buffer_size)?;
+                w.put(recv_buffer_size)?;
+            }
+            Protocol::SharedMemory => w.write_u32(TAG_IRONORB_SHARED_MEMORY),
+        }
+        Ok(())
+    }
+}
+
+impl Protocol {
+    /// Reads a protocol; `None` for an unknown one.
+    fn read(r: &mut Reader<'_>) -> Result<Option<Protocol>, Malformed> {
+        Ok(Some(match r.read_u32()? {
+            IIOP => Protocol::Iiop(TcpProtocolProperties {
+                send_buffer_size: r.get()?,
+                recv_buffer_size: r.get()?,
+                keep_alive: r.read_bool()?,
+                dont_route: r.read_bool()?,
+                no_delay: r.read_bool()?,
+            }),
+            UIOP => Protocol::Uiop { send_buffer_size: r.get()?, recv_buffer_size: r.get()? },
+            TAG_IRONORB_SHARED_MEMORY => Protocol::SharedMemory,
+            _ => return Ok(None),
+        }))
+    }
+}
+
+impl Unmarshal for ProtocolList {
+    const BYTES_MIN: usize = 4;
+    fn unmarshal(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let mut list = ProtocolList::default();
+        // Each protocol takes octets, so that a count which is too large ends with them.
+        for _ in 0..r.read_u32()? {
+            match Protocol::read(r)? {
+                Some(protocol) => list.protocols.push(protocol),
+                None => {
+                    list.has_unknown = true;
+                    break;
+                }
+            }
+        }
+        Ok(list)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -236,7 +347,11 @@ mod tests {
             let read = RealTimePolicies::read([component].into_iter()).unwrap();
             let declared =
                 PriorityModelPolicy { model: PriorityModel::ServerDeclared, server_priority: 0x0102 };
-            let expected = RealTimePolicies { priority_model: Some(declared), bands: Some(vec![BAND]) };
+            let expected = RealTimePolicies {
+                priority_model: Some(declared),
+                bands: Some(vec![BAND]),
+                client_protocols: None,
+            };
             assert_eq!(read, expected);
             if ByteOrder::NATIVE == ByteOrder::Little && model[0] == 1 {
                 let propagated_policy =
@@ -259,6 +374,7 @@ mod tests {
                 server_priority: 3,
             }),
             bands: Some(vec![BAND, BAND]),
+            client_protocols: None,
         };
         for value in [whole.priority_model.unwrap().to_value(), bands_to_value(&[BAND, BAND])] {
             for end in 0..value.value.len() {
@@ -273,6 +389,45 @@ mod tests {
         let other = PolicyValue { policy_type: 24, value: vec![9] };
         let component = TaggedComponent::new_policies(&[other]).unwrap();
         assert_eq!(RealTimePolicies::read([component].into_iter()), Ok(RealTimePolicies::default()));
+    }
+
+    #[test]
+    fn protocols_have_the_bytes_that_tao_reads_and_an_unknown_one_ends_the_list() {
+        let tcp = TcpProtocolProperties {
+            send_buffer_size: 0x0102,
+            recv_buffer_size: -1,
+            keep_alive: true,
+            dont_route: false,
+            no_delay: true,
+        };
+        let uiop = Protocol::Uiop { send_buffer_size: 5, recv_buffer_size: 6 };
+        let protocols = vec![Protocol::Iiop(tcp), Protocol::SharedMemory, uiop];
+        let list = ProtocolList { protocols, has_unknown: false };
+        let whole = RealTimePolicies { client_protocols: Some(list), ..RealTimePolicies::default() };
+        let component = whole.to_component().unwrap();
+        assert_eq!(RealTimePolicies::read([component].into_iter()), Ok(whole));
+        // An encapsulation: byte order, padding, the count; a profile id, two lengths, three booleans.
+        let mut value =
+            vec![0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 1, 2, 0xFF, 0xFF, 0xFF, 0xFF, 1, 0, 1, 0];
+        value.extend([0x54, 0x41, 0x4F, 0x02, 0, 0, 0, 9]);
+        let read = |value: &[u8]| {
+            let policy = PolicyValue { policy_type: 43, value: value.to_vec() };
+            let component = TaggedComponent::new_policies(&[policy]).unwrap();
+            RealTimePolicies::read([component].into_iter()).map(|read| read.client_protocols.unwrap())
+        };
+        let expected = ProtocolList { protocols: vec![Protocol::Iiop(tcp)], has_unknown: true };
+        assert_eq!(read(&value), Ok(expected));
+        for end in 4..28 {
+            assert!(read(&value[..end]).is_err(), "{end}");
+        }
+        // A count beyond what is there takes no memory.
+        assert!(read(&[0, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0]).is_err());
+        if ByteOrder::NATIVE == ByteOrder::Little {
+            let list = [Protocol::Iiop(tcp)];
+            let written = super::value(CLIENT_PROTOCOL_POLICY_TYPE, &list[..]).value;
+            let expected = [1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2, 1, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF, 1, 0, 1];
+            assert_eq!(written, expected);
+        }
     }
 
     #[test]

@@ -32,7 +32,7 @@ fn all() -> impl Iterator<Item = PoaPolicies> {
                 RequestProcessing::DefaultServant,
                 RequestProcessing::ServantManager,
             ][pick(3)],
-            priority_model: None,
+            ..PoaPolicies::default()
         }
     })
 }

@@ -26,8 +26,8 @@ use crate::interceptor::{Interrupt, Outcome};
 use crate::object::ObjectRef;
 use crate::object::deadline::{Deadline, Passed, deadline_of_request};
 use crate::object::messaging::Rebind;
-use crate::object::priority::current_priority;
-use crate::object::route::Route;
+use crate::object::route::{Route, Selected, Targets};
+use crate::object::selection::{ConnectionWish, InconsistentPolicies};
 use crate::object::server_profile::ServerTarget;
 
 /// A call in progress. Plain data.
@@ -43,6 +43,10 @@ pub(crate) struct RemoteCall {
     /// The version of the route to which the next three belong. Another call may change the route.
     route: u32,
     attempts: Attempts,
+    /// What the call asks of its connection, beside the server.
+    wish: ConnectionWish,
+    /// The index of the first of the route's addresses that the call may take.
+    first: usize,
     /// The address of the route that is being tried.
     index: usize,
     /// The addresses that could not be connected since the route was looked up.
@@ -208,6 +212,12 @@ impl RemoteCall {
         RemoteCall { is_locate: true, is_free: is_free || call.is_free, ..call }
     }
 
+    /// A call that binds the object: it may rebind where the policies forbid calls to do so.
+    pub(crate) fn bind(object: &ObjectRef, deadline: Deadline, rebind: Rebind) -> RemoteCall {
+        let call = RemoteCall::new(object, deadline, rebind, false);
+        RemoteCall { is_free: true, ..call }
+    }
+
     /// A call whose request has been sent to the first address of the reference, or to that for its priority, by a way
     /// that needs no decision. The interceptors have let it pass.
     #[cold]
@@ -216,14 +226,30 @@ impl RemoteCall {
         if object.shared().has_client_interceptors {
             call.interception = Interception::Passed;
         }
-        match for_priority(object) {
-            Some(index) => {
-                call.attempts.take_lane();
-                call.index = index;
-            }
-            None => call.attempts.mark(0),
-        }
+        call.resume_at(object);
         call
+    }
+
+    /// Takes the address that a way without decisions has taken.
+    fn resume_at(&mut self, object: &ObjectRef) {
+        if object.shared().real_time.is_none() {
+            return self.attempts.mark(0);
+        }
+        let Ok(route) = object.routes().current() else { return };
+        let Some(Ok(selected)) = route.targets().map(|targets| targets.select(&self.wish)) else { return };
+        self.take_preferred(selected).unwrap_or_else(|| {
+            self.attempts.mark(0);
+            self.index = selected.first;
+        });
+    }
+
+    /// Goes to the address that comes before all, once.
+    fn take_preferred(&mut self, selected: Selected) -> Option<()> {
+        self.first = selected.first;
+        self.index = selected.preferred.filter(|_| self.attempts.take_lane())?;
+        // It may be one of the others, too.
+        self.attempts.mark(self.index.wrapping_sub(self.first));
+        Some(())
     }
 
     #[inline]
@@ -243,6 +269,8 @@ impl RemoteCall {
             interception: if is_intercepted { Interception::Due } else { Interception::None },
             route: object.routes().version(),
             attempts: Attempts::default(),
+            wish: ConnectionWish::now(object),
+            first: 0,
             index: 0,
             refused: Vec::new(),
             lateness: match object.shared().deadline_clock {
@@ -473,19 +501,18 @@ impl RemoteCall {
         };
         self.limits.on_route(route.is_forwarded());
         let Route::Remote(targets) = route.route() else { return Step::RunHere };
-        if object.shared().real_time.is_some()
-            && self.attempts.take_lane()
-            && let Some(index) = targets.index_for(current_priority())
-            && targets.get(index).is_some_and(|target| !target.server.is_failing(now))
-        {
-            self.index = index;
-            return Step::Send(index);
+        if object.shared().real_time.is_some() {
+            match self.reach_preferred(targets, now) {
+                Ok(None) => {}
+                Ok(Some(step)) => return step,
+                Err(e) => return self.conclude(Verdict::Next(Next::Fail(e.into()))),
+            }
         }
-        let targets = targets.servers();
-        match self.attempts.next(targets.len(), |index| targets[index].is_failing(now)) {
-            Some(index) => {
-                self.index = index;
-                Step::Send(index)
+        let servers = targets.servers_from(self.first);
+        match self.attempts.next(servers.len(), |place| servers[place].is_failing(now)) {
+            Some(place) => {
+                self.index = self.first + place;
+                Step::Send(self.index)
             }
             None => {
                 let next = self.unreachable(now);
@@ -494,10 +521,25 @@ impl RemoteCall {
         }
     }
 
+    /// Goes to the address that comes before all in a real-time ORB, once.
+    #[cold]
+    fn reach_preferred(
+        &mut self,
+        targets: Targets<'_>,
+        now: Time,
+    ) -> Result<Option<Step>, InconsistentPolicies> {
+        let selected = targets.select(&self.wish)?;
+        let is_there = |index| targets.get(index).is_some_and(|target| !target.server.is_failing(now));
+        let preferred = selected.preferred.filter(|index| is_there(*index));
+        Ok(self.take_preferred(Selected { preferred, ..selected }).map(|()| Step::Send(self.index)))
+    }
+
     /// When an attempt to connect must end, so that time is left for the addresses that have not been tried.
     pub(crate) fn share(&self, object: &ObjectRef, now: Time) -> Deadline {
         let left = match object.routes().current() {
-            Ok(route) => route.targets().map_or(0, |targets| self.attempts.left(targets.servers().len())),
+            Ok(route) => route
+                .targets()
+                .map_or(0, |targets| self.attempts.left(targets.servers_from(self.first).len())),
             Err(_) => 0,
         };
         self.deadline.share(now, 1 + left)
@@ -507,7 +549,8 @@ impl RemoteCall {
     fn pass_over(&mut self, object: &ObjectRef) -> bool {
         let route = object.routes().current();
         route.is_ok_and(|route| {
-            route.targets().is_some_and(|targets| self.attempts.pass_over(targets.servers()))
+            let first = self.first;
+            route.targets().is_some_and(|targets| self.attempts.pass_over(targets.servers_from(first)))
         })
     }
 
@@ -568,13 +611,6 @@ impl RemoteCall {
             next => next,
         }
     }
-}
-
-/// The index of the server's address for calls of the calling thread's priority, if there is one.
-#[cold]
-fn for_priority(object: &ObjectRef) -> Option<usize> {
-    object.shared().real_time.as_ref()?;
-    object.routes().current().ok()?.targets()?.index_for(current_priority())
 }
 
 impl fmt::Display for Refused {

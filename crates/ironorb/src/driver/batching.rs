@@ -21,6 +21,7 @@ use crate::object::messaging::SyncScope;
 use crate::object::operation::Operation;
 use crate::object::orb_shared::CallExtras;
 use crate::object::route::Route;
+use crate::object::server_profile::ServerTarget;
 
 /// Adds a oneway to the batch on the connection of this thread. `None` when it must take the general path.
 #[inline]
@@ -74,8 +75,8 @@ pub(crate) fn flush(object: &ObjectRef) -> Result<(), SystemException> {
     let route = object.routes().current()?;
     let Route::Remote(targets) = route.route() else { return Ok(()) };
     // Flushes each target, whether or not a flush before it has failed.
-    let flushed: Vec<_> =
-        targets.servers().iter().map(|target| target.links(CallingThread::this()).flush(deadline)).collect();
+    let flush = |target: &ServerTarget| target.links(CallingThread::this()).flush(deadline);
+    let flushed: Vec<_> = targets.all_servers().map(flush).collect();
     flushed.into_iter().collect::<Result<(), _>>().map_err(not_flushed)
 }
 

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use ironorb_giop::Reader;
 use ironorb_giop::connection::RequestOptions;
-use ironorb_giop::exception::SystemException;
+use ironorb_giop::exception::{SystemException, SystemExceptionKind};
 use ironorb_giop::message::{Message, Response};
 use ironorb_giop::service_context::ServiceContextList;
 
 use crate::base::time::Time;
 use crate::call::invocation::{CallFailure, results_at};
 use crate::call::remote_call::{CallEvent, Completed, RemoteCall, Step};
-use crate::driver::call_contexts::contexts_of;
+use crate::driver::call_contexts::{contexts_of, tell_band};
 use crate::driver::call_policies::deadline_of;
 use crate::driver::client::asynchronous::AsyncCall;
 use crate::driver::client::{CallingThread, Link};
@@ -27,7 +27,7 @@ use crate::object::ObjectRef;
 use crate::object::deadline::{CallTime, Deadline, Passed, deadline_of_request};
 use crate::object::messaging::SyncScope;
 use crate::object::operation::Operation;
-use crate::object::route::{Reference, Route};
+use crate::object::route::Route;
 
 /// A reply. The caller reads it.
 pub(crate) struct Answer {
@@ -114,7 +114,7 @@ fn straight(
         }
     }
     // The interceptors may have changed the route by calls of their own.
-    let target = object.settled().and_then(Reference::target_now);
+    let target = object.settled().and_then(|to| to.target_now(object));
     let open = target.and_then(|target| Some((target, target.server.open_link(clock::coarse())?)));
     let Some((target, link)) = open else {
         let shown = attempt.as_ref().map(|_| CallEvent::Shown);
@@ -222,6 +222,21 @@ pub(crate) fn locate(object: &ObjectRef, is_free: bool) -> Result<bool, SystemEx
     match call.carry_out(step)? {
         Completed::Located(known) => Ok(known),
         Completed::Reply { .. } | Completed::Sent => Ok(true),
+    }
+}
+
+/// Binds the connection of a band to it by a call of `operation`. `false` if the server does not know that.
+pub(crate) fn bind_band(object: &ObjectRef, operation: &Operation<'_>) -> Result<bool, SystemException> {
+    if object.simulated().is_some() {
+        return Ok(false);
+    }
+    let now = clock::now();
+    let call = RemoteCall::bind(object, deadline_of(object, now), object.rebind());
+    let mut call = BlockingCall::of(object, operation, NO_ARGUMENTS, TWOWAY, call, now);
+    let step = call.begin();
+    match call.answer(step) {
+        Err(e) if e.kind == SystemExceptionKind::BadOperation => Ok(false),
+        answer => answer.map(|_| true),
     }
 }
 
@@ -418,7 +433,8 @@ impl<'c> BlockingCall<'c> {
                 in_turn.map_err(CallEvent::NotConnected)?.ok_or(CallEvent::Unconnected)?
             }
         };
-        let contexts = self.contexts();
+        let mut contexts = self.contexts();
+        tell_band(&mut contexts, link.band_to_tell());
         let contexts = contexts.encoded();
         let (to, now, deadline) = (target.request, self.now, self.call.deadline());
         let (operation, arguments) = (self.operation.wire_name(), self.arguments);

@@ -2,9 +2,12 @@
 
 use ironorb_giop::framer::ShortReplyKind;
 use ironorb_giop::real_time::{
-    PRIORITY_ELEMENT_BYTES, PriorityModel, PriorityModelPolicy, encoded_priority_context, priority_context,
+    PRIORITY_ELEMENT_BYTES, PriorityBand, PriorityModel, PriorityModelPolicy, encoded_priority_context,
+    priority_context, priority_range_context,
 };
-use ironorb_giop::service_context::{PaddedContexts, RT_CORBA_PRIORITY, ServiceContextList};
+use ironorb_giop::service_context::{
+    PaddedContexts, RT_CORBA_PRIORITY, RT_CORBA_PRIORITY_RANGE, ServiceContext, ServiceContextList,
+};
 
 use crate::base::time::Time;
 use crate::driver::clock;
@@ -120,6 +123,21 @@ fn unusual_priority_of_call(
         None => Some(priority),
         Some(transform) => transform.outbound(priority, object),
     }
+}
+
+/// Tells the server the band of priorities that a new connection is for (RTCORBA 1.2, 5.12).
+#[inline]
+pub(crate) fn tell_band(contexts: &mut ServiceContextList, band: Option<PriorityBand>) {
+    if let Some(band) = band {
+        push_band(contexts, band);
+    }
+}
+
+#[cold]
+fn push_band(contexts: &mut ServiceContextList, band: PriorityBand) {
+    let data = &priority_range_context(band);
+    // A few octets can always be written.
+    let _ = contexts.push(ServiceContext { id: RT_CORBA_PRIORITY_RANGE, data });
 }
 
 /// Writes how long the caller waits, if it does not wait without limit.

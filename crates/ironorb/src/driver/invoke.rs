@@ -413,7 +413,7 @@ fn twoway_with_own_contexts(
     slot: &mut ReplySlot,
 ) -> Result<(), SystemException> {
     let thread = current_priority();
-    let found = to.and_then(|to| Some((to, fast_path_at(object, to.target_for(thread)?)?)));
+    let found = to.and_then(|to| Some((to, fast_path_at(object, to.target_for(object, thread)?)?)));
     let Some((to, (target, link, time))) = found else {
         slot.answer = Some(blocking::twoway(object, operation, arguments)?);
         return Ok(());
@@ -510,7 +510,7 @@ fn fast_path_for_priority<'r>(
     object: &ObjectRef,
     to: &'r Reference,
 ) -> Option<(Target<'r>, Arc<Link>, CallTime)> {
-    fast_path_at(object, to.target_now()?)
+    fast_path_at(object, to.target_now(object)?)
 }
 
 #[inline(always)] // a step of every call
@@ -631,10 +631,16 @@ pub(crate) fn locate(object: &ObjectRef) -> Result<bool, SystemException> {
     blocking::locate(object, false)
 }
 
-/// Asks where an object is, and rebinds also where the policies forbid calls to do so.
+/// Binds an object, also where the policies forbid calls to rebind. `false` when it does not exist.
 pub(crate) fn bind(object: &ObjectRef) -> Result<bool, SystemException> {
+    if object.has_band() && blocking::bind_band(object, &BIND_PRIORITY_BAND)? {
+        return Ok(true);
+    }
     blocking::locate(object, true)
 }
+
+/// What binds a connection to a band, which the service context of its first request tells.
+static BIND_PRIORITY_BAND: Operation<'static> = Operation::twoway("_bind_priority_band");
 
 pub(crate) const NO_ARGUMENTS: Arguments<'static> = &|_| Ok(());
 

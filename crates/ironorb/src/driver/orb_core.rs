@@ -1,5 +1,6 @@
 //! What the drivers of one ORB share: the connector, the adapters, the server.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::Ipv4Addr;
@@ -38,6 +39,7 @@ use crate::object::ObjectRef;
 use crate::object::deadline_context::DeadlineClock;
 use crate::object::orb_shared::{OrbDriver, OrbHandle, OrbShared, SharedParts};
 use crate::object::priority::{OverrunPolicy, RealTimeConfig};
+use crate::object::protocols::Protocols;
 use crate::object::server_profile::{Partition, ServerEndpoint};
 use crate::poa::adapter::{Adapter, Ownership};
 use crate::poa::{AdapterHost, ManagerState, Poa, PoaError};
@@ -369,7 +371,7 @@ impl OrbCore {
     }
 
     /// The addresses of all lanes.
-    fn published_by_all(&self) -> impl Iterator<Item = &Address> {
+    pub(crate) fn published_by_all(&self) -> impl Iterator<Item = &Address> {
         self.server_lanes.iter().flat_map(ServerLane::published)
     }
 
@@ -411,16 +413,19 @@ impl OrbCore {
         self.has_made_nowhere.load(Ordering::Relaxed) && !self.adapter.main_thread().is_wanted()
     }
 
-    /// Makes a reference to an object of this ORB. Without an address it has port 0, to which no client can
-    /// connect.
+    /// Makes a reference to an object of this ORB, with its addresses for these protocols, or all if the list is empty.
+    /// Without an address it has port 0, to which no client can connect.
     pub(crate) fn reference(
         self: &Arc<Self>,
         repository_id: &str,
         key: &[u8],
         added: &[TaggedComponent<'static>],
+        protocols: Protocols,
     ) -> ObjectRef {
-        self.reference_for_priorities(repository_id, key, added)
-            .unwrap_or_else(|| self.reference_at(self.published(), repository_id, key, added))
+        self.reference_for_priorities(repository_id, key, added, protocols).unwrap_or_else(|| {
+            let published = published_for(self.default_server_lane(), protocols);
+            self.reference_at(&published, repository_id, key, added)
+        })
     }
 
     /// Makes a reference to an object of this ORB at the addresses of a lane. `None` if the object is not of this ORB.
@@ -555,6 +560,15 @@ impl OrbCore {
             SystemExceptionKind::ObjectNotExist if self.is_shut_down() => shut_down(),
             _ => e,
         }
+    }
+}
+
+/// The addresses of a lane for these protocols, or all if the list is empty.
+pub(super) fn published_for(lane: &ServerLane, protocols: Protocols) -> Cow<'_, [Address]> {
+    let published = lane.published();
+    match protocols.is_empty() {
+        true => Cow::Borrowed(published),
+        false => published.iter().filter(|address| protocols.has(address.transport())).cloned().collect(),
     }
 }
 

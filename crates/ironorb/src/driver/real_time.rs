@@ -5,9 +5,10 @@ use std::sync::Arc;
 use ironorb_giop::ior::{TaggedComponent, TaoEndpoint};
 use ironorb_giop::real_time::{PriorityModel, RealTimePolicies};
 
-use super::orb_core::OrbCore;
+use super::orb_core::{OrbCore, published_for};
 use super::server::lane::ServerLane;
 use crate::object::ObjectRef;
+use crate::object::protocols::Protocols;
 use crate::object::wire_numbers::FOR_BEST_EFFORT;
 use crate::transport::Address;
 
@@ -21,8 +22,10 @@ impl OrbCore {
         repository_id: &str,
         key: &[u8],
         added: &[TaggedComponent<'static>],
+        protocols: Protocols,
     ) -> Option<ObjectRef> {
-        let best_effort = self.server_lanes().iter().find(|lane| lane.is_best_effort);
+        let lists = self.real_time.as_ref().is_some_and(|real_time| real_time.tao_endpoints);
+        let best_effort = self.server_lanes().iter().find(|lane| lane.is_best_effort && lists);
         let best_effort = best_effort.and_then(|lane| endpoint_of(lane.published(), FOR_BEST_EFFORT));
         if best_effort.is_none() && !self.server_lanes().iter().any(has_priority) {
             return None;
@@ -34,18 +37,21 @@ impl OrbCore {
                     has_priority(lane) && lane.priority.is_some_and(|it| it.number() == model.server_priority)
                 };
                 let lane = self.server_lanes().iter().find(is_its_own);
-                let addresses = lane.map_or(self.published(), ServerLane::published);
+                let addresses = published_for(lane.unwrap_or(self.default_server_lane()), protocols);
                 let own = lane.map_or(FOR_NO_PRIORITY, |_| model.server_priority);
-                let listed = best_effort.map(|best_effort| [endpoint_of(addresses, own), Some(best_effort)]);
+                let listed = best_effort.map(|best_effort| [endpoint_of(&addresses, own), Some(best_effort)]);
                 let listed: Vec<_> = listed.into_iter().flatten().flatten().collect();
                 if lane.is_none() && listed.is_empty() {
                     return None;
                 }
-                Some(self.reference_listing(addresses, &listed, repository_id, key, added))
+                Some(self.reference_listing(&addresses, &listed, repository_id, key, added))
             }
             PriorityModel::ClientPropagated => {
-                let listed: Vec<_> = self.endpoints_of_lanes().into_iter().chain(best_effort).collect();
-                Some(self.reference_listing(self.published(), &listed, repository_id, key, added))
+                self.real_time.as_ref().filter(|real_time| real_time.tao_endpoints)?;
+                let listed: Vec<_> =
+                    self.endpoints_of_lanes(protocols).into_iter().chain(best_effort).collect();
+                let published = published_for(self.default_server_lane(), protocols);
+                Some(self.reference_listing(&published, &listed, repository_id, key, added))
             }
         }
     }
@@ -67,10 +73,10 @@ impl OrbCore {
 
     /// Where requests of each priority are served: first the address of the reference itself, which is for no priority in
     /// particular.
-    fn endpoints_of_lanes(&self) -> Vec<TaoEndpoint> {
+    fn endpoints_of_lanes(&self, protocols: Protocols) -> Vec<TaoEndpoint> {
         let of_lane = |lane: &ServerLane| {
             let priority = lane.priority.map_or(FOR_NO_PRIORITY, |priority| priority.number());
-            endpoint_of(lane.published(), priority)
+            endpoint_of(&published_for(lane, protocols), priority)
         };
         // Of lanes without a priority only the default one is in the reference.
         let lanes = self.server_lanes().iter().enumerate();

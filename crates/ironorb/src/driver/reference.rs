@@ -16,6 +16,7 @@ use crate::object::deadline::Deadline;
 use crate::object::messaging::Rebind;
 use crate::object::operation::Operation;
 use crate::object::route::Route;
+use crate::object::selection::NotBound;
 use crate::object::server_profile::ServerEndpoint;
 use crate::object::{OBJECT_ID, ObjectRef, TypedRef};
 use crate::poa::{Refusal, Upcall};
@@ -91,11 +92,17 @@ impl ObjectRef {
         self.found(invoke::locate)
     }
 
-    /// Connects and follows forwards, so that the next call finds its route. It does so also when the rebind
-    /// policy forbids that to calls (`validate_connection`). `false` when the object is known not to be
-    /// there. Blocks.
-    pub fn validate_connection(&self) -> Result<bool, SystemException> {
-        self.found(invoke::bind)
+    /// Connects and follows forwards, so that the next call of this thread finds its route and makes no connection
+    /// (`validate_connection`). It does so also when the rebind policy forbids that to calls. `false` when the object is known
+    /// not to be there. True at once for an object of this process.
+    ///
+    /// In a real-time ORB it chooses the connection as a call of the thread's priority does, and binds a band's connection to
+    /// its band (`_bind_priority_band`; RTCORBA 1.2, 5.12). [`NotBound::Inconsistent`] names the policies with which there is
+    /// no connection to choose.
+    ///
+    /// Blocks, as a call does, until the deadline of a call that begins now.
+    pub fn validate_connection(&self) -> Result<bool, NotBound> {
+        self.found(invoke::bind).map_err(|e| NotBound::new(self, e))
     }
 
     /// Sends all batched requests on connections to the object's servers, from all threads, and waits until

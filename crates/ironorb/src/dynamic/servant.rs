@@ -123,7 +123,12 @@ impl<S: DynamicServant> Servant for DynamicSkeleton<S> {
         if operation.starts_with('_') && !self.0.takes_standard_operations() {
             match operation {
                 "_is_a" => return self.answer_is_a(&id, call),
-                "_non_existent" | "_not_existent" | "_repository_id" | "_interface" | "_component" => {
+                "_non_existent"
+                | "_not_existent"
+                | "_repository_id"
+                | "_interface"
+                | "_component"
+                | "_bind_priority_band" => {
                     return call.standard_operation(&[]);
                 }
                 _ => {}

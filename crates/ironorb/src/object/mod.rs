@@ -1,5 +1,7 @@
 //! Object references (CORBA 3.3 part 1, clause 8.3; IORs in part 2, 7.6).
 
+pub(crate) mod band_cell;
+pub(crate) mod client_policies;
 pub(crate) mod codec;
 pub(crate) mod deadline;
 pub(crate) mod deadline_context;
@@ -9,9 +11,11 @@ pub(crate) mod operation;
 pub(crate) mod operation_table;
 pub(crate) mod orb_shared;
 pub(crate) mod priority;
+pub(crate) mod protocols;
 pub(crate) mod request_contexts;
 pub(crate) mod request_facts;
 pub(crate) mod route;
+pub(crate) mod selection;
 pub(crate) mod server_profile;
 pub(crate) mod timing;
 pub(crate) mod wire_numbers;
@@ -34,6 +38,7 @@ use ironorb_giop::{
 };
 
 use crate::base::config::BareExceptions;
+use crate::object::client_policies::ClientPolicies;
 use crate::object::lease::LeaseCell;
 use crate::object::messaging::InvocationPolicies;
 use crate::object::orb_shared::{OrbDriver, OrbHandle, OrbShared};
@@ -157,8 +162,35 @@ impl ObjectRef {
         let policies = policies.or(own);
         // A reference with a rebind policy of its own has routes of its own: calls of other references must
         // not change them.
-        let leader = (policies.rebind == own.rebind).then(|| self.0.leader().unwrap_or(self).clone());
-        ObjectRef(Arc::new(self.0.with_policies(policies, leader)))
+        self.with_all_policies(policies, self.client_policies(), policies.rebind == own.rebind)
+    }
+
+    /// Returns a reference to the same object whose calls choose their connections by these policies
+    /// (`set_policy_overrides`). They are added to those that the reference has. They matter in a
+    /// [real-time ORB](crate::OrbBuilder::real_time).
+    pub fn with_client_policies(&self, policies: ClientPolicies) -> ObjectRef {
+        let own = self.client_policies();
+        let policies = policies.or(own);
+        // Private connections are those of the reference with the routes.
+        let shares = policies.private_connection == own.private_connection;
+        self.with_all_policies(self.policies(), policies, shares)
+    }
+
+    /// Returns a reference to the same object with other policies, which has this one's routes if it `shares` them.
+    fn with_all_policies(
+        &self,
+        calls: InvocationPolicies,
+        client: ClientPolicies,
+        shares: bool,
+    ) -> ObjectRef {
+        let leader = shares.then(|| self.0.leader().unwrap_or(self).clone());
+        ObjectRef(Arc::new(self.0.with_policies(calls, client, leader)))
+    }
+
+    /// The policies by which this reference chooses connections (`get_policy_overrides`).
+    /// [`effective_client_policies`](Self::effective_client_policies) returns what calls follow in the end.
+    pub fn client_policies(&self) -> ClientPolicies {
+        self.0.client_policies()
     }
 
     /// The policies of this reference (`get_policy_overrides`).
@@ -327,6 +359,12 @@ pub trait TypedRef: Clone + Send + Sync + Sized + 'static {
     /// [`ObjectRef::with_policies`].
     fn with_policies(&self, policies: InvocationPolicies) -> Self {
         Self::from_object(self.object().with_policies(policies))
+    }
+
+    /// Returns a reference to the same object whose calls choose their connections by these policies; see
+    /// [`ObjectRef::with_client_policies`].
+    fn with_client_policies(&self, policies: ClientPolicies) -> Self {
+        Self::from_object(self.object().with_client_policies(policies))
     }
 }
 

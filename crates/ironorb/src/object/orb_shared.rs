@@ -14,6 +14,7 @@ use crate::base::config::{OrbConfig, StatusAccess};
 use crate::base::locks::SnapshotMap;
 use crate::base::randomness::HashKeys;
 use crate::object::ObjectRef;
+use crate::object::client_policies::OrbClientPolicies;
 use crate::object::deadline_context::DeadlineClock;
 use crate::object::messaging::OrbPolicies;
 use crate::object::priority::RealTimeConfig;
@@ -28,6 +29,8 @@ pub(crate) struct OrbShared {
     pub(crate) transports: Vec<Arc<dyn CustomTransport>>,
     /// The policies set by `Orb::set_policies`.
     pub(crate) policies: OrbPolicies,
+    /// The policies set by `Orb::set_client_policies`.
+    pub(crate) client_policies: OrbClientPolicies,
     /// Whether client interceptors see the calls of this ORB.
     pub(crate) has_client_interceptors: bool,
     /// Whether the latencies of calls are measured.
@@ -83,6 +86,7 @@ impl OrbShared {
         let has_own_contexts = deadline_clock.is_some() || real_time.is_some();
         OrbShared {
             policies: OrbPolicies::new(config.call_timeout.into()),
+            client_policies: OrbClientPolicies::new(),
             config,
             transports,
             measures_calls,

@@ -5,9 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
-use ironorb_giop::ior::TaggedComponent;
 use ironorb_giop::minor::MinorCode;
-use ironorb_giop::real_time::{self, PriorityModelPolicy, RealTimePolicies};
+use ironorb_giop::real_time::{self, PriorityModelPolicy};
 
 use super::ObjectRef;
 use super::timing::TimingFault;
@@ -175,6 +174,7 @@ pub struct RealTimeConfig {
     pub(crate) propagated_priority_max: Priority,
     pub(crate) on_timing_fault: Option<TimingFaultHandler>,
     pub(crate) overrun_policy: OverrunPolicy,
+    pub(crate) tao_endpoints: bool,
 }
 
 /// What an ORB does about an upcall that runs longer than the `wcet` of its operation, as `@rt` in IDL gives it.
@@ -205,6 +205,7 @@ impl Default for RealTimeConfig {
             propagated_priority_max: Priority::MAX,
             on_timing_fault: None,
             overrun_policy: OverrunPolicy::default(),
+            tao_endpoints: true,
         }
     }
 }
@@ -265,6 +266,14 @@ impl RealTimeConfig {
         self
     }
 
+    /// Sets whether references list the addresses of lanes with their priorities in TAO's component `0x54414F02`, and whether
+    /// calls heed that of other servers. Without it calls reach the lane of their priority only by a reference of that lane,
+    /// and the server learns bands from the connection (RTCORBA 1.2, 5.12). Default: true.
+    pub fn tao_endpoints(mut self, are_used: bool) -> Self {
+        self.tao_endpoints = are_used;
+        self
+    }
+
     /// The native priority of threads with a priority; `None` where the system schedules them as ordinary threads.
     pub(crate) fn native(&self, priority: Priority) -> Result<Option<NativePriority>, Unmapped> {
         let native = self.mapping.to_native(priority).and_then(|native| u8::try_from(native).ok());
@@ -313,15 +322,14 @@ pub enum PriorityModel {
 
 impl PriorityModel {
     /// The model as references tell it.
-    pub(crate) fn to_component(self) -> Option<TaggedComponent<'static>> {
+    pub(crate) fn to_policy(self) -> PriorityModelPolicy {
         let (model, priority) = match self {
             PriorityModel::ClientPropagated { default } => {
                 (real_time::PriorityModel::ClientPropagated, default)
             }
             PriorityModel::ServerDeclared(priority) => (real_time::PriorityModel::ServerDeclared, priority),
         };
-        let policy = PriorityModelPolicy { model, server_priority: priority.number() };
-        RealTimePolicies { priority_model: Some(policy), ..RealTimePolicies::default() }.to_component()
+        PriorityModelPolicy { model, server_priority: priority.number() }
     }
 
     /// The model that a reference tells. A number that is no priority counts as 0.
@@ -367,6 +375,12 @@ pub(crate) fn set_current_priority(
     }
     CURRENT.set(Some(priority));
     Ok(())
+}
+
+/// The priority of the calling thread: that which has been set or, if the system has it in a real-time class, that which the
+/// mapping has for its native one.
+pub(crate) fn priority_of_thread(real_time: &RealTimeConfig) -> Option<Priority> {
+    current_priority().or_else(|| real_time.mapping.to_corba(native_priority_of_thread()?))
 }
 
 /// The priority of the calling thread as the system has it; `None` without one of a real-time class.

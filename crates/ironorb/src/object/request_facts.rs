@@ -1,9 +1,10 @@
 //! What a request says besides its target and its arguments.
 
 use ironorb_giop::message::{HeaderTemplate, Message, Request};
-use ironorb_giop::real_time::priority_of_context;
+use ironorb_giop::real_time::{PriorityBand, band_of_context, priority_of_context};
 use ironorb_giop::service_context::{
-    BI_DIR_IIOP, CODE_SETS, ContextsInPlace, RT_CORBA_PRIORITY, SECURITY_ATTRIBUTE_SERVICE, ServiceContexts,
+    BI_DIR_IIOP, CODE_SETS, ContextsInPlace, RT_CORBA_PRIORITY, RT_CORBA_PRIORITY_RANGE,
+    SECURITY_ATTRIBUTE_SERVICE, ServiceContexts,
 };
 
 use crate::object::deadline_context::DeadlineStamp;
@@ -42,7 +43,7 @@ impl<'m> RequestFacts<'m> {
     /// Whether a context of this kind concerns the whole connection.
     #[inline(always)] // a step of every call with contexts
     pub(crate) fn concern_connection(id: u32) -> bool {
-        matches!(id, CODE_SETS | BI_DIR_IIOP)
+        matches!(id, CODE_SETS | BI_DIR_IIOP | RT_CORBA_PRIORITY_RANGE)
     }
 
     /// The data of the first context of a kind.
@@ -63,6 +64,12 @@ impl<'m> RequestFacts<'m> {
     /// context cannot be read.
     pub fn priority(&self) -> Option<i16> {
         priority_of_context(self.context(RT_CORBA_PRIORITY)?)
+    }
+
+    /// The band of priorities that the client binds the connection to (RTCORBA 1.2, 5.12). `None` without one, or if its
+    /// context cannot be read.
+    pub(crate) fn band(&self) -> Option<PriorityBand> {
+        band_of_context(self.context(RT_CORBA_PRIORITY_RANGE)?)
     }
 
     /// The data of the trace context (`docs/wire.md`).

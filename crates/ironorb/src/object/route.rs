@@ -1,5 +1,7 @@
 //! The route from a reference to its object, worked out once.
 
+mod targets;
+
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -10,12 +12,15 @@ use ironorb_giop::real_time::PriorityModelPolicy;
 use once_cell::race::OnceBox;
 
 use crate::base::locks::{PiLock, Snapshot};
+use crate::object::client_policies::ClientPolicies;
 use crate::object::lease::RevocableLease;
 use crate::object::messaging::InvocationPolicies;
 use crate::object::orb_shared::{OrbDriver, OrbHandle};
-use crate::object::priority::{Priority, current_priority};
+use crate::object::selection::Selections;
 use crate::object::server_profile::{ServerEndpoint, ServerProfile, ServerTarget};
 use crate::object::{ObjectRef, WireProfile};
+use targets::Requests;
+pub(crate) use targets::{Selected, Target, Targets};
 
 /// Picks an endpoint.
 pub(crate) type EndpointTest<'a> = &'a dyn Fn(&dyn ServerEndpoint) -> bool;
@@ -47,6 +52,10 @@ struct Rare {
     /// policies that do not affect routes.
     leader: Option<ObjectRef>,
     policies: InvocationPolicies,
+    /// `None` for a reference without any.
+    client_policies: Option<Box<ClientPolicies>>,
+    /// The private connections.
+    private: Selections,
     /// What requests by the further profiles begin with.
     further: Box<[RequestTarget]>,
     /// The IOR, once a program has asked for it.
@@ -78,6 +87,8 @@ const CHANGE: u32 = 64;
 pub(crate) struct Replaced {
     server: Arc<ServerProfile>,
     location: Location,
+    /// The private connections there.
+    private: Selections,
     ior: Arc<Ior>,
     /// True when a forward has led here, false when only the form of the address has changed.
     is_forwarded: bool,
@@ -105,58 +116,6 @@ pub(crate) enum Route<'r> {
     Remote(Targets<'r>),
 }
 
-/// At least one address, with what requests of the object begin with there.
-#[derive(Clone, Copy)]
-pub(crate) struct Targets<'r> {
-    servers: &'r [ServerTarget],
-    requests: Requests<'r>,
-    profile: &'r ServerProfile,
-}
-
-/// The addresses for one priority each have indices from here on, above those of all other addresses.
-const FIRST_FOR_ONE_PRIORITY: usize = 1 << 16;
-
-/// What requests begin with, for each profile that can be used.
-#[derive(Clone, Copy)]
-enum Requests<'r> {
-    Of(&'r Reference),
-    In(&'r [RequestTarget]),
-}
-
-/// An address with all that requests of an object have in common there.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Target<'r> {
-    pub(crate) request: &'r RequestTarget,
-    pub(crate) server: &'r ServerTarget,
-}
-
-impl<'r> Targets<'r> {
-    pub(crate) fn servers(self) -> &'r [ServerTarget] {
-        self.servers
-    }
-
-    /// The index of the address for calls of this priority; `None` if the server has none.
-    pub(crate) fn index_for(self, priority: Option<Priority>) -> Option<usize> {
-        let (place, _) = self.profile.lane_target(priority)?;
-        Some(FIRST_FOR_ONE_PRIORITY + place)
-    }
-
-    /// The address with this index.
-    #[inline]
-    pub(crate) fn get(self, index: usize) -> Option<Target<'r>> {
-        let server = match self.servers.get(index) {
-            Some(server) => server,
-            None => self.profile.lane_target_at(index.checked_sub(FIRST_FOR_ONE_PRIORITY)?)?,
-        };
-        let request = match (self.requests, server.form) {
-            (Requests::Of(reference), 0) => &reference.request,
-            (Requests::Of(reference), form) => reference.further().get(form - 1)?,
-            (Requests::In(requests), form) => requests.get(form)?,
-        };
-        Some(Target { request, server })
-    }
-}
-
 /// A route in use.
 pub(crate) enum CurrentRoute<'r> {
     /// In this process, under this key.
@@ -170,11 +129,7 @@ impl CurrentRoute<'_> {
     pub(crate) fn route(&self) -> Route<'_> {
         match self {
             CurrentRoute::Local(key) => Route::Local(key),
-            CurrentRoute::Original(reference) => Route::Remote(Targets {
-                servers: reference.server.known_targets(),
-                requests: Requests::Of(reference),
-                profile: &reference.server,
-            }),
+            CurrentRoute::Original(reference) => Route::Remote(reference.original_targets()),
             CurrentRoute::Replaced(replaced) => replaced.route(),
         }
     }
@@ -204,9 +159,9 @@ impl Replaced {
     fn route(&self) -> Route<'_> {
         match &self.location {
             Location::Local(key) => Route::Local(key),
-            Location::Remote(requests) => Route::Remote(Targets {
+            Location::Remote(_) => Route::Remote(Targets {
                 servers: self.server.known_targets(),
-                requests: Requests::In(requests),
+                requests: Requests::In(self),
                 profile: &self.server,
             }),
         }
@@ -241,8 +196,8 @@ impl Reference {
             (None, false) => UNUSED | UNRESOLVED,
             (None, true) => UNUSED | UNRESOLVED | SIMULATED,
         };
-        let is_usual =
-            rare.leader.is_none() && rare.further.is_empty() && rare.policies == InvocationPolicies::NONE;
+        let has_policies = rare.policies != InvocationPolicies::NONE || rare.client_policies.is_some();
+        let is_usual = rare.leader.is_none() && rare.further.is_empty() && !has_policies;
         Reference {
             server,
             state: AtomicU32::new(state),
@@ -253,14 +208,25 @@ impl Reference {
     }
 
     /// A reference to the same object, with other policies. It has the route of the `leader`, or else its own.
-    pub(super) fn with_policies(&self, policies: InvocationPolicies, leader: Option<ObjectRef>) -> Reference {
+    pub(super) fn with_policies(
+        &self,
+        policies: InvocationPolicies,
+        client_policies: ClientPolicies,
+        leader: Option<ObjectRef>,
+    ) -> Reference {
         let further = self.rare.get().map(|rare| rare.further.clone()).unwrap_or_default();
-        let rare = Rare { leader, policies, further, ..Rare::default() };
+        let client_policies = (client_policies != ClientPolicies::NONE).then(|| Box::new(client_policies));
+        let rare = Rare { leader, policies, client_policies, further, ..Rare::default() };
         Reference::made(self.server.clone(), self.request.clone(), rare)
     }
 
     pub(super) fn policies(&self) -> InvocationPolicies {
         self.rare.get().map_or(InvocationPolicies::NONE, |rare| rare.policies)
+    }
+
+    pub(super) fn client_policies(&self) -> ClientPolicies {
+        let rare = self.rare.get();
+        rare.and_then(|rare| rare.client_policies.as_deref().copied()).unwrap_or_default()
     }
 
     /// Whether the reference has what few have.
@@ -379,31 +345,6 @@ impl Reference {
     #[inline(never)]
     fn settled_leader(&self) -> Option<&Reference> {
         self.leader()?.0.settled()
-    }
-
-    /// The first address, where a [`settled`](Self::settled) reference has one.
-    #[inline]
-    pub(crate) fn first_target(&self) -> Option<Target<'_>> {
-        Some(Target { request: &self.request, server: self.server.first_target()? })
-    }
-
-    /// The address for calls of the calling thread's priority, or else the first one, where a [`settled`](Self::settled)
-    /// reference has one.
-    #[inline]
-    pub(crate) fn target_now(&self) -> Option<Target<'_>> {
-        match self.server.orb().shared().real_time {
-            None => self.first_target(),
-            Some(_) => self.target_for(current_priority()),
-        }
-    }
-
-    /// The address for calls of this priority, or else the first one, where a [`settled`](Self::settled) reference has one.
-    #[inline(always)] // a step of every call with a priority
-    pub(crate) fn target_for(&self, priority: Option<Priority>) -> Option<Target<'_>> {
-        match self.server.lane_target(priority) {
-            Some((_, server)) => Some(Target { request: &self.request, server }),
-            None => self.first_target(),
-        }
     }
 
     /// A number that differs after the route has changed.
@@ -535,7 +476,8 @@ impl Reference {
             }
         };
         let (is_forwarded, before, is_lasting) = (false, None, true);
-        Ok(Replaced { server, location, ior, is_forwarded, before, is_lasting })
+        let private = Selections::new();
+        Ok(Replaced { server, location, private, ior, is_forwarded, before, is_lasting })
     }
 
     /// Returns to the route from before the last forward.

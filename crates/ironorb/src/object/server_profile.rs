@@ -9,14 +9,13 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::BuildHasher;
-use std::num::NonZeroU64;
 use std::sync::{Arc, OnceLock, Weak};
 
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::ior::{CodeSetIncompatible, IiopProfile, Ior, OMNIORB_ORB_TYPE, Profile, TaoEndpoint};
 use ironorb_giop::message::{AddressingDisposition, RequestTarget, TargetAddress};
 use ironorb_giop::minor::MinorCode;
-use ironorb_giop::real_time::{PriorityModel, PriorityModelPolicy, RealTimePolicies};
+use ironorb_giop::real_time::{PriorityBand, PriorityModel, PriorityModelPolicy, RealTimePolicies};
 use ironorb_giop::{CharSet, TransmissionCodeSets, Version};
 
 use crate::base::config::BareExceptions;
@@ -27,10 +26,11 @@ use crate::base::time::Time;
 use crate::object::WireProfile;
 use crate::object::orb_shared::{OrbDriver, OrbHandle, OrbShared};
 use crate::object::priority::Priority;
+use crate::object::selection::Selections;
 use crate::object::timing::is_timed_call;
 use crate::object::wire_numbers::FOR_BEST_EFFORT;
-use crate::transport::Address;
 use crate::transport::tcp::HostPort;
+use crate::transport::{Address, CodePoint, TcpProperties};
 
 /// An endpoint of servers, as routes know it. The driver that made it has its connections there.
 pub(crate) trait ServerEndpoint: Any + fmt::Debug + Send + Sync {
@@ -39,6 +39,12 @@ pub(crate) trait ServerEndpoint: Any + fmt::Debug + Send + Sync {
 
     /// The server's address.
     fn address(&self) -> &Address;
+
+    /// Whether its connections are for a band of priorities.
+    fn is_of_band(&self) -> bool;
+
+    /// Whether the calling thread's connection is a band's, and no request has told the server so.
+    fn has_band_to_tell(&self) -> bool;
 
     /// True for a while after an attempt to connect has failed, if none has succeeded since.
     fn is_failing(&self, now: Time) -> bool;
@@ -81,6 +87,8 @@ pub(crate) struct ServerProfile {
     real_time: RealTimePolicies,
     /// The addresses for calls of one priority each, in no order, and then that for calls that are not scheduled. Found out by the first call that could use one.
     lane_targets: OnceLock<Box<[LaneTarget]>>,
+    /// The addresses with connections for calls that ask for more than their priority.
+    selections: Selections,
 }
 
 /// An address of a server for some calls.
@@ -149,6 +157,7 @@ impl ServerProfile {
             wire_profile,
             real_time,
             lane_targets: OnceLock::new(),
+            selections: Selections::new(),
         }
     }
 
@@ -178,6 +187,11 @@ impl ServerProfile {
         Some(&self.lane_targets.get()?.get(place)?.target)
     }
 
+    /// The addresses for one priority each, as far as a call has found them out.
+    pub(super) fn known_lane_targets(&self) -> impl Iterator<Item = &ServerTarget> {
+        self.lane_targets.get().into_iter().flatten().map(|lane| &lane.target)
+    }
+
     #[inline(always)] // a step of every call with a priority
     fn propagates(&self) -> bool {
         self.priority_model().is_some_and(|policy| policy.model == PriorityModel::ClientPropagated)
@@ -185,27 +199,77 @@ impl ServerProfile {
 
     #[cold]
     fn find_lane_targets(&self) -> Box<[LaneTarget]> {
+        let target = |address| self.target_at(0, address, self.partition());
+        let lanes = self.listed_lanes().into_iter();
+        let targets = lanes.map(|(priority, address)| LaneTarget { priority, target: target(address) });
+        let mut targets: Box<[LaneTarget]> = targets.collect();
+        targets.sort_by_key(|lane| lane.priority.is_none());
+        targets
+    }
+
+    /// The addresses of the server's lanes with their priorities, as the reference lists them.
+    pub(super) fn lanes(&self) -> Vec<(Priority, Address)> {
+        let lanes = self.listed_lanes().into_iter();
+        lanes.filter_map(|(priority, address)| Some((priority?, address))).collect()
+    }
+
+    /// The addresses that the reference lists for one priority each, and that for calls that are not scheduled.
+    fn listed_lanes(&self) -> Vec<(Option<Priority>, Address)> {
+        if self.orb.shared().real_time.as_ref().is_none_or(|real_time| !real_time.tao_endpoints) {
+            return Vec::new();
+        }
         let profile = match self.forms.as_deref() {
             Ok([Form { profile, .. }, ..]) => &self.ior.profiles[*profile],
-            _ => return Box::default(),
+            _ => return Vec::new(),
         };
-        let Profile::Iiop(profile) = profile else { return Box::default() };
+        let Profile::Iiop(profile) = profile else { return Vec::new() };
         let endpoints = profile.components().find_map(|component| component.tao_endpoints()?.ok());
-        let (driver, partition) = (self.orb.driver(), Partition::of(self.wire_profile));
         let of_endpoint = |endpoint: TaoEndpoint| {
             let priority = Priority::new(endpoint.priority);
             if priority.is_none() && endpoint.priority != FOR_BEST_EFFORT {
                 return None;
             }
-            let address = Address::Tcp(HostPort { host: endpoint.host, port: endpoint.port });
-            let endpoint = driver.endpoint(address, partition);
-            let target = ServerTarget { form: 0, number: endpoint.number(), endpoint };
-            Some(LaneTarget { priority, target })
+            Some((priority, Address::Tcp(HostPort { host: endpoint.host, port: endpoint.port })))
         };
         let endpoints = endpoints.unwrap_or_default().into_iter().take(LANES_MAX + 1);
-        let mut targets: Box<[LaneTarget]> = endpoints.filter_map(of_endpoint).collect();
-        targets.sort_by_key(|lane| lane.priority.is_none());
-        targets
+        endpoints.filter_map(of_endpoint).collect()
+    }
+
+    /// The addresses for all, the best first, each with the number of the profile that has it.
+    pub(super) fn addresses(&self) -> Vec<(usize, Address)> {
+        let orb = self.orb.shared();
+        let of_form = |(form, Form { profile, .. }): (usize, &Form)| match &self.ior.profiles[*profile] {
+            Profile::Iiop(profile) => addresses(orb, profile).map(|address| (form, address)).collect(),
+            _ => Vec::new(),
+        };
+        self.forms.as_deref().unwrap_or_default().iter().enumerate().flat_map(of_form).collect()
+    }
+
+    /// An address with the connections of a partition.
+    pub(super) fn target_at(&self, form: usize, address: Address, partition: Partition) -> ServerTarget {
+        let endpoint = self.orb.driver().endpoint(address, partition);
+        ServerTarget { form, number: endpoint.number(), endpoint }
+    }
+
+    /// The partition of calls that ask for nothing more.
+    pub(super) fn partition(&self) -> Partition {
+        Partition::of(self.wire_profile)
+    }
+
+    /// The policies of the reference that concern real time, if the ORB heeds them.
+    pub(super) fn real_time(&self) -> &RealTimePolicies {
+        &self.real_time
+    }
+
+    /// Whether the reference has policies by which clients choose connections.
+    #[inline]
+    pub(super) fn chooses_connections(&self) -> bool {
+        self.real_time.bands.is_some() || self.real_time.client_protocols.is_some()
+    }
+
+    /// The addresses with connections for calls that ask for more than their priority.
+    pub(super) fn selections(&self) -> &Selections {
+        &self.selections
     }
 
     /// The priority model of the objects, if the ORB heeds it.
@@ -276,18 +340,9 @@ impl ServerProfile {
 
     #[cold]
     fn find_targets(&self) -> Result<Box<[ServerTarget]>, SystemException> {
-        let forms = self.forms.as_ref().map_err(Clone::clone)?;
-        let (driver, orb) = (self.orb.driver(), self.orb.shared());
-        let partition = Partition::of(self.wire_profile);
-        let of_form = |(form, Form { profile, .. }): (usize, &Form)| {
-            let Profile::Iiop(profile) = &self.ior.profiles[*profile] else { return Vec::new() };
-            let target = |address| {
-                let endpoint = driver.endpoint(address, partition);
-                ServerTarget { form, number: endpoint.number(), endpoint }
-            };
-            addresses(orb, profile).map(target).collect()
-        };
-        let all: Box<[ServerTarget]> = forms.iter().enumerate().flat_map(of_form).collect();
+        self.forms.as_ref().map_err(Clone::clone)?;
+        let target = |(form, address)| self.target_at(form, address, self.partition());
+        let all: Box<[ServerTarget]> = self.addresses().into_iter().map(target).collect();
         if all.is_empty() { Err(no_address()) } else { Ok(all) }
     }
 
@@ -449,26 +504,31 @@ fn addresses(orb: &OrbShared, profile: &IiopProfile) -> impl Iterator<Item = Add
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) struct Partition {
     /// A connection has one pair of code sets, so wire profiles with different code sets must not share connections.
-    wire_profile: u8,
-    /// The one owner of private connections (RTCORBA 1.2, PrivateConnectionPolicy); `None` for shared ones.
-    owner: Option<NonZeroU64>,
+    pub(crate) wire_profile: u8,
+    /// The band of priorities whose calls have the connection (RTCORBA 1.2, PriorityBandedConnectionPolicy).
+    pub(crate) band: Option<PriorityBand>,
+    /// The properties of connections over TCP that the calls have asked for.
+    pub(crate) tcp: Option<TcpProperties>,
+    /// The mark of packets that the calls have asked for.
+    pub(crate) code_point: Option<CodePoint>,
+    /// Whether one reference alone has the connections (RTCORBA 1.2, PrivateConnectionPolicy).
+    pub(crate) is_private: bool,
 }
 
 impl Partition {
     /// The shared connections of a wire profile.
-    fn of(wire_profile: Option<WireProfile>) -> Partition {
+    pub(super) fn of(wire_profile: Option<WireProfile>) -> Partition {
         let wire_profile = match wire_profile {
             None => 0,
             Some(WireProfile { code_sets: None, .. }) => 1,
             Some(WireProfile { code_sets: Some(sets), .. }) => 2 + sets.to_octet(),
         };
-        Partition { wire_profile, owner: None }
+        Partition { wire_profile, ..Partition::default() }
     }
 
-    /// The private connections of an owner.
-    #[cfg(test)]
-    pub(crate) fn owned_by(self, owner: NonZeroU64) -> Partition {
-        Partition { owner: Some(owner), ..self }
+    /// Whether all threads of a lane share one connection to an endpoint.
+    pub(crate) fn has_one_connection(&self) -> bool {
+        self.is_private || self.band.is_some()
     }
 }
 

@@ -8,11 +8,13 @@ use ironorb_giop::ior::TaggedComponent;
 use ironorb_giop::message::Request;
 
 use super::Orb;
+use crate::base::config::Transport;
 use crate::driver::orb_core::OrbCore;
 use crate::initial::ifr;
 use crate::interceptor::{Interception, Outcome};
 use crate::lane::Event;
 use crate::object::ObjectRef;
+use crate::object::protocols::Protocols;
 use crate::object::timing::{Guarantee, TimingFault, TimingFaultKind};
 use crate::poa::adapter::Adapter;
 use crate::poa::{AdapterHost, Poa, PoaManagerFactory};
@@ -64,8 +66,13 @@ impl AdapterHost for OrbCore {
         repository_id: &str,
         key: &[u8],
         components: &[TaggedComponent<'static>],
+        protocols: Protocols,
     ) -> ObjectRef {
-        OrbCore::reference(&self, repository_id, key, components)
+        OrbCore::reference(&self, repository_id, key, components, protocols)
+    }
+
+    fn listens_by(&self, transport: Transport) -> bool {
+        self.published_by_all().any(|address| address.transport() == Some(transport))
     }
 
     fn timing_fault(&self, fault: &TimingFault<'_>) {

@@ -17,6 +17,7 @@ use crate::base::config::BadConcurrency;
 use crate::dynamic::{DynamicError, RequestError};
 use crate::initial::naming::{InvalidName, NamingError};
 use crate::object::operation::{OperationError, Raised};
+use crate::object::selection::NotBound;
 use crate::orb::{BuildError, SettingError};
 use crate::poa::PoaError;
 use crate::transport::endpoint::BadAddress;
@@ -151,6 +152,7 @@ variants! {
     BuildError => Error::Build;
     BadAddress => |e| Error::Build(BuildError::Address(e));
     SettingError => |e| Error::Build(BuildError::Setting(e));
+    NotBound => |e| Error::System(SystemException::from(e));
     PoaError => Error::Poa;
     NamingError => Error::Naming;
     InvalidName => |e| Error::Naming(NamingError::InvalidName(e));

@@ -34,6 +34,7 @@ use ironorb_giop::url::ObjectUrl;
 
 use crate::base::marshal_profile::MarshalProfile;
 use crate::driver::orb_core::OrbCore;
+use crate::object::client_policies::ClientPolicies;
 use crate::object::codec::Codec;
 use crate::object::messaging::InvocationPolicies;
 use crate::object::{ObjectRef, TypedRef};
@@ -248,6 +249,17 @@ impl Orb {
     /// The policies that [`set_policies`](Self::set_policies) has set.
     pub fn policies(&self) -> InvocationPolicies {
         self.core.policies.get()
+    }
+
+    /// Sets by which policies calls of this ORB choose their connections from now on, unless a reference or a thread has its
+    /// own. Replaces all earlier ones of the ORB. They matter in a [real-time ORB](OrbBuilder::real_time).
+    pub fn set_client_policies(&self, policies: ClientPolicies) {
+        self.core.client_policies.set(policies);
+    }
+
+    /// The policies that [`set_client_policies`](Self::set_client_policies) has set.
+    pub fn client_policies(&self) -> ClientPolicies {
+        self.core.client_policies.get()
     }
 
     /// Blocks until the ORB is shut down. Meanwhile this thread makes the upcalls of adapters with

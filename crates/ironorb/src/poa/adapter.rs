@@ -11,10 +11,11 @@ mod serving;
 mod session;
 
 pub(crate) use parked_request::ParkedRequest;
+pub(crate) use priorities::ToldPriority;
 pub(crate) use session::Session;
 
 use std::any::{Any, TypeId};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -74,6 +75,10 @@ pub(crate) struct Adapter {
     promises: Promises,
     /// The requests that were dropped because they came too late.
     late_requests: AtomicU64,
+    /// Whether an adapter marks the packets of replies.
+    marks_replies: AtomicBool,
+    /// Requests without service contexts concern a deadline or a priority, too.
+    reads_contexts: bool,
     /// Every request concerns interceptors or contexts of the program, has a deadline, or is to be addressed otherwise.
     has_extras: bool,
     /// The largest message, in bytes, that the short forms of the ways to a servant take; 0 with extras.
@@ -118,6 +123,8 @@ impl Adapter {
             config: config.clone(),
             has_interceptors,
             server_contexts: interceptors.server_contexts.clone(),
+            marks_replies: AtomicBool::new(false),
+            reads_contexts: config.deadline_propagation || real_time.is_some(),
             real_time,
             lane_priorities,
             best_effort_lane,

@@ -8,8 +8,10 @@ use ironorb_giop::ior::TaggedComponent;
 use ironorb_giop::message::Request;
 
 use super::adapter::Adapter;
+use crate::base::config::Transport;
 use crate::interceptor::{Interception, Outcome};
 use crate::object::ObjectRef;
+use crate::object::protocols::Protocols;
 use crate::object::timing::TimingFault;
 
 /// An ORB, as its adapters see it: it makes references, and calls interceptors.
@@ -23,12 +25,16 @@ pub(crate) trait AdapterHost: Environment {
     /// Calls the interceptors when a request has come, as [`Interception::begin`] does.
     fn intercept(self: Arc<Self>, request: &Request<'_>) -> (Interception, Option<Outcome>);
 
-    /// Makes a reference to an object of this ORB, at the addresses that it publishes.
+    /// Whether the ORB listens by a transport.
+    fn listens_by(&self, transport: Transport) -> bool;
+
+    /// Makes a reference to an object of this ORB, at the addresses that it publishes for these protocols.
     fn reference(
         self: Arc<Self>,
         repository_id: &str,
         key: &[u8],
         components: &[TaggedComponent<'static>],
+        protocols: Protocols,
     ) -> ObjectRef;
 
     /// Counts an upcall that did not keep to the timing of its operation, and tells the program. Runs application code.

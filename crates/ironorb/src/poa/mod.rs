@@ -76,7 +76,6 @@ use crate::base::discards::Discard;
 use crate::base::locks::{PiLock, Snapshot};
 use crate::base::monitor::Monitor;
 use crate::base::single_thread_lock::SingleThreadLock;
-use crate::object::priority::PriorityModel;
 use crate::poa::adapter::AdapterLookup;
 use crate::poa::servant::{Servant, ServantHandle};
 use active_object_map::{ActiveObjectMap, IdState};
@@ -201,7 +200,8 @@ impl Poa {
         // The interceptors run before the adapter can be found and while no lock is held, because they may
         // call anything.
         let mut components = orb.components_for(&path::names(&path));
-        components.extend(policies.priority_model.and_then(PriorityModel::to_component));
+        components.extend(policies.real_time_component());
+        orb.adapter().note_policies(&policies);
         let mut children = self.0.children.lock();
         // A destruction needs this lock to see all children.
         self.check_alive()?;

@@ -236,7 +236,8 @@ impl Poa {
     /// Makes a reference. An adapter makes references only here.
     fn reference(&self, id: &ObjectId, repository_id: &str) -> Result<ObjectRef, PoaError> {
         let key = self.key_of(id)?;
-        Ok(self.0.orb.clone().reference(repository_id, &key, &self.0.components))
+        let protocols = self.0.policies.server_protocols.unwrap_or_default();
+        Ok(self.0.orb.clone().reference(repository_id, &key, &self.0.components, protocols))
     }
 
     /// The object key of an id.

@@ -1,7 +1,12 @@
 //! Policies of an object adapter (CORBA 3.3 part 1, 15.3.8).
 
 use super::PoaError;
-use crate::object::priority::PriorityModel;
+use ironorb_giop::ior::TaggedComponent;
+use ironorb_giop::real_time::{ProtocolList, RealTimePolicies};
+
+use crate::object::client_policies::PriorityBands;
+use crate::object::priority::{Priority, PriorityModel};
+use crate::object::protocols::{NetworkPriority, Protocols};
 
 /// Which thread makes the upcalls of an adapter: to its servants and to its servant manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -106,6 +111,20 @@ pub struct PoaPolicies {
     /// Where the priorities of requests come from, in an ORB with [real time](crate::OrbBuilder::real_time). Without a
     /// model the thread that serves a request keeps its priority.
     pub priority_model: Option<PriorityModel>,
+    /// The bands of priorities for each of which clients make a connection of its own (RTCORBA 1.2, 5.12). References tell
+    /// them. Needs a priority model. `None` leaves them to the client.
+    pub priority_bands: Option<PriorityBands>,
+    /// The protocols at whose addresses clients reach the objects (`ServerProtocolPolicy`; RTCORBA 1.2): references have
+    /// no others. The ORB listens by each. They have no properties of TCP here: all adapters share the connections of
+    /// clients, whose properties are the ORB's settings. The order is told by `client_protocols` alone. `None`, or an empty
+    /// list, is all at which the ORB listens.
+    pub server_protocols: Option<Protocols>,
+    /// The protocols from which clients choose, the best first, with the properties of their connections
+    /// (`ClientProtocolPolicy`; RTCORBA 1.2). References tell them. `None` leaves them to the client.
+    pub client_protocols: Option<Protocols>,
+    /// How packets of replies over IP are marked. Needs a priority model. A connection keeps a mark until an adapter with a
+    /// priority model answers there with another. Not the standard's, and so in no list of policies.
+    pub network_priority: Option<NetworkPriority>,
 }
 
 /// One policy, as the standard's `create_POA` takes them; see [`PoaPolicies::from_list`].
@@ -127,6 +146,12 @@ pub enum PoaPolicy {
     RequestProcessing(RequestProcessing),
     /// `create_priority_model_policy` of a real-time ORB.
     PriorityModel(PriorityModel),
+    /// `create_priority_banded_connection_policy` of a real-time ORB.
+    PriorityBandedConnection(PriorityBands),
+    /// `create_server_protocol_policy` of a real-time ORB.
+    ServerProtocol(Protocols),
+    /// `create_client_protocol_policy` of a real-time ORB.
+    ClientProtocol(Protocols),
 }
 
 /// The kinds of policy, with their numbers in the standard (`PolicyType`), in the order of the fields of
@@ -150,6 +175,14 @@ pub enum PoaPolicyType {
     RequestProcessing = 22,
     /// `PRIORITY_MODEL_POLICY_TYPE`.
     PriorityModel = 40,
+    /// `PRIORITY_BANDED_CONNECTION_POLICY_TYPE`.
+    PriorityBandedConnection = 45,
+    /// `SERVER_PROTOCOL_POLICY_TYPE`.
+    ServerProtocol = 42,
+    /// `CLIENT_PROTOCOL_POLICY_TYPE`.
+    ClientProtocol = 43,
+    /// [`PoaPolicies::network_priority`], which is IronORB's own.
+    NetworkPriority = 0x494F_5210,
 }
 
 impl PoaPolicyType {
@@ -157,6 +190,10 @@ impl PoaPolicyType {
     fn field_index(self) -> u16 {
         match self {
             PoaPolicyType::PriorityModel => 7,
+            PoaPolicyType::PriorityBandedConnection => 8,
+            PoaPolicyType::ServerProtocol => 9,
+            PoaPolicyType::ClientProtocol => 10,
+            PoaPolicyType::NetworkPriority => 11,
             other => (other as u32 - PoaPolicyType::Thread as u32) as u16,
         }
     }
@@ -174,6 +211,9 @@ impl PoaPolicy {
             PoaPolicy::ServantRetention(_) => PoaPolicyType::ServantRetention,
             PoaPolicy::RequestProcessing(_) => PoaPolicyType::RequestProcessing,
             PoaPolicy::PriorityModel(_) => PoaPolicyType::PriorityModel,
+            PoaPolicy::PriorityBandedConnection(_) => PoaPolicyType::PriorityBandedConnection,
+            PoaPolicy::ServerProtocol(_) => PoaPolicyType::ServerProtocol,
+            PoaPolicy::ClientProtocol(_) => PoaPolicyType::ClientProtocol,
         }
     }
 }
@@ -200,6 +240,10 @@ impl PoaPolicies {
         servant_retention: ServantRetention::Retain,
         request_processing: RequestProcessing::ActiveObjectMapOnly,
         priority_model: None,
+        priority_bands: None,
+        server_protocols: None,
+        client_protocols: None,
+        network_priority: None,
     };
 
     /// Takes the standard's defaults, except for the listed policies. A kind listed twice with different
@@ -222,6 +266,9 @@ impl PoaPolicies {
                 PoaPolicy::ServantRetention(value) => policies.servant_retention = value,
                 PoaPolicy::RequestProcessing(value) => policies.request_processing = value,
                 PoaPolicy::PriorityModel(value) => policies.priority_model = Some(value),
+                PoaPolicy::PriorityBandedConnection(value) => policies.priority_bands = Some(value),
+                PoaPolicy::ServerProtocol(value) => policies.server_protocols = Some(value),
+                PoaPolicy::ClientProtocol(value) => policies.client_protocols = Some(value),
             }
         }
         match policies.check() {
@@ -260,7 +307,57 @@ impl PoaPolicies {
                 return refuse(PoaPolicyType::ImplicitActivation, "needs RETAIN");
             }
         }
-        Ok(())
+        if self.server_protocols.is_some_and(|protocols| protocols.iter().any(|it| it.tcp.is_some())) {
+            return refuse(
+                PoaPolicyType::ServerProtocol,
+                "has properties of TCP, which all adapters share: give them to the ORB's settings",
+            );
+        }
+        if self.network_priority.is_some() && self.priority_model.is_none() {
+            return refuse(PoaPolicyType::NetworkPriority, "needs a priority model");
+        }
+        self.check_bands()
+    }
+
+    /// Refuses bands without priorities or without a model, and a declared priority that no band holds.
+    fn check_bands(&self) -> Result<(), PoaError> {
+        let Some(bands) = &self.priority_bands else { return Ok(()) };
+        let bands = bands.as_slice();
+        let has_declared = |priority: Priority| bands.iter().any(|band| band.contains(priority.number()));
+        let why = match self.priority_model {
+            None => "needs a priority model",
+            Some(_) if bands.is_empty() => "has no band",
+            Some(_) if !bands.iter().all(|band| (0..=band.high).contains(&band.low)) => {
+                "has a band whose lowest priority is below 0 or above its highest"
+            }
+            Some(PriorityModel::ServerDeclared(priority)) if !has_declared(priority) => {
+                "has no band that holds the declared priority"
+            }
+            Some(_) => return Ok(()),
+        };
+        self.refuse(PoaPolicyType::PriorityBandedConnection, why)
+    }
+
+    /// The first policy that only a real-time ORB has.
+    pub(super) fn needs_real_time(&self) -> Option<PoaPolicyType> {
+        let given = [
+            (self.priority_model.is_some(), PoaPolicyType::PriorityModel),
+            (self.priority_bands.is_some(), PoaPolicyType::PriorityBandedConnection),
+            (self.server_protocols.is_some(), PoaPolicyType::ServerProtocol),
+            (self.client_protocols.is_some(), PoaPolicyType::ClientProtocol),
+            (self.network_priority.is_some(), PoaPolicyType::NetworkPriority),
+        ];
+        given.into_iter().find(|(is_given, _)| *is_given).map(|(_, policy)| policy)
+    }
+
+    /// What references tell of these policies to real-time clients.
+    pub(super) fn real_time_component(&self) -> Option<TaggedComponent<'static>> {
+        let bands = self.priority_bands.as_ref().map(|bands| bands.as_slice().to_vec());
+        let priority_model = self.priority_model.map(PriorityModel::to_policy);
+        let client_protocols = self.client_protocols.map(Protocols::to_reference);
+        let client_protocols =
+            client_protocols.map(|protocols| ProtocolList { protocols, has_unknown: false });
+        RealTimePolicies { priority_model, bands, client_protocols }.to_component()
     }
 
     /// Refuses one of the policies.
@@ -309,7 +406,7 @@ mod tests {
                     RequestProcessing::DefaultServant,
                     RequestProcessing::ServantManager,
                 ][pick(3)],
-                priority_model: None,
+                ..PoaPolicies::default()
             }
         })
     }

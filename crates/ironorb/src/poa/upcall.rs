@@ -22,6 +22,8 @@ use crate::base::lease::Activation;
 use crate::base::locks::Handoff;
 use crate::base::time::Time;
 use crate::object::priority::{AtPriority, PriorityModel};
+use crate::object::protocols::NetworkPriority;
+use crate::poa::adapter::ToldPriority;
 use crate::poa::servant::servant_panicked;
 use crate::poa::servant::{Servant, ServantHandle};
 
@@ -212,13 +214,19 @@ impl Upcall {
         self.poa.policies.priority_model
     }
 
+    /// How packets of the object's replies are marked.
+    #[inline]
+    pub(crate) fn network_priority(&self) -> Option<NetworkPriority> {
+        self.poa.policies.network_priority
+    }
+
     /// Gives the calling thread the priority that the server has declared for the object, if it has and the ORB is a
     /// real-time one.
     #[inline]
     pub(crate) fn at_declared_priority(&self) -> Result<Option<AtPriority>, SystemException> {
         match self.priority_model() {
             Some(model @ PriorityModel::ServerDeclared(_)) => {
-                self.poa.orb.adapter().at_priority(model, None, &|| self.object_id())
+                self.poa.orb.adapter().at_priority(model, ToldPriority::NOTHING, &|| self.object_id())
             }
             Some(PriorityModel::ClientPropagated { .. }) | None => Ok(None),
         }

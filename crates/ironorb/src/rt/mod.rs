@@ -13,6 +13,8 @@
 //! | `PriorityModelPolicy` | [`PriorityModel`], in [`PoaPolicies`](crate::PoaPolicies) |
 //! | `RTCORBA::RTORB` | [`RtOrb`], from [`Orb::rt_orb`](crate::Orb::rt_orb) |
 //! | `RTCORBA::Mutex` | [`RtMutex`] |
+//! | `PriorityBandedConnectionPolicy`, `PrivateConnectionPolicy` | [`ClientPolicies`], [`PoaPolicies`](crate::PoaPolicies) |
+//! | `ClientProtocolPolicy`, `ServerProtocolPolicy` | [`Protocols`], in the same |
 //! | `ThreadpoolLane` | [`LaneConfig`](crate::LaneConfig) with a [priority](crate::LaneConfig::priority) |
 
 mod mutex;
@@ -26,11 +28,16 @@ use ironorb_giop::exception::{CompletionStatus, SystemException, SystemException
 use ironorb_giop::minor::MinorCode;
 
 use crate::base::memory;
+pub use crate::object::client_policies::{
+    ClientPolicies, PriorityBand, PriorityBands, set_thread_policies, thread_policies,
+};
 use crate::object::priority::{self, Unmapped};
 pub use crate::object::priority::{
     ContinuousMapping, DirectMapping, LinearMapping, OverrunPolicy, Priority, PriorityMapping, PriorityModel,
     PriorityTransform, RealTimeConfig, SchedulingPolicy,
 };
+pub use crate::object::protocols::{CodePoint, NetworkPriority, Protocol, Protocols, TcpProperties};
+pub use crate::object::selection::{InconsistentPolicies, NotBound, RtPolicyType};
 pub use crate::object::timing::{Guarantee, Level, Timing, TimingFault, TimingFaultKind};
 pub use crate::poa::servant::overrun;
 

@@ -243,6 +243,16 @@ impl Address {
         self.tcp().is_none()
     }
 
+    /// The transport; `None` for one of the program's own.
+    pub(crate) fn transport(&self) -> Option<config::Transport> {
+        match self {
+            Address::Tcp(_) => Some(config::Transport::Tcp),
+            Address::Unix(_) => Some(config::Transport::Unix),
+            Address::SharedMemory(_) => Some(config::Transport::SharedMemory),
+            Address::Custom(_) => None,
+        }
+    }
+
     /// Connects to the server. Blocks until the deadline at most.
     pub(crate) fn connect(&self, attempt: &ConnectAttempt<'_>) -> io::Result<Stream> {
         each!(Address, self, T, address => T::connect(address, attempt), {

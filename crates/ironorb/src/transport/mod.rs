@@ -8,6 +8,7 @@ mod address;
 mod custom;
 pub(crate) mod endpoint;
 mod peer;
+mod properties;
 mod rings;
 pub(crate) mod shared;
 pub(crate) mod socket_options;
@@ -35,6 +36,7 @@ pub(crate) use address::{Address, ConnectAttempt, Hosts, Listener, Listening, Tr
 use custom::Custom;
 pub(crate) use custom::CustomAddress;
 pub use custom::{ADDRESS_BYTES_MAX, CustomListener, CustomStream, CustomTransport};
+pub use properties::{CodePoint, TcpProperties};
 use rings::Rings;
 
 /// One connection.

@@ -18,6 +18,7 @@ use crate::driver::clock;
 use crate::driver::waiting::{Spinners, Waits};
 use crate::lane::Counters;
 use crate::object::deadline::Deadline;
+use crate::object::server_profile::Partition;
 use crate::transport::{Address, ConnectAttempt, Stream};
 
 /// A lane, as its calls to servers see it.
@@ -130,11 +131,23 @@ impl ClientLane {
         Arc::new(OpenConnections { here: AtomicUsize::new(0), of_lane: self.connected.clone() })
     }
 
-    /// Connects to an address.
-    pub(super) fn connect(&self, address: &Address, deadline: Deadline) -> io::Result<Stream> {
+    /// Connects to an address, with the properties that calls of a partition ask for.
+    pub(super) fn connect(
+        &self,
+        address: &Address,
+        partition: &Partition,
+        deadline: Deadline,
+    ) -> io::Result<Stream> {
         let until = deadline.at().unwrap_or(Time::MAX);
         let attempt = ConnectAttempt { until, clock: clock::CLOCK, hosts: &self.resolver };
-        address.connect(&attempt)?.with_options(&self.config)
+        let stream = address.connect(&attempt)?.with_options(&self.config)?;
+        if let Some(properties) = partition.tcp.as_ref().filter(|_| address.tcp().is_some()) {
+            stream.set_tcp(properties)?;
+        }
+        if let Some(code_point) = partition.code_point {
+            stream.set_code_point(code_point)?;
+        }
+        Ok(stream)
     }
 
     /// Returns a permit for one more connection, if the lane has fewer than `client_connections_max`.

@@ -24,6 +24,7 @@ use ironorb_giop::cdr::Writer;
 use ironorb_giop::connection::{CallId, CallState, ClientConnection, ConnectionEnd, RequestOptions, Side};
 use ironorb_giop::framer::Framer;
 use ironorb_giop::message::{Message, OperationName, RequestTarget};
+use ironorb_giop::real_time::PriorityBand;
 use ironorb_giop::service_context::EncodedContexts;
 use ironorb_giop::{Misuse, Version};
 
@@ -31,6 +32,7 @@ use super::asynchronous::AsyncCall;
 use super::idle_reaper::IdleReaper;
 use super::lane::{ClientLane, ConnectionPermit};
 use super::receiver::Receiver;
+use super::remote_endpoint::RemoteEndpoint;
 use crate::base::config::OnewayBatching;
 use crate::base::lane::{self, LaneId};
 use crate::base::locks::{Condition, LaneLock, LockGuard};
@@ -41,6 +43,7 @@ use crate::connection::{Batch, ClientActivity, ServerSession};
 use crate::driver::clock;
 use crate::driver::waiting::{self, Waits};
 use crate::lane::{Counted, Direction, Event, Key, Look, Traffic};
+use crate::object::band_cell::{BandCell, PackedBand};
 use crate::object::deadline::{Deadline, Passed, Timeout};
 use crate::transport::{self, Moved, Shutdown, Stream};
 use async_replies::AsyncReplies;
@@ -87,6 +90,8 @@ pub(crate) struct Link {
     bidirectional: Option<Box<Bidirectional>>,
     /// Written by the thread that has the receiving part.
     received_bytes: AtomicU64,
+    /// The band of priorities that the connection is for, until its first request has told the server.
+    band_to_tell: BandCell,
 }
 
 /// The connection and its waiters.
@@ -171,10 +176,11 @@ impl Link {
         stream: Stream,
         lane: &Arc<ClientLane>,
         place: ConnectionPermit,
-        lost_oneways: &Arc<AtomicUsize>,
+        endpoint: &RemoteEndpoint,
     ) -> Arc<Self> {
         let bidirectional = lane.config.bidirectional.then(|| Bidirectional::originator(lane));
-        let link = Link::made(stream, lane, Some(place), lost_oneways.clone(), bidirectional);
+        let (lost_oneways, band) = (endpoint.lost_oneways().clone(), endpoint.partition().band);
+        let link = Link::made(stream, lane, Some(place), lost_oneways, bidirectional, band);
         let counted: Weak<dyn Counted> = link.me.clone();
         lane.counters.of(link.lane).connections.add(link.key(), counted, link.made);
         link
@@ -186,6 +192,7 @@ impl Link {
         place: Option<ConnectionPermit>,
         lost_oneways: Arc<AtomicUsize>,
         bidirectional: Option<Bidirectional>,
+        band: Option<PriorityBand>,
     ) -> Arc<Self> {
         let ClientLane { id, config, receiver, idle_reaper, spinners, .. } = lane;
         let connection = match &bidirectional {
@@ -225,7 +232,22 @@ impl Link {
             received_bytes: AtomicU64::new(0),
             place,
             bidirectional: bidirectional.map(Box::new),
+            band_to_tell: BandCell::new(PackedBand::new(band)),
         })
+    }
+
+    /// The band that the next request must tell, until one has. Requests that are written at the same time all tell it.
+    #[inline]
+    pub(crate) fn band_to_tell(&self) -> Option<PriorityBand> {
+        self.band_to_tell.get().get()
+    }
+
+    /// Notes that a request has been written, which has told the band.
+    #[inline]
+    fn note_band_told(&self) {
+        if self.band_to_tell.get() != PackedBand::NONE {
+            self.band_to_tell.set(PackedBand::NONE);
+        }
     }
 
     /// The lane whose calls it carries.
@@ -339,6 +361,7 @@ impl Link {
             Ok(call) => Queued::last(state, call),
             Err(request) => self.send_gather(state, request, arguments, &mut clock, deadline)?,
         };
+        self.note_band_told();
         self.finish_call(queued, || target.version(), clock, deadline)
     }
 
@@ -380,10 +403,12 @@ impl Link {
         } else if let Some(batching) = batching
             && self.hold_oneway(&mut state, is_first, &batching)
         {
+            self.note_band_told();
             return Ok(());
         } else {
             Queued::last(state, ())
         };
+        self.note_band_told();
         self.finish_oneway(queued, begins_at, clock, deadline)
     }
 

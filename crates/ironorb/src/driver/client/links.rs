@@ -21,7 +21,7 @@ use crate::call::remote_call::ConnectFailure;
 use crate::driver::clock;
 use crate::lane::Event;
 use crate::object::deadline::{Deadline, Passed};
-use crate::object::server_profile::ServerEndpoint;
+use crate::object::server_profile::{Partition, ServerEndpoint};
 use crate::transport::Stream;
 
 /// The most connections from clients that announce one and the same endpoint.
@@ -93,8 +93,15 @@ pub(crate) enum LinkLookup {
 }
 
 impl EndpointLinks {
-    pub(super) fn new(endpoint: Weak<dyn ServerEndpoint>, lane: &Arc<ClientLane>) -> Arc<EndpointLinks> {
-        let slots_max = lane.config.connections_per_endpoint_max.max(1);
+    pub(super) fn new(
+        endpoint: Weak<dyn ServerEndpoint>,
+        lane: &Arc<ClientLane>,
+        partition: &Partition,
+    ) -> Arc<EndpointLinks> {
+        let slots_max = match partition.has_one_connection() {
+            true => 1,
+            false => lane.config.connections_per_endpoint_max.max(1),
+        };
         Arc::new(EndpointLinks {
             endpoint,
             slots: (0..slots_max).map(|_| OnceLock::new()).collect(),
@@ -115,6 +122,12 @@ impl EndpointLinks {
     pub(super) fn has(&self, link: &Arc<Link>) -> bool {
         self.slots_in_use().any(|(_, slot)| slot.lock().link.as_ref().is_some_and(|it| Arc::ptr_eq(it, link)))
             || self.accepted.lock().iter().any(|it| it.as_ptr() == Arc::as_ptr(link))
+    }
+
+    /// Whether a connection is a band's, and no request has told the server so. A band has one connection.
+    pub(super) fn has_band_to_tell(&self) -> bool {
+        let mut links = self.slots_in_use();
+        links.any(|(_, slot)| slot.lock().link.as_ref().is_some_and(|link| link.band_to_tell().is_some()))
     }
 
     /// Whether there is a connection.
@@ -464,7 +477,8 @@ impl EndpointLinks {
             Beginning::Make(attempt, place) => (attempt, place),
         };
         let was_connected = endpoint.was_connected();
-        let connected = self.lane.connect(endpoint.address(), deadline);
+        let partition = RemoteEndpoint::of(&*endpoint).partition();
+        let connected = self.lane.connect(endpoint.address(), partition, deadline);
         if connected.as_ref().is_err_and(is_short_of_descriptors)
             && let Some(link) = self.any_link()
         {
@@ -479,7 +493,7 @@ impl EndpointLinks {
             io::ErrorKind::TimedOut => ConnectFailure::TimedOut,
             _ => ConnectFailure::Io(Arc::new(e)),
         })?;
-        let link = Link::new(stream, &self.lane, place, RemoteEndpoint::of(&*endpoint).lost_oneways());
+        let link = Link::new(stream, &self.lane, place, RemoteEndpoint::of(&*endpoint));
         self.announce(&link);
         let mut slot = slot.lock();
         match &slot.link {

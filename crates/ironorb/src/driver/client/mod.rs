@@ -109,9 +109,13 @@ impl Connector {
         self.lane(current_lane())
     }
 
-    /// Returns the endpoint at an address whose connections all references of a partition share. Does not connect.
+    /// Returns the endpoint at an address whose connections all references of a partition share. That of a private partition is
+    /// a new one, whose connections end with it. Does not connect.
     pub(crate) fn endpoint(&self, address: Address, partition: Partition) -> Arc<RemoteEndpoint> {
         let key = EndpointKey { address, partition };
+        if partition.is_private {
+            return RemoteEndpoint::new(key, &self.lanes);
+        }
         let (mut endpoints, mut unused) = (self.endpoints.lock(), Vec::new());
         if let Some(endpoint) = endpoints.known.get(&key) {
             return endpoint.clone();
@@ -126,7 +130,7 @@ impl Connector {
             unused = endpoints.sweep();
         }
         // Another thread may have added it meanwhile.
-        let make = |key: &EndpointKey| RemoteEndpoint::new(key.address.clone(), &self.lanes);
+        let make = |key: &EndpointKey| RemoteEndpoint::new(key.clone(), &self.lanes);
         let endpoint = endpoints.known.entry(key).or_insert_with_key(make).clone();
         drop((endpoints, unused));
         endpoint

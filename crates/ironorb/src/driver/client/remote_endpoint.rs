@@ -17,7 +17,7 @@ use crate::transport::Address;
 /// An endpoint that references name. Its connections are found by their [`ConnectionGroup`].
 #[derive(Debug)]
 pub(crate) struct RemoteEndpoint {
-    address: Address,
+    key: EndpointKey,
     number: u64,
     /// When an attempt to connect failed last, in nanoseconds and at least 1; 0 when none has failed since one
     /// succeeded.
@@ -47,9 +47,9 @@ pub(super) struct EndpointKey {
 }
 
 impl RemoteEndpoint {
-    pub(super) fn new(address: Address, lanes: &Arc<[Arc<ClientLane>]>) -> Arc<RemoteEndpoint> {
+    pub(super) fn new(key: EndpointKey, lanes: &Arc<[Arc<ClientLane>]>) -> Arc<RemoteEndpoint> {
         Arc::new_cyclic(|me| RemoteEndpoint {
-            address,
+            key,
             number: thread_slots::fresh_number(),
             failed_ns: AtomicU64::new(0),
             was_connected: AtomicBool::new(false),
@@ -77,12 +77,17 @@ impl RemoteEndpoint {
             return links;
         }
         let lane = &self.lanes[group.lane_among(self.lanes.len())];
-        let made = EndpointLinks::new(self.me.clone(), lane);
+        let made = EndpointLinks::new(self.me.clone(), lane, &self.key.partition);
         let links = self.links.get_or_init(group, || made.clone());
         if Arc::ptr_eq(links, &made) {
             lane.idle_reaper.add(links);
         }
         links
+    }
+
+    /// Which references and calls share its connections.
+    pub(super) fn partition(&self) -> &Partition {
+        &self.key.partition
     }
 
     /// Whether a connection leads to this endpoint.
@@ -135,7 +140,16 @@ impl ServerEndpoint for RemoteEndpoint {
     }
 
     fn address(&self) -> &Address {
-        &self.address
+        &self.key.address
+    }
+
+    fn is_of_band(&self) -> bool {
+        self.key.partition.band.is_some()
+    }
+
+    fn has_band_to_tell(&self) -> bool {
+        let links = || self.links.get(ConnectionGroup::of_this_thread());
+        self.is_of_band() && links().is_some_and(|links| links.has_band_to_tell())
     }
 
     #[inline]
@@ -169,10 +183,9 @@ impl ServerEndpoint for RemoteEndpoint {
 
 #[cfg(test)]
 mod tests {
-    use std::num::NonZeroU64;
+    use ironorb_giop::real_time::PriorityBand;
 
-    use super::super::thread_slots::{Band, enter};
-    use super::super::{CallingThread, Connector};
+    use super::super::{CallingThread, Connector, enter_lane};
     use super::*;
     use crate::base::config::OrbConfig;
     use crate::base::lane::LaneId;
@@ -180,30 +193,36 @@ mod tests {
     use crate::transport::tcp::HostPort;
 
     #[test]
-    fn connections_are_found_by_endpoint_lane_band_and_private_owner() {
+    fn connections_are_found_by_endpoint_lane_and_partition() {
         let lanes = [0, 1].map(|index| (LaneId::new(index).unwrap(), OrbConfig::default()));
         let connector = Connector::new(lanes.into_iter(), &Counters::new(false));
         let address = || Address::Tcp(HostPort { host: "127.0.0.1".to_owned(), port: 9 });
         let shared = connector.endpoint(address(), Partition::default());
         assert!(Arc::ptr_eq(&shared, &connector.endpoint(address(), Partition::default())));
-        let owned = |owner| Partition::default().owned_by(NonZeroU64::new(owner).unwrap());
-        let private = connector.endpoint(address(), owned(1));
-        assert!(Arc::ptr_eq(&private, &connector.endpoint(address(), owned(1))));
-        let numbers = [&shared, &private, &connector.endpoint(address(), owned(2))].map(|it| it.number());
-        assert!(numbers[0] != numbers[1] && numbers[1] != numbers[2] && numbers[0] != numbers[2]);
+        let of_band = |low| Partition { band: Some(PriorityBand { low, high: 9 }), ..Partition::default() };
+        let banded = connector.endpoint(address(), of_band(1));
+        assert!(Arc::ptr_eq(&banded, &connector.endpoint(address(), of_band(1))));
+        let private = Partition { is_private: true, ..Partition::default() };
+        let of_their_own = [(); 2].map(|()| connector.endpoint(address(), private));
+        let other = connector.endpoint(address(), of_band(2));
+        let all = [&shared, &banded, &other, &of_their_own[0], &of_their_own[1]];
+        let mut numbers = all.map(|it| it.number()).to_vec();
+        numbers.sort_unstable();
+        numbers.dedup();
+        assert_eq!(numbers.len(), 5);
 
         let here = || Arc::as_ptr(shared.links_of(CallingThread::this().group));
         let default = here();
         let urgent = LaneId::new(1).unwrap();
         let mut found = vec![default];
-        for (lane, band) in [(LaneId::DEFAULT, 7), (urgent, 0), (urgent, 7)] {
-            let _stay = enter(lane, Band::of_tests(band));
+        {
+            let _stay = enter_lane(urgent);
             assert_eq!(here(), here());
             found.push(here());
         }
         found.sort_unstable();
         found.dedup();
-        assert_eq!((found.len(), here()), (4, default));
+        assert_eq!((found.len(), here()), (2, default));
         // A lane that the ORB lacks is another ORB's.
         let foreign = shared.links_of(ConnectionGroup::of_lane(LaneId::new(5).unwrap()));
         assert!(foreign.is_of_lane(LaneId::DEFAULT));

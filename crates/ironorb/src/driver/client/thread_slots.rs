@@ -19,40 +19,23 @@ const PLACES: usize = 32;
 
 thread_local! {
     static OWN: [Place; PLACES] = const { [const { RefCell::new((0, None)) }; PLACES] };
-    static BAND: Cell<Band> = const { Cell::new(Band::NONE) };
 }
 
-/// A band of priorities whose calls have connections of their own (RTCORBA 1.2, PriorityBandedConnectionPolicy).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Band(u16);
-
-impl Band {
-    /// Calls without bands.
-    pub(crate) const NONE: Band = Band(0);
-
-    #[cfg(test)]
-    pub(crate) const fn of_tests(number: u16) -> Band {
-        Band(number)
-    }
-}
-
-/// Which of an endpoint's connections a thread may use: those of its lane and its band.
+/// Which of an endpoint's connections a thread may use: those of its lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ConnectionGroup {
     lane: LaneId,
-    band: Band,
 }
 
 impl ConnectionGroup {
     /// The group of the calling thread.
     pub(crate) fn of_this_thread() -> ConnectionGroup {
-        let band = BAND.try_with(Cell::get).unwrap_or(Band::NONE);
-        ConnectionGroup { lane: lane::current_lane(), band }
+        ConnectionGroup { lane: lane::current_lane() }
     }
 
-    /// The connections of a lane without bands.
+    /// The connections of a lane.
     pub(super) fn of_lane(lane: LaneId) -> ConnectionGroup {
-        ConnectionGroup { lane, band: Band::NONE }
+        ConnectionGroup { lane }
     }
 
     /// The index in a table of lanes of the lane that carries its calls.
@@ -98,35 +81,28 @@ pub(super) fn fresh_number() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Puts the calling thread into a lane, without a band, until the result is dropped. Its calls find the lane's connections.
+/// Puts the calling thread into a lane until the result is dropped. Its calls find the lane's connections.
 pub(crate) fn enter_lane(lane: LaneId) -> InGroup {
-    enter(lane, Band::NONE)
-}
-
-/// Puts the calling thread into a lane and a band until the result is dropped. Its calls find the connections of these.
-pub(super) fn enter(lane: LaneId, band: Band) -> InGroup {
-    let stay = InGroup { before: BAND.replace(band), _lane: lane::enter(lane) };
+    let stay = InGroup { _lane: lane::enter(lane) };
     forget_places();
     stay
 }
 
-/// Puts the calling thread into the lane and the band of a group until the result is dropped.
+/// Puts the calling thread into the lane of a group until the result is dropped.
 #[cold]
 pub(super) fn enter_group(group: ConnectionGroup) -> InGroup {
-    enter(group.lane, group.band)
+    enter_lane(group.lane)
 }
 
-/// The calling thread's stay in a lane and a band.
+/// The calling thread's stay in a lane.
 #[derive(Debug)]
 #[must_use = "the stay ends when this is dropped"]
 pub(crate) struct InGroup {
-    before: Band,
     _lane: InLane,
 }
 
 impl Drop for InGroup {
     fn drop(&mut self) {
-        let _thread_is_ending = BAND.try_with(|band| band.set(self.before));
         forget_places();
     }
 }

@@ -11,7 +11,7 @@ mod coalescing;
 mod sending;
 
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ use crate::driver::waiting::{self, Waits};
 use crate::lane::{Connections, Counted, Direction, Key, Look, Traffic};
 use crate::object::deadline::Timeout;
 use crate::poa::adapter::Session;
-use crate::transport::{self, Moved, Shutdown, Stream};
+use crate::transport::{self, CodePoint, Moved, Shutdown, Stream};
 
 use super::Shared;
 use super::lane::ServerLane;
@@ -63,6 +63,8 @@ pub(super) struct Connection {
     /// A thread receives from this connection alone, for as long as it lasts. It waits itself for a peer that
     /// does not read.
     has_own_thread: bool,
+    /// The code point of its packets.
+    code_point: AtomicU8,
     /// Bytes of replies that the peer does not read.
     pub(super) unread: UnreadPart,
     /// When a thread last checked whether the client is connected, in
@@ -137,6 +139,7 @@ impl Connection {
             helpers: AtomicU32::new(0),
             wants_help: AtomicBool::new(false),
             has_own_thread,
+            code_point: AtomicU8::new(CodePoint::DEFAULT.number()),
             unread,
             client_seen: AtomicU64::new(0),
             calls: OnceLock::new(),
@@ -641,6 +644,11 @@ mod tests {
         let lane = size_of::<LaneLock<u64>>() - size_of::<std::sync::Mutex<u64>>();
         // The pointer to what is known of the client's clock, which most servers never set.
         let clock = size_of::<std::sync::OnceLock<Box<u8>>>();
-        assert!(connection + shared + link <= 1224 + clock + 4 * lane, "{connection} + {link}, {lane}");
+        // Each end knows the connection's band of priorities.
+        let bands = 2 * size_of::<u64>();
+        assert!(
+            connection + shared + link <= 1224 + clock + bands + 4 * lane,
+            "{connection} + {link}, {lane}"
+        );
     }
 }

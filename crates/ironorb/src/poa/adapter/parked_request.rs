@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ironorb_giop::TransmissionCodeSets;
 use ironorb_giop::message::Message;
 
+use super::ToldPriority;
 use super::serving::{ParsedRequest, WaitCause, answer_locate, cannot_wait};
 use crate::interceptor::{FreshSlots, SlotValue};
 use crate::object::deadline::Deadline;
@@ -29,6 +30,7 @@ enum ReplyDestination {
         later: Later,
         code_sets: TransmissionCodeSets,
         deadline: Deadline,
+        told: ToldPriority,
         /// The values that interceptors have put into the slots.
         slots: Option<Vec<SlotValue>>,
     },
@@ -40,7 +42,7 @@ impl ParkedRequest {
     /// connection owes too many replies.
     pub(super) fn request(
         message: &Message,
-        (code_sets, deadline): (TransmissionCodeSets, Deadline),
+        (code_sets, deadline, told): (TransmissionCodeSets, Deadline, ToldPriority),
         responder: &Responder<'_>,
         orb: &Arc<dyn AdapterHost>,
     ) -> Option<ParkedRequest> {
@@ -49,7 +51,7 @@ impl ParkedRequest {
         Some(ParkedRequest {
             message: message.clone(),
             client: responder.client(),
-            place: Some(ReplyDestination::Request { later, code_sets, deadline, slots }),
+            place: Some(ReplyDestination::Request { later, code_sets, deadline, told, slots }),
             orb: orb.clone(),
         })
     }
@@ -150,11 +152,12 @@ impl ParkedRequest {
                     }
                 }
             }
-            Some(ReplyDestination::Request { later, code_sets, deadline, slots }) => {
+            Some(ReplyDestination::Request { later, code_sets, deadline, told, slots }) => {
                 let has_slots = slots.is_some();
                 let _slots = slots.map(FreshSlots::enter_with);
                 let Ok(request) = self.message.parse_request() else { return Ok(()) };
-                let request = ParsedRequest::of_parked(&request, &self.message, code_sets, deadline, adapter);
+                let terms = (code_sets, deadline, told);
+                let request = ParsedRequest::of_parked(&request, &self.message, terms, adapter);
                 let message = &mut self.message;
                 let mut carried_out = Ok(());
                 let later = later.try_answer(|responder| {
@@ -163,7 +166,7 @@ impl ParkedRequest {
                 });
                 if let Some(later) = later {
                     let slots = has_slots.then(FreshSlots::of_this_thread);
-                    self.place = Some(ReplyDestination::Request { later, code_sets, deadline, slots });
+                    self.place = Some(ReplyDestination::Request { later, code_sets, deadline, told, slots });
                 }
                 carried_out
             }

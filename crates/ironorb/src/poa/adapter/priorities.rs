@@ -4,12 +4,15 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ironorb_giop::exception::SystemException;
+use ironorb_giop::real_time::PriorityBand;
 
 use super::Adapter;
 use crate::base::lane::{LaneId, current_lane, lane_among};
+use crate::object::band_cell::PackedBand;
 use crate::object::priority::{
     AtLanePriority, AtPriority, Priority, PriorityModel, RealTimeConfig, Unmapped,
 };
+use crate::object::protocols::{NetworkPriority, Protocol};
 use crate::object::timing::{begin_untimed_upcall, end_upcall};
 use crate::poa::policies::PoaPolicyType;
 use crate::poa::{ObjectId, PoaError, PoaPolicies};
@@ -31,21 +34,55 @@ impl Drop for LaneCheck<'_> {
     }
 }
 
+/// What a request and its connection tell of priorities.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ToldPriority {
+    /// The number in the request.
+    pub(crate) number: Option<i16>,
+    /// The band that the client has bound the connection to (RTCORBA 1.2, 5.12).
+    pub(crate) band: PackedBand,
+}
+
+impl ToldPriority {
+    /// Nothing.
+    pub(crate) const NOTHING: ToldPriority = ToldPriority { number: None, band: PackedBand::NONE };
+
+    /// The priority of a request whose servant runs at its client's, with this limit and this default. The connection's band
+    /// bounds it before the limit does.
+    fn propagated(self, limit: Priority, default: Priority) -> Priority {
+        let priority = self.number.and_then(Priority::new);
+        match (priority, self.band.get()) {
+            (None, None) => default,
+            (Some(priority), None) => priority.min(limit),
+            (priority, Some(PriorityBand { low, high })) => {
+                let within = priority.unwrap_or(default).number().clamp(low, high);
+                Priority::new(within).unwrap_or(default).min(limit)
+            }
+        }
+    }
+
+    /// Whether the connection's band holds a lane's priority.
+    fn has_band_of(self, lane: Priority) -> bool {
+        self.band.get().is_some_and(|band| band.contains(lane.number()))
+    }
+}
+
 impl Adapter {
-    /// Gives the calling thread the priority of a request to an object with this model. `propagated` is the number in the
-    /// request. `None` in an ORB without real time. DATA_CONVERSION if the system has no such priority.
+    /// Gives the calling thread the priority of a request to an object with this model. `told` is what the request and its
+    /// connection tell. `None` in an ORB without real time. DATA_CONVERSION if the system has no such priority.
     ///
     /// The threads of a lane with a priority keep it. A request of another priority that has come there, from a client that
-    /// chose the wrong endpoint, is served at the lane's, and is counted: no client moves a thread of a lane.
+    /// chose the wrong endpoint, is served at the lane's, and is counted: no client moves a thread of a lane. A connection that
+    /// is bound to a band with the lane's priority is right there.
     #[cold]
     pub(crate) fn at_priority(
         &self,
         model: PriorityModel,
-        propagated: Option<i16>,
+        told: ToldPriority,
         object_id: &dyn Fn() -> ObjectId,
     ) -> Result<Option<AtPriority>, SystemException> {
         let Some(real_time) = &self.real_time else { return Ok(None) };
-        let priority = asked_for(model, propagated, real_time);
+        let priority = asked_for(model, told, real_time);
         let priority = match &real_time.transform {
             None => Some(priority),
             Some(transform) => transform.inbound(priority, object_id().as_bytes()),
@@ -55,7 +92,7 @@ impl Adapter {
             return Ok(Some(AtPriority::enter(priority, None)));
         }
         if let Some(of_lane) = self.lane_priority() {
-            if of_lane != priority {
+            if of_lane != priority && !told.has_band_of(of_lane) {
                 self.misplaced_requests.fetch_add(1, Ordering::Relaxed);
             }
             return Ok(Some(AtPriority::enter(of_lane, None)));
@@ -64,29 +101,64 @@ impl Adapter {
         Ok(Some(AtPriority::enter(priority, native)))
     }
 
-    /// What the calling thread may know beforehand of requests to objects with this model.
+    /// What the calling thread may know beforehand of requests to objects with this model, whose replies are marked so.
     #[cold]
-    pub(super) fn cached_priority(&self, model: PriorityModel) -> CachedPriority {
+    pub(super) fn cached_priority(
+        &self,
+        model: PriorityModel,
+        network_priority: Option<NetworkPriority>,
+    ) -> CachedPriority {
+        let marks = self.marks_replies.load(Ordering::Relaxed);
         // With a best-effort lane the operation must be known, too.
-        let decides_alone =
-            |real_time: &&RealTimeConfig| real_time.transform.is_none() && self.best_effort_lane.is_none();
+        let decides_alone = |real_time: &&RealTimeConfig| {
+            real_time.transform.is_none() && !marks && self.best_effort_lane.is_none()
+        };
         let real_time = self.real_time.as_ref().filter(decides_alone);
         let of_lane = self.lane_priority().zip(real_time).and_then(|(of_lane, real_time)| {
-            let asked = asked_for(model, Some(of_lane.number()), real_time);
+            let told = ToldPriority { number: Some(of_lane.number()), band: PackedBand::NONE };
+            let asked = asked_for(model, told, real_time);
             (asked == of_lane).then_some(of_lane)
         });
-        CachedPriority { model, lane: current_lane(), of_lane }
+        CachedPriority { model, network_priority, lane: current_lane(), of_lane }
     }
 
-    /// Refuses what needs real time in an ORB without it.
+    /// Refuses what needs real time in an ORB without it, and what the ORB's lanes do not fit.
     pub(crate) fn check_real_time(&self, policies: &PoaPolicies) -> Result<(), PoaError> {
-        match (&self.real_time, policies.priority_model) {
-            (None, Some(_)) => policies.refuse(
-                PoaPolicyType::PriorityModel,
-                "needs a real-time ORB: give `OrbBuilder::real_time` a configuration",
-            ),
-            (_, _) => Ok(()),
+        if self.real_time.is_none()
+            && let Some(needs_it) = policies.needs_real_time()
+        {
+            let why = "needs a real-time ORB: give `OrbBuilder::real_time` a configuration";
+            return policies.refuse(needs_it, why);
         }
+        let lanes = || self.lane_priorities.iter().flatten();
+        let has_lane = |band: &PriorityBand| lanes().any(|lane| band.contains(lane.number()));
+        let bands = policies.priority_bands.as_ref().map(|bands| bands.as_slice()).unwrap_or_default();
+        if lanes().next().is_some() && !bands.iter().all(has_lane) {
+            return policies.refuse(
+                PoaPolicyType::PriorityBandedConnection,
+                "has a band that holds the priority of no lane",
+            );
+        }
+        let listens = |protocol: Protocol| self.host().is_some_and(|orb| orb.listens_by(protocol.transport));
+        if !policies.server_protocols.unwrap_or_default().iter().all(listens) {
+            return policies.refuse(
+                PoaPolicyType::ServerProtocol,
+                "has a protocol by which the ORB does not listen: give it an endpoint",
+            );
+        }
+        Ok(())
+    }
+
+    /// Notes the policies of an adapter that is about to serve.
+    pub(crate) fn note_policies(&self, policies: &PoaPolicies) {
+        if policies.network_priority.is_some() {
+            self.marks_replies.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the ORB is a real-time ORB.
+    pub(crate) fn is_real_time(&self) -> bool {
+        self.real_time.is_some()
     }
 
     /// Begins a request whose lane is right only if it fits whether its operation has a timing. `None` in an ORB without a
@@ -122,6 +194,7 @@ impl Adapter {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CachedPriority {
     pub(super) model: PriorityModel,
+    pub(super) network_priority: Option<NetworkPriority>,
     /// The lane that the thread was in.
     lane: LaneId,
     /// The lane's priority, if [`Adapter::at_priority`] has requests run at it that ask for it.
@@ -143,12 +216,11 @@ impl CachedPriority {
 }
 
 /// The priority that the server has declared, or that the request asks for as far as the ORB allows.
-fn asked_for(model: PriorityModel, propagated: Option<i16>, real_time: &RealTimeConfig) -> Priority {
+fn asked_for(model: PriorityModel, told: ToldPriority, real_time: &RealTimeConfig) -> Priority {
     match model {
         PriorityModel::ServerDeclared(priority) => priority,
         PriorityModel::ClientPropagated { default } => {
-            let propagated = propagated.and_then(Priority::new);
-            propagated.map_or(default, |priority| priority.min(real_time.propagated_priority_max))
+            told.propagated(real_time.propagated_priority_max, default)
         }
     }
 }

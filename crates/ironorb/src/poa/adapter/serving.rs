@@ -25,13 +25,14 @@ use ironorb_giop::{Encoding, Reader, Shifts, TransmissionCodeSets, Version};
 
 use super::priorities::LaneCheck;
 use super::request_cache::CachedUpcall;
-use super::{Adapter, ParkedRequest, Session};
+use super::{Adapter, ParkedRequest, Session, ToldPriority};
 use crate::base::probe::{self, Stage};
 use crate::base::time::Time;
 use crate::interceptor::{FreshSlots, Interception, Outcome, Target};
 use crate::object::deadline::{Deadline, RequestDeadline, Timeout, deadline_of_request};
 use crate::object::operation::Raised;
-use crate::object::priority::{AtPriority, PriorityModel};
+use crate::object::priority::{AtPriority, PriorityModel, current_priority};
+use crate::object::protocols::{CodePoint, NetworkPriority};
 use crate::object::request_facts::RequestFacts;
 use crate::poa::current::current_upcall;
 use crate::poa::servant::{Call, ReplySink, Responder, Servant, servant_panicked};
@@ -60,8 +61,8 @@ pub(super) struct ParsedRequest {
     /// The code sets of the request; `None` when the ORB does not support those that the client has chosen.
     agreed: Option<TransmissionCodeSets>,
     due: Due,
-    /// The priority in the request, if the ORB heeds it.
-    propagated: Option<i16>,
+    /// What the request and its connection tell of priorities, if the ORB heeds it.
+    told: ToldPriority,
 }
 
 /// The deadline of a request, and whether it has passed.
@@ -194,7 +195,8 @@ impl Adapter {
         if let Some(_priority) = rule.in_its_lane(propagated) {
             return dispatch(known.servant, call, &responder);
         }
-        if let Some(_priority) = self.in_priority_of(rule.model, propagated, &responder) {
+        let told = ToldPriority { number: propagated, band: session.band() };
+        if let Some(_priority) = self.in_priority_of(rule.model, rule.network_priority, told, &responder) {
             dispatch(known.servant, call, &responder);
         }
     }
@@ -243,10 +245,8 @@ impl Adapter {
         let (_, encoding) = plain_encoding(session);
         let responder = responder_of(known, message, encoding, sink, None);
         let Some(_deadline) = self.in_time(self.deadline(&facts, session, sink), &responder) else { return };
-        let propagated = || facts.priority();
-        let Some(_priority) = self.in_priority(known.priority_model(), propagated, &responder) else {
-            return;
-        };
+        let told = || ToldPriority { number: facts.priority(), band: session.band() };
+        let Some(_priority) = self.in_priority(known.precedence(), told, &responder) else { return };
         let arguments = CachedArguments { head: known.head(), body_at, encoding };
         let ready =
             ReadyUpcall { servant: known.servant, arguments, environment: session, responder: &responder };
@@ -272,7 +272,7 @@ impl Adapter {
         let Some(orb) = self.host() else { return };
         let _slots = FreshSlots::enter();
         let facts = RequestFacts::of(&request);
-        let (due, propagated) = (self.deadline(&facts, session, sink), self.propagated(&facts));
+        let (due, told) = (self.deadline(&facts, session, sink), self.told_priority(&facts, session));
         let (interception, instead) = orb.intercept(&request);
         let (_, encoding) = plain_encoding(session);
         let responder = responder_of(known, message, encoding, sink, Some(&interception));
@@ -280,7 +280,7 @@ impl Adapter {
         if let Some(outcome) = instead.or_else(|| interception.found(target_of())) {
             return responder.end_instead(&outcome);
         }
-        let Some(_priority) = self.in_priority(known.priority_model(), || propagated, &responder) else {
+        let Some(_priority) = self.in_priority(known.precedence(), || told, &responder) else {
             return;
         };
         let arguments = CachedArguments { head: known.head(), body_at, encoding };
@@ -333,9 +333,9 @@ impl Adapter {
     #[inline(always)] // what is parsed is returned in place
     fn agree(&self, request: &Request<'_>, message: &Message, origin: RequestOrigin<'_>) -> ParsedRequest {
         let RequestOrigin { session, sink, .. } = origin;
-        if request.contexts.len() == 0 && !self.config.deadline_propagation {
+        if request.contexts.len() == 0 && !self.reads_contexts {
             let code_sets = session.code_sets_before(request.version);
-            return ParsedRequest::of(request, message, Some(code_sets), Due::NEVER, None);
+            return ParsedRequest::of(request, message, Some(code_sets), Due::NEVER, ToldPriority::NOTHING);
         }
         let facts = RequestFacts::of(request);
         let code_sets = session.code_sets(&facts, request.version);
@@ -343,28 +343,33 @@ impl Adapter {
             self.offer_bidirectional(&facts, request.version, sink);
         }
         let due = self.deadline(&facts, session, sink);
-        ParsedRequest::of(request, message, code_sets, due, self.propagated(&facts))
+        ParsedRequest::of(request, message, code_sets, due, self.told_priority(&facts, session))
     }
 
-    /// The priority in a request, if the ORB heeds it.
-    fn propagated(&self, facts: &RequestFacts<'_>) -> Option<i16> {
-        self.real_time.as_ref().and_then(|_| facts.priority())
+    /// What a request and its connection tell of priorities, if the ORB heeds it. The request may bind the connection to a
+    /// band.
+    fn told_priority(&self, facts: &RequestFacts<'_>, session: &Session) -> ToldPriority {
+        if self.real_time.is_none() {
+            return ToldPriority::NOTHING;
+        }
+        session.note_band(facts);
+        ToldPriority { number: facts.priority(), band: session.band() }
     }
 
     /// Gives the thread the priority of a request. `None` if there is no such priority: then the request has been answered.
     #[inline]
     fn in_priority(
         &self,
-        model: Option<PriorityModel>,
-        propagated: impl FnOnce() -> Option<i16>,
+        (model, network_priority): (Option<PriorityModel>, Option<NetworkPriority>),
+        told: impl FnOnce() -> ToldPriority,
         responder: &Responder<'_>,
     ) -> Option<(Option<AtPriority>, Option<LaneCheck<'_>>)> {
         match model {
             None => Some((None, None)),
             Some(model) => {
-                let propagated = propagated();
-                responder.echo_priority(echoed_priority(model, propagated));
-                self.in_priority_of(model, propagated, responder)
+                let told = told();
+                responder.echo_priority(echoed_priority(model, told.number));
+                self.in_priority_of(model, network_priority, told, responder)
             }
         }
     }
@@ -373,12 +378,19 @@ impl Adapter {
     fn in_priority_of(
         &self,
         model: PriorityModel,
-        propagated: Option<i16>,
+        network_priority: Option<NetworkPriority>,
+        told: ToldPriority,
         responder: &Responder<'_>,
     ) -> Option<(Option<AtPriority>, Option<LaneCheck<'_>>)> {
         let object_id = || current_upcall(Upcall::object_id).unwrap_or_else(|| ObjectId::from(""));
-        match self.at_priority(model, propagated, &object_id) {
-            Ok(priority) => Some((priority, self.check_lane())),
+        match self.at_priority(model, told, &object_id) {
+            Ok(priority) => {
+                if self.marks_replies.load(Ordering::Relaxed) {
+                    let code_point = network_priority.map(|marks| marks.code_point(current_priority()));
+                    responder.mark_packets(code_point.unwrap_or(CodePoint::DEFAULT));
+                }
+                Some((priority, self.check_lane()))
+            }
             Err(e) => {
                 responder.raise(Raised::System(&e));
                 None
@@ -540,8 +552,10 @@ impl Adapter {
             return Ok(());
         }
         let Some(upcall) = current.upcall() else { return Ok(()) }; // never
-        let propagated = || request.propagated;
-        let Some(_priority) = self.in_priority(upcall.priority_model(), propagated, responder) else {
+        let told = || request.told;
+        let Some(_priority) =
+            self.in_priority((upcall.priority_model(), upcall.network_priority()), told, responder)
+        else {
             return Ok(());
         };
         let ready =
@@ -613,7 +627,7 @@ impl Adapter {
     /// Parks a request with a copy of its message, so that the connection can go on.
     #[cold]
     fn park(&self, cause: WaitCause, message: &Message, request: &ParsedRequest, responder: &Responder<'_>) {
-        let terms = (request.code_sets(), request.due.deadline);
+        let terms = (request.code_sets(), request.due.deadline, request.told);
         let parked = self.host().and_then(|orb| ParkedRequest::request(message, terms, responder, &orb));
         match parked {
             Some(parked) => wait_for(parked, cause),
@@ -655,12 +669,10 @@ impl ParsedRequest {
     pub(super) fn of_parked(
         request: &Request<'_>,
         message: &Message,
-        code_sets: TransmissionCodeSets,
-        deadline: Deadline,
+        (code_sets, deadline, told): (TransmissionCodeSets, Deadline, ToldPriority),
         adapter: &Adapter,
     ) -> ParsedRequest {
-        let propagated = adapter.propagated(&RequestFacts::of(request));
-        ParsedRequest::of(request, message, Some(code_sets), adapter.due(deadline), propagated)
+        ParsedRequest::of(request, message, Some(code_sets), adapter.due(deadline), told)
     }
 
     /// What has been parsed of a message. `agreed` are the code sets of the request, if the ORB supports them.
@@ -670,7 +682,7 @@ impl ParsedRequest {
         message: &Message,
         agreed: Option<TransmissionCodeSets>,
         due: Due,
-        propagated: Option<i16>,
+        told: ToldPriority,
     ) -> ParsedRequest {
         let begin = message.bytes().as_ptr().addr();
         let place = |part: &[u8]| {
@@ -687,7 +699,7 @@ impl ParsedRequest {
             body_at: request.body.position(),
             agreed,
             due,
-            propagated,
+            told,
         }
     }
 

@@ -14,6 +14,7 @@ use super::Adapter;
 use crate::base::config::BareExceptions;
 use crate::base::locks::LaneLock;
 use crate::base::time::Time;
+use crate::object::band_cell::{BandCell, PackedBand};
 use crate::object::deadline::Deadline;
 use crate::object::deadline_context::{ClockBound, DeadlineStamp};
 use crate::object::request_facts::RequestFacts;
@@ -27,6 +28,8 @@ pub(crate) struct Session {
     bare_exceptions: AtomicBool,
     /// What is known of the client's clock. Set by the first request that tells how long its caller waits.
     clock: OnceLock<Box<LaneLock<ClockBound>>>,
+    /// The band that the connection is bound to.
+    band: BandCell,
     orb: Weak<dyn AdapterHost>,
 }
 
@@ -65,6 +68,7 @@ impl Session {
             code_sets: AtomicU8::new(TransmissionCodeSets::UNNEGOTIATED.to_octet()),
             bare_exceptions: AtomicBool::new(adapter.config.bare_exceptions == BareExceptions::Yes),
             clock: OnceLock::new(),
+            band: BandCell::new(PackedBand::NONE),
             orb: adapter.host.clone(),
         }
     }
@@ -96,6 +100,21 @@ impl Session {
             Version::V1_0 => TransmissionCodeSets::UNNEGOTIATED,
             _ => self.agreed_before(),
         }
+    }
+
+    /// Binds the connection to the band that a request tells, if it does. A band without priorities counts as none.
+    #[cold]
+    pub(super) fn note_band(&self, facts: &RequestFacts<'_>) {
+        let band = PackedBand::new(facts.band());
+        if band != PackedBand::NONE {
+            self.band.set(band);
+        }
+    }
+
+    /// The band that the client has bound the connection to (RTCORBA 1.2, 5.12). Requests over it have its priorities.
+    #[inline]
+    pub(crate) fn band(&self) -> PackedBand {
+        self.band.get()
     }
 
     /// The deadline of a request that has come now.

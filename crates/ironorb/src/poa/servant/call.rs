@@ -17,10 +17,13 @@ use crate::base::probe::{self, Stage};
 use crate::connection::OnCancel;
 use crate::interceptor::{Interception, Outcome};
 use crate::object::OBJECT_ID;
+use crate::object::band_cell::PackedBand;
 use crate::object::deadline::{Deadline, deadline_of_request};
 use crate::object::operation::{OperationError, Raised};
 use crate::object::operation_table::{Found, OperationTable};
-use crate::poa::{UpcallShare, current_object};
+use crate::object::protocols::CodePoint;
+use crate::poa::adapter::Session;
+use crate::poa::{ActiveObject, UpcallShare, current_object};
 
 /// A request to be carried out. It must be answered exactly once, which gives a [`Replied`].
 #[allow(missing_debug_implementations)]
@@ -283,6 +286,13 @@ impl<'c> Call<'c> {
                     Err(e) => responder.raise(Raised::System(&e)),
                 }
             }
+            // The client binds the connection to a band (RTCORBA 1.2, 5.12), which a service context has told.
+            b"_bind_priority_band" if object.as_ref().is_some_and(is_of_real_time_orb) => {
+                match self.has_band() {
+                    true => responder.results(|_, ()| Ok(()), &()),
+                    false => responder.raise(Raised::System(&no_band())),
+                }
+            }
             b"_component" => match servant.map_or(Ok(None), <dyn Servant>::component) {
                 Ok(component) => responder.results(|w, component| w.put(component), &component),
                 Err(e) => responder.raise(Raised::System(&e)),
@@ -297,6 +307,28 @@ impl<'c> Call<'c> {
             }
         }
     }
+}
+
+impl Call<'_> {
+    /// The connection; `None` for a request that has waited, and for a call within the process.
+    fn session(&self) -> Option<&Session> {
+        self.arguments.environment()?.downcast_ref()
+    }
+
+    fn has_band(&self) -> bool {
+        self.session().is_none_or(|session| session.band() != PackedBand::NONE)
+    }
+}
+
+fn is_of_real_time_orb(object: &ActiveObject) -> bool {
+    object.poa.orb.adapter().is_real_time()
+}
+
+/// The exception for a client that binds a connection to a band and tells none, or one without priorities.
+#[cold]
+fn no_band() -> SystemException {
+    SystemException::new(SystemExceptionKind::InvPolicy, MinorCode::NONE, CompletionStatus::No)
+        .with_detail("the service context RTCorbaPriorityRange has no band of priorities")
 }
 
 /// Makes the standard's exception for the lack of an interface repository (CORBA 3.3 part 1, 8.3.2).
@@ -345,6 +377,11 @@ impl<'c> Responder<'c> {
     #[inline]
     pub(crate) fn interception(&self) -> Option<&'c Interception> {
         self.interception
+    }
+
+    /// Has packets of replies on the connection carry this code point from now on.
+    pub(crate) fn mark_packets(&self, code_point: CodePoint) {
+        self.sink.mark_packets(code_point);
     }
 
     /// Has the reply tell the priority of the request, as real-time ORBs expect.

@@ -6,6 +6,7 @@ use ironorb_giop::service_context::ListenPoint;
 
 use super::call::Results;
 use crate::connection::OnCancel;
+use crate::object::protocols::CodePoint;
 
 /// Where the replies of one connection are written.
 pub(crate) trait ReplySink {
@@ -67,6 +68,11 @@ pub(crate) trait ReplySink {
     /// Whether the client is on this machine, as far as the connection shows it. A sink that cannot tell says no.
     fn is_from_this_machine(&self) -> bool {
         false
+    }
+
+    /// Has packets of replies over IP carry this code point from now on.
+    fn mark_packets(&self, code_point: CodePoint) {
+        let _ = code_point;
     }
 
     /// Records that the client listens at these points and may be called over this connection (CORBA 3.3 part

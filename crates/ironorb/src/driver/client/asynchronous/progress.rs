@@ -8,6 +8,7 @@ use std::sync::Arc;
 use ironorb_giop::connection::{BeginError, CallState};
 use ironorb_giop::exception::SystemException;
 use ironorb_giop::message::{Message, RequestTarget};
+use ironorb_giop::real_time::PriorityBand;
 use ironorb_giop::service_context::{EncodedContexts, ServiceContextList};
 use ironorb_giop::{Encoding, Misuse, Writer};
 
@@ -18,7 +19,7 @@ use crate::base::locks::LockGuard;
 use crate::base::time::Time;
 use crate::call::invocation::CallFailure;
 use crate::call::remote_call::{CallEvent, Completed, ConnectFailure, Step};
-use crate::driver::call_contexts::with_kept;
+use crate::driver::call_contexts::{tell_band, with_kept};
 use crate::driver::client::retry_body::{BodySource, RetryArguments, RetryBody, expected_encoding};
 use crate::driver::client::{Link, LinkLookup};
 use crate::driver::clock;
@@ -33,9 +34,10 @@ use crate::object::route::Route;
 
 impl AsyncCall {
     /// Writes the request with `send`, which returns where the request is in flight. Writes nothing when the
-    /// call is over already.
+    /// call is over already. `band` is that which the request must tell.
     pub(in crate::driver::client) fn send_by(
         &self,
+        band: Option<PriorityBand>,
         send: impl FnOnce(&str, EncodedContexts<'_>, BodySource<'_>) -> Result<Option<InFlight>, BeginError>,
     ) -> Result<Written, CallFailure> {
         let mut progress = self.lock();
@@ -44,7 +46,8 @@ impl AsyncCall {
         }
         let Some(arguments) = &progress.arguments else { return Ok(Written::Nothing) };
         let fits = Cell::new(true);
-        let contexts = self.contexts_now(progress.attempt.as_deref());
+        let mut contexts = self.contexts_now(progress.attempt.as_deref());
+        tell_band(&mut contexts, band);
         let written = match arguments {
             RetryBody::Raw(request) => send(self.operation(), contexts.encoded(), BodySource::Raw(request)),
             RetryBody::Written(arguments) => {

@@ -129,7 +129,7 @@ impl Link {
             self.look_before_oneway(&mut state);
         }
         let is_blocked = state.is_blocked();
-        let written = call.send_by(|operation, contexts, body| {
+        let written = call.send_by(self.band_to_tell(), |operation, contexts, body| {
             let response = match call.on_behalf() {
                 _ if call.wants_no_reply() => Response::None,
                 Some(request) => request.response(),
@@ -172,6 +172,7 @@ impl Link {
                 !is_asked_for
             }
         };
+        self.note_band_told();
         if !may_wait || is_blocked || !self.hold(&mut state) {
             self.send_some(&mut state);
         }

@@ -118,7 +118,7 @@ impl Bidirectional {
 impl Link {
     /// Makes the link over a connection that the peer has made.
     pub(crate) fn accepted(stream: Stream, lane: &ClientLane, acceptor: Weak<dyn Acceptor>) -> Arc<Link> {
-        Link::made(stream, lane, None, Arc::default(), Some(Bidirectional::acceptor(acceptor)))
+        Link::made(stream, lane, None, Arc::default(), Some(Bidirectional::acceptor(acceptor)), None)
     }
 
     /// Announces this ORB's listen points with the next request, and serves the peer's requests from now on.

@@ -13,6 +13,7 @@ use super::Connection;
 use crate::base::lane::{self, InLane};
 use crate::connection::{DeferredAnswer, OnCancel};
 use crate::poa::servant::{ReplySink, Results};
+use crate::transport::CodePoint;
 
 /// The reply sink of a request during its upcall.
 pub(super) struct PendingReply<'c> {
@@ -84,6 +85,11 @@ impl ReplySink for PendingReply<'_> {
 
     fn use_bidirectional(&self, listen_points: &[ListenPoint]) {
         self.connection.use_bidirectional(listen_points);
+    }
+
+    #[cold]
+    fn mark_packets(&self, code_point: CodePoint) {
+        self.connection.mark_packets(code_point);
     }
 
     #[cold]

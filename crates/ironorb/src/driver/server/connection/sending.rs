@@ -3,6 +3,7 @@
 //! `sender` while it waits.
 
 use std::io::IoSlice;
+use std::sync::atomic::Ordering;
 
 use ironorb_giop::connection::ServerConnection;
 
@@ -13,12 +14,19 @@ use crate::base::time::Time;
 use crate::connection::{Flags, Stall};
 use crate::driver::clock;
 use crate::lane::Event;
-use crate::transport::{self, Moved, PIECES_MAX, Shutdown};
+use crate::transport::{self, CodePoint, Moved, PIECES_MAX, Shutdown};
 
 /// The most sends in one look of the writer thread, so that one peer that reads fast does not keep it.
 const SENDS_A_LOOK: usize = 16;
 
 impl Connection {
+    /// Has packets carry this code point from now on. What the system refuses leaves them as they were.
+    pub(super) fn mark_packets(&self, code_point: CodePoint) {
+        if self.code_point.swap(code_point.number(), Ordering::Relaxed) != code_point.number() {
+            let _refused = self.stream.set_code_point(code_point);
+        }
+    }
+
     /// Writes to the peer and sends what has been written. If the connection has a thread of its own, this
     /// waits first until the peer has read enough of earlier bytes.
     #[inline]
