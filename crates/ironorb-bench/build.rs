@@ -13,6 +13,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "idl/echo.idl",
         "idl/latency.idl",
         "idl/probes.idl",
+        "idl/realtime.idl",
     ])?;
     let out = std::env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?;
     for (folder, marshalling) in
@@ -28,6 +29,20 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let rustc = std::env::var_os("RUSTC").ok_or("cargo sets RUSTC")?;
     let version = Command::new(rustc).arg("--version").output()?;
     println!("cargo::rustc-env=IRONORB_BENCH_RUSTC={}", String::from_utf8(version.stdout)?.trim());
+    println!("cargo::rustc-env=IRONORB_BENCH_COMMIT={}", commit());
+    // Git writes a line here with each commit. Cargo takes a missing file for a changed one.
+    let log = "../../.git/logs/HEAD";
+    if Path::new(log).exists() {
+        println!("cargo::rerun-if-changed={log}");
+    }
     println!("cargo::rustc-env=IRONORB_BENCH_PROFILE={}", std::env::var("PROFILE")?);
     Ok(())
+}
+
+/// The commit of the sources, as far as Git knows it.
+fn commit() -> String {
+    let output = Command::new("git").args(["rev-parse", "--short=12", "HEAD"]).output();
+    let told = output.ok().filter(|output| output.status.success());
+    let text = told.and_then(|output| String::from_utf8(output.stdout).ok());
+    text.map_or_else(|| "unknown".to_owned(), |text| text.trim().to_owned())
 }

@@ -25,6 +25,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod paced;
 pub mod raw;
 pub mod relay;
 pub mod ring;

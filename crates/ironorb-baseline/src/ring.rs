@@ -37,12 +37,18 @@ const SLEEP: Duration = Duration::from_millis(10);
 /// # Errors
 /// Accepting fails, or a client breaks the protocol.
 pub fn serve(listener: &UnixListener) -> io::Result<()> {
-    raw::serve_all(|| {
-        let (socket, _) = listener.accept()?;
-        let (mapping, memory) = Mapping::create(RING_BYTES)?;
-        Offer { ring_bytes: RING_BYTES as u32 }.send(&socket, memory)?;
-        Ring::new(socket, mapping, Side::Server)
-    })
+    raw::serve_all(|| accept(listener))
+}
+
+/// Accepts one connection, and offers it two rings. Blocks.
+///
+/// # Errors
+/// Accepting fails, or the system refuses the memory.
+pub fn accept(listener: &UnixListener) -> io::Result<Ring> {
+    let (socket, _) = listener.accept()?;
+    let (mapping, memory) = Mapping::create(RING_BYTES)?;
+    Offer { ring_bytes: RING_BYTES as u32 }.send(&socket, memory)?;
+    Ring::new(socket, mapping, Side::Server)
 }
 
 /// Connects to a process that runs [`serve`].

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::machine::{CORE_EACH, ONE_CORE};
+use crate::realtime::CONTROL_MIN;
 use crate::row::{Row, digits, partition};
 use crate::variant::Bytes;
 use Bound::{AtLeast, AtMost};
@@ -58,6 +59,16 @@ const DEFAULTS: &str = "operationLookup=perfectHash|objectLookup=active|demultip
 const SMALL: (&str, &str) = ("call", "void|octet-1k|octet-64k");
 const STRUCTS: (&str, &str) = ("call", "struct-1024");
 
+const HIGH: (&str, &str) = ("realtime", "high");
+const LOW: (&str, &str) = ("realtime", "low");
+const LANES: (&str, &str) = ("side", "lanes");
+const LOADED: (&str, &str) = ("regime", "busy|pinned");
+/// Only a pinned processor has a load.
+const AT_60: (&str, &str) = ("load_percent", "0|60");
+const FROM_CALL: (&str, &str) = ("since", "call");
+const SINCE: &[&str] = &["since"];
+const CLIENTS: Option<&str> = Some("clients");
+
 /// All rules. A suite gets a goal by a line here.
 #[rustfmt::skip] // a table
 const RULES: &[Rule] = &[
@@ -109,6 +120,21 @@ const RULES: &[Rule] = &[
     Rule { greatest: Some("idle"), ..rule(("connections", "row"), &[], &["settings"],
         |row, _| row.median("bytes_each"), AtMost(16384.0),
         "bytes in the server of each of {idle} idle connections, ironorb {settings}") },
+    // The client of the highest priority, beside as many others as there are; the system's own delays are the twin's.
+    Rule { greatest: CLIENTS, ..rule(HIGH, &[LANES, LOADED, AT_60], SINCE, |row, _| row.median("over_0"), AtMost(1.3),
+        "high client, mean with {clients} others / without, from {since}") },
+    Rule { greatest: CLIENTS, ..rule(HIGH, &[LANES, LOADED, AT_60], SINCE,
+        |row, _| p99_growth(row), AtMost(10.0),
+        "high client, us by which p99 above the twin's grows with {clients} others, from {since}") },
+    rule(HIGH, &[LANES, LOADED, AT_60], SINCE, |row, _| row.median("sd_of_bound"), AtMost(1.0),
+        "high client, deviation / the twin's and a tenth of its mean, from {since} (worst: {clients} others)"),
+    Rule { greatest: CLIENTS, ..rule(HIGH, &[("side", "shared"), ("regime", "pinned"), ("load_percent", "60")], SINCE,
+        |row, _| row.median("over_0"), AtLeast(CONTROL_MIN),
+        "control without lanes, mean with {clients} others / without, from {since}; if missed, the benchmark is blind") },
+    rule(LOW, &[LANES, ("load_percent", "60"), FROM_CALL], &[], |row, _| row.median("rate_of_previous"), AtLeast(0.95),
+        "low clients, calls a second / with fewer clients (worst: {clients})"),
+    rule(LOW, &[LANES, FROM_CALL], &[], |row, _| row.median("starving"), AtMost(0.0),
+        "low clients that starve (worst: {clients})"),
 ];
 
 /// The tables in which every row of this ORB should be ahead of the peers', and how a row is named.
@@ -125,6 +151,11 @@ fn best_over_raw(row: &Row, _: &[Row]) -> Option<f64> {
 
 fn over_sii(row: &Row, _: &[Row]) -> Option<f64> {
     row.median("over_sii")
+}
+
+/// Not a number where there are too few samples, so that the list of goals says so.
+fn p99_growth(row: &Row) -> Option<f64> {
+    row.median("p99_growth_over_twin_us").map_or(Some(f64::NAN), |growth| Some(growth.max(0.0)))
 }
 
 /// From 64 KiB on, calls should be about as fast as the plain stream.
@@ -257,6 +288,7 @@ impl Goal {
     pub(crate) fn verdict(&self, is_quick: bool) -> Verdict {
         match (is_quick, self.bound.excess(self.figure) <= 0.0) {
             (true, _) => Verdict::NotJudged("quick run"),
+            _ if self.figure.is_nan() => Verdict::NotJudged("too few samples, or nothing to compare with"),
             _ if !self.figure.is_finite() || self.figure < 0.0 => {
                 Verdict::NotJudged("no such figure is possible")
             }

@@ -25,9 +25,11 @@ mod latency;
 mod machine;
 mod measure;
 mod options;
+mod paced;
 mod peers;
 mod plain;
 mod process;
+mod realtime;
 mod render;
 mod role;
 mod row;
@@ -62,6 +64,7 @@ use echo::EchoOptions;
 use idl::IdlOptions;
 use latency::LatencyOptions;
 use options::Run;
+use realtime::RealtimeOptions;
 use role::RoleArgs;
 use ttcp::TtcpOptions;
 
@@ -96,6 +99,9 @@ enum BenchCommand {
     Concurrency(ConcurrencyOptions),
     /// Measure the cost of thousands of connections, idle and active.
     Connections(ConnectionsOptions),
+    /// Measure whether calls of a high priority stay fast beside many of lower ones (the test of the paper on real-time
+    /// ORBs), beside plain sockets with the same threads.
+    Realtime(RealtimeOptions),
     /// Run every suite that has goals, and put the results on one page with the list of goals.
     All(AllOptions),
     /// Build the programs with which other ORBs take part, as far as their packages are installed.
@@ -116,8 +122,15 @@ fn say(text: std::fmt::Arguments<'_>) {
 }
 
 /// The roles of all suites for child processes.
-const ROLES: &[&[Role]] =
-    &[plain::ROLES, echo::ROLES, cubit::ROLES, concurrency::ROLES, sequences::ROLES, ttcp::ROLES];
+const ROLES: &[&[Role]] = &[
+    plain::ROLES,
+    echo::ROLES,
+    cubit::ROLES,
+    concurrency::ROLES,
+    sequences::ROLES,
+    ttcp::ROLES,
+    paced::ROLES,
+];
 
 /// Runs `ironorb bench …`: prints the report and writes the requested files, or acts as a process of a
 /// benchmark. Blocks.
@@ -166,7 +179,7 @@ macro_rules! suites {
 
 suites! {
     Echo echo Idl idl Types constructs Marshal marshalling Ttcp ttcp Latency latency Cubit cubit
-    Collocated collocated Concurrency concurrency Connections connections
+    Collocated collocated Concurrency concurrency Connections connections Realtime realtime
 }
 
 /// Runs every requested suite. All of them together take about twenty minutes.
@@ -194,4 +207,5 @@ generated! {
     generated_cubit "cubit"
     generated_latency "latency"
     generated_probes "probes"
+    generated_realtime "realtime"
 }

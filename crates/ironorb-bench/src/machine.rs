@@ -1,7 +1,8 @@
 //! The machine of a measurement.
 
 use std::fmt;
-use std::time::Duration;
+use std::process::{Command, Stdio};
+use std::time::{Duration, SystemTime};
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
@@ -15,8 +16,22 @@ pub(crate) struct Machine {
     processor: String,
     processors: usize,
     kernel: String,
+    /// How the kernel lets threads preempt its own work.
+    preemption: String,
     rustc: &'static str,
     profile: &'static str,
+    /// The commit of the sources.
+    commit: &'static str,
+    /// When the measurement began: seconds since 1970, and the date in UTC.
+    began: u64,
+    date: String,
+    /// Time in which other virtual machines had this one's processors during the measurement, in milliseconds.
+    steal_ms: f64,
+    /// What decided the order of blocks, where chance does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) seed: Option<u64>,
+    #[serde(skip)]
+    steal_before: Duration,
 }
 
 impl Machine {
@@ -24,26 +39,96 @@ impl Machine {
         let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
         let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        let began =
+            SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
         Machine {
             processor: model.map_or("unknown processor", |(_, model)| model).trim().to_owned(),
             processors: cores().len(),
             kernel: kernel.trim().to_owned(),
+            preemption: preemption(),
             rustc: env!("IRONORB_BENCH_RUSTC"),
             profile: env!("IRONORB_BENCH_PROFILE"),
+            commit: env!("IRONORB_BENCH_COMMIT"),
+            began,
+            date: date(began),
+            steal_ms: 0.0,
+            seed: None,
+            steal_before: steal(),
         }
+    }
+
+    /// The measurement is over.
+    pub(crate) fn end(&mut self) {
+        self.steal_ms = steal().saturating_sub(self.steal_before).as_secs_f64() * 1e3;
     }
 }
 
 impl fmt::Display for Machine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "machine   {} ({} usable here)", self.processor, self.processors)?;
-        writeln!(f, "kernel    {}", self.kernel)?;
-        writeln!(f, "compiler  {} ({} build)", self.rustc, self.profile)?;
+        writeln!(f, "kernel    {}, preemption {}", self.kernel, self.preemption)?;
+        writeln!(f, "compiler  {} ({} build), commit {}", self.rustc, self.profile, self.commit)?;
+        let seed = self.seed.map_or_else(String::new, |seed| format!(", seed {seed}"));
+        writeln!(f, "run       {}, steal time {:.0} ms{seed}", self.date, self.steal_ms)?;
         if self.profile != "release" {
             writeln!(f, "          not a release build: the figures say nothing about speed")?;
         }
         Ok(())
     }
+}
+
+/// How the kernel lets threads preempt its own work, as far as it says so.
+fn preemption() -> String {
+    let read = |file: &str| std::fs::read_to_string(file).unwrap_or_default();
+    if read("/sys/kernel/realtime").trim() == "1" {
+        return "rt".to_owned();
+    }
+    // What is in effect stands in parentheses.
+    let chosen = read("/sys/kernel/debug/sched/preempt");
+    if let Some(model) = chosen.split_once('(').and_then(|(_, rest)| rest.split_once(')')) {
+        return model.0.to_owned();
+    }
+    let asked = read("/proc/cmdline")
+        .split_whitespace()
+        .find_map(|word| word.strip_prefix("preempt=").map(str::to_owned));
+    let version = read("/proc/sys/kernel/version");
+    let built = version.split_whitespace().find(|word| word.starts_with("PREEMPT")).unwrap_or("none");
+    asked.or_else(preemption_default).unwrap_or_else(|| format!("{built}, model in effect unknown"))
+}
+
+/// The model that the kernel was built to have where nothing else is asked for.
+fn preemption_default() -> Option<String> {
+    let unpacked = Command::new("zcat").arg("/proc/config.gz").stderr(Stdio::null()).output().ok()?;
+    let text = String::from_utf8(unpacked.stdout).ok()?;
+    let models = ["none", "voluntary", "lazy", "rt"];
+    let is_set = |name: &str| text.lines().any(|line| line.strip_suffix("=y") == Some(name));
+    let named = models.into_iter().find(|model| is_set(&format!("CONFIG_PREEMPT_{}", model.to_uppercase())));
+    named.or_else(|| is_set("CONFIG_PREEMPT").then_some("full")).map(str::to_owned)
+}
+
+/// Time in which other virtual machines had this one's processors, since it was started.
+pub(crate) fn steal() -> Duration {
+    let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+    let ticks = text.lines().next().and_then(|all| all.split_whitespace().nth(8)?.parse().ok());
+    // The system counts in hundredths of a second here, on every processor.
+    Duration::from_millis(ticks.unwrap_or(0_u64) * 10)
+}
+
+/// A day and time in UTC, from seconds since 1970.
+fn date(seconds: u64) -> String {
+    let (days, of_day) = ((seconds / 86_400) as i64, seconds % 86_400);
+    // Years are counted from March, so that the day that may be missing is the last one: 719,468 days lie between
+    // 1 March of the year 0 and 1970, and 400 years have 146,097 days.
+    let day = days + 719_468;
+    let (era, of_era) = (day / 146_097, day % 146_097);
+    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let of_month = of_year - (153 * month + 2) / 5 + 1;
+    let (month, year) = (if month < 10 { month + 3 } else { month - 9 }, year + era * 400);
+    let year = year + i64::from(month <= 2);
+    let (hours, minutes) = (of_day / 3_600, of_day / 60 % 60);
+    format!("{year}-{month:02}-{of_month:02} {hours:02}:{minutes:02} UTC")
 }
 
 /// The load average of the last minute. Above about 1, other processes disturb the figures.
@@ -157,6 +242,25 @@ impl Drop for Unpin {
         if let Some(set) = &self.0 {
             // This cannot fail: the processors were allowed before.
             let _ = sched_setaffinity(None, set);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        for (seconds, day) in [
+            (0, "1970-01-01 00:00 UTC"),
+            (951_782_399, "2000-02-28 23:59 UTC"),
+            (951_782_400, "2000-02-29 00:00 UTC"),
+            (1_772_323_200, "2026-03-01 00:00 UTC"),
+            (4_107_542_340, "2100-02-28 23:59 UTC"),
+            (4_107_542_400, "2100-03-01 00:00 UTC"),
+        ] {
+            assert_eq!(date(seconds), day);
         }
     }
 }

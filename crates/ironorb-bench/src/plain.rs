@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 
 use ironorb::poa::{Poa, PoaError};
-use ironorb::{Orb, TypedRef};
+use ironorb::{Orb, OrbBuilder, TypedRef};
 use ironorb_baseline::raw::{self, Exchange, RawClient};
 use ironorb_baseline::relay::Relay;
 use ironorb_baseline::ring;
@@ -133,10 +133,21 @@ pub(crate) fn count<'a, R: TypedRef>(
     requests: impl FnOnce(usize) -> usize,
     prepare: impl FnOnce(R) -> Sample<'a>,
 ) -> Result<Exchange, BenchError> {
-    let server = Orb::builder().endpoint(Transport::Tcp.endpoint())?.build()?;
+    let builders = [Orb::builder(), Orb::builder()];
+    count_between(builders, activate, requests, |_, relayed| Ok(prepare(relayed)))
+}
+
+/// Counts the bytes of one sample between ORBs of these builders, server and client.
+pub(crate) fn count_between<'a, R: TypedRef>(
+    [server, client]: [OrbBuilder; 2],
+    activate: impl FnOnce(&Poa) -> Result<R, PoaError>,
+    requests: impl FnOnce(usize) -> usize,
+    prepare: impl FnOnce(&Orb, R) -> Result<Sample<'a>, BenchError>,
+) -> Result<Exchange, BenchError> {
+    let server = server.endpoint(Transport::Tcp.endpoint())?.build()?;
     let relay = Relay::to(activate(&server.root_poa())?.object()).map_err(BenchError::io("relay calls"))?;
-    let client = Orb::builder().no_endpoint().build()?;
-    let mut sample = prepare(R::from_object(client.ior_to_object(relay.reference().clone())?));
+    let client = client.no_endpoint().build()?;
+    let mut sample = prepare(&client, R::from_object(client.ior_to_object(relay.reference().clone())?))?;
     // The first call also sends the code sets.
     sample()?;
     let (requests_before, replies_before) = relay.counted();

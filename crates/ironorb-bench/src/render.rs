@@ -19,7 +19,7 @@ pub struct Report {
     /// The suite's name on the command line.
     suite: &'static str,
     title: &'static str,
-    machine: Machine,
+    pub(crate) machine: Machine,
     /// Whether the run was quick: its figures show only that the suite works.
     pub(crate) is_quick: bool,
     /// The tables of measurements.
@@ -38,6 +38,8 @@ pub(crate) struct Table {
     pub(crate) rows: Vec<Row>,
     /// Parameters in the title of a block of rows.
     pub(crate) blocks: &'static [&'static str],
+    /// Parameters that lines of JSON have, and the text need not repeat.
+    pub(crate) hidden: &'static [&'static str],
     /// A parameter whose values form columns side by side.
     pub(crate) across: Option<&'static str>,
     /// What the reader must know about the figures.
@@ -93,6 +95,7 @@ impl Report {
 
     /// Adds the goals of all tables.
     pub(crate) fn with_goals(mut self) -> Report {
+        self.machine.end();
         self.goals =
             self.tables.iter().flat_map(|table| goals(self.suite, table.kind, &table.rows)).collect();
         self
@@ -270,6 +273,11 @@ fn texts(names: &[&str], row: &Row) -> Vec<String> {
 }
 
 impl Table {
+    /// Whether a parameter has no column: a title has it, or another parameter says as much.
+    fn is_elsewhere(&self, name: &str) -> bool {
+        self.blocks.contains(&name) || self.hidden.contains(&name)
+    }
+
     fn grid(&self, rows: &[&Row]) -> Grid {
         let mut grid = Grid::default();
         let mut parameters: Vec<&'static str> = Vec::new();
@@ -277,7 +285,7 @@ impl Table {
         for (name, value) in rows.iter().flat_map(|row| &row.parameters) {
             if Some(*name) == self.across {
                 note(&mut across, shown(value));
-            } else if !self.blocks.contains(name) && !shown(value).is_empty() && !parameters.contains(name) {
+            } else if !self.is_elsewhere(name) && !shown(value).is_empty() && !parameters.contains(name) {
                 parameters.push(name);
                 let align = if value.is_number() { Align::Right } else { Align::Left };
                 grid.column("", name, align);

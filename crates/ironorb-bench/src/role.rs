@@ -44,6 +44,9 @@ pub(crate) struct RoleArgs {
     /// Bytes of the system's queues of each connection. Default: the system's choice.
     #[arg(long)]
     pub(crate) queue: Option<Bytes>,
+    /// What the processes of a real-time participant agree on, as text.
+    #[arg(long, default_value = "")]
+    pub(crate) setup: String,
 }
 
 /// Runs one process of a benchmark until it is done or its standard input ends.

@@ -34,6 +34,11 @@ pub(crate) enum Figure {
     Ratio(Ratio),
     /// Any other number. Its name contains the unit.
     Number(f64),
+    /// There are too few samples for the number.
+    TooFew {
+        /// How many it needs.
+        needed: usize,
+    },
 }
 
 /// The form in which a table shows times.
@@ -135,20 +140,22 @@ impl Row {
 
     /// The median of a time, a rate or a ratio, or a plain number.
     pub fn median(&self, name: &str) -> Option<f64> {
-        Some(match self.figure(name)? {
+        match self.figure(name)? {
             Figure::Spread { median, .. } | Figure::Ratio(Ratio { median, .. }) | Figure::Number(median) => {
-                median
+                Some(median)
             }
-        })
+            Figure::TooFew { .. } => None,
+        }
     }
 
     /// The figure of the best repetition.
     pub(crate) fn best(&self, name: &str) -> Option<f64> {
-        Some(match self.figure(name)? {
-            Figure::Spread { best, .. } => best,
-            Figure::Ratio(ratio) => ratio.of_bests,
-            Figure::Number(number) => number,
-        })
+        match self.figure(name)? {
+            Figure::Spread { best, .. } => Some(best),
+            Figure::Ratio(ratio) => Some(ratio.of_bests),
+            Figure::Number(number) => Some(number),
+            Figure::TooFew { .. } => None,
+        }
     }
 
     /// Adds a number to the figures, if the row has figures.
@@ -185,6 +192,7 @@ impl Figure {
             }),
             Figure::Number(number) if number.fract() == 0.0 => (*number as i64).into(),
             Figure::Number(number) => (*number).into(),
+            Figure::TooFew { needed } => serde_json::json!({ "needs_samples": needed }),
         }
     }
 
@@ -193,7 +201,7 @@ impl Figure {
         match self {
             Figure::Spread { tail, .. } => vec!["best", "median", tail.0],
             Figure::Ratio(_) => vec!["", "min..max"],
-            Figure::Number(_) => vec![""],
+            Figure::Number(_) | Figure::TooFew { .. } => vec![""],
         }
     }
 
@@ -205,6 +213,7 @@ impl Figure {
                 vec![format!("{median:.3}"), format!("{min:.2}..{max:.2}")]
             }
             Figure::Number(number) => vec![digits(*number)],
+            Figure::TooFew { needed } => vec![format!("needs {needed}")],
         }
     }
 }

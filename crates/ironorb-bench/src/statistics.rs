@@ -19,6 +19,16 @@ pub(crate) struct Ratio {
     pub(crate) max: f64,
 }
 
+impl Ratio {
+    /// The ratios of pairs, each of a subject and its baseline in one repetition.
+    pub(crate) fn of_pairs(pairs: &[(f64, f64)]) -> Ratio {
+        let [min, median, max] = spread(pairs.iter().map(|(subject, baseline)| subject / baseline).collect());
+        let [best, middle, _] = spread(pairs.iter().map(|(subject, _)| *subject).collect());
+        let [best_of, middle_of, _] = spread(pairs.iter().map(|(_, baseline)| *baseline).collect());
+        Ratio { of_bests: best / best_of, of_medians: middle / middle_of, median, min, max }
+    }
+}
+
 /// The times of calls of one kind, in repetitions.
 pub(crate) struct Repeated {
     calls_per_sample: f64,
