@@ -1,5 +1,5 @@
 //! The benchmark suites on the command line, with a few rows each: `cubit`, `collocated`, `concurrency`,
-//! `connections`, and `all`. The tests compare no times.
+//! `connections`, those of real time, and `all`. The tests compare no times.
 
 use ironorb_tests::command::run;
 use serde_json::Value;
@@ -83,4 +83,94 @@ fn all_suites_make_one_page_with_one_list_of_goals() {
     assert!(lines.iter().any(|line| line["bench"] == "cubit"));
     assert!(lines.iter().any(|line| line["bench"] == "all" && line["kind"] == "target"));
     assert!(out.contains("== all goals") && out.contains("goals met"), "{out}");
+}
+
+/// The lines of one kind, each of which says where and how it was measured.
+fn lines_of<'a>(lines: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    let of_kind: Vec<_> = lines.iter().filter(|line| line["kind"] == kind).collect();
+    for line in &of_kind {
+        let machine = &line["machine"];
+        for name in ["kernel", "preemption", "commit", "date"] {
+            assert!(machine[name].as_str().is_some_and(|text| !text.is_empty()), "{name}: {line}");
+        }
+        assert!(machine["steal_ms"].is_number(), "{line}");
+    }
+    of_kind
+}
+
+/// Without rights of the system, so that the test passes wherever it runs.
+const ORDINARY: &str = "--classes=other";
+
+#[test]
+fn a_high_client_is_measured_beside_low_ones_with_every_transport() {
+    let choice = ["--repetitions=1", "--transports=tcp,unix,shm", "--seed=7", ORDINARY];
+    let (out, lines) = quick("realtime", &[&choice[..], &["--sides=lanes,shared,twin,tao"]].concat(), 3 * 4);
+    // Transports, origins of latencies, numbers of clients, sides.
+    let high = lines_of(&lines, "high");
+    let measured: Vec<_> = high.iter().filter(|row| row["mean_us"].is_number()).collect();
+    assert_eq!(measured.len(), 3 * 2 * 2 * 3);
+    for row in measured {
+        assert!(row["calls"].as_u64() >= Some(1), "{row}");
+        assert_eq!(
+            (&row["p99_us"]["needs_samples"], &row["class"]),
+            (&10_000.into(), &"other".into()),
+            "{row}"
+        );
+        assert_eq!((&row["seed"], &row["machine"]["seed"]), (&7.into(), &7.into()), "{row}");
+        let is_beside = row["clients"] == 2;
+        assert_eq!(row["over_0"]["median"].is_number(), is_beside, "{row}");
+        assert_eq!(row["sd_of_bound"].is_number(), row["side"] == "lanes", "{row}");
+    }
+    let missing: Vec<_> = high.iter().filter_map(|row| row["missing"].as_str()).collect();
+    assert!(missing.len() == 3 && missing[0].contains("TAO_TREE"), "{missing:?}");
+    let low = lines_of(&lines, "low");
+    let rates: Vec<f64> = low.iter().filter_map(|row| row["rate_hz"].as_f64()).collect();
+    assert!(rates.len() == 3 * 2 * 3 && rates.iter().all(|rate| *rate > 0.0), "{rates:?}");
+    for goal in ["high client, mean with 2 others", "the benchmark is blind", "low clients that starve"] {
+        let lines = out.lines().filter(|line| line.contains(goal));
+        assert!(
+            lines.clone().count() > 0 && lines.clone().all(|line| line.contains("quick run")),
+            "{goal}: {out}"
+        );
+    }
+}
+
+#[test]
+fn processors_can_be_kept_from_sleeping_and_a_run_says_which_configuration_it_is_of() {
+    let choice = ["--regimes=paper,busy", "--sides=lanes", "--repetitions=1", ORDINARY];
+    let (_, lines) = quick("realtime", &choice, 2 * 4);
+    let high = lines_of(&lines, "high");
+    let regimes: Vec<_> = high.iter().map(|row| row["regime"].as_str().unwrap()).collect();
+    assert_eq!(regimes, [["paper"; 4], ["busy"; 4]].concat());
+    let said = run(["bench", "realtime", "--clients", "99"]).expect_failure(1);
+    assert!(said.contains("at most 62 clients"), "{said}");
+}
+
+#[test]
+fn calls_between_threads_cost_more_than_collocated_ones_and_the_papers_per_cent_are_quoted() {
+    let (out, lines) = quick("overhead", &["--class=other"], 0);
+    let times = lines_of(&lines, "time");
+    assert_eq!(
+        times.iter().map(|row| row["what"].as_str().unwrap()).collect::<Vec<_>>(),
+        ["client-server", "collocated", "plain"]
+    );
+    for row in times {
+        assert!(row["seconds"].as_f64() > Some(0.0) && row["scavenger_runs_per_100"].is_number(), "{row}");
+    }
+    let of_paper = lines.iter().filter(|line| line["kind"] == "paper").count();
+    assert_eq!((lines_of(&lines, "difference").len(), of_paper), (2, 5));
+    assert!(out.contains("7.17") && out.contains("no figure here can stand beside"), "{out}");
+}
+
+#[test]
+fn the_load_of_periodic_calls_is_raised_in_steps() {
+    let choice = ["--sets=harmonic,non-harmonic", "--experiments=work,tasks", "--class=other"];
+    let (_, lines) = quick("hartstone", &choice, 0);
+    let rows = lines_of(&lines, "row");
+    assert_eq!(rows.len(), 2 * 2 * 3);
+    for row in rows {
+        // A loaded machine may miss the first deadline already.
+        let reached = [&row["utilization"], &row["steps"]].map(|figure| figure.as_f64().unwrap());
+        assert!((0.0..=25.001).contains(&reached[0]) && (0.0..=1.0).contains(&reached[1]), "{row}");
+    }
 }

@@ -16,7 +16,7 @@ pub(crate) struct AllOptions {
 }
 
 /// The command lines of the suites that have goals, with the rows that have goals.
-const SUITES: [&[&str]; 7] = [
+const SUITES: [&[&str]; 8] = [
     &[
         "echo",
         "--rows=void,void-adaptive,void-unix,void-shm,void-pool,long,struct64,octet-1k,octet-64k,oneway,\
@@ -36,9 +36,10 @@ const SUITES: [&[&str]; 7] = [
     &["collocated"],
     &["concurrency"],
     &["connections"],
+    &["realtime", "--clients=0,50", "--high-hz=1000", "--sides=lanes,shared,twin", "--minutes=2"],
 ];
 
-fn names() -> [&'static str; 7] {
+fn names() -> [&'static str; 8] {
     SUITES.map(|line| line[0])
 }
 

@@ -20,11 +20,13 @@ mod cubit;
 mod echo;
 mod error;
 mod goal;
+mod hartstone;
 mod idl;
 mod latency;
 mod machine;
 mod measure;
 mod options;
+mod overhead;
 mod paced;
 mod peers;
 mod plain;
@@ -33,6 +35,7 @@ mod realtime;
 mod render;
 mod role;
 mod row;
+mod samples;
 mod sequences;
 mod settings;
 mod statistics;
@@ -61,9 +64,11 @@ use concurrency::ConcurrencyOptions;
 use connections::ConnectionsOptions;
 use cubit::CubitOptions;
 use echo::EchoOptions;
+use hartstone::HartstoneOptions;
 use idl::IdlOptions;
 use latency::LatencyOptions;
 use options::Run;
+use overhead::OverheadOptions;
 use realtime::RealtimeOptions;
 use role::RoleArgs;
 use ttcp::TtcpOptions;
@@ -102,6 +107,10 @@ enum BenchCommand {
     /// Measure whether calls of a high priority stay fast beside many of lower ones (the test of the paper on real-time
     /// ORBs), beside plain sockets with the same threads.
     Realtime(RealtimeOptions),
+    /// Measure the processor time that calls between a client and a server cost, over calls within the process.
+    Overhead(OverheadOptions),
+    /// Raise the load of periodic calls until one misses its deadline (Distributed Hartstone).
+    Hartstone(HartstoneOptions),
     /// Run every suite that has goals, and put the results on one page with the list of goals.
     All(AllOptions),
     /// Build the programs with which other ORBs take part, as far as their packages are installed.
@@ -130,6 +139,7 @@ const ROLES: &[&[Role]] = &[
     sequences::ROLES,
     ttcp::ROLES,
     paced::ROLES,
+    overhead::ROLES,
 ];
 
 /// Runs `ironorb bench …`: prints the report and writes the requested files, or acts as a process of a
@@ -180,6 +190,7 @@ macro_rules! suites {
 suites! {
     Echo echo Idl idl Types constructs Marshal marshalling Ttcp ttcp Latency latency Cubit cubit
     Collocated collocated Concurrency concurrency Connections connections Realtime realtime
+    Overhead overhead Hartstone hartstone
 }
 
 /// Runs every requested suite. All of them together take about twenty minutes.

@@ -228,6 +228,15 @@ impl Layout {
     }
 }
 
+/// Runs `start` on one processor. Processes and threads that it starts stay there.
+pub(crate) fn on_one_core<T>(start: impl FnOnce() -> Result<T, BenchError>) -> Result<T, BenchError> {
+    let _unpin = Unpin::later();
+    if let Some(last) = cores().last() {
+        pin(*last)?;
+    }
+    start()
+}
+
 /// Restores the calling thread's processors when dropped.
 pub(crate) struct Unpin(Option<CpuSet>);
 

@@ -1,5 +1,4 @@
-//! `ironorb bench cubit`: IDL_Cubit of TAO's paper on real-time ORBs ("Evaluating ... ORB endsystems",
-//! RT-99). The client asks for cubes of each type as fast as it can, and checks every result.
+//! `ironorb bench cubit`: IDL_Cubit of the paper on TAO 1.0 on five systems (RT-99, figure 7). The client asks for cubes of each type as fast as it can, and checks every result.
 
 pub(crate) mod rows;
 
@@ -13,6 +12,7 @@ use crate::machine::{Layout, Placement, Unpin, pin};
 use crate::measure::{Contest, Group, Side};
 use crate::options::{Run, Sides};
 use crate::plain::{self, Plain};
+use crate::realtime::PAPER_MACHINE;
 use crate::render::{Report, Table};
 use crate::role::{Role, RoleArgs, serve};
 use crate::row::{Measure, Row, parameters};
@@ -42,8 +42,7 @@ pub(crate) const ROLES: &[Role] = &[Role { name: "cubit-server", run: server }];
 
 const NOTES: &str = "baseline: a plain blocking socket with as many bytes, in turns with the others. us: of a call; for oneways a hundredth of a\n\
     batch whose last call is answered. over baseline: ratios of the median calls of one repetition, their median and spread.\n\
-    In the paper (TAO 1.0, Pentium II of 300 MHz): 236 us for void and long on Linux, 259 and 262 on LynxOS, about 400 on\n\
-    Solaris, 234 and 239 on VxWorks, about 310 and 320 on NT; oneways 72 on LynxOS, 175 on Solaris.";
+    paper: figure 7. The paper's machine has a Pentium II of 450 MHz (section 3.1.1); this page once said 300 MHz.";
 
 /// Runs `ironorb bench cubit`.
 pub(crate) fn measure(options: &CubitOptions) -> Result<Report, BenchError> {
@@ -62,7 +61,30 @@ pub(crate) fn measure(options: &CubitOptions) -> Result<Report, BenchError> {
     }
     let table = Table::new("row", "IDL_Cubit, microseconds a call", rows);
     report.tables.push(table.blocks(&["layout"]).notes(NOTES));
+    report.tables.push(paper());
     Ok(report)
+}
+
+/// What the text of the paper tells of its figure 7.
+fn paper() -> Table {
+    let rows = [
+        ("Linux 2.0.34", "void", Mode::Twoway, 236.0),
+        ("Linux 2.0.34", "long", Mode::Twoway, 236.0),
+        ("LynxOS 3.0", "void", Mode::Twoway, 259.0),
+        ("LynxOS 3.0", "long", Mode::Twoway, 262.0),
+        ("LynxOS 3.0", "void (about)", Mode::Oneway, 72.0),
+        ("Solaris 2.6", "void, long (about)", Mode::Twoway, 400.0),
+        ("Solaris 2.6", "void (about)", Mode::Oneway, 175.0),
+        ("VxWorks 5.3.1", "void", Mode::Twoway, 234.0),
+        ("VxWorks 5.3.1", "long", Mode::Twoway, 239.0),
+        ("Windows NT 4.0", "void (about)", Mode::Twoway, 310.0),
+        ("Windows NT 4.0", "long", Mode::Twoway, 320.0),
+    ];
+    let row = |(system, row, mode, us)| {
+        Row::of_numbers(parameters![system = system, row = row, mode = mode], [("us", us)])
+    };
+    Table::new("paper", "IDL_Cubit in the paper (figure 7), microseconds a call", rows.map(row).into())
+        .elsewhere(PAPER_MACHINE)
 }
 
 fn one(

@@ -8,7 +8,7 @@
 pub(crate) mod class;
 mod client;
 mod clock;
-mod orb;
+pub(crate) mod orb;
 pub(crate) mod participant;
 pub(crate) mod setup;
 pub(crate) mod task;

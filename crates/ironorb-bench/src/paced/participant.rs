@@ -84,6 +84,7 @@ pub(super) fn burner(_: &RoleArgs) -> Result<(), BenchError> {
     wait_for_end()
 }
 
+/// Computes as long as the process lives.
 fn burn_forever() -> ! {
     let mut turns = 0u64;
     loop {

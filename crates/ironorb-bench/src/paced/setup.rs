@@ -54,7 +54,7 @@ pub(crate) struct Setup {
 
 impl Setup {
     /// What makes an ORB a real-time one of this class. Priorities are those of the system.
-    pub(super) fn real_time(self) -> RealTimeConfig {
+    pub(crate) fn real_time(self) -> RealTimeConfig {
         RealTimeConfig::new().scheduling(self.class.scheduling()).mapping(DirectMapping)
     }
 }

@@ -8,14 +8,13 @@
 mod options;
 mod paper;
 mod rows;
-pub(crate) mod samples;
 mod schedule;
 
 use std::time::{Duration, SystemTime};
 
 use crate::chart::{Axis, Chart, Plot, Scale};
 use crate::error::BenchError;
-use crate::machine::{Unpin, cores, pin, steal};
+use crate::machine::{on_one_core, steal};
 use crate::paced::participant::{Participant, never_idle};
 use crate::paced::setup::{Kind, Setup};
 use crate::process::Process;
@@ -24,6 +23,7 @@ use crate::row::Row;
 use crate::variant::name;
 pub(crate) use options::RealtimeOptions;
 use options::{Configuration, Regime, Side};
+pub(crate) use paper::MACHINE as PAPER_MACHINE;
 use rows::{Cell, Cells};
 use schedule::{Shape, turns};
 
@@ -95,10 +95,6 @@ fn blind_places(high: &[Row]) -> Vec<String> {
 }
 
 fn measure_one(options: &RealtimeOptions, of: Configuration, seed: u64) -> Result<Cells, BenchError> {
-    let _unpin = Unpin::later();
-    if let (Regime::Pinned, Some(last)) = (of.regime, cores().last()) {
-        pin(*last)?;
-    }
     let numbers = options.numbers()?;
     let servants = numbers.last().map_or(1, |most| most + 1);
     let burner = if of.regime == Regime::Busy { Some(never_idle()?) } else { None };
@@ -135,9 +131,20 @@ fn start(side: Side, of: Configuration, servants: usize) -> Result<Result<Partic
         Side::Lanes => Kind::Lanes,
         Side::Shared => Kind::Shared,
         Side::Twin => Kind::Twin,
-        Side::Omniorb | Side::Tao => return Err(format!("{} has no program for this suite yet", name(side))),
+        Side::Omniorb | Side::Tao => return Err(foreign(side)),
     };
-    Ok(Participant::start(Setup { kind, way: of.way, class: of.class, servants }))
+    let setup = Setup { kind, way: of.way, class: of.class, servants };
+    Ok(match of.regime {
+        Regime::Pinned => on_one_core(|| Participant::start(setup)),
+        Regime::Paper | Regime::Busy => Participant::start(setup),
+    })
+}
+
+fn foreign(side: Side) -> String {
+    match (side, std::env::var_os("TAO_TREE")) {
+        (Side::Tao, None) => "TAO_TREE does not name the tree of a built TAO".to_owned(),
+        _ => format!("{} has no program for this suite yet", name(side)),
+    }
 }
 
 fn say_how_long(of: Configuration, shape: &Shape, turns: usize) {

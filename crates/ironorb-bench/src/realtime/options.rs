@@ -195,7 +195,7 @@ impl RealtimeOptions {
         };
         let (high_period, low_period) = (high_period?, low_period?);
         let low_calls = match (self.calls, self.full, self.run.quick) {
-            (_, _, true) => 10,
+            (_, _, true) => 5,
             (Some(calls), ..) => calls.div_ceil(self.rounds()),
             (_, true, _) => 4_000_usize.div_ceil(self.rounds()),
             _ => {

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::options::Side;
-use super::samples::{PERCENTILES, Samples};
 use crate::paced::task::Served;
 use crate::row::{Figure, Parameters, Row, parameters};
+use crate::samples::{PERCENTILES, Samples, mean};
 use crate::statistics::Ratio;
 use crate::variant::name;
 
@@ -50,7 +50,7 @@ impl Cell {
     }
 
     fn rate(&self) -> f64 {
-        super::samples::mean(self.rates.iter().copied())
+        mean(self.rates.iter().copied())
     }
 }
 
