@@ -136,6 +136,16 @@ fn a_high_client_is_measured_beside_low_ones_with_every_transport() {
 }
 
 #[test]
+fn omniorb_takes_part_in_the_test_of_real_time_or_says_why_not() {
+    let (_, lines) = quick("realtime", &["--sides=omniorb", "--repetitions=1", ORDINARY], 4);
+    let high = lines_of(&lines, "high");
+    let missing = high.iter().filter_map(|row| row["missing"].as_str());
+    assert!(missing.clone().all(|why| why.contains("not installed")), "{high:?}");
+    let measured = high.iter().filter(|row| row["mean_us"].is_number()).count();
+    assert_eq!(measured, if missing.count() > 0 { 0 } else { 4 });
+}
+
+#[test]
 fn processors_can_be_kept_from_sleeping_and_a_run_says_which_configuration_it_is_of() {
     let choice = ["--regimes=paper,busy", "--sides=lanes", "--repetitions=1", ORDINARY];
     let (_, lines) = quick("realtime", &choice, 2 * 4);

@@ -12,6 +12,8 @@ type Text = (&'static str, &'static str);
 const LATENCY_IDL: Text = ("latency.idl", include_str!("../../idl/latency.idl"));
 const CUBIT_IDL: Text = ("cubit.idl", include_str!("../../idl/cubit.idl"));
 const OMNIORB_CALLS: Text = ("calls.cc", include_str!("../../../../guard/peers/omniorb/calls.cc"));
+const REALTIME_IDL: Text = ("realtime.idl", include_str!("../../idl/realtime.idl"));
+const OMNIORB_PACED: Text = ("paced.cc", include_str!("../../../../guard/peers/omniorb/paced.cc"));
 const JACORB_CALLS: Text = ("Calls.java", include_str!("../../../../guard/peers/jacorb/Calls.java"));
 const JACORB_POM: Text = ("pom.xml", include_str!("../../../../guard/peers/jacorb/pom.xml"));
 
@@ -28,18 +30,27 @@ const JACORB_NEEDS: [(&str, &str); 2] =
 const CLASSES: &str = "classes";
 const CLASS_PATH: &str = "classpath";
 
-/// Builds omniORB's program unless it exists. Takes a quarter of a minute.
+/// Builds omniORB's program for the suites of calls unless it exists. Takes a quarter of a minute.
 pub(super) fn omniorb() -> Result<PathBuf, String> {
-    let (name, texts) = ("omniorb_calls", [LATENCY_IDL, CUBIT_IDL, OMNIORB_CALLS]);
+    omniorb_program("omniorb_calls", &[LATENCY_IDL, CUBIT_IDL], OMNIORB_CALLS)
+}
+
+/// Builds omniORB's program for the suites of real time unless it exists.
+pub(super) fn omniorb_paced() -> Result<PathBuf, String> {
+    omniorb_program("omniorb_paced", &[REALTIME_IDL], OMNIORB_PACED)
+}
+
+fn omniorb_program(name: &str, idl: &[Text], source: Text) -> Result<PathBuf, String> {
     needs(&OMNIORB_NEEDS)?;
+    let texts = [idl, &[source]].concat();
     let place = Place::of(name, &texts, &OMNIORB_NEEDS)?;
     let program = place.0.join(name);
     if program.exists() {
         return Ok(program);
     }
     let scratch = place.scratch(&texts)?;
-    let mut parts = vec![OMNIORB_CALLS.0.to_owned()];
-    for (file, _) in [LATENCY_IDL, CUBIT_IDL] {
+    let mut parts = vec![source.0.to_owned()];
+    for (file, _) in idl {
         make(scratch.path(), "omniidl", &["-bcxx", "-Wba", file])?;
         let unit = file.trim_end_matches(".idl");
         parts.extend([format!("{unit}SK.cc"), format!("{unit}DynSK.cc")]);

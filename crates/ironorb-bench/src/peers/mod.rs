@@ -7,10 +7,11 @@
 mod build;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::contender::Venue;
 use crate::error::BenchError;
+use crate::paced::participant::Participant;
 use crate::process::Process;
 use crate::variant::{Bytes, Peer, Transport};
 
@@ -26,7 +27,10 @@ pub(crate) struct Program {
 /// Builds the programs of all peers, and prints the results.
 pub(crate) fn peers() -> Result<(), BenchError> {
     let mut missing = Vec::new();
-    for (name, built) in [("omniORB", build::omniorb().map(drop)), ("JacORB", build::jacorb().map(drop))] {
+    for (name, built) in [
+        ("omniORB", build::omniorb().and_then(|_| build::omniorb_paced()).map(drop)),
+        ("JacORB", build::jacorb().map(drop)),
+    ] {
         match built {
             Ok(()) => crate::say(format_args!("{name}: built")),
             Err(why) => {
@@ -56,16 +60,35 @@ impl Program {
         }
     }
 
+    /// omniORB's program for clients with periods, or why there is none. It is built where omniORB's packages are
+    /// installed.
+    pub(crate) fn omniorb_paced() -> Result<Program, String> {
+        let program = build::omniorb_paced()?;
+        Ok(Program { peer: Peer::Omniorb, program, before: Vec::new() })
+    }
+
+    /// Starts both processes, which must keep to the rules of [`Participant`]. Sockets lie in the folder.
+    pub(crate) fn start_paced(
+        &self,
+        servants: usize,
+        class: &str,
+        transport: Transport,
+        folder: &Path,
+    ) -> Result<Participant, BenchError> {
+        let servants = servants.to_string();
+        let server = ["server", &servants, "-ORBendPoint", &endpoint(transport, folder)].map(str::to_owned);
+        // A thread and a connection for each client, as with the others.
+        let threads = options(&[("maxServerThreadPerConnection", 1), ("maxServerThreadPoolSize", 1000)]);
+        let client = ["client", class].map(str::to_owned);
+        let connections = options(&[("maxGIOPConnectionPerServer", 64), ("oneCallPerConnection", 1)]);
+        let server = self.start("server", [&server[..], &threads].concat())?;
+        Participant::of(server, || self.start("client", [&client[..], &connections].concat()))
+    }
+
     pub(crate) fn start_server(&self, suite: &str, venue: Venue<'_>) -> Result<Process, BenchError> {
         let mut args = vec!["server".to_owned(), suite.to_owned()];
         if self.peer == Peer::Omniorb {
-            let endpoint = match venue.transport {
-                Transport::Tcp => "giop:tcp:127.0.0.1:".to_owned(),
-                Transport::Unix | Transport::Shm => {
-                    format!("giop:unix:{}", venue.folder.join("omniorb").display())
-                }
-            };
-            args.extend(["-ORBendPoint".to_owned(), endpoint]);
+            args.extend(["-ORBendPoint".to_owned(), endpoint(venue.transport, venue.folder)]);
             // The default limits would end the rows with most clients.
             args.extend(options(&[("maxServerThreadPerConnection", 1), ("maxServerThreadPoolSize", 1000)]));
             args.extend(messages(venue.queue));
@@ -92,6 +115,14 @@ impl Program {
         let args =
             self.before.iter().cloned().chain(args.into_iter().map(OsString::from)).collect::<Vec<_>>();
         Process::start_program(&format!("{}'s {role}", self.peer.title()), &self.program, &args)
+    }
+}
+
+/// An endpoint of omniORB.
+fn endpoint(transport: Transport, folder: &Path) -> String {
+    match transport {
+        Transport::Tcp => "giop:tcp:127.0.0.1:".to_owned(),
+        Transport::Unix | Transport::Shm => format!("giop:unix:{}", folder.join("omniorb").display()),
     }
 }
 

@@ -10,13 +10,15 @@ mod paper;
 mod rows;
 mod schedule;
 
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use crate::chart::{Axis, Chart, Plot, Scale};
 use crate::error::BenchError;
 use crate::machine::{on_one_core, steal};
 use crate::paced::participant::{Participant, never_idle};
-use crate::paced::setup::{Kind, Setup};
+use crate::paced::setup::{Kind, Setup, Way};
+use crate::peers::Program;
 use crate::process::Process;
 use crate::render::{Report, Table};
 use crate::row::Row;
@@ -98,10 +100,11 @@ fn measure_one(options: &RealtimeOptions, of: Configuration, seed: u64) -> Resul
     let numbers = options.numbers()?;
     let servants = numbers.last().map_or(1, |most| most + 1);
     let burner = if of.regime == Regime::Busy { Some(never_idle()?) } else { None };
+    let folder = tempfile::tempdir().map_err(BenchError::io("make a folder for sockets"))?;
     let mut sides = Vec::new();
     let mut missing = Vec::new();
     for &side in &options.sides {
-        match start(side, of, servants) {
+        match start(side, of, servants, folder.path()) {
             Ok(participant) => sides.push((side, participant?)),
             Err(why) => missing.push((side, why)),
         }
@@ -126,24 +129,41 @@ fn measure_one(options: &RealtimeOptions, of: Configuration, seed: u64) -> Resul
 }
 
 /// Starts a side; else says why it takes no part.
-fn start(side: Side, of: Configuration, servants: usize) -> Result<Result<Participant, BenchError>, String> {
-    let kind = match side {
-        Side::Lanes => Kind::Lanes,
-        Side::Shared => Kind::Shared,
-        Side::Twin => Kind::Twin,
-        Side::Omniorb | Side::Tao => return Err(foreign(side)),
-    };
-    let setup = Setup { kind, way: of.way, class: of.class, servants };
-    Ok(match of.regime {
-        Regime::Pinned => on_one_core(|| Participant::start(setup)),
-        Regime::Paper | Regime::Busy => Participant::start(setup),
-    })
+fn start(
+    side: Side,
+    of: Configuration,
+    servants: usize,
+    folder: &Path,
+) -> Result<Result<Participant, BenchError>, String> {
+    let own = |kind| move || Participant::start(Setup { kind, way: of.way, class: of.class, servants });
+    match side {
+        Side::Lanes => Ok(of.regime.start(own(Kind::Lanes))),
+        Side::Shared => Ok(of.regime.start(own(Kind::Shared))),
+        Side::Twin => Ok(of.regime.start(own(Kind::Twin))),
+        Side::Omniorb if of.way == Way::Shm => Err("omniORB has no shared memory".to_owned()),
+        Side::Omniorb => {
+            let (program, class) = (Program::omniorb_paced()?, name(of.class));
+            Ok(of.regime.start(|| program.start_paced(servants, &class, of.way.transport(), folder)))
+        }
+        Side::Tao => Err(why_no_tao()),
+    }
 }
 
-fn foreign(side: Side) -> String {
-    match (side, std::env::var_os("TAO_TREE")) {
-        (Side::Tao, None) => "TAO_TREE does not name the tree of a built TAO".to_owned(),
-        _ => format!("{} has no program for this suite yet", name(side)),
+impl Regime {
+    /// Starts processes where the regime has them.
+    fn start<T>(self, start: impl FnOnce() -> Result<T, BenchError>) -> Result<T, BenchError> {
+        match self {
+            Regime::Pinned => on_one_core(start),
+            Regime::Paper | Regime::Busy => start(),
+        }
+    }
+}
+
+/// TAO's program is not written. It must keep to the rules of [`Participant`], and starts as omniORB's does.
+fn why_no_tao() -> String {
+    match std::env::var_os("TAO_TREE") {
+        None => "TAO_TREE does not name the tree of a built TAO".to_owned(),
+        Some(_) => "there is no program for TAO_TREE yet".to_owned(),
     }
 }
 
