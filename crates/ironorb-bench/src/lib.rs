@@ -193,7 +193,7 @@ suites! {
     Overhead overhead Hartstone hartstone
 }
 
-/// Runs every requested suite. All of them together take about twenty minutes.
+/// Runs every requested suite. All of them together take about 25 minutes.
 fn all(options: &AllOptions) -> Result<Vec<Report>, BenchError> {
     #[derive(clap::Parser)]
     struct Alone {

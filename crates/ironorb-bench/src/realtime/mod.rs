@@ -18,8 +18,8 @@ use crate::error::BenchError;
 use crate::machine::{on_one_core, steal};
 use crate::paced::participant::{Participant, never_idle};
 use crate::paced::setup::{Kind, Setup, Way};
+use crate::paced::task::{Block, Served};
 use crate::peers::Program;
-use crate::process::Process;
 use crate::render::{Report, Table};
 use crate::row::Row;
 use crate::variant::name;
@@ -27,7 +27,7 @@ pub(crate) use options::RealtimeOptions;
 use options::{Configuration, Regime, Side};
 pub(crate) use paper::MACHINE as PAPER_MACHINE;
 use rows::{Cell, Cells};
-use schedule::{Shape, turns};
+use schedule::{Shape, Turn, turns};
 
 const NOTES: &str = "since: latency from the beginning of the client's period (release), and from its call. over 0: means with clients over means\n\
     without, of blocks of one round; their median and spread. A percentile needs a hundred samples beyond it; \"needs\" says how many that\n\
@@ -98,34 +98,70 @@ fn blind_places(high: &[Row]) -> Vec<String> {
 
 fn measure_one(options: &RealtimeOptions, of: Configuration, seed: u64) -> Result<Cells, BenchError> {
     let numbers = options.numbers()?;
-    let servants = numbers.last().map_or(1, |most| most + 1);
-    let burner = if of.regime == Regime::Busy { Some(never_idle()?) } else { None };
     let folder = tempfile::tempdir().map_err(BenchError::io("make a folder for sockets"))?;
-    let mut sides = Vec::new();
-    let mut missing = Vec::new();
+    // It ends when it is dropped.
+    let _burner = if of.regime == Regime::Busy { Some(never_idle()?) } else { None };
+    let (mut entrants, mut missing) = (Vec::new(), Vec::new());
     for &side in &options.sides {
+        let servants = numbers.last().map_or(1, |most| most + 1);
         match start(side, of, servants, folder.path()) {
-            Ok(participant) => sides.push((side, participant?)),
+            Ok(participant) => entrants.push(Entrant { side, participant: participant?, lost: None }),
             Err(why) => missing.push((side, why)),
         }
     }
-    let shape = options.shape(of, numbers.len() * sides.len())?;
-    let plan = turns(&numbers, sides.len(), options.rounds(), seed);
+    let shape = options.shape(of, numbers.len() * entrants.len())?;
+    let plan = turns(&numbers, entrants.len(), options.rounds(), seed);
     say_how_long(of, &shape, plan.len());
-    let mut cells: Vec<Cell> = numbers
-        .iter()
-        .flat_map(|&low| sides.iter().map(move |(side, _)| Cell::new(low, *side, shape.low_period)))
-        .collect();
     let steal_before = steal();
-    for turn in plan {
-        let (side, participant) = &mut sides[turn.side];
-        let served = participant.run(&shape.block(turn.low))?;
-        let cell = cells.iter_mut().find(|cell| (cell.low, cell.side) == (turn.low, *side));
-        cell.into_iter().for_each(|cell| cell.add(&served));
-    }
+    let mut cells = run(&plan, &numbers, &mut entrants, &shape)?;
     let steal_ms = (steal() - steal_before).as_secs_f64() * 1e3;
-    burner.map_or(Ok(()), Process::end)?;
+    let lost = entrants.into_iter().filter_map(|entrant| Some((entrant.side, entrant.lost?)));
+    missing.extend(lost);
+    cells.retain(|cell| !missing.iter().any(|(side, _)| *side == cell.side));
     Ok(Cells { parameters: of.parameters(seed), cells, missing, steal_ms })
+}
+
+/// Runs all turns, and returns a cell for each number of clients and entrant.
+fn run(
+    plan: &[Turn],
+    numbers: &[usize],
+    entrants: &mut [Entrant],
+    shape: &Shape,
+) -> Result<Vec<Cell>, BenchError> {
+    let of_number = |&low: &usize| entrants.iter().map(move |it| Cell::new(low, it.side, shape.low_period));
+    let mut cells: Vec<Cell> = numbers.iter().flat_map(of_number).collect();
+    for turn in plan {
+        let entrant = &mut entrants[turn.side];
+        let cell = cells.iter_mut().find(|cell| (cell.low, cell.side) == (turn.low, entrant.side));
+        if let (Some(cell), Some(served)) = (cell, entrant.run(&shape.block(turn.low))?) {
+            cell.add(&served);
+        }
+    }
+    Ok(cells)
+}
+
+/// A side that takes part.
+struct Entrant {
+    side: Side,
+    participant: Participant,
+    /// Why it takes part no more.
+    lost: Option<String>,
+}
+
+impl Entrant {
+    /// Runs a block; `None` where another ORB's programs have failed.
+    fn run(&mut self, block: &Block) -> Result<Option<Vec<Served>>, BenchError> {
+        if self.lost.is_some() {
+            return Ok(None);
+        }
+        match self.participant.run(block) {
+            Err(e) if self.side.is_foreign() => {
+                self.lost = Some(e.to_string());
+                Ok(None)
+            }
+            served => served.map(Some),
+        }
+    }
 }
 
 /// Starts a side; else says why it takes no part.
@@ -193,7 +229,9 @@ fn charts(high: &[Row], low: &[Row]) -> Vec<Chart> {
     let (high, low) = (since_call(high), since_call(low));
     let mut latency = plot("mean latency of the high client", "mean_us", Scale::Log10).charts(&high);
     latency.iter_mut().for_each(paper::add_curves);
-    latency.extend(plot("jitter of the high client", "sd_us", Scale::Log10).charts(&high));
+    let mut jitter = plot("jitter of the high client", "sd_us", Scale::Log10).charts(&high);
+    jitter.iter_mut().for_each(paper::add_jitter);
+    latency.extend(jitter);
     latency.extend(plot("mean latency of clients of low priorities", "mean_us", Scale::Log10).charts(&low));
     latency.extend(plot("jitter of clients of low priorities", "sd_us", Scale::Log10).charts(&low));
     latency

@@ -48,7 +48,7 @@ pub(crate) struct RealtimeOptions {
     /// Minutes for each configuration, if `--calls` does not say how long it takes.
     #[arg(long, default_value_t = 9.0)]
     pub(crate) minutes: f64,
-    /// Run the product of all regimes, loads, phases, classes and transports, with the paper's 4,000 calls: days.
+    /// Run the product of all regimes, loads, phases, classes and transports, with the paper's 4,000 calls: two weeks.
     #[arg(long)]
     pub(crate) full: bool,
     /// Decides the order of blocks. Default: the time.
@@ -94,6 +94,11 @@ pub(crate) enum Side {
 }
 
 impl Side {
+    /// Whether another ORB's programs are the side. They may fail, which must not end the run.
+    pub(crate) fn is_foreign(self) -> bool {
+        matches!(self, Side::Omniorb | Side::Tao)
+    }
+
     pub(crate) const ALL: [Side; 5] = [Side::Lanes, Side::Shared, Side::Twin, Side::Omniorb, Side::Tao];
 }
 

@@ -3,14 +3,19 @@
 //!
 //! The paper shows its curves as plots without numbers. The numbers here are those in its text.
 
+use plotters::style::RGBColor;
+
 use crate::chart::{Chart, Series};
 use crate::render::Table;
 use crate::row::{Row, parameters};
 
 pub(crate) const MACHINE: &str = "Pentium II, 450 MHz; TAO 1.0";
 
+/// A system, and both ends of its curve.
+type Curve = (&'static str, [(f64, f64); 2]);
+
 /// Mean latency of the high client in microseconds: system, clients of a low priority and latency of both ends of its curve.
-const CURVES: [(&str, [(f64, f64); 2]); 3] = [
+const CURVES: [Curve; 3] = [
     ("LynxOS 3.0", [(0.0, 307.0), (50.0, 467.0)]),
     ("Linux 2.0.34", [(0.0, 236.0), (40.0, 722.0)]),
     ("Solaris 2.6 (about)", [(0.0, 750.0), (50.0, 900.0)]),
@@ -22,7 +27,7 @@ pub(super) fn table(rows: &[Row]) -> Table {
     let here = growth
         .filter_map(|row| Some((row.count("clients")? as u64, row.median("over_0")?)))
         .collect::<Vec<_>>();
-    let row = |&(system, [(few, alone), (many, with)]): &(&str, [(f64, f64); 2])| {
+    let row = |&(system, [(few, alone), (many, with)]): &Curve| {
         let of = parameters![system = system, clients = many];
         let numbers = [("alone_us", alone), ("with_clients_us", with), ("over_0", with / alone)];
         let mut row = Row::of_numbers(of, numbers);
@@ -40,13 +45,23 @@ pub(super) fn table(rows: &[Row]) -> Table {
         )
 }
 
+/// Shades of the paper's systems in charts.
+const SHADES: [RGBColor; 3] = [RGBColor(0, 0, 0), RGBColor(120, 70, 0), RGBColor(130, 130, 130)];
+
 /// Adds the ends of the paper's curves to a chart of the high client's latency.
 pub(super) fn add_curves(chart: &mut Chart) {
-    chart.crosses.extend(CURVES.map(|(system, points)| Series {
+    let series = |((system, points), color): (&Curve, RGBColor)| Series {
         label: format!("paper: {system}"),
-        color: plotters::style::BLACK,
+        color,
         points: points.to_vec(),
-    }));
+    };
+    chart.crosses.extend(CURVES.iter().zip(SHADES).map(series));
+}
+
+/// Adds the jitter that the paper tells of one system, for any number of clients, to a chart of the high client's.
+pub(super) fn add_jitter(chart: &mut Chart) {
+    let label = "paper: Solaris 2.6 (about)".to_owned();
+    chart.crosses.push(Series { label, color: SHADES[2], points: vec![(0.0, 250.0), (50.0, 250.0)] });
 }
 
 #[cfg(test)]
