@@ -51,9 +51,10 @@ fn lane_name(place: usize) -> String {
 }
 
 impl Setup {
-    /// The lane that serves the servant of this place.
+    /// The lane that serves the servant of this place. One that serves all has the lowest priority of all: at the highest,
+    /// it would keep the most urgent client from calling instead of delaying its calls.
     fn serving(self, place: usize) -> usize {
-        if self.kind == Kind::Shared { 0 } else { place }
+        if self.kind == Kind::Shared { self.servants.saturating_sub(1) } else { place }
     }
 
     fn server_lanes(self) -> Result<Vec<LaneConfig>, BenchError> {
@@ -62,7 +63,9 @@ impl Setup {
             Ok(lane.priority(corba_priority(place)?))
         };
         match self.kind {
-            Kind::Shared => Ok(vec![lane(0)?.concurrency(ServerConcurrency::LeaderFollowers { threads: 1 })]),
+            Kind::Shared => Ok(vec![
+                lane(self.serving(0))?.concurrency(ServerConcurrency::LeaderFollowers { threads: 1 }),
+            ]),
             _ => (0..self.servants).map(lane).collect(),
         }
     }
