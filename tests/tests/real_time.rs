@@ -357,6 +357,21 @@ fn the_threads_of_a_lane_have_its_priority_and_no_client_moves_them() {
     );
 }
 
+/// Where the system grants real-time priorities. The process may have waited already when other tests have run in it.
+#[test]
+fn a_thread_of_a_lane_waits_for_no_processor_when_it_begins_to_serve_by_leases() {
+    let lane = LaneConfig::new("urgent").endpoint("iiop://127.0.0.1:0").priority(priority(30_000));
+    let server = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().real_time(RealTimeConfig::new());
+    let server = server.lane(lane).build().unwrap();
+    let served: ProbeRef = server.root_poa().activate(Hooked::new(|| Ok(()))).unwrap();
+    let at_lane = server.lane("urgent").unwrap().reference(served.object()).unwrap();
+    let client = Orb::builder().build().unwrap();
+    let object: ProbeRef = client.string_to_object(&at_lane.to_ior_string()).unwrap().narrow_unchecked();
+    // The server asserts it in builds with debug assertions. Only after some requests of one object it serves by lease.
+    (0..200).for_each(|_| object.ping().unwrap());
+    server.shutdown(true).unwrap();
+}
+
 /// The calling thread's priority in a real-time class of the system; 0 in another class.
 fn native_priority() -> i32 {
     let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();

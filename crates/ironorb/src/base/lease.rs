@@ -267,10 +267,15 @@ impl Token {
 }
 
 /// Whether the system can issue a barrier on every processor of the process. The first call registers the
-/// process.
-fn has_barrier() -> bool {
+/// process, and then waits for all processors: milliseconds, and more beside other work. So a real-time ORB asks when it is
+/// built, before a thread with a priority would have to.
+pub(crate) fn has_barrier() -> bool {
     static HAS_BARRIER: OnceLock<bool> = OnceLock::new();
     *HAS_BARRIER.get_or_init(|| {
+        debug_assert!(
+            !spawner::is_real_time(),
+            "a thread with a real-time priority waits for all processors"
+        );
         membarrier_query().contains_command(MembarrierCommand::PrivateExpedited)
             && membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok()
     })

@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use super::{LaneConfig, lanes, small_file};
 use crate::base::config::OrbConfig;
+use crate::base::lease;
 use crate::driver::orb_core::OrbParts;
 use crate::driver::server::lane::LaneParts;
 use crate::driver::simulated::SimulationSetting;
@@ -147,6 +148,10 @@ impl Settings {
     /// What the ORB is made of.
     pub(super) fn into_parts(mut self) -> Result<OrbParts, SettingError> {
         let (lanes, real_time) = (std::mem::take(&mut self.lanes).into_items(), self.real_time.as_ref());
+        if real_time.is_some() {
+            // Threads with priorities must not wait for it later.
+            lease::has_barrier();
+        }
         let further = lanes::parts(lanes, &self.config, &self.transports, real_time)?;
         let default_lane = LaneParts {
             name: String::new(),
