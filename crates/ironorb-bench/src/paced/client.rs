@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ironorb_baseline::paced::cube;
 
+use super::class::Class;
 use super::clock::{now, sleep_until};
 use super::task::{Block, Served, Task, answer};
 use crate::error::BenchError;
@@ -34,12 +35,13 @@ const LEAD: Duration = Duration::from_millis(20);
 
 /// Runs a block for each line, and answers it by a line.
 pub(super) fn run_blocks(
+    class: Class,
     servants: &dyn Connect,
     lines: impl Iterator<Item = Result<String, BenchError>>,
 ) -> Result<(), BenchError> {
     for line in lines {
         let block: Block = line?.parse().map_err(BenchError::Unusable)?;
-        tell(&answer(&run(&block, servants)?))?;
+        tell(&answer(&run(class, &block, servants)?))?;
     }
     Ok(())
 }
@@ -55,7 +57,7 @@ struct Start {
     unfinished: AtomicUsize,
 }
 
-fn run(block: &Block, servants: &dyn Connect) -> Result<Vec<Served>, BenchError> {
+fn run(class: Class, block: &Block, servants: &dyn Connect) -> Result<Vec<Served>, BenchError> {
     let threads = block.tasks.len() + 1;
     let start = Start {
         ready: Barrier::new(threads),
@@ -66,7 +68,7 @@ fn run(block: &Block, servants: &dyn Connect) -> Result<Vec<Served>, BenchError>
     std::thread::scope(|scope| {
         let begin = |(place, task)| {
             let start = &start;
-            scope.spawn(move || client(place, task, block.time_max, servants, start))
+            scope.spawn(move || client((class, place), task, block.time_max, servants, start))
         };
         let clients: Vec<_> = block.tasks.iter().enumerate().map(begin).collect();
         start.ready.wait();
@@ -78,7 +80,7 @@ fn run(block: &Block, servants: &dyn Connect) -> Result<Vec<Served>, BenchError>
 }
 
 fn client(
-    place: usize,
+    (class, place): (Class, usize),
     task: &Task,
     time_max: Duration,
     servants: &dyn Connect,
@@ -88,14 +90,15 @@ fn client(
         servant.burn(Duration::ZERO)?;
         (0..WARM_UP).try_for_each(|value| servant.cube(value).map(drop))?;
         servant.burn(task.burn)?;
-        Ok(servant)
+        Ok((class.enter_periods(task.period)?, servant))
     });
     // A thread that cannot call must not keep the others from beginning.
     start.ready.wait();
     start.set.wait();
     let begin = Duration::from_nanos(start.begin_nanos.load(Ordering::Relaxed));
-    let served = connected
-        .and_then(|mut servant| periods(task, begin, begin + time_max, &mut *servant, &start.unfinished));
+    let served = connected.and_then(|(_stay, mut servant)| {
+        periods(task, begin, begin + time_max, &mut *servant, &start.unfinished)
+    });
     if task.calls > 0 {
         start.unfinished.fetch_sub(1, Ordering::Relaxed);
     }
@@ -180,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_task_without_a_number_of_calls_calls_as_long_as_others() {
-        let served = run(&block(vec![task(1, 0, 0), task(10, 0, 5)]), &Nearby).unwrap();
+        let served = run(Class::Other, &block(vec![task(1, 0, 0), task(10, 0, 5)]), &Nearby).unwrap();
         assert_eq!(served[1].latencies.len(), 5);
         // It has called during four periods of the other one, unless the machine stood still.
         assert!(!served[0].latencies.is_empty());
@@ -189,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_late_call_delays_the_next_ones_and_their_latencies_tell_so() {
-        let served = run(&block(vec![task(1, 20, 3)]), &Nearby).unwrap();
+        let served = run(Class::Other, &block(vec![task(1, 20, 3)]), &Nearby).unwrap();
         let [first, _, last] = served[0].latencies[..] else { panic!("three calls: {served:?}") };
         assert!(first[1] >= 20_000_000 && last[1] >= 20_000_000);
         assert!(last[0] >= 58_000_000, "two calls and the third, less two periods: {last:?}");
@@ -198,14 +201,14 @@ mod tests {
     #[test]
     fn a_client_that_has_not_made_its_calls_by_the_end_counts_the_whole_time() {
         let short = Block { time_max: Duration::from_millis(30), ..block(vec![task(1, 20, 100)]) };
-        let served = run(&short, &Nearby).unwrap();
+        let served = run(Class::Other, &short, &Nearby).unwrap();
         assert!(served[0].latencies.len() < 100);
         assert!(served[0].elapsed >= Duration::from_millis(29));
     }
 
     #[test]
     fn a_thread_that_cannot_connect_ends_the_block_with_its_error() {
-        let error = run(&block(vec![task(1, 0, 1); 10]), &Nearby).unwrap_err();
+        let error = run(Class::Other, &block(vec![task(1, 0, 1); 10]), &Nearby).unwrap_err();
         assert!(error.to_string().contains("no such servant"), "{error}");
     }
 }

@@ -50,7 +50,7 @@ fn client(args: &RoleArgs) -> Result<(), BenchError> {
     let addresses = addresses.map_err(hear())?;
     let blocks = lines.map(|line| line.map_err(hear()));
     match setup.kind {
-        Kind::Twin => client::run_blocks(&twin::Sockets::to(setup, &addresses)?, blocks),
-        _ => client::run_blocks(&orb::Calls::to(setup, &addresses)?, blocks),
+        Kind::Twin => client::run_blocks(setup.class, &twin::Sockets::to(setup, &addresses)?, blocks),
+        _ => client::run_blocks(setup.class, &orb::Calls::to(setup, &addresses)?, blocks),
     }
 }

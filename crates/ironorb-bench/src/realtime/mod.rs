@@ -16,6 +16,7 @@ use std::time::{Duration, SystemTime};
 use crate::chart::{Axis, Chart, Plot, Scale};
 use crate::error::BenchError;
 use crate::machine::{on_one_core, steal};
+use crate::paced::class::Class;
 use crate::paced::participant::{Participant, never_idle};
 use crate::paced::setup::{Kind, Setup, Way};
 use crate::paced::task::{Block, Served};
@@ -172,6 +173,15 @@ fn start(
     folder: &Path,
 ) -> Result<Result<Participant, BenchError>, String> {
     let own = |kind| move || Participant::start(Setup { kind, way: of.way, class: of.class, servants });
+    if of.class == Class::Deadline {
+        match (of.regime, side) {
+            (Regime::Pinned, _) => {
+                return Err("the system schedules no thread of one processor by deadlines".to_owned());
+            }
+            (_, Side::Omniorb) => return Err("its clients are not scheduled by deadlines".to_owned()),
+            _ => {}
+        }
+    }
     match side {
         Side::Lanes => Ok(of.regime.start(own(Kind::Lanes))),
         Side::Shared => Ok(of.regime.start(own(Kind::Shared))),

@@ -251,7 +251,7 @@ mod tests {
             ("paper, tcp, fifo", "pinned 60 % shifted, tcp, fifo")
         );
         let full = options(&["--full"]);
-        assert_eq!(full.configurations().len(), (2 + 3 * 2) * 3 * 3);
+        assert_eq!(full.configurations().len(), (2 + 3 * 2) * 4 * 3);
         let shape = full.shape(full.configurations()[0], 27).unwrap();
         assert_eq!(shape.low_calls * full.rounds(), 4_000);
     }
