@@ -1,4 +1,4 @@
-//! Generates the tests' contract: as any program does, or with marshalling by the interpreter.
+//! Generates the tests' contracts: as any program does, or with marshalling by the interpreter.
 
 use ironorb_build::{Config, Marshalling};
 
@@ -7,6 +7,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Some(_) => Marshalling::Interpreted,
         None => Marshalling::Compiled,
     };
-    Config::new().marshal(marshalling).compile(["idl/all.idl"])?;
+    Config::new().marshal(marshalling).compile(["idl/all.idl", "idl/real_time/witness.idl"])?;
     Ok(())
 }

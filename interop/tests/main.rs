@@ -15,3 +15,4 @@ mod our_names;
 mod peer_cache;
 mod peer_names;
 mod repositories;
+mod tao;

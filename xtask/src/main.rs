@@ -27,6 +27,7 @@ cargo xtask <command>
                  passed on this machine with the same sources is left out, and named at the end; --all runs it too
   quick          formatting, lints and the tests that need no other ORB
   interop        only the tests against other ORBs; writes what they found into docs/interop.md
+  interop --tao  only the tests of real time with TAO, of which $TAO_TREE names a built tree (interop/README.md)
   peers          only installs the Debian packages that the tests need, and builds the other ORBs' programs
   counts         only what a call costs, in instructions and heap calls, beside guard/counts.txt; with --update it
                  writes that table anew
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
         ["test" | "ci", "--all"] => gate::run(Extent::All),
         ["quick"] => gate::run(Extent::Quick),
         ["interop"] => interop(),
+        ["interop", "--tao"] => interop_with_tao(),
         ["peers"] => peers(),
         ["counts"] => counts("check"),
         ["counts", "--update"] => counts("update"),
@@ -92,6 +94,24 @@ fn interop() -> Result<(), String> {
     println!("{counts}");
     // Also what failed is written down.
     steps.run("the matrix of docs/interop.md", interop.matrix("write"))?;
+    tested
+}
+
+/// The tests that the gate leaves out, because TAO is no package of the system. None of them is skipped.
+fn interop_with_tao() -> Result<(), String> {
+    if std::env::var_os("TAO_TREE").is_none_or(|tree| tree.is_empty()) {
+        return Err("TAO_TREE is not set, so nothing was tested: set it to a built tree of ACE and TAO; \
+                    interop/README.md says more"
+            .to_owned());
+    }
+    let steps = Steps::new();
+    let build = ["build", "--locked", "--tests", "--package=ironorb-interop", "--package=ironorb-cli"];
+    let build = [&build[..], &[gate::WITH_BENCHMARKS]].concat();
+    let built = programs::build(&steps, "programs and tests", cargo(&build))?;
+    let tests =
+        built.program(gate::INTEROP)?.clone().with(&["--ignored", "--test-threads=1"]).only(&["tao::"]);
+    let (counts, tested) = programs::run(&steps, "tests with TAO", vec![tests]);
+    println!("{counts}");
     tested
 }
 

@@ -1,0 +1,151 @@
+// TAO's client of the tests of real time. It does what its arguments say, one after another, and prints a line for each
+// question.
+//
+//   client [-ORB...] COMMAND...
+//
+// use REFERENCE      the object that the next commands are about
+// priority P         gives this thread a priority
+// where              `where PRIORITY NATIVE THREAD`, as the servant tells
+// meet N             `meet true`, when N clients are inside the servant
+// model              `model propagated|declared PRIORITY`, as the reference tells, or `model none`
+// bands LOW-HIGH+... `protocols TAG+...`, `private`: sets a policy of this thread; `shared` takes all of them back
+// validate           `validate true|false`, with the types of the policies that do not fit
+// maps               `maps N`: how many of all priorities keep the system's priority on the way back and forth
+//
+// What raises an exception prints `EXCEPTION MINOR`.
+
+#include "tao/ORB_Core.h"
+#include "tao/Policy_CurrentC.h"
+#include "tao/RTCORBA/Priority_Mapping.h"
+#include "tao/RTCORBA/Priority_Mapping_Manager.h"
+#include "witnessC.h"
+#include "words.hh"
+
+class Client {
+public:
+  explicit Client(CORBA::ORB_ptr orb)
+      : orb_(CORBA::ORB::_duplicate(orb)), rt_(initial<RTCORBA::RTORB>(orb, "RTORB")),
+        current_(initial<RTCORBA::Current>(orb, "RTCurrent")),
+        policies_(initial<CORBA::PolicyCurrent>(orb, "PolicyCurrent")) {}
+
+  void run(const Words &words) {
+    for (size_t i = 0; i < words.size(); ++i) {
+      try {
+        if (takes_value(words[i])) {
+          if (i + 1 == words.size()) throw std::runtime_error(words[i] + " wants a value");
+          with(words[i], words[i + 1]);
+          ++i;
+        } else {
+          alone(words[i]);
+        }
+      } catch (const CORBA::SystemException &e) {
+        std::cout << e._name() << ' ' << (e.minor() & 0xFFF) << std::endl;
+        if (takes_value(words[i])) ++i;
+      }
+    }
+  }
+
+private:
+  static bool takes_value(const std::string &word) {
+    return word == "use" || word == "priority" || word == "meet" || word == "bands" || word == "protocols";
+  }
+
+  void with(const std::string &word, const std::string &value) {
+    if (word == "use") {
+      CORBA::Object_var object = orb_->string_to_object(value.c_str());
+      witness_ = interop_rt::Witness::_unchecked_narrow(object.in());
+    } else if (word == "priority") {
+      current_->the_priority(number(value));
+    } else if (word == "meet") {
+      std::cout << "meet " << text(witness_->meet(number(value))) << std::endl;
+    } else if (word == "bands") {
+      set(rt_->create_priority_banded_connection_policy(bands_of(value)));
+    } else {
+      set_protocols(split(value, '+'));
+    }
+  }
+
+  void alone(const std::string &word) {
+    if (word == "where") {
+      interop_rt::Place place = witness_->served_by();
+      std::cout << "where " << place.priority << ' ' << place.native_priority << ' ' << place.thread << std::endl;
+    } else if (word == "model") {
+      std::cout << "model " << model() << std::endl;
+    } else if (word == "private") {
+      set(rt_->create_private_connection_policy());
+    } else if (word == "shared") {
+      policies_->set_policy_overrides(CORBA::PolicyList(), CORBA::SET_OVERRIDE);
+    } else if (word == "validate") {
+      validate();
+    } else if (word == "maps") {
+      std::cout << "maps " << maps() << std::endl;
+    } else {
+      throw std::runtime_error("what is " + word + "?");
+    }
+  }
+
+  static const char *text(bool value) { return value ? "true" : "false"; }
+
+  std::string model() {
+    CORBA::Policy_var policy = witness_->_get_policy(RTCORBA::PRIORITY_MODEL_POLICY_TYPE);
+    RTCORBA::PriorityModelPolicy_var model = RTCORBA::PriorityModelPolicy::_narrow(policy.in());
+    if (CORBA::is_nil(model.in())) return "none";
+    std::ostringstream out;
+    out << (model->priority_model() == RTCORBA::SERVER_DECLARED ? "declared " : "propagated ")
+        << model->server_priority();
+    return out.str();
+  }
+
+  void set(CORBA::Policy_ptr policy) {
+    CORBA::PolicyList list(1);
+    list.length(1);
+    list[0] = policy;
+    policies_->set_policy_overrides(list, CORBA::ADD_OVERRIDE);
+  }
+
+  void set_protocols(const Words &tags) {
+    RTCORBA::ProtocolList protocols;
+    protocols.length(tags.size());
+    for (CORBA::ULong i = 0; i < tags.size(); ++i)
+      protocols[i].protocol_type = std::strtoul(tags[i].c_str(), 0, 0);
+    set(rt_->create_client_protocol_policy(protocols));
+  }
+
+  void validate() {
+    CORBA::PolicyList_var wrong;
+    bool is_good = witness_->_validate_connection(wrong.out());
+    std::cout << "validate " << text(is_good);
+    for (CORBA::ULong i = 0; wrong.ptr() && i < wrong->length(); ++i)
+      std::cout << ' ' << wrong[i]->policy_type();
+    std::cout << std::endl;
+  }
+
+  int maps() {
+    RTCORBA::PriorityMappingManager_var manager =
+        initial<RTCORBA::PriorityMappingManager>(orb_.in(), "PriorityMappingManager");
+    RTCORBA::PriorityMapping *mapping = manager->mapping();
+    int kept = 0;
+    for (int priority = RTCORBA::minPriority; priority <= RTCORBA::maxPriority; ++priority) {
+      CORBA::Short native = 0, back = 0, again = 0;
+      kept += mapping->to_native(priority, native) && mapping->to_CORBA(native, back) &&
+              mapping->to_native(back, again) && native == again;
+    }
+    return kept;
+  }
+
+  CORBA::ORB_var orb_;
+  RTCORBA::RTORB_var rt_;
+  RTCORBA::Current_var current_;
+  CORBA::PolicyCurrent_var policies_;
+  interop_rt::Witness_var witness_;
+};
+
+int call(int argc, char **argv) {
+  become_real_time();
+  CORBA::ORB_var orb = CORBA::ORB_init(argc, argv);
+  Client(orb.in()).run(Words(argv + 1, argv + argc));
+  orb->destroy();
+  return 0;
+}
+
+int main(int argc, char **argv) { return run(argc, argv, call); }

@@ -1,0 +1,190 @@
+//! IronORB's client with TAO's server.
+
+use std::sync::{Arc, Mutex};
+
+use ironorb::giop::ior::{IiopProfile, Ior};
+use ironorb::giop::real_time::priority_of_context;
+use ironorb::interceptor::{ClientInterceptor, ClientRequestInfo};
+use ironorb::rt::PriorityModel;
+use ironorb::{Orb, SystemException, TypedRef as _};
+use ironorb_interop::interop_rt::{Place, Witness as _, WitnessRef};
+use ironorb_interop::tao::{ANY_PORT, Server};
+
+use super::{LANES, PRIORITIES, native, priority, real_time};
+
+/// Lanes of a server, and adapters without and with them.
+const SERVER: [&str; 16] = [
+    "--lanes",
+    "1000+16384+30000",
+    "--pool",
+    "5000",
+    "--serve",
+    "name=none,model=none,pool=default",
+    "--serve",
+    "name=propagated,model=propagated,priority=7,pool=default",
+    "--serve",
+    "name=declared,model=declared,priority=12000,pool=default",
+    "--serve",
+    "name=flat,model=propagated,pool=flat",
+    "--serve",
+    "name=lanes,model=propagated,pool=lanes",
+    "--serve",
+    "name=lane,model=declared,priority=16384,pool=lanes",
+];
+
+fn start(arguments: &[&str]) -> Server {
+    Server::start(&[&ANY_PORT, arguments].concat())
+}
+
+fn client() -> Orb {
+    real_time().build().expect("the system grants real-time priorities")
+}
+
+fn reference(client: &Orb, server: &Server, adapter: &str) -> WitnessRef {
+    let printed = server.printed(adapter);
+    client.string_to_object(printed).unwrap_or_else(|e| panic!("{printed}: {e}")).narrow_unchecked()
+}
+
+/// Where a servant is called from a thread with each of these priorities.
+fn places(client: &Orb, object: &WitnessRef, priorities: &[i16]) -> Vec<Place> {
+    let current = client.rt_current().expect("the ORB is a real-time ORB");
+    let at = |number: &i16| {
+        current.set_priority(priority(*number)).expect("the system grants it");
+        object.served_by().expect("the server answers")
+    };
+    std::thread::scope(|scope| {
+        let calls = scope.spawn(|| priorities.iter().map(at).collect());
+        calls.join().expect("no call fails")
+    })
+}
+
+/// The priorities of the threads at which a servant ran, each with that of the system.
+fn priorities(places: &[Place]) -> Vec<(i16, i16)> {
+    places.iter().map(|place| (place.priority, place.native_priority)).collect()
+}
+
+fn with_native(numbers: &[i16]) -> Vec<(i16, i16)> {
+    numbers.iter().map(|number| (*number, native(*number))).collect()
+}
+
+fn profile<T>(printed: &str, of: impl FnOnce(&IiopProfile) -> T) -> T {
+    let ior: Ior = printed.parse().expect("a reference");
+    of(ior.iiop_profiles().next().expect("it has a profile"))
+}
+
+/// The priorities of the addresses in TAO's component, if the reference has it.
+fn addresses(printed: &str) -> Option<Vec<i16>> {
+    profile(printed, |profile| {
+        let endpoints = profile.components().find_map(|component| component.tao_endpoints())?;
+        Some(endpoints.expect("it can be read").iter().map(|endpoint| endpoint.priority).collect())
+    })
+}
+
+#[test]
+#[ignore = "needs TAO_TREE"]
+fn references_tell_the_model_and_an_address_for_each_lane() {
+    let server = start(&SERVER);
+    let client = client();
+    let model = |adapter| reference(&client, &server, adapter).object().priority_model();
+    assert_eq!(model("none"), None);
+    assert_eq!(model("propagated"), Some(PriorityModel::ClientPropagated { default: priority(7) }));
+    assert_eq!(model("declared"), Some(PriorityModel::ServerDeclared(priority(12_000))));
+    assert_eq!(model("lanes"), Some(PriorityModel::ClientPropagated { default: priority(0) }));
+    assert_eq!(model("lane"), Some(PriorityModel::ServerDeclared(priority(16_384))));
+    assert_eq!(addresses(server.printed("lanes")), Some(LANES.to_vec()));
+    // One address, which is for no priority in particular.
+    assert_eq!(addresses(server.printed("propagated")), Some(vec![-1]));
+    assert_eq!(addresses(server.printed("lane")), Some(vec![-1]));
+}
+
+#[test]
+#[ignore = "needs TAO_TREE"]
+fn a_servant_of_tao_runs_at_our_priority_and_its_reply_tells_it() {
+    let echoes = Echoes::default();
+    let client = real_time().client_interceptor(echoes.clone()).build().expect("the system grants it");
+    let server = start(&SERVER);
+    let object = reference(&client, &server, "propagated");
+    assert_eq!(priorities(&places(&client, &object, &PRIORITIES)), with_native(&PRIORITIES));
+    assert_eq!(echoes.take(), PRIORITIES.map(Some));
+    // In a pool without lanes, too.
+    let object = reference(&client, &server, "flat");
+    assert_eq!(priorities(&places(&client, &object, &PRIORITIES)), with_native(&PRIORITIES));
+    assert_eq!(echoes.take(), PRIORITIES.map(Some));
+}
+
+#[test]
+#[ignore = "needs TAO_TREE"]
+fn a_declared_priority_of_tao_counts_whatever_ours_is() {
+    let echoes = Echoes::default();
+    let client = real_time().client_interceptor(echoes.clone()).build().expect("the system grants it");
+    let server = start(&SERVER);
+    let object = reference(&client, &server, "declared");
+    assert_eq!(priorities(&places(&client, &object, &PRIORITIES)), with_native(&[12_000; 6]));
+    assert_eq!(echoes.take(), [None; 6]);
+}
+
+#[test]
+#[ignore = "needs TAO_TREE"]
+fn an_object_of_tao_has_a_priority_of_its_own() {
+    let server = start(&[
+        "--lanes",
+        "100+200",
+        "--serve",
+        "name=own,model=declared,priority=3000,pool=default,object=4000",
+        "--serve",
+        "name=lane,model=declared,priority=100,pool=lanes,object=200",
+        "--serve",
+        "name=wrong,model=declared,priority=100,pool=lanes,object=300",
+    ]);
+    assert_eq!(server.printed("wrong"), "IDL:omg.org/CORBA/BAD_PARAM:1.0");
+    let client = client();
+    for (adapter, number) in [("own", 4_000), ("lane", 200)] {
+        let object = reference(&client, &server, adapter);
+        assert_eq!(
+            object.object().priority_model(),
+            Some(PriorityModel::ServerDeclared(priority(number))),
+            "{adapter}"
+        );
+        assert_eq!(
+            priorities(&places(&client, &object, &PRIORITIES)),
+            with_native(&[number; 6]),
+            "{adapter}"
+        );
+    }
+}
+
+#[test]
+#[ignore = "needs TAO_TREE"]
+fn a_call_reaches_the_lane_of_its_priority_in_tao() {
+    let server = start(&SERVER);
+    let client = client();
+    let object = reference(&client, &server, "lanes");
+    let places = places(&client, &object, &[LANES, LANES].concat());
+    assert_eq!(priorities(&places), with_native(&[LANES, LANES].concat()));
+    let threads: Vec<i32> = places.iter().map(|place| place.thread).collect();
+    assert_eq!(threads[..3], threads[3..]);
+    assert!(threads[0] != threads[1] && threads[1] != threads[2] && threads[0] != threads[2], "{threads:?}");
+    // The same thread serves the lane's declared priority.
+    let object = reference(&client, &server, "lane");
+    let places = self::places(&client, &object, &PRIORITIES);
+    assert_eq!(priorities(&places), with_native(&[16_384; 6]));
+    assert!(places.iter().all(|place| place.thread == threads[1]), "{places:?} {threads:?}");
+}
+
+/// Notes the priority that each reply tells.
+#[derive(Debug, Clone, Default)]
+struct Echoes(Arc<Mutex<Vec<Option<i16>>>>);
+
+impl Echoes {
+    fn take(&self) -> Vec<Option<i16>> {
+        std::mem::take(&mut *self.0.lock().expect("no test fails while it holds this"))
+    }
+}
+
+impl ClientInterceptor for Echoes {
+    fn receive_reply(&self, request: &ClientRequestInfo) -> Result<(), SystemException> {
+        let echo = request.reply_service_context(10).and_then(priority_of_context);
+        self.0.lock().expect("no test fails while it holds this").push(echo);
+        Ok(())
+    }
+}
