@@ -5,6 +5,7 @@ mod equal_paths;
 mod fragments;
 mod gather;
 mod golden;
+mod golden_real_time;
 mod golden_types;
 mod properties;
 #[path = "values/main.rs"]

@@ -1,0 +1,164 @@
+//! References and messages in the form in which TAO writes them, read, and compared with what is written here.
+//!
+//! A run with TAO 2.2.2 showed the form: the order and the encoding of components, policies and contexts. The bytes are made
+//! up by hand in that form, in little-endian order: type, key, addresses and priorities are ours. Padding is `EE`, because
+//! TAO leaves it undefined.
+
+use ironorb_giop::framer::{Framer, FramerLimits};
+use ironorb_giop::ior::{TAG_TAO_ENDPOINTS, TaggedComponent, TaoEndpoint};
+use ironorb_giop::message::Message;
+use ironorb_giop::real_time::{
+    PriorityBand, PriorityModel, PriorityModelPolicy, RealTimePolicies, priority_of_context,
+};
+use ironorb_giop::service_context::{CODE_SETS, RT_CORBA_PRIORITY};
+use ironorb_giop::{ByteOrder, Ior};
+
+/// The component 0x54414F02 of a reference to two lanes: an encapsulation with a sequence of host, port and priority.
+const TWO_LANES: &str = "
+    01 EE EE EE  02 00 00 00
+    0A 00 00 00  31 32 37 2E 30 2E 30 2E 31 00  41 9C  E8 03 EE EE
+    0A 00 00 00  31 32 37 2E 30 2E 30 2E 31 00  42 9C  00 40";
+
+/// The same component where the profile's own address is the only one: TAO writes it with the priority -1.
+const ONE_ADDRESS: &str = "
+    01 EE EE EE  01 00 00 00
+    0A 00 00 00  31 32 37 2E 30 2E 30 2E 31 00  42 9C  FF FF";
+
+/// TAG_POLICIES with bands (45) and a propagated priority (40). Each value is an encapsulation itself.
+const BANDS_AND_PROPAGATED: &str = "
+    01 EE EE EE  02 00 00 00
+    2D 00 00 00  10 00 00 00  01 EE EE EE  02 00 00 00  00 00  88 13  89 13  FF 7F
+    28 00 00 00  0A 00 00 00  01 EE EE EE  00 00 00 00  02 01";
+
+/// TAG_POLICIES with a declared priority.
+const DECLARED: &str = "
+    01 EE EE EE  01 00 00 00
+    28 00 00 00  0A 00 00 00  01 EE EE EE  01 00 00 00  00 40";
+
+/// A reference to 127.0.0.1:40001 with the components TAG_ORB_TYPE, 0x54414F02 and TAG_POLICIES, up to the data of the
+/// second one.
+const REFERENCE_TO_LANES: &str = "
+    01 EE EE EE  0C 00 00 00  49 44 4C 3A 61 2F 42 3A 31 2E 30 00  01 00 00 00
+    00 00 00 00  A2 00 00 00
+    01 01 02 EE  0A 00 00 00  31 32 37 2E 30 2E 30 2E 31 00  41 9C  03 00 00 00  6B 65 79 EE
+    03 00 00 00
+    00 00 00 00  08 00 00 00  01 EE EE EE  00 4F 41 54
+    02 4F 41 54  2E 00 00 00";
+
+/// The tag and the length of TAG_POLICIES that follow.
+const POLICIES_OF_LANES: &str = "EE EE  02 00 00 00  32 00 00 00";
+
+/// A reference to 127.0.0.1:40002, up to the data of 0x54414F02.
+const REFERENCE_TO_ONE: &str = "
+    01 EE EE EE  0C 00 00 00  49 44 4C 3A 61 2F 42 3A 31 2E 30 00  01 00 00 00
+    00 00 00 00  76 00 00 00
+    01 01 02 EE  0A 00 00 00  31 32 37 2E 30 2E 30 2E 31 00  42 9C  03 00 00 00  6B 65 79 EE
+    03 00 00 00
+    00 00 00 00  08 00 00 00  01 EE EE EE  00 4F 41 54
+    02 4F 41 54  1A 00 00 00";
+
+/// The tag and the length of TAG_POLICIES that follow.
+const POLICIES_OF_ONE: &str = "EE EE  02 00 00 00  1A 00 00 00";
+
+/// A request `go` with the id 1 at the priority 0x0102. The context of the priority comes before that of the code sets.
+const REQUEST: &str = "
+    47 49 4F 50  01 02 01 00  48 00 00 00
+    01 00 00 00  03 00 00 00  00 00 EE EE  03 00 00 00  6B 65 79 EE  03 00 00 00  67 6F 00 EE
+    02 00 00 00
+    0A 00 00 00  04 00 00 00  01 EE 02 01
+    01 00 00 00  0C 00 00 00  01 EE EE EE  01 00 01 00  09 01 01 00
+    EE EE EE EE  0D F0 AD 0B";
+
+/// Its reply, which has the same context.
+const REPLY: &str = "
+    47 49 4F 50  01 02 01 01  20 00 00 00
+    01 00 00 00  00 00 00 00
+    01 00 00 00
+    0A 00 00 00  04 00 00 00  01 EE 02 01
+    EE EE EE EE  0D F0 AD 0B";
+
+fn bytes(parts: &[&str]) -> Vec<u8> {
+    let words = parts.iter().flat_map(|part| part.split_whitespace());
+    words.map(|word| u8::from_str_radix(word, 16).unwrap()).collect()
+}
+
+/// A reference that is written in these parts.
+fn reference(parts: &[&str]) -> Ior {
+    let digits: String = bytes(parts).iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("IOR:{digits}").parse().unwrap()
+}
+
+/// Port, endpoints and policies of a reference.
+fn read(ior: &Ior) -> (u16, Vec<TaoEndpoint>, RealTimePolicies) {
+    let profile = ior.iiop_profiles().next().unwrap();
+    assert_eq!((profile.host(), profile.object_key()), ("127.0.0.1", &b"key"[..]));
+    let endpoints = profile.components().find_map(|component| component.tao_endpoints()).unwrap();
+    (profile.port(), endpoints.unwrap(), RealTimePolicies::read(profile.components()).unwrap())
+}
+
+fn at(port: u16, priority: i16) -> TaoEndpoint {
+    TaoEndpoint { host: "127.0.0.1".into(), port, priority }
+}
+
+fn bands_and_propagated() -> RealTimePolicies {
+    let bands = vec![PriorityBand { low: 0, high: 5_000 }, PriorityBand { low: 5_001, high: 32_767 }];
+    let model = PriorityModelPolicy { model: PriorityModel::ClientPropagated, server_priority: 0x0102 };
+    RealTimePolicies { priority_model: Some(model), bands: Some(bands) }
+}
+
+fn declared() -> RealTimePolicies {
+    let model = PriorityModelPolicy { model: PriorityModel::ServerDeclared, server_priority: 16_384 };
+    RealTimePolicies { priority_model: Some(model), bands: None }
+}
+
+#[test]
+fn references_of_tao_are_read() {
+    let lanes = reference(&[REFERENCE_TO_LANES, TWO_LANES, POLICIES_OF_LANES, BANDS_AND_PROPAGATED]);
+    assert_eq!(read(&lanes), (40_001, vec![at(40_001, 1_000), at(40_002, 16_384)], bands_and_propagated()));
+    let one = reference(&[REFERENCE_TO_ONE, ONE_ADDRESS, POLICIES_OF_ONE, DECLARED]);
+    assert_eq!(read(&one), (40_002, vec![at(40_002, -1)], declared()));
+}
+
+#[test]
+fn components_are_written_as_tao_writes_them() {
+    if ByteOrder::NATIVE == ByteOrder::Big {
+        return;
+    }
+    let endpoints = |endpoints: &[TaoEndpoint]| TaggedComponent::new_tao_endpoints(endpoints).unwrap();
+    let two = endpoints(&[at(40_001, 1_000), at(40_002, 16_384)]);
+    assert_eq!((two.tag, &*two.data), (TAG_TAO_ENDPOINTS, &unpadded(TWO_LANES)[..]));
+    assert_eq!(&*endpoints(&[at(40_002, -1)]).data, unpadded(ONE_ADDRESS));
+    assert_eq!(&*declared().to_component().unwrap().data, unpadded(DECLARED));
+    // Ours have the model before the bands, and each policy as TAO has it.
+    let written = bands_and_propagated().to_component().unwrap().policies().unwrap().unwrap();
+    let of_tao = TaggedComponent { tag: 2, data: unpadded(BANDS_AND_PROPAGATED).into() };
+    let mut of_tao = of_tao.policies().unwrap().unwrap();
+    of_tao.reverse();
+    assert_eq!(written, of_tao);
+}
+
+/// Bytes whose padding is zero, as ours is.
+fn unpadded(text: &str) -> Vec<u8> {
+    bytes(&[&text.replace("EE", "00")])
+}
+
+fn message(text: &str) -> Message {
+    let mut framer = Framer::new(FramerLimits::default());
+    framer.push(&bytes(&[text]));
+    framer.next().unwrap().unwrap()
+}
+
+#[test]
+fn a_priority_is_read_in_a_request_of_tao_and_in_its_reply() {
+    let request = message(REQUEST);
+    let request = request.parse_request().unwrap();
+    assert_eq!(request.operation, b"go");
+    assert_eq!(request.body.reader().read_u32(), Ok(0x0BAD_F00D));
+    let contexts: Vec<_> = request.contexts.collect();
+    assert_eq!(contexts.iter().map(|context| context.id).collect::<Vec<_>>(), [RT_CORBA_PRIORITY, CODE_SETS]);
+    assert_eq!(priority_of_context(contexts[0].data), Some(0x0102));
+    let reply = message(REPLY);
+    let mut reply = reply.parse_reply().unwrap();
+    let context = reply.contexts.next().unwrap();
+    assert_eq!((context.id, priority_of_context(context.data)), (RT_CORBA_PRIORITY, Some(0x0102)));
+}
