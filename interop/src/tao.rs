@@ -12,11 +12,11 @@ use crate::process::Process;
 /// The variable that names a built tree of ACE and TAO: the folder `ACE_wrappers`.
 pub const TREE: &str = "TAO_TREE";
 
-/// TAO's RT ORB with the class of the system that has priorities, and a linear mapping over all of them.
-const REAL_TIME: [&str; 2] = [
-    "-ORBSvcConfDirective",
-    "static RT_ORB_Loader \"-ORBSchedPolicy SCHED_FIFO -ORBScopePolicy SYSTEM -ORBPriorityMapping linear\"",
-];
+/// The option that makes an ORB of TAO a real-time ORB, with a class of the system for its threads and a mapping.
+fn real_time(class: &str, mapping: &str) -> [String; 2] {
+    let settings = format!("-ORBSchedPolicy {class} -ORBScopePolicy SYSTEM -ORBPriorityMapping {mapping}");
+    ["-ORBSvcConfDirective".to_owned(), format!("static RT_ORB_Loader \"{settings}\"")]
+}
 
 /// The options by which a server listens at any port of this machine, in all pools and lanes.
 pub const ANY_PORT: [&str; 5] =
@@ -37,7 +37,7 @@ impl Server {
     ///
     /// If it does not start.
     pub fn start(arguments: &[&str]) -> Server {
-        let process = Process::start(built().join("server"), &[&REAL_TIME, arguments].concat());
+        let process = start("server", "SCHED_FIFO", "linear", arguments);
         let mut served = BTreeMap::new();
         loop {
             let line = process.line();
@@ -59,13 +59,13 @@ impl Server {
     }
 }
 
-/// Starts TAO's client; `peers/tao/client.cc` describes the commands.
+/// Starts TAO's client with SCHED_FIFO and a linear mapping; `peers/tao/client.cc` describes the commands.
 ///
 /// # Panics
 ///
 /// If it does not start.
 pub fn start_client(commands: &[&str]) -> Process {
-    Process::start(built().join("client"), &[&REAL_TIME, commands].concat())
+    start("client", "SCHED_FIFO", "linear", commands)
 }
 
 /// Runs TAO's client to its end, and gives the lines that it prints.
@@ -76,6 +76,22 @@ pub fn start_client(commands: &[&str]) -> Process {
 #[track_caller]
 pub fn client(commands: &[&str]) -> Vec<String> {
     lines_of(start_client(commands))
+}
+
+/// As [`client`], in a class of the system, such as `SCHED_RR`, and with a mapping, such as `continuous`.
+///
+/// # Panics
+///
+/// If it fails.
+#[track_caller]
+pub fn client_in(class: &str, mapping: &str, commands: &[&str]) -> Vec<String> {
+    lines_of(start("client", class, mapping, commands))
+}
+
+fn start(program: &str, class: &str, mapping: &str, arguments: &[&str]) -> Process {
+    let real_time = real_time(class, mapping);
+    let real_time: Vec<&str> = real_time.iter().map(String::as_str).collect();
+    Process::start(built().join(program), &[&real_time, arguments].concat())
 }
 
 /// Runs TAO's client without real time to its end, and gives the line that it prints.

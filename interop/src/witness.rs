@@ -42,6 +42,11 @@ impl WitnessServant {
     pub fn take_lanes(&self) -> Vec<String> {
         std::mem::take(&mut *self.lanes.lock().unwrap_or_else(PoisonError::into_inner))
     }
+
+    /// How many callers have come to meet others.
+    pub fn inside(&self) -> u32 {
+        *self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl interop_rt::Witness for WitnessServant {

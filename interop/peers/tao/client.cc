@@ -6,6 +6,8 @@
 // use REFERENCE      the object that the next commands are about
 // priority P         gives this thread a priority
 // where              `where PRIORITY NATIVE THREAD`, as the servant tells
+// threads P+P...     calls 200 times from a thread for each priority at once; `threads WRONG`, how many of these calls were
+//                    served at another one
 // meet N             `meet true`, when N clients are inside the servant
 // model              `model propagated|declared PRIORITY`, as the reference tells, or `model none`
 // bands LOW-HIGH+... `protocols TAG+...`, `private`: sets a policy of this thread; `shared` takes all of them back
@@ -14,7 +16,11 @@
 //
 // What raises an exception prints `EXCEPTION MINOR`.
 
+#include <pthread.h>
+
+#include "ace/Sched_Params.h"
 #include "tao/ORB_Core.h"
+#include "tao/params.h"
 #include "tao/Policy_CurrentC.h"
 #include "tao/RTCORBA/Priority_Mapping.h"
 #include "tao/RTCORBA/Priority_Mapping_Manager.h"
@@ -46,8 +52,10 @@ public:
   }
 
 private:
+  enum { CALLS = 200 };
+
   static bool takes_value(const std::string &word) {
-    return word == "use" || word == "priority" || word == "meet" || word == "bands" || word == "protocols";
+    return word == "use" || word == "priority" || word == "meet" || word == "threads" || word == "bands" || word == "protocols";
   }
 
   void with(const std::string &word, const std::string &value) {
@@ -58,6 +66,8 @@ private:
       current_->the_priority(number(value));
     } else if (word == "meet") {
       std::cout << "meet " << text(witness_->meet(number(value))) << std::endl;
+    } else if (word == "threads") {
+      std::cout << "threads " << from_threads(split(value, '+')) << std::endl;
     } else if (word == "bands") {
       set(rt_->create_priority_banded_connection_policy(bands_of(value)));
     } else {
@@ -83,6 +93,26 @@ private:
       throw std::runtime_error("what is " + word + "?");
     }
   }
+
+  // What one thread does, and how many of its calls were served at another priority.
+  struct Caller {
+    Client *client;
+    CORBA::Short priority;
+    int wrong;
+    pthread_t thread;
+
+    static void *call(void *argument) {
+      Caller &self = *static_cast<Caller *>(argument);
+      try {
+        self.client->current_->the_priority(self.priority);
+        for (int i = 0; i < CALLS; ++i)
+          if (self.client->witness_->served_by().priority == self.priority) --self.wrong;
+      } catch (const CORBA::Exception &) {
+        // The calls that are left count as wrong.
+      }
+      return 0;
+    }
+  };
 
   static const char *text(bool value) { return value ? "true" : "false"; }
 
@@ -120,6 +150,22 @@ private:
     std::cout << std::endl;
   }
 
+  int from_threads(const Words &priorities) {
+    std::vector<Caller> callers(priorities.size());
+    int wrong = 0;
+    for (size_t i = 0; i < callers.size(); ++i) {
+      callers[i].client = this;
+      callers[i].priority = number(priorities[i]);
+      callers[i].wrong = CALLS;
+      if (pthread_create(&callers[i].thread, 0, Caller::call, &callers[i]) != 0) throw CORBA::NO_RESOURCES();
+    }
+    for (size_t i = 0; i < callers.size(); ++i) {
+      pthread_join(callers[i].thread, 0);
+      wrong += callers[i].wrong;
+    }
+    return wrong;
+  }
+
   int maps() {
     RTCORBA::PriorityMappingManager_var manager =
         initial<RTCORBA::PriorityMappingManager>(orb_.in(), "PriorityMappingManager");
@@ -140,9 +186,14 @@ private:
   interop_rt::Witness_var witness_;
 };
 
+// The class of `-ORBSchedPolicy`.
+int class_of(long policy) {
+  return policy == ACE_SCHED_FIFO ? SCHED_FIFO : policy == ACE_SCHED_RR ? SCHED_RR : SCHED_OTHER;
+}
+
 int call(int argc, char **argv) {
-  become_real_time();
   CORBA::ORB_var orb = CORBA::ORB_init(argc, argv);
+  enter_class(class_of(orb->orb_core()->orb_params()->ace_sched_policy()));
   Client(orb.in()).run(Words(argv + 1, argv + argc));
   orb->destroy();
   return 0;

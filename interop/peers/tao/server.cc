@@ -174,7 +174,7 @@ private:
 };
 
 int serve(int argc, char **argv) {
-  become_real_time();
+  enter_class(SCHED_FIFO);
   CORBA::ORB_var orb = CORBA::ORB_init(argc, argv);
   Server server(orb.in());
   for (int i = 1; i + 1 < argc; i += 2) server.make(argv[i], argv[i + 1]);

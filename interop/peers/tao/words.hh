@@ -44,12 +44,12 @@ inline RTCORBA::PriorityBands bands_of(const std::string &text) {
   return bands;
 }
 
-// Threads of TAO change their priority only within the class that they are in.
-inline void become_real_time() {
+// Threads of TAO change their priority only within the class that they are in, and threads that they make inherit it.
+inline void enter_class(int policy) {
   sched_param lowest;
-  lowest.sched_priority = sched_get_priority_min(SCHED_FIFO);
-  if (sched_setscheduler(0, SCHED_FIFO, &lowest) != 0)
-    throw std::runtime_error("the system grants no SCHED_FIFO: run as root, or with CAP_SYS_NICE");
+  lowest.sched_priority = sched_get_priority_min(policy);
+  if (sched_setscheduler(0, policy, &lowest) != 0)
+    throw std::runtime_error("the system grants no real-time priorities: run as root, or with CAP_SYS_NICE");
 }
 
 template <typename Interface>

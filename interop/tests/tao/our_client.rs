@@ -3,11 +3,12 @@
 use std::sync::{Arc, Mutex};
 
 use ironorb::giop::ior::{IiopProfile, Ior};
-use ironorb::giop::real_time::priority_of_context;
+use ironorb::giop::real_time::{PriorityBand, RealTimePolicies, priority_of_context};
 use ironorb::interceptor::{ClientInterceptor, ClientRequestInfo};
 use ironorb::rt::PriorityModel;
 use ironorb::{Orb, SystemException, TypedRef as _};
-use ironorb_interop::interop_rt::{Place, Witness as _, WitnessRef};
+use ironorb_interop::interop_rt::{NO_PRIORITY, Place, Witness as _, WitnessRef};
+use ironorb_interop::process::free_port;
 use ironorb_interop::tao::{ANY_PORT, Server};
 
 use super::{LANES, PRIORITIES, native, priority, real_time};
@@ -78,6 +79,14 @@ fn addresses(printed: &str) -> Option<Vec<i16>> {
         let endpoints = profile.components().find_map(|component| component.tao_endpoints())?;
         Some(endpoints.expect("it can be read").iter().map(|endpoint| endpoint.priority).collect())
     })
+}
+
+/// What a reference says. Its bytes differ from run to run, because TAO leaves padding undefined.
+fn facts(printed: &str) -> (String, u16, Vec<u8>, Option<Vec<i16>>) {
+    let (host, port, key) = profile(printed, |profile| {
+        (profile.host().to_owned(), profile.port(), profile.object_key().to_vec())
+    });
+    (host, port, key, addresses(printed))
 }
 
 #[test]
@@ -169,6 +178,99 @@ fn a_call_reaches_the_lane_of_its_priority_in_tao() {
     let places = self::places(&client, &object, &PRIORITIES);
     assert_eq!(priorities(&places), with_native(&[16_384; 6]));
     assert!(places.iter().all(|place| place.thread == threads[1]), "{places:?} {threads:?}");
+}
+
+#[test]
+#[ignore = "needs TAO_TREE"]
+fn a_priority_without_a_lane_of_tao_reaches_its_first_lane() {
+    let server = start(&SERVER);
+    let client = client();
+    let object = reference(&client, &server, "lanes");
+    assert_eq!(priorities(&places(&client, &object, &[0, 999, 20_000])), with_native(&[1_000; 3]));
+}
+
+#[test]
+#[ignore = "needs TAO_TREE"]
+fn without_real_time_we_are_served_at_tao_s_default() {
+    let server = start(&SERVER);
+    let plain = Orb::builder().build().expect("a plain ORB");
+    let defaults = [("propagated", 7), ("declared", 12_000), ("flat", 0), ("lanes", 1_000), ("lane", 16_384)];
+    for (adapter, number) in defaults {
+        let place = reference(&plain, &server, adapter).served_by().expect("the server answers");
+        assert_eq!(priorities(&[place]), with_native(&[number]), "{adapter}");
+    }
+    // The thread that served the first two has its own priority again, whatever ours is.
+    let kept = places(&client(), &reference(&client(), &server, "none"), &[7, 32_000]);
+    assert_eq!(priorities(&kept), [(NO_PRIORITY, 1); 2]);
+}
+
+#[test]
+#[ignore = "needs TAO_TREE"]
+fn bands_of_tao_are_read() {
+    let server = start(&[
+        "--lanes",
+        "1000+30000",
+        "--serve",
+        "name=bands,model=propagated,pool=lanes,bands=0-5000+5001-32767",
+        "--serve",
+        "name=hole,model=propagated,pool=lanes,bands=0-5000+5001-6000",
+    ]);
+    let printed = server.printed("bands");
+    let policies =
+        profile(printed, |profile| RealTimePolicies::read(profile.components())).expect("they are read");
+    let bands = [PriorityBand { low: 0, high: 5_000 }, PriorityBand { low: 5_001, high: 32_767 }];
+    assert_eq!(policies.bands.as_deref(), Some(&bands[..]));
+    // Bands that leave a lane out are TAO's to refuse.
+    assert_eq!(server.printed("hole"), "IDL:omg.org/PortableServer/POA/InvalidPolicy:2.3");
+    let client = client();
+    let places = places(&client, &reference(&client, &server, "bands"), &[1_000, 30_000]);
+    assert_eq!(priorities(&places), with_native(&[1_000, 30_000]));
+}
+
+#[test]
+#[ignore = "needs TAO_TREE"]
+fn a_reference_outlives_tao_s_server() {
+    let ports: Vec<String> =
+        std::iter::repeat_with(|| format!("iiop://127.0.0.1:{}", free_port())).take(3).collect();
+    let start = || {
+        let at = ["-ORBListenEndpoints", &ports[0], "-ORBLaneListenEndpoints", "1:0", &ports[1]];
+        let lanes = ["-ORBLaneListenEndpoints", "1:1", &ports[2], "--lanes", "1000+16384"];
+        let serve = ["--serve", "name=lanes,model=propagated,pool=lanes,persistent=yes"];
+        Server::start(&[&at[..], &lanes, &serve].concat())
+    };
+    let client = client();
+    let server = start();
+    let (first, object) = (facts(server.printed("lanes")), reference(&client, &server, "lanes"));
+    let ask = || priorities(&places(&client, &object, &[16_384, 1_000]));
+    assert_eq!(ask(), with_native(&[16_384, 1_000]));
+    server.process.kill();
+    let server = start();
+    assert_eq!(facts(server.printed("lanes")), first);
+    assert_eq!(ask(), with_native(&[16_384, 1_000]));
+}
+
+#[test]
+#[ignore = "needs TAO_TREE"]
+fn several_threads_of_ours_are_inside_tao_at_once() {
+    const CALLERS: u32 = 4;
+    let server =
+        start(&["--threads", "4", "--lanes", "1000", "--serve", "name=lane,model=propagated,pool=lanes"]);
+    let client = client();
+    let object = reference(&client, &server, "lane");
+    let current = client.rt_current().expect("the ORB is a real-time ORB");
+    std::thread::scope(|scope| {
+        let callers: Vec<_> = (0..CALLERS)
+            .map(|_| {
+                scope.spawn(|| {
+                    current.set_priority(priority(1_000)).expect("the system grants it");
+                    object.meet(CALLERS)
+                })
+            })
+            .collect();
+        for caller in callers {
+            assert_eq!(caller.join().expect("no call fails").expect("the server answers"), true);
+        }
+    });
 }
 
 /// Notes the priority that each reply tells.

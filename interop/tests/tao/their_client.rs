@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use ironorb::poa::IdAssignment;
-use ironorb::rt::PriorityModel;
+use ironorb::rt::{PriorityModel, RealTimeConfig, SchedulingPolicy};
 use ironorb::{LaneConfig, Orb, OrbBuilder, PoaPolicies, ServerConcurrency};
 use ironorb_interop::interop_rt::WitnessRef;
-use ironorb_interop::process::free_port;
-use ironorb_interop::tao::{client, lines_of, plain_client, start_client};
+use ironorb_interop::process::{free_port, wait_until};
+use ironorb_interop::tao::{client, client_in, lines_of, plain_client, start_client};
 use ironorb_interop::witness::WitnessServant;
 
-use super::{LANES, PRIORITIES, native, priority, real_time};
+use super::{LANES, MAPPING, PRIORITIES, native, priority, real_time};
 
 const PROPAGATED: PriorityModel = PriorityModel::ClientPropagated { default: priority(7) };
 
@@ -141,6 +141,8 @@ fn tao_reaches_the_lane_of_its_priority() {
     // TAO finds no address for a priority that has no lane.
     let lines = asked(&asking(&served.reference, &[], &words(&[2_000])));
     assert_eq!(lines, ["TRANSIENT 2"]);
+    // Nor for a thread that has set none: it takes what the mapping has for the system's.
+    assert_eq!(client(&["use", &served.reference, "where"]), ["TRANSIENT 2"]);
     assert_eq!(orb.misplaced_requests(), 0);
 }
 
@@ -165,8 +167,29 @@ fn bands_of_tao_choose_our_lanes() {
 
 #[test]
 #[ignore = "needs TAO_TREE"]
-fn tao_s_mapping_gives_each_priority_back() {
+fn tao_s_mappings_give_each_priority_back() {
     assert_eq!(client(&["maps"]), ["maps 32768"]);
+    // A continuous mapping has no more priorities than the system.
+    assert_eq!(client_in("SCHED_FIFO", "continuous", &["maps"]), ["maps 99"]);
+}
+
+#[test]
+#[ignore = "needs TAO_TREE"]
+fn priorities_arrive_whatever_class_of_the_system_either_side_has() {
+    let classes = [SchedulingPolicy::Fifo, SchedulingPolicy::RoundRobin, SchedulingPolicy::Other];
+    for ours in classes {
+        let config = RealTimeConfig::new().mapping(MAPPING).scheduling(ours);
+        let orb = built(at_any_port(Orb::builder().real_time(config)));
+        let served = serve(&orb, "propagated", Some(PROPAGATED));
+        let numbers = words(&PRIORITIES);
+        for class in ["SCHED_FIFO", "SCHED_RR", "SCHED_OTHER"] {
+            let lines = client_in(class, "linear", &asking(&served.reference, &[], &numbers));
+            let of_system = |number| if ours == SchedulingPolicy::Other { 0 } else { native(number) };
+            let expected = PRIORITIES.map(|number| format!("{number} {}", of_system(number)));
+            let lines: Vec<String> = lines.iter().map(|line| without_thread(line)).collect();
+            assert_eq!(lines, expected, "{ours:?} {class}");
+        }
+    }
 }
 
 #[test]
@@ -248,6 +271,32 @@ fn several_clients_of_tao_are_inside_at_once() {
             assert_eq!(lines_of(client), ["meet true"]);
         }
     }
+}
+
+#[test]
+#[ignore = "needs TAO_TREE"]
+fn threads_of_tao_keep_their_priorities_side_by_side() {
+    for orb in [built(at_any_port(real_time())), with_lanes()] {
+        let served = serve(&orb, "many", Some(PROPAGATED));
+        assert_eq!(client(&["use", &served.reference, "threads", "1000+16384+30000"]), ["threads 0"]);
+        assert_eq!((served.servant.take_lanes().len(), orb.misplaced_requests()), (600, 0));
+    }
+}
+
+#[test]
+#[ignore = "needs TAO_TREE"]
+fn a_held_lane_of_ours_does_not_hold_up_tao_s_calls_to_another() {
+    let one_thread = |number| {
+        lane(number, "iiop://127.0.0.1:0").concurrency(ServerConcurrency::LeaderFollowers { threads: 1 })
+    };
+    let orb = built(at_any_port(real_time()).lane(one_thread(1_000)).lane(one_thread(30_000)));
+    let served = serve(&orb, "lanes", Some(PROPAGATED));
+    let meet = |number| start_client(&["use", &served.reference, "priority", number, "meet", "2"]);
+    // The low lane's only thread is inside until the high lane's has come.
+    let low = meet("1000");
+    wait_until("the low lane's thread does not come inside", || served.servant.inside() == 1);
+    let high = meet("30000");
+    assert_eq!([lines_of(low), lines_of(high)], [["meet true"]; 2]);
 }
 
 #[test]
