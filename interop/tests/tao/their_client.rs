@@ -148,6 +148,24 @@ fn tao_reaches_the_lane_of_its_priority() {
 
 #[test]
 #[ignore = "needs TAO_TREE"]
+fn each_model_is_served_as_it_says_with_and_without_lanes() {
+    let declared = PriorityModel::ServerDeclared(priority(30_000));
+    let models = [None, Some(PROPAGATED), Some(declared)];
+    let places =
+        ["-1 0".to_owned(), format!("16384 {}", native(16_384)), format!("30000 {}", native(30_000))];
+    let lanes_of = [["", "", ""], ["", "of 16384", "of 30000"]];
+    for (orb, lanes) in [built(at_any_port(real_time())), with_lanes()].iter().zip(lanes_of) {
+        for ((model, place), lane) in models.iter().zip(&places).zip(lanes) {
+            let served = serve(orb, place, *model);
+            assert_eq!(asked(&asking(&served.reference, &[], &words(&[16_384]))), [&place[..]], "{model:?}");
+            assert_eq!(served.servant.take_lanes(), [lane], "{model:?}");
+        }
+        assert_eq!(orb.misplaced_requests(), 0);
+    }
+}
+
+#[test]
+#[ignore = "needs TAO_TREE"]
 fn bands_of_tao_choose_our_lanes() {
     let orb = with_lanes();
     let served = serve(&orb, "lanes", Some(PROPAGATED));
