@@ -5,7 +5,7 @@
 //! TAO leaves it undefined.
 
 use ironorb_giop::framer::{Framer, FramerLimits};
-use ironorb_giop::ior::{TAG_TAO_ENDPOINTS, TaggedComponent, TaoEndpoint};
+use ironorb_giop::ior::{TAG_POLICIES, TAG_TAO_ENDPOINTS, TaggedComponent, TaoEndpoint};
 use ironorb_giop::message::Message;
 use ironorb_giop::real_time::{
     PriorityBand, PriorityModel, PriorityModelPolicy, RealTimePolicies, priority_of_context,
@@ -100,23 +100,25 @@ fn at(port: u16, priority: i16) -> TaoEndpoint {
     TaoEndpoint { host: "127.0.0.1".into(), port, priority }
 }
 
-fn bands_and_propagated() -> RealTimePolicies {
-    let bands = vec![PriorityBand { low: 0, high: 5_000 }, PriorityBand { low: 5_001, high: 32_767 }];
-    let model = PriorityModelPolicy { model: PriorityModel::ClientPropagated, server_priority: 0x0102 };
-    RealTimePolicies { priority_model: Some(model), bands: Some(bands) }
-}
-
-fn declared() -> RealTimePolicies {
-    let model = PriorityModelPolicy { model: PriorityModel::ServerDeclared, server_priority: 16_384 };
-    RealTimePolicies { priority_model: Some(model), bands: None }
+fn model(model: PriorityModel, server_priority: i16) -> Option<PriorityModelPolicy> {
+    Some(PriorityModelPolicy { model, server_priority })
 }
 
 #[test]
 fn references_of_tao_are_read() {
     let lanes = reference(&[REFERENCE_TO_LANES, TWO_LANES, POLICIES_OF_LANES, BANDS_AND_PROPAGATED]);
-    assert_eq!(read(&lanes), (40_001, vec![at(40_001, 1_000), at(40_002, 16_384)], bands_and_propagated()));
+    let (port, endpoints, policies) = read(&lanes);
+    assert_eq!((port, endpoints), (40_001, vec![at(40_001, 1_000), at(40_002, 16_384)]));
+    assert_eq!(policies.priority_model, model(PriorityModel::ClientPropagated, 0x0102));
+    let bands = [PriorityBand { low: 0, high: 5_000 }, PriorityBand { low: 5_001, high: 32_767 }];
+    assert_eq!(policies.bands.as_deref(), Some(&bands[..]));
     let one = reference(&[REFERENCE_TO_ONE, ONE_ADDRESS, POLICIES_OF_ONE, DECLARED]);
-    assert_eq!(read(&one), (40_002, vec![at(40_002, -1)], declared()));
+    let (port, endpoints, policies) = read(&one);
+    assert_eq!((port, endpoints), (40_002, vec![at(40_002, -1)]));
+    assert_eq!(
+        (policies.priority_model, policies.bands),
+        (model(PriorityModel::ServerDeclared, 16_384), None)
+    );
 }
 
 #[test]
@@ -128,13 +130,21 @@ fn components_are_written_as_tao_writes_them() {
     let two = endpoints(&[at(40_001, 1_000), at(40_002, 16_384)]);
     assert_eq!((two.tag, &*two.data), (TAG_TAO_ENDPOINTS, &unpadded(TWO_LANES)[..]));
     assert_eq!(&*endpoints(&[at(40_002, -1)]).data, unpadded(ONE_ADDRESS));
-    assert_eq!(&*declared().to_component().unwrap().data, unpadded(DECLARED));
+    assert_eq!(&*written_again(DECLARED).data, unpadded(DECLARED));
     // Ours have the model before the bands, and each policy as TAO has it.
-    let written = bands_and_propagated().to_component().unwrap().policies().unwrap().unwrap();
-    let of_tao = TaggedComponent { tag: 2, data: unpadded(BANDS_AND_PROPAGATED).into() };
-    let mut of_tao = of_tao.policies().unwrap().unwrap();
+    let policies = |component: TaggedComponent<'_>| component.policies().unwrap().unwrap();
+    let mut of_tao = policies(of_tao(BANDS_AND_PROPAGATED));
     of_tao.reverse();
-    assert_eq!(written, of_tao);
+    assert_eq!(policies(written_again(BANDS_AND_PROPAGATED)), of_tao);
+}
+
+fn of_tao(text: &str) -> TaggedComponent<'static> {
+    TaggedComponent { tag: TAG_POLICIES, data: unpadded(text).into() }
+}
+
+/// What is written here of the policies that TAO has written.
+fn written_again(text: &str) -> TaggedComponent<'static> {
+    RealTimePolicies::read([of_tao(text)].into_iter()).unwrap().to_component().unwrap()
 }
 
 /// Bytes whose padding is zero, as ours is.
