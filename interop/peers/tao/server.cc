@@ -3,7 +3,7 @@
 //   server [-ORB...] [--lanes P+P...] [--pool P] [--threads N] --serve SETTING,SETTING... ...
 //
 // Settings: name=NAME; model=propagated|declared|none; priority=P, the server's; pool=default|flat|lanes;
-// bands=LOW-HIGH+...; object=P, the object's own; persistent=yes. `--lanes` makes the pool 1 and `--pool` the next one.
+// bands=LOW-HIGH+...; protocols=TAG+..., for the client to choose from; object=P, the object's own; persistent=yes. `--lanes` makes the pool 1 and `--pool` the next one.
 // `NAME REFERENCE` is printed for each adapter, or `NAME EXCEPTION` where TAO refuses it, and then `ready`.
 
 #include <unistd.h>
@@ -13,6 +13,7 @@
 #include "ace/Guard_T.h"
 #include "ace/OS_NS_sys_time.h"
 #include "ace/Thread_Mutex.h"
+#include "tao/RTCORBA/RT_Policy_i.h"
 #include "tao/RTPortableServer/RTPortableServer.h"
 #include "witnessS.h"
 #include "words.hh"
@@ -152,11 +153,26 @@ private:
     if (settings["pool"] == "flat") add(list, rt_->create_threadpool_policy(flat_));
     if (settings.count("bands"))
       add(list, rt_->create_priority_banded_connection_policy(bands_of(settings["bands"])));
+    if (settings.count("protocols")) add(list, protocols(split(settings["protocols"], '+')));
     if (settings.count("persistent")) {
       add(list, root_->create_lifespan_policy(PortableServer::PERSISTENT));
       add(list, root_->create_id_assignment_policy(PortableServer::USER_ID));
     }
     return list;
+  }
+
+  // With properties of both layers, because TAO cannot write a protocol without them into a reference.
+  CORBA::Policy_ptr protocols(const Words &tags) {
+    RTCORBA::ProtocolList list;
+    list.length(tags.size());
+    for (CORBA::ULong i = 0; i < tags.size(); ++i) {
+      list[i].protocol_type = std::strtoul(tags[i].c_str(), 0, 0);
+      list[i].orb_protocol_properties =
+          TAO_Protocol_Properties_Factory::create_orb_protocol_property(list[i].protocol_type);
+      list[i].transport_protocol_properties =
+          rt_->create_tcp_protocol_properties(65536, 32768, true, false, true, false);
+    }
+    return rt_->create_client_protocol_policy(list);
   }
 
   static void add(CORBA::PolicyList &list, CORBA::Policy_ptr policy) {

@@ -2,7 +2,9 @@
 //! them out: `TAO_TREE=... cargo xtask interop --tao` runs them. `docs/interop.md` says what passed.
 
 mod our_client;
+mod our_policies;
 mod their_client;
+mod their_policies;
 
 use ironorb::rt::{LinearMapping, Priority, PriorityMapping, RealTimeConfig};
 use ironorb::{Orb, OrbBuilder};

@@ -33,21 +33,21 @@ const SERVER: [&str; 16] = [
     "name=lane,model=declared,priority=16384,pool=lanes",
 ];
 
-fn start(arguments: &[&str]) -> Server {
+pub(super) fn start(arguments: &[&str]) -> Server {
     Server::start(&[&ANY_PORT, arguments].concat())
 }
 
-fn client() -> Orb {
+pub(super) fn client() -> Orb {
     real_time().build().expect("the system grants real-time priorities")
 }
 
-fn reference(client: &Orb, server: &Server, adapter: &str) -> WitnessRef {
+pub(super) fn reference(client: &Orb, server: &Server, adapter: &str) -> WitnessRef {
     let printed = server.printed(adapter);
     client.string_to_object(printed).unwrap_or_else(|e| panic!("{printed}: {e}")).narrow_unchecked()
 }
 
 /// Where a servant is called from a thread with each of these priorities.
-fn places(client: &Orb, object: &WitnessRef, priorities: &[i16]) -> Vec<Place> {
+pub(super) fn places(client: &Orb, object: &WitnessRef, priorities: &[i16]) -> Vec<Place> {
     let current = client.rt_current().expect("the ORB is a real-time ORB");
     let at = |number: &i16| {
         current.set_priority(priority(*number)).expect("the system grants it");
@@ -60,15 +60,15 @@ fn places(client: &Orb, object: &WitnessRef, priorities: &[i16]) -> Vec<Place> {
 }
 
 /// The priorities of the threads at which a servant ran, each with that of the system.
-fn priorities(places: &[Place]) -> Vec<(i16, i16)> {
+pub(super) fn priorities(places: &[Place]) -> Vec<(i16, i16)> {
     places.iter().map(|place| (place.priority, place.native_priority)).collect()
 }
 
-fn with_native(numbers: &[i16]) -> Vec<(i16, i16)> {
+pub(super) fn with_native(numbers: &[i16]) -> Vec<(i16, i16)> {
     numbers.iter().map(|number| (*number, native(*number))).collect()
 }
 
-fn profile<T>(printed: &str, of: impl FnOnce(&IiopProfile) -> T) -> T {
+pub(super) fn profile<T>(printed: &str, of: impl FnOnce(&IiopProfile) -> T) -> T {
     let ior: Ior = printed.parse().expect("a reference");
     of(ior.iiop_profiles().next().expect("it has a profile"))
 }

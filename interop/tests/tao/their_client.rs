@@ -12,13 +12,13 @@ use ironorb_interop::witness::WitnessServant;
 
 use super::{LANES, MAPPING, PRIORITIES, native, priority, real_time};
 
-const PROPAGATED: PriorityModel = PriorityModel::ClientPropagated { default: priority(7) };
+pub(super) const PROPAGATED: PriorityModel = PriorityModel::ClientPropagated { default: priority(7) };
 
-fn at_any_port(orb: OrbBuilder) -> OrbBuilder {
+pub(super) fn at_any_port(orb: OrbBuilder) -> OrbBuilder {
     orb.endpoint("iiop://127.0.0.1:0").expect("an address")
 }
 
-fn built(orb: OrbBuilder) -> Orb {
+pub(super) fn built(orb: OrbBuilder) -> Orb {
     orb.build().expect("the system grants real-time priorities")
 }
 
@@ -26,11 +26,11 @@ fn lane(number: i16, endpoint: &str) -> LaneConfig {
     LaneConfig::new(&lane_name(number)).endpoint(endpoint).priority(priority(number))
 }
 
-fn lane_name(number: i16) -> String {
+pub(super) fn lane_name(number: i16) -> String {
     format!("of {number}")
 }
 
-fn with_lanes() -> Orb {
+pub(super) fn with_lanes() -> Orb {
     built(
         LANES
             .iter()
@@ -39,16 +39,16 @@ fn with_lanes() -> Orb {
 }
 
 /// An object with its servant.
-struct Served {
-    servant: Arc<WitnessServant>,
-    reference: String,
+pub(super) struct Served {
+    pub(super) servant: Arc<WitnessServant>,
+    pub(super) reference: String,
 }
 
-fn serve(orb: &Orb, name: &str, model: Option<PriorityModel>) -> Served {
+pub(super) fn serve(orb: &Orb, name: &str, model: Option<PriorityModel>) -> Served {
     serve_as(orb, name, PoaPolicies { priority_model: model, ..PoaPolicies::default() })
 }
 
-fn serve_as(orb: &Orb, name: &str, policies: PoaPolicies) -> Served {
+pub(super) fn serve_as(orb: &Orb, name: &str, policies: PoaPolicies) -> Served {
     let servant = Arc::new(WitnessServant::new(orb));
     let poa = orb.root_poa().create_poa(name, None, policies).expect("the policies fit");
     let untyped = ironorb::servant::<WitnessRef, _>(servant.clone());
@@ -64,17 +64,17 @@ fn serve_as(orb: &Orb, name: &str, policies: PoaPolicies) -> Served {
 }
 
 /// Commands by which TAO's client asks from a thread with each of these priorities.
-fn asking<'c>(reference: &'c str, before: &[&'c str], numbers: &'c [String]) -> Vec<&'c str> {
+pub(super) fn asking<'c>(reference: &'c str, before: &[&'c str], numbers: &'c [String]) -> Vec<&'c str> {
     let ask = numbers.iter().flat_map(|number| ["priority", number, "where"]);
     ["use", reference].iter().chain(before).copied().chain(ask).collect()
 }
 
-fn words(numbers: &[i16]) -> Vec<String> {
+pub(super) fn words(numbers: &[i16]) -> Vec<String> {
     numbers.iter().map(ToString::to_string).collect()
 }
 
 /// The lines of TAO's client without the system's numbers of threads.
-fn asked(commands: &[&str]) -> Vec<String> {
+pub(super) fn asked(commands: &[&str]) -> Vec<String> {
     client(commands).iter().map(|line| without_thread(line)).collect()
 }
 
@@ -86,11 +86,11 @@ fn without_thread(line: &str) -> String {
 }
 
 /// What the servant tells of threads with these priorities.
-fn told(numbers: &[i16]) -> Vec<String> {
+pub(super) fn told(numbers: &[i16]) -> Vec<String> {
     numbers.iter().map(|number| format!("{number} {}", native(*number))).collect()
 }
 
-fn names(numbers: &[i16]) -> Vec<String> {
+pub(super) fn names(numbers: &[i16]) -> Vec<String> {
     numbers.iter().map(|number| lane_name(*number)).collect()
 }
 
@@ -237,7 +237,7 @@ fn a_reference_outlives_our_server() {
 }
 
 /// Connections that clients have made to an ORB.
-fn accepted(orb: &Orb) -> u64 {
+pub(super) fn accepted(orb: &Orb) -> u64 {
     orb.status().total_where("connections_opened_total", "direction", "in")
 }
 
