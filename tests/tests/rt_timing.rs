@@ -422,8 +422,10 @@ fn what_is_not_scheduled_is_served_in_the_best_effort_lane() {
                 client.rt_current().unwrap().set_priority(Priority::new(100).unwrap()).unwrap();
                 // The first calls connect, and those that follow go another way.
                 for _ in 0..3 {
-                    (remote.calm().unwrap(), remote.untimed().unwrap());
-                    (remote.calm_async().wait().unwrap(), remote.untimed_async().wait().unwrap());
+                    remote.calm().unwrap();
+                    remote.untimed().unwrap();
+                    remote.calm_async().wait().unwrap();
+                    remote.untimed_async().wait().unwrap();
                     assert!(remote.is_a("IDL:timing/Plant:1.0").unwrap());
                 }
             });
