@@ -171,6 +171,7 @@ impl ObjectRef {
     pub fn with_client_policies(&self, policies: ClientPolicies) -> ObjectRef {
         let own = self.client_policies();
         let policies = policies.or(own);
+        self.shared().client_policies.note_used(policies != ClientPolicies::NONE);
         // Private connections are those of the reference with the routes.
         let shares = policies.private_connection == own.private_connection;
         self.with_all_policies(self.policies(), policies, shares)

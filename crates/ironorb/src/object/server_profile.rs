@@ -147,6 +147,8 @@ impl ServerProfile {
             Some(_) => real_time_policies(&ior),
             None => RealTimePolicies::default(),
         };
+        let chooses_connections = real_time.bands.is_some() || real_time.client_protocols.is_some();
+        orb.shared().client_policies.note_used(chooses_connections);
         ServerProfile {
             orb: orb.clone(),
             first: OnceLock::new(),
@@ -259,12 +261,6 @@ impl ServerProfile {
     /// The policies of the reference that concern real time, if the ORB heeds them.
     pub(super) fn real_time(&self) -> &RealTimePolicies {
         &self.real_time
-    }
-
-    /// Whether the reference has policies by which clients choose connections.
-    #[inline]
-    pub(super) fn chooses_connections(&self) -> bool {
-        self.real_time.bands.is_some() || self.real_time.client_protocols.is_some()
     }
 
     /// The addresses with connections for calls that ask for more than their priority.

@@ -161,7 +161,7 @@ impl Reference {
     /// The address of a real-time ORB's call at this priority: that for the priority, or else the first one.
     #[inline(always)] // a step of every call with a priority
     pub(crate) fn target_for(&self, object: &ObjectRef, priority: Option<Priority>) -> Option<Target<'_>> {
-        if object.may_choose_connections() || self.server.chooses_connections() {
+        if object.may_choose_connections() {
             return self.target_chosen(object);
         }
         match self.server.lane_target(priority) {
