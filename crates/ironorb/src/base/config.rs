@@ -9,7 +9,7 @@ use ironorb_giop::ior::CodeSetComponentInfo;
 use ironorb_giop::message::AddressingDisposition;
 use ironorb_giop::{CharSet, Version};
 
-use super::thread_pool_config::{ThreadLifetime, ThreadPoolConfig};
+use super::thread_pool_config::ThreadPoolConfig;
 
 /// The configuration of one ORB; [`OrbBuilder`](crate::OrbBuilder) makes it.
 #[derive(Debug, Clone)]
@@ -477,7 +477,8 @@ pub enum ServerConcurrency {
     },
     /// Threads share all connections as leaders and followers do, more come while all are busy, and requests beyond them are
     /// buffered or refused. As text: `pool:4+8` for 4 static and up to 8 dynamic threads that end after a second without
-    /// work.
+    /// work; `pool:4+8,idle=100ms,requests=16,bytes=32KiB`; `for=5s` and `forever` instead of `idle`; `refuse` instead of the
+    /// limits of the buffer.
     ThreadPool(ThreadPoolConfig),
     /// One thread receives from all connections and runs all servants, one request after another. Servants
     /// need no locks among themselves. A servant that blocks delays all clients, and a callback to a waiting
@@ -543,10 +544,9 @@ impl FromStr for ServerConcurrency {
             }
             None if text == "reactor" => Ok(ServerConcurrency::Reactor),
             None if text == "hybrid" => Ok(ServerConcurrency::default()),
-            Some(("pool", threads)) if threads.contains('+') => {
-                let (fixed, dynamic) = threads.split_once('+').ok_or_else(bad)?;
-                let pool = ThreadPoolConfig::new(number(fixed)?).dynamic_threads(number(dynamic)?);
-                Ok(ServerConcurrency::ThreadPool(pool.lifetime(ThreadLifetime::Idle(IDLE_DYNAMIC_THREAD))))
+            Some(("pool", pool)) if pool.contains(['+', ',']) => {
+                let pool = ThreadPoolConfig::read(pool, |threads| number(threads).ok());
+                pool.map(ServerConcurrency::ThreadPool).ok_or_else(bad)
             }
             Some(("pool", threads)) => Ok(ServerConcurrency::LeaderFollowers { threads: number(threads)? }),
             Some(("hybrid", threads)) => Ok(ServerConcurrency::Hybrid { threads_max: number(threads)? }),
@@ -560,9 +560,7 @@ impl fmt::Display for ServerConcurrency {
         match self {
             ServerConcurrency::ThreadPerConnection => f.write_str("threadPerConnection"),
             ServerConcurrency::LeaderFollowers { threads } => write!(f, "pool:{threads}"),
-            ServerConcurrency::ThreadPool(pool) => {
-                write!(f, "pool:{}+{}", pool.static_threads, pool.dynamic_threads)
-            }
+            ServerConcurrency::ThreadPool(pool) => write!(f, "pool:{pool}"),
             ServerConcurrency::Reactor => f.write_str("reactor"),
             ServerConcurrency::Hybrid { threads_max } => write!(f, "hybrid:{threads_max}"),
         }
@@ -576,9 +574,6 @@ impl fmt::Display for ServerConcurrency {
 )]
 pub struct BadConcurrency(String);
 
-/// How long a dynamic thread waits for work, in a pool that a text describes.
-const IDLE_DYNAMIC_THREAD: Duration = Duration::from_secs(1);
-
 /// The most threads that a text may ask for. A larger number is taken for a mistake.
 const THREADS_MAX: usize = 4096;
 
@@ -588,10 +583,22 @@ mod tests {
 
     #[test]
     fn concurrencies_are_read_as_they_are_written() {
-        for text in ["threadPerConnection", "pool:3", "pool:3+5", "reactor", "hybrid:7"] {
+        for text in [
+            "threadPerConnection",
+            "pool:3",
+            "pool:3+5",
+            "pool:3+5,forever",
+            "pool:3+5,for=7us,refuse",
+            "pool:2,requests=3,bytes=4",
+            "pool:1+1,idle=1500us,requests=3,bytes=4",
+            "reactor",
+            "hybrid:7",
+        ] {
             assert_eq!(text.parse::<ServerConcurrency>().unwrap().to_string(), text);
         }
         assert_eq!("thread-per-connection".parse(), Ok(ServerConcurrency::ThreadPerConnection));
+        let with_units = "pool:3+5,idle=2ms,requests=3,bytes=4KiB".parse::<ServerConcurrency>().unwrap();
+        assert_eq!(with_units.to_string(), "pool:3+5,idle=2000us,requests=3,bytes=4096");
         assert_eq!("hybrid".parse::<ServerConcurrency>().unwrap().to_string(), "hybrid:4096");
         for text in [
             "",
@@ -601,6 +608,13 @@ mod tests {
             "pool:1+",
             "pool:0+1",
             "pool:1+2+3",
+            "pool:1,bytes=1",
+            "pool:1,requests=1",
+            "pool:1,idle=1",
+            "pool:1,idle=1h",
+            "pool:1,refuse,requests=1,bytes=1",
+            "pool:1,bytes=1GiB,requests=1",
+            "pool:1,",
             "pool:5000",
             "hybrid:",
             "reactor:1",

@@ -1,6 +1,7 @@
 //! How a pool of threads grows and shrinks, and what becomes of requests for which it has no thread (RTCORBA 1.2, 5.9 to
 //! 5.11).
 
+use std::fmt;
 use std::time::Duration;
 
 /// A pool in which some threads always exist, and more come while all are busy (`RTCORBA::ThreadpoolLane`; RTCORBA 1.2, 5.9).
@@ -92,8 +93,92 @@ impl ThreadPoolConfig {
         self
     }
 
+    /// Reads the text behind `pool:`: `N`, `N+N`, and then in any order `idle=100ms`, `for=5s` or `forever`, and
+    /// `requests=16` with `bytes=32KiB`, or `refuse`. `None` for any other. A text that has dynamic threads and no time has
+    /// them end after a second without work.
+    pub(super) fn read(text: &str, number: impl Fn(&str) -> Option<usize>) -> Option<ThreadPoolConfig> {
+        let mut parts = text.split(',');
+        let threads = parts.next()?;
+        let (fixed, dynamic) = match threads.split_once('+') {
+            Some((fixed, dynamic)) => (number(fixed)?, number(dynamic)?),
+            None => (number(threads)?, 0),
+        };
+        let lifetime = if dynamic > 0 { IDLE_BY_DEFAULT } else { ThreadLifetime::Forever };
+        let mut pool = ThreadPoolConfig::new(fixed).dynamic_threads(dynamic).lifetime(lifetime);
+        let (mut requests, mut bytes) = (None, None);
+        for part in parts {
+            match part.split_once('=') {
+                None if part == "forever" => pool.lifetime = ThreadLifetime::Forever,
+                None if part == "refuse" => pool.buffering = RequestBuffering::Refused,
+                Some(("idle", time)) => pool.lifetime = ThreadLifetime::Idle(read_time(time)?),
+                Some(("for", time)) => pool.lifetime = ThreadLifetime::For(read_time(time)?),
+                Some(("requests", most)) => requests = Some(most.parse().ok()?),
+                Some(("bytes", most)) => bytes = Some(read_size(most)?),
+                _ => return None,
+            }
+        }
+        match (requests, bytes) {
+            (None, None) => Some(pool),
+            (Some(requests_max), Some(bytes_max)) if pool.buffering == RequestBuffering::InSockets => {
+                Some(pool.buffering(RequestBuffering::UpTo { requests_max, bytes_max }))
+            }
+            _ => None,
+        }
+    }
+
     /// The most threads in all.
     pub(crate) fn threads_max(self) -> usize {
         self.static_threads.max(1).saturating_add(self.dynamic_threads)
     }
+}
+
+/// The text that [`ThreadPoolConfig::read`] reads.
+impl fmt::Display for ThreadPoolConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ThreadPoolConfig { static_threads, dynamic_threads, lifetime, buffering } = self;
+        write!(f, "{static_threads}")?;
+        if *dynamic_threads > 0 {
+            write!(f, "+{dynamic_threads}")?;
+            match lifetime {
+                ThreadLifetime::Forever => f.write_str(",forever")?,
+                ThreadLifetime::Idle(time) if *lifetime != IDLE_BY_DEFAULT => {
+                    write!(f, ",idle={}us", time.as_micros())?
+                }
+                ThreadLifetime::Idle(_) => {}
+                ThreadLifetime::For(time) => write!(f, ",for={}us", time.as_micros())?,
+            }
+        }
+        match buffering {
+            RequestBuffering::InSockets => Ok(()),
+            RequestBuffering::UpTo { requests_max, bytes_max } => {
+                write!(f, ",requests={requests_max},bytes={bytes_max}")
+            }
+            RequestBuffering::Refused => f.write_str(",refuse"),
+        }
+    }
+}
+
+/// How long dynamic threads of a pool last whose text does not say it.
+const IDLE_BY_DEFAULT: ThreadLifetime = ThreadLifetime::Idle(Duration::from_secs(1));
+
+fn read_time(text: &str) -> Option<Duration> {
+    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
+    let number = number.parse().ok()?;
+    match unit {
+        "us" => Some(Duration::from_micros(number)),
+        "ms" => Some(Duration::from_millis(number)),
+        "s" => Some(Duration::from_secs(number)),
+        _ => None,
+    }
+}
+
+fn read_size(text: &str) -> Option<usize> {
+    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    let scale = match unit {
+        "" => 1,
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        _ => return None,
+    };
+    number.parse::<usize>().ok()?.checked_mul(scale)
 }
