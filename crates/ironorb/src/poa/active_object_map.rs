@@ -20,6 +20,7 @@ use crate::base::gate::{Gate, GateGuard};
 use crate::base::lease::{Activation, BindingEpoch, Incarnation, Token};
 use crate::base::locks::{PiGuard, PiLock};
 use crate::base::randomness::Randomness;
+use crate::object::priority::Priority;
 use crate::poa::servant::ServantHandle;
 
 /// Objects by slot, id and servant.
@@ -41,6 +42,8 @@ struct MapState {
     /// How many objects each servant incarnates, counted until they are etherealised. `None` where no servant
     /// activator needs it.
     uses: Option<HashMap<usize, usize>>,
+    /// The priorities of active objects that have their own, by slot.
+    priorities: HashMap<u32, Priority>,
     /// Slots whose object is being incarnated, or is being deactivated and will be etherealised.
     busy: HashMap<u32, Arc<Gate>>,
     /// Deactivated objects that still have requests.
@@ -127,6 +130,7 @@ impl ActiveObjectMap {
                 free: Vec::new(),
                 by_servant: if is_unique { ServantIndex::NotAsked } else { ServantIndex::NotUnique },
                 uses: (is_asked && !is_unique).then(HashMap::new),
+                priorities: HashMap::new(),
                 busy: HashMap::new(),
                 leaving: BTreeMap::new(),
                 bound: HashMap::new(),
@@ -285,6 +289,12 @@ impl ActiveObjectMap {
         self.id_at(slot.index, slot.generation)
     }
 
+    /// The priority with which the object of an id was activated, if it has its own.
+    pub(super) fn priority_of(&self, id: &[u8]) -> Option<Priority> {
+        let state = self.state.lock();
+        state.priorities.get(&self.slot_of(id)?.index).copied()
+    }
+
     /// The slot that an id has, active or reserved.
     pub(super) fn slot_of(&self, id: &[u8]) -> Option<Slot> {
         let slot = match &self.ids {
@@ -418,6 +428,12 @@ impl MapGuard<'_> {
         }
     }
 
+    /// Activates an object, with a priority of its own if there is one.
+    pub(super) fn activate_at(&mut self, slot: Slot, servant: ServantHandle, priority: Option<Priority>) {
+        self.activate(slot, servant);
+        self.state.priorities.extend(priority.map(|priority| (slot.index, priority)));
+    }
+
     /// Records that a thread incarnates the inactive object of an id, until it calls
     /// [`activate`](Self::activate) or [`end_busy`](Self::end_busy).
     pub(super) fn begin_busy(&mut self, id: &ObjectId, keeper: &GateGuard) -> Option<Slot> {
@@ -475,6 +491,7 @@ impl MapGuard<'_> {
         if let Some(ids) = &self.map.ids {
             ids.remove(id, index);
         }
+        self.state.priorities.remove(&index);
         let Some(mut entry) = self.map.slots.open(index) else { return };
         entry.give_up();
         if !entry.set_listed(true) {

@@ -343,7 +343,7 @@ impl Adapter {
     /// Passes a request to the servant of a key, if that needs no wait; `None` otherwise.
     #[inline]
     pub(crate) fn begin_upcall_now(&self, key: &[u8]) -> Option<Upcall> {
-        match key::parse(key) {
+        match key::parse_without_priority(key) {
             ParsedKey::Slot { nonce, poa, object } if nonce == self.nonce => {
                 self.directory.in_slot(poa)?.begin_upcall_now(ObjectSelector::Slot(object))
             }
@@ -360,8 +360,16 @@ impl Adapter {
                 let root = self.directory.at_path(ROOT_PATH)?;
                 begin(root.descendant(path)?)
             }
-            ParsedKey::Slot { .. } | ParsedKey::Foreign => None,
+            ParsedKey::Slot { .. } => None,
+            ParsedKey::Foreign => self.begin_upcall_at_own_priority(key),
         }
+    }
+
+    /// Does what [`begin_upcall_now`](Self::begin_upcall_now) does for the key of an object with a priority of its own.
+    #[cold]
+    fn begin_upcall_at_own_priority(&self, key: &[u8]) -> Option<Upcall> {
+        let (priority, key) = key::split_priority(key)?;
+        Some(self.begin_upcall_now(key)?.with_own_priority(priority))
     }
 
     #[cold]
@@ -374,7 +382,11 @@ impl Adapter {
         if let Some(default) = self.default_adapter_of(key) {
             return default.begin_upcall(ObjectSelector::Id(key), operation, on_hold);
         }
-        match key::parse(key) {
+        if let Some((priority, key)) = key::split_priority(key) {
+            let begun = self.begin_upcall_slowly(key, operation, on_hold);
+            return begun.map(|upcall| upcall.with_own_priority(priority));
+        }
+        match key::parse_without_priority(key) {
             ParsedKey::Slot { nonce, poa, object } => {
                 if nonce != self.nonce {
                     return Err(not_exist(MinorCode::STALE_KEY));

@@ -6,6 +6,7 @@ use ironorb_giop::exception::{CompletionStatus, SystemException, SystemException
 use ironorb_giop::minor::MinorCode;
 
 use super::policies::PoaPolicyType;
+use crate::object::priority::Priority;
 
 /// The error of a call on an adapter or a manager. It covers the user exceptions of their interfaces (CORBA
 /// 3.3 part 1, 15.3) and what the standard reports by system exceptions. In a servant, `?` turns it into such
@@ -37,6 +38,13 @@ pub enum PoaError {
     },
     /// The adapter's policies do not allow this.
     WrongPolicy(&'static str),
+    /// An object cannot have this priority (BAD_PARAM; RTCORBA 1.2, 5.7.4).
+    PriorityNotServed {
+        /// The priority.
+        priority: Priority,
+        /// What it lacks.
+        why: &'static str,
+    },
     /// The reference was not made by this adapter.
     WrongAdapter,
     /// The adapter assigns ids itself and did not make this one (BAD_PARAM).
@@ -76,6 +84,9 @@ impl fmt::Display for PoaError {
             PoaError::WrongPolicy(why) => {
                 return write!(f, "the adapter's policies do not allow this: {why}");
             }
+            PoaError::PriorityNotServed { priority, why } => {
+                return write!(f, "an object cannot have priority {priority}: {why}");
+            }
             PoaError::WrongAdapter => "the reference was not made by this adapter",
             PoaError::ForeignId => "the id was not made by this adapter",
             PoaError::ObjectAlreadyActive => "an object with this id is active already",
@@ -110,6 +121,7 @@ impl From<PoaError> for SystemException {
             PoaError::ServantManagerAlreadySet => (S::BadInvOrder, MinorCode::BAD_INV_ORDER_MANAGER_SET),
             PoaError::Destroyed => (S::BadInvOrder, MinorCode::BAD_INV_ORDER_POA_DESTROYED),
             PoaError::ForeignId => (S::BadParam, MinorCode::BAD_PARAM_FOREIGN_ID),
+            PoaError::PriorityNotServed { .. } => (S::BadParam, MinorCode::NONE),
             PoaError::AdapterActivatorFailed => (S::ObjAdapter, MinorCode::OBJ_ADAPTER_ACTIVATOR_FAILED),
             PoaError::TooManyObjects => (S::NoResources, MinorCode::NONE),
             PoaError::InvalidPolicy { .. } => (S::InvPolicy, MinorCode::NONE),

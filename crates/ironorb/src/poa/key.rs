@@ -8,7 +8,11 @@
 //! slot key        "IO" 1  nonce:8  poa:4 generation:4  slot:4 generation:4      (27 octets, big-endian)
 //! persistent key  "IO" 2  hint:8  path length:2  path  id
 //! transient key   "IO" 3  nonce:8  instance:4  path length:2  path  id
+//! with priority   "IO" 4  priority:2  one of the keys above
 //! ```
+//!
+//! The priority is that of an object with a priority of its own. It stands before what names the object, so that
+//! requests of equal priority to one adapter differ only at the end of their keys.
 //!
 //! However deep an adapter lies, a request finds it by its hint and then compares the path.
 
@@ -79,6 +83,7 @@ pub(crate) const SLOT_BYTES: usize = 8;
 const SLOT_KEY: [u8; 3] = *b"IO\x01";
 const PERSISTENT_KEY: [u8; 3] = *b"IO\x02";
 const TRANSIENT_KEY: [u8; 3] = *b"IO\x03";
+const PRIORITY_KEY: [u8; 3] = *b"IO\x04";
 
 /// Describes an object key as text for people, if IronORB made it; `None` for keys of other ORBs and plain
 /// keys.
@@ -86,7 +91,10 @@ const TRANSIENT_KEY: [u8; 3] = *b"IO\x03";
 /// Clients and servers need no such text: to them, a key is octets.
 pub fn describe_object_key(key: &[u8]) -> Option<String> {
     let run = |nonce: Nonce| format!("of run {:016x}", nonce.0);
-    match parse(key) {
+    if let Some((priority, key)) = split_priority(key) {
+        return describe_object_key(key).map(|text| format!("{text}, priority {priority}"));
+    }
+    match parse_without_priority(key) {
         ParsedKey::Foreign => None,
         ParsedKey::Slot { nonce, poa, object } => Some(format!(
             "transient, {}: adapter {} (use {}), object {} (use {})",
@@ -152,8 +160,33 @@ pub(crate) fn path_key(nonce: Nonce, hint: Hint, instance: u32, path: &[u8], id:
     key
 }
 
+/// The key with the priority of its object in front.
+pub(crate) fn with_priority(priority: i16, key: &[u8]) -> Vec<u8> {
+    [&PRIORITY_KEY[..], &priority.to_be_bytes(), key].concat()
+}
+
+/// The priority in front of a key, and the key without it; `None` for a key without a priority.
+#[cold]
+pub(crate) fn split_priority(key: &[u8]) -> Option<(i16, &[u8])> {
+    let (number, key) = key.strip_prefix(&PRIORITY_KEY)?.split_first_chunk::<2>()?;
+    // A key has one priority: a peer that writes many in a row must not lead to as many steps.
+    (parse_without_priority(key) != ParsedKey::Foreign).then_some((i16::from_be_bytes(*number), key))
+}
+
+/// The parts of a key. A priority in front is passed over.
 #[inline]
 pub(crate) fn parse(key: &[u8]) -> ParsedKey<'_> {
+    match parse_without_priority(key) {
+        ParsedKey::Foreign => {
+            split_priority(key).map_or(ParsedKey::Foreign, |(_, key)| parse_without_priority(key))
+        }
+        parsed => parsed,
+    }
+}
+
+/// The parts of a key. A key with a priority counts as one of another ORB.
+#[inline]
+pub(crate) fn parse_without_priority(key: &[u8]) -> ParsedKey<'_> {
     parse_ours(key).unwrap_or(ParsedKey::Foreign)
 }
 
@@ -244,5 +277,22 @@ mod tests {
         let text = describe_object_key(&path_key(Nonce::PERSISTENT, Hint(0), 0, b"\xff\xff\xff\xffa", b""));
         assert_eq!(text.unwrap(), r#"persistent: adapter RootPOA/a, id """#);
         assert_eq!(describe_object_key(b"NameService"), None);
+    }
+
+    #[test]
+    fn a_key_has_at_most_one_priority() {
+        let slot = Slot { index: 3, generation: 0 };
+        for key in [slot_key(Nonce(7), slot, slot), path_key(Nonce(7), Hint(1), 1, b"a", b"id")] {
+            let urgent = with_priority(300, &key);
+            assert_eq!(split_priority(&urgent), Some((300, &key[..])));
+            assert_eq!((parse(&urgent), parse_without_priority(&urgent)), (parse(&key), ParsedKey::Foreign));
+            assert_eq!(split_priority(&key), None);
+            assert!(describe_object_key(&urgent).unwrap().ends_with(", priority 300"));
+            assert_eq!(parse(&with_priority(1, &urgent)), ParsedKey::Foreign);
+            assert_eq!(describe_object_key(&with_priority(1, &urgent)), None);
+        }
+        for key in [&b"IO\x04"[..], b"IO\x04\0", b"IO\x04\0\x01", b"IO\x04\0\x01NameService"] {
+            assert_eq!((parse(key), split_priority(key)), (ParsedKey::Foreign, None));
+        }
     }
 }

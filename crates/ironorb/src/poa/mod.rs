@@ -26,6 +26,7 @@ mod manager;
 mod manager_factory;
 mod object_id;
 mod objects;
+mod objects_with_priority;
 mod path;
 mod policies;
 pub(crate) mod servant;

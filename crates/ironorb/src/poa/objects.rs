@@ -1,6 +1,7 @@
 //! Objects of an adapter: activation, references, and the conversions between ids, servants and references
 //! (CORBA 3.3 part 1, 15.3.9).
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -10,6 +11,7 @@ use super::{
     ActiveObject, IdAssignment, ImplicitActivation, Lifespan, ObjectId, Poa, PoaError, RequestProcessing,
     current_object,
 };
+use crate::object::priority::Priority;
 use crate::object::{ObjectRef, TypedRef};
 use crate::poa::servant::InterfaceOf;
 use crate::poa::servant::{Servant, ServantHandle, servant};
@@ -53,13 +55,22 @@ impl Poa {
 
     /// Activates an untyped servant under a new id.
     pub fn activate_object(&self, servant: Arc<dyn Servant>) -> Result<ObjectId, PoaError> {
+        self.activate_object_at(servant, None)
+    }
+
+    /// Activates a servant under a new id, with a priority of its own if there is one.
+    pub(super) fn activate_object_at(
+        &self,
+        servant: Arc<dyn Servant>,
+        priority: Option<Priority>,
+    ) -> Result<ObjectId, PoaError> {
         self.check_retains()?;
         self.check_system_ids("use activate_with_id")?;
         let servant = self.0.keep(servant);
         let mut objects = self.0.objects.open();
         self.check_can_activate(&mut objects, &servant)?;
         let (slot, id) = objects.reserve_with(|slot| self.new_id(slot)).ok_or(PoaError::TooManyObjects)?;
-        objects.activate(slot, servant);
+        objects.activate_at(slot, servant, priority);
         Ok(id)
     }
 
@@ -70,6 +81,16 @@ impl Poa {
     /// Blocks while the last servant of the id is being etherealised. In an upcall to that object this is
     /// [`PoaError::WouldDeadlock`].
     pub fn activate_object_with_id(&self, id: &ObjectId, servant: Arc<dyn Servant>) -> Result<(), PoaError> {
+        self.activate_object_with_id_at(id, servant, None)
+    }
+
+    /// Activates a servant under an id, with a priority of its own if there is one.
+    pub(super) fn activate_object_with_id_at(
+        &self,
+        id: &ObjectId,
+        servant: Arc<dyn Servant>,
+        priority: Option<Priority>,
+    ) -> Result<(), PoaError> {
         self.check_retains()?;
         let servant = self.0.keep(servant);
         loop {
@@ -82,7 +103,7 @@ impl Poa {
                     IdState::Busy(gate) => gate,
                     IdState::Nothing => {
                         let slot = self.slot_for(&mut objects, id)?;
-                        objects.activate(slot, servant);
+                        objects.activate_at(slot, servant, priority);
                         return Ok(());
                     }
                 }
@@ -98,14 +119,18 @@ impl Poa {
 
     /// Makes a reference to an object that need not be active, under a new id.
     pub fn create_reference(&self, repository_id: &str) -> Result<ObjectRef, PoaError> {
+        self.reference(&self.new_id_of_reference()?, repository_id)
+    }
+
+    /// A new id for a reference whose object need not be active.
+    pub(super) fn new_id_of_reference(&self) -> Result<ObjectId, PoaError> {
         self.check_system_ids("use create_reference_with_id")?;
         self.check_alive()?;
-        let id = if self.0.ids_are_slots {
-            self.0.objects.open().reserve_with(|slot| self.new_id(slot)).ok_or(PoaError::TooManyObjects)?.1
-        } else {
-            self.new_id(Slot { index: 0, generation: 0 })
-        };
-        self.reference(&id, repository_id)
+        if !self.0.ids_are_slots {
+            return Ok(self.new_id(Slot { index: 0, generation: 0 }));
+        }
+        let reserved = self.0.objects.open().reserve_with(|slot| self.new_id(slot));
+        Ok(reserved.ok_or(PoaError::TooManyObjects)?.1)
     }
 
     /// Makes a reference to an object that need not be active, under an id that the application assigns.
@@ -115,10 +140,16 @@ impl Poa {
         repository_id: &str,
     ) -> Result<ObjectRef, PoaError> {
         let id = id.into();
-        if self.0.policies.id_assignment == IdAssignment::System && !self.is_own_id(&id) {
-            return Err(PoaError::ForeignId);
-        }
+        self.check_may_name(&id)?;
         self.reference(&id, repository_id)
+    }
+
+    /// Refuses an id that an adapter with system ids has not assigned.
+    pub(super) fn check_may_name(&self, id: &ObjectId) -> Result<(), PoaError> {
+        match self.0.policies.id_assignment == IdAssignment::System && !self.is_own_id(id) {
+            true => Err(PoaError::ForeignId),
+            false => Ok(()),
+        }
     }
 
     /// The id of a servant's object (`servant_to_id`). A servant that is not active, or may incarnate several
@@ -228,19 +259,39 @@ impl Poa {
 
     /// Lets clients reach an object under a plain key. Makes no reference, so that the ORB need not listen yet.
     pub(crate) fn bind_plain_key(&self, plain_key: &str, id: &ObjectId) -> Result<(), PoaError> {
-        let key = self.key_of(id)?;
+        let key = self.key_at(id, self.own_priority_of(id))?;
         self.0.orb.adapter().set_alias(plain_key.as_bytes().to_vec(), key);
         Ok(())
     }
 
-    /// Makes a reference. An adapter makes references only here.
+    /// Makes a reference. It tells the priority with which the object was activated, if it has its own.
     fn reference(&self, id: &ObjectId, repository_id: &str) -> Result<ObjectRef, PoaError> {
-        let key = self.key_of(id)?;
-        let protocols = self.0.policies.server_protocols.unwrap_or_default();
-        Ok(self.0.orb.clone().reference(repository_id, &key, &self.0.components, protocols))
+        self.reference_at(id, repository_id, self.own_priority_of(id))
     }
 
-    /// The object key of an id.
+    /// Makes a reference. An adapter makes references only here.
+    pub(super) fn reference_at(
+        &self,
+        id: &ObjectId,
+        repository_id: &str,
+        own_priority: Option<Priority>,
+    ) -> Result<ObjectRef, PoaError> {
+        let key = self.key_at(id, own_priority)?;
+        let protocols = self.0.policies.server_protocols.unwrap_or_default();
+        let components = match own_priority {
+            None => Cow::Borrowed(&self.0.components),
+            Some(priority) => Cow::Owned(self.0.components_at(priority)),
+        };
+        Ok(self.0.orb.clone().reference(repository_id, &key, &components, protocols))
+    }
+
+    /// The object key of an id, with the priority of the object if it has its own.
+    fn key_at(&self, id: &ObjectId, own_priority: Option<Priority>) -> Result<Vec<u8>, PoaError> {
+        let key = self.key_of(id)?;
+        Ok(own_priority.map(|priority| key::with_priority(priority.number(), &key)).unwrap_or(key))
+    }
+
+    /// The object key of an id, without a priority.
     fn key_of(&self, id: &ObjectId) -> Result<Vec<u8>, PoaError> {
         self.check_alive()?;
         let slot = match self.0.ids_are_slots {
@@ -310,9 +361,7 @@ impl Poa {
             }
             return objects.reserve_again(slot).ok_or(PoaError::ForeignId);
         }
-        if self.0.policies.id_assignment == IdAssignment::System && !self.is_own_id(id) {
-            return Err(PoaError::ForeignId);
-        }
+        self.check_may_name(id)?;
         Ok(objects.reserve_with(|_| id.clone()).ok_or(PoaError::TooManyObjects)?.0)
     }
 

@@ -21,7 +21,7 @@ use crate::base::gate::{Gate, GateGuard};
 use crate::base::lease::Activation;
 use crate::base::locks::Handoff;
 use crate::base::time::Time;
-use crate::object::priority::{AtPriority, PriorityModel};
+use crate::object::priority::{AtPriority, Priority, PriorityModel};
 use crate::object::protocols::NetworkPriority;
 use crate::poa::adapter::ToldPriority;
 use crate::poa::servant::servant_panicked;
@@ -154,6 +154,8 @@ pub(crate) struct Upcall {
     servant: ServantHandle,
     target: UpcallTarget,
     stripe: Stripe,
+    /// The priority in the object's key, if the adapter admits it.
+    own_priority: Option<Priority>,
 }
 
 /// A further share of a request, for a reply that comes later. It is counted as the upcall is, but does not
@@ -191,7 +193,7 @@ impl Upcall {
         target: UpcallTarget,
         stripe: Stripe,
     ) -> Upcall {
-        Upcall { poa, servant, target, stripe }
+        Upcall { poa, servant, target, stripe, own_priority: None }
     }
 
     #[inline]
@@ -208,10 +210,24 @@ impl Upcall {
         &self.poa
     }
 
+    /// Takes note of the priority in the object's key. It counts if the adapter could have put it there: after a restart
+    /// the lanes may be others, and a client can write any key.
+    #[cold]
+    pub(super) fn with_own_priority(mut self, number: i16) -> Upcall {
+        let adapter = self.poa.orb.adapter();
+        let is_admitted =
+            |priority: &Priority| adapter.check_own_priority(&self.poa.policies, *priority).is_ok();
+        self.own_priority = Priority::new(number).filter(is_admitted);
+        self
+    }
+
     /// Where the priority of the object's requests comes from.
     #[inline]
     pub(crate) fn priority_model(&self) -> Option<PriorityModel> {
-        self.poa.policies.priority_model
+        match self.own_priority {
+            None => self.poa.policies.priority_model,
+            Some(priority) => Some(PriorityModel::ServerDeclared(priority)),
+        }
     }
 
     /// How packets of the object's replies are marked.

@@ -15,7 +15,7 @@ use crate::object::priority::{
 use crate::object::protocols::{NetworkPriority, Protocol};
 use crate::object::timing::{begin_untimed_upcall, end_upcall};
 use crate::poa::policies::PoaPolicyType;
-use crate::poa::{ObjectId, PoaError, PoaPolicies};
+use crate::poa::{ImplicitActivation, ObjectId, PoaError, PoaPolicies};
 
 /// A request in progress, of which the skeleton says whether its operation has a timing. Dropping it counts the request if it
 /// has come to the wrong lane.
@@ -147,6 +147,38 @@ impl Adapter {
             );
         }
         Ok(())
+    }
+
+    /// Refuses a priority that no object of an adapter with these policies can have of its own (RTCORBA 1.2, 5.7.4): the
+    /// adapter declares none, no band holds it, or no lane has it. Where no lane has a priority, it is bounded as
+    /// propagated ones are, because keys come from clients, too.
+    pub(crate) fn check_own_priority(
+        &self,
+        policies: &PoaPolicies,
+        priority: Priority,
+    ) -> Result<(), PoaError> {
+        let (Some(PriorityModel::ServerDeclared(declared)), Some(real_time)) =
+            (policies.priority_model, &self.real_time)
+        else {
+            return Err(PoaError::WrongPolicy("it does not declare the priority of its objects"));
+        };
+        if policies.implicit_activation == ImplicitActivation::Yes {
+            return Err(PoaError::WrongPolicy("implicit activation gives objects no priority of their own"));
+        }
+        let holds = |band: &PriorityBand| band.contains(priority.number());
+        let mut lanes = self.lane_priorities.iter().flatten().peekable();
+        let has_lanes = lanes.peek().is_some();
+        let why = if policies.priority_bands.as_ref().is_some_and(|bands| !bands.as_slice().iter().any(holds))
+        {
+            "no band of the adapter holds it"
+        } else if has_lanes && !lanes.any(|lane| *lane == priority) {
+            "no lane of the ORB has it: give `OrbBuilder::lane` one"
+        } else if !has_lanes && priority > real_time.propagated_priority_max.max(declared) {
+            "it is above the ORB's `propagated_priority_max`, which bounds it where no lane has a priority"
+        } else {
+            return Ok(());
+        };
+        Err(PoaError::PriorityNotServed { priority, why })
     }
 
     /// Notes the policies of an adapter that is about to serve.
