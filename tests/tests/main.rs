@@ -39,6 +39,7 @@ mod oneway_batching;
 mod owned_arguments;
 mod readme;
 mod real_time;
+mod real_time_objects;
 mod real_time_policies;
 mod repository_types;
 mod request_contexts;
