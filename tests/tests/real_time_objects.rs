@@ -11,8 +11,8 @@ use ironorb::poa::{
 use ironorb::rt::{Priority, PriorityBand, PriorityBands, PriorityModel, RealTimeConfig, SchedulingPolicy};
 use ironorb::status::Snapshot;
 use ironorb::{
-    LaneConfig, ObjectRef, Orb, OrbBuilder, Poa, PoaPolicies, Servant, SystemException, SystemExceptionKind,
-    TypedRef, poa::IdUniqueness,
+    LaneConfig, ObjectRef, Orb, OrbBuilder, Poa, PoaPolicies, Servant, ServerConcurrency, SystemException,
+    SystemExceptionKind, TypedRef, poa::IdUniqueness,
 };
 use ironorb_tests::testing::{Probe, ProbeAsync, ProbeRef};
 use ironorb_tests::{Hooked, eventually, raw};
@@ -101,7 +101,7 @@ impl ServerContext for Reads {
 
 /// Three objects of one adapter, whose keys differ only in the priority and the id. The second has none of its own.
 fn three_objects(server: &Orb, policies: PoaPolicies, seen: &Seen) -> [ProbeRef; 3] {
-    let poa = server.root_poa().create_poa("objects", None, policies.clone()).unwrap();
+    let poa = server.root_poa().create_poa("objects", None, policies).unwrap();
     match policies.id_assignment {
         IdAssignment::System => [
             poa.activate_with_priority(noting(server, seen), priority(700)).unwrap(),
@@ -139,12 +139,12 @@ fn a_servant_runs_at_the_priority_of_its_object_in_every_way_to_it() {
     ];
     let by_slot = declared(500);
     let by_id = PoaPolicies { id_assignment: IdAssignment::User, ..declared(500) };
-    let persistent = PoaPolicies { lifespan: Lifespan::Persistent, ..by_id.clone() };
+    let persistent = PoaPolicies { lifespan: Lifespan::Persistent, ..by_id };
     let one_thread = PoaPolicies { thread: ThreadModel::SingleThread, ..declared(500) };
     for server in servers {
         for policies in [&by_slot, &by_id, &persistent, &one_thread] {
             let (server, seen) = (server.clone().build().unwrap(), Seen::default());
-            let served = three_objects(&server, policies.clone(), &seen);
+            let served = three_objects(&server, *policies, &seen);
             for client in [client(), Orb::builder().build().unwrap()] {
                 let objects = served.each_ref().map(|served| reference_in(&client, served.object()));
                 called_in_every_order(&objects, &seen);
@@ -153,6 +153,36 @@ fn a_servant_runs_at_the_priority_of_its_object_in_every_way_to_it() {
             called_in_every_order(&served, &seen);
             server.shutdown(true).unwrap();
         }
+    }
+}
+
+/// Whether the request that this thread carries out was recognised by its bytes.
+fn is_recognised() -> bool {
+    #[cfg(debug_assertions)]
+    return ironorb::testing::is_request_cached();
+    #[cfg(not(debug_assertions))]
+    panic!("only a build with debug assertions tells which requests are recognised: test without --release");
+}
+
+/// One thread serves them, so all share a request cache.
+#[test]
+fn requests_of_objects_with_a_priority_are_recognised() {
+    let one_thread = ServerConcurrency::LeaderFollowers { threads: 1 };
+    let server = server_of(real_time()).concurrency(one_thread).build().unwrap();
+    let recognised: Arc<Mutex<Vec<(i16, bool)>>> = Arc::default();
+    let poa = server.root_poa().create_poa("objects", None, declared(500)).unwrap();
+    let client = client();
+    for number in [700, 500, 900] {
+        let (current, recognised) = (server.rt_current().unwrap(), recognised.clone());
+        let servant = Hooked::new(move || {
+            recognised.lock().unwrap().push((current.priority()?.number(), is_recognised()));
+            Ok(())
+        });
+        let served: ProbeRef = poa.activate_with_priority(servant, priority(number)).unwrap();
+        let object = reference_in(&client, served.object());
+        (0..200).for_each(|_| object.ping().unwrap());
+        let all = std::mem::take(&mut *recognised.lock().unwrap());
+        assert_eq!((all.first(), all.last()), (Some(&(number, false)), Some(&(number, true))));
     }
 }
 
@@ -333,7 +363,7 @@ fn a_priority_that_no_lane_and_no_band_has_is_refused() {
     let limited = server_of(real_time().propagated_priority_max(priority(300))).build().unwrap();
     for (server, policies, number, place) in [
         (server_with_lanes(&[100, 200]), declared(100), 150, "lane"),
-        (server_with_lanes(&[100, 200]), banded.clone(), 200, "band"),
+        (server_with_lanes(&[100, 200]), banded, 200, "band"),
         (server_of(real_time()).build().unwrap(), banded, 150, "band"),
         (limited.clone(), declared(100), 301, "propagated_priority_max"),
     ] {

@@ -132,6 +132,25 @@ fn a_declared_priority_counts_whatever_tao_s_is() {
 
 #[test]
 #[ignore = "needs TAO_TREE"]
+fn an_object_of_its_own_priority_counts_whatever_the_adapter_declares() {
+    let orb = with_lanes();
+    let model = PriorityModel::ServerDeclared(priority(1_000));
+    let policies = PoaPolicies { priority_model: Some(model), ..PoaPolicies::default() };
+    let poa = orb.root_poa().create_poa("objects", None, policies).expect("the policies fit");
+    for number in [16_384, 30_000] {
+        let servant = Arc::new(WitnessServant::new(&orb));
+        let untyped = ironorb::servant::<WitnessRef, _>(servant.clone());
+        let id = poa.activate_object_with_priority(untyped, priority(number)).expect("a lane has it");
+        let reference = poa.id_to_reference(&id).expect("the object is active").to_ior_string();
+        let lines = asked(&asking(&reference, &["model"], &words(&PRIORITIES)));
+        assert_eq!(lines, [vec![format!("model declared {number}")], told(&[number; 6])].concat());
+        assert_eq!(servant.take_lanes(), names(&[number; 6]));
+    }
+    assert_eq!(orb.misplaced_requests(), 0);
+}
+
+#[test]
+#[ignore = "needs TAO_TREE"]
 fn tao_reaches_the_lane_of_its_priority() {
     let orb = with_lanes();
     let served = serve(&orb, "lanes", Some(PROPAGATED));

@@ -121,7 +121,7 @@ impl PoaInner {
     pub(super) fn components_at(&self, priority: Priority) -> Vec<TaggedComponent<'static>> {
         let of_adapter = self.policies.real_time_component();
         let priority_model = Some(PriorityModel::ServerDeclared(priority));
-        let of_object = PoaPolicies { priority_model, ..self.policies.clone() }.real_time_component();
+        let of_object = PoaPolicies { priority_model, ..self.policies }.real_time_component();
         let others = self.components.iter().filter(|it| Some(*it) != of_adapter.as_ref());
         others.cloned().chain(of_object).collect()
     }
