@@ -1,7 +1,7 @@
 //! The `ironorb` command, and `ironorb naming serve` as a process.
 
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader, Read as _};
+use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::sync::OnceLock;
@@ -80,6 +80,25 @@ pub fn run<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Done {
 pub fn done(output: &Output) -> Done {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     Done { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
+}
+
+/// Runs a script of Bash, which may be longer than an argument.
+///
+/// # Panics
+///
+/// If Bash cannot be started.
+pub fn bash(script: &str) -> Done {
+    let mut bash = Command::new("bash")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("bash starts");
+    let mut input = bash.stdin.take().expect("it is piped");
+    // Bash reads all of it before it writes more than a pipe holds.
+    input.write_all(script.as_bytes()).expect("bash reads");
+    drop(input);
+    done(&bash.wait_with_output().expect("bash ends"))
 }
 
 impl Done {

@@ -361,12 +361,11 @@ fn shells_complete_the_command() {
         );
     }
     let script = run(["completions", "bash"]).expect();
-    let mut bash = Command::new("bash");
     // The completions that Bash offers after `ironorb call IOR:00 --ti`.
     let asked = format!(
         "{script}\nCOMP_WORDS=(ironorb call IOR:00 --ti); COMP_CWORD=3; _ironorb ironorb --ti IOR:00; echo \"${{COMPREPLY[@]}}\""
     );
-    let offered = done(&bash.args(["-c", &asked]).output().unwrap()).expect();
+    let offered = bash(&asked).expect();
     assert_eq!(offered, "--time --timeout\n");
     run(["completions", "tcsh"]).expect_failure(2);
 }

@@ -212,7 +212,7 @@ fn offered(line: &str) -> String {
         words.len() - 1,
         words[words.len() - 1],
     );
-    done(&Command::new("bash").args(["-c", &asked]).output().unwrap()).expect()
+    bash(&asked).expect()
 }
 
 #[test]
