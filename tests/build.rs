@@ -12,6 +12,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "idl/dynamic.idl",
         "idl/keeping.idl",
         "idl/probe.idl",
+        "idl/steady.idl",
         "idl/timing.idl",
         "idl/wires.idl",
     ])?;

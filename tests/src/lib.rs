@@ -6,6 +6,7 @@ ironorb::include_idl!("dynamic");
 ironorb::include_idl!("keeping");
 ironorb::include_idl!("lenient");
 ironorb::include_idl!("probe");
+ironorb::include_idl!("steady");
 ironorb::include_idl!("timing");
 ironorb::include_idl!("wires");
 
@@ -18,7 +19,9 @@ pub mod gate;
 pub mod random_values;
 pub mod raw;
 pub mod relay;
+pub mod scheduling;
 mod servant;
+pub mod system_calls;
 
 pub use exchange::{Exchanging, Listening};
 pub use servant::{Deriving, Hook, Hooked, Probing};
