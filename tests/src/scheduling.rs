@@ -2,7 +2,7 @@
 
 use std::io;
 
-use preempt_rt::sched::{Pid, Scheduler, SchedulerParams, set_scheduler};
+use preempt_rt::sched::{Pid, Scheduler, SchedulerParams, get_scheduler_params, set_scheduler};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// Puts the calling thread into SCHED_FIFO.
@@ -12,6 +12,14 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 pub fn become_fifo(priority: u8) -> io::Result<()> {
     let params = SchedulerParams { priority: i32::from(priority) };
     set_scheduler(Pid::current_thread(), Scheduler::SCHED_FIFO, params).map_err(io::Error::other)
+}
+
+/// The calling thread's own real-time priority, whatever others lend it; 0 without one.
+///
+/// # Panics
+/// If the system does not tell.
+pub fn own_priority() -> i32 {
+    get_scheduler_params(Pid::current_thread()).expect("the system tells").priority
 }
 
 /// Whether the system grants real-time priorities to this process.

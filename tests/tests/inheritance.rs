@@ -1,1 +1,277 @@
-fn main() {}
+//! A thread of a low lane that holds what a high lane wants runs at the high priority. Threads with real-time priorities
+//! share one processor: the low one holds, a middle one burns, the high one wants. With inheritance the high call is done
+//! while the middle thread has hardly run. Without it the middle thread burns to its end first.
+//!
+//! One program with one test, because all threads share the processor. Where the system grants no real-time priorities,
+//! the test fails for root and says so for others.
+
+use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use ironorb::interceptor::{Interrupt, ServerInterceptor, ServerRequestInfo};
+use ironorb::poa::{ObjectId, RequestProcessing, ServantActivator, ThreadModel, Unavailable};
+use ironorb::rt::{DirectMapping, Priority, PriorityModel, RealTimeConfig, RtMutex};
+use ironorb::{LaneConfig, Orb, Poa, PoaPolicies, Servant, TypedRef};
+use ironorb_tests::scheduling::{become_fifo, grants_real_time, own_priority, pin_to_one_processor};
+use ironorb_tests::testing::{Probe, ProbeRef};
+use ironorb_tests::{Hooked, eventually};
+use rustix::time::{ClockId, clock_gettime};
+
+const LOW: i16 = 10;
+const MIDDLE: u8 = 20;
+const HIGH: i16 = 30;
+/// Of the test itself: what it releases begins at once, when the test sleeps.
+const TOP: u8 = 40;
+
+/// How long the middle thread burns where nothing ends it, in time of the processor.
+const BURN: Duration = Duration::from_millis(100);
+
+/// Bounds a hang.
+const FOR_LONG: Duration = Duration::from_secs(20);
+
+fn priority(number: i16) -> Priority {
+    Priority::new(number).unwrap()
+}
+
+/// The state of one scene.
+struct Scene {
+    holds: Sender<()>,
+    goes_on: Mutex<Receiver<()>>,
+    high_is_here: AtomicBool,
+    high_is_done: AtomicBool,
+}
+
+impl Scene {
+    fn is_high(&self) -> bool {
+        own_priority() == i32::from(HIGH)
+    }
+
+    /// The high thread is about to want what the low one holds.
+    fn arrive(&self) {
+        if self.is_high() {
+            self.high_is_here.store(true, Ordering::SeqCst);
+        }
+    }
+
+    /// Runs while the thread holds the shared thing. The low one stays until the scene is set, and has work to do then.
+    fn hold(&self) {
+        if self.is_high() {
+            self.high_is_done.store(true, Ordering::SeqCst);
+        } else {
+            self.holds.send(()).unwrap();
+            self.goes_on.lock().unwrap().recv().unwrap();
+            for n in 0..200_000_u32 {
+                black_box(n);
+            }
+        }
+    }
+
+    /// Burns until the high call is done. True if that came before the end.
+    fn burn(&self) -> bool {
+        let begun = Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap();
+        loop {
+            if self.high_is_done.load(Ordering::SeqCst) {
+                return true;
+            }
+            if Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap() - begun > BURN {
+                return false;
+            }
+        }
+    }
+}
+
+/// Tells of requests before they reach their adapters.
+struct Arrivals(Arc<Scene>);
+
+impl ServerInterceptor for Arrivals {
+    fn receive_request_service_contexts(&self, _: &mut ServerRequestInfo) -> Result<(), Interrupt> {
+        self.0.arrive();
+        Ok(())
+    }
+}
+
+struct SlowActivator(Arc<Scene>);
+
+impl ServantActivator for SlowActivator {
+    fn incarnate(&self, _: &ObjectId, _: &Poa) -> Result<Arc<dyn Servant>, Unavailable> {
+        self.0.hold();
+        let scene = self.0.clone();
+        let servant = Hooked::new(move || {
+            if scene.is_high() {
+                scene.hold();
+            }
+            Ok(())
+        });
+        Ok(ironorb::servant::<ProbeRef, _>(Arc::new(servant)))
+    }
+}
+
+fn real_time() -> RealTimeConfig {
+    RealTimeConfig::new().mapping(DirectMapping)
+}
+
+fn lane(name: &str, number: i16) -> LaneConfig {
+    LaneConfig::new(name).endpoint("iiop://127.0.0.1:0").priority(priority(number))
+}
+
+/// A server with a low and a high lane.
+fn server(scene: &Arc<Scene>) -> Orb {
+    let builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().real_time(real_time());
+    let builder = builder.server_interceptor(Arrivals(scene.clone()));
+    builder.lane(lane("low", LOW)).lane(lane("high", HIGH)).build().unwrap()
+}
+
+fn policies() -> PoaPolicies {
+    let model = PriorityModel::ClientPropagated { default: Priority::MIN };
+    PoaPolicies { priority_model: Some(model), ..PoaPolicies::PERSISTENT }
+}
+
+fn adapter(orb: &Orb, name: &str, policies: PoaPolicies) -> Poa {
+    let root = orb.root_poa();
+    root.create_poa(name, Some(root.manager().clone()), policies).unwrap()
+}
+
+fn activate(
+    orb: &Orb,
+    name: &str,
+    policies: PoaPolicies,
+    ping: impl Fn() + Send + Sync + 'static,
+) -> ProbeRef {
+    let servant = Hooked::new(move || {
+        ping();
+        Ok(())
+    });
+    adapter(orb, name, policies).activate_with_id("one", servant).unwrap()
+}
+
+/// Makes the shared thing: an object whose upcalls want it.
+type Shared = fn(&Orb, Arc<Scene>) -> ProbeRef;
+
+fn upcalls_one_at_a_time(orb: &Orb, scene: Arc<Scene>) -> ProbeRef {
+    let policies = PoaPolicies { thread: ThreadModel::SingleThread, ..policies() };
+    activate(orb, "one at a time", policies, move || scene.hold())
+}
+
+fn an_activation(orb: &Orb, scene: Arc<Scene>) -> ProbeRef {
+    let policies = PoaPolicies { request_processing: RequestProcessing::ServantManager, ..policies() };
+    let poa = adapter(orb, "activated", policies);
+    poa.set_servant_activator(Arc::new(SlowActivator(scene))).unwrap();
+    poa.create_reference_with_id("one", ProbeRef::REPOSITORY_ID).unwrap().narrow_unchecked()
+}
+
+fn a_mutex_of_servants(orb: &Orb, scene: Arc<Scene>) -> ProbeRef {
+    let mutex = RtMutex::new(());
+    activate(orb, "mutex", policies(), move || {
+        let _held = mutex.lock();
+        scene.hold();
+    })
+}
+
+fn a_named_mutex(orb: &Orb, scene: Arc<Scene>) -> ProbeRef {
+    let rt_orb = orb.rt_orb().unwrap();
+    rt_orb.create_named_mutex("shared");
+    activate(orb, "named mutex", policies(), move || {
+        let mutex = rt_orb.open_named_mutex("shared").unwrap();
+        let _held = mutex.lock();
+        scene.hold();
+    })
+}
+
+/// What lends nothing: it shows that the scene can see an inversion.
+fn a_mutex_without_inheritance(orb: &Orb, scene: Arc<Scene>) -> ProbeRef {
+    let mutex = Mutex::new(());
+    activate(orb, "plain mutex", policies(), move || {
+        let _held = mutex.lock().unwrap();
+        scene.hold();
+    })
+}
+
+/// Calls at a priority, when told, by a connection that is there.
+fn caller<'s>(scope: &'s thread::Scope<'s, '_>, objects: [&str; 2], number: i16) -> Sender<()> {
+    let [warm, shared] = objects.map(str::to_owned);
+    let (go, goes) = channel();
+    let (ready, is_ready) = channel();
+    scope.spawn(move || {
+        let client = Orb::builder().real_time(real_time()).build().unwrap();
+        client.rt_current().unwrap().set_priority(priority(number)).unwrap();
+        let [warm, shared]: [ProbeRef; 2] =
+            [warm, shared].map(|ior| client.string_to_object(&ior).unwrap().narrow_unchecked());
+        warm.ping().unwrap();
+        ready.send(()).unwrap();
+        goes.recv().unwrap();
+        shared.ping().unwrap();
+    });
+    is_ready.recv_timeout(FOR_LONG).expect("the caller is warm");
+    go
+}
+
+/// Whether the high call was done before the middle thread had burned to its end.
+fn high_is_before_middle(shared: Shared) -> bool {
+    let (holds, is_held) = channel();
+    let (go_on, goes_on) = channel();
+    let scene = Arc::new(Scene {
+        holds,
+        goes_on: Mutex::new(goes_on),
+        high_is_here: AtomicBool::new(false),
+        high_is_done: AtomicBool::new(false),
+    });
+    let orb = server(&scene);
+    let warm = activate(&orb, "warm", policies(), || ()).object().to_ior_string();
+    let object = shared(&orb, scene.clone()).object().to_ior_string();
+    let was_before = thread::scope(|scope| {
+        let low = caller(scope, [&warm, &object], LOW);
+        let high = caller(scope, [&warm, &object], HIGH);
+        scene.high_is_here.store(false, Ordering::SeqCst);
+        let (burn, burns) = channel::<()>();
+        let scene = &scene;
+        let middle = scope.spawn(move || {
+            become_fifo(MIDDLE).unwrap();
+            burns.recv().unwrap();
+            scene.burn()
+        });
+        low.send(()).unwrap();
+        is_held.recv_timeout(FOR_LONG).expect("the low thread holds");
+        high.send(()).unwrap();
+        // The test sleeps between its questions. When it has seen the high thread, it has slept once more: nothing but the
+        // shared thing stops that thread.
+        eventually("the high thread is here", || scene.high_is_here.load(Ordering::SeqCst));
+        thread::sleep(Duration::from_millis(5));
+        go_on.send(()).unwrap();
+        burn.send(()).unwrap();
+        middle.join().unwrap()
+    });
+    orb.shutdown(true).unwrap();
+    was_before
+}
+
+#[test]
+fn what_a_low_lane_holds_and_a_high_lane_wants_is_given_up_before_a_middle_thread_runs() {
+    if !grants_real_time() {
+        assert!(
+            !rustix::process::geteuid().is_root(),
+            "root has real-time priorities, unless something took them away"
+        );
+        eprintln!("NOTHING SHOWN: no SCHED_FIFO here; raise RLIMIT_RTPRIO or grant CAP_SYS_NICE");
+        return;
+    }
+    pin_to_one_processor();
+    become_fifo(TOP).unwrap();
+    let shared: [(&str, Shared, bool); 5] = [
+        ("upcalls one at a time", upcalls_one_at_a_time, true),
+        ("an activation", an_activation, true),
+        ("a mutex of servants", a_mutex_of_servants, true),
+        ("a named mutex", a_named_mutex, true),
+        ("a mutex without inheritance", a_mutex_without_inheritance, false),
+    ];
+    for (what, shared, expected) in shared {
+        assert_eq!(
+            high_is_before_middle(shared),
+            expected,
+            "{what}: whether the high call came before the middle thread"
+        );
+    }
+}
