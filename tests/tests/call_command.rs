@@ -10,7 +10,7 @@ use ironorb::{
     CompletionStatus, MinorCode, ObjectRef, Orb, Poa, PoaPolicies, Servant, SystemException,
     SystemExceptionKind, TypedRef,
 };
-use ironorb_tests::command::{Done, NamingProcess, done, ironorb, run};
+use ironorb_tests::command::{Done, NamingProcess, bash, done, ironorb, run};
 use ironorb_tests::testing::{Derived, Probe, ProbeRef};
 use ironorb_tests::{Deriving, Hooked, Probing, eventually};
 use serde_json::{Value, json};
