@@ -173,9 +173,9 @@ fn requests_of_objects_with_a_priority_are_recognised() {
     let poa = server.root_poa().create_poa("objects", None, declared(500)).unwrap();
     let client = client();
     for number in [700, 500, 900] {
-        let (current, recognised) = (server.rt_current().unwrap(), recognised.clone());
+        let (current, noted) = (server.rt_current().unwrap(), recognised.clone());
         let servant = Hooked::new(move || {
-            recognised.lock().unwrap().push((current.priority()?.number(), is_recognised()));
+            noted.lock().unwrap().push((current.priority()?.number(), is_recognised()));
             Ok(())
         });
         let served: ProbeRef = poa.activate_with_priority(servant, priority(number)).unwrap();
