@@ -4,8 +4,9 @@ use ironorb::dynamic::{self, DynamicServant, InterfaceDescription, OperationDesc
 use ironorb::poa::ObjectId;
 use ironorb::{Any, Context, INIT_REF_VARIABLE, Orb, Replied, TypedRef as _};
 use ironorb_tests::Deriving;
-use ironorb_tests::command::{Done, ServingProcess, bash, ironorb, run};
+use ironorb_tests::command::{Done, ServingProcess, bash, done, ironorb, run};
 use ironorb_tests::testing::DerivedRef;
+use std::process::Command;
 use std::sync::Arc;
 
 const PROBE_IDL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/idl/probe.idl");

@@ -65,7 +65,7 @@ impl Instrument for Steady {
     }
 
     fn read(&self, last: &Reading) -> Result<Reading, SystemException> {
-        self.upcall(|| Ok(Reading { at: last.at + 1, ..last.clone() }))
+        self.upcall(|| Ok(Reading { at: last.at + 1, ..*last }))
     }
 
     fn measure(&self, name: &str, data: &[u8], past: &[f64]) -> Result<u32, SystemException> {
@@ -117,10 +117,13 @@ fn client(object: &InstrumentRef, current: &RtCurrent, done: &Sender<[usize; 2]>
     }
 }
 
+/// Where the lane listens.
+const ENDPOINTS: &[&str] = &["iiop://127.0.0.1:0"];
+
 #[test]
 fn threads_of_lanes_allocate_nothing_and_make_only_the_calls_of_their_work() {
     let mut trapped = Trapped::listen();
-    for endpoint in ["iiop://127.0.0.1:0"] {
+    for endpoint in ENDPOINTS {
         let lane = LaneConfig::new("urgent").endpoint(endpoint).priority(high());
         let builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap();
         let server = builder.real_time(real_time()).lane(lane).build().unwrap();
