@@ -5,7 +5,9 @@
 //! A program of its own, because all its threads share the processor. Where the system grants no real-time priorities, the
 //! tests fail for root, and say on standard error that they show nothing for others.
 
+use std::fs;
 use std::hint::black_box;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -288,4 +290,32 @@ fn a_servant_that_holds_a_mutex_runs_for_the_high_caller() {
 #[test]
 fn a_mutex_without_inheritance_shows_the_inversion() {
     assert_ne!(shown(a_mutex_without_inheritance), Some(true), "the scene cannot see an inversion");
+}
+
+/// The table of the documentation names tests that are there.
+#[test]
+fn the_tests_that_show_what_lanes_share_are_there() {
+    let page = include_str!("../../docs/real-time.md");
+    let section = page.split("## ").find(|section| section.starts_with("What lanes share")).unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut sources = String::new();
+    [root.join("tests"), root.join("../crates/ironorb/src")].iter().for_each(|it| read_all(it, &mut sources));
+    let is_test =
+        |text: &&str| text.contains('_') && text.bytes().all(|c| c == b'_' || c.is_ascii_lowercase());
+    let named: Vec<&str> = section.split('`').skip(1).step_by(2).filter(is_test).collect();
+    assert!(named.len() > 30, "{named:?}");
+    let missing: Vec<_> = named.iter().filter(|name| !sources.contains(&format!("fn {name}()"))).collect();
+    assert!(missing.is_empty(), "docs/real-time.md names tests that are not there: {missing:?}");
+}
+
+fn read_all(folder: &Path, into: &mut String) {
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        match entry.path() {
+            folder if folder.is_dir() => read_all(&folder, into),
+            file if file.extension().is_some_and(|end| end == "rs") => {
+                *into += &fs::read_to_string(file).unwrap()
+            }
+            _ => {}
+        }
+    }
 }
