@@ -132,7 +132,7 @@ impl ThreadPoolConfig {
     }
 }
 
-/// The text that [`ThreadPoolConfig::read`] reads.
+/// The text behind `pool:` in that of a [`ServerConcurrency`](crate::ServerConcurrency).
 impl fmt::Display for ThreadPoolConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ThreadPoolConfig { static_threads, dynamic_threads, lifetime, buffering } = self;
