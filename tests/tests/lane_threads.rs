@@ -17,6 +17,7 @@ use ironorb_tests::counting::{CountingAllocator, Runs, thread_runs};
 use ironorb_tests::scheduling;
 use ironorb_tests::steady::{Instrument, InstrumentRef, Reading};
 use ironorb_tests::system_calls::{self, Trapped};
+use tempfile::TempDir;
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator::new();
@@ -117,49 +118,56 @@ fn client(object: &InstrumentRef, current: &RtCurrent, done: &Sender<[usize; 2]>
     }
 }
 
-/// Where the lane listens.
-const ENDPOINTS: &[&str] = &["iiop://127.0.0.1:0"];
+/// A server with one lane at this address, a client with a lane of the same priority, and an object of the server.
+fn server_and_client(endpoint: &str, model: PriorityModel) -> [(Orb, InstrumentRef); 2] {
+    let lane = LaneConfig::new("urgent").endpoint(endpoint).priority(high());
+    let builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap();
+    let server = builder.real_time(real_time()).lane(lane).build().unwrap();
+    let policies = PoaPolicies { priority_model: Some(model), ..PoaPolicies::default() };
+    let poa = server.root_poa().create_poa("steady", None, policies).unwrap();
+    let served: InstrumentRef = poa.activate(Steady).unwrap();
+    let lane = LaneConfig::new("calls").priority(high());
+    let client = Orb::builder().real_time(real_time()).lane(lane).build().unwrap();
+    let text = served.object().to_ior_string();
+    let object = client.string_to_object(&text).unwrap().narrow_unchecked();
+    [(server, served), (client, object)]
+}
+
+fn assert_steady(trapped: &mut Trapped, endpoint: &str, model: PriorityModel) {
+    let [server, (orb, object)] = server_and_client(endpoint, model);
+    let (done, is_done) = channel();
+    let current = orb.rt_current().unwrap();
+    let watched = WATCHED.load(Ordering::SeqCst);
+    thread::spawn(move || client(&object, &current, &done));
+    let outcome = is_done.recv_timeout(FOR_LONG);
+    // Their threads are confined: they can neither end nor close anything.
+    std::mem::forget((orb, server));
+    assert_eq!(trapped.calls(), [0; 0], "system calls that are not on the list, over {endpoint}");
+    let [of_orb, of_servant] = outcome.expect("the client goes through");
+    println!("{endpoint}: {of_orb} allocations of the ORB, {of_servant} of a servant that returns a string");
+    assert_eq!(WATCHED.load(Ordering::SeqCst) - watched, 1, "one thread of the lane serves all");
+    assert_eq!(of_orb, 0, "allocations of the ORB in {STEADY} rounds over {endpoint}");
+    assert_eq!(of_servant, 1, "what users allocate is counted apart");
+}
 
 #[test]
 fn threads_of_lanes_allocate_nothing_and_make_only_the_calls_of_their_work() {
     let mut trapped = Trapped::listen();
-    for endpoint in ENDPOINTS {
-        let lane = LaneConfig::new("urgent").endpoint(endpoint).priority(high());
-        let builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap();
-        let server = builder.real_time(real_time()).lane(lane).build().unwrap();
-        let model = PriorityModel::ClientPropagated { default: Priority::MIN };
-        let policies = PoaPolicies { priority_model: Some(model), ..PoaPolicies::default() };
-        let poa = server.root_poa().create_poa("steady", None, policies).unwrap();
-        let served: InstrumentRef = poa.activate(Steady).unwrap();
-        let orb = Orb::builder()
-            .real_time(real_time())
-            .lane(LaneConfig::new("calls").priority(high()))
-            .build()
-            .unwrap();
-        let object: InstrumentRef =
-            orb.string_to_object(&served.object().to_ior_string()).unwrap().narrow_unchecked();
-        let (done, is_done) = channel();
-        let current = orb.rt_current().unwrap();
-        let watched = WATCHED.load(Ordering::SeqCst);
-        thread::spawn(move || client(&object, &current, &done));
-        let outcome = is_done.recv_timeout(FOR_LONG);
-        // Their threads are confined: they can neither end nor close anything.
-        std::mem::forget((orb, server, served));
-        let calls = trapped.calls();
-        assert_eq!(calls, [0; 0], "system calls that are not on the list, over {endpoint}");
-        let [of_orb, of_servant] = outcome.expect("the client goes through");
-        println!(
-            "{endpoint}: {of_orb} allocations of the ORB, {of_servant} of the servant that returns a string"
-        );
-        assert_eq!(WATCHED.load(Ordering::SeqCst) - watched, 1, "one thread of the lane serves all");
-        assert_eq!(of_orb, 0, "allocations of the ORB in {STEADY} rounds over {endpoint}");
-        assert_eq!(of_servant, 1, "what users allocate is counted apart");
+    let folder = tempfile::tempdir().unwrap();
+    let propagated = PriorityModel::ClientPropagated { default: Priority::MIN };
+    assert_steady(&mut trapped, "iiop://127.0.0.1:0", propagated);
+    for transport in ["iiop://127.0.0.1:0".to_owned(), path(&folder, "uiop"), path(&folder, "shm")] {
+        assert_steady(&mut trapped, &transport, PriorityModel::ServerDeclared(high()));
     }
     assert_eq!(
         trapped_after_a_yield(&mut trapped).len(),
         1,
         "the filter sees a call that is not on the list"
     );
+}
+
+fn path(folder: &TempDir, scheme: &str) -> String {
+    format!("{scheme}://{}", folder.path().join(scheme).display())
 }
 
 /// What is trapped when a confined thread yields.
