@@ -121,6 +121,7 @@ fn an_endpoint_that_nobody_calls_takes_little() {
     let without = bytes_of_binding(&client, &server, ENDPOINTS, "second");
     let each = (with_endpoints - without) / ENDPOINTS as isize;
     println!("{each} bytes for each of {ENDPOINTS} endpoints");
-    assert!(each < 300, "{each} bytes for each of {ENDPOINTS} endpoints");
+    // Of these, 24 are the policies by which calls have chosen its connections, twice: in its key in the table, too.
+    assert!(each < 320, "{each} bytes for each of {ENDPOINTS} endpoints");
     server.shutdown(true).unwrap();
 }
