@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
-use crate::base::locks::{HeldByThread, LentLock, WaitOutcome};
+use crate::base::locks::{PiGuard, PiLock, lends_priorities};
 
 /// Data that one thread at a time changes. The holder runs at the priority of the most urgent thread that waits, by the
 /// kernel's inheritance of priorities (`RTCORBA::Mutex`; RTCORBA 1.2, 5.16).
@@ -24,19 +24,19 @@ use crate::base::locks::{HeldByThread, LentLock, WaitOutcome};
 /// ```
 #[derive(Default)]
 pub struct RtMutex<T> {
-    lock: LentLock<T>,
+    lock: PiLock<T>,
 }
 
 /// The calling thread's hold of an [`RtMutex`]. Dropping it unlocks.
 #[must_use = "the mutex is unlocked when this is dropped"]
 pub struct RtMutexGuard<'m, T> {
-    held: HeldByThread<'m, T>,
+    held: PiGuard<'m, T>,
 }
 
 impl<T> RtMutex<T> {
     /// A mutex that no thread holds.
     pub const fn new(value: T) -> RtMutex<T> {
-        RtMutex { lock: LentLock::new(value) }
+        RtMutex { lock: PiLock::new(value) }
     }
 
     /// Locks (`lock`). Blocks while another thread holds the mutex, without limit. Allocates nothing.
@@ -55,10 +55,7 @@ impl<T> RtMutex<T> {
     /// Before Linux 5.14 the kernel cannot lend priorities in waits with a limit. There a call with another limit than zero
     /// asks again every millisecond, and the holder inherits nothing meanwhile.
     pub fn try_lock(&self, max_wait: Duration) -> Option<RtMutexGuard<'_, T>> {
-        match self.lock.lock_within(max_wait) {
-            WaitOutcome::Taken(held) => Some(RtMutexGuard { held }),
-            WaitOutcome::Late => None,
-        }
+        Some(RtMutexGuard { held: self.lock.lock_within(max_wait)? })
     }
 }
 
@@ -68,7 +65,7 @@ impl<T> RtMutex<T> {
 ///
 /// Calls the system once or twice.
 pub fn priority_inheritance() -> Result<(), String> {
-    crate::base::locks::lends_priorities()
+    lends_priorities()
 }
 
 impl<T> Deref for RtMutexGuard<'_, T> {

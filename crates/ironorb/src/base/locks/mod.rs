@@ -6,7 +6,6 @@
 //! | [`LaneLock`] | those of one lane |
 //! | [`PiLock`], [`PiCell`] | those of all lanes; the holder inherits the highest priority that waits |
 //! | [`SmallPiLock`] | as for a [`PiLock`], and those that hold some other such lock |
-//! | [`LentLock`] | as for a [`PiLock`]; the application holds it, for any time |
 //! | [`ColdLock`] | those that start and stop the ORB, none with a real-time priority |
 //! | [`Snapshot`], [`SnapshotMap`] | readers never wait; threads that change the value do, as for a [`PiLock`] |
 //! | [`Handoff`] | none: the order in which threads count themselves out says which of them takes the value |
@@ -19,7 +18,6 @@ mod handoff;
 #[cfg(test)]
 mod inheritance_tests;
 mod lane_lock;
-mod lent_lock;
 mod pi_lock;
 mod small_pi_lock;
 mod snapshot;
@@ -29,8 +27,7 @@ pub(crate) use cold_lock::ColdLock;
 pub(crate) use condition::Condition;
 pub(crate) use handoff::Handoff;
 pub(crate) use lane_lock::LaneLock;
-pub(crate) use lent_lock::{HeldByThread, LentLock, WaitOutcome, lends_priorities};
-pub(crate) use pi_lock::{PiCell, PiGuard, PiLock, PiTurn, TimedTurn, own_id as thread_id};
+pub(crate) use pi_lock::{PiCell, PiGuard, PiLock, PiTurn, TimedTurn, lends_priorities, own_id as thread_id};
 pub(crate) use small_pi_lock::{SmallPiGuard, SmallPiLock};
 pub(crate) use snapshot::{PARTS, Snapshot, SnapshotMap};
 

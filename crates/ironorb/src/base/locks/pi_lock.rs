@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use atomic_refcell::{AtomicRefCell, AtomicRefMut};
 use rustix::io::{Errno, Result};
@@ -20,7 +20,8 @@ use crate::base::sync::lock;
 /// Data that threads of several lanes change. A thread that holds the lock runs at the priority of the most urgent
 /// thread that waits for it.
 ///
-/// The thread that locks also unlocks. It runs no application code and waits for nothing but other locks meanwhile.
+/// The thread that locks also unlocks. It runs no application code and waits for nothing but other locks meanwhile, unless
+/// the lock is the application's own ([`RtMutex`](crate::rt::RtMutex)).
 #[derive(Default)]
 pub(crate) struct PiLock<T> {
     turn: PiTurn,
@@ -90,7 +91,7 @@ impl<'l> HeldTurn<'l> {
     }
 
     /// The hold of a turn that the calling thread has taken.
-    pub(super) fn taken(turn: &'l PiTurn) -> HeldTurn<'l> {
+    fn taken(turn: &'l PiTurn) -> HeldTurn<'l> {
         HeldTurn { turn, me: own_id() }
     }
 }
@@ -135,6 +136,24 @@ impl<T> PiLock<T> {
         PiGuard { value: lock(&self.value), _held: held }
     }
 
+    /// Locks if that takes at most this time; zero does not wait at all. `None` if another thread holds the lock for longer,
+    /// and if the calling thread holds it. Where the system lends no priorities in waits with a limit, it asks again and
+    /// again, and the holder inherits nothing.
+    pub(crate) fn lock_within(&self, at_most: Duration) -> Option<PiGuard<'_, T>> {
+        let is_taken = self.turn.try_take()
+            || !at_most.is_zero()
+                && !self.turn.is_ours()
+                && match self.turn.take_within(at_most) {
+                    TimedTurn::Taken => true,
+                    TimedTurn::Late => false,
+                    TimedTurn::NotLent => self.turn.ask_again_and_again(at_most),
+                };
+        is_taken.then(|| {
+            let held = HeldTurn::taken(&self.turn);
+            PiGuard { value: lock(&self.value), _held: held }
+        })
+    }
+
     /// Whether the calling thread holds the lock.
     #[cfg(test)]
     pub(crate) fn is_ours(&self) -> bool {
@@ -170,9 +189,21 @@ impl PiTurn {
     }
 
     /// Takes the turn if no thread has it.
-    pub(super) fn try_take(&self) -> bool {
+    fn try_take(&self) -> bool {
         // sync: turn-passed
         self.word.compare_exchange(FREE, own_id(), Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    #[cold]
+    fn ask_again_and_again(&self, at_most: Duration) -> bool {
+        let begun = Instant::now();
+        while begun.elapsed() < at_most {
+            thread::sleep(PAUSE.min(at_most));
+            if self.try_take() {
+                return true;
+            }
+        }
+        false
     }
 
     /// Takes the turn as [`take`](Self::take) does, but waits for `at_most` this time, measured on a clock that nobody sets.
@@ -324,6 +355,24 @@ impl fmt::Debug for PiTurn {
         f.debug_struct("PiTurn").field("holder", &(self.word.load(Ordering::Relaxed) & ID)).finish()
     }
 }
+
+/// Whether the system lends a lock's holder the priority of those that wait; else why not.
+pub(crate) fn lends_priorities() -> std::result::Result<(), String> {
+    let word = AtomicU32::new(own_id());
+    // The calling thread is the holder: the kernel releases the word, or says that it has no such futexes.
+    match system::unlock(&word) {
+        Err(Errno::NOSYS) => {
+            Err("the kernel has no futexes with inheritance of priorities (CONFIG_FUTEX_PI): run one that \
+                                  is built with it, or keep a mutex among threads of one priority"
+                .to_owned())
+        }
+        Err(e) => Err(format!("the kernel refuses futexes with inheritance of priorities ({e})")),
+        Ok(()) => Ok(()),
+    }
+}
+
+/// The pause between two attempts where the system lends nothing in waits with a limit.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// The calling thread's id: never 0. The system gives it, where it has such ids.
 #[inline]
