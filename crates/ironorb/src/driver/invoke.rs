@@ -350,23 +350,7 @@ fn twoway(
     arguments: Arguments<'_>,
     slot: &mut ReplySlot,
 ) -> Result<(), SystemException> {
-    let extras = object.shared().call_extras;
-    if extras == CallExtras::None {
-        return plain_twoway(object, to, operation, arguments, slot);
-    }
-    twoway_with_extras(extras, object, to, operation, arguments, slot)
-}
-
-#[inline(always)] // a step of every call with contexts
-fn twoway_with_extras(
-    extras: CallExtras,
-    object: &ObjectRef,
-    to: Option<&Reference>,
-    operation: &Operation<'_>,
-    arguments: Arguments<'_>,
-    slot: &mut ReplySlot,
-) -> Result<(), SystemException> {
-    match extras {
+    match object.shared().call_extras {
         CallExtras::None => plain_twoway(object, to, operation, arguments, slot),
         CallExtras::OwnContexts => twoway_with_own_contexts(object, to, operation, arguments, slot),
         CallExtras::Contexts => twoway_with_contexts(object, to, operation, arguments, slot),
@@ -388,15 +372,22 @@ fn plain_twoway(
         slot.answer = Some(blocking::twoway(object, operation, arguments)?);
         return Ok(());
     };
-    let (contexts, name) = (EncodedContexts::EMPTY, operation.wire_name());
-    match link.fast_path_call(
-        target.request,
-        &contexts,
-        name,
-        arguments,
-        time,
-        (ShortReplyKind::Plain, &mut slot.short),
-    ) {
+    let contexts = (&EncodedContexts::EMPTY, ShortReplyKind::Plain);
+    call_at(object, (target, link, time), contexts, operation, arguments, slot)
+}
+
+/// Sends a twoway request with these contexts over a connection, and waits for a reply, as a rule a short one of this kind.
+#[inline(always)] // a step of every call
+fn call_at(
+    object: &ObjectRef,
+    (target, link, time): (Target<'_>, Arc<Link>, CallTime),
+    (contexts, kind): (&EncodedContexts<'_>, ShortReplyKind),
+    operation: &Operation<'_>,
+    arguments: Arguments<'_>,
+    slot: &mut ReplySlot,
+) -> Result<(), SystemException> {
+    let (name, short) = (operation.wire_name(), (kind, &mut slot.short));
+    match link.fast_path_call(target.request, contexts, name, arguments, time, short) {
         FastOutcome::Short => Ok(()),
         other => follow(object, operation, arguments, time, link, other, slot),
     }
@@ -419,12 +410,8 @@ fn twoway_with_own_contexts(
         return Ok(());
     };
     let mut contexts = PaddedContexts::new();
-    let answer = write_own_contexts(&mut contexts, object, to, thread, time.timeout);
-    let (contexts, name) = (contexts.encoded(), operation.wire_name());
-    match link.fast_path_call(target.request, &contexts, name, arguments, time, (answer, &mut slot.short)) {
-        FastOutcome::Short => Ok(()),
-        other => follow(object, operation, arguments, time, link, other, slot),
-    }
+    let kind = write_own_contexts(&mut contexts, object, to, thread, time.timeout);
+    call_at(object, (target, link, time), (&contexts.encoded(), kind), operation, arguments, slot)
 }
 
 /// Sends a twoway request that interceptors see, or whose call is measured.
@@ -457,23 +444,10 @@ fn twoway_with_contexts(
         slot.answer = Some(blocking::twoway(object, operation, arguments)?);
         return Ok(());
     };
-    let outcome = {
-        let mut contexts = ContextBuffer::new();
-        write_contexts(&mut contexts, object, operation.name_in_place(), true, time.timeout);
-        let (contexts, name) = (&contexts.encoded(), operation.wire_name());
-        link.fast_path_call(
-            target.request,
-            contexts,
-            name,
-            arguments,
-            time,
-            (ShortReplyKind::Plain, &mut slot.short),
-        )
-    };
-    match outcome {
-        FastOutcome::Short => Ok(()),
-        other => follow(object, operation, arguments, time, link, other, slot),
-    }
+    let mut contexts = ContextBuffer::new();
+    write_contexts(&mut contexts, object, operation.name_in_place(), true, time.timeout);
+    let contexts = (&contexts.encoded(), ShortReplyKind::Plain);
+    call_at(object, (target, link, time), contexts, operation, arguments, slot)
 }
 
 /// Finishes a call that has no short answer.
