@@ -16,7 +16,7 @@ use crate::object::ObjectRef;
 use crate::object::deadline::Timeout;
 use crate::object::deadline_context::{DeadlineClock, DeadlineStamp, STAMP_CONTEXT_BYTES};
 use crate::object::orb_shared::CallExtras;
-use crate::object::priority::{Priority, RealTimeConfig, current_priority, native_priority_of_thread};
+use crate::object::priority::{Priority, RealTimeConfig, current_priority, priority_of_thread};
 use crate::object::request_contexts::{ContextBuffer, OutgoingCall};
 use crate::object::route::Reference;
 use crate::object::wire_numbers::DEADLINE_CONTEXT;
@@ -108,17 +108,13 @@ fn priority_of_call(
     }
     match (thread, &real_time.transform) {
         (Some(priority), None) => Some(priority),
-        (priority, _) => unusual_priority_of_call(priority, object, real_time),
+        (_, _) => unusual_priority_of_call(object, real_time),
     }
 }
 
 #[cold]
-fn unusual_priority_of_call(
-    priority: Option<Priority>,
-    object: &ObjectRef,
-    real_time: &RealTimeConfig,
-) -> Option<Priority> {
-    let priority = priority.or_else(|| real_time.mapping.to_corba(native_priority_of_thread()?))?;
+fn unusual_priority_of_call(object: &ObjectRef, real_time: &RealTimeConfig) -> Option<Priority> {
+    let priority = priority_of_thread(real_time)?;
     match &real_time.transform {
         None => Some(priority),
         Some(transform) => transform.outbound(priority, object),

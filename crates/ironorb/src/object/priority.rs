@@ -392,7 +392,7 @@ pub(crate) fn native_priority_of_thread() -> Option<i16> {
 #[derive(Debug)]
 #[must_use = "the stay ends when this is dropped"]
 pub(crate) struct AtPriority {
-    before: Option<Priority>,
+    _stay: AtLanePriority,
     native_before: Option<NativePriority>,
     schedule: Option<Schedule>,
 }
@@ -409,7 +409,7 @@ impl AtPriority {
             NATIVE.set(Some(native));
             Some(before)
         });
-        AtPriority { before: CURRENT.replace(Some(priority)), native_before, schedule }
+        AtPriority { _stay: AtLanePriority::enter(priority), native_before, schedule }
     }
 }
 
@@ -438,7 +438,6 @@ impl Drop for AtLanePriority {
 
 impl Drop for AtPriority {
     fn drop(&mut self) {
-        CURRENT.set(self.before);
         if let Some(schedule) = self.schedule.take() {
             NATIVE.set(self.native_before);
             let _refused_what_was_there_before = schedule.restore();

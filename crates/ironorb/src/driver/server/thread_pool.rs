@@ -219,7 +219,7 @@ impl ThreadPool {
             Ok(()) if self.waiting.load(Ordering::SeqCst) > 0 => pool.wake_to_look(),
             Ok(()) => {}
             Err(request) => {
-                if connection.refuse(&request) {
+                if connection.refuse(&request.work) {
                     shared.close(connection);
                 }
             }

@@ -297,8 +297,7 @@ impl Connection {
         let taken = inbox.state.lock().inbox.take_awaited(&self.orb.config.connection, &self.session);
         let Some(Taken { work, resumes }) = taken else { return };
         self.resume(resumes);
-        work.refuse_for_lack_of_threads(&self.orb, &self.agreements, &RefusedAtOnce(self));
-        if self.session.handle_carried_out(false) {
+        if self.refuse(&work) {
             server.close(self);
         }
     }
@@ -306,8 +305,8 @@ impl Connection {
     /// Refuses a request that has been taken and for which there is no thread. Never waits for the peer. True when the
     /// connection has ended meanwhile and this was its last request: the caller closes it.
     #[must_use]
-    pub(in crate::driver::server) fn refuse(&self, request: &CurrentRequest) -> bool {
-        request.work.refuse_for_lack_of_threads(&self.orb, &self.agreements, &RefusedAtOnce(self));
+    pub(in crate::driver::server) fn refuse(&self, work: &Work) -> bool {
+        work.refuse_for_lack_of_threads(&self.orb, &self.agreements, &RefusedAtOnce(self));
         self.session.handle_carried_out(false)
     }
 
