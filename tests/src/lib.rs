@@ -18,6 +18,7 @@ mod exchange;
 pub mod gate;
 pub mod random_values;
 pub mod raw;
+pub mod real_time;
 pub mod relay;
 pub mod scheduling;
 mod servant;

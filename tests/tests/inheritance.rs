@@ -19,6 +19,7 @@ use ironorb::interceptor::{Interrupt, ServerInterceptor, ServerRequestInfo};
 use ironorb::poa::{ObjectId, RequestProcessing, ServantActivator, ThreadModel, Unavailable};
 use ironorb::rt::{DirectMapping, Priority, PriorityModel, RealTimeConfig, RtMutex};
 use ironorb::{LaneConfig, Orb, Poa, PoaPolicies, Servant, TypedRef};
+use ironorb_tests::real_time::priority;
 use ironorb_tests::scheduling::{become_fifo, grants_real_time, own_priority, pin_to_one_processor};
 use ironorb_tests::testing::{Probe, ProbeRef};
 use ironorb_tests::{Hooked, eventually};
@@ -35,10 +36,6 @@ const BURN: Duration = Duration::from_millis(100);
 
 /// Bounds a hang.
 const FOR_LONG: Duration = Duration::from_secs(20);
-
-fn priority(number: i16) -> Priority {
-    Priority::new(number).unwrap()
-}
 
 /// The state of one scene.
 struct Scene {

@@ -8,30 +8,18 @@ use ironorb::interceptor::{ClientInterceptor, RequestFacts, ServerContext, Serve
 use ironorb::poa::{PoaError, PoaPolicyType};
 use ironorb::rt::{
     DirectMapping, LinearMapping, Priority, PriorityMapping, PriorityModel, PriorityTransform,
-    RealTimeConfig, RtCurrent, SchedulingPolicy,
+    RealTimeConfig, RtCurrent,
 };
 use ironorb::{
-    CompletionStatus, LaneConfig, MinorCode, ObjectRef, Orb, OrbBuilder, PoaPolicies, ServerConcurrency,
+    CompletionStatus, LaneConfig, MinorCode, ObjectRef, Orb, PoaPolicies, ServerConcurrency,
     SystemExceptionKind, TypedRef,
 };
+use ironorb_tests::real_time::{priority, real_time, server_of};
 use ironorb_tests::testing::{Probe, ProbeAsync, ProbeRef};
 use ironorb_tests::{Hooked, raw};
 
 /// The service context with a priority.
 const RT_CORBA_PRIORITY: u32 = 10;
-
-fn priority(number: i16) -> Priority {
-    Priority::new(number).unwrap()
-}
-
-/// A real-time ORB that asks the system for nothing, so that tests pass wherever they run.
-fn real_time() -> RealTimeConfig {
-    RealTimeConfig::new().scheduling(SchedulingPolicy::Other)
-}
-
-fn server_of(config: RealTimeConfig) -> OrbBuilder {
-    Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().real_time(config)
-}
 
 fn reference_in<R: TypedRef>(client: &Orb, served: &R) -> R {
     client.string_to_object(&served.object().to_ior_string()).unwrap().narrow_unchecked()

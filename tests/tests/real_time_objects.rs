@@ -8,27 +8,15 @@ use ironorb::poa::{
     Cookie, IdAssignment, ImplicitActivation, Lifespan, ObjectId, PoaError, RequestProcessing,
     ServantActivator, ServantLocator, ServantRetention, ThreadModel, Unavailable,
 };
-use ironorb::rt::{Priority, PriorityBand, PriorityBands, PriorityModel, RealTimeConfig, SchedulingPolicy};
+use ironorb::rt::{Priority, PriorityBand, PriorityBands, PriorityModel};
 use ironorb::status::Snapshot;
 use ironorb::{
     LaneConfig, ObjectRef, Orb, OrbBuilder, Poa, PoaPolicies, Servant, ServerConcurrency, SystemException,
     SystemExceptionKind, TypedRef, poa::IdUniqueness,
 };
+use ironorb_tests::real_time::{priority, real_time, server_of};
 use ironorb_tests::testing::{Probe, ProbeAsync, ProbeRef};
 use ironorb_tests::{Hooked, eventually, raw};
-
-fn priority(number: i16) -> Priority {
-    Priority::new(number).unwrap()
-}
-
-/// A real-time ORB that asks the system for nothing.
-fn real_time() -> RealTimeConfig {
-    RealTimeConfig::new().scheduling(SchedulingPolicy::Other)
-}
-
-fn server_of(config: RealTimeConfig) -> OrbBuilder {
-    Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().real_time(config)
-}
 
 fn lane(number: i16, endpoint: &str) -> LaneConfig {
     LaneConfig::new(&format!("of {number}")).endpoint(endpoint).priority(priority(number))

@@ -11,14 +11,14 @@ use ironorb::poa::{
 };
 use ironorb::rt::{
     ClientPolicies, CodePoint, NetworkPriority, NotBound, Priority, PriorityBand, PriorityBands,
-    PriorityModel, Protocol, Protocols, RealTimeConfig, RtPolicyType, SchedulingPolicy, TcpProperties,
-    set_thread_policies,
+    PriorityModel, Protocol, Protocols, RealTimeConfig, RtPolicyType, TcpProperties, set_thread_policies,
 };
 use ironorb::status::Snapshot;
 use ironorb::{
     InvocationPolicies, LaneConfig, ObjectRef, Orb, Poa, PoaPolicies, Servant, SystemExceptionKind,
     Transport, TypedRef,
 };
+use ironorb_tests::real_time::{priority, real_time};
 use ironorb_tests::relay::Relay;
 use ironorb_tests::testing::{Probe, ProbeAsync, ProbeRef};
 use ironorb_tests::{Hooked, eventually, raw};
@@ -29,10 +29,6 @@ const RT_CORBA_PRIORITY_RANGE: u32 = 11;
 
 const PROPAGATED: PriorityModel = PriorityModel::ClientPropagated { default: Priority::MIN };
 
-fn priority(number: i16) -> Priority {
-    Priority::new(number).unwrap()
-}
-
 fn bands(list: &[(i16, i16)]) -> PriorityBands {
     let list: Vec<_> = list.iter().map(|&(low, high)| PriorityBand { low, high }).collect();
     PriorityBands::new(&list).unwrap()
@@ -40,10 +36,6 @@ fn bands(list: &[(i16, i16)]) -> PriorityBands {
 
 fn with_bands(list: &[(i16, i16)]) -> ClientPolicies {
     ClientPolicies { bands: Some(bands(list)), ..ClientPolicies::NONE }
-}
-
-fn real_time() -> RealTimeConfig {
-    RealTimeConfig::new().scheduling(SchedulingPolicy::Other)
 }
 
 /// A server with lanes of these priorities.

@@ -5,13 +5,13 @@ use std::thread;
 use std::time::Duration;
 
 use ironorb::Orb;
-use ironorb::rt::{RealTimeConfig, RtMutex, RtOrb, SchedulingPolicy, priority_inheritance};
+use ironorb::rt::{RtMutex, RtOrb, priority_inheritance};
+use ironorb_tests::real_time::real_time;
 
 const FOR_LONG: Duration = Duration::from_secs(600);
 
 fn rt_orb() -> RtOrb {
-    let real_time = RealTimeConfig::new().scheduling(SchedulingPolicy::Other);
-    let orb = Orb::builder().no_endpoint().real_time(real_time).build().unwrap();
+    let orb = Orb::builder().no_endpoint().real_time(real_time()).build().unwrap();
     orb.rt_orb().unwrap()
 }
 

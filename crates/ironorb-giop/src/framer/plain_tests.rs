@@ -8,8 +8,17 @@ use crate::service_context::EncodedContexts;
 use crate::version::{Encoding, TransmissionCodeSets, Version};
 
 fn reply(id: u32, length: usize) -> Vec<u8> {
+    reply_with(id, EncodedContexts::EMPTY, length)
+}
+
+fn reply_with_priority(id: u32, priority: i16, length: usize) -> Vec<u8> {
+    reply_with(id, EncodedContexts::new(1, &encoded_priority_context(priority)), length)
+}
+
+fn reply_with(id: u32, contexts: EncodedContexts<'_>, length: usize) -> Vec<u8> {
     let mut buf = Vec::new();
-    let start = MessageStart::reply(&mut buf, Encoding::NATIVE, RequestId(id), ReplyStatus::NoException);
+    let (id, status) = (RequestId(id), ReplyStatus::NoException);
+    let start = MessageStart::reply_with(&mut buf, Encoding::NATIVE, id, status, contexts);
     let body: Vec<u8> = (0..length).map(|i| i as u8).collect();
     start.body(&mut buf).write_bytes(&body);
     start.finish(&mut buf, usize::MAX).unwrap();
@@ -66,18 +75,6 @@ fn replies_of_any_length_are_taken_and_what_follows_stays() {
         assert_eq!(framer.next().unwrap().unwrap().bytes(), second);
         assert!(framer.is_drained());
     }
-}
-
-fn reply_with_priority(id: u32, priority: i16, length: usize) -> Vec<u8> {
-    let mut buf = Vec::new();
-    let context = encoded_priority_context(priority);
-    let contexts = EncodedContexts::new(1, &context);
-    let (id, status) = (RequestId(id), ReplyStatus::NoException);
-    let start = MessageStart::reply_with(&mut buf, Encoding::NATIVE, id, status, contexts);
-    let body: Vec<u8> = (0..length).map(|i| i as u8).collect();
-    start.body(&mut buf).write_bytes(&body);
-    start.finish(&mut buf, usize::MAX).unwrap();
-    buf
 }
 
 #[test]
