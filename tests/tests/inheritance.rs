@@ -18,7 +18,7 @@ use std::time::Duration;
 use ironorb::interceptor::{Interrupt, ServerInterceptor, ServerRequestInfo};
 use ironorb::poa::{ObjectId, RequestProcessing, ServantActivator, ThreadModel, Unavailable};
 use ironorb::rt::{DirectMapping, Priority, PriorityModel, RealTimeConfig, RtMutex};
-use ironorb::{LaneConfig, Orb, Poa, PoaPolicies, Servant, TypedRef};
+use ironorb::{LaneConfig, Orb, Poa, PoaPolicies, Servant, ServerConcurrency, ThreadPoolConfig, TypedRef};
 use ironorb_tests::real_time::priority;
 use ironorb_tests::scheduling::{become_fifo, grants_real_time, own_priority, pin_to_one_processor};
 use ironorb_tests::testing::{Probe, ProbeRef};
@@ -248,11 +248,68 @@ fn high_is_before_middle(shared: Shared) -> bool {
     was_before
 }
 
+/// The threads of this process that run or could.
+fn running_threads() -> usize {
+    let stat = |task: io::Result<fs::DirEntry>| fs::read_to_string(task.ok()?.path().join("stat")).ok();
+    let stats = fs::read_dir("/proc/self/task").unwrap().filter_map(stat);
+    stats.filter(|stat| stat.rsplit_once(") ").is_some_and(|(_, facts)| facts.starts_with('R'))).count()
+}
+
+/// Whether a request that had to borrow a thread was served before the middle thread had burned to its end.
+fn lent_is_before_middle() -> bool {
+    let (holds, is_held) = channel();
+    let (go_on, goes_on) = channel();
+    let scene = Arc::new(Scene {
+        holds,
+        goes_on: Mutex::new(goes_on),
+        high_is_here: AtomicBool::new(false),
+        high_is_done: AtomicBool::new(false),
+    });
+    let pool = ServerConcurrency::ThreadPool(ThreadPoolConfig::new(1).borrowing(true));
+    let builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().real_time(real_time());
+    let builder = builder.lane(lane("low", LOW).concurrency(pool)).lane(lane("high", HIGH).concurrency(pool));
+    let orb = builder.build().unwrap();
+    let warm = activate(&orb, "warm", policies(), || ()).object().to_ior_string();
+    let at = scene.clone();
+    let is_first = AtomicBool::new(true);
+    let pinged = activate(&orb, "lent", policies(), move || {
+        if is_first.swap(false, Ordering::SeqCst) {
+            at.holds.send(()).unwrap();
+            at.goes_on.lock().unwrap().recv().unwrap();
+        } else {
+            assert_eq!(own_priority(), i32::from(HIGH));
+            at.high_is_done.store(true, Ordering::SeqCst);
+        }
+    });
+    let object = pinged.object().to_ior_string();
+    let was_before = thread::scope(|scope| {
+        let [first, second] = [(); 2].map(|()| caller(scope, [&warm, &object], HIGH));
+        first.send(()).unwrap();
+        is_held.recv_timeout(FOR_LONG).expect("the lane's only thread is in a servant");
+        let (burn, burns) = channel::<()>();
+        let scene = &scene;
+        let middle = scope.spawn(move || {
+            become_fifo(MIDDLE).unwrap();
+            burns.recv().unwrap();
+            scene.burn()
+        });
+        eventually("the low lane's thread waits, as all others do", || running_threads() == 1);
+        second.send(()).unwrap();
+        burn.send(()).unwrap();
+        let was_before = middle.join().unwrap();
+        go_on.send(()).unwrap();
+        was_before
+    });
+    assert_eq!(orb.status().total("threads_borrowed_total"), 1);
+    orb.shutdown(true).unwrap();
+    was_before
+}
+
 /// All threads of a scene share one processor, so there is one scene at a time.
 static STAGE: Mutex<()> = Mutex::new(());
 
 /// What the threads of a scene show, or `None` where the system grants no real-time priorities.
-fn shown(shared: Shared) -> Option<bool> {
+fn shown(scene: impl FnOnce() -> bool) -> Option<bool> {
     let _stage = STAGE.lock().unwrap_or_else(PoisonError::into_inner);
     if !grants_real_time() {
         let is_root = rustix::process::geteuid().is_root();
@@ -264,11 +321,12 @@ fn shown(shared: Shared) -> Option<bool> {
     }
     pin_to_one_processor();
     become_fifo(TOP).unwrap();
-    Some(high_is_before_middle(shared))
+    Some(scene())
 }
 
 fn assert_given_up(shared: Shared) {
-    assert_ne!(shown(shared), Some(false), "the middle thread ran before the high call was done");
+    let shown = shown(|| high_is_before_middle(shared));
+    assert_ne!(shown, Some(false), "the middle thread ran before the high call was done");
 }
 
 #[test]
@@ -289,7 +347,14 @@ fn a_servant_that_holds_a_mutex_runs_for_the_high_caller() {
 
 #[test]
 fn a_mutex_without_inheritance_shows_the_inversion() {
-    assert_ne!(shown(a_mutex_without_inheritance), Some(true), "the scene cannot see an inversion");
+    let shown = shown(|| high_is_before_middle(a_mutex_without_inheritance));
+    assert_ne!(shown, Some(true), "the scene cannot see an inversion");
+}
+
+#[test]
+fn a_thread_that_a_low_lane_lends_runs_for_the_high_caller() {
+    let shown = shown(lent_is_before_middle);
+    assert_ne!(shown, Some(false), "the middle thread ran before the lent one");
 }
 
 /// The table of the documentation names tests that are there.

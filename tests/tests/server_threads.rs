@@ -1,6 +1,8 @@
 //! The number of a server's threads, and requests whose client has gone. The tests have a process of their
 //! own, because they count threads by their names. The clients are raw sockets, which have no threads.
 
+#[path = "server_threads/borrowing.rs"]
+mod borrowing;
 #[path = "server_threads/thread_pools.rs"]
 mod thread_pools;
 

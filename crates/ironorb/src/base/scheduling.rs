@@ -8,8 +8,8 @@ use preempt_rt::sched::{
 };
 
 use thread_priority::{
-    DeadlineFlags, RealtimeThreadSchedulePolicy, ThreadId, ThreadPriority, ThreadSchedulePolicy,
-    set_thread_priority_and_policy, thread_native_id,
+    DeadlineFlags, RealtimeThreadSchedulePolicy, ThreadId, ThreadPriority, ThreadPriorityValue,
+    ThreadSchedulePolicy, set_thread_priority_and_policy, thread_native_id,
 };
 
 use super::locks::PiLock;
@@ -81,6 +81,33 @@ pub(super) fn leave_real_time() -> io::Result<()> {
         Ok(_) | Err(PreemptRtError::UnknownScheduler(_)) => Ok(()),
         Err(e) => Err(reason(e)),
     }
+}
+
+/// A thread to which others may give a class and a priority while it waits.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct WaitingThread(ThreadId);
+
+impl WaitingThread {
+    /// The calling thread.
+    pub(super) fn own() -> WaitingThread {
+        WaitingThread(thread_native_id())
+    }
+
+    /// Gives the thread this priority. The thread lives: it waits for the caller.
+    pub(super) fn give(self, native: NativePriority) -> io::Result<()> {
+        set_priority_of(self.0, native)
+    }
+}
+
+fn set_priority_of(thread: ThreadId, native: NativePriority) -> io::Result<()> {
+    let policy = match native.is_round_robin() {
+        true => RealtimeThreadSchedulePolicy::RoundRobin,
+        false => RealtimeThreadSchedulePolicy::Fifo,
+    };
+    let number = ThreadPriorityValue::try_from(native.number()).map_err(io::Error::other)?;
+    let priority = ThreadPriority::Crossplatform(number);
+    set_thread_priority_and_policy(thread, priority, ThreadSchedulePolicy::Realtime(policy))
+        .map_err(io::Error::other)
 }
 
 /// A thread that another thread may take out of its priority while it does something.

@@ -14,7 +14,9 @@ use std::num::NonZeroU8;
 use std::sync::Once;
 use std::thread::{self, ThreadId};
 
-use super::lane::{self, LaneId};
+use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
+
+use super::lane::{self, InLane, LaneId};
 use super::locks::{PiLock, thread_id};
 use super::scheduling;
 use super::thread_settings::ThreadSettingsId;
@@ -220,6 +222,72 @@ impl Facts {
             });
         }
         self.priority.is_some() && is_done
+    }
+}
+
+/// A thread that may work for another lane.
+#[derive(Debug)]
+pub(crate) struct Lendable {
+    thread: scheduling::WaitingThread,
+    system_id: Option<Pid>,
+}
+
+/// What a lent thread goes back to, beside its own priority.
+#[derive(Debug)]
+pub(crate) struct Raised {
+    processors: Option<CpuSet>,
+}
+
+impl Lendable {
+    /// The calling thread.
+    pub(crate) fn own() -> Lendable {
+        Lendable { thread: scheduling::WaitingThread::own(), system_id: Some(rustix::thread::gettid()) }
+    }
+
+    /// Gives the thread, which waits for the caller, the priority and the processors of a lane's threads. Where the system
+    /// refuses, the lane's own threads have none either.
+    pub(crate) fn raise(&self, lane: LaneId) -> Raised {
+        let settings = lane.threads().map(ThreadSettingsId::settings).unwrap_or_default();
+        let processors = settings.processors.and_then(|processors| {
+            let before = sched_getaffinity(self.system_id).ok()?;
+            sched_setaffinity(self.system_id, &processors).ok()?;
+            Some(before)
+        });
+        if let Some(priority) = settings.priority {
+            let _refused = self.thread.give(priority);
+        }
+        Raised { processors }
+    }
+}
+
+/// Puts the calling thread, which was [raised](Lendable::raise) to that, among the threads of a lane until the result is
+/// dropped.
+pub(crate) fn lend(lane: LaneId, raised: Raised) -> Lent {
+    let own = OWN.get();
+    let priority = lane.threads().and_then(|threads| threads.settings().priority);
+    OWN.set(own.map(|own| Facts { lane, priority, ..own }));
+    Lent { own, raised, _lane: lane::enter(lane) }
+}
+
+/// The calling thread's work for another lane. Dropping it brings the thread back to its lane, with the priority that it has
+/// there.
+#[derive(Debug)]
+#[must_use = "the loan ends when this is dropped"]
+pub(crate) struct Lent {
+    own: Option<Facts>,
+    raised: Raised,
+    _lane: InLane,
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        OWN.set(self.own);
+        if let Some(processors) = &self.raised.processors {
+            let _it_had_them_before = sched_setaffinity(None, processors);
+        }
+        if let Some(own) = self.own {
+            own.schedule();
+        }
     }
 }
 

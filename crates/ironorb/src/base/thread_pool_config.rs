@@ -6,8 +6,9 @@ use std::time::Duration;
 
 /// A pool in which some threads always exist, and more come while all are busy (`RTCORBA::ThreadpoolLane`; RTCORBA 1.2, 5.9).
 ///
-/// A request that finds no thread waiting has a dynamic thread started for it, up to their limit. Beyond that it is buffered
-/// or refused, as [`buffering`](Self::buffering) says.
+/// A request that finds no thread waiting has a dynamic thread started for it, up to their limit. Beyond that it takes a thread
+/// of a lane that is less urgent, if [`borrowing`](Self::borrowing) is set and one waits, and else is buffered or refused, as
+/// [`buffering`](Self::buffering) says.
 ///
 /// ```
 /// use std::time::Duration;
@@ -28,6 +29,7 @@ pub struct ThreadPoolConfig {
     pub(crate) dynamic_threads: usize,
     pub(crate) lifetime: ThreadLifetime,
     pub(crate) buffering: RequestBuffering,
+    pub(crate) borrowing: bool,
 }
 
 /// How long the dynamic threads of a pool last.
@@ -72,6 +74,7 @@ impl ThreadPoolConfig {
             dynamic_threads: 0,
             lifetime: ThreadLifetime::Forever,
             buffering: RequestBuffering::InSockets,
+            borrowing: false,
         }
     }
 
@@ -93,8 +96,20 @@ impl ThreadPoolConfig {
         self
     }
 
+    /// Sets whether the pool is of those that help one another out (RTCORBA 1.2, 5.9.2: `allow_borrowing`). A request that
+    /// finds all threads of its lane busy, and no dynamic thread to be had, takes a waiting thread of a lane with such a pool
+    /// and a lower priority, the lowest first. The thread has the priority and the processors of the request's lane before it
+    /// wakes, serves what waits there, and goes back. Default: no.
+    ///
+    /// Costs a wake-up of a thread for each request, because the threads of such a pool wait each by itself, and one more
+    /// thread, which looks for requests while all others are busy.
+    pub const fn borrowing(mut self, borrowing: bool) -> Self {
+        self.borrowing = borrowing;
+        self
+    }
+
     /// Reads the text behind `pool:`: `N`, `N+N`, and then in any order `idle=100ms`, `for=5s` or `forever`, and
-    /// `requests=16` with `bytes=32KiB`, or `refuse`. `None` for any other. A text that has dynamic threads and no time has
+    /// `requests=16` with `bytes=32KiB`, or `refuse`, and `borrow`. `None` for any other. A text that has dynamic threads and no time has
     /// them end after a second without work.
     pub(super) fn read(text: &str, number: impl Fn(&str) -> Option<usize>) -> Option<ThreadPoolConfig> {
         let mut parts = text.split(',');
@@ -109,6 +124,7 @@ impl ThreadPoolConfig {
         for part in parts {
             match part.split_once('=') {
                 None if part == "forever" => pool.lifetime = ThreadLifetime::Forever,
+                None if part == "borrow" => pool.borrowing = true,
                 None if part == "refuse" => pool.buffering = RequestBuffering::Refused,
                 Some(("idle", time)) => pool.lifetime = ThreadLifetime::Idle(read_time(time)?),
                 Some(("for", time)) => pool.lifetime = ThreadLifetime::For(read_time(time)?),
@@ -135,7 +151,7 @@ impl ThreadPoolConfig {
 /// The text behind `pool:` in that of a [`ServerConcurrency`](crate::ServerConcurrency).
 impl fmt::Display for ThreadPoolConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ThreadPoolConfig { static_threads, dynamic_threads, lifetime, buffering } = self;
+        let ThreadPoolConfig { static_threads, dynamic_threads, lifetime, buffering, borrowing } = self;
         write!(f, "{static_threads}")?;
         if *dynamic_threads > 0 {
             write!(f, "+{dynamic_threads}")?;
@@ -149,12 +165,13 @@ impl fmt::Display for ThreadPoolConfig {
             }
         }
         match buffering {
-            RequestBuffering::InSockets => Ok(()),
+            RequestBuffering::InSockets => {}
             RequestBuffering::UpTo { requests_max, bytes_max } => {
-                write!(f, ",requests={requests_max},bytes={bytes_max}")
+                write!(f, ",requests={requests_max},bytes={bytes_max}")?
             }
-            RequestBuffering::Refused => f.write_str(",refuse"),
+            RequestBuffering::Refused => f.write_str(",refuse")?,
         }
+        f.write_str(if *borrowing { ",borrow" } else { "" })
     }
 }
 

@@ -54,6 +54,7 @@ events! {
     RequestTooLarge "requests_refused_total" ("reason" "size") "Requests refused for lack of room.";
     RequestCancelled "cancel_requests_total" "CancelRequest messages that have come.";
     RequestUnanswerable "requests_dropped_total" "Requests not carried out, because their client had gone.";
+    ThreadBorrowed "threads_borrowed_total" "Times that a request was served by a thread of a less urgent lane.";
     ServantHelped "helpers_total" "Times that a further thread served a connection whose servant blocked.";
     ReaderCutOff "readers_cut_off_total" ("reason" "memory") "Connections closed because their client read no replies.";
     ReaderGivenUp "readers_cut_off_total" ("reason" "time") "Connections closed because their client read no replies.";

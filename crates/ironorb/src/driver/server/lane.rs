@@ -6,8 +6,9 @@ use std::sync::{Arc, OnceLock};
 use ironorb_giop::framer::ReceiveMemory;
 
 use super::in_flight::InFlight;
+use super::lending::Lender;
 use super::threads::ServerThreads;
-use crate::base::config::OrbConfig;
+use crate::base::config::{OrbConfig, ServerConcurrency};
 use crate::base::lane::{self, LaneId};
 use crate::base::thread_settings::ThreadSettingsId;
 use crate::connection::UnreadReplies;
@@ -58,6 +59,8 @@ pub(crate) struct ServerLane {
     pub(crate) requests: Option<Arc<InFlight>>,
     /// The threads that serve clients, and their limit.
     pub(crate) threads: Arc<ServerThreads>,
+    /// The threads that more urgent lanes may take, once the lane listens, if its pool lends any.
+    pub(super) lender: OnceLock<Lender>,
     /// The bytes of replies that clients have not read, if they are limited.
     pub(crate) unread_replies: Option<Arc<UnreadReplies>>,
     /// The memory for large messages of all clients, if it is limited.
@@ -78,10 +81,16 @@ impl ServerLane {
             published: OnceLock::new(),
             requests: config.server_requests_max.map(InFlight::new),
             threads: ServerThreads::new(&config),
+            lender: OnceLock::new(),
             unread_replies: config.transmit_memory_max.map(UnreadReplies::new),
             receive_memory: config.receive_memory_max.map(|bytes| Arc::new(ReceiveMemory::new(bytes))),
             config,
         }
+    }
+
+    /// Whether its threads help out in lanes that are more urgent.
+    pub(super) fn lends(&self) -> bool {
+        matches!(self.config.concurrency, ServerConcurrency::ThreadPool(pool) if pool.borrowing)
     }
 
     /// The addresses to publish, for a lane that listens at `bound`.

@@ -8,6 +8,7 @@ mod in_flight;
 mod keeper;
 pub(crate) mod lane;
 mod leader_followers;
+mod lending;
 mod poll_thread;
 mod pool;
 mod reactor;
@@ -115,7 +116,7 @@ impl Server {
                 | ServerConcurrency::Reactor => None,
             },
             thread_pool: match config.concurrency {
-                ServerConcurrency::ThreadPool(pool) => Some(ThreadPool::new(pool, &orb.counters)?),
+                ServerConcurrency::ThreadPool(pool) => Some(ThreadPool::new(pool, orb, lane)?),
                 _ => None,
             },
         });
@@ -156,6 +157,9 @@ impl Server {
         }
         if let Some(pool) = &self.shared.thread_pool {
             pool.wake_for_stop();
+        }
+        if let Some(lender) = self.shared.lane().lender.get() {
+            lender.close();
         }
         while wait && !connections.is_empty() {
             connections = self.shared.gone.wait(connections);

@@ -16,6 +16,7 @@ use rustix::event::{EventfdFlags, eventfd};
 
 use super::Shared;
 use super::connection::Connection;
+use super::lending::Lender;
 use crate::base::lane::current_lane;
 use crate::base::locks::LaneLock;
 use crate::base::probe::{self, Stage};
@@ -132,6 +133,11 @@ impl Pool {
     fn note_ready(&self, ready: &VecDeque<Arc<Connection>>) {
         let lane = self.counters.of(current_lane());
         lane.ready_connections.store(ready.len(), Ordering::Relaxed);
+    }
+
+    /// What lends the threads that wait here.
+    pub(super) fn lender(&self) -> io::Result<Lender> {
+        Lender::new(&self.wake)
     }
 
     /// Has one thread look elsewhere for work.

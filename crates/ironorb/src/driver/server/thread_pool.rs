@@ -1,8 +1,9 @@
 //! A pool of threads that grows while all are busy, and buffers or refuses requests beyond (RTCORBA 1.2, 5.9).
 //!
 //! The threads wait in one `epoll`, as leaders and followers do. The last one that leaves the wait has a dynamic thread
-//! started, and where there can be none, wakes the overflow thread. That thread reads requests only while no other waits: it
-//! puts them into the buffer or refuses them. A thread that is done takes from the buffer first.
+//! started, and where there can be none, wakes the overflow thread. That thread looks for requests only while no other waits:
+//! it has a thread of a less urgent lane serve them, puts them into the buffer, or refuses them. A thread that is done takes
+//! from the buffer first.
 
 use std::collections::VecDeque;
 use std::io;
@@ -14,15 +15,18 @@ use rustix::event::{EventfdFlags, eventfd};
 
 use super::Shared;
 use super::connection::{Connection, WorkLookup};
+use super::lane::ServerLane;
+use super::lending::{Lender, Seat, Turn};
 use super::pool::{self, Next, Pool};
-use crate::base::lane::current_lane;
+use crate::base::lane::{LaneId, current_lane};
 use crate::base::locks::LaneLock;
 use crate::base::spawner::{NewThread, ThreadClass};
 use crate::base::thread_pool_config::{RequestBuffering, ThreadLifetime, ThreadPoolConfig};
 use crate::base::time::Time;
 use crate::connection::CurrentRequest;
 use crate::driver::clock;
-use crate::lane::Counters;
+use crate::driver::orb_core::OrbCore;
+use crate::lane::{Counters, Event};
 
 /// What the threads of a pool share beside their `epoll`.
 pub(super) struct ThreadPool {
@@ -32,12 +36,16 @@ pub(super) struct ThreadPool {
     /// Dynamic threads that exist.
     dynamic: AtomicUsize,
     overflow: Option<Overflow>,
+    /// The lanes that may lend threads, the least urgent first.
+    lenders: Vec<LaneId>,
     counters: Arc<Counters>,
 }
 
 /// Requests for which there is no thread.
 struct Overflow {
     buffered: LaneLock<Buffered>,
+    /// Connections with requests that wait in their sockets, because no lane has lent a thread.
+    unserved: LaneLock<VecDeque<Arc<Connection>>>,
     /// An eventfd, readable once no thread waits.
     all_busy: std::os::fd::OwnedFd,
 }
@@ -53,15 +61,17 @@ struct Buffered {
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 impl ThreadPool {
-    pub(super) fn new(config: ThreadPoolConfig, counters: &Arc<Counters>) -> io::Result<ThreadPool> {
-        let overflow = match config.buffering {
-            RequestBuffering::InSockets => None,
-            RequestBuffering::UpTo { .. } | RequestBuffering::Refused => {
-                Some(Overflow { buffered: LaneLock::default(), all_busy: eventfd(0, EventfdFlags::CLOEXEC)? })
-            }
-        };
+    pub(super) fn new(config: ThreadPoolConfig, orb: &OrbCore, lane: &ServerLane) -> io::Result<ThreadPool> {
+        let looks_for_requests = config.borrowing || config.buffering != RequestBuffering::InSockets;
         let (waiting, dynamic) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        Ok(ThreadPool { config, waiting, dynamic, overflow, counters: counters.clone() })
+        Ok(ThreadPool {
+            config,
+            waiting,
+            dynamic,
+            overflow: looks_for_requests.then(Overflow::new).transpose()?,
+            lenders: if config.borrowing { lenders_of(orb, lane) } else { Vec::new() },
+            counters: orb.counters.clone(),
+        })
     }
 
     /// Wakes the overflow thread, because the server stops.
@@ -108,6 +118,7 @@ impl ThreadPool {
     /// thread counts as waiting already.
     fn run(&self, shared: &Arc<Shared>, dynamic_since: Option<Time>) {
         let Some(pool) = &shared.pool else { return };
+        let seat = shared.lane().lender.get().map(|lender| (lender, Seat::own()));
         let mut current_request = CurrentRequest::default();
         loop {
             if let Some((connection, mut request)) = self.take_buffered() {
@@ -117,19 +128,44 @@ impl ThreadPool {
                 self.waiting.fetch_add(1, Ordering::SeqCst);
                 continue;
             }
+            if let Some(connection) = self.take_unserved() {
+                self.serve(shared, pool, &connection, &mut current_request);
+                continue;
+            }
             let limit = dynamic_since.and_then(|since| self.time_left(since));
-            match pool::next_within(shared, pool, limit) {
-                Next::Ready(connection) => {
+            let lead = || pool::next_within(shared, pool, limit);
+            let turn = match &seat {
+                Some((lender, seat)) => lender.wait(seat, limit, lead, |found| pool.push_ready(found)),
+                None => Turn::Led(lead()),
+            };
+            match turn {
+                Turn::Led(Next::Ready(connection)) => {
+                    self.serve(shared, pool, &connection, &mut current_request)
+                }
+                Turn::Lent(loan) => {
                     self.leave_waiting(shared);
-                    serve(shared, pool, &connection, &mut current_request);
-                    connection.take_large_back(&mut current_request);
+                    loan.carry_out(serve_for_borrower);
                     self.waiting.fetch_add(1, Ordering::SeqCst);
                 }
-                Next::Look => {}
-                Next::Late => return self.leave_waiting_for_good(),
-                Next::Over => return,
+                Turn::Led(Next::Look) => {}
+                Turn::Late | Turn::Led(Next::Late) => return self.leave_waiting_for_good(),
+                Turn::Led(Next::Over) => return,
             }
         }
+    }
+
+    /// Serves a request of a connection that is ready. The thread counts as waiting before and after.
+    fn serve(
+        &self,
+        shared: &Arc<Shared>,
+        pool: &Pool,
+        connection: &Arc<Connection>,
+        current_request: &mut CurrentRequest,
+    ) {
+        self.leave_waiting(shared);
+        serve(shared, pool, connection, current_request);
+        connection.take_large_back(current_request);
+        self.waiting.fetch_add(1, Ordering::SeqCst);
     }
 
     /// How long a dynamic thread that began at this time waits for its next request; `None` without limit.
@@ -154,6 +190,15 @@ impl ThreadPool {
         buffered.bytes -= request.message_bytes();
         self.note_buffered(&buffered);
         Some((connection, request))
+    }
+
+    fn take_unserved(&self) -> Option<Arc<Connection>> {
+        self.overflow.as_ref()?.unserved.lock().pop_front()
+    }
+
+    /// The less urgent lanes that may lend threads, the least urgent first.
+    fn lenders<'s>(&self, shared: &'s Shared) -> impl Iterator<Item = &'s Lender> {
+        self.lenders.iter().filter_map(|lane| shared.orb.server_lane(*lane).lender.get())
     }
 
     /// Puts a request into the buffer; gives it back where there is no room.
@@ -190,7 +235,8 @@ impl ThreadPool {
             while self.waiting.load(Ordering::SeqCst) == 0 {
                 match pool::next_within(shared, pool, Some(LOOK_EVERY)) {
                     Next::Ready(connection) => self.take_over(shared, pool, overflow, &connection),
-                    Next::Look | Next::Late => {}
+                    Next::Look => self.wake_if_waiting(pool), // it was meant for that thread
+                    Next::Late => {}
                     Next::Over => return,
                 }
             }
@@ -210,14 +256,19 @@ impl ThreadPool {
         if self.waiting.load(Ordering::SeqCst) > 0 {
             return pool.push_ready(connection); // a thread is back
         }
+        if self.lenders(shared).any(|lender| lender.lend(shared, connection)) {
+            return;
+        }
+        if self.config.buffering == RequestBuffering::InSockets {
+            overflow.unserved.lock().push_back(connection.clone());
+            return self.find_thread(shared, pool);
+        }
         let mut request = CurrentRequest::default();
         if !look(shared, pool, connection, &mut request) {
             return;
         }
         match self.buffer(overflow, connection, request) {
-            // A thread that began to wait meanwhile has perhaps looked at the buffer before.
-            Ok(()) if self.waiting.load(Ordering::SeqCst) > 0 => pool.wake_to_look(),
-            Ok(()) => {}
+            Ok(()) => self.find_thread(shared, pool),
             Err(request) => {
                 if connection.refuse(&request.work) {
                     shared.close(connection);
@@ -227,8 +278,63 @@ impl ThreadPool {
     }
 }
 
+impl ThreadPool {
+    /// Finds a thread for what has just been put aside.
+    fn find_thread(&self, shared: &Arc<Shared>, pool: &Pool) {
+        self.wake_if_waiting(pool);
+        self.lenders(shared).for_each(|lender| lender.ask(shared));
+    }
+
+    /// A thread that began to wait meanwhile has perhaps looked before at what it finds now.
+    fn wake_if_waiting(&self, pool: &Pool) {
+        if self.waiting.load(Ordering::SeqCst) > 0 {
+            pool.wake_to_look();
+        }
+    }
+}
+
+impl Overflow {
+    fn new() -> io::Result<Overflow> {
+        let all_busy = eventfd(0, EventfdFlags::CLOEXEC)?;
+        Ok(Overflow { buffered: LaneLock::default(), unserved: LaneLock::default(), all_busy })
+    }
+}
+
+/// The lanes with borrowing pools that are less urgent than this one, the least urgent first.
+fn lenders_of(orb: &OrbCore, lane: &ServerLane) -> Vec<LaneId> {
+    let mut lower: Vec<_> =
+        orb.server_lanes().iter().filter(|it| it.lends() && it.priority < lane.priority).collect();
+    lower.sort_by_key(|it| it.priority);
+    lower.into_iter().map(|it| it.id).collect()
+}
+
+/// Serves a connection of the lane that has borrowed the calling thread, and what waits there for a thread.
+fn serve_for_borrower(shared: &Arc<Shared>, connection: Option<Arc<Connection>>) {
+    let (Some(it), Some(pool)) = (&shared.thread_pool, &shared.pool) else { return };
+    let mut is_counted = false;
+    let mut count_once = || {
+        if !std::mem::replace(&mut is_counted, true) {
+            it.counters.count(Event::ThreadBorrowed);
+        }
+    };
+    let mut request = CurrentRequest::default();
+    for connection in connection.into_iter().chain(std::iter::from_fn(|| it.take_unserved())) {
+        count_once();
+        serve(shared, pool, &connection, &mut request);
+        connection.take_large_back(&mut request);
+    }
+    for (connection, mut request) in std::iter::from_fn(|| it.take_buffered()) {
+        count_once();
+        carry_out(shared, &connection, &mut request);
+        connection.take_large_back(&mut request);
+    }
+}
+
 pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
     let Some(pool) = &shared.thread_pool else { return Ok(()) };
+    if let (true, Some(of_lane)) = (shared.lane().lends(), &shared.pool) {
+        let _first = shared.lane().lender.set(of_lane.lender()?);
+    }
     let threads = pool.config.static_threads.min(shared.lane().config.server_threads_max).max(1);
     for _ in 0..threads {
         pool.waiting.fetch_add(1, Ordering::SeqCst);
