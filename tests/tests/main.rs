@@ -53,6 +53,7 @@ mod shared_memory_abuse;
 mod start_up;
 mod status;
 mod suites;
+mod threadpool_policy;
 mod ttcp;
 mod unix_sockets;
 mod unread_replies;

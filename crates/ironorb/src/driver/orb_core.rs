@@ -41,6 +41,7 @@ use crate::object::orb_shared::{OrbDriver, OrbHandle, OrbShared, SharedParts};
 use crate::object::priority::{OverrunPolicy, RealTimeConfig};
 use crate::object::protocols::Protocols;
 use crate::object::server_profile::{Partition, ServerEndpoint};
+use crate::object::threadpool::{ReachedBy, ThreadpoolId};
 use crate::poa::adapter::{Adapter, Ownership};
 use crate::poa::{AdapterHost, ManagerState, Poa, PoaError};
 use crate::rt::RtOrb;
@@ -105,6 +106,8 @@ pub(crate) struct OrbParts {
     pub(crate) simulation: Option<SimulationSetting>,
     /// How the ORB treats priorities, if it is a real-time ORB.
     pub(crate) real_time: Option<RealTimeConfig>,
+    /// The names of its thread pools, in the order of their numbers.
+    pub(crate) threadpools: Vec<String>,
     pub(crate) furnish_root: Option<FurnishRoot>,
 }
 
@@ -198,8 +201,7 @@ impl OrbCore {
         let OrbParts { config, lanes, interceptors, simulation, transports, real_time, .. } = parts;
         let client_lanes: Vec<_> =
             lanes.iter().enumerate().map(|(index, lane)| (lane.id(index), lane.config.clone())).collect();
-        let lane_priorities = lanes.iter().map(|lane| lane.priority).collect();
-        let best_effort = lanes.iter().position(|lane| lane.is_best_effort);
+        let lane_facts = lanes.iter().map(LaneParts::facts).collect();
         let server_lanes: Box<[ServerLane]> = lanes.into_iter().enumerate().map(server_lane).collect();
         let simulated = simulation.as_ref().map(|setting| setting.0.clone());
         let server_threads = server_lanes.iter().map(|lane| lane.threads.clone());
@@ -230,7 +232,7 @@ impl OrbCore {
                     randomness,
                     &config,
                     &interceptors,
-                    (real_time, lane_priorities, best_effort),
+                    (real_time, lane_facts),
                     adapter_threads.clone(),
                     this.clone(),
                 ),
@@ -241,7 +243,7 @@ impl OrbCore {
                 counters,
                 furnish_root: parts.furnish_root,
                 begun: clock::now(),
-                rt_orb: RtOrb::default(),
+                rt_orb: RtOrb::new(parts.threadpools),
                 initial: Snapshot::nothing(),
                 interceptors: Arc::new(interceptors),
                 simulated: simulation.map(Simulated::new),
@@ -394,6 +396,22 @@ impl OrbCore {
         &self.server_lanes
     }
 
+    /// The lanes of a pool, or those without a pool.
+    pub(super) fn lanes_of(&self, threadpool: Option<ThreadpoolId>) -> impl Iterator<Item = &ServerLane> {
+        self.server_lanes.iter().filter(move |lane| lane.threadpool == threadpool)
+    }
+
+    /// The lane to which clients send that name no priority: the first of the pool without a priority, or else the first
+    /// that listens.
+    pub(super) fn first_lane_of(&self, threadpool: Option<ThreadpoolId>) -> &ServerLane {
+        let listening = || self.lanes_of(threadpool).filter(|lane| !lane.published().is_empty());
+        let first = listening().find(|lane| lane.priority.is_none() && !lane.is_best_effort);
+        match threadpool {
+            None => self.default_server_lane(),
+            Some(_) => first.or_else(|| listening().next()).unwrap_or(self.default_server_lane()),
+        }
+    }
+
     pub(crate) fn tcp_addresses(&self) -> impl Iterator<Item = (&str, u16)> {
         self.published().iter().filter_map(Address::tcp)
     }
@@ -413,17 +431,16 @@ impl OrbCore {
         self.has_made_nowhere.load(Ordering::Relaxed) && !self.adapter.main_thread().is_wanted()
     }
 
-    /// Makes a reference to an object of this ORB, with its addresses for these protocols, or all if the list is empty.
-    /// Without an address it has port 0, to which no client can connect.
+    /// Makes a reference to an object of this ORB, at these of its addresses. Without an address it has port 0, to which no client can connect.
     pub(crate) fn reference(
         self: &Arc<Self>,
         repository_id: &str,
         key: &[u8],
         added: &[TaggedComponent<'static>],
-        protocols: Protocols,
+        reached_by: ReachedBy,
     ) -> ObjectRef {
-        self.reference_for_priorities(repository_id, key, added, protocols).unwrap_or_else(|| {
-            let published = published_for(self.default_server_lane(), protocols);
+        self.reference_for_priorities(repository_id, key, added, reached_by).unwrap_or_else(|| {
+            let published = published_for(self.first_lane_of(reached_by.threadpool), reached_by.protocols);
             self.reference_at(&published, repository_id, key, added)
         })
     }

@@ -8,7 +8,7 @@ use ironorb_giop::real_time::{PriorityModel, RealTimePolicies};
 use super::orb_core::{OrbCore, published_for};
 use super::server::lane::ServerLane;
 use crate::object::ObjectRef;
-use crate::object::protocols::Protocols;
+use crate::object::threadpool::ReachedBy;
 use crate::object::wire_numbers::FOR_BEST_EFFORT;
 use crate::transport::Address;
 
@@ -22,22 +22,24 @@ impl OrbCore {
         repository_id: &str,
         key: &[u8],
         added: &[TaggedComponent<'static>],
-        protocols: Protocols,
+        reached_by: ReachedBy,
     ) -> Option<ObjectRef> {
+        let ReachedBy { protocols, threadpool } = reached_by;
         let lists = self.real_time.as_ref().is_some_and(|real_time| real_time.tao_endpoints);
         let best_effort = self.server_lanes().iter().find(|lane| lane.is_best_effort && lists);
         let best_effort = best_effort.and_then(|lane| endpoint_of(lane.published(), FOR_BEST_EFFORT));
-        if best_effort.is_none() && !self.server_lanes().iter().any(has_priority) {
+        if best_effort.is_none() && !self.lanes_of(threadpool).any(has_priority) {
             return None;
         }
         let model = RealTimePolicies::read(added.iter().cloned()).ok()?.priority_model?;
         match model.model {
             PriorityModel::ServerDeclared => {
+                let first = self.first_lane_of(threadpool);
                 let is_its_own = |lane: &&ServerLane| {
                     has_priority(lane) && lane.priority.is_some_and(|it| it.number() == model.server_priority)
                 };
-                let lane = self.server_lanes().iter().find(is_its_own);
-                let addresses = published_for(lane.unwrap_or(self.default_server_lane()), protocols);
+                let lane = self.lanes_of(threadpool).find(is_its_own);
+                let addresses = published_for(lane.unwrap_or(first), protocols);
                 let own = lane.map_or(FOR_NO_PRIORITY, |_| model.server_priority);
                 let listed = best_effort.map(|best_effort| [endpoint_of(&addresses, own), Some(best_effort)]);
                 let listed: Vec<_> = listed.into_iter().flatten().flatten().collect();
@@ -49,8 +51,8 @@ impl OrbCore {
             PriorityModel::ClientPropagated => {
                 self.real_time.as_ref().filter(|real_time| real_time.tao_endpoints)?;
                 let listed: Vec<_> =
-                    self.endpoints_of_lanes(protocols).into_iter().chain(best_effort).collect();
-                let published = published_for(self.default_server_lane(), protocols);
+                    self.endpoints_of_lanes(reached_by).into_iter().chain(best_effort).collect();
+                let published = published_for(self.first_lane_of(threadpool), protocols);
                 Some(self.reference_listing(&published, &listed, repository_id, key, added))
             }
         }
@@ -73,15 +75,16 @@ impl OrbCore {
 
     /// Where requests of each priority are served: first the address of the reference itself, which is for no priority in
     /// particular.
-    fn endpoints_of_lanes(&self, protocols: Protocols) -> Vec<TaoEndpoint> {
+    fn endpoints_of_lanes(&self, reached_by: ReachedBy) -> Vec<TaoEndpoint> {
         let of_lane = |lane: &ServerLane| {
             let priority = lane.priority.map_or(FOR_NO_PRIORITY, |priority| priority.number());
-            endpoint_of(&published_for(lane, protocols), priority)
+            endpoint_of(&published_for(lane, reached_by.protocols), priority)
         };
-        // Of lanes without a priority only the default one is in the reference.
-        let lanes = self.server_lanes().iter().enumerate();
-        let listed = lanes.filter(|(index, lane)| *index == 0 || has_priority(lane));
-        listed.filter_map(|(_, lane)| of_lane(lane)).collect()
+        // Of lanes without a priority only that is in the reference which its own address names.
+        let first = self.first_lane_of(reached_by.threadpool);
+        let others =
+            self.lanes_of(reached_by.threadpool).filter(|lane| has_priority(lane) && lane.id != first.id);
+        std::iter::once(first).chain(others).filter_map(of_lane).collect()
     }
 }
 

@@ -17,6 +17,7 @@ pub(crate) mod request_facts;
 pub(crate) mod route;
 pub(crate) mod selection;
 pub(crate) mod server_profile;
+pub(crate) mod threadpool;
 pub(crate) mod timing;
 pub(crate) mod wire_numbers;
 

@@ -14,7 +14,7 @@ use crate::initial::ifr;
 use crate::interceptor::{Interception, Outcome};
 use crate::lane::Event;
 use crate::object::ObjectRef;
-use crate::object::protocols::Protocols;
+use crate::object::threadpool::ReachedBy;
 use crate::object::timing::{Guarantee, TimingFault, TimingFaultKind};
 use crate::poa::adapter::Adapter;
 use crate::poa::{AdapterHost, Poa, PoaManagerFactory};
@@ -66,9 +66,9 @@ impl AdapterHost for OrbCore {
         repository_id: &str,
         key: &[u8],
         components: &[TaggedComponent<'static>],
-        protocols: Protocols,
+        reached_by: ReachedBy,
     ) -> ObjectRef {
-        OrbCore::reference(&self, repository_id, key, components, protocols)
+        OrbCore::reference(&self, repository_id, key, components, reached_by)
     }
 
     fn listens_by(&self, transport: Transport) -> bool {

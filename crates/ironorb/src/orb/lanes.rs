@@ -23,6 +23,7 @@ use crate::driver::orb_core::OrbCore;
 use crate::driver::server::lane::{LaneParts, ServerLane};
 use crate::object::ObjectRef;
 use crate::object::priority::{Priority, RealTimeConfig};
+use crate::object::threadpool::ThreadpoolId;
 use crate::transport::{CustomTransport, Endpoint, socket_options};
 
 /// Settings of a further lane of an ORB; [`OrbBuilder::lane`](crate::OrbBuilder::lane) takes it.
@@ -53,6 +54,7 @@ pub struct LaneConfig {
     threads: ThreadSettings,
     bad_threads: Option<String>,
     is_best_effort: bool,
+    threadpool: Option<String>,
     limits: Limits,
 }
 
@@ -130,6 +132,16 @@ impl LaneConfig {
     /// enters the lane keeps its own priority. Default: the threads have none.
     pub fn priority(mut self, priority: Priority) -> Self {
         self.priority = Some(priority);
+        self
+    }
+
+    /// Makes the lane one of a thread pool (`create_threadpool_with_lanes`; RTCORBA 1.2, 5.9): it serves the adapters whose
+    /// [policies](crate::PoaPolicies::threadpool) name the pool, and no others. Lanes of one pool lend their threads to one
+    /// another if they [may](crate::ThreadPoolConfig::borrowing). A pool without a priority is one lane without one. Needs
+    /// [`OrbBuilder::real_time`](crate::OrbBuilder::real_time) and an endpoint; [`build`](crate::OrbBuilder::build) reports what
+    /// is missing. Default: the lane serves the adapters without a pool.
+    pub fn threadpool(mut self, name: &str) -> Self {
+        self.threadpool = Some(name.to_owned());
         self
     }
 
@@ -351,6 +363,7 @@ impl LaneConfig {
         orb: &OrbConfig,
         transports: &[Arc<dyn CustomTransport>],
         real_time: Option<&RealTimeConfig>,
+        threadpools: &[String],
     ) -> Result<LaneParts, SettingError> {
         let mut config = orb.clone();
         self.limits.apply_to(&mut config);
@@ -364,6 +377,7 @@ impl LaneConfig {
         let priority = priority.map(|(priority, _)| priority);
         let threads = self.threads(native).map_err(|why| SettingError::new(place(), why))?;
         let is_best_effort = self.is_best_effort;
+        let threadpool = threadpools.iter().position(|name| self.threadpool.as_ref() == Some(name));
         Ok(LaneParts {
             name: self.name,
             config,
@@ -372,6 +386,7 @@ impl LaneConfig {
             priority,
             threads,
             is_best_effort,
+            threadpool: threadpool.and_then(ThreadpoolId::new),
         })
     }
 }
@@ -428,6 +443,26 @@ fn why_no_best_effort(lanes: &[LaneConfig], lane: &LaneConfig, is_real_time: boo
     is_second.then_some("is for best effort, as another lane is; an ORB has one such lane")
 }
 
+/// Why a lane cannot belong to its pool, if it cannot.
+fn why_not_of_pool(lane: &LaneConfig, is_real_time: bool) -> Option<&'static str> {
+    lane.threadpool.as_ref()?;
+    if !is_real_time {
+        return Some(
+            "is of a thread pool, which needs a real-time ORB: give `OrbBuilder::real_time` a configuration",
+        );
+    }
+    if lane.is_best_effort {
+        return Some("is for best effort and of a thread pool; take one of the two away");
+    }
+    (!lane.listens()).then_some("is of a thread pool and listens nowhere; give it an endpoint")
+}
+
+/// The names of the thread pools of these lanes.
+pub(super) fn threadpools(lanes: &[LaneConfig]) -> Vec<String> {
+    let names: BTreeSet<&String> = lanes.iter().filter_map(|lane| lane.threadpool.as_ref()).collect();
+    names.into_iter().cloned().collect()
+}
+
 /// The priority of a lane's threads, with the system's that goes with it.
 fn native_of(
     priority: Priority,
@@ -453,12 +488,16 @@ pub(super) fn parts(
     orb: &OrbConfig,
     transports: &[Arc<dyn CustomTransport>],
     real_time: Option<&RealTimeConfig>,
+    threadpools: &[String],
 ) -> Result<Vec<LaneParts>, SettingError> {
     let bad = |name: &str, why: String| Err(SettingError::new(format!("lane {name:?}"), why));
     let mut names = BTreeSet::new();
     for lane in &lanes {
         let name = &lane.name;
         if let Some(why) = why_no_best_effort(&lanes, lane, real_time.is_some()) {
+            return bad(name, why.to_owned());
+        }
+        if let Some(why) = why_not_of_pool(lane, real_time.is_some()) {
             return bad(name, why.to_owned());
         }
         if name.is_empty() {
@@ -472,7 +511,7 @@ pub(super) fn parts(
         }
     }
     drop(names);
-    lanes.into_iter().map(|lane| lane.into_parts(orb, transports, real_time)).collect()
+    lanes.into_iter().map(|lane| lane.into_parts(orb, transports, real_time, threadpools)).collect()
 }
 
 /// A lane of an ORB. Cheap to clone. It does not keep the ORB serving.

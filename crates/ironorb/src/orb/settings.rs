@@ -152,7 +152,8 @@ impl Settings {
             // Threads with priorities must not wait for it later.
             lease::has_barrier();
         }
-        let further = lanes::parts(lanes, &self.config, &self.transports, real_time)?;
+        let threadpools = lanes::threadpools(&lanes);
+        let further = lanes::parts(lanes, &self.config, &self.transports, real_time, &threadpools)?;
         let default_lane = LaneParts {
             name: String::new(),
             config: self.config.clone(),
@@ -161,6 +162,7 @@ impl Settings {
             priority: None,
             threads: None,
             is_best_effort: false,
+            threadpool: None,
         };
         Ok(OrbParts {
             config: self.config,
@@ -174,6 +176,7 @@ impl Settings {
             marshal_profile: self.marshal_profile,
             simulation: self.simulation,
             real_time: self.real_time,
+            threadpools,
             furnish_root: None,
         })
     }

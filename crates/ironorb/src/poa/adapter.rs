@@ -31,8 +31,9 @@ use crate::base::lease::OrbBindings;
 use crate::base::locks::PiLock;
 use crate::base::randomness::Randomness;
 use crate::interceptor::Interceptors;
-use crate::object::priority::{Priority, RealTimeConfig};
+use crate::object::priority::RealTimeConfig;
 use crate::object::request_contexts::ServerContexts;
+use crate::object::threadpool::LaneFacts;
 use crate::poa::key::{self, Nonce, ParsedKey, Slot};
 use crate::poa::servant::{Promise, Promises};
 use crate::poa::{
@@ -65,8 +66,8 @@ pub(crate) struct Adapter {
     server_contexts: ServerContexts,
     /// How the ORB treats priorities, if it is a real-time ORB.
     real_time: Option<RealTimeConfig>,
-    /// The priorities of the ORB's lanes.
-    lane_priorities: Box<[Option<Priority>]>,
+    /// The ORB's lanes.
+    lanes: Box<[LaneFacts]>,
     /// The index of the lane for requests that are not scheduled, if there is one.
     best_effort_lane: Option<usize>,
     /// Requests that were served at the priority of their lane instead of their own.
@@ -92,11 +93,7 @@ impl Adapter {
         randomness: Randomness,
         config: &OrbConfig,
         interceptors: &Interceptors,
-        (real_time, lane_priorities, best_effort_lane): (
-            Option<RealTimeConfig>,
-            Box<[Option<Priority>]>,
-            Option<usize>,
-        ),
+        (real_time, lanes): (Option<RealTimeConfig>, Box<[LaneFacts]>),
         driver: Arc<dyn AdapterDriver>,
         host: Weak<dyn AdapterHost>,
     ) -> Self {
@@ -126,8 +123,8 @@ impl Adapter {
             marks_replies: AtomicBool::new(false),
             reads_contexts: config.deadline_propagation || real_time.is_some(),
             real_time,
-            lane_priorities,
-            best_effort_lane,
+            best_effort_lane: lanes.iter().position(|lane| lane.is_best_effort),
+            lanes,
             misplaced_requests: AtomicU64::new(0),
             promises: Promises::default(),
             late_requests: AtomicU64::new(0),

@@ -11,7 +11,7 @@ use super::adapter::Adapter;
 use crate::base::config::Transport;
 use crate::interceptor::{Interception, Outcome};
 use crate::object::ObjectRef;
-use crate::object::protocols::Protocols;
+use crate::object::threadpool::ReachedBy;
 use crate::object::timing::TimingFault;
 
 /// An ORB, as its adapters see it: it makes references, and calls interceptors.
@@ -28,13 +28,13 @@ pub(crate) trait AdapterHost: Environment {
     /// Whether the ORB listens by a transport.
     fn listens_by(&self, transport: Transport) -> bool;
 
-    /// Makes a reference to an object of this ORB, at the addresses that it publishes for these protocols.
+    /// Makes a reference to an object of this ORB, at these of its addresses.
     fn reference(
         self: Arc<Self>,
         repository_id: &str,
         key: &[u8],
         components: &[TaggedComponent<'static>],
-        protocols: Protocols,
+        reached_by: ReachedBy,
     ) -> ObjectRef;
 
     /// Counts an upcall that did not keep to the timing of its operation, and tells the program. Runs application code.

@@ -12,6 +12,7 @@ use super::{
     current_object,
 };
 use crate::object::priority::Priority;
+use crate::object::threadpool::ReachedBy;
 use crate::object::{ObjectRef, TypedRef};
 use crate::poa::servant::InterfaceOf;
 use crate::poa::servant::{Servant, ServantHandle, servant};
@@ -277,12 +278,16 @@ impl Poa {
         own_priority: Option<Priority>,
     ) -> Result<ObjectRef, PoaError> {
         let key = self.key_at(id, own_priority)?;
-        let protocols = self.0.policies.server_protocols.unwrap_or_default();
+        let policies = &self.0.policies;
+        let reached_by = ReachedBy {
+            protocols: policies.server_protocols.unwrap_or_default(),
+            threadpool: policies.threadpool,
+        };
         let components = match own_priority {
             None => Cow::Borrowed(&self.0.components),
             Some(priority) => Cow::Owned(self.0.components_at(priority)),
         };
-        Ok(self.0.orb.clone().reference(repository_id, &key, &components, protocols))
+        Ok(self.0.orb.clone().reference(repository_id, &key, &components, reached_by))
     }
 
     /// The object key of an id, with the priority of the object if it has its own.

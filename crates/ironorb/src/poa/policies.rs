@@ -7,6 +7,7 @@ use ironorb_giop::real_time::{ProtocolList, RealTimePolicies};
 use crate::object::client_policies::PriorityBands;
 use crate::object::priority::{Priority, PriorityModel};
 use crate::object::protocols::{NetworkPriority, Protocols};
+use crate::object::threadpool::ThreadpoolId;
 
 /// Which thread makes the upcalls of an adapter: to its servants and to its servant manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -125,6 +126,9 @@ pub struct PoaPolicies {
     /// How packets of replies over IP are marked. Needs a priority model. A connection keeps a mark until an adapter with a
     /// priority model answers there with another. Not the standard's, and so in no list of policies.
     pub network_priority: Option<NetworkPriority>,
+    /// The pool whose lanes serve the objects (`ThreadpoolPolicy`; RTCORBA 1.2, 5.9). References lead there, and nowhere else.
+    /// `None` is all lanes that belong to no pool, the default lane among them.
+    pub threadpool: Option<ThreadpoolId>,
 }
 
 /// One policy, as the standard's `create_POA` takes them; see [`PoaPolicies::from_list`].
@@ -148,6 +152,8 @@ pub enum PoaPolicy {
     PriorityModel(PriorityModel),
     /// `create_priority_banded_connection_policy` of a real-time ORB.
     PriorityBandedConnection(PriorityBands),
+    /// `create_threadpool_policy` of a real-time ORB.
+    Threadpool(ThreadpoolId),
     /// `create_server_protocol_policy` of a real-time ORB.
     ServerProtocol(Protocols),
     /// `create_client_protocol_policy` of a real-time ORB.
@@ -175,6 +181,8 @@ pub enum PoaPolicyType {
     RequestProcessing = 22,
     /// `PRIORITY_MODEL_POLICY_TYPE`.
     PriorityModel = 40,
+    /// `THREADPOOL_POLICY_TYPE`.
+    Threadpool = 41,
     /// `PRIORITY_BANDED_CONNECTION_POLICY_TYPE`.
     PriorityBandedConnection = 45,
     /// `SERVER_PROTOCOL_POLICY_TYPE`.
@@ -194,6 +202,7 @@ impl PoaPolicyType {
             PoaPolicyType::ServerProtocol => 9,
             PoaPolicyType::ClientProtocol => 10,
             PoaPolicyType::NetworkPriority => 11,
+            PoaPolicyType::Threadpool => 12,
             other => (other as u32 - PoaPolicyType::Thread as u32) as u16,
         }
     }
@@ -212,6 +221,7 @@ impl PoaPolicy {
             PoaPolicy::RequestProcessing(_) => PoaPolicyType::RequestProcessing,
             PoaPolicy::PriorityModel(_) => PoaPolicyType::PriorityModel,
             PoaPolicy::PriorityBandedConnection(_) => PoaPolicyType::PriorityBandedConnection,
+            PoaPolicy::Threadpool(_) => PoaPolicyType::Threadpool,
             PoaPolicy::ServerProtocol(_) => PoaPolicyType::ServerProtocol,
             PoaPolicy::ClientProtocol(_) => PoaPolicyType::ClientProtocol,
         }
@@ -244,6 +254,7 @@ impl PoaPolicies {
         server_protocols: None,
         client_protocols: None,
         network_priority: None,
+        threadpool: None,
     };
 
     /// Takes the standard's defaults, except for the listed policies. A kind listed twice with different
@@ -267,6 +278,7 @@ impl PoaPolicies {
                 PoaPolicy::RequestProcessing(value) => policies.request_processing = value,
                 PoaPolicy::PriorityModel(value) => policies.priority_model = Some(value),
                 PoaPolicy::PriorityBandedConnection(value) => policies.priority_bands = Some(value),
+                PoaPolicy::Threadpool(value) => policies.threadpool = Some(value),
                 PoaPolicy::ServerProtocol(value) => policies.server_protocols = Some(value),
                 PoaPolicy::ClientProtocol(value) => policies.client_protocols = Some(value),
             }
@@ -346,6 +358,7 @@ impl PoaPolicies {
             (self.server_protocols.is_some(), PoaPolicyType::ServerProtocol),
             (self.client_protocols.is_some(), PoaPolicyType::ClientProtocol),
             (self.network_priority.is_some(), PoaPolicyType::NetworkPriority),
+            (self.threadpool.is_some(), PoaPolicyType::Threadpool),
         ];
         given.into_iter().find(|(is_given, _)| *is_given).map(|(_, policy)| policy)
     }

@@ -38,6 +38,7 @@ pub use crate::object::priority::{
 };
 pub use crate::object::protocols::{CodePoint, NetworkPriority, Protocol, Protocols, TcpProperties};
 pub use crate::object::selection::{InconsistentPolicies, NotBound, RtPolicyType};
+pub use crate::object::threadpool::ThreadpoolId;
 pub use crate::object::timing::{Guarantee, Level, Timing, TimingFault, TimingFaultKind};
 pub use crate::poa::servant::overrun;
 

@@ -7,17 +7,31 @@ use std::sync::Arc;
 
 use super::RtMutex;
 use crate::base::locks::PiLock;
+use crate::object::threadpool::ThreadpoolId;
 
 /// The part of an ORB for real time (`RTCORBA::RTORB`; RTCORBA 1.2, 5.3), from [`Orb::rt_orb`](crate::Orb::rt_orb). Cheap to
 /// clone.
 ///
 /// Mutexes without a name are made by [`RtMutex::new`] and need no ORB.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct RtOrb {
     named: Arc<PiLock<BTreeMap<String, Arc<RtMutex<()>>>>>,
+    threadpools: Arc<[String]>,
 }
 
 impl RtOrb {
+    /// The part of an ORB with pools of these names.
+    pub(crate) fn new(threadpools: Vec<String>) -> RtOrb {
+        RtOrb { named: Arc::default(), threadpools: threadpools.into() }
+    }
+
+    /// The thread pool of the lanes that [name](crate::LaneConfig::threadpool) it, for
+    /// [`PoaPolicies::threadpool`](crate::PoaPolicies::threadpool); `None` if no lane does. What `create_threadpool` and
+    /// `create_threadpool_with_lanes` make while an ORB runs is declared before it is built here.
+    pub fn threadpool(&self, name: &str) -> Option<ThreadpoolId> {
+        self.threadpools.iter().position(|it| it == name).and_then(ThreadpoolId::new)
+    }
+
     /// The mutex with this name, and whether this call has made it (`create_named_mutex`, an extension of TAO). All callers
     /// with one name get one mutex. The ORB keeps it until [`destroy_named_mutex`](Self::destroy_named_mutex).
     pub fn create_named_mutex(&self, name: &str) -> (Arc<RtMutex<()>>, bool) {

@@ -13,6 +13,7 @@ use crate::base::lane::{self, LaneId};
 use crate::base::thread_settings::ThreadSettingsId;
 use crate::connection::UnreadReplies;
 use crate::object::priority::Priority;
+use crate::object::threadpool::{LaneFacts, ThreadpoolId};
 use crate::transport::{Address, CustomTransport, Endpoint};
 
 /// What a lane is made of.
@@ -32,9 +33,17 @@ pub(crate) struct LaneParts {
     pub(crate) threads: Option<ThreadSettingsId>,
     /// Whether it serves requests that are not scheduled.
     pub(crate) is_best_effort: bool,
+    /// The thread pool that it belongs to.
+    pub(crate) threadpool: Option<ThreadpoolId>,
 }
 
 impl LaneParts {
+    /// What adapters know of it.
+    pub(crate) fn facts(&self) -> LaneFacts {
+        let LaneParts { priority, threadpool, is_best_effort, .. } = *self;
+        LaneFacts { priority, threadpool, is_best_effort }
+    }
+
     /// The number of the lane with this index, which the builder has bounded, and the priority of its threads.
     pub(crate) fn id(&self, index: usize) -> LaneId {
         let id = LaneId::new(index).expect("the builder bounds the number of lanes");
@@ -49,6 +58,8 @@ pub(crate) struct ServerLane {
     pub(crate) priority: Option<Priority>,
     /// Whether it serves requests that are not scheduled.
     pub(crate) is_best_effort: bool,
+    /// The thread pool that it belongs to.
+    pub(crate) threadpool: Option<ThreadpoolId>,
     pub(crate) name: String,
     pub(crate) config: OrbConfig,
     pub(crate) endpoints: Vec<Endpoint>,
@@ -69,12 +80,14 @@ pub(crate) struct ServerLane {
 
 impl ServerLane {
     pub(crate) fn new(id: LaneId, parts: LaneParts) -> ServerLane {
-        let LaneParts { name, config, endpoints, publish, priority, threads: _, is_best_effort } = parts;
+        let LaneParts { name, config, endpoints, publish, priority, threads: _, is_best_effort, threadpool } =
+            parts;
         let _its_locks_belong_to_it = lane::enter(id);
         ServerLane {
             id,
             priority,
             is_best_effort,
+            threadpool,
             name,
             endpoints,
             publish,

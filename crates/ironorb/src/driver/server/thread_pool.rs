@@ -300,10 +300,10 @@ impl Overflow {
     }
 }
 
-/// The lanes with borrowing pools that are less urgent than this one, the least urgent first.
+/// The lanes of the same pool that borrow and lend and are less urgent than this one, the least urgent first.
 fn lenders_of(orb: &OrbCore, lane: &ServerLane) -> Vec<LaneId> {
-    let mut lower: Vec<_> =
-        orb.server_lanes().iter().filter(|it| it.lends() && it.priority < lane.priority).collect();
+    let of_pool = orb.lanes_of(lane.threadpool);
+    let mut lower: Vec<_> = of_pool.filter(|it| it.lends() && it.priority < lane.priority).collect();
     lower.sort_by_key(|it| it.priority);
     lower.into_iter().map(|it| it.id).collect()
 }

@@ -72,6 +72,9 @@ static SETTINGS: &[LaneSetting] = &[
     once("priority", "0 to 32767", "The CORBA priority of its threads; needs `scheduling`.", |lane, v| {
         Ok(lane.priority(priority(v)?))
     }),
+    once("threadpool", "NAME", "The thread pool that it belongs to; needs `scheduling`.", |lane, v| {
+        Ok(lane.threadpool(v))
+    }),
     once("processors", "NUMBERS, as 0-2,5", "The processors on which its threads run.", |lane, v| {
         Ok(lane.processors(processors(v)?))
     }),

@@ -13,6 +13,7 @@ use crate::object::priority::{
     AtLanePriority, AtPriority, Priority, PriorityModel, RealTimeConfig, Unmapped,
 };
 use crate::object::protocols::{NetworkPriority, Protocol};
+use crate::object::threadpool::ThreadpoolId;
 use crate::object::timing::{begin_untimed_upcall, end_upcall};
 use crate::poa::policies::PoaPolicyType;
 use crate::poa::{ImplicitActivation, ObjectId, PoaError, PoaPolicies};
@@ -130,7 +131,8 @@ impl Adapter {
             let why = "needs a real-time ORB: give `OrbBuilder::real_time` a configuration";
             return policies.refuse(needs_it, why);
         }
-        let lanes = || self.lane_priorities.iter().flatten();
+        self.check_threadpool(policies)?;
+        let lanes = || self.priorities_of(policies.threadpool);
         let has_lane = |band: &PriorityBand| lanes().any(|lane| band.contains(lane.number()));
         let bands = policies.priority_bands.as_ref().map(|bands| bands.as_slice()).unwrap_or_default();
         if lanes().next().is_some() && !bands.iter().all(has_lane) {
@@ -147,6 +149,38 @@ impl Adapter {
             );
         }
         Ok(())
+    }
+
+    /// Refuses a pool that the ORB does not have, and one whose lanes the adapter's priorities do not fit.
+    fn check_threadpool(&self, policies: &PoaPolicies) -> Result<(), PoaError> {
+        let Some(pool) = policies.threadpool else { return Ok(()) };
+        if !self.lanes.iter().any(|lane| lane.threadpool == Some(pool)) {
+            return policies.refuse(
+                PoaPolicyType::Threadpool,
+                "is none of this ORB: `RtOrb::threadpool` gives those that lanes of its builder name",
+            );
+        }
+        let mut lanes = self.priorities_of(Some(pool)).peekable();
+        match policies.priority_model {
+            None if lanes.peek().is_some() => policies.refuse(
+                PoaPolicyType::PriorityModel,
+                "is missing, and the lanes of the thread pool have priorities",
+            ),
+            Some(PriorityModel::ServerDeclared(declared))
+                if lanes.peek().is_some() && !lanes.any(|lane| lane == declared) =>
+            {
+                policies.refuse(
+                    PoaPolicyType::PriorityModel,
+                    "declares a priority that no lane of the thread pool has",
+                )
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The priorities of the lanes of a pool, or of those without a pool.
+    fn priorities_of(&self, threadpool: Option<ThreadpoolId>) -> impl Iterator<Item = Priority> {
+        self.lanes.iter().filter(move |lane| lane.threadpool == threadpool).filter_map(|lane| lane.priority)
     }
 
     /// Refuses a priority that no object of an adapter with these policies can have of its own (RTCORBA 1.2, 5.7.4): the
@@ -166,13 +200,13 @@ impl Adapter {
             return Err(PoaError::WrongPolicy("implicit activation gives objects no priority of their own"));
         }
         let holds = |band: &PriorityBand| band.contains(priority.number());
-        let mut lanes = self.lane_priorities.iter().flatten().peekable();
+        let mut lanes = self.priorities_of(policies.threadpool).peekable();
         let has_lanes = lanes.peek().is_some();
         let why = if policies.priority_bands.as_ref().is_some_and(|bands| !bands.as_slice().iter().any(holds))
         {
             "no band of the adapter holds it"
-        } else if has_lanes && !lanes.any(|lane| *lane == priority) {
-            "no lane of the ORB has it: give `OrbBuilder::lane` one"
+        } else if has_lanes && !lanes.any(|lane| lane == priority) {
+            "no lane of the adapter's thread pool has it: give `OrbBuilder::lane` one"
         } else if !has_lanes && priority > real_time.propagated_priority_max.max(declared) {
             "it is above the ORB's `propagated_priority_max`, which bounds it where no lane has a priority"
         } else {
@@ -206,14 +240,14 @@ impl Adapter {
     }
 
     fn is_in_best_effort_lane(&self) -> bool {
-        let lane = lane_among(current_lane(), self.lane_priorities.len());
+        let lane = lane_among(current_lane(), self.lanes.len());
         self.best_effort_lane == Some(lane.index())
     }
 
     /// The priority of the lane that the calling thread is in; `None` for a lane without one.
     fn lane_priority(&self) -> Option<Priority> {
-        let lane = lane_among(current_lane(), self.lane_priorities.len());
-        self.lane_priorities.get(lane.index()).copied().flatten()
+        let lane = lane_among(current_lane(), self.lanes.len());
+        self.lanes.get(lane.index())?.priority
     }
 
     /// Requests that were served at the priority of their lane instead of their own.

@@ -1,0 +1,43 @@
+//! Thread pools: lanes that serve some adapters and no others (RTCORBA 1.2, 5.9).
+
+use std::fmt;
+
+use super::priority::Priority;
+use super::protocols::Protocols;
+
+/// A thread pool of an ORB (`RTCORBA::ThreadpoolId`; RTCORBA 1.2, 5.9), from [`RtOrb::threadpool`](crate::rt::RtOrb::threadpool):
+/// the lanes with one [`LaneConfig::threadpool`](crate::LaneConfig::threadpool). Means nothing to other ORBs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ThreadpoolId(u8);
+
+impl ThreadpoolId {
+    /// The pool with this index among those of its ORB, each of which has a lane.
+    pub(crate) fn new(index: usize) -> Option<ThreadpoolId> {
+        u8::try_from(index).ok().map(ThreadpoolId)
+    }
+}
+
+impl fmt::Display for ThreadpoolId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// What adapters know of a lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LaneFacts {
+    pub(crate) priority: Option<Priority>,
+    /// The pool that it belongs to; `None` for the lanes that serve adapters without a pool.
+    pub(crate) threadpool: Option<ThreadpoolId>,
+    /// Whether it serves requests that are not scheduled.
+    pub(crate) is_best_effort: bool,
+}
+
+/// By which addresses of an ORB clients reach the objects of an adapter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct ReachedBy {
+    /// The addresses of these protocols, or of all if the list is empty.
+    pub(crate) protocols: Protocols,
+    /// Those of the lanes of this pool, or of the lanes without a pool.
+    pub(crate) threadpool: Option<ThreadpoolId>,
+}
