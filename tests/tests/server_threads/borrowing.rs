@@ -19,6 +19,9 @@ use super::{Barrier, alone, serving_threads, threads_named};
 const LOW: i16 = 1_000;
 const HIGH: i16 = 30_000;
 
+/// A thread in a servant, and its priority there.
+type Seen = (ThreadId, Option<Priority>);
+
 /// A server with a low and a high lane, whose servant waits at a barrier, and clients.
 struct Lanes {
     orb: Orb,
@@ -27,7 +30,7 @@ struct Lanes {
     /// Where the servant waits in the low lane, for a test in which the two lanes go on at different times.
     low_barrier: Arc<Barrier>,
     /// The threads that have been in the servant, with their priorities there.
-    seen: Arc<Mutex<Vec<(ThreadId, Option<Priority>)>>>,
+    seen: Arc<Mutex<Vec<Seen>>>,
     clients: Vec<TcpStream>,
 }
 
@@ -46,7 +49,7 @@ impl Lanes {
         let orb = builder.build().unwrap();
         let [low_barrier, barrier] = barriers;
         let (at_low, at) = (low_barrier.clone(), barrier.clone());
-        let seen = Arc::<Mutex<Vec<_>>>::default();
+        let seen = Arc::<Mutex<Vec<Seen>>>::default();
         let (told, current) = (seen.clone(), orb.rt_current().unwrap());
         let servant = Hooked::new(move || {
             let it = current.priority().ok();
