@@ -352,6 +352,10 @@ fn twoway(
 ) -> Result<(), SystemException> {
     match object.shared().call_extras {
         CallExtras::None => plain_twoway(object, to, operation, arguments, slot),
+        // The server has declared the priority, and the reference leads to its lane.
+        CallExtras::OwnContexts if to.is_some_and(|to| to.is_for_all_priorities(object)) => {
+            plain_twoway(object, to, operation, arguments, slot)
+        }
         CallExtras::OwnContexts => twoway_with_own_contexts(object, to, operation, arguments, slot),
         CallExtras::Contexts => twoway_with_contexts(object, to, operation, arguments, slot),
         CallExtras::Observed => twoway_observed(object, to, operation, arguments, slot),

@@ -85,6 +85,8 @@ pub(crate) struct ServerProfile {
     wire_profile: Option<WireProfile>,
     /// The policies of the reference that concern real time, if the ORB heeds them.
     real_time: RealTimePolicies,
+    /// Whether calls of a real-time ORB go to the first address and tell nothing, whatever the priority of their threads.
+    is_for_all_priorities: bool,
     /// The addresses for calls of one priority each, in no order, and then that for calls that are not scheduled. Found out by the first call that could use one.
     lane_targets: OnceLock<Box<[LaneTarget]>>,
     /// The addresses with connections for calls that ask for more than their priority.
@@ -149,7 +151,7 @@ impl ServerProfile {
         };
         let chooses_connections = real_time.bands.is_some() || real_time.client_protocols.is_some();
         orb.shared().client_policies.note_used(chooses_connections);
-        ServerProfile {
+        let mut profile = ServerProfile {
             orb: orb.clone(),
             first: OnceLock::new(),
             targets: OnceLock::new(),
@@ -158,9 +160,21 @@ impl ServerProfile {
             is_whole,
             wire_profile,
             real_time,
+            is_for_all_priorities: false,
             lane_targets: OnceLock::new(),
             selections: Selections::new(),
-        }
+        };
+        profile.is_for_all_priorities = !profile.propagates()
+            && orb.shared().deadline_clock.is_none()
+            && (profile.priority_model().is_none() || profile.listed_lanes().is_empty());
+        profile
+    }
+
+    /// Whether calls of a real-time ORB go to the first address and tell nothing, whatever the priority of their threads,
+    /// unless policies choose another address.
+    #[inline(always)] // a step of every call with a priority
+    pub(crate) fn is_for_all_priorities(&self) -> bool {
+        self.is_for_all_priorities
     }
 
     /// The address for a call that the thread makes at this priority, with its place among such addresses. `None` if the

@@ -158,6 +158,12 @@ impl Reference {
         }
     }
 
+    /// Whether a call of a real-time ORB goes to the first address and tells nothing, whatever the priority of its thread.
+    #[inline(always)] // a step of every call with a priority
+    pub(crate) fn is_for_all_priorities(&self, object: &ObjectRef) -> bool {
+        self.server.is_for_all_priorities() && !object.may_choose_connections()
+    }
+
     /// The address of a real-time ORB's call at this priority: that for the priority, or else the first one.
     #[inline(always)] // a step of every call with a priority
     pub(crate) fn target_for(&self, object: &ObjectRef, priority: Option<Priority>) -> Option<Target<'_>> {

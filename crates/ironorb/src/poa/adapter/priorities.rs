@@ -268,6 +268,12 @@ pub(super) struct CachedPriority {
 }
 
 impl CachedPriority {
+    /// The priority of the lane in which this was noted, if that may be enough.
+    #[inline(always)] // a step of every call with a priority
+    pub(super) fn of_lane(&self) -> Option<Priority> {
+        self.of_lane
+    }
+
     /// Does what [`Adapter::at_priority`] does for a request that asks for the priority of the thread's lane. `None` for any
     /// other.
     #[inline(always)] // a step of every call with a priority

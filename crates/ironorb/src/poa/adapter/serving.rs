@@ -23,7 +23,7 @@ use ironorb_giop::real_time::priority_of_context;
 use ironorb_giop::service_context::ListenPoint;
 use ironorb_giop::{Encoding, Reader, Shifts, TransmissionCodeSets, Version};
 
-use super::priorities::LaneCheck;
+use super::priorities::{CachedPriority, LaneCheck};
 use super::request_cache::CachedUpcall;
 use super::{Adapter, ParkedRequest, Session, ToldPriority};
 use crate::base::probe::{self, Stage};
@@ -129,7 +129,7 @@ impl Adapter {
         let fingerprint = message.fingerprint();
         let known =
             self.if_cached(fingerprint, message, |known, message| match small_body_at(known, message) {
-                Some(body_at) => serve_cached_plainly(known, message, body_at.get(), session, sink),
+                Some(body_at) => serve_cached_plainly(known, message, body_at.get(), session, sink, |_| ()),
                 None => self.serve_cached_at_priority(known, message, session, sink),
             });
         if known {
@@ -172,10 +172,31 @@ impl Adapter {
         }
     }
 
-    /// Carries out a small request that is recognised by its bytes, at the priority that it or the server gives it. Without such
-    /// a priority, a context concerns the connection, and the request is parsed.
-    #[inline(never)]
+    /// Carries out a small request that is recognised by its bytes, at the priority that it or the server gives it.
+    #[inline(always)] // a step of every call in a lane with a priority
     fn serve_cached_at_priority(
+        &self,
+        known: CachedUpcall<'_>,
+        message: &mut Message,
+        session: &Session,
+        sink: &dyn ReplySink,
+    ) {
+        if let Some((rule, propagated)) = lane_rule(known, message)
+            && let Some(_priority) = rule.in_its_lane(propagated)
+        {
+            let body_at = known.head().plain_body_at().get();
+            let echoed = echoed_priority(rule.model, propagated);
+            return serve_cached_plainly(known, message, body_at, session, sink, |responder| {
+                responder.echo_priority(echoed);
+            });
+        }
+        self.serve_cached_at_other_priority(known, message, session, sink);
+    }
+
+    /// Carries out such a request of which the thread's lane is not enough to tell the priority. Without a priority, a context
+    /// concerns the connection, and the request is parsed.
+    #[inline(never)]
+    fn serve_cached_at_other_priority(
         &self,
         known: CachedUpcall<'_>,
         message: &mut Message,
@@ -192,9 +213,6 @@ impl Adapter {
         let mut arguments = known.head().arguments_at(message, body_at.get(), encoding);
         arguments.set_environment(session);
         let call = Call::new(known.head().operation(), arguments, &responder);
-        if let Some(_priority) = rule.in_its_lane(propagated) {
-            return dispatch(known.servant, call, &responder);
-        }
         let told = ToldPriority { number: propagated, band: session.band() };
         if let Some(_priority) = self.in_priority_of(rule.model, rule.network_priority, told, &responder) {
             dispatch(known.servant, call, &responder);
@@ -754,8 +772,8 @@ impl<A: ReadArguments> ReadyUpcall<'_, A> {
     }
 }
 
-/// Carries out a small request that is recognised by its bytes, and has neither a priority nor anything for the program in
-/// its contexts.
+/// Carries out a small request that is recognised by its bytes, and has nothing for the program in its contexts. `prepare`
+/// sees the responder before the servant does.
 #[inline(always)] // a step of every call
 fn serve_cached_plainly(
     known: CachedUpcall<'_>,
@@ -763,9 +781,11 @@ fn serve_cached_plainly(
     body_at: usize,
     session: &Session,
     sink: &dyn ReplySink,
+    prepare: impl FnOnce(&Responder<'_>),
 ) {
     let (_, encoding) = plain_encoding(session);
     let responder = responder_of(known, message, encoding, sink, None);
+    prepare(&responder);
     let mut arguments = known.head().arguments_at(message, body_at, encoding);
     arguments.set_environment(session);
     let call = Call::new(known.head().operation(), arguments, &responder);
@@ -783,6 +803,20 @@ fn small_body_at(known: CachedUpcall<'_>, message: &Message) -> Option<NonZeroUs
             if known.priority().is_none() { body_at(known.head(), message) } else { None }
         }
     }
+}
+
+/// Where the priority of a request to a lane with a priority comes from, and the one in it. `None` elsewhere, and where other
+/// contexts are, too.
+#[inline(always)] // a step of every call in a lane with a priority
+fn lane_rule<'k>(known: CachedUpcall<'k>, message: &Message) -> Option<(&'k CachedPriority, Option<i16>)> {
+    let (head, rule) = (known.head(), known.priority()?);
+    rule.of_lane()?;
+    let propagated = match head.contexts() {
+        HeaderContexts::None => None,
+        HeaderContexts::Priority => Some(priority_of_context(head.priority_of(message)?)?),
+        HeaderContexts::Any => return None,
+    };
+    Some((rule, propagated))
 }
 
 /// Where the arguments begin, behind service contexts that do not concern the connection; `None` if one does, or if they are
