@@ -2,7 +2,7 @@
 
 use std::io;
 
-use preempt_rt::sched::{Pid, Scheduler, SchedulerParams, get_scheduler_params, set_scheduler};
+use ironorb_threads::{Class, Thread};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// Puts the calling thread into SCHED_FIFO.
@@ -10,8 +10,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 /// # Errors
 /// When the system refuses that to the process: it needs RLIMIT_RTPRIO or CAP_SYS_NICE.
 pub fn become_fifo(priority: u8) -> io::Result<()> {
-    let params = SchedulerParams { priority: i32::from(priority) };
-    set_scheduler(Pid::current_thread(), Scheduler::SCHED_FIFO, params).map_err(io::Error::other)
+    Thread::CALLING.set_class(Class::Fifo(priority))
 }
 
 /// The calling thread's own real-time priority, whatever others lend it; 0 without one.
@@ -19,7 +18,8 @@ pub fn become_fifo(priority: u8) -> io::Result<()> {
 /// # Panics
 /// If the system does not tell.
 pub fn own_priority() -> i32 {
-    get_scheduler_params(Pid::current_thread()).expect("the system tells").priority
+    let class = Thread::CALLING.class().expect("the system tells");
+    class.priority().map_or(0, i32::from)
 }
 
 /// Whether the system grants real-time priorities to this process.

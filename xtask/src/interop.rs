@@ -40,6 +40,7 @@ const REACHES_THE_WIRE: &[&str] = &[
     "crates/ironorb-giop",
     "crates/ironorb-idl",
     "crates/ironorb-shm",
+    "crates/ironorb-threads",
     "interop",
 ];
 

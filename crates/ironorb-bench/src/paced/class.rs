@@ -1,10 +1,9 @@
 //! The scheduling classes of threads.
 
-use std::io;
 use std::time::Duration;
 
 use ironorb::rt::{DeadlineSchedule, InDeadlineSchedule, SchedulingPolicy};
-use preempt_rt::sched::{Pid, PreemptRtError, Scheduler, SchedulerParams, set_scheduler};
+use ironorb_threads::{Class as SystemClass, Thread};
 
 use crate::error::BenchError;
 
@@ -43,8 +42,8 @@ impl Class {
     /// Puts the calling thread into the class.
     pub(crate) fn enter(self, priority: i16) -> Result<(), BenchError> {
         match self {
-            Class::Fifo | Class::Deadline => enter(Scheduler::SCHED_FIFO, priority),
-            Class::Rr => enter(Scheduler::SCHED_RR, priority),
+            Class::Fifo | Class::Deadline => enter(SystemClass::Fifo(native(priority))),
+            Class::Rr => enter(SystemClass::RoundRobin(native(priority))),
             Class::Other => Ok(()),
         }
     }
@@ -77,18 +76,16 @@ impl Class {
 
 /// Puts the calling thread below all others: it runs when no other thread of its processor can.
 pub(crate) fn enter_idle() -> Result<(), BenchError> {
-    enter(Scheduler::SCHED_IDLE, 0)
+    enter(SystemClass::Idle)
 }
 
-fn enter(class: Scheduler, priority: i16) -> Result<(), BenchError> {
-    let refused = |e| {
-        let doing =
-            "give a thread a real-time priority (run as root, raise RLIMIT_RTPRIO, or measure class `other`)";
-        BenchError::io(doing)(match e {
-            PreemptRtError::Errno(code) => io::Error::from_raw_os_error(code),
-            other => io::Error::other(other),
-        })
-    };
-    let params = SchedulerParams { priority: i32::from(priority) };
-    set_scheduler(Pid::current_thread(), class, params).map_err(refused)
+fn enter(class: SystemClass) -> Result<(), BenchError> {
+    Thread::CALLING.set_class(class).map_err(BenchError::io(
+        "give a thread a real-time priority (run as root, raise RLIMIT_RTPRIO, or measure class `other`)",
+    ))
+}
+
+/// A priority as the system takes it. None outside 1 to 99 is one.
+fn native(priority: i16) -> u8 {
+    u8::try_from(priority).unwrap_or(0)
 }

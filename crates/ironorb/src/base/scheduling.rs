@@ -1,42 +1,31 @@
-//! The scheduling class of the calling thread (sched(7)).
+//! The scheduling class of a thread (sched(7)).
 
 use std::io;
 use std::time::Duration;
 
-use preempt_rt::sched::{
-    Pid, PreemptRtError, Scheduler, SchedulerParams, get_scheduler, get_scheduler_params, set_scheduler,
-};
+use ironorb_threads::{Class, Thread};
 
-use thread_priority::{
-    DeadlineFlags, RealtimeThreadSchedulePolicy, ThreadId, ThreadPriority, ThreadPriorityValue,
-    ThreadSchedulePolicy, set_thread_priority_and_policy, thread_native_id,
-};
-
-use super::locks::PiLock;
+use super::locks::{PiLock, thread_id};
 use super::spawner::NativePriority;
 
 /// Puts the calling thread into a real-time class, with this priority. Fails when the system refuses that to the
 /// process; the thread's class is unchanged then.
 pub(crate) fn become_real_time(priority: NativePriority) -> io::Result<()> {
-    let class = match priority.is_round_robin() {
-        true => Scheduler::SCHED_RR,
-        false => Scheduler::SCHED_FIFO,
-    };
-    enter(class, i32::from(priority.number()))
+    Thread::CALLING.set_class(class_of(priority))
+}
+
+fn class_of(priority: NativePriority) -> Class {
+    match priority.is_round_robin() {
+        true => Class::RoundRobin(priority.number()),
+        false => Class::Fifo(priority.number()),
+    }
 }
 
 /// Puts the calling thread into SCHED_DEADLINE. Threads that it makes are in the ordinary class; without that, the system
 /// would refuse it to make any.
 pub(crate) fn become_periodic(runtime: Duration, deadline: Duration, period: Duration) -> io::Result<()> {
-    let priority =
-        ThreadPriority::Deadline { runtime, deadline, period, flags: DeadlineFlags::RESET_ON_FORK };
-    let class = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Deadline);
-    // For this class the crate passes the number on as the system's number of a thread; 0 is the calling one. Of its error,
-    // only the system's own number tells why.
-    set_thread_priority_and_policy(CALLING_THREAD, priority, class).map_err(|_| io::Error::last_os_error())
+    Thread::CALLING.set_class(Class::Deadline { runtime, deadline, period })
 }
-
-const CALLING_THREAD: thread_priority::ThreadId = 0;
 
 /// Lets other threads run. A thread of SCHED_DEADLINE gives up the rest of its period.
 pub(crate) fn give_way() {
@@ -45,75 +34,63 @@ pub(crate) fn give_way() {
 
 /// The class and the priority that a thread has had, to be given back.
 #[derive(Debug)]
-pub(crate) struct Schedule {
-    class: Scheduler,
-    priority: i32,
-}
+pub(crate) struct Schedule(Class);
 
-/// The class and the priority of the calling thread.
+/// The class and the priority of the calling thread. Fails for a class that could not be given back.
 pub(crate) fn own_schedule() -> io::Result<Schedule> {
-    let class = get_scheduler(Pid::current_thread()).map_err(reason)?;
-    let priority = get_scheduler_params(Pid::current_thread()).map_err(reason)?.priority;
-    Ok(Schedule { class, priority })
+    match Thread::CALLING.class()? {
+        Class::Unknown(_) => Err(io::ErrorKind::Unsupported.into()),
+        class => Ok(Schedule(class)),
+    }
 }
 
 impl Schedule {
     /// The priority in a real-time class; `None` in another class.
     pub(crate) fn real_time_priority(&self) -> Option<u8> {
-        match self.class {
-            Scheduler::SCHED_FIFO | Scheduler::SCHED_RR => u8::try_from(self.priority).ok(),
-            _ => None,
-        }
+        self.0.priority()
     }
 
     /// Gives the calling thread this class and this priority.
     pub(crate) fn restore(self) -> io::Result<()> {
-        enter(self.class, self.priority)
+        Thread::CALLING.set_class(self.0)
     }
 }
 
 /// Takes the calling thread out of a real-time class that it has inherited. A thread of another class stays in it:
-/// operators choose SCHED_BATCH and SCHED_IDLE for whole processes. The nice value stays too.
+/// operators choose SCHED_BATCH and SCHED_IDLE for whole processes, and threads of SCHED_DEADLINE make none of that class. The
+/// nice value stays too.
 pub(super) fn leave_real_time() -> io::Result<()> {
-    match get_scheduler(Pid::current_thread()) {
-        Ok(Scheduler::SCHED_FIFO | Scheduler::SCHED_RR) => enter(Scheduler::SCHED_NORMAL, 0),
-        // Threads of SCHED_DEADLINE make no threads of that class.
-        Ok(_) | Err(PreemptRtError::UnknownScheduler(_)) => Ok(()),
-        Err(e) => Err(reason(e)),
+    match Thread::CALLING.class()?.priority() {
+        Some(_) => Thread::CALLING.set_class(Class::Other),
+        None => Ok(()),
     }
+}
+
+/// The calling thread, as others name it.
+fn own() -> Thread {
+    Thread::with_number(thread_id().cast_signed())
 }
 
 /// A thread to which others may give a class and a priority while it waits.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct WaitingThread(ThreadId);
+pub(super) struct WaitingThread(Thread);
 
 impl WaitingThread {
     /// The calling thread.
     pub(super) fn own() -> WaitingThread {
-        WaitingThread(thread_native_id())
+        WaitingThread(own())
     }
 
     /// Gives the thread this priority. The thread lives: it waits for the caller.
     pub(super) fn give(self, native: NativePriority) -> io::Result<()> {
-        set_priority_of(self.0, native)
+        self.0.set_class(class_of(native))
     }
-}
-
-fn set_priority_of(thread: ThreadId, native: NativePriority) -> io::Result<()> {
-    let policy = match native.is_round_robin() {
-        true => RealtimeThreadSchedulePolicy::RoundRobin,
-        false => RealtimeThreadSchedulePolicy::Fifo,
-    };
-    let number = ThreadPriorityValue::try_from(native.number()).map_err(io::Error::other)?;
-    let priority = ThreadPriority::Crossplatform(number);
-    set_thread_priority_and_policy(thread, priority, ThreadSchedulePolicy::Realtime(policy))
-        .map_err(io::Error::other)
 }
 
 /// A thread that another thread may take out of its priority while it does something.
 #[derive(Debug)]
 pub(crate) struct Demotable {
-    thread: ThreadId,
+    thread: Thread,
     /// What the thread goes back to; `None` where the ORB has given it no real-time priority.
     native: Option<NativePriority>,
     state: PiLock<Demotion>,
@@ -130,16 +107,15 @@ enum Demotion {
 impl Demotable {
     /// The calling thread, which has this real-time priority.
     pub(crate) fn own(native: Option<NativePriority>) -> Demotable {
-        Demotable { thread: thread_native_id(), native, state: PiLock::new(Demotion::NotYet) }
+        Demotable { thread: own(), native, state: PiLock::new(Demotion::NotYet) }
     }
 
     /// Gives the thread the lowest real-time priority, unless it has [ended](Self::end).
     pub(crate) fn demote(&self) {
         let mut state = self.state.lock();
         if self.native.is_some() && *state == Demotion::NotYet {
-            let class = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
             // The thread lives: it has not ended what it does. Where the system refuses, it goes on as before.
-            let _refused = set_thread_priority_and_policy(self.thread, ThreadPriority::Min, class);
+            let _refused = self.thread.set_class(Class::Fifo(1));
             *state = Demotion::Done;
         }
     }
@@ -153,17 +129,6 @@ impl Demotable {
     }
 }
 
-fn enter(class: Scheduler, priority: i32) -> io::Result<()> {
-    set_scheduler(Pid::current_thread(), class, SchedulerParams { priority }).map_err(reason)
-}
-
-fn reason(e: PreemptRtError) -> io::Error {
-    match e {
-        PreemptRtError::Errno(code) => io::Error::from_raw_os_error(code),
-        other => io::Error::other(other),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;
@@ -171,14 +136,13 @@ mod tests {
     use super::*;
     use crate::base::spawner::{NewThread, REFUSAL, ThreadClass};
 
-    /// The class of the calling thread, and its priority in a real-time class.
-    fn own() -> (Scheduler, i32) {
-        let me = Pid::current_thread();
-        (get_scheduler(me).unwrap(), get_scheduler_params(me).unwrap().priority)
+    /// The class of the calling thread.
+    fn own() -> Class {
+        Thread::CALLING.class().unwrap()
     }
 
-    /// The class and the priority of a new thread.
-    fn of(thread: NewThread<'_>) -> (Scheduler, i32) {
+    /// The class of a new thread.
+    fn of(thread: NewThread<'_>) -> Class {
         let (tell, told) = mpsc::channel();
         thread.spawn(move || tell.send(own()).unwrap()).unwrap();
         told.recv().unwrap()
@@ -198,7 +162,7 @@ mod tests {
     #[test]
     fn a_thread_gets_the_priority_that_it_asks_for_or_a_line_says_that_it_cannot() {
         match of(THREAD.with_priority(NativePriority::new(7).unwrap())) {
-            (Scheduler::SCHED_FIFO, 7) => {}
+            Class::Fifo(7) => {}
             other => {
                 assert_eq!(other, own(), "it goes on as it began");
                 assert!(REFUSAL.is_completed(), "the refusal was reported");
@@ -212,10 +176,10 @@ mod tests {
     #[test]
     fn a_thread_does_not_inherit_a_real_time_class() {
         on_real_time_thread(|| {
-            assert_eq!(own(), (Scheduler::SCHED_FIFO, 3));
+            assert_eq!(own(), Class::Fifo(3));
             let nice = || rustix::process::getpriority_process(None).unwrap();
-            assert_eq!(of(THREAD), (Scheduler::SCHED_NORMAL, 0));
-            assert_eq!(of(THREAD.with_priority(NativePriority::new(2).unwrap())), (Scheduler::SCHED_FIFO, 2));
+            assert_eq!(of(THREAD), Class::Other);
+            assert_eq!(of(THREAD.with_priority(NativePriority::new(2).unwrap())), Class::Fifo(2));
             rustix::process::setpriority_process(None, nice() + 4).unwrap();
             let expected = nice();
             let (tell, told) = mpsc::channel();
@@ -230,13 +194,13 @@ mod tests {
             let native = NativePriority::new(3);
             let demotable = Demotable::own(native);
             std::thread::scope(|scope| drop(scope.spawn(|| demotable.demote()).join()));
-            assert_eq!(own(), (Scheduler::SCHED_FIFO, 1));
+            assert_eq!(own(), Class::Fifo(1));
             demotable.end();
-            assert_eq!(own(), (Scheduler::SCHED_FIFO, 3));
+            assert_eq!(own(), Class::Fifo(3));
             demotable.demote();
-            assert_eq!(own(), (Scheduler::SCHED_FIFO, 3), "it does something else now");
+            assert_eq!(own(), Class::Fifo(3), "it does something else now");
             Demotable::own(None).demote();
-            assert_eq!(own(), (Scheduler::SCHED_FIFO, 3), "the ORB did not give it the priority");
+            assert_eq!(own(), Class::Fifo(3), "the ORB did not give it the priority");
         });
     }
 

@@ -15,7 +15,7 @@ use std::thread;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use preempt_rt::sched::{Pid, Scheduler, SchedulerParams, set_scheduler};
+use ironorb_threads::{Class, Thread};
 use serde_json::{Value, json};
 
 pub(super) use switches::echo;
@@ -108,15 +108,14 @@ pub(super) fn all(program: &Path, plan: Plan) -> io::Result<Measurements> {
 
 /// Gives the calling thread a priority that interrupts' threads and others may still pass.
 fn become_real_time() -> &'static str {
-    let params = SchedulerParams { priority: PRIORITY };
-    match set_scheduler(Pid::current_thread(), Scheduler::SCHED_FIFO, params) {
+    match Thread::CALLING.set_class(Class::Fifo(PRIORITY)) {
         Ok(()) => "SCHED_FIFO",
         Err(_) => "SCHED_OTHER",
     }
 }
 
 /// As that of a lane in the upper half. Interrupts' threads have 50.
-const PRIORITY: i32 = 80;
+const PRIORITY: u8 = 80;
 
 /// Above every wait of a machine that is not stopped.
 const LONGEST_NS: u64 = 60_000_000_000;
