@@ -37,6 +37,7 @@ mod naming_service;
 mod one_error;
 mod oneway_batching;
 mod owned_arguments;
+mod priority_limits;
 mod readme;
 mod real_time;
 mod real_time_objects;

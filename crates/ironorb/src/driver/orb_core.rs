@@ -38,7 +38,7 @@ use crate::lane::Counters;
 use crate::object::ObjectRef;
 use crate::object::deadline_context::DeadlineClock;
 use crate::object::orb_shared::{OrbDriver, OrbHandle, OrbShared, SharedParts};
-use crate::object::priority::{OverrunPolicy, RealTimeConfig};
+use crate::object::priority::{OverrunPolicy, Priority, RealTimeConfig};
 use crate::object::protocols::Protocols;
 use crate::object::server_profile::{Partition, ServerEndpoint};
 use crate::object::threadpool::{ReachedBy, ThreadpoolId};
@@ -46,7 +46,7 @@ use crate::poa::adapter::{Adapter, Ownership};
 use crate::poa::{AdapterHost, ManagerState, Poa, PoaError};
 use crate::rt::RtOrb;
 use crate::transport::tcp::HostPort;
-use crate::transport::{Address, CustomTransport, unix};
+use crate::transport::{Address, CustomTransport, Stream, unix};
 
 pub(crate) struct OrbCore {
     /// The ORB itself, for methods that make references from `&self`.
@@ -394,6 +394,14 @@ impl OrbCore {
 
     pub(crate) fn server_lanes(&self) -> &[ServerLane] {
         &self.server_lanes
+    }
+
+    /// The highest priority that the peer of an accepted connection may ask for. Calls the system if any peer has a limit.
+    pub(super) fn priority_limit_of(&self, stream: &Stream) -> Priority {
+        match self.real_time.as_ref().filter(|real_time| !real_time.peer_limits.is_empty()) {
+            Some(real_time) => real_time.peer_limits.of(stream.peer_ip()),
+            None => Priority::MAX,
+        }
     }
 
     /// The lanes of a pool, or those without a pool.

@@ -24,7 +24,7 @@ impl OrbCore {
         added: &[TaggedComponent<'static>],
         reached_by: ReachedBy,
     ) -> Option<ObjectRef> {
-        let ReachedBy { protocols, threadpool } = reached_by;
+        let ReachedBy { protocols, threadpool, .. } = reached_by;
         let lists = self.real_time.as_ref().is_some_and(|real_time| real_time.tao_endpoints);
         let best_effort = self.server_lanes().iter().find(|lane| lane.is_best_effort && lists);
         let best_effort = best_effort.and_then(|lane| endpoint_of(lane.published(), FOR_BEST_EFFORT));
@@ -82,8 +82,11 @@ impl OrbCore {
         };
         // Of lanes without a priority only that is in the reference which its own address names.
         let first = self.first_lane_of(reached_by.threadpool);
-        let others =
-            self.lanes_of(reached_by.threadpool).filter(|lane| has_priority(lane) && lane.id != first.id);
+        let others = self.lanes_of(reached_by.threadpool).filter(|lane| {
+            has_priority(lane)
+                && lane.id != first.id
+                && reached_by.propagated_max.is_none_or(|most| lane.priority <= Some(most))
+        });
         std::iter::once(first).chain(others).filter_map(of_lane).collect()
     }
 }

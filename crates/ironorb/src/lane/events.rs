@@ -48,6 +48,7 @@ events! {
     CallForwarded "calls_forwarded_total" "Forwards that calls have followed.";
     OnewayLost "oneways_lost_total" "Oneways that were lost, or may have been lost, with their connections.";
     ConnectionRefused "connections_refused_total" "Accepted connections closed at once: serverConnectionsMax.";
+    ConnectionHandedDown "connections_handed_down_total" "Connections to a lane above their peer's limit.";
     AcceptFailed "accepts_failed_total" "Accepts that have failed, as for lack of descriptors.";
     RequestBeyondLimit "requests_refused_total" ("reason" "requests") "Requests refused for lack of room.";
     RequestBeyondThreads "requests_refused_total" ("reason" "threads") "Requests refused for lack of room.";

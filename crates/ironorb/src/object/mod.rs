@@ -10,6 +10,7 @@ pub(crate) mod messaging;
 pub(crate) mod operation;
 pub(crate) mod operation_table;
 pub(crate) mod orb_shared;
+pub(crate) mod peers;
 pub(crate) mod priority;
 pub(crate) mod protocols;
 pub(crate) mod request_contexts;

@@ -9,6 +9,7 @@ use ironorb_giop::minor::MinorCode;
 use ironorb_giop::real_time::{self, PriorityModelPolicy};
 
 use super::ObjectRef;
+use super::peers::{PeerLimits, PeerNetwork};
 use super::timing::TimingFault;
 use crate::base::scheduling::{self, Schedule, become_real_time};
 use crate::base::spawner::{self, NativePriority};
@@ -172,6 +173,7 @@ pub struct RealTimeConfig {
     pub(crate) mapping: Arc<dyn PriorityMapping>,
     pub(crate) transform: Option<Arc<dyn PriorityTransform>>,
     pub(crate) propagated_priority_max: Priority,
+    pub(crate) peer_limits: PeerLimits,
     pub(crate) on_timing_fault: Option<TimingFaultHandler>,
     pub(crate) overrun_policy: OverrunPolicy,
     pub(crate) tao_endpoints: bool,
@@ -203,6 +205,7 @@ impl Default for RealTimeConfig {
             mapping: Arc::new(LinearMapping::default()),
             transform: None,
             propagated_priority_max: Priority::MAX,
+            peer_limits: PeerLimits::default(),
             on_timing_fault: None,
             overrun_policy: OverrunPolicy::default(),
             tao_endpoints: true,
@@ -247,6 +250,16 @@ impl RealTimeConfig {
     /// [`Priority::MAX`].
     pub fn propagated_priority_max(mut self, priority: Priority) -> Self {
         self.propagated_priority_max = priority;
+        self
+    }
+
+    /// Sets the highest priority that these peers may give their requests. A higher one counts as this. What they connect to a
+    /// lane with a higher priority is served by the lane for all priorities: the default lane, or the first of a
+    /// [thread pool](crate::LaneConfig::threadpool); if that is above the limit, too, the connection is closed. Of several networks with a
+    /// peer's address that with the longest prefix counts. Peers that come by a program's own transport are taken for local.
+    /// Default: no limit but [`propagated_priority_max`](Self::propagated_priority_max).
+    pub fn peer_priority_max(mut self, peers: PeerNetwork, priority: Priority) -> Self {
+        self.peer_limits.set(peers, priority);
         self
     }
 

@@ -40,4 +40,6 @@ pub(crate) struct ReachedBy {
     pub(crate) protocols: Protocols,
     /// Those of the lanes of this pool, or of the lanes without a pool.
     pub(crate) threadpool: Option<ThreadpoolId>,
+    /// The highest priority that requests may ask for, if there is a limit.
+    pub(crate) propagated_max: Option<Priority>,
 }

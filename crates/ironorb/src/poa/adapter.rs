@@ -11,7 +11,7 @@ mod serving;
 mod session;
 
 pub(crate) use parked_request::ParkedRequest;
-pub(crate) use priorities::ToldPriority;
+pub(crate) use priorities::{Precedence, ToldPriority};
 pub(crate) use session::Session;
 
 use std::any::{Any, TypeId};

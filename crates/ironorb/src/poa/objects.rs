@@ -282,6 +282,7 @@ impl Poa {
         let reached_by = ReachedBy {
             protocols: policies.server_protocols.unwrap_or_default(),
             threadpool: policies.threadpool,
+            propagated_max: policies.propagated_priority_max,
         };
         let components = match own_priority {
             None => Cow::Borrowed(&self.0.components),

@@ -126,6 +126,11 @@ pub struct PoaPolicies {
     /// How packets of replies over IP are marked. Needs a priority model. A connection keeps a mark until an adapter with a
     /// priority model answers there with another. Not the standard's, and so in no list of policies.
     pub network_priority: Option<NetworkPriority>,
+    /// The highest priority that a request may ask for, of adapters with propagated priorities. A higher one counts as this, and
+    /// references list no lane above it. `None` leaves it to
+    /// [`RealTimeConfig::propagated_priority_max`](crate::rt::RealTimeConfig::propagated_priority_max), which holds in any case.
+    /// Not the standard's, and so in no list of policies.
+    pub propagated_priority_max: Option<Priority>,
     /// The pool whose lanes serve the objects (`ThreadpoolPolicy`; RTCORBA 1.2, 5.9). References lead there, and nowhere else.
     /// `None` is all lanes that belong to no pool, the default lane among them.
     pub threadpool: Option<ThreadpoolId>,
@@ -191,6 +196,8 @@ pub enum PoaPolicyType {
     ClientProtocol = 43,
     /// [`PoaPolicies::network_priority`], which is IronORB's own.
     NetworkPriority = 0x494F_5210,
+    /// [`PoaPolicies::propagated_priority_max`], which is IronORB's own.
+    PropagatedPriorityMax = 0x494F_5211,
 }
 
 impl PoaPolicyType {
@@ -202,7 +209,8 @@ impl PoaPolicyType {
             PoaPolicyType::ServerProtocol => 9,
             PoaPolicyType::ClientProtocol => 10,
             PoaPolicyType::NetworkPriority => 11,
-            PoaPolicyType::Threadpool => 12,
+            PoaPolicyType::PropagatedPriorityMax => 12,
+            PoaPolicyType::Threadpool => 13,
             other => (other as u32 - PoaPolicyType::Thread as u32) as u16,
         }
     }
@@ -255,6 +263,7 @@ impl PoaPolicies {
         client_protocols: None,
         network_priority: None,
         threadpool: None,
+        propagated_priority_max: None,
     };
 
     /// Takes the standard's defaults, except for the listed policies. A kind listed twice with different
@@ -324,6 +333,10 @@ impl PoaPolicies {
                 PoaPolicyType::ServerProtocol,
                 "has properties of TCP, which all adapters share: give them to the ORB's settings",
             );
+        }
+        let propagates = matches!(self.priority_model, Some(PriorityModel::ClientPropagated { .. }));
+        if self.propagated_priority_max.is_some() && !propagates {
+            return refuse(PoaPolicyType::PropagatedPriorityMax, "needs propagated priorities");
         }
         if self.network_priority.is_some() && self.priority_model.is_none() {
             return refuse(PoaPolicyType::NetworkPriority, "needs a priority model");

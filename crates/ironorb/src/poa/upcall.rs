@@ -22,8 +22,7 @@ use crate::base::lease::Activation;
 use crate::base::locks::Handoff;
 use crate::base::time::Time;
 use crate::object::priority::{AtPriority, Priority, PriorityModel};
-use crate::object::protocols::NetworkPriority;
-use crate::poa::adapter::ToldPriority;
+use crate::poa::adapter::{Precedence, ToldPriority};
 use crate::poa::servant::servant_panicked;
 use crate::poa::servant::{Servant, ServantHandle};
 
@@ -230,21 +229,26 @@ impl Upcall {
         }
     }
 
-    /// How packets of the object's replies are marked.
+    /// How the priorities of requests to the object are treated, if they are heeded.
     #[inline]
-    pub(crate) fn network_priority(&self) -> Option<NetworkPriority> {
-        self.poa.policies.network_priority
+    pub(crate) fn precedence(&self) -> Option<Precedence> {
+        let policies = &self.poa.policies;
+        self.priority_model().map(|model| Precedence {
+            model,
+            propagated_max: policies.propagated_priority_max.unwrap_or(Priority::MAX),
+            network_priority: policies.network_priority,
+        })
     }
 
     /// Gives the calling thread the priority that the server has declared for the object, if it has and the ORB is a
     /// real-time one.
     #[inline]
     pub(crate) fn at_declared_priority(&self) -> Result<Option<AtPriority>, SystemException> {
-        match self.priority_model() {
-            Some(model @ PriorityModel::ServerDeclared(_)) => {
-                self.poa.orb.adapter().at_priority(model, ToldPriority::NOTHING, &|| self.object_id())
+        match self.precedence() {
+            Some(precedence) if matches!(precedence.model, PriorityModel::ServerDeclared(_)) => {
+                self.poa.orb.adapter().at_priority(precedence, ToldPriority::NOTHING, &|| self.object_id())
             }
-            Some(PriorityModel::ClientPropagated { .. }) | None => Ok(None),
+            _ => Ok(None),
         }
     }
 

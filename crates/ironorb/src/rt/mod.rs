@@ -31,6 +31,7 @@ use crate::base::memory;
 pub use crate::object::client_policies::{
     ClientPolicies, PriorityBand, PriorityBands, set_thread_policies, thread_policies,
 };
+pub use crate::object::peers::{BadPeerNetwork, PeerNetwork};
 use crate::object::priority::{self, Unmapped};
 pub use crate::object::priority::{
     ContinuousMapping, DirectMapping, LinearMapping, OverrunPolicy, Priority, PriorityMapping, PriorityModel,

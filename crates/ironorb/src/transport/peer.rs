@@ -24,6 +24,12 @@ impl Stream {
         }
     }
 
+    /// The peer's IP address; `None` for a peer that comes by other means, or that has gone. Calls the system.
+    pub(crate) fn peer_ip(&self) -> Option<IpAddr> {
+        let peer = getpeername(&self.socket).ok().flatten()?;
+        SocketAddr::try_from(peer).ok().map(|address| address.ip())
+    }
+
     /// Whether the peer is on this machine, as far as the socket shows it. Never true for a transport of the program.
     /// Calls the system.
     pub(crate) fn is_from_this_machine(&self) -> bool {

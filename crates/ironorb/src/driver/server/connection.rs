@@ -27,6 +27,7 @@ use crate::driver::orb_core::OrbCore;
 use crate::driver::waiting::{self, Waits};
 use crate::lane::{Connections, Counted, Direction, Key, Look, Traffic};
 use crate::object::deadline::Timeout;
+use crate::object::priority::Priority;
 use crate::poa::adapter::Session;
 use crate::transport::{self, CodePoint, Moved, Shutdown, Stream};
 
@@ -113,6 +114,7 @@ impl Connection {
         server: &Arc<Shared>,
         itself: Weak<Connection>,
         has_own_thread: bool,
+        priority_limit: Priority,
     ) -> Self {
         let (orb, lane, now) = (server.orb.clone(), server.lane(), clock::now());
         let counted: Weak<dyn Counted> = itself.clone();
@@ -131,7 +133,7 @@ impl Connection {
             waits,
             sender: LaneLock::new(sender),
             lane: lane.id,
-            agreements: Session::new(&server.orb.adapter),
+            agreements: Session::new(&server.orb.adapter).with_priority_limit(priority_limit),
             session: ServerSession::new(lane.requests.is_some(), has_own_thread, now)
                 .measured(orb.measures_calls),
             orb,

@@ -13,26 +13,39 @@ use super::Shared;
 use super::blocked_servant_monitor::BlockedServantMonitor;
 use super::connection_reaper::ConnectionReaper;
 use crate::base::config::ServerConcurrency;
+use crate::base::locks::PiLock;
 use crate::base::spawner::{NewThread, ThreadClass};
 use crate::base::time::Time;
 use crate::driver::clock;
 use crate::driver::wakeable_epoll::{WAKE, WakeableEpoll, timespec};
 use crate::lane::Event;
-use crate::transport::Listener;
+use crate::transport::{Listener, Stream};
 
 /// The way to the thread.
 pub(super) struct Keeper {
     sockets: WakeableEpoll,
+    /// Clients that have come to a lane which is not for them.
+    handed: PiLock<Vec<Stream>>,
 }
 
 impl Keeper {
     pub(super) fn new() -> io::Result<Keeper> {
-        Ok(Keeper { sockets: WakeableEpoll::new()? })
+        Ok(Keeper { sockets: WakeableEpoll::new()?, handed: PiLock::default() })
     }
 
     /// Has the thread look at what has changed: there is a first connection, or the server stops.
     pub(super) fn wake(&self) {
         self.sockets.wake();
+    }
+
+    /// Has the thread admit a client that has come to another lane.
+    pub(super) fn hand(&self, stream: Stream) {
+        self.handed.lock().push(stream);
+        self.wake();
+    }
+
+    fn take_handed(&self) -> Vec<Stream> {
+        std::mem::take(&mut *self.handed.lock())
     }
 
     /// Starts the thread.
@@ -110,7 +123,13 @@ fn run(shared: &Arc<Shared>, listeners: &[Arc<Listener>]) {
         };
         for event in events {
             match event.data.u64() {
-                WAKE => shared.keeper.sockets.clear(),
+                WAKE => {
+                    shared.keeper.sockets.clear();
+                    for stream in shared.keeper.take_handed() {
+                        // A client that cannot be served is dropped, as one that comes here itself.
+                        drop(shared.admit(stream));
+                    }
+                }
                 number => {
                     let listener = &listeners[number as usize];
                     if accept_all(listener, shared).is_err() {

@@ -1,10 +1,11 @@
 //! What a lane owns for its clients: where it listens, its threads, and the limits of its connections together.
 
 use std::io;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use ironorb_giop::framer::ReceiveMemory;
 
+use super::Shared;
 use super::in_flight::InFlight;
 use super::lending::Lender;
 use super::threads::ServerThreads;
@@ -70,6 +71,8 @@ pub(crate) struct ServerLane {
     pub(crate) requests: Option<Arc<InFlight>>,
     /// The threads that serve clients, and their limit.
     pub(crate) threads: Arc<ServerThreads>,
+    /// What its threads share, once it listens.
+    server: OnceLock<Weak<Shared>>,
     /// The threads that more urgent lanes may take, once the lane listens, if its pool lends any.
     pub(super) lender: OnceLock<Lender>,
     /// The bytes of replies that clients have not read, if they are limited.
@@ -94,11 +97,22 @@ impl ServerLane {
             published: OnceLock::new(),
             requests: config.server_requests_max.map(InFlight::new),
             threads: ServerThreads::new(&config),
+            server: OnceLock::new(),
             lender: OnceLock::new(),
             unread_replies: config.transmit_memory_max.map(UnreadReplies::new),
             receive_memory: config.receive_memory_max.map(|bytes| Arc::new(ReceiveMemory::new(bytes))),
             config,
         }
+    }
+
+    /// Notes what its threads share, when it begins to listen.
+    pub(super) fn set_server(&self, shared: &Arc<Shared>) {
+        let _first = self.server.set(Arc::downgrade(shared));
+    }
+
+    /// What its threads share; `None` where it does not listen, or no longer.
+    pub(super) fn server(&self) -> Option<Arc<Shared>> {
+        self.server.get()?.upgrade()
     }
 
     /// Whether its threads help out in lanes that are more urgent.

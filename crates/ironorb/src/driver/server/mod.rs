@@ -31,6 +31,7 @@ use crate::base::locks::{Condition, LaneLock};
 use crate::driver::clock;
 use crate::driver::orb_core::OrbCore;
 use crate::lane::Event;
+use crate::object::priority::Priority;
 use crate::transport::endpoint::{split_host_port, without_scheme};
 use crate::transport::tcp::HostPort;
 use crate::transport::{Address, CustomAddress, CustomTransport, Listener, Listening, Stream};
@@ -120,6 +121,7 @@ impl Server {
                 _ => None,
             },
         });
+        lane.set_server(&shared);
         match config.concurrency {
             ServerConcurrency::ThreadPerConnection => {}
             ServerConcurrency::LeaderFollowers { threads } => leader_followers::start(&shared, threads)?,
@@ -196,6 +198,11 @@ impl Shared {
     }
 
     fn admit(self: &Arc<Self>, stream: Stream) -> io::Result<()> {
+        let limit = self.orb.priority_limit_of(&stream);
+        if self.lane().priority > Some(limit) {
+            self.hand_down(stream, limit);
+            return Ok(());
+        }
         let stream = stream.with_options(&self.lane().config)?;
         let is_hybrid = matches!(self.lane().config.concurrency, ServerConcurrency::Hybrid { .. });
         let own_thread = self.own_thread_to_give();
@@ -205,7 +212,7 @@ impl Shared {
         }
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let connection = Arc::new_cyclic(|connection| {
-            Connection::new(id, stream, self, connection.clone(), has_own_thread)
+            Connection::new(id, stream, self, connection.clone(), has_own_thread, limit)
         });
         {
             let mut connections = self.connections.lock();
@@ -237,6 +244,19 @@ impl Shared {
             self.remove(id);
         }
         started
+    }
+
+    /// Has a client served by the lane for all priorities, because its limit is below this lane. Without such a lane the client
+    /// is dropped.
+    #[cold]
+    fn hand_down(&self, stream: Stream, limit: Priority) {
+        self.orb.counters.count(Event::ConnectionHandedDown);
+        let lane = self.orb.first_lane_of(self.lane().threadpool);
+        if lane.priority <= Some(limit)
+            && let Some(server) = lane.server()
+        {
+            server.keeper.hand(stream);
+        }
     }
 
     /// Reserves a thread that serves one connection alone, if the concurrency model gives connections such

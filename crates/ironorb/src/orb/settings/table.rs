@@ -7,6 +7,7 @@ use super::values::{
     ring, scheduling_policy, size, status, transports, version, waiting, yes,
 };
 use super::{CONFIG_FILE, CONFIG_FILE_VARIABLE, OPTION_PREFIX, Settings, VARIABLE_PREFIX};
+use crate::object::peers::{BadPeerNetwork, PeerNetwork};
 use crate::object::priority::{ContinuousMapping, DirectMapping, LinearMapping, RealTimeConfig};
 
 /// One setting. It is spelt as `-ORB` and its name on the command line, as the name alone in a configuration
@@ -190,6 +191,18 @@ pub(super) static SETTINGS: &[Setting] = &[
         |s, v| {
             let most = lane::priority(v)?;
             change_real_time(s, |config| config.propagated_priority_max(most));
+            Ok(())
+        },
+    ),
+    several(
+        "peerPriorityMax",
+        "local:NUMBER | ADDRESS[/PREFIX]:NUMBER",
+        "The highest priority that these peers can ask for, in a real-time ORB. Default: no limit of their own.",
+        |s, v| {
+            let (peers, most) = v.rsplit_once(':').ok_or("write PEERS:NUMBER, as 10.0.0.0/8:1000")?;
+            let peers: PeerNetwork = peers.parse().map_err(|e: BadPeerNetwork| e.to_string())?;
+            let most = lane::priority(most)?;
+            change_real_time(s, |config| config.peer_priority_max(peers, most));
             Ok(())
         },
     ),

@@ -42,16 +42,30 @@ pub(crate) struct ToldPriority {
     pub(crate) number: Option<i16>,
     /// The band that the client has bound the connection to (RTCORBA 1.2, 5.12).
     pub(crate) band: PackedBand,
+    /// The highest priority that the peer may ask for.
+    pub(crate) limit: Priority,
+}
+
+/// How an adapter treats the priorities of requests to an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Precedence {
+    pub(crate) model: PriorityModel,
+    /// The highest priority that a request may ask for.
+    pub(crate) propagated_max: Priority,
+    /// How packets of replies are marked.
+    pub(crate) network_priority: Option<NetworkPriority>,
 }
 
 impl ToldPriority {
     /// Nothing.
-    pub(crate) const NOTHING: ToldPriority = ToldPriority { number: None, band: PackedBand::NONE };
+    pub(crate) const NOTHING: ToldPriority =
+        ToldPriority { number: None, band: PackedBand::NONE, limit: Priority::MAX };
 
     /// The priority of a request whose servant runs at its client's, with this limit and this default. The connection's band
     /// bounds it before the limit does.
     fn propagated(self, limit: Priority, default: Priority) -> Priority {
         let priority = self.number.and_then(Priority::new);
+        let limit = limit.min(self.limit);
         match (priority, self.band.get()) {
             (None, None) => default,
             (Some(priority), None) => priority.min(limit),
@@ -78,12 +92,12 @@ impl Adapter {
     #[cold]
     pub(crate) fn at_priority(
         &self,
-        model: PriorityModel,
+        precedence: Precedence,
         told: ToldPriority,
         object_id: &dyn Fn() -> ObjectId,
     ) -> Result<Option<AtPriority>, SystemException> {
         let Some(real_time) = &self.real_time else { return Ok(None) };
-        let priority = asked_for(model, told, real_time);
+        let priority = asked_for(precedence, told, real_time);
         let priority = match &real_time.transform {
             None => Some(priority),
             Some(transform) => transform.inbound(priority, object_id().as_bytes()),
@@ -102,13 +116,9 @@ impl Adapter {
         Ok(Some(AtPriority::enter(priority, native)))
     }
 
-    /// What the calling thread may know beforehand of requests to objects with this model, whose replies are marked so.
+    /// What the calling thread may know beforehand of requests to objects with this precedence.
     #[cold]
-    pub(super) fn cached_priority(
-        &self,
-        model: PriorityModel,
-        network_priority: Option<NetworkPriority>,
-    ) -> CachedPriority {
+    pub(super) fn cached_priority(&self, precedence: Precedence) -> CachedPriority {
         let marks = self.marks_replies.load(Ordering::Relaxed);
         // With a best-effort lane the operation must be known, too.
         let decides_alone = |real_time: &&RealTimeConfig| {
@@ -116,11 +126,12 @@ impl Adapter {
         };
         let real_time = self.real_time.as_ref().filter(decides_alone);
         let of_lane = self.lane_priority().zip(real_time).and_then(|(of_lane, real_time)| {
-            let told = ToldPriority { number: Some(of_lane.number()), band: PackedBand::NONE };
-            let asked = asked_for(model, told, real_time);
+            // The lane has no peer whose limit is lower.
+            let told = ToldPriority { number: Some(of_lane.number()), ..ToldPriority::NOTHING };
+            let asked = asked_for(precedence, told, real_time);
             (asked == of_lane).then_some(of_lane)
         });
-        CachedPriority { model, network_priority, lane: current_lane(), of_lane }
+        CachedPriority { precedence, lane: current_lane(), of_lane }
     }
 
     /// Refuses what needs real time in an ORB without it, and what the ORB's lanes do not fit.
@@ -259,8 +270,7 @@ impl Adapter {
 /// What a serving thread knows beforehand of the priority of requests that it recognises.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CachedPriority {
-    pub(super) model: PriorityModel,
-    pub(super) network_priority: Option<NetworkPriority>,
+    pub(super) precedence: Precedence,
     /// The lane that the thread was in.
     lane: LaneId,
     /// The lane's priority, if [`Adapter::at_priority`] has requests run at it that ask for it.
@@ -279,7 +289,7 @@ impl CachedPriority {
     #[inline(always)] // a step of every call with a priority
     pub(super) fn in_its_lane(&self, propagated: Option<i16>) -> Option<AtLanePriority> {
         let of_lane = self.of_lane?;
-        let is_asked_for = match self.model {
+        let is_asked_for = match self.precedence.model {
             PriorityModel::ServerDeclared(_) => true,
             PriorityModel::ClientPropagated { .. } => propagated == Some(of_lane.number()),
         };
@@ -288,11 +298,11 @@ impl CachedPriority {
 }
 
 /// The priority that the server has declared, or that the request asks for as far as the ORB allows.
-fn asked_for(model: PriorityModel, told: ToldPriority, real_time: &RealTimeConfig) -> Priority {
-    match model {
+fn asked_for(precedence: Precedence, told: ToldPriority, real_time: &RealTimeConfig) -> Priority {
+    match precedence.model {
         PriorityModel::ServerDeclared(priority) => priority,
         PriorityModel::ClientPropagated { default } => {
-            told.propagated(real_time.propagated_priority_max, default)
+            told.propagated(real_time.propagated_priority_max.min(precedence.propagated_max), default)
         }
     }
 }

@@ -15,13 +15,11 @@ use std::sync::Arc;
 use ironorb_giop::message::{HeaderContexts, HeaderTemplate, Message, RequestFingerprint, Response};
 
 use super::Adapter;
-use super::priorities::CachedPriority;
+use super::priorities::{CachedPriority, Precedence};
 use crate::base::config::{Demultiplexing, ObjectLookup, OrbConfig};
 use crate::base::lease::BindingLease;
 use crate::base::probe::{self, Stage};
 use crate::object::operation_table::Found;
-use crate::object::priority::PriorityModel;
-use crate::object::protocols::NetworkPriority;
 use crate::poa::key::{self, ParsedKey};
 use crate::poa::servant::{LeasedServant, Servant};
 use crate::poa::{AdapterLease, ObjectSelector, Upcall};
@@ -126,9 +124,8 @@ impl<'k> CachedUpcall<'k> {
     }
 
     /// Where its priority comes from, and how its replies are marked.
-    pub(super) fn precedence(self) -> (Option<PriorityModel>, Option<NetworkPriority>) {
-        let priority = self.priority();
-        (priority.map(|priority| priority.model), priority.and_then(|priority| priority.network_priority))
+    pub(super) fn precedence(self) -> Option<Precedence> {
+        self.priority().map(|priority| priority.precedence)
     }
 }
 
@@ -250,8 +247,7 @@ impl Adapter {
             let adapter = AdapterLease::of(epoch, upcall, naming)?;
             let object = || Some((upcall.lease(epoch)?, LeasedServant::of(upcall.servant())));
             let object = if has_object_come_often { object() } else { None };
-            let priority =
-                upcall.priority_model().map(|model| self.cached_priority(model, upcall.network_priority()));
+            let priority = upcall.precedence().map(|precedence| self.cached_priority(precedence));
             let is_plain = head.contexts() == HeaderContexts::None && priority.is_none();
             let operation = Cell::default();
             Some(Box::new(CachedTarget { head, operation, adapter, object, is_plain, priority }))

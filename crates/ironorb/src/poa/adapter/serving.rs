@@ -23,7 +23,7 @@ use ironorb_giop::real_time::priority_of_context;
 use ironorb_giop::service_context::ListenPoint;
 use ironorb_giop::{Encoding, Reader, Shifts, TransmissionCodeSets, Version};
 
-use super::priorities::{CachedPriority, LaneCheck};
+use super::priorities::{CachedPriority, LaneCheck, Precedence};
 use super::request_cache::CachedUpcall;
 use super::{Adapter, ParkedRequest, Session, ToldPriority};
 use crate::base::probe::{self, Stage};
@@ -32,7 +32,7 @@ use crate::interceptor::{FreshSlots, Interception, Outcome, Target};
 use crate::object::deadline::{Deadline, RequestDeadline, Timeout, deadline_of_request};
 use crate::object::operation::Raised;
 use crate::object::priority::{AtPriority, PriorityModel, current_priority};
-use crate::object::protocols::{CodePoint, NetworkPriority};
+use crate::object::protocols::CodePoint;
 use crate::object::request_facts::RequestFacts;
 use crate::poa::current::current_upcall;
 use crate::poa::servant::{Call, ReplySink, Responder, Servant, servant_panicked};
@@ -185,7 +185,7 @@ impl Adapter {
             && let Some(_priority) = rule.in_its_lane(propagated)
         {
             let body_at = known.head().plain_body_at().get();
-            let echoed = echoed_priority(rule.model, propagated);
+            let echoed = echoed_priority(rule.precedence.model, propagated);
             return serve_cached_plainly(known, message, body_at, session, sink, |responder| {
                 responder.echo_priority(echoed);
             });
@@ -209,12 +209,12 @@ impl Adapter {
         let (_, encoding) = plain_encoding(session);
         let responder = responder_of(known, message, encoding, sink, None);
         let propagated = propagated_of_known(known.head(), message);
-        responder.echo_priority(echoed_priority(rule.model, propagated));
+        responder.echo_priority(echoed_priority(rule.precedence.model, propagated));
         let mut arguments = known.head().arguments_at(message, body_at.get(), encoding);
         arguments.set_environment(session);
         let call = Call::new(known.head().operation(), arguments, &responder);
-        let told = ToldPriority { number: propagated, band: session.band() };
-        if let Some(_priority) = self.in_priority_of(rule.model, rule.network_priority, told, &responder) {
+        let told = session.told_priority(propagated);
+        if let Some(_priority) = self.in_priority_of(rule.precedence, told, &responder) {
             dispatch(known.servant, call, &responder);
         }
     }
@@ -263,7 +263,7 @@ impl Adapter {
         let (_, encoding) = plain_encoding(session);
         let responder = responder_of(known, message, encoding, sink, None);
         let Some(_deadline) = self.in_time(self.deadline(&facts, session, sink), &responder) else { return };
-        let told = || ToldPriority { number: facts.priority(), band: session.band() };
+        let told = || session.told_priority(facts.priority());
         let Some(_priority) = self.in_priority(known.precedence(), told, &responder) else { return };
         let arguments = CachedArguments { head: known.head(), body_at, encoding };
         let ready =
@@ -371,23 +371,23 @@ impl Adapter {
             return ToldPriority::NOTHING;
         }
         session.note_band(facts);
-        ToldPriority { number: facts.priority(), band: session.band() }
+        session.told_priority(facts.priority())
     }
 
     /// Gives the thread the priority of a request. `None` if there is no such priority: then the request has been answered.
     #[inline]
     fn in_priority(
         &self,
-        (model, network_priority): (Option<PriorityModel>, Option<NetworkPriority>),
+        precedence: Option<Precedence>,
         told: impl FnOnce() -> ToldPriority,
         responder: &Responder<'_>,
     ) -> Option<(Option<AtPriority>, Option<LaneCheck<'_>>)> {
-        match model {
+        match precedence {
             None => Some((None, None)),
-            Some(model) => {
+            Some(precedence) => {
                 let told = told();
-                responder.echo_priority(echoed_priority(model, told.number));
-                self.in_priority_of(model, network_priority, told, responder)
+                responder.echo_priority(echoed_priority(precedence.model, told.number));
+                self.in_priority_of(precedence, told, responder)
             }
         }
     }
@@ -395,16 +395,16 @@ impl Adapter {
     #[cold]
     fn in_priority_of(
         &self,
-        model: PriorityModel,
-        network_priority: Option<NetworkPriority>,
+        precedence: Precedence,
         told: ToldPriority,
         responder: &Responder<'_>,
     ) -> Option<(Option<AtPriority>, Option<LaneCheck<'_>>)> {
         let object_id = || current_upcall(Upcall::object_id).unwrap_or_else(|| ObjectId::from(""));
-        match self.at_priority(model, told, &object_id) {
+        match self.at_priority(precedence, told, &object_id) {
             Ok(priority) => {
                 if self.marks_replies.load(Ordering::Relaxed) {
-                    let code_point = network_priority.map(|marks| marks.code_point(current_priority()));
+                    let code_point =
+                        precedence.network_priority.map(|marks| marks.code_point(current_priority()));
                     responder.mark_packets(code_point.unwrap_or(CodePoint::DEFAULT));
                 }
                 Some((priority, self.check_lane()))
@@ -571,9 +571,7 @@ impl Adapter {
         }
         let Some(upcall) = current.upcall() else { return Ok(()) }; // never
         let told = || request.told;
-        let Some(_priority) =
-            self.in_priority((upcall.priority_model(), upcall.network_priority()), told, responder)
-        else {
+        let Some(_priority) = self.in_priority(upcall.precedence(), told, responder) else {
             return Ok(());
         };
         let ready =

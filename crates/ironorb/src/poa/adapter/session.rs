@@ -10,13 +10,14 @@ use ironorb_giop::typecode::TypeCode;
 use ironorb_giop::value::ValueFactory;
 use ironorb_giop::{TransmissionCodeSets, Version};
 
-use super::Adapter;
+use super::{Adapter, ToldPriority};
 use crate::base::config::BareExceptions;
 use crate::base::locks::LaneLock;
 use crate::base::time::Time;
 use crate::object::band_cell::{BandCell, PackedBand};
 use crate::object::deadline::Deadline;
 use crate::object::deadline_context::{ClockBound, DeadlineStamp};
+use crate::object::priority::Priority;
 use crate::object::request_facts::RequestFacts;
 use crate::poa::AdapterHost;
 
@@ -30,6 +31,8 @@ pub(crate) struct Session {
     clock: OnceLock<Box<LaneLock<ClockBound>>>,
     /// The band that the connection is bound to.
     band: BandCell,
+    /// The highest priority that the peer may ask for.
+    priority_limit: Priority,
     orb: Weak<dyn AdapterHost>,
 }
 
@@ -69,8 +72,19 @@ impl Session {
             bare_exceptions: AtomicBool::new(adapter.config.bare_exceptions == BareExceptions::Yes),
             clock: OnceLock::new(),
             band: BandCell::new(PackedBand::NONE),
+            priority_limit: Priority::MAX,
             orb: adapter.host.clone(),
         }
+    }
+
+    /// Bounds what the peer may ask for.
+    pub(crate) fn with_priority_limit(self, priority_limit: Priority) -> Session {
+        Session { priority_limit, ..self }
+    }
+
+    /// What the connection tells of the priority of a request that has this number.
+    pub(super) fn told_priority(&self, number: Option<i16>) -> ToldPriority {
+        ToldPriority { number, band: self.band(), limit: self.priority_limit }
     }
 
     /// Whether the server sends exceptions in an `any` without their ids.
