@@ -3,6 +3,7 @@
 #[path = "adapters/main.rs"]
 mod adapters;
 mod async_calls;
+mod avionics;
 mod bidirectional;
 mod bridge;
 mod bridge_command;

@@ -103,7 +103,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         Command::Simulate { load, length, seed, svg } => {
             let (plan, length) = (load.plan()?, Duration::from_secs(length.seconds));
-            let outcome = simulate(&plan, Settings { length, seed, swaps_priorities: false })?;
+            let outcome = simulate(&plan, Settings { length, seed })?;
             print!("{}", Summary(&outcome.tallies));
             println!("requests that came too late to be carried out: {}", outcome.refused);
             if let Some(file) = svg {

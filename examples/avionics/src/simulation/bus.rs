@@ -24,6 +24,7 @@ pub(super) struct Bus {
     /// The frame that is being sent.
     sending: Option<(std::cmp::Reverse<u8>, u64)>,
     arrivals: u64,
+    pub(super) message_bytes_max: usize,
 }
 
 impl Bus {
@@ -37,12 +38,14 @@ impl Bus {
             waiting: BTreeMap::new(),
             sending: None,
             arrivals: 0,
+            message_bytes_max: 0,
         }
     }
 
     pub(super) fn add(&mut self, class: u8, message: Message) {
         self.arrivals += 1;
         let bytes = message.bytes.len();
+        self.message_bytes_max = self.message_bytes_max.max(bytes);
         self.waiting.insert((std::cmp::Reverse(class), self.arrivals), (message, bytes));
     }
 

@@ -31,12 +31,10 @@ pub struct Settings {
     pub length: Duration,
     /// The seed of the tasks' first releases; with 0 all are released at once, which is about the worst case.
     pub seed: u64,
-    /// Gives the most urgent task the priority of the least urgent one, and the other way around: a mistake on purpose.
-    pub swaps_priorities: bool,
 }
 
 /// What a simulation has shown.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Outcome {
     /// A tally for each task, in the order of the task file.
     pub tallies: Vec<Tally>,
@@ -44,6 +42,8 @@ pub struct Outcome {
     pub refused: u64,
     /// Requests by which the ORBs of the peripherals missed a deadline of `@rt`.
     pub deadlines_missed: u64,
+    /// The longest message on the bus, in bytes.
+    pub message_bytes_max: usize,
     /// What ran when: a row for each processor.
     pub rows: Vec<Row>,
 }
@@ -60,11 +60,13 @@ pub fn simulate(plan: &Plan, settings: Settings) -> Result<Outcome, Box<dyn Erro
     let mut tallies = std::mem::take(&mut *tallies.lock().expect("no thread is left"));
     let place = |tally: &Tally| plan.tasks().iter().position(|task| task.name == tally.task);
     tallies.sort_by_key(place);
+    let message_bytes_max = world.lock().bus.message_bytes_max;
     let missed = |orb: &Orb| orb.status().total("deadlines_missed_total");
     Ok(Outcome {
         tallies,
         refused: servers.iter().map(Orb::late_requests).sum(),
         deadlines_missed: servers.iter().map(missed).sum(),
+        message_bytes_max,
         rows: rows(&world, plan),
     })
 }
@@ -168,9 +170,9 @@ fn mission(
 ) -> Result<Arc<Mutex<Vec<Tally>>>, Box<dyn Error>> {
     let tallies = Arc::new(Mutex::new(Vec::new()));
     let shared = Shared::default();
-    let priorities = priorities(plan, settings.swaps_priorities);
     let mut random = settings.seed;
-    for (task, priority) in plan.tasks().iter().zip(priorities) {
+    for task in plan.tasks() {
+        let priority = plan.task(&task.name).map_or(Priority::MIN, |entry| priority(entry.priority));
         let class = plan.connection(&task.name).map_or(0, |connection| connection.dscp);
         let orb = world.add_orb(&format!("task-{}", task.name), class, builder());
         let current = orb.rt_current().ok_or("a real-time ORB has one")?;
@@ -190,17 +192,6 @@ fn mission(
         });
     }
     Ok(tallies)
-}
-
-/// The priorities of the tasks, in their order.
-fn priorities(plan: &Plan, are_swapped: bool) -> Vec<Priority> {
-    let of_task = |name: &str| plan.task(name).map_or(Priority::MIN, |entry| priority(entry.priority));
-    let mut priorities: Vec<_> = plan.tasks().iter().map(|task| of_task(&task.name)).collect();
-    if are_swapped {
-        let reversed = |priority: &Priority| Priority::new(Priority::MAX.number() - priority.number());
-        priorities = priorities.iter().filter_map(reversed).collect();
-    }
-    priorities
 }
 
 /// A first release within a task's period: 0 with the seed 0, else at random (splitmix64).

@@ -39,7 +39,7 @@ pub(super) struct State {
     next_order: u64,
     hosts: Vec<Host>,
     wires: Vec<Wire>,
-    bus: Bus,
+    pub(super) bus: Bus,
     pub(super) processors: Vec<Processor>,
     interrupts: Vec<(usize, Duration, Duration)>,
     threads: Vec<Thread>,
