@@ -56,7 +56,7 @@ fn the_task_file_has_the_times_of_the_idl() {
     let without: Vec<&str> = operations.lines().filter(is_other).collect();
     let folder = tempfile::tempdir().unwrap();
     let tasks = folder.path().join("tasks.toml");
-    fs::write(&tasks, NORMAL.replace(operations, &without.join("\n"))).unwrap();
+    fs::write(&tasks, NORMAL.replace(operations, &(without.join("\n") + "\n"))).unwrap();
     let alone = analyze(&[], &[&tasks]);
     assert!(alone.code == Some(2) && format!("{alone:?}").contains("wcet"), "{alone:?}");
     let by_idl = analyze(&["--format", "json"], &[&tasks, &file("avionics.idl")]).expect();
