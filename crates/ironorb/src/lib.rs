@@ -95,6 +95,7 @@ pub use driver::call_policies::{
     remaining_time, set_thread_policies, set_thread_timeout, thread_policies, with_timeout,
 };
 pub use driver::context::Context;
+pub use driver::distributable::SpawnedThread;
 pub use driver::pending::Pending;
 pub use object::messaging::{InvocationPolicies, Rebind, SyncScope};
 

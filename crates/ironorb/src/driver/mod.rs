@@ -10,6 +10,7 @@ pub(crate) mod client;
 pub(crate) mod clock;
 pub(crate) mod context;
 pub(crate) mod counting;
+pub(crate) mod distributable;
 pub mod engine;
 pub(crate) mod invoke;
 pub(crate) mod loopback;

@@ -45,6 +45,7 @@ use crate::object::threadpool::{ReachedBy, ThreadpoolId};
 use crate::poa::adapter::{Adapter, Ownership};
 use crate::poa::{AdapterHost, ManagerState, Poa, PoaError};
 use crate::rt::RtOrb;
+use crate::rt::distributable::SchedulingCurrent;
 use crate::transport::tcp::HostPort;
 use crate::transport::{Address, CustomTransport, Stream, unix};
 
@@ -109,6 +110,8 @@ pub(crate) struct OrbParts {
     /// The names of its thread pools, in the order of their numbers.
     pub(crate) threadpools: Vec<String>,
     pub(crate) furnish_root: Option<FurnishRoot>,
+    /// How its distributable threads are scheduled, if it has any.
+    pub(crate) scheduling: Option<SchedulingCurrent>,
 }
 
 /// The drivers read what all layers read as if it were theirs.
@@ -243,7 +246,7 @@ impl OrbCore {
                 counters,
                 furnish_root: parts.furnish_root,
                 begun: clock::now(),
-                rt_orb: RtOrb::new(parts.threadpools),
+                rt_orb: RtOrb::new(parts.threadpools, parts.scheduling),
                 initial: Snapshot::nothing(),
                 interceptors: Arc::new(interceptors),
                 simulated: simulation.map(Simulated::new),

@@ -424,6 +424,24 @@ impl AtPriority {
         });
         AtPriority { _stay: AtLanePriority::enter(priority), native_before, schedule }
     }
+
+    /// As [`enter`](Self::enter), but fails where the system refuses: the thread then has what it had.
+    pub(crate) fn try_enter(
+        priority: Priority,
+        native: Option<NativePriority>,
+    ) -> std::io::Result<AtPriority> {
+        let native_before = NATIVE.get();
+        let schedule = match native.filter(|native| native_before != Some(*native)) {
+            None => None,
+            Some(native) => {
+                let before = scheduling::own_schedule()?;
+                become_real_time(native)?;
+                NATIVE.set(Some(native));
+                Some(before)
+            }
+        };
+        Ok(AtPriority { _stay: AtLanePriority::enter(priority), native_before, schedule })
+    }
 }
 
 /// The stay of a lane's thread at the priority of a request that is the lane's own. Dropping it brings back the priority that

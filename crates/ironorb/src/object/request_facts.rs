@@ -8,7 +8,8 @@ use ironorb_giop::service_context::{
 };
 
 use crate::object::deadline_context::DeadlineStamp;
-use crate::object::wire_numbers::{DEADLINE_CONTEXT, TRACE_CONTEXT};
+use crate::object::scheduling_context::{DistributableThreadId, SchedulingParameter, ThreadMessage};
+use crate::object::wire_numbers::{DEADLINE_CONTEXT, SCHEDULING_CONTEXT, TRACE_CONTEXT};
 
 /// What a request says besides its target and its arguments, in service contexts: each way to a servant reads it here.
 ///
@@ -75,6 +76,12 @@ impl<'m> RequestFacts<'m> {
     /// The data of the trace context (`docs/wire.md`).
     pub fn trace(&self) -> Option<&'m [u8]> {
         self.context(TRACE_CONTEXT)
+    }
+
+    /// The distributable thread that the request carries on, and how urgent it is (`docs/wire.md`). Its deadline counts from
+    /// the moment at which the client sent the request. `None` without one, or if its context cannot be read.
+    pub fn distributable_thread(&self) -> Option<(DistributableThreadId, SchedulingParameter)> {
+        ThreadMessage::decode_urgency(self.context(SCHEDULING_CONTEXT)?)
     }
 
     /// The data of the SecurityAttributeService context (CORBA 3.3 part 2, 10.2), which names the caller.

@@ -9,3 +9,6 @@ pub(crate) const FOR_BEST_EFFORT: i16 = -2;
 
 /// The service context that a trace continues with.
 pub(crate) const TRACE_CONTEXT: u32 = 0x494F_5203;
+
+/// The service context that a distributable thread travels with.
+pub(crate) const SCHEDULING_CONTEXT: u32 = 0x494F_5204;

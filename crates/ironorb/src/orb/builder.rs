@@ -22,6 +22,7 @@ use crate::interceptor::{
     ClientContext, ClientInterceptor, IorInterceptor, ServerContext, ServerInterceptor,
 };
 use crate::object::priority::RealTimeConfig;
+use crate::rt::distributable::{Scheduler, SchedulerSetting};
 use crate::status::furnish_root;
 use crate::transport::CustomTransport;
 use crate::transport::endpoint::BadAddress;
@@ -342,6 +343,15 @@ impl OrbBuilder {
     /// ORB without real time, which ignores priorities and pays nothing for them.
     pub fn real_time(mut self, config: RealTimeConfig) -> Self {
         self.settings.real_time = Some(config);
+        self
+    }
+
+    /// Gives the ORB distributable threads (RT-CORBA 2.0), which this scheduler schedules: see
+    /// [`rt::distributable`](crate::rt::distributable). Makes it a real-time ORB, as [`real_time`](Self::real_time) with its
+    /// defaults does where that is not called. Default: none; the requests of an ORB with a scheduler take the general path,
+    /// as those with interceptors do.
+    pub fn scheduler(mut self, scheduler: impl Scheduler) -> Self {
+        self.settings.scheduler = Some(SchedulerSetting(Arc::new(scheduler)));
         self
     }
 

@@ -39,6 +39,7 @@ use crate::object::codec::Codec;
 use crate::object::messaging::InvocationPolicies;
 use crate::object::{ObjectRef, TypedRef};
 use crate::poa::{Poa, PoaCurrent, is_in_upcall_of};
+use crate::rt::distributable::SchedulingCurrent;
 use crate::rt::{RtCurrent, RtOrb};
 
 /// An object request broker. Cheap to clone; all clones are handles of one ORB.
@@ -84,6 +85,12 @@ impl Orb {
     /// [real-time ORB](OrbBuilder::real_time).
     pub fn rt_orb(&self) -> Option<RtOrb> {
         self.core.real_time.as_ref().map(|_| self.core.rt_orb.clone())
+    }
+
+    /// The calling thread as a distributable thread (`resolve_initial_references("RTScheduler_Current")`). `None` if the ORB
+    /// has no [scheduler](OrbBuilder::scheduler).
+    pub fn scheduling_current(&self) -> Option<SchedulingCurrent> {
+        self.core.rt_orb.scheduling()
     }
 
     /// The ORB's name (`id`); empty unless the setting `id` gives one.

@@ -16,11 +16,13 @@ use std::sync::Arc;
 use super::{LaneConfig, lanes, small_file};
 use crate::base::config::OrbConfig;
 use crate::base::lease;
+use crate::driver::distributable;
 use crate::driver::orb_core::OrbParts;
 use crate::driver::server::lane::LaneParts;
 use crate::driver::simulated::SimulationSetting;
 use crate::interceptor::Interceptors;
 use crate::object::priority::RealTimeConfig;
+use crate::rt::distributable::SchedulerSetting;
 use crate::transport::endpoint::BadAddress;
 use crate::transport::{CustomTransport, Endpoint};
 
@@ -63,6 +65,7 @@ pub(super) struct Settings {
     pub(super) interceptors: Interceptors,
     pub(super) simulation: Option<SimulationSetting>,
     pub(super) real_time: Option<RealTimeConfig>,
+    pub(super) scheduler: Option<SchedulerSetting>,
 }
 
 /// A list that each source of settings begins anew: for example, endpoints on the command line replace those
@@ -147,6 +150,10 @@ impl Settings {
 
     /// What the ORB is made of.
     pub(super) fn into_parts(mut self) -> Result<OrbParts, SettingError> {
+        let scheduling = self.scheduler.take().map(|scheduler| {
+            let real_time = self.real_time.get_or_insert_default();
+            distributable::install(scheduler, real_time, &mut self.interceptors)
+        });
         let (lanes, real_time) = (std::mem::take(&mut self.lanes).into_items(), self.real_time.as_ref());
         if real_time.is_some() {
             // Threads with priorities must not wait for it later.
@@ -178,6 +185,7 @@ impl Settings {
             real_time: self.real_time,
             threadpools,
             furnish_root: None,
+            scheduling,
         })
     }
 

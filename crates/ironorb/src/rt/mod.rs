@@ -15,8 +15,10 @@
 //! | `RTCORBA::Mutex` | [`RtMutex`] |
 //! | `PriorityBandedConnectionPolicy`, `PrivateConnectionPolicy` | [`ClientPolicies`], [`PoaPolicies`](crate::PoaPolicies) |
 //! | `ClientProtocolPolicy`, `ServerProtocolPolicy` | [`Protocols`], in the same |
+//! | `RTScheduling::Current`, `Scheduler` | [`distributable`] |
 //! | `ThreadpoolLane` | [`LaneConfig`](crate::LaneConfig) with a [priority](crate::LaneConfig::priority) |
 
+pub mod distributable;
 mod mutex;
 mod orb;
 mod periodic;

@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::RtMutex;
+use super::distributable::SchedulingCurrent;
 use crate::base::locks::PiLock;
 use crate::object::threadpool::ThreadpoolId;
 
@@ -17,12 +18,18 @@ use crate::object::threadpool::ThreadpoolId;
 pub struct RtOrb {
     named: Arc<PiLock<BTreeMap<String, Arc<RtMutex<()>>>>>,
     threadpools: Arc<[String]>,
+    scheduling: Option<SchedulingCurrent>,
 }
 
 impl RtOrb {
     /// The part of an ORB with pools of these names.
-    pub(crate) fn new(threadpools: Vec<String>) -> RtOrb {
-        RtOrb { named: Arc::default(), threadpools: threadpools.into() }
+    pub(crate) fn new(threadpools: Vec<String>, scheduling: Option<SchedulingCurrent>) -> RtOrb {
+        RtOrb { named: Arc::default(), threadpools: threadpools.into(), scheduling }
+    }
+
+    /// The calling thread as a distributable thread, if the ORB has a scheduler.
+    pub(crate) fn scheduling(&self) -> Option<SchedulingCurrent> {
+        self.scheduling.clone()
     }
 
     /// The thread pool of the lanes that [name](crate::LaneConfig::threadpool) it, for
