@@ -19,6 +19,7 @@ mod deadlines;
 mod deferred;
 mod demo;
 mod demultiplexing;
+mod distributable_threads;
 mod doctor_command;
 mod dynamic;
 mod equal_paths;
