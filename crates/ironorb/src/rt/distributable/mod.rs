@@ -37,6 +37,9 @@
 //! process back to the first. A server that is told of a thread which has not come yet remembers it: the request is then
 //! answered at once.
 //!
+//! An asynchronous call carries the thread, too, and the thread goes on meanwhile. When such a request is sent again, because
+//! it is forwarded or its connection has been closed, it carries none.
+//!
 //! # What peers see
 //!
 //! `docs/wire.md` has the bytes. Servers of other ORBs, and those without a scheduler, ignore them: a thread is unknown

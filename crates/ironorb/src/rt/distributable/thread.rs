@@ -49,7 +49,7 @@ impl DistributableThread {
     /// second call does nothing.
     ///
     /// If the thread waits for a server's reply, this tells the server, over a connection of its own. That blocks until the
-    /// request is written, for 2 s at most. A server that cannot be told, or that has no scheduler, carries the request
+    /// request is written, for 2 s at most; with several asynchronous calls in flight, so long for each. A server that cannot be told, or that has no scheduler, carries the request
     /// out to its end.
     pub fn cancel(&self) {
         self.0.cancel();
@@ -74,7 +74,7 @@ pub(crate) struct LocalThread {
 #[derive(Default)]
 struct Calls {
     is_cancelled: bool,
-    /// The requests that the thread has sent and that are not answered, the deepest last.
+    /// The requests that the thread has sent and that are not answered, the latest last.
     in_flight: Vec<InFlight>,
 }
 
@@ -93,28 +93,32 @@ impl InFlight {
 
 impl LocalThread {
     fn cancel(&self) {
-        let Some(deepest) = self.note_cancelled() else { return };
+        let Some(in_flight) = self.note_cancelled() else { return };
         let Some(orb) = self.orb.upgrade() else { return };
+        orb.remember_cancelled(self.id);
         orb.scheduler.cancel(self.id);
-        if let Some((target, operation)) = deepest {
+        for (target, operation) in in_flight {
             self.tell(&orb, &target, &operation);
         }
     }
 
-    /// Notes that the thread is cancelled. Returns where it is, if it was not cancelled before.
-    fn note_cancelled(&self) -> Option<Option<(ObjectRef, String)>> {
+    /// Notes that the thread is cancelled. Returns its requests in flight, the latest first, if it was not cancelled
+    /// before: a thread is in one server, but asynchronous calls go on in others.
+    fn note_cancelled(&self) -> Option<Vec<(ObjectRef, String)>> {
         let mut calls = self.calls.lock();
         self.is_cancelled.store(true, Ordering::Release);
         let was_cancelled = std::mem::replace(&mut calls.is_cancelled, true);
-        let deepest = calls.in_flight.last().map(|call| (call.target.clone(), call.operation.clone()));
-        (!was_cancelled).then_some(deepest)
+        let in_flight =
+            calls.in_flight.iter().rev().map(|call| (call.target.clone(), call.operation.clone()));
+        (!was_cancelled).then(|| in_flight.collect())
     }
 
-    /// Tells the server in which the thread is.
+    /// Tells the server of a request.
     fn tell(&self, orb: &Threads, target: &ObjectRef, operation: &str) {
         let told_by = (orb.parts.private)(target);
         let mut calls = self.calls.lock();
-        let Some(call) = calls.in_flight.iter_mut().rfind(|call| call.is(target, operation)) else { return };
+        let untold = |call: &&mut InFlight| call.told_by.is_none() && call.is(target, operation);
+        let Some(call) = calls.in_flight.iter_mut().rfind(untold) else { return };
         call.told_by = Some(told_by.clone());
         drop(calls);
         (orb.parts.send_cancel)(&told_by, self.id);
@@ -174,12 +178,12 @@ pub(crate) struct Threads {
 #[derive(Default)]
 struct Table {
     live: BTreeMap<DistributableThreadId, Weak<LocalThread>>,
-    /// Threads that were cancelled before a request brought them, the oldest first.
-    cancelled_ahead: VecDeque<DistributableThreadId>,
+    /// Threads that have been cancelled, the oldest first: requests may bring them later.
+    cancelled: VecDeque<DistributableThreadId>,
 }
 
-/// The most threads that are known to be cancelled before they have come. Beyond that the oldest are forgotten.
-const CANCELLED_AHEAD_MAX: usize = 256;
+/// The most threads that are known to be cancelled while they are not here. Beyond that the oldest are forgotten.
+const CANCELLED_MAX: usize = 256;
 
 impl Threads {
     pub(super) fn new(scheduler: Arc<dyn Scheduler>, parts: ThreadParts) -> Arc<Threads> {
@@ -198,7 +202,7 @@ impl Threads {
         if let Some(live) = table.live.get(&id).and_then(Weak::upgrade) {
             return live;
         }
-        let is_cancelled = table.take_cancelled_ahead(id);
+        let is_cancelled = table.cancelled.contains(&id);
         let calls = Calls { is_cancelled, in_flight: Vec::new() };
         let thread = Arc::new(LocalThread {
             id,
@@ -218,8 +222,12 @@ impl Threads {
     pub(super) fn cancel(&self, id: DistributableThreadId) {
         match self.lookup(id) {
             Some(thread) => thread.cancel(),
-            None => self.table.lock().cancel_ahead(id),
+            None => self.remember_cancelled(id),
         }
+    }
+
+    fn remember_cancelled(&self, id: DistributableThreadId) {
+        self.table.lock().remember_cancelled(id);
     }
 
     fn forget(&self, id: DistributableThreadId) {
@@ -231,19 +239,14 @@ impl Threads {
 }
 
 impl Table {
-    fn cancel_ahead(&mut self, id: DistributableThreadId) {
-        if self.cancelled_ahead.contains(&id) {
+    fn remember_cancelled(&mut self, id: DistributableThreadId) {
+        if self.cancelled.contains(&id) {
             return;
         }
-        if self.cancelled_ahead.len() >= CANCELLED_AHEAD_MAX {
-            self.cancelled_ahead.pop_front();
+        if self.cancelled.len() >= CANCELLED_MAX {
+            self.cancelled.pop_front();
         }
-        self.cancelled_ahead.push_back(id);
-    }
-
-    fn take_cancelled_ahead(&mut self, id: DistributableThreadId) -> bool {
-        let at = self.cancelled_ahead.iter().position(|other| *other == id);
-        at.and_then(|at| self.cancelled_ahead.remove(at)).is_some()
+        self.cancelled.push_back(id);
     }
 }
 
@@ -255,7 +258,7 @@ mod tests {
     fn threads() -> Arc<Threads> {
         let parts = ThreadParts {
             real_time: RealTimeConfig::new(),
-            randomness: Randomness::new(Some(1)),
+            randomness: Randomness::new(None),
             now: || Time::ZERO,
             private: ObjectRef::clone,
             send_cancel: |_, _| {},
@@ -265,29 +268,15 @@ mod tests {
 
     #[test]
     fn ids_differ_between_orbs_and_threads() {
-        let randomness = || ThreadParts { randomness: Randomness::new(None), ..threads_parts() };
-        let orbs = [
-            Threads::new(Arc::new(FixedPriority), randomness()),
-            Threads::new(Arc::new(FixedPriority), randomness()),
-        ];
+        let orbs = [threads(), threads()];
         let mut ids: Vec<_> = (0..1_000).map(|number| orbs[number % 2].new_id()).collect();
         ids.sort_unstable();
         ids.dedup();
         assert_eq!(ids.len(), 1_000);
     }
 
-    fn threads_parts() -> ThreadParts {
-        ThreadParts {
-            real_time: RealTimeConfig::new(),
-            randomness: Randomness::new(Some(1)),
-            now: || Time::ZERO,
-            private: ObjectRef::clone,
-            send_cancel: |_, _| {},
-        }
-    }
-
     #[test]
-    fn a_thread_is_known_while_it_is_there() {
+    fn a_thread_is_known_while_it_is_there_and_stays_cancelled() {
         let threads = threads();
         let id = threads.new_id();
         let first = threads.join(id);
@@ -297,7 +286,8 @@ mod tests {
         assert!(threads.lookup(id).is_some_and(|thread| thread.is_cancelled()));
         drop(first);
         assert!(threads.lookup(id).is_none() && threads.table.lock().live.is_empty());
-        assert!(!DistributableThread(threads.join(id)).is_cancelled());
+        // Another request of it may have waited.
+        assert!(DistributableThread(threads.join(id)).is_cancelled());
     }
 
     #[test]
@@ -305,11 +295,9 @@ mod tests {
         let threads = threads();
         let ids: Vec<_> = (0..10_000).map(|_| threads.new_id()).collect();
         ids.iter().for_each(|id| threads.cancel(*id));
-        assert_eq!(threads.table.lock().cancelled_ahead.len(), CANCELLED_AHEAD_MAX);
+        assert_eq!(threads.table.lock().cancelled.len(), CANCELLED_MAX);
         let last = *ids.last().unwrap();
         assert!(DistributableThread(threads.join(last)).is_cancelled());
-        // It counts once: the thread may come again.
-        assert!(!DistributableThread(threads.join(last)).is_cancelled());
         assert!(!DistributableThread(threads.join(ids[0])).is_cancelled());
     }
 }
