@@ -67,6 +67,7 @@ impl Findings {
         let mut report = Report {
             verdict: tasks.iter().map(|task| task.verdict).max().unwrap_or(Verdict::Fits),
             lanes: self.lanes(all),
+            operations: operations(all),
             connections: self.connections(all),
             anomalies: Vec::new(),
             suggestions: Vec::new(),
@@ -310,3 +311,11 @@ pub(crate) fn percent(ppm: u64) -> String {
 
 /// The marks of the classes of a link, the most urgent first: EF, CS5, AF41, AF31, AF21, AF11, and best effort.
 const MARKS: [u8; 7] = [46, 40, 34, 26, 18, 10, 0];
+
+fn operations(all: &Description) -> Vec<OperationReport> {
+    let report = |operation: &Operation| OperationReport {
+        name: operation.name.clone(),
+        lane: operation.lane.clone(),
+    };
+    all.operations.iter().map(report).collect()
+}

@@ -122,6 +122,6 @@ pub use problem::{Place, Problem};
 pub use report::*;
 pub use sensitivity::{Sensitivity, sensitivity};
 pub use suggest::Suggestion;
-pub use table::{ConnectionEntry, LaneEntry, Table, TableError, TaskEntry, table};
+pub use table::{ConnectionEntry, LaneEntry, OperationEntry, Table, TableError, TaskEntry, table};
 pub use time::{Nanos, TimeError};
 pub use timeline::{Row, Timeline, TimelineBar};

@@ -19,6 +19,8 @@ pub struct Report {
     pub units: Vec<UnitReport>,
     /// The lanes.
     pub lanes: Vec<LaneReport>,
+    /// The operations, in the order of the description, for the table.
+    pub operations: Vec<OperationReport>,
     /// The calls that leave a process, for the table.
     pub connections: Vec<ConnectionReport>,
     /// What is odd, the worst first.
@@ -127,6 +129,15 @@ pub struct LaneReport {
     pub requests_max: u64,
     /// The bytes that those requests have together.
     pub request_bytes_max: u64,
+}
+
+/// Where an operation is served.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct OperationReport {
+    /// The name.
+    pub name: String,
+    /// The lane that serves it.
+    pub lane: String,
 }
 
 /// A use of a connection: a task whose calls go from a node to a lane over a link.

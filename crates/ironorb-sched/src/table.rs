@@ -20,6 +20,9 @@ pub struct Table {
     /// The tasks.
     #[serde(default, rename = "task")]
     pub tasks: Vec<TaskEntry>,
+    /// The operations.
+    #[serde(default, rename = "operation", skip_serializing_if = "Vec::is_empty")]
+    pub operations: Vec<OperationEntry>,
     /// The connections of tasks to lanes.
     #[serde(default, rename = "connection")]
     pub connections: Vec<ConnectionEntry>,
@@ -72,6 +75,16 @@ pub struct TaskEntry {
     pub response: Option<Nanos>,
 }
 
+/// Where an operation is served.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OperationEntry {
+    /// The name.
+    pub name: String,
+    /// The lane that serves it.
+    pub lane: String,
+}
+
 /// How a task's calls reach a lane.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -118,6 +131,12 @@ pub fn table(report: &Report) -> Table {
         })
         .collect();
     tasks.sort_by(|a, b| a.name.cmp(&b.name));
+    let mut operations: Vec<OperationEntry> = report
+        .operations
+        .iter()
+        .map(|operation| OperationEntry { name: operation.name.clone(), lane: operation.lane.clone() })
+        .collect();
+    operations.sort_by(|a, b| a.name.cmp(&b.name));
     let connections = report
         .connections
         .iter()
@@ -134,7 +153,7 @@ pub fn table(report: &Report) -> Table {
         Verdict::Unknown => "unknown",
         Verdict::DoesNotFit => "does-not-fit",
     };
-    Table { version: VERSION, verdict: verdict.to_owned(), lanes, tasks, connections }
+    Table { version: VERSION, verdict: verdict.to_owned(), lanes, tasks, operations, connections }
 }
 
 impl Table {

@@ -25,6 +25,7 @@ mod periodic;
 
 use std::fmt;
 use std::io;
+use std::marker::PhantomData;
 
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::minor::MinorCode;
@@ -34,7 +35,7 @@ pub use crate::object::client_policies::{
     ClientPolicies, PriorityBand, PriorityBands, set_thread_policies, thread_policies,
 };
 pub use crate::object::peers::{BadPeerNetwork, PeerNetwork};
-use crate::object::priority::{self, Unmapped};
+use crate::object::priority::{self, AtPriority, Unmapped};
 pub use crate::object::priority::{
     ContinuousMapping, DirectMapping, LinearMapping, OverrunPolicy, Priority, PriorityMapping, PriorityModel,
     PriorityTransform, RealTimeConfig, SchedulingPolicy,
@@ -91,6 +92,26 @@ impl RtCurrent {
         let native = self.config.native(priority).map_err(Unmapped::exception)?;
         priority::set_current_priority(priority, native).map_err(|e| refused(priority, &e))
     }
+
+    /// Gives the calling thread a priority, as [`set_priority`](Self::set_priority) does, until the result is dropped. Then
+    /// the thread has what it had, also none. Stays end in the opposite order of their beginnings.
+    pub fn stay_at(&self, priority: Priority) -> Result<PriorityStay, SystemException> {
+        stay_at(&self.config, priority)
+    }
+}
+
+/// The calling thread's stay at a priority, from [`RtCurrent::stay_at`]. Dropping it brings back what the thread had.
+#[derive(Debug)]
+#[must_use = "the stay ends when this is dropped"]
+pub struct PriorityStay {
+    _stay: AtPriority,
+    of_this_thread: PhantomData<*const ()>,
+}
+
+fn stay_at(config: &RealTimeConfig, priority: Priority) -> Result<PriorityStay, SystemException> {
+    let native = config.native(priority).map_err(Unmapped::exception)?;
+    let stay = AtPriority::try_enter(priority, native).map_err(|e| refused(priority, &e))?;
+    Ok(PriorityStay { _stay: stay, of_this_thread: PhantomData })
 }
 
 #[cold]

@@ -12,8 +12,8 @@ use super::thread::{LocalThread, Threads};
 use super::{DistributableThread, SchedulingParameter, SegmentTerms};
 use crate::base::time::Time;
 use crate::object::deadline::{Deadline, RequestDeadline, deadline_of_request};
-use crate::object::priority::{AtPriority, Unmapped};
 use crate::object::scheduling_context::{SEGMENT_NAME_BYTES_MAX, TravellingThread};
+use crate::rt::{PriorityStay, stay_at};
 
 /// The most segments that a thread may be in at once, in one process.
 pub const SEGMENTS_MAX: usize = 64;
@@ -66,7 +66,7 @@ struct OpenSegment {
 /// What a segment has made of the thread. Dropping it takes that back.
 #[derive(Default)]
 struct InForce {
-    _priority: Option<AtPriority>,
+    _priority: Option<PriorityStay>,
     _deadline: Option<RequestDeadline>,
 }
 
@@ -324,13 +324,7 @@ fn with_innermost<T>(change: impl FnOnce(&mut OpenSegment) -> T) -> Option<T> {
 
 /// Gives the calling thread what a segment makes of it. If the system refuses, the thread is as before.
 fn enforce(orb: &Threads, terms: SegmentTerms, now: Time) -> Result<InForce, SystemException> {
-    let priority = match terms.priority {
-        None => None,
-        Some(priority) => {
-            let native = orb.parts.real_time.native(priority).map_err(Unmapped::exception)?;
-            Some(AtPriority::try_enter(priority, native).map_err(|e| crate::rt::refused(priority, &e))?)
-        }
-    };
+    let priority = terms.priority.map(|priority| stay_at(&orb.parts.real_time, priority)).transpose()?;
     let deadline = terms.deadline.map(|deadline| nearer_deadline(Some(now + deadline)));
     Ok(InForce { _priority: priority, _deadline: deadline })
 }

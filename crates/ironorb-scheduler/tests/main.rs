@@ -1,0 +1,3 @@
+//! One program of all tests.
+
+mod two_nodes;
