@@ -23,7 +23,7 @@ pub trait Scheduler: Send + Sync + 'static {
     /// Decides about a thread's first segment in this process (`begin_new_scheduling_segment`). Without a parameter of its
     /// own the segment has the thread's implicit one, if there is one.
     ///
-    /// Fails if the discipline cannot do with the parameter ([`unsupported`]): then the segment does not begin.
+    /// Fails if the discipline cannot do with the parameter ([`unsupported`](super::unsupported)): then the segment does not begin.
     fn begin_new_scheduling_segment(
         &self,
         thread: &DistributableThread,
