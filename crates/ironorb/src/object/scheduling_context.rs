@@ -289,34 +289,36 @@ fn level(number: u8) -> Option<Option<Level>> {
 mod tests {
     use super::*;
 
-    fn id(number: u8) -> DistributableThreadId {
-        DistributableThreadId::from_octets([number; 16]).unwrap()
+    const ID: [u8; 16] = *b"\x8E\x1D\x51\x0A\x62\xC4\x4B\x9F\xA3\x70\x11\x5C\x0D\xE2\x98\x36";
+
+    fn id() -> DistributableThreadId {
+        DistributableThreadId::from_octets(ID).unwrap()
     }
 
+    /// The example of `docs/wire.md`.
     fn thread() -> TravellingThread {
-        let parameter = SchedulingParameter::new()
-            .priority(Priority::new(0x1234).unwrap())
-            .deadline(Duration::from_nanos(0x0102_0304_0506_0708))
-            .criticality(Level::VeryHigh);
-        let segments = vec!["inner".to_owned(), String::new()];
-        TravellingThread { id: id(7), parameter, discipline: "EDF".to_owned(), segments }
+        let parameter =
+            SchedulingParameter::new().deadline(Duration::from_millis(5)).criticality(Level::High);
+        let segments = vec!["track".to_owned(), String::new()];
+        TravellingThread { id: id(), parameter, discipline: "EDF".to_owned(), segments }
     }
 
     #[test]
     fn the_data_has_the_documented_bytes() {
         let travels = [
             &b"\0\x01"[..],
-            &[7; 16],
-            b"\x05\0\x12\x34\x01\x02\x03\x04\x05\x06\x07\x08\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF",
-            b"\x03EDF\x02\x05inner\0",
+            &ID,
+            b"\x04\0\xFF\xFF\0\0\0\0\0\x4C\x4B\x40\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF",
+            b"\x03EDF\x02\x05track\0",
         ]
         .concat();
-        let cancel = [&b"\0\x02"[..], &[9; 16]].concat();
-        let is_cancelled = [&b"\0\x03"[..], &[9; 16]].concat();
+        assert_eq!(travels.len(), 0x32);
+        let cancel = [&b"\0\x02"[..], &ID].concat();
+        let is_cancelled = [&b"\0\x03"[..], &ID].concat();
         let cases = [
             (ThreadMessage::Travels(thread()), travels),
-            (ThreadMessage::Cancel(id(9)), cancel),
-            (ThreadMessage::IsCancelled(id(9)), is_cancelled),
+            (ThreadMessage::Cancel(id()), cancel),
+            (ThreadMessage::IsCancelled(id()), is_cancelled),
         ];
         for (message, golden) in cases {
             assert_eq!(message.encode(), golden);
