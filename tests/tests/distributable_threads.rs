@@ -14,11 +14,11 @@ use ironorb::rt::distributable::{
 };
 use ironorb::rt::{Level, Priority, PriorityModel};
 use ironorb::{
-    CompletionStatus, MinorCode, Orb, PoaPolicies, SystemException, SystemExceptionKind, TypedRef,
-    remaining_time,
+    CompletionStatus, Deferred, MinorCode, Orb, PoaPolicies, Reply, SystemException, SystemExceptionKind,
+    TypedRef, remaining_time,
 };
 use ironorb_tests::real_time::{priority, real_time, server_of};
-use ironorb_tests::timing::{Plant, PlantAsync, PlantRef};
+use ironorb_tests::timing::{DeferredPlant, Plant, PlantAsync, PlantRef};
 use ironorb_tests::{eventually, raw};
 
 const CONTEXT: u32 = 0x494F_5204;
@@ -274,6 +274,48 @@ fn a_twoway_keeps_the_id_through_hops_and_a_oneway_has_a_new_one() {
     let seen_now = seen.lock().unwrap();
     assert!(seen_now[0].0.is_some() && seen_now[0].0 != oneway.unwrap());
     assert_eq!((&seen_now[0].1, seen_now[1].0), (&names, seen_now[0].0));
+}
+
+/// Called directly, by a lease, and by a message within the process, as servants are that answer later.
+#[test]
+fn a_call_within_the_process_goes_on_in_the_thread() {
+    let (orb, current) = lenient();
+    let seen = Seen::default();
+    let (notes, own) = (seen.clone(), current.clone());
+    let direct: PlantRef = orb
+        .root_poa()
+        .activate(Does(move || {
+            note(&notes, &own);
+            Ok(0)
+        }))
+        .unwrap();
+    let later: PlantRef = orb.root_poa().activate(Deferred(Later(seen.clone(), current.clone()))).unwrap();
+    let id = current.segment("caller", None, || {
+        (0..4).for_each(|_| assert_eq!(direct.untimed().unwrap(), 0));
+        assert_eq!(later.untimed().unwrap(), 1);
+        current.id()
+    });
+    assert_eq!(later.untimed().unwrap(), 1);
+    let own = (id.unwrap(), vec!["caller".to_owned()], None);
+    let none = (None, vec![], None);
+    assert_eq!(*seen.lock().unwrap(), [own.clone(), own.clone(), own.clone(), own.clone(), own, none]);
+}
+
+/// A servant that answers from within its upcall, although it need not.
+struct Later(Seen, SchedulingCurrent);
+
+#[rustfmt::skip]
+impl DeferredPlant for Later {
+    fn over(&self, _: bool, reply: Reply<i32, SystemException>) { reply.send(Ok(1)); }
+    fn over_unheard(&self) {}
+    fn level(&self, reply: Reply<i32, SystemException>) { reply.send(Ok(1)); }
+    fn calm(&self, reply: Reply<i32, SystemException>) { reply.send(Ok(1)); }
+    fn late(&self, reply: Reply<i32, SystemException>) { reply.send(Ok(1)); }
+    fn mostly_late(&self, reply: Reply<i32, SystemException>) { reply.send(Ok(1)); }
+    fn untimed(&self, reply: Reply<i32, SystemException>) {
+        note(&self.0, &self.1);
+        reply.send(Ok(1));
+    }
 }
 
 #[test]

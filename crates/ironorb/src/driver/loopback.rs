@@ -26,6 +26,7 @@ use crate::driver::orb_core::OrbCore;
 use crate::object::deadline::Deadline;
 use crate::poa::Upcall;
 use crate::poa::{adapter::Session, servant::ReplySink};
+use crate::rt::distributable::LocalCall;
 
 thread_local! {
     /// An upcall that has begun and turned out to need a message.
@@ -174,6 +175,7 @@ fn serve(orb: &OrbCore, client: &mut ClientConnection<()>) -> Result<Arc<LocalRe
         written: Condition::new(),
     });
     let sink = LocalSink(place.clone());
+    let _own = LocalCall::begin();
     orb.adapter.serve_parsed(&mut request, &Session::new(&orb.adapter), &sink, BEGUN.take(), false);
     Ok(place)
 }

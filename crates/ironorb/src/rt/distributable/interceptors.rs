@@ -204,7 +204,7 @@ impl ServerContext for Visits {
 
     fn serve(&self, _request: &RequestFacts<'_>, data: Option<&[u8]>, upcall: &mut dyn FnMut()) {
         let _visit = match data.and_then(ThreadMessage::decode) {
-            Some(ThreadMessage::Travels(thread)) => Visit::begin(&self.0, thread),
+            Some(ThreadMessage::Travels(thread)) => Some(Visit::begin(&self.0, thread)),
             _ => Visit::of_no_thread(&self.0),
         };
         upcall();

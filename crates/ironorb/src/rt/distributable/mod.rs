@@ -37,6 +37,9 @@
 //! process back to the first. A server that is told of a thread which has not come yet remembers it: the request is then
 //! answered at once.
 //!
+//! A call within the process goes on in the calling thread, whose segments are the servant's, too. A servant that answers later
+//! goes on without the thread.
+//!
 //! An asynchronous call carries the thread, too, and the thread goes on meanwhile. When such a request is sent again, because
 //! it is forwarded or its connection has been closed, it carries none.
 //!
@@ -58,6 +61,7 @@ pub use disciplines::{EarliestDeadline, FixedPriority, MaximumUrgencyFirst, Urge
 pub(crate) use interceptors::cancelling;
 pub(crate) use scheduler::SchedulerSetting;
 pub use scheduler::{ResourceManager, Scheduler, SegmentTerms};
+pub(crate) use segments::LocalCall;
 pub use segments::{SEGMENTS_MAX, Segment};
 pub(crate) use thread::ThreadParts;
 pub use thread::{DistributableThread, DistributableThreadState};

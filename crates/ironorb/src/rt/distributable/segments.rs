@@ -21,6 +21,26 @@ pub const SEGMENTS_MAX: usize = 64;
 thread_local! {
     static CURRENT: RefCell<Option<Running>> = const { RefCell::new(None) };
     static IMPLICIT: Cell<Option<SchedulingParameter>> = const { Cell::new(None) };
+    /// The next upcall is of the calling thread's own call, within the process.
+    static IS_LOCAL: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Has the next upcall of the calling thread go on with its distributable thread, until this is dropped: the call stays
+/// within the process.
+pub(crate) struct LocalCall {
+    before: bool,
+}
+
+impl LocalCall {
+    pub(crate) fn begin() -> LocalCall {
+        LocalCall { before: IS_LOCAL.replace(true) }
+    }
+}
+
+impl Drop for LocalCall {
+    fn drop(&mut self) {
+        IS_LOCAL.set(self.before);
+    }
 }
 
 /// A distributable thread in the calling thread.
@@ -143,8 +163,13 @@ impl Visit {
         }
     }
 
-    /// An upcall of a request without a thread: the calling thread has none for that time.
-    pub(super) fn of_no_thread(orb: &Arc<Threads>) -> Visit {
+    /// An upcall of a request without a thread: the calling thread has none for that time. `None` for its own call within the
+    /// process, which goes on with its thread.
+    pub(super) fn of_no_thread(orb: &Arc<Threads>) -> Option<Visit> {
+        (!IS_LOCAL.replace(false)).then(|| Visit::hiding_current(orb))
+    }
+
+    fn hiding_current(orb: &Arc<Threads>) -> Visit {
         Visit { orb: orb.clone(), before: CURRENT.take(), _deadline: nearer_deadline(None) }
     }
 }
