@@ -48,6 +48,7 @@ mod repository_types;
 mod request_contexts;
 mod rt_mutex;
 mod rt_timing;
+mod rt_watch;
 mod sched_command;
 mod serve_mock;
 mod shared_by_lanes;

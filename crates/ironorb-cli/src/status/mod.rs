@@ -49,7 +49,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let orb = calling::orb(Orb::builder(), arguments.timeout)?;
-    let url = with_scheme(&arguments.server);
+    let url = calling::with_key(&arguments.server, STATUS_KEY);
     let object = reference::object(&orb, &url).map_err(|e| call::explain_reference(&url, &e))?;
     let status: StatusRef = object.narrow_unchecked();
     let mut before = None;
@@ -84,15 +84,6 @@ fn as_json(snapshot: &Snapshot) -> Result<serde_json::Value, Failure> {
     json::to_json(&any).map_err(|e| Failure::new(format!("cannot show the status: {e}")))
 }
 
-/// Completes `host:port` to a reference to the status there.
-fn with_scheme(text: &str) -> String {
-    let is_file = text.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"));
-    if is_file || calling::has_scheme(text) {
-        return text.to_owned();
-    }
-    format!("corbaloc::1.2@{text}/{STATUS_KEY}")
-}
-
 /// Why the server has not told its status, and what to do about it.
 fn explain(server: &str, object: &ObjectRef, e: &SystemException) -> Failure {
     match e.kind {
@@ -111,19 +102,5 @@ fn explain(server: &str, object: &ObjectRef, e: &SystemException) -> Failure {
                 .with_help("name the server as HOST:PORT, or the object by its key: corbaloc::HOST:PORT/IronORBStatus")
         }
         _ => call::explain_system("cannot ask for the status", object, e),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hosts_are_completed_to_references() {
-        assert_eq!(with_scheme("bank:2810"), "corbaloc::1.2@bank:2810/IronORBStatus");
-        assert_eq!(with_scheme("[::1]:2810"), "corbaloc::1.2@[::1]:2810/IronORBStatus");
-        for whole in ["corbaloc::bank/X", "IOR:00", "file:bank.ior", "corbaname::bank#x"] {
-            assert_eq!(with_scheme(whole), whole);
-        }
     }
 }

@@ -21,3 +21,4 @@ pub mod testing;
 pub(crate) mod thread_pool_config;
 pub(crate) mod thread_settings;
 pub(crate) mod time;
+pub(crate) mod watch;

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::locks::system;
+use super::watch::OwnWait;
 
 /// What threads wait at. Code that decides only says that something has [`changed`](Self::changed). Only drivers wait.
 ///
@@ -50,6 +51,7 @@ impl Monitor {
             if left == Some(Duration::ZERO) {
                 return false;
             }
+            let _watched = OwnWait::begin();
             system::sleep_while(&self.changes, seen, left);
         }
     }

@@ -4,6 +4,7 @@ use ironorb_giop::framer::{BUFFER_BYTES, Buffer, Framer};
 use ironorb_giop::message::Message;
 
 use super::work::Work;
+use crate::base::time::Time;
 
 /// The work of a thread. It stays in this place while it is carried out, so that no message is moved.
 /// Afterwards its buffer stays here until the thread next holds a `receiver` lock: the thread must not wait
@@ -11,12 +12,14 @@ use super::work::Work;
 #[derive(Debug)]
 pub(crate) struct CurrentRequest {
     pub(crate) work: Work,
+    /// When it came, as far as the server knows; `None` where requests are not watched.
+    pub(crate) arrived: Option<Time>,
 }
 
 impl Default for CurrentRequest {
     /// No work and no buffer.
     fn default() -> Self {
-        CurrentRequest { work: Work::Request(Message::default()) }
+        CurrentRequest { work: Work::Request(Message::default()), arrived: None }
     }
 }
 

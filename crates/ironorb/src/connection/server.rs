@@ -77,6 +77,8 @@ impl Flags {
     pub(crate) const ENDING: u16 = 4096;
     /// The upcalls are measured. Never changes.
     pub(crate) const MEASURED: u16 = 16384;
+    /// The ORB may watch its requests from their arrival on. Never changes.
+    pub(crate) const WATCHED: u16 = 32768;
     /// A thread of the connection's own waits for a peer that does not read, so that bytes beyond the limit keep all
     /// threads from requests. Never changes.
     const WAITS_FOR_PEER: u16 = 8192;
@@ -148,6 +150,12 @@ impl ServerSession {
         self
     }
 
+    /// Has the driver ask for each request whether it is watched.
+    pub(crate) fn watched(self, is_watched: bool) -> ServerSession {
+        self.set(Flags::WATCHED, is_watched);
+        self
+    }
+
     // What holds now.
 
     #[inline]
@@ -172,7 +180,7 @@ impl ServerSession {
     /// Whether nothing unusual concerns a thread that waits for requests: it receives without further questions.
     #[inline]
     pub(crate) fn is_plain_receiving(&self) -> bool {
-        self.flags() & (Flags::OF_RECEIVING | Flags::HELD) == 0
+        self.flags() & (Flags::OF_RECEIVING | Flags::HELD | Flags::WATCHED) == 0
     }
 
     /// Whether nothing unusual concerns a reply: it is written and sent at once.
@@ -186,7 +194,7 @@ impl ServerSession {
     #[inline]
     pub(crate) fn is_plain_upcall(&self) -> bool {
         // sync: carried-before-close
-        !self.is_on(Flags::STOPPING | Flags::COUNTED | Flags::HELD | Flags::MEASURED)
+        !self.is_on(Flags::STOPPING | Flags::COUNTED | Flags::HELD | Flags::MEASURED | Flags::WATCHED)
     }
 
     /// Whether nothing more is to be taken, here or elsewhere.

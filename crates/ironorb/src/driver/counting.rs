@@ -3,6 +3,7 @@
 use ironorb_giop::exception::{SystemException, SystemExceptionKind};
 
 use crate::base::time::Time;
+use crate::base::watch::OwnWait;
 use crate::call::remote_call::RemoteCall;
 use crate::driver::blocking::{self, Answer};
 use crate::driver::clock;
@@ -54,12 +55,14 @@ pub(crate) fn measured_twoway(
 pub(crate) struct Latency<'c> {
     object: &'c ObjectRef,
     begun: Time,
+    /// An upcall that calls waits for the ORB meanwhile.
+    _wait: OwnWait,
 }
 
 impl<'c> Latency<'c> {
     /// Begins to measure a call.
     pub(crate) fn of_call(object: &'c ObjectRef) -> Latency<'c> {
-        Latency { object, begun: clock::now() }
+        Latency { object, begun: clock::now(), _wait: OwnWait::begin() }
     }
 }
 

@@ -6,18 +6,21 @@
 mod connections;
 mod events;
 mod histogram;
+mod watch;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 pub(crate) use connections::{Connections, ConnectionsSeen, Counted, Direction, Key, Look, Seen, Traffic};
 pub(crate) use events::Event;
-pub(crate) use histogram::{Distribution, Latencies};
+pub(crate) use histogram::{Distribution, Histogram, Latencies};
+pub(crate) use watch::{LaneWatch, RequestTimes};
 
 /// The most connections of a snapshot, each of which takes some 150 bytes of the reply.
 pub(crate) const CONNECTIONS_MAX: usize = 1000;
 
 use crate::base::lane::{LaneId, PerLane, current_lane};
+use crate::base::watch::{WatchConfig, Watching};
 use events::Events;
 
 /// What one lane counts.
@@ -31,31 +34,76 @@ pub(crate) struct LaneCounters {
     pub(crate) buffered_requests: AtomicUsize,
     /// `None` unless the ORB measures latencies.
     pub(crate) latencies: Option<Box<Latencies>>,
+    /// `None` unless the ORB watches, or may begin to.
+    pub(crate) watch: Option<Box<LaneWatch>>,
 }
 
 /// What the lanes of an ORB count.
 #[derive(Debug)]
 pub(crate) struct Counters {
     lanes: PerLane<LaneCounters>,
-    measures: bool,
+    measures: Measures,
+    /// `None` unless the ORB watches, or may begin to.
+    watching: Option<Watching>,
+    /// As `watching` has it, for each request.
+    is_watching: AtomicBool,
+}
+
+/// What lanes measure beside counting.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Measures {
+    /// The latencies of calls and upcalls.
+    pub(crate) latencies: bool,
+    /// The parts of each request.
+    pub(crate) requests: bool,
 }
 
 impl LaneCounters {
-    fn new(measures: bool) -> LaneCounters {
+    fn new(measures: Measures) -> LaneCounters {
         LaneCounters {
             events: Events::default(),
             connections: Connections::default(),
             ready_connections: AtomicUsize::new(0),
             buffered_requests: AtomicUsize::new(0),
-            latencies: measures.then(Box::default),
+            latencies: measures.latencies.then(Box::default),
+            watch: measures.requests.then(Box::default),
         }
     }
 }
 
 impl Counters {
-    /// Begins at zero. `measures` says whether latencies are measured.
-    pub(crate) fn new(measures: bool) -> Arc<Counters> {
-        Arc::new(Counters { lanes: PerLane::new(LaneCounters::new(measures)), measures })
+    /// Begins at zero. Says whether latencies are measured, and how requests are watched.
+    pub(crate) fn new(latencies: bool, watch: Option<WatchConfig>) -> Arc<Counters> {
+        let watching = watch.map(Watching::new);
+        let measures = Measures { latencies, requests: watching.is_some() };
+        let is_watching = AtomicBool::new(watching.as_ref().is_some_and(Watching::is_on));
+        Arc::new(Counters {
+            lanes: PerLane::new(LaneCounters::new(measures)),
+            measures,
+            watching,
+            is_watching,
+        })
+    }
+
+    /// How the ORB watches; `None` unless it does, or may begin to.
+    pub(crate) fn watching(&self) -> Option<&Watching> {
+        self.watching.as_ref()
+    }
+
+    /// Begins or ends to watch. False in an ORB that was not made for it.
+    pub(crate) fn set_watching(&self, is_on: bool) -> bool {
+        let Some(watching) = &self.watching else { return false };
+        watching.set(is_on);
+        self.is_watching.store(is_on, Ordering::Relaxed);
+        true
+    }
+
+    /// What a lane measures of requests; `None` while the ORB does not watch.
+    pub(crate) fn watch_of(&self, lane: LaneId) -> Option<&LaneWatch> {
+        if !self.is_watching.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.of(lane).watch.as_deref()
     }
 
     /// What a lane counts.

@@ -81,7 +81,8 @@ impl OrbShared {
     pub(crate) fn new(parts: SharedParts) -> OrbShared {
         let SharedParts { config, transports, has_client_interceptors, client_contexts, .. } = parts;
         let SharedParts { deadline_clock, real_time, is_simulated, hash_keys, .. } = parts;
-        let measures_calls = config.status != StatusAccess::Off && !is_simulated;
+        let watches = real_time.as_ref().is_some_and(|real_time| real_time.watch.is_some());
+        let measures_calls = (config.status != StatusAccess::Off || watches) && !is_simulated;
         let has_contexts = !client_contexts.is_empty();
         let has_own_contexts = deadline_clock.is_some() || real_time.is_some();
         OrbShared {

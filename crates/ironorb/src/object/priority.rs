@@ -13,6 +13,7 @@ use super::peers::{PeerLimits, PeerNetwork};
 use super::timing::TimingFault;
 use crate::base::scheduling::{self, Schedule, become_real_time};
 use crate::base::spawner::{self, NativePriority};
+use crate::base::watch::WatchConfig;
 
 /// A priority by which ORBs of all systems agree, from 0 to 32,767 (`RTCORBA::Priority`; RTCORBA 1.2, 5.4). A higher number
 /// is more urgent.
@@ -177,6 +178,8 @@ pub struct RealTimeConfig {
     pub(crate) on_timing_fault: Option<TimingFaultHandler>,
     pub(crate) overrun_policy: OverrunPolicy,
     pub(crate) tao_endpoints: bool,
+    /// `None` where nothing is watched.
+    pub(crate) watch: Option<WatchConfig>,
 }
 
 /// What an ORB does about an upcall that runs longer than the `wcet` of its operation, as `@rt` in IDL gives it.
@@ -209,6 +212,7 @@ impl Default for RealTimeConfig {
             on_timing_fault: None,
             overrun_policy: OverrunPolicy::default(),
             tao_endpoints: true,
+            watch: None,
         }
     }
 }
@@ -284,6 +288,14 @@ impl RealTimeConfig {
     /// and the server learns bands from the connection (RTCORBA 1.2, 5.12). Default: true.
     pub fn tao_endpoints(mut self, are_used: bool) -> Self {
         self.tao_endpoints = are_used;
+        self
+    }
+
+    /// Has the ORB watch its lanes: the parts of each request, switches and system calls of upcalls, and waits for what threads
+    /// with lower priorities hold. `ironorb rt watch` shows it, and [`Orb::watched`](crate::Orb::watched). Needs the feature
+    /// `watch`: without it the ORB is not built. Default: it does not, and calls pay nothing for it.
+    pub fn watch(mut self, config: WatchConfig) -> Self {
+        self.watch = Some(config);
         self
     }
 

@@ -16,6 +16,7 @@ use crate::base::config::OnewayBatching;
 use crate::base::config::{
     Demultiplexing, ObjectLookup, OperationLookup, OrbConfig, ServerConcurrency, StatusAccess, Waiting,
 };
+use crate::base::watch;
 use crate::driver::orb_core::{FurnishRoot, OrbCore, OrbParts};
 use crate::driver::simulated::{Simulation, SimulationSetting};
 use crate::interceptor::{
@@ -23,7 +24,7 @@ use crate::interceptor::{
 };
 use crate::object::priority::RealTimeConfig;
 use crate::rt::distributable::{Scheduler, SchedulerSetting};
-use crate::status::furnish_root;
+use crate::status::furnish_root_with_watch;
 use crate::transport::CustomTransport;
 use crate::transport::endpoint::BadAddress;
 
@@ -388,8 +389,12 @@ impl OrbBuilder {
             })?;
         }
         let listens_now = self.settings.listens_now();
-        let tells_status = self.settings.config.status != StatusAccess::Off;
-        let furnish_root: Option<FurnishRoot> = if tells_status { Some(furnish_root) } else { None };
+        let watches = self.settings.real_time.as_ref().is_some_and(|real_time| real_time.watch.is_some());
+        if watches && !watch::ENABLED {
+            return Err(BuildError::Io(io::Error::new(io::ErrorKind::Unsupported, watch::NOT_BUILT)));
+        }
+        let tells = self.settings.config.status != StatusAccess::Off || watches;
+        let furnish_root: Option<FurnishRoot> = if tells { Some(furnish_root_with_watch) } else { None };
         let parts = OrbParts { furnish_root, ..self.settings.into_parts()? };
         super::lanes::check(&parts.lanes)?;
         if parts.config.lock_memory {

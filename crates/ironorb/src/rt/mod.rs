@@ -31,6 +31,7 @@ use ironorb_giop::exception::{CompletionStatus, SystemException, SystemException
 use ironorb_giop::minor::MinorCode;
 
 use crate::base::memory;
+pub use crate::base::watch::WatchConfig;
 pub use crate::object::client_policies::{
     ClientPolicies, PriorityBand, PriorityBands, set_thread_policies, thread_policies,
 };

@@ -1,10 +1,13 @@
 //! Mutexes whose holder inherits the priority of the threads that wait (`RTCORBA::Mutex`; RTCORBA 1.2, 5.16).
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
+use std::panic::Location;
 use std::time::Duration;
 
 use crate::base::locks::{PiGuard, PiLock, lends_priorities};
+use crate::base::watch::named_wait;
 
 /// Data that one thread at a time changes. The holder runs at the priority of the most urgent thread that waits, by the
 /// kernel's inheritance of priorities (`RTCORBA::Mutex`; RTCORBA 1.2, 5.16).
@@ -25,6 +28,8 @@ use crate::base::locks::{PiGuard, PiLock, lends_priorities};
 #[derive(Default)]
 pub struct RtMutex<T> {
     lock: PiLock<T>,
+    /// For records of waits; may be empty.
+    name: Cow<'static, str>,
 }
 
 /// The calling thread's hold of an [`RtMutex`]. Dropping it unlocks.
@@ -36,7 +41,18 @@ pub struct RtMutexGuard<'m, T> {
 impl<T> RtMutex<T> {
     /// A mutex that no thread holds.
     pub const fn new(value: T) -> RtMutex<T> {
-        RtMutex { lock: PiLock::new(value) }
+        RtMutex { lock: PiLock::new(value), name: Cow::Borrowed("") }
+    }
+
+    /// A mutex that no thread holds, with a name for those that look: an ORB that watches ([`WatchConfig`](super::WatchConfig))
+    /// records waits for it by the name.
+    pub const fn named(name: &'static str, value: T) -> RtMutex<T> {
+        RtMutex { lock: PiLock::new(value), name: Cow::Borrowed(name) }
+    }
+
+    /// A mutex with a name that is not known before.
+    pub(super) fn with_name(name: &str, value: T) -> RtMutex<T> {
+        RtMutex { lock: PiLock::new(value), name: Cow::Owned(name.to_owned()) }
     }
 
     /// Locks (`lock`). Blocks while another thread holds the mutex, without limit. Allocates nothing.
@@ -46,7 +62,14 @@ impl<T> RtMutex<T> {
     /// If the calling thread holds the mutex: it would wait for itself.
     #[track_caller]
     pub fn lock(&self) -> RtMutexGuard<'_, T> {
-        RtMutexGuard { held: self.lock.lock() }
+        RtMutexGuard { held: self.lock.try_lock().unwrap_or_else(|| self.lock_slowly()) }
+    }
+
+    #[cold]
+    #[track_caller]
+    fn lock_slowly(&self) -> PiGuard<'_, T> {
+        let place = Location::caller();
+        named_wait(&self.name, place, || self.lock.lock())
     }
 
     /// Locks if that takes at most `max_wait` (`try_lock`); zero does not wait at all. `None` if another thread holds the
@@ -54,8 +77,13 @@ impl<T> RtMutex<T> {
     ///
     /// Before Linux 5.14 the kernel cannot lend priorities in waits with a limit. There a call with another limit than zero
     /// asks again every millisecond, and the holder inherits nothing meanwhile.
+    #[track_caller]
     pub fn try_lock(&self, max_wait: Duration) -> Option<RtMutexGuard<'_, T>> {
-        Some(RtMutexGuard { held: self.lock.lock_within(max_wait)? })
+        let held = match self.lock.try_lock() {
+            Some(held) => held,
+            None => named_wait(&self.name, Location::caller(), || self.lock.lock_within(max_wait))?,
+        };
+        Some(RtMutexGuard { held })
     }
 }
 

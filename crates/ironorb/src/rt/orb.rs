@@ -44,7 +44,7 @@ impl RtOrb {
     pub fn create_named_mutex(&self, name: &str) -> (Arc<RtMutex<()>>, bool) {
         match self.named.lock().entry(name.to_owned()) {
             Entry::Occupied(found) => (found.get().clone(), false),
-            Entry::Vacant(place) => (place.insert(Arc::default()).clone(), true),
+            Entry::Vacant(place) => (place.insert(Arc::new(RtMutex::with_name(name, ()))).clone(), true),
         }
     }
 

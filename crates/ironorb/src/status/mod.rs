@@ -21,21 +21,43 @@
 mod prometheus;
 mod seen;
 mod servant;
+mod watch;
 
 include!(concat!(env!("OUT_DIR"), "/ironorb_status.rs"));
 
 pub use iron_orb::{
     Bucket, Connection, Fact, Histogram, Lane, Metric, OrbThread, Queue, Snapshot, Status, StatusRef,
+    WaitParty, WaitRecord, Watch, WatchRef, WatchSnapshot, WatchedLane, WatchedThread,
 };
 pub use prometheus::{CONTENT_TYPE, prometheus};
 pub(crate) use servant::furnish_root;
+
+pub(crate) use watch::furnish_root as furnish_root_with_watch;
 
 use crate::orb::Orb;
 
 /// The plain key of the status of an ORB that tells it: `corbaloc::HOST:PORT/IronORBStatus`.
 pub const STATUS_KEY: &str = "IronORBStatus";
 
+/// The plain key of the [`Watch`] of an ORB that may watch: `corbaloc::HOST:PORT/IronORBWatch`.
+pub const WATCH_KEY: &str = "IronORBWatch";
+
 impl Orb {
+    /// What the ORB has measured of its lanes, and the records of waits after the one with this number; 0 for all that are
+    /// kept. Needs [`RealTimeConfig::watch`](crate::rt::RealTimeConfig::watch): otherwise there are no lanes in it.
+    ///
+    /// Allocates, and reads a file of `/proc` for each thread of the ORBs of the process.
+    pub fn watched(&self, after_wait: u64) -> WatchSnapshot {
+        watch::look(self.core(), after_wait)
+    }
+
+    /// Begins or ends to watch. False if the ORB was not made for it
+    /// ([`RealTimeConfig::watch`](crate::rt::RealTimeConfig::watch)). Requests that threads carry out meanwhile may be measured
+    /// or not.
+    pub fn set_watching(&self, is_on: bool) -> bool {
+        self.core().counters.set_watching(is_on)
+    }
+
     /// What the ORB does now. Works whether or not the ORB tells clients its status, and before it listens. Latencies are
     /// there only with the setting `status`.
     ///

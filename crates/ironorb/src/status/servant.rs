@@ -15,13 +15,31 @@ use crate::poa::{Poa, PoaError, PoaPolicies};
 /// manager holds requests.
 const ADAPTER: &str = "IronORB";
 
+/// The adapter of the ORB's own objects.
+pub(super) fn adapter(root: &Poa) -> Result<Poa, PoaError> {
+    match root.find_poa(ADAPTER, false) {
+        Ok(poa) => Ok(poa),
+        Err(_) => root.create_poa(ADAPTER, None, PoaPolicies::default()),
+    }
+}
+
+/// Makes an object of the ORB's own, for all clients or for those of this machine.
+pub(super) fn furnish(
+    root: &Poa,
+    key: &'static str,
+    skeleton: Arc<dyn Servant>,
+    local_only: bool,
+) -> Result<(), PoaError> {
+    let poa = adapter(root)?;
+    let id = poa.activate_object(Arc::new(Guarded { skeleton, local_only }))?;
+    poa.bind_plain_key(key, &id)
+}
+
 /// Makes the status an object of the ORB.
 pub(crate) fn furnish_root(orb: &Arc<OrbCore>, root: &Poa) -> Result<(), PoaError> {
     let local_only = orb.config.status == StatusAccess::Local;
     let skeleton = servant::<StatusRef, _>(Arc::new(StatusServant(Arc::downgrade(orb))));
-    let poa = root.create_poa(ADAPTER, None, PoaPolicies::default())?;
-    let id = poa.activate_object(Arc::new(Guarded { skeleton, local_only }))?;
-    poa.bind_plain_key(STATUS_KEY, &id)
+    furnish(root, STATUS_KEY, skeleton, local_only)
 }
 
 struct StatusServant(Weak<OrbCore>);

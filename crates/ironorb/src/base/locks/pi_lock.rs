@@ -6,6 +6,7 @@
 
 use std::cell::Cell;
 use std::fmt;
+use std::panic::Location;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
@@ -16,6 +17,7 @@ use rustix::io::{Errno, Result};
 
 use super::{LockGuard, system};
 use crate::base::sync::lock;
+use crate::base::watch::LockWait;
 
 /// Data that threads of several lanes change. A thread that holds the lock runs at the priority of the most urgent
 /// thread that waits for it.
@@ -90,6 +92,12 @@ impl<'l> HeldTurn<'l> {
         HeldTurn { turn, me }
     }
 
+    #[inline]
+    fn try_take(turn: &'l PiTurn) -> Option<HeldTurn<'l>> {
+        let me = own_id();
+        turn.try_take_as(me).then(|| HeldTurn { turn, me })
+    }
+
     /// The hold of a turn that the calling thread has taken.
     fn taken(turn: &'l PiTurn) -> HeldTurn<'l> {
         HeldTurn { turn, me: own_id() }
@@ -136,9 +144,17 @@ impl<T> PiLock<T> {
         PiGuard { value: lock(&self.value), _held: held }
     }
 
+    /// Locks if no thread holds the lock.
+    #[inline]
+    pub(crate) fn try_lock(&self) -> Option<PiGuard<'_, T>> {
+        let held = HeldTurn::try_take(&self.turn)?;
+        Some(PiGuard { value: lock(&self.value), _held: held })
+    }
+
     /// Locks if that takes at most this time; zero does not wait at all. `None` if another thread holds the lock for longer,
     /// and if the calling thread holds it. Where the system lends no priorities in waits with a limit, it asks again and
     /// again, and the holder inherits nothing.
+    #[track_caller]
     pub(crate) fn lock_within(&self, at_most: Duration) -> Option<PiGuard<'_, T>> {
         let is_taken = self.turn.try_take()
             || !at_most.is_zero()
@@ -190,8 +206,13 @@ impl PiTurn {
 
     /// Takes the turn if no thread has it.
     fn try_take(&self) -> bool {
+        self.try_take_as(own_id())
+    }
+
+    #[inline]
+    fn try_take_as(&self, me: u32) -> bool {
         // sync: turn-passed
-        self.word.compare_exchange(FREE, own_id(), Ordering::Acquire, Ordering::Relaxed).is_ok()
+        self.word.compare_exchange(FREE, me, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
     #[cold]
@@ -219,7 +240,14 @@ impl PiTurn {
             return TimedTurn::NotLent;
         }
         match system::deadline_after(at_most) {
-            Some(deadline) => self.wait_until(&deadline),
+            Some(deadline) => {
+                let watched = LockWait::begin(self.holder());
+                let outcome = self.wait_until(&deadline);
+                if let Some(watched) = watched {
+                    watched.end(Location::caller());
+                }
+                outcome
+            }
             None => {
                 self.wait(me, system::lock);
                 TimedTurn::Taken
@@ -246,7 +274,21 @@ impl PiTurn {
     #[cold]
     #[track_caller]
     fn wait(&self, me: u32, lock: impl Fn(&AtomicU32) -> Result<()>) {
-        assert!(self.word.load(Ordering::Relaxed) & ID != me, "a thread waits for a lock that it holds");
+        let holder = self.holder();
+        assert!(holder != me, "a thread waits for a lock that it holds");
+        let watched = LockWait::begin(holder);
+        self.wait_for_turn(me, lock);
+        if let Some(watched) = watched {
+            watched.end(Location::caller());
+        }
+    }
+
+    /// The thread that has the turn; 0 if none has.
+    fn holder(&self) -> u32 {
+        self.word.load(Ordering::Relaxed) & ID
+    }
+
+    fn wait_for_turn(&self, me: u32, lock: impl Fn(&AtomicU32) -> Result<()>) {
         loop {
             match lock(&self.word) {
                 Ok(()) => {

@@ -9,6 +9,7 @@ mod bidirectional;
 mod cancelled;
 mod coalescing;
 mod sending;
+mod watched;
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -20,7 +21,7 @@ use ironorb_giop::framer::Framer;
 
 use crate::base::lane::LaneId;
 use crate::base::locks::{LaneLock, LockGuard};
-use crate::connection::{Admission, Arrival, CurrentRequest, Flags, ServerSession, UnreadPart, Work};
+use crate::connection::{Admission, Arrival, CurrentRequest, Flags, ServerSession, UnreadPart};
 use crate::driver::client::{ClientLane, Link};
 use crate::driver::clock;
 use crate::driver::orb_core::OrbCore;
@@ -77,6 +78,9 @@ pub(super) struct Connection {
     inbox: OnceLock<Box<SharedInbox>>,
     /// Written by the thread that holds `receiver`.
     received_bytes: AtomicU64,
+    /// When bytes last came, or the connection was found to have some, in [`Time`](crate::base::time::Time) time. Only where
+    /// requests are watched.
+    arrived: AtomicU64,
 }
 
 /// The result of a look for work.
@@ -135,7 +139,8 @@ impl Connection {
             lane: lane.id,
             agreements: Session::new(&server.orb.adapter).with_priority_limit(priority_limit),
             session: ServerSession::new(lane.requests.is_some(), has_own_thread, now)
-                .measured(orb.measures_calls),
+                .measured(orb.measures_calls)
+                .watched(orb.counters.watching().is_some()),
             orb,
             replies_taken: AtomicU64::new(0),
             helpers: AtomicU32::new(0),
@@ -147,6 +152,7 @@ impl Connection {
             calls: OnceLock::new(),
             inbox: OnceLock::new(),
             received_bytes: AtomicU64::new(0),
+            arrived: AtomicU64::new(0),
         }
     }
 
@@ -203,6 +209,7 @@ impl Connection {
             match self.next_arrived(&mut framer, current_request) {
                 Ok(true) => {
                     self.session.note_whole();
+                    current_request.arrived = self.arrived_now();
                     return Ok(());
                 }
                 Ok(false) => {}
@@ -225,6 +232,7 @@ impl Connection {
                 Ok(Moved::Bytes(count)) => {
                     framer.received(count);
                     self.note_received(count);
+                    self.note_arrived();
                 }
                 other => received_nothing(other, timeout)?,
             }
@@ -341,6 +349,7 @@ impl Connection {
             match self.next_arrived(framer, current_request) {
                 Ok(true) => {
                     self.session.note_whole();
+                    current_request.arrived = self.arrived_now();
                     let more = framer.has_message();
                     if !more {
                         drop(framer.take_idle_buffer()); // an idle connection keeps none
@@ -356,6 +365,7 @@ impl Connection {
                 Ok(Moved::Bytes(count)) => {
                     framer.received(count);
                     self.note_received(count);
+                    self.note_arrived();
                 }
                 Ok(Moved::Nothing) => {
                     self.session.note_unfinished(framer);
@@ -442,11 +452,11 @@ impl Connection {
     #[inline]
     #[must_use]
     pub(super) fn carry_out(&self, current_request: &mut CurrentRequest) -> bool {
-        let (work, request) = (&mut current_request.work, PendingReply::of(self));
+        let request = PendingReply::of(self);
         if self.session.is_plain_upcall() {
-            work.carry_out(&self.orb, &self.agreements, &request);
+            current_request.work.carry_out(&self.orb, &self.agreements, &request);
         } else {
-            self.carry_out_unless_stopping(work, &request);
+            self.carry_out_unless_stopping(current_request, &request);
         }
         if self.session.must_send_after_upcall() {
             self.send_held();
@@ -455,15 +465,16 @@ impl Connection {
     }
 
     #[cold]
-    fn carry_out_unless_stopping(&self, work: &mut Work, request: &PendingReply<'_>) {
+    fn carry_out_unless_stopping(&self, current_request: &mut CurrentRequest, request: &PendingReply<'_>) {
+        let (arrived, work) = (current_request.arrived.take(), &mut current_request.work);
         let begun = self.session.is_on(Flags::MEASURED).then(clock::now);
         self.before_upcall();
         match self.session.admit() {
-            Admission::Run => work.carry_out(&self.orb, &self.agreements, request),
-            Admission::RunWithinLimits => {
-                work.carry_out_within_limits(&self.orb, &self.agreements, request);
-            }
             Admission::Skip => return,
+            admitted => self.watching(arrived, request, |sink| match admitted {
+                Admission::RunWithinLimits => work.carry_out_within_limits(&self.orb, &self.agreements, sink),
+                _ => work.carry_out(&self.orb, &self.agreements, sink),
+            }),
         }
         if let (Some(begun), Some(latencies)) = (begun, self.orb.counters.latencies()) {
             latencies.upcalls.add(clock::now().since(begun).as_nanos() as u64);

@@ -4,7 +4,7 @@ use super::lane::{self, lane};
 use super::values::{
     Mapping, assign, at_least_one, bare_exceptions, char_set, concurrency, demultiplexing, duration,
     duration_or_never, mapping, mode, never_or, number, object_lookup, oneway_batching, operation_lookup,
-    ring, scheduling_policy, size, status, transports, version, waiting, yes,
+    ring, scheduling_policy, size, status, transports, version, waiting, watch, yes,
 };
 use super::{CONFIG_FILE, CONFIG_FILE_VARIABLE, OPTION_PREFIX, Settings, VARIABLE_PREFIX};
 use crate::object::peers::{BadPeerNetwork, PeerNetwork};
@@ -203,6 +203,18 @@ pub(super) static SETTINGS: &[Setting] = &[
             let peers: PeerNetwork = peers.parse().map_err(|e: BadPeerNetwork| e.to_string())?;
             let most = lane::priority(most)?;
             change_real_time(s, |config| config.peer_priority_max(peers, most));
+            Ok(())
+        },
+    ),
+    once(
+        "watch",
+        "no | off[:DURATION] | on[:DURATION]",
+        "Whether lanes are watched in a real-time ORB, and the waits that are recorded. Default: no. `off` can be switched on.",
+        |s, v| {
+            let config = watch(v)?;
+            if config.is_some() || s.real_time.is_some() {
+                change_real_time(s, |real_time| RealTimeConfig { watch: config, ..real_time });
+            }
             Ok(())
         },
     ),

@@ -10,6 +10,7 @@ use crate::base::config::{
     BadConcurrency, BareExceptions, Demultiplexing, ObjectLookup, OperationLookup, ServerConcurrency,
     StatusAccess, Transport, Waiting,
 };
+use crate::base::watch::{self, WatchConfig};
 use crate::object::priority::SchedulingPolicy;
 
 pub(super) fn assign<T>(place: &mut T, value: Result<T, String>) -> Result<(), String> {
@@ -44,6 +45,24 @@ pub(super) fn status(text: &str) -> Result<StatusAccess, String> {
             .map(StatusAccess::from)
             .map_err(|_| format!("{text:?} is none of no, local and anyone; yes is local")),
     }
+}
+
+/// How an ORB watches its lanes; `None` if it does not.
+pub(super) fn watch(text: &str) -> Result<Option<WatchConfig>, String> {
+    let (word, bound) = match text.split_once(':') {
+        Some((word, bound)) => (word, Some(duration(bound)?)),
+        None => (text, None),
+    };
+    let config = match word.to_ascii_lowercase().as_str() {
+        "on" | "yes" => WatchConfig::new(),
+        "off" => WatchConfig::new().on(false),
+        "no" if bound.is_none() => return Ok(None),
+        _ => return Err(format!("{text:?} is none of no, off, on and on:100us")),
+    };
+    if !watch::ENABLED {
+        return Err(watch::NOT_BUILT.to_owned());
+    }
+    Ok(Some(bound.map_or(config, |bound| config.wait_bound(bound))))
 }
 
 pub(super) fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
@@ -267,6 +286,20 @@ pub(super) fn demultiplexing(text: &str) -> Result<Demultiplexing, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_watch_has_a_state_and_a_bound() {
+        if !watch::ENABLED {
+            assert!(super::watch("on").unwrap_err().contains("feature"));
+            return;
+        }
+        let bound = |text: &str| super::watch(text).unwrap().map(|it| (it.is_on, it.wait_bound.as_micros()));
+        assert_eq!((bound("no"), bound("off"), bound("On")), (None, Some((false, 100)), Some((true, 100))));
+        assert_eq!(bound("off:2ms"), Some((false, 2_000)));
+        for wrong in ["maybe", "on:long", "no:1ms"] {
+            assert!(super::watch(wrong).unwrap_err().contains(" is no"), "{wrong}");
+        }
+    }
 
     #[test]
     fn classes_and_mappings_are_read() {

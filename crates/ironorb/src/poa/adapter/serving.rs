@@ -28,6 +28,7 @@ use super::request_cache::CachedUpcall;
 use super::{Adapter, ParkedRequest, Session, ToldPriority};
 use crate::base::probe::{self, Stage};
 use crate::base::time::Time;
+use crate::base::watch::upcall_begins;
 use crate::interceptor::{FreshSlots, Interception, Outcome, Target};
 use crate::object::deadline::{Deadline, RequestDeadline, Timeout, deadline_of_request};
 use crate::object::operation::Raised;
@@ -881,6 +882,7 @@ fn plain_encoding(session: &Session) -> (TransmissionCodeSets, Encoding) {
 /// Calls the servant of an upcall. A panic becomes UNKNOWN.
 #[inline(always)] // a step of every call
 fn dispatch_to(current: &Current, call: Call<'_>, responder: &Responder<'_>) {
+    upcall_begins(call.operation());
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         if let Some(upcall) = current.upcall() {
             upcall.servant().get().dispatch(call);
@@ -894,6 +896,7 @@ fn dispatch_to(current: &Current, call: Call<'_>, responder: &Responder<'_>) {
 /// Calls the servant. A panic becomes UNKNOWN.
 #[inline(always)] // a step of every call
 fn dispatch(servant: &dyn Servant, call: Call<'_>, responder: &Responder<'_>) {
+    upcall_begins(call.operation());
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         servant.dispatch(call);
     }));
