@@ -137,6 +137,12 @@ pub(crate) fn live_threads() -> Vec<LiveThread> {
     LIVE.lock().values().cloned().collect()
 }
 
+/// The lane of a live thread, by the system's number. `None` where an ORB of the process has not made it, and while another
+/// thread changes the table: this never waits.
+pub(crate) fn lane_of_thread(system_id: u32) -> Option<LaneId> {
+    Some(LIVE.try_lock()?.get(&system_id)?.lane)
+}
+
 /// A thread's line in the table, as long as the thread lives.
 struct Listed(u32);
 

@@ -62,7 +62,11 @@ impl<T> RtMutex<T> {
     /// If the calling thread holds the mutex: it would wait for itself.
     #[track_caller]
     pub fn lock(&self) -> RtMutexGuard<'_, T> {
-        RtMutexGuard { held: self.lock.try_lock().unwrap_or_else(|| self.lock_slowly()) }
+        let held = match self.lock.try_lock() {
+            Some(held) => held,
+            None => self.lock_slowly(), // not in a closure, which would be the place that locks
+        };
+        RtMutexGuard { held }
     }
 
     #[cold]

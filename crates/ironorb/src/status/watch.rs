@@ -57,7 +57,6 @@ impl Watch for WatchServant {
 
 /// Takes a snapshot, with the records after the one with this number.
 pub(super) fn look(orb: &OrbCore, after_wait: u64) -> WatchSnapshot {
-    let threads = live_threads();
     let records = watch::records_after(after_wait);
     let watching = orb.counters.watching();
     let moments = Moments::now();
@@ -68,8 +67,8 @@ pub(super) fn look(orb: &OrbCore, after_wait: u64) -> WatchSnapshot {
         taken_at_us: moments.since_1970_us,
         no_system_calls: watch::counts_system_calls().err().unwrap_or_default(),
         lanes: lanes(orb),
-        waits: records.kept.iter().map(|record| told(record, &threads, &moments)).collect(),
-        threads: threads.iter().filter_map(thread).collect(),
+        waits: records.kept.iter().map(|record| told(record, &moments)).collect(),
+        threads: live_threads().iter().filter_map(thread).collect(),
         waits_total: records.made,
         waits_lost: records.lost,
         ..WatchSnapshot::default()
@@ -131,7 +130,7 @@ fn thread(thread: &LiveThread) -> Option<WatchedThread> {
     })
 }
 
-fn told(record: &watch::WaitRecord, threads: &[LiveThread], moments: &Moments) -> WaitRecord {
+fn told(record: &watch::WaitRecord, moments: &Moments) -> WaitRecord {
     let what = match record.kind {
         _ if record.name != watch::ShortText::EMPTY => record.name.to_string(),
         WaitKind::Lock => record.place.map_or("a lock", |place| lock_of(place.file())).to_owned(),
@@ -148,20 +147,18 @@ fn told(record: &watch::WaitRecord, threads: &[LiveThread], moments: &Moments) -
         .to_owned(),
         what,
         place: record.place.map(ToString::to_string).unwrap_or_default(),
-        waiter: party(&record.waiter, threads),
-        holder: party(&record.holder, threads),
+        waiter: party(&record.waiter),
+        holder: party(&record.holder),
         more: Vec::new(),
     }
 }
 
-fn party(facts: &ThreadFacts, threads: &[LiveThread]) -> WaitParty {
-    let of_orb = threads.iter().find(|thread| thread.system_id == facts.id);
-    let lane = facts.lane.map(usize::from).or(of_orb.map(|thread| thread.lane.index()));
+fn party(facts: &ThreadFacts) -> WaitParty {
     WaitParty {
         system_id: facts.id,
         name: facts.name.to_string(),
         priority: facts.base.describe(),
-        lane: lane.map(|lane| lane.to_string()).unwrap_or_default(),
+        lane: facts.lane.map(|lane| lane.to_string()).unwrap_or_default(),
     }
 }
 

@@ -9,6 +9,7 @@ use rustix::io::read;
 use super::{ShortText, now_ns};
 use crate::base::lane::current_lane;
 use crate::base::locks::{PiLock, thread_id};
+use crate::base::spawner::lane_of_thread;
 
 /// For what a thread has waited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +46,7 @@ pub(crate) struct ThreadFacts {
     /// As the system has it, which keeps 15 bytes.
     pub(crate) name: ShortText<16>,
     pub(crate) base: Precedence,
-    /// Only of the thread that waits.
+    /// The index of its lane; `None` where that is not known.
     pub(crate) lane: Option<u8>,
 }
 
@@ -89,13 +90,10 @@ impl ThreadFacts {
     /// A thread of the process, which may have ended. Reads one file, into memory of the stack.
     fn of(id: u32) -> ThreadFacts {
         let mut text = [0; 1024];
-        let known = stat(id, &mut text).and_then(parse);
-        known.map_or(ThreadFacts { id, ..ThreadFacts::NONE }, |(name, base)| ThreadFacts {
-            id,
-            name,
-            base,
-            lane: None,
-        })
+        let (name, base) =
+            stat(id, &mut text).and_then(parse).unwrap_or((ShortText::EMPTY, Precedence::Unknown));
+        let lane = lane_of_thread(id).and_then(|lane| u8::try_from(lane.index()).ok());
+        ThreadFacts { id, name, base, lane }
     }
 }
 
