@@ -19,15 +19,22 @@ const ALLOWED: &[&str] = &[
     "rt_sigreturn",
 ];
 
+/// What a thread of a watched lane needs beside: its switches, its clock, its `schedstat`.
+const OF_THE_WATCH: &[&str] = &["getrusage", "clock_gettime", "pread64"];
+
 /// Older names of the same calls, which not every processor has.
 #[cfg(target_arch = "x86_64")]
 const ALLOWED_TOO: &[&str] = &["poll", "epoll_wait"];
 #[cfg(not(target_arch = "x86_64"))]
 const ALLOWED_TOO: &[&str] = &[];
 
-fn filter() -> BpfProgram {
-    let calls: Vec<String> =
-        ALLOWED.iter().chain(ALLOWED_TOO).map(|name| format!(r#"{{"syscall":"{name}"}}"#)).collect();
+fn filter(further: &[&str]) -> BpfProgram {
+    let calls: Vec<String> = ALLOWED
+        .iter()
+        .chain(ALLOWED_TOO)
+        .chain(further)
+        .map(|name| format!(r#"{{"syscall":"{name}"}}"#))
+        .collect();
     let json = format!(
         r#"{{"lane":{{"mismatch_action":"trap","match_action":"allow","filter":[{}]}}}}"#,
         calls.join(",")
@@ -63,7 +70,19 @@ const NUMBER_OF_CALL: u32 = 0;
 /// # Panics
 /// If the kernel has no such filters.
 pub fn confine_thread() {
-    apply_filter(&filter()).expect("the kernel filters system calls (CONFIG_SECCOMP_FILTER)");
+    confine(&[]);
+}
+
+/// As [`confine_thread`], for a thread of a watched lane.
+///
+/// # Panics
+/// If the kernel has no such filters.
+pub fn confine_watched_thread() {
+    confine(OF_THE_WATCH);
+}
+
+fn confine(further: &[&str]) {
+    apply_filter(&filter(further)).expect("the kernel filters system calls (CONFIG_SECCOMP_FILTER)");
 }
 
 /// The system calls that have been trapped in this process.

@@ -11,7 +11,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use ironorb::rt::{Priority, PriorityModel, RealTimeConfig, RtCurrent, SchedulingPolicy};
+use ironorb::rt::{Priority, PriorityModel, RealTimeConfig, RtCurrent, SchedulingPolicy, WatchConfig};
 use ironorb::{LaneConfig, Orb, PoaPolicies, SystemException, TypedRef};
 use ironorb_tests::counting::{CountingAllocator, Runs, thread_runs};
 use ironorb_tests::scheduling;
@@ -37,7 +37,10 @@ thread_local! {
 static WATCHED: AtomicUsize = AtomicUsize::new(0);
 
 /// A servant that has its thread watched, once it is warm.
-struct Steady;
+struct Steady {
+    /// The ORB watches its lanes (`RealTimeConfig::watch`), by a few further system calls.
+    in_watched_lane: bool,
+}
 
 impl Steady {
     /// Runs the servant's own code.
@@ -47,7 +50,7 @@ impl Steady {
         UPCALLS.set(upcalls);
         let result = body();
         if upcalls == WARM_UP {
-            watch();
+            watch(self.in_watched_lane);
         }
         thread_runs(if upcalls < WARM_UP { Runs::Unwatched } else { Runs::Orb });
         result
@@ -55,8 +58,11 @@ impl Steady {
 }
 
 /// Has the calling thread trapped when it makes a system call that is not on the list.
-fn watch() {
-    system_calls::confine_thread();
+fn watch(in_watched_lane: bool) {
+    match in_watched_lane {
+        true => system_calls::confine_watched_thread(),
+        false => system_calls::confine_thread(),
+    }
     WATCHED.fetch_add(1, Ordering::SeqCst);
 }
 
@@ -119,13 +125,21 @@ fn client(object: &InstrumentRef, current: &RtCurrent, done: &Sender<[usize; 2]>
 }
 
 /// A server with one lane at this address, a client with a lane of the same priority, and an object of the server.
-fn server_and_client(endpoint: &str, model: PriorityModel) -> [(Orb, InstrumentRef); 2] {
+fn server_and_client(
+    endpoint: &str,
+    model: PriorityModel,
+    watch: Option<WatchConfig>,
+) -> [(Orb, InstrumentRef); 2] {
     let lane = LaneConfig::new("urgent").endpoint(endpoint).priority(high());
     let builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap();
-    let server = builder.real_time(real_time()).lane(lane).build().unwrap();
+    let of_server = match watch {
+        Some(watch) => real_time().watch(watch),
+        None => real_time(),
+    };
+    let server = builder.real_time(of_server).lane(lane).build().unwrap();
     let policies = PoaPolicies { priority_model: Some(model), ..PoaPolicies::default() };
     let poa = server.root_poa().create_poa("steady", None, policies).unwrap();
-    let served: InstrumentRef = poa.activate(Steady).unwrap();
+    let served: InstrumentRef = poa.activate(Steady { in_watched_lane: watch.is_some() }).unwrap();
     let lane = LaneConfig::new("calls").priority(high());
     let client = Orb::builder().real_time(real_time()).lane(lane).build().unwrap();
     let text = served.object().to_ior_string();
@@ -133,15 +147,21 @@ fn server_and_client(endpoint: &str, model: PriorityModel) -> [(Orb, InstrumentR
     [(server, served), (client, object)]
 }
 
-fn assert_steady(trapped: &mut Trapped, endpoint: &str, model: PriorityModel) {
-    let [server, (orb, object)] = server_and_client(endpoint, model);
+fn assert_steady(trapped: &mut Trapped, endpoint: &str, model: PriorityModel, watch: Option<WatchConfig>) {
+    let [server, (orb, object)] = server_and_client(endpoint, model, watch);
     let (done, is_done) = channel();
     let current = orb.rt_current().unwrap();
     let watched = WATCHED.load(Ordering::SeqCst);
+    let of_lanes = server.0.clone();
     thread::spawn(move || client(&object, &current, &done));
     let outcome = is_done.recv_timeout(FOR_LONG);
+    if watch.is_some() {
+        // Three calls a round, and one at the end. The last may be measured when its caller has its reply already.
+        let upcalls = of_lanes.watched(0).lanes[1].intervals[2].count_total as usize;
+        assert!(upcalls >= 3 * (WARM_UP + STEADY), "{upcalls} upcalls are measured");
+    }
     // Their threads are confined: they can neither end nor close anything.
-    std::mem::forget((orb, server));
+    std::mem::forget((orb, server, of_lanes));
     assert_eq!(trapped.calls(), [0; 0], "system calls that are not on the list, over {endpoint}");
     let [of_orb, of_servant] = outcome.expect("the client goes through");
     println!("{endpoint}: {of_orb} allocations of the ORB, {of_servant} of a servant that returns a string");
@@ -155,9 +175,10 @@ fn threads_of_lanes_allocate_nothing_and_make_only_the_calls_of_their_work() {
     let mut trapped = Trapped::listen();
     let folder = tempfile::tempdir().unwrap();
     let propagated = PriorityModel::ClientPropagated { default: Priority::MIN };
-    assert_steady(&mut trapped, "iiop://127.0.0.1:0", propagated);
+    assert_steady(&mut trapped, "iiop://127.0.0.1:0", propagated, None);
+    assert_steady(&mut trapped, "iiop://127.0.0.1:0", propagated, Some(WatchConfig::new()));
     for transport in ["iiop://127.0.0.1:0".to_owned(), path(&folder, "uiop"), path(&folder, "shm")] {
-        assert_steady(&mut trapped, &transport, PriorityModel::ServerDeclared(high()));
+        assert_steady(&mut trapped, &transport, PriorityModel::ServerDeclared(high()), None);
     }
     assert_eq!(
         trapped_after_a_yield(&mut trapped).len(),

@@ -293,7 +293,7 @@ mod tests {
 
     #[test]
     fn what_connections_carried_stays_when_they_end() {
-        let counters = Counters::new(false);
+        let counters = Counters::new(false, None);
         let look = |listed_max| counters.of(LaneId::DEFAULT).connections.look(LaneId::DEFAULT, listed_max);
         let (one, two, ended) = (fake(&counters, 0, 3), fake(&counters, 1, 4), fake(&counters, 2, 0));
         let seen = look(1);
@@ -336,7 +336,7 @@ mod tests {
     #[test]
     fn threads_of_other_lanes_see_the_last_look() {
         use crate::base::spawner::{NewThread, ThreadClass};
-        let counters = Counters::new(false);
+        let counters = Counters::new(false, None);
         let fake = fake(&counters, 0, 3);
         let in_lane = |lane: usize, calls: u64| {
             fake.calls.store(calls, Ordering::Relaxed);

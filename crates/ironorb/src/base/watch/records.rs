@@ -209,3 +209,54 @@ pub(crate) fn records_after(after: u64) -> Records {
     let displaced = made.saturating_sub(RECORDS_MAX as u64);
     Records { kept, made, lost: displaced.saturating_sub(after) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn precedence_is_what_a_thread_has_of_its_own() {
+        // 18 is the priority with what is lent; 19, 40 and 41 are the nice value, the real-time priority, the class.
+        let stat = |nice: i8, real_time: u8, class: u8| {
+            let fields: Vec<String> = (4..=52)
+                .map(|field| match field {
+                    18 => "-100".to_owned(),
+                    19 => nice.to_string(),
+                    40 => real_time.to_string(),
+                    41 => class.to_string(),
+                    _ => "7".to_owned(),
+                })
+                .collect();
+            parse(format!("812 (a) b)) S {}\n", fields.join(" ")).as_bytes()).unwrap()
+        };
+        let (name, fifo) = stat(0, 30, 1);
+        assert_eq!((name.to_string(), fifo.describe()), ("a) b)".to_owned(), "real-time 30".to_owned()));
+        let [low, ordinary, urgent] = [(0, 10, 2), (5, 0, 0), (-20, 0, 0)].map(|(n, r, c)| stat(n, r, c).1);
+        assert_eq!([ordinary, urgent].map(Precedence::describe), ["nice 5", "nice -20"]);
+        let (idle, deadline) = (stat(0, 0, 5).1, stat(0, 0, 6).1);
+        assert!(idle < ordinary && ordinary < urgent && urgent < low && low < fifo && fifo < deadline);
+        for cut in [&b""[..], b"812", b"812 (a", b"812 (a)", b"812 (a) S 1 2"] {
+            assert_eq!(parse(cut), None);
+        }
+    }
+
+    #[test]
+    fn a_thread_finds_its_own_facts() {
+        let own = ThreadFacts::own();
+        assert_eq!((own.id, own.base != Precedence::Unknown), (thread_id(), cfg!(target_os = "linux")));
+        assert_eq!(ThreadFacts::of(0), ThreadFacts::NONE);
+    }
+
+    #[test]
+    fn the_ring_keeps_the_newest_and_counts_the_rest() {
+        let before = records_after(u64::MAX).made;
+        for waited_ns in 0..RECORDS_MAX as u64 + 5 {
+            record_other(waited_ns, ShortText::of(b"ring"));
+        }
+        let Records { kept, made, lost } = records_after(before);
+        // Other tests of the process may record, too.
+        assert!(made >= before + RECORDS_MAX as u64 + 5 && lost >= 5 && kept.len() == RECORDS_MAX);
+        assert!(kept.is_sorted_by_key(|record| record.number) && kept.last().unwrap().number == made);
+        assert!(records_after(made).kept.is_empty());
+    }
+}

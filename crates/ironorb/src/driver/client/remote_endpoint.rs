@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn connections_are_found_by_endpoint_lane_and_partition() {
         let lanes = [0, 1].map(|index| (LaneId::new(index).unwrap(), OrbConfig::default()));
-        let connector = Connector::new(lanes.into_iter(), &Counters::new(false));
+        let connector = Connector::new(lanes.into_iter(), &Counters::new(false, None));
         let address = || Address::Tcp(HostPort { host: "127.0.0.1".to_owned(), port: 9 });
         let shared = connector.endpoint(address(), Partition::default());
         assert!(Arc::ptr_eq(&shared, &connector.endpoint(address(), Partition::default())));
