@@ -2,7 +2,7 @@
 //! is not the ORB's, switches and system calls of upcalls.
 //!
 //! Everything here is compiled with the feature `watch` alone, and begins where an ORB watches. What calls pass through looks
-//! at one flag of its thread ([`upcall_begins`]); what waits for a lock has missed it already, and looks at one word of the
+//! at one flag of its thread ([`upcall_is_expected`]); what waits for a lock has missed it already, and looks at one word of the
 //! process.
 
 mod records;
@@ -19,7 +19,7 @@ use super::locks::PiLock;
 pub(crate) use records::{ThreadFacts, WaitKind, WaitRecord, records_after};
 pub(crate) use text::ShortText;
 pub(crate) use thread::{counts_system_calls, switches_of_thread};
-pub(crate) use upcall::{MeasuredRequest, MeasuredUpcall, upcall_begins, upcall_ends};
+pub(crate) use upcall::{MeasuredRequest, MeasuredUpcall, upcall_begins, upcall_ends, upcall_is_expected};
 pub(crate) use waits::{LockWait, OwnWait, named_wait};
 
 /// Whether the program has been built with the feature `watch`.

@@ -29,18 +29,15 @@ pub(crate) struct MeasuredUpcall {
     pub(crate) switches: Switches,
 }
 
-/// Tells that the servant of a request is about to be called. For the place through which all requests pass: looks at one
+/// Whether the next upcall of the thread is to be measured. For the place through which all requests pass: it looks at one
 /// flag of the thread, in builds with the feature `watch`.
 #[inline(always)] // a step of every call
-pub(crate) fn upcall_begins(operation: &[u8]) {
-    if ENABLED && IS_EXPECTED.get() {
-        begin_upcall(operation);
-    }
+pub(crate) fn upcall_is_expected() -> bool {
+    ENABLED && IS_EXPECTED.get()
 }
 
-#[cold]
-#[inline(never)]
-fn begin_upcall(operation: &[u8]) {
+/// Tells that the servant of a request that is measured is about to be called.
+pub(crate) fn upcall_begins(operation: &[u8]) {
     IS_EXPECTED.set(false);
     let begun_ns = now_ns();
     UPCALL.set(Some(RunningUpcall {

@@ -28,7 +28,7 @@ use super::request_cache::CachedUpcall;
 use super::{Adapter, ParkedRequest, Session, ToldPriority};
 use crate::base::probe::{self, Stage};
 use crate::base::time::Time;
-use crate::base::watch::upcall_begins;
+use crate::base::watch::{upcall_begins, upcall_is_expected};
 use crate::interceptor::{FreshSlots, Interception, Outcome, Target};
 use crate::object::deadline::{Deadline, RequestDeadline, Timeout, deadline_of_request};
 use crate::object::operation::Raised;
@@ -882,7 +882,11 @@ fn plain_encoding(session: &Session) -> (TransmissionCodeSets, Encoding) {
 /// Calls the servant of an upcall. A panic becomes UNKNOWN.
 #[inline(always)] // a step of every call
 fn dispatch_to(current: &Current, call: Call<'_>, responder: &Responder<'_>) {
-    upcall_begins(call.operation());
+    if upcall_is_expected()
+        && let Some(upcall) = current.upcall()
+    {
+        return dispatch_watched(upcall.servant().get(), call, responder);
+    }
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         if let Some(upcall) = current.upcall() {
             upcall.servant().get().dispatch(call);
@@ -896,7 +900,22 @@ fn dispatch_to(current: &Current, call: Call<'_>, responder: &Responder<'_>) {
 /// Calls the servant. A panic becomes UNKNOWN.
 #[inline(always)] // a step of every call
 fn dispatch(servant: &dyn Servant, call: Call<'_>, responder: &Responder<'_>) {
+    match upcall_is_expected() {
+        true => dispatch_watched(servant, call, responder),
+        false => dispatch_unwatched(servant, call, responder),
+    }
+}
+
+/// Calls the servant of a request that is measured. A function of its own, so that others keep no registers for it.
+#[cold]
+#[inline(never)]
+fn dispatch_watched(servant: &dyn Servant, call: Call<'_>, responder: &Responder<'_>) {
     upcall_begins(call.operation());
+    dispatch_unwatched(servant, call, responder);
+}
+
+#[inline(always)] // a step of every call
+fn dispatch_unwatched(servant: &dyn Servant, call: Call<'_>, responder: &Responder<'_>) {
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         servant.dispatch(call);
     }));
