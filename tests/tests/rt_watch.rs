@@ -130,7 +130,10 @@ fn hold_and_want(name: &'static str, at_once: bool) -> (Vec<WaitRecord>, u32, u3
     if !at_once {
         call_at(&ior, HIGH, 1).join().unwrap();
     }
-    let waits = waits_for(&orb.watched(0), name);
+    let seen = orb.watched(0);
+    let waits = waits_for(&seen, name);
+    let is_unexplained = |wait: &WaitRecord| wait.waiter.system_id == waiter && wait.kind != "lock";
+    assert!(!seen.waits.iter().any(is_unexplained), "the wait for the mutex explains it: {:?}", seen.waits);
     orb.shutdown(true).unwrap();
     (waits, waiter, holder)
 }
@@ -173,6 +176,33 @@ fn an_upcall_that_waits_for_a_lock_of_the_program_is_recorded_with_its_operation
     let [wait] = ours[..] else { panic!("one wait: {ours:?}") };
     assert_eq!((&*wait.what, &*wait.waiter.lane, wait.holder.system_id), ("ping", "2", 0));
     assert!(seen.lanes[HIGH_LANE].voluntary_switches_total > 0);
+}
+
+#[test]
+fn an_upcall_that_waits_for_its_own_call_is_not_recorded() {
+    let (gate, upcalls) = (Gate::closed(), Arc::new(Upcalls::default()));
+    let held = gate.clone();
+    let slow = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
+    let servant = Hooked::new(move || {
+        held.pass();
+        Ok(())
+    });
+    let target: ProbeRef = slow.root_poa().activate(servant).unwrap();
+    let orb = server(WatchConfig::new());
+    let remote: ProbeRef = orb.string_to_object(&target.object().to_ior_string()).unwrap().narrow_unchecked();
+    let seen = upcalls.clone();
+    let ior = activate(&orb, move || {
+        seen.enter(true);
+        remote.ping().unwrap();
+    });
+    let high = call_at(&ior, HIGH, 1);
+    eventually("the call waits", || gate.held() == 1);
+    let waiter = upcalls.wait_for(&upcalls.high);
+    gate.open();
+    high.join().unwrap();
+    eventually_counted(&orb, HIGH_LANE, 1, 1);
+    let seen = orb.watched(0);
+    assert!(!seen.waits.iter().any(|wait| wait.waiter.system_id == waiter), "{:?}", seen.waits);
 }
 
 /// The number of requests in each of the intervals of a lane.
