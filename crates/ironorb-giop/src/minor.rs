@@ -126,6 +126,7 @@ codes! {
         48 => REQUEST_TOO_LATE "the caller had given up when the request reached the server"
         49 => UPCALL_OVERRUN "the servant ran longer than the wcet of its operation"
         57 => UNSUPPORTED_SCHEDULING_DISCIPLINE "the scheduling discipline needs a parameter that is not given"
+        50 => NOT_IN_TIME "the server cannot end the request by its deadline, or one that it has admitted"
         56 => PEER_NOT_GIOP "the peer does not speak GIOP"
         61 => WRONG_LANE "the lane cannot serve the object"
         60 => OPERATION_LEFT_OUT "the servant leaves the operation out"

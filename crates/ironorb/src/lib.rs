@@ -77,7 +77,7 @@ pub use base::config::{
     BadConcurrency, BareExceptions, Demultiplexing, ObjectLookup, OnewayBatching, OperationLookup, OrbConfig,
     ServerConcurrency, StatusAccess, Transport, Waiting,
 };
-pub use base::thread_pool_config::{RequestBuffering, ThreadLifetime, ThreadPoolConfig};
+pub use base::thread_pool_config::{RequestBuffering, RequestOrder, ThreadLifetime, ThreadPoolConfig};
 pub use orb::{
     BuildError, CONFIG_FILE_VARIABLE, INIT_REF_VARIABLE, InLane, InitialReference, Lane, LaneConfig,
     LaneSetting, Orb, OrbBuilder, Setting, SettingError, lane_settings, settings,

@@ -570,7 +570,7 @@ impl fmt::Display for ServerConcurrency {
 /// A text that names no [`ServerConcurrency`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is no concurrency: write threadPerConnection, pool:N, pool:N+N, reactor, hybrid or hybrid:N, with N from 1 to {THREADS_MAX}"
+    "{0:?} is no concurrency: write threadPerConnection, pool:N, pool:N+N, reactor, hybrid or hybrid:N, with N from 1 to {THREADS_MAX}; behind pool:N, idle=TIME, for=TIME or forever, requests=N with bytes=SIZE or refuse, borrow, order=priority, edf, mlf or muf, and admit=TIME"
 )]
 pub struct BadConcurrency(String);
 
@@ -590,6 +590,9 @@ mod tests {
             "pool:3+5,forever",
             "pool:3+5,for=7us,refuse",
             "pool:2,requests=3,bytes=4",
+            "pool:2,requests=3,bytes=4,borrow,order=muf,admit=1500us",
+            "pool:2,order=edf",
+            "pool:2,admit=9us",
             "pool:1+1,idle=1500us,requests=3,bytes=4",
             "reactor",
             "hybrid:7",
@@ -614,6 +617,9 @@ mod tests {
             "pool:1,idle=1h",
             "pool:1,refuse,requests=1,bytes=1",
             "pool:1,bytes=1GiB,requests=1",
+            "pool:1,order=fifo",
+            "pool:1,refuse,order=edf",
+            "pool:1,admit",
             "pool:1,",
             "pool:5000",
             "hybrid:",

@@ -30,6 +30,9 @@ pub struct ThreadPoolConfig {
     pub(crate) lifetime: ThreadLifetime,
     pub(crate) buffering: RequestBuffering,
     pub(crate) borrowing: bool,
+    pub(crate) order: RequestOrder,
+    /// The longest upcall of an operation without a `wcet`, if requests are admitted only in time.
+    pub(crate) admission: Option<Duration>,
 }
 
 /// How long the dynamic threads of a pool last.
@@ -66,6 +69,53 @@ pub enum RequestBuffering {
     Refused,
 }
 
+/// In which order a pool serves the requests that wait. Those that are equally urgent are served in the order of their arrival,
+/// and those of which an order knows nothing come last. An upcall that has begun is never interrupted.
+///
+/// The deadline is that which the request carries ([`deadline_propagation`](crate::OrbConfig::deadline_propagation) at its
+/// client), or else the `deadline` of its operation's `@rt` from the moment at which the ORB reads the request. The other
+/// facts are those of `@rt`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[non_exhaustive]
+pub enum RequestOrder {
+    /// As they come. Text: `arrival`.
+    #[default]
+    Arrival,
+    /// The highest CORBA priority first: that which the request asks for, within its connection's band and the ORB's limit, or
+    /// that which the adapter or the object declares. Text: `priority`.
+    Priority,
+    /// The earliest deadline first (EDF). Text: `edf`.
+    EarliestDeadline,
+    /// The least laxity first (MLF, LLF): the laxity is the time until the deadline less the `wcet`. It shrinks alike for all
+    /// that wait, so their order stays. Text: `mlf`.
+    LeastLaxity,
+    /// Maximum urgency first (MUF): the greatest `criticality`, then the least laxity, then the greatest `importance`. Text:
+    /// `muf`.
+    UrgencyFirst,
+}
+
+impl RequestOrder {
+    /// All orders, with their texts.
+    const TEXTS: [(RequestOrder, &'static str); 5] = [
+        (RequestOrder::Arrival, "arrival"),
+        (RequestOrder::Priority, "priority"),
+        (RequestOrder::EarliestDeadline, "edf"),
+        (RequestOrder::LeastLaxity, "mlf"),
+        (RequestOrder::UrgencyFirst, "muf"),
+    ];
+
+    fn read(text: &str) -> Option<RequestOrder> {
+        Self::TEXTS.iter().find(|(_, known)| *known == text).map(|(order, _)| *order)
+    }
+}
+
+/// The text in that of a [`ThreadPoolConfig`].
+impl fmt::Display for RequestOrder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(Self::TEXTS[*self as usize].1)
+    }
+}
+
 impl ThreadPoolConfig {
     /// A pool with this many threads, at least 1. No dynamic threads; requests wait in sockets.
     pub const fn new(static_threads: usize) -> ThreadPoolConfig {
@@ -75,6 +125,8 @@ impl ThreadPoolConfig {
             lifetime: ThreadLifetime::Forever,
             buffering: RequestBuffering::InSockets,
             borrowing: false,
+            order: RequestOrder::Arrival,
+            admission: None,
         }
     }
 
@@ -108,8 +160,43 @@ impl ThreadPoolConfig {
         self
     }
 
+    /// Sets in which order waiting requests are served. Default: [`RequestOrder::Arrival`].
+    ///
+    /// A thread that is done reads what has arrived over all connections, and takes the most urgent request. Requests of one
+    /// connection are reordered, too, as GIOP allows. Costs a system call for each request, and one lock. With
+    /// [`RequestBuffering::UpTo`] a request that finds the buffer full takes the place of the least urgent one, if it is more
+    /// urgent; the other is refused: TRANSIENT, OMG minor code 1, completed no. With [`RequestBuffering::InSockets`] up to 256
+    /// requests of up to 4 MiB in all are read and put in order, and those beyond stay in their sockets. With
+    /// [`RequestBuffering::Refused`] nothing waits, so the order has no effect.
+    pub const fn order(mut self, order: RequestOrder) -> Self {
+        self.order = order;
+        self
+    }
+
+    /// Has the pool refuse a request whose deadline it cannot meet, or which would have an admitted one miss its deadline:
+    /// TRANSIENT, minor code 50 of IronORB, completed no, as soon as the request has been read. `longest_unknown` is the
+    /// longest upcall of an operation without a `wcet` in `@rt`: such an upcall blocks the ones with deadlines. Default: no
+    /// admission control.
+    ///
+    /// Every request that is admitted ends in time, if no upcall takes longer than its `wcet`, or than `longest_unknown`, and
+    /// each static thread has a processor while it has a request. The `wcet` includes the ORB's part. The admission counts
+    /// with the static threads alone. It concerns upcalls: of a servant that answers later, only until it has returned. A
+    /// request without a deadline is admitted where there is room, and no admitted request with a deadline gives up its place.
+    /// Costs time in proportion to the number of requests that wait, for each request that comes.
+    pub const fn admit(mut self, longest_unknown: Duration) -> Self {
+        self.admission = Some(longest_unknown);
+        self
+    }
+
+    /// Whether its waiting requests have an order of their own, or are admitted.
+    pub(crate) fn is_ordered(&self) -> bool {
+        (self.order != RequestOrder::Arrival || self.admission.is_some())
+            && self.buffering != RequestBuffering::Refused
+    }
+
     /// Reads the text behind `pool:`: `N`, `N+N`, and then in any order `idle=100ms`, `for=5s` or `forever`, and
-    /// `requests=16` with `bytes=32KiB`, or `refuse`, and `borrow`. `None` for any other. A text that has dynamic threads and no time has
+    /// `requests=16` with `bytes=32KiB`, or `refuse`, and `borrow`, `order=edf`, `admit=2ms`. `None` for any other, and for an order of
+    /// requests that are refused. A text that has dynamic threads and no time has
     /// them end after a second without work.
     pub(super) fn read(text: &str, number: impl Fn(&str) -> Option<usize>) -> Option<ThreadPoolConfig> {
         let mut parts = text.split(',');
@@ -126,12 +213,18 @@ impl ThreadPoolConfig {
                 None if part == "forever" => pool.lifetime = ThreadLifetime::Forever,
                 None if part == "borrow" => pool.borrowing = true,
                 None if part == "refuse" => pool.buffering = RequestBuffering::Refused,
+                Some(("order", order)) => pool.order = RequestOrder::read(order)?,
+                Some(("admit", longest)) => pool.admission = Some(read_time(longest)?),
                 Some(("idle", time)) => pool.lifetime = ThreadLifetime::Idle(read_time(time)?),
                 Some(("for", time)) => pool.lifetime = ThreadLifetime::For(read_time(time)?),
                 Some(("requests", most)) => requests = Some(most.parse().ok()?),
                 Some(("bytes", most)) => bytes = Some(read_size(most)?),
                 _ => return None,
             }
+        }
+        let may_wait = pool.buffering != RequestBuffering::Refused;
+        if !may_wait && (pool.order != RequestOrder::Arrival || pool.admission.is_some()) {
+            return None;
         }
         match (requests, bytes) {
             (None, None) => Some(pool),
@@ -151,7 +244,7 @@ impl ThreadPoolConfig {
 /// The text behind `pool:` in that of a [`ServerConcurrency`](crate::ServerConcurrency).
 impl fmt::Display for ThreadPoolConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ThreadPoolConfig { static_threads, dynamic_threads, lifetime, buffering, borrowing } = self;
+        let ThreadPoolConfig { static_threads, dynamic_threads, lifetime, buffering, .. } = self;
         write!(f, "{static_threads}")?;
         if *dynamic_threads > 0 {
             write!(f, "+{dynamic_threads}")?;
@@ -171,7 +264,11 @@ impl fmt::Display for ThreadPoolConfig {
             }
             RequestBuffering::Refused => f.write_str(",refuse")?,
         }
-        f.write_str(if *borrowing { ",borrow" } else { "" })
+        f.write_str(if self.borrowing { ",borrow" } else { "" })?;
+        if self.order != RequestOrder::Arrival {
+            write!(f, ",order={}", self.order)?;
+        }
+        self.admission.map_or(Ok(()), |longest| write!(f, ",admit={}us", longest.as_micros()))
     }
 }
 

@@ -114,6 +114,12 @@ macro_rules! __ironorb_interface {
                     }
                 }
 
+                fn timing_of(
+                    operation: &[::std::primitive::u8],
+                ) -> ::std::option::Option<&'static $crate::generated::Timing> {
+                    <dyn $interface as $crate::generated::InterfaceTimings>::timing_of(operation)
+                }
+
                 fn provide(servant: &::std::sync::Arc<__S>, slot: &mut $crate::generated::LocalSlot<'_>) {
                     if slot.wants::<dyn $interface>() {
                         slot.put::<dyn $interface>(::std::sync::Arc::<__S>::clone(servant));
@@ -121,6 +127,29 @@ macro_rules! __ironorb_interface {
                     $(if slot.wants::<dyn $base>() {
                         slot.put::<dyn $base>(::std::sync::Arc::<__S>::clone(servant));
                     })*
+                }
+            }
+
+            impl $crate::generated::InterfaceTimings for dyn $interface {
+                fn timing_of(
+                    operation: &[::std::primitive::u8],
+                ) -> ::std::option::Option<&'static $crate::generated::Timing> {
+                    match __OPERATIONS.find(operation) {
+                        $(::std::option::Option::Some(position @ 0..=$own) => Self::own_timing(position),)?
+                        $($(::std::option::Option::Some(position @ $first..=$last) => {
+                            <dyn $base as $crate::generated::InterfaceTimings>::own_timing(position - $first)
+                        })?)*
+                        _ => ::std::option::Option::None,
+                    }
+                }
+
+                fn own_timing(
+                    position: ::std::primitive::u16,
+                ) -> ::std::option::Option<&'static $crate::generated::Timing> {
+                    match position {
+                        $($at => <$skeleton<$number> as $crate::generated::RemoteOperation>::TIMING,)*
+                        _ => ::std::option::Option::None,
+                    }
                 }
             }
 
@@ -169,6 +198,12 @@ macro_rules! __ironorb_interface {
                         })?)*
                         _ => call.standard_operation(__IDS),
                     }
+                }
+
+                fn timing_of(
+                    operation: &[::std::primitive::u8],
+                ) -> ::std::option::Option<&'static $crate::generated::Timing> {
+                    <dyn $interface as $crate::generated::InterfaceTimings>::timing_of(operation)
                 }
 
                 fn provide(

@@ -39,7 +39,9 @@ pub use crate::object::timing::Timing;
 pub use crate::object::{ObjectRef, TypedRef, nil_reference};
 pub use crate::orb::Orb;
 pub use crate::poa::PoaError;
-pub use crate::poa::servant::{Call, Deferred, DeferredServant, InterfaceOf, LocalSlot, Replied, Reply};
+pub use crate::poa::servant::{
+    Call, Deferred, DeferredServant, InterfaceOf, InterfaceTimings, LocalSlot, Replied, Reply,
+};
 pub use ironorb_giop::any::{Any, ExtractError};
 pub use ironorb_giop::cdr::{
     AnyBitPattern, Block, BlockLayout, BlockReader, BlockWriter, LongDouble, MarshalNillable, Ownable,

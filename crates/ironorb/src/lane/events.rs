@@ -52,6 +52,8 @@ events! {
     AcceptFailed "accepts_failed_total" "Accepts that have failed, as for lack of descriptors.";
     RequestBeyondLimit "requests_refused_total" ("reason" "requests") "Requests refused for lack of room.";
     RequestBeyondThreads "requests_refused_total" ("reason" "threads") "Requests refused for lack of room.";
+    RequestDisplaced "requests_refused_total" ("reason" "displaced") "Requests refused for lack of room.";
+    RequestNotInTime "requests_refused_total" ("reason" "deadline") "Requests refused for lack of room.";
     RequestTooLarge "requests_refused_total" ("reason" "size") "Requests refused for lack of room.";
     RequestCancelled "cancel_requests_total" "CancelRequest messages that have come.";
     RequestUnanswerable "requests_dropped_total" "Requests not carried out, because their client had gone.";

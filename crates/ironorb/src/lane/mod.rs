@@ -2,10 +2,15 @@
 //!
 //! Calls keep what they need anyway, and a look adds it up ([`connections`]). What happens rarely is counted where it
 //! happens ([`events`]). Latencies are measured only where an operator has asked ([`histogram`]).
+//!
+//! And in which order a lane serves what waits ([`waiting_requests`], [`urgency`]), and what it admits ([`admission`]).
 
+mod admission;
 mod connections;
 mod events;
 mod histogram;
+mod urgency;
+mod waiting_requests;
 mod watch;
 
 use std::sync::Arc;
@@ -14,6 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 pub(crate) use connections::{Connections, ConnectionsSeen, Counted, Direction, Key, Look, Seen, Traffic};
 pub(crate) use events::Event;
 pub(crate) use histogram::{Distribution, Histogram, Latencies};
+pub(crate) use waiting_requests::{Offered, QueueLimits, Taken, WaitingRequests, admission};
 pub(crate) use watch::{LaneWatch, RequestTimes};
 
 /// The most connections of a snapshot, each of which takes some 150 bytes of the reply.

@@ -17,6 +17,7 @@ pub(crate) mod request_contexts;
 pub(crate) mod request_facts;
 pub(crate) mod route;
 pub(crate) mod scheduling_context;
+pub(crate) mod scheduling_facts;
 pub(crate) mod selection;
 pub(crate) mod server_profile;
 pub(crate) mod threadpool;

@@ -279,6 +279,11 @@ impl ActiveObjectMap {
     /// The servant of an active object.
     pub(super) fn servant_of(&self, id: &[u8]) -> Option<ServantHandle> {
         let slot = self.slot_of(id)?;
+        self.servant_in_slot(slot)
+    }
+
+    /// The servant of the active object in a slot.
+    pub(super) fn servant_in_slot(&self, slot: Slot) -> Option<ServantHandle> {
         self.in_slot(slot, |entry| entry.servant().cloned()).flatten()
     }
 

@@ -7,6 +7,7 @@ mod directory;
 mod parked_request;
 mod priorities;
 mod request_cache;
+mod scheduling;
 mod serving;
 mod session;
 

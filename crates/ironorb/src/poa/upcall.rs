@@ -157,6 +157,27 @@ pub(crate) struct Upcall {
     own_priority: Option<Priority>,
 }
 
+impl PoaInner {
+    /// Where the priority of requests to an object comes from that has this priority of its own.
+    #[inline]
+    fn priority_model(&self, own: Option<Priority>) -> Option<PriorityModel> {
+        match own {
+            None => self.policies.priority_model,
+            Some(priority) => Some(PriorityModel::ServerDeclared(priority)),
+        }
+    }
+
+    /// How the priorities of requests to such an object are treated, if they are heeded.
+    #[inline]
+    pub(super) fn precedence(&self, own: Option<Priority>) -> Option<Precedence> {
+        self.priority_model(own).map(|model| Precedence {
+            model,
+            propagated_max: self.policies.propagated_priority_max.unwrap_or(Priority::MAX),
+            network_priority: self.policies.network_priority,
+        })
+    }
+}
+
 /// A further share of a request, for a reply that comes later. It is counted as the upcall is, but does not
 /// hold the single-thread lock.
 pub(crate) struct UpcallShare {
@@ -223,21 +244,13 @@ impl Upcall {
     /// Where the priority of the object's requests comes from.
     #[inline]
     pub(crate) fn priority_model(&self) -> Option<PriorityModel> {
-        match self.own_priority {
-            None => self.poa.policies.priority_model,
-            Some(priority) => Some(PriorityModel::ServerDeclared(priority)),
-        }
+        self.poa.priority_model(self.own_priority)
     }
 
     /// How the priorities of requests to the object are treated, if they are heeded.
     #[inline]
     pub(crate) fn precedence(&self) -> Option<Precedence> {
-        let policies = &self.poa.policies;
-        self.priority_model().map(|model| Precedence {
-            model,
-            propagated_max: policies.propagated_priority_max.unwrap_or(Priority::MAX),
-            network_priority: policies.network_priority,
-        })
+        self.poa.precedence(self.own_priority)
     }
 
     /// Gives the calling thread the priority that the server has declared for the object, if it has and the ORB is a

@@ -8,6 +8,7 @@ mod answers;
 mod bidirectional;
 mod cancelled;
 mod coalescing;
+mod scheduling;
 mod sending;
 mod watched;
 

@@ -18,6 +18,7 @@ use ironorb_giop::service_context::{EncodedContexts, ListenPoint};
 use ironorb_giop::{Encoding, TransmissionCodeSets};
 
 use crate::connection::OnCancel;
+use crate::lane::Event;
 use crate::poa::servant::ReplySink;
 
 /// The number of requests in flight and its limit.
@@ -62,6 +63,22 @@ pub(super) enum Lack {
     Requests,
     /// All threads are taken, and no servant returns.
     Threads,
+    /// A more urgent request has taken the place in the queue.
+    Place,
+    /// The request, or one that was admitted before it, would end too late.
+    Time,
+}
+
+impl Lack {
+    /// What is counted.
+    pub(super) fn event(self) -> Event {
+        match self {
+            Lack::Requests => Event::RequestBeyondLimit,
+            Lack::Threads => Event::RequestBeyondThreads,
+            Lack::Place => Event::RequestDisplaced,
+            Lack::Time => Event::RequestNotInTime,
+        }
+    }
 }
 
 /// Refuses a request for which there is no room, if its client waits for a reply.
@@ -81,14 +98,19 @@ pub(super) fn refuse(message: &Message, sink: &dyn ReplySink, lack: Lack) {
     });
 }
 
-/// CORBA 3.3 part 1, annex A: this minor code stands for requests that are discarded for want of resources.
+/// CORBA 3.3 part 1, annex A: the minor code of the standard stands for requests that are discarded for want of resources.
 fn too_many(lack: Lack) -> SystemException {
-    let (kind, minor) = (SystemExceptionKind::Transient, MinorCode::TRANSIENT_DISCARDED);
-    SystemException::new(kind, minor, CompletionStatus::No).with_detail(match lack {
+    let minor = match lack {
+        Lack::Requests | Lack::Threads | Lack::Place => MinorCode::TRANSIENT_DISCARDED,
+        Lack::Time => MinorCode::NOT_IN_TIME,
+    };
+    SystemException::new(SystemExceptionKind::Transient, minor, CompletionStatus::No).with_detail(match lack {
         Lack::Requests => "the server carries out as many requests as it may (serverRequestsMax)",
         Lack::Threads => {
             "all threads of the server wait, perhaps for the caller (concurrency hybrid:N, serverThreadsMax)"
         }
+        Lack::Place => "more urgent requests have filled the queue of the pool (concurrency pool:N,order=…)",
+        Lack::Time => "the pool admits what it can end in time (concurrency pool:N,admit=…)",
     })
 }
 

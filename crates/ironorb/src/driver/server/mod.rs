@@ -9,6 +9,7 @@ mod keeper;
 pub(crate) mod lane;
 mod leader_followers;
 mod lending;
+mod ordered_requests;
 mod poll_thread;
 mod pool;
 mod reactor;

@@ -130,6 +130,28 @@ impl Pool {
         next
     }
 
+    /// Gives `take` the connections that are ready now, at most so many, while `may_take` says so. Does not wait, and leaves alone what wakes
+    /// threads that wait.
+    pub(super) fn drain(
+        &self,
+        shared: &Shared,
+        most: usize,
+        may_take: impl Fn() -> bool,
+        take: impl Fn(Arc<Connection>),
+    ) {
+        for _ in 0..most {
+            if !may_take() {
+                return;
+            }
+            let is_ready = !self.ready.lock().is_empty();
+            let known = if is_ready { self.pop_ready() } else { None };
+            match known.or_else(|| self.next_in_epoll(shared)) {
+                Some(connection) => take(connection),
+                None => return,
+            }
+        }
+    }
+
     fn note_ready(&self, ready: &VecDeque<Arc<Connection>>) {
         let lane = self.counters.of(current_lane());
         lane.ready_connections.store(ready.len(), Ordering::Relaxed);
@@ -167,6 +189,31 @@ pub(super) enum Next {
     Late,
     /// The server has stopped and has no connection left.
     Over,
+}
+
+impl Pool {
+    /// A connection that the `epoll` reports now.
+    fn next_in_epoll(&self, shared: &Shared) -> Option<Arc<Connection>> {
+        let mut space = [const { MaybeUninit::uninit() }; 2];
+        let (events, _) = epoll::wait(&self.epoll, &mut space, Some(&timespec(Duration::ZERO))).ok()?;
+        let mut found = None;
+        for event in events {
+            let id = event.data.u64();
+            if id == WAKE {
+                continue;
+            }
+            let Some(connection) = shared.connections.lock().get(&id).cloned() else { continue };
+            let flags = event.flags;
+            if flags.contains(EventFlags::RDHUP) {
+                connection.session.handle_client_gone();
+            }
+            match found {
+                None => found = Some(connection),
+                Some(_) => self.push_ready(&connection), // it is reported once
+            }
+        }
+        found
+    }
 }
 
 /// Waits for a connection that is ready; `None` when the server has stopped and has no connection left.

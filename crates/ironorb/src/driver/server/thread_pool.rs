@@ -15,8 +15,10 @@ use rustix::event::{EventfdFlags, eventfd};
 
 use super::Shared;
 use super::connection::{Connection, WorkLookup};
+use super::in_flight::Lack;
 use super::lane::ServerLane;
 use super::lending::{Lender, Seat, Turn};
+use super::ordered_requests::{OrderedRequests, Received};
 use super::pool::{self, Next, Pool};
 use crate::base::lane::{LaneId, current_lane};
 use crate::base::locks::LaneLock;
@@ -26,7 +28,7 @@ use crate::base::time::Time;
 use crate::connection::CurrentRequest;
 use crate::driver::clock;
 use crate::driver::orb_core::OrbCore;
-use crate::lane::{Counters, Event};
+use crate::lane::{Counters, Event, Taken};
 
 /// What the threads of a pool share beside their `epoll`.
 pub(super) struct ThreadPool {
@@ -36,6 +38,8 @@ pub(super) struct ThreadPool {
     /// Dynamic threads that exist.
     dynamic: AtomicUsize,
     overflow: Option<Overflow>,
+    /// Present where the requests that wait have an order of their own.
+    ordered: Option<Box<OrderedRequests>>,
     /// The lanes that may lend threads, the least urgent first.
     lenders: Vec<LaneId>,
     counters: Arc<Counters>,
@@ -62,13 +66,16 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 impl ThreadPool {
     pub(super) fn new(config: ThreadPoolConfig, orb: &OrbCore, lane: &ServerLane) -> io::Result<ThreadPool> {
-        let looks_for_requests = config.borrowing || config.buffering != RequestBuffering::InSockets;
+        let refuses_some = config.buffering != RequestBuffering::InSockets || config.admission.is_some();
+        let looks_for_requests = config.borrowing || refuses_some;
+        let threads = static_threads(&config, lane);
         let (waiting, dynamic) = (AtomicUsize::new(0), AtomicUsize::new(0));
         Ok(ThreadPool {
             config,
             waiting,
             dynamic,
             overflow: looks_for_requests.then(Overflow::new).transpose()?,
+            ordered: OrderedRequests::new(&config, threads).map(Box::new),
             lenders: if config.borrowing { lenders_of(orb, lane) } else { Vec::new() },
             counters: orb.counters.clone(),
         })
@@ -121,14 +128,18 @@ impl ThreadPool {
         let seat = shared.lane().lender.get().map(|lender| (lender, Seat::own()));
         let mut current_request = CurrentRequest::default();
         loop {
-            if let Some((connection, mut request)) = self.take_buffered() {
+            if let Some(ordered) = &self.ordered {
+                if let Some(taken) = self.take_ordered(shared, pool, ordered) {
+                    self.serve_ordered(shared, pool, ordered, taken);
+                    continue;
+                }
+            } else if let Some((connection, mut request)) = self.take_buffered() {
                 self.leave_waiting(shared);
                 carry_out(shared, &connection, &mut request);
                 connection.take_large_back(&mut request);
                 self.waiting.fetch_add(1, Ordering::SeqCst);
                 continue;
-            }
-            if let Some(connection) = self.take_unserved() {
+            } else if let Some(connection) = self.take_unserved() {
                 self.serve(shared, pool, &connection, &mut current_request);
                 continue;
             }
@@ -139,6 +150,9 @@ impl ThreadPool {
                 None => Turn::Led(lead()),
             };
             match turn {
+                Turn::Led(Next::Ready(connection)) if self.ordered.is_some() => {
+                    self.read_ordered(shared, pool, &connection);
+                }
                 Turn::Led(Next::Ready(connection)) => {
                     self.serve(shared, pool, &connection, &mut current_request)
                 }
@@ -259,8 +273,16 @@ impl ThreadPool {
         if self.lenders(shared).any(|lender| lender.lend(shared, connection)) {
             return;
         }
-        if self.config.buffering == RequestBuffering::InSockets {
+        let may_read = match &self.ordered {
+            Some(ordered) => ordered.may_read(),
+            None => self.config.buffering != RequestBuffering::InSockets,
+        };
+        if !may_read {
             overflow.unserved.lock().push_back(connection.clone());
+            return self.find_thread(shared, pool);
+        }
+        if self.ordered.is_some() {
+            self.read_ordered(shared, pool, connection);
             return self.find_thread(shared, pool);
         }
         let mut request = CurrentRequest::default();
@@ -270,11 +292,69 @@ impl ThreadPool {
         match self.buffer(overflow, connection, request) {
             Ok(()) => self.find_thread(shared, pool),
             Err(request) => {
-                if connection.refuse(&request.work) {
+                if connection.refuse(&request.work, Lack::Threads) {
                     shared.close(connection);
                 }
             }
         }
+    }
+}
+
+/// A pool whose waiting requests have an order of their own.
+impl ThreadPool {
+    /// Reads a request of a connection that is ready.
+    fn read_ordered(&self, shared: &Shared, pool: &Pool, connection: &Arc<Connection>) {
+        if let Some(ordered) = &self.ordered {
+            ordered.read(shared, pool, connection);
+            self.note_waiting(ordered);
+        }
+    }
+
+    /// The most urgent of all requests that have arrived.
+    fn take_ordered(
+        &self,
+        shared: &Shared,
+        pool: &Pool,
+        ordered: &OrderedRequests,
+    ) -> Option<Taken<Received>> {
+        while ordered.may_read()
+            && let Some(connection) = self.take_unserved()
+        {
+            ordered.read(shared, pool, &connection);
+        }
+        let taken = ordered.next(shared, pool);
+        self.note_waiting(ordered);
+        taken
+    }
+
+    /// Serves a request that has been taken, after it has found a thread for those that still wait. The thread counts as
+    /// waiting before and after.
+    fn serve_ordered(
+        &self,
+        shared: &Arc<Shared>,
+        pool: &Pool,
+        ordered: &OrderedRequests,
+        taken: Taken<Received>,
+    ) {
+        self.leave_waiting(shared);
+        if ordered.len() > 0 {
+            self.find_thread_of_any_lane(shared, pool);
+        }
+        ordered.carry_out(shared, taken);
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Wakes a thread of this lane that waits, or else asks for one of another lane.
+    fn find_thread_of_any_lane(&self, shared: &Arc<Shared>, pool: &Pool) {
+        match self.waiting.load(Ordering::SeqCst) {
+            0 => self.lenders(shared).for_each(|lender| lender.ask(shared)),
+            _ => pool.wake_to_look(),
+        }
+    }
+
+    fn note_waiting(&self, ordered: &OrderedRequests) {
+        let lane = self.counters.of(current_lane());
+        lane.buffered_requests.store(ordered.len(), Ordering::Relaxed);
     }
 }
 
@@ -317,6 +397,14 @@ fn serve_for_borrower(shared: &Arc<Shared>, connection: Option<Arc<Connection>>)
             it.counters.count(Event::ThreadBorrowed);
         }
     };
+    if let Some(ordered) = &it.ordered {
+        connection.iter().for_each(|connection| it.read_ordered(shared, pool, connection));
+        while let Some(taken) = it.take_ordered(shared, pool, ordered) {
+            count_once();
+            ordered.carry_out(shared, taken);
+        }
+        return;
+    }
     let mut request = CurrentRequest::default();
     for connection in connection.into_iter().chain(std::iter::from_fn(|| it.take_unserved())) {
         count_once();
@@ -330,13 +418,17 @@ fn serve_for_borrower(shared: &Arc<Shared>, connection: Option<Arc<Connection>>)
     }
 }
 
+/// How many threads of a lane's pool always exist.
+fn static_threads(config: &ThreadPoolConfig, lane: &ServerLane) -> usize {
+    config.static_threads.min(lane.config.server_threads_max).max(1)
+}
+
 pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
     let Some(pool) = &shared.thread_pool else { return Ok(()) };
     if let (true, Some(of_lane)) = (shared.lane().lends(), &shared.pool) {
         let _first = shared.lane().lender.set(of_lane.lender()?);
     }
-    let threads = pool.config.static_threads.min(shared.lane().config.server_threads_max).max(1);
-    for _ in 0..threads {
+    for _ in 0..static_threads(&pool.config, shared.lane()) {
         pool.waiting.fetch_add(1, Ordering::SeqCst);
         let (counted, shared) = (shared.lane().threads.clone(), shared.clone());
         counted.spawn_beyond("ironorb-pool", move || {
@@ -372,7 +464,7 @@ pub(super) fn serve(
 }
 
 /// Takes one request of a connection that is ready, and leaves the connection to the `epoll`. False if there is none.
-fn look(
+pub(super) fn look(
     shared: &Shared,
     pool: &Pool,
     connection: &Arc<Connection>,
@@ -402,7 +494,7 @@ fn look(
     false
 }
 
-fn carry_out(shared: &Shared, connection: &Arc<Connection>, current_request: &mut CurrentRequest) {
+pub(super) fn carry_out(shared: &Shared, connection: &Arc<Connection>, current_request: &mut CurrentRequest) {
     if connection.carry_out(current_request) {
         shared.close(connection);
     }

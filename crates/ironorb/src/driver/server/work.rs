@@ -49,7 +49,7 @@ impl Work {
                 self.carry_out(orb, session, &counted);
             }
             None => {
-                orb.counters.count(Event::RequestBeyondLimit);
+                orb.counters.count(Lack::Requests.event());
                 // The request may carry the service contexts that say how to read the next one.
                 self.take_note(orb, session, sink);
                 in_flight::refuse(message, sink, Lack::Requests);
@@ -57,12 +57,12 @@ impl Work {
         }
     }
 
-    /// Refuses a request that waits for a thread while the server has none.
-    pub(crate) fn refuse_for_lack_of_threads(&self, orb: &OrbCore, session: &Session, sink: &dyn ReplySink) {
+    /// Refuses a request that waits for a thread.
+    pub(super) fn refuse_waiting(&self, lack: Lack, orb: &OrbCore, session: &Session, sink: &dyn ReplySink) {
         if let Work::Request(message) = self {
-            orb.counters.count(Event::RequestBeyondThreads);
+            orb.counters.count(lack.event());
             self.take_note(orb, session, sink);
-            in_flight::refuse(message, sink, Lack::Threads);
+            in_flight::refuse(message, sink, lack);
         }
     }
 

@@ -298,7 +298,7 @@ impl CachedPriority {
 }
 
 /// The priority that the server has declared, or that the request asks for as far as the ORB allows.
-fn asked_for(precedence: Precedence, told: ToldPriority, real_time: &RealTimeConfig) -> Priority {
+pub(super) fn asked_for(precedence: Precedence, told: ToldPriority, real_time: &RealTimeConfig) -> Priority {
     match precedence.model {
         PriorityModel::ServerDeclared(priority) => priority,
         PriorityModel::ClientPropagated { default } => {

@@ -367,7 +367,7 @@ impl Adapter {
 
     /// What a request and its connection tell of priorities, if the ORB heeds it. The request may bind the connection to a
     /// band.
-    fn told_priority(&self, facts: &RequestFacts<'_>, session: &Session) -> ToldPriority {
+    pub(super) fn told_priority(&self, facts: &RequestFacts<'_>, session: &Session) -> ToldPriority {
         if self.real_time.is_none() {
             return ToldPriority::NOTHING;
         }

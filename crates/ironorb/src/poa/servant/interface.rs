@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::{Call, Replied};
 use crate::base::config::OperationLookup;
+use crate::object::timing::Timing;
 
 /// Connects an interface, `dyn Account`, with an implementation of its trait.
 #[diagnostic::on_unimplemented(
@@ -32,8 +33,24 @@ pub trait InterfaceOf<S>: 'static {
     #[doc(hidden)]
     fn own(position: u16, servant: &S, call: Call<'_>) -> Replied;
 
+    /// The timing of an operation (`@rt`), by its name on the wire.
+    #[doc(hidden)]
+    fn timing_of(operation: &[u8]) -> Option<&'static Timing> {
+        let _ = operation;
+        None
+    }
+
     /// Offers the servant, as each of its interfaces, to a caller in the same process.
     fn provide(servant: &Arc<S>, slot: &mut LocalSlot<'_>);
+}
+
+/// The timings of the operations of an interface, `dyn Account`, whatever its servant.
+pub trait InterfaceTimings {
+    /// The timing of an operation of the interface or of a base, by its name on the wire.
+    fn timing_of(operation: &[u8]) -> Option<&'static Timing>;
+
+    /// The timing of an operation that the interface itself declares, by its number.
+    fn own_timing(position: u16) -> Option<&'static Timing>;
 }
 
 /// The trait of servants of an interface that reply later, `dyn DeferredAccount`.

@@ -15,7 +15,7 @@ mod watched;
 
 pub use call::{Call, Replied};
 pub(crate) use call::{Later, Responder, Results, in_upcall, no_interface_repository, servant_panicked};
-pub use interface::{DeferredServant, InterfaceOf, LocalSlot};
+pub use interface::{DeferredServant, InterfaceOf, InterfaceTimings, LocalSlot};
 pub use reply::{Deferred, Reply};
 pub(crate) use sink::ReplySink;
 pub use timed::overrun;
@@ -34,6 +34,7 @@ use ironorb_giop::exception::SystemException;
 
 use crate::base::config::OperationLookup;
 use crate::base::discards::Discard;
+use crate::object::timing::Timing;
 use crate::object::{OBJECT_ID, ObjectRef, TypedRef};
 use crate::poa::{ObjectId, Poa};
 
@@ -88,6 +89,13 @@ pub trait Servant: Send + Sync + 'static {
     #[doc(hidden)]
     fn searched_by(self: Arc<Self>, lookup: OperationLookup) -> Option<Arc<dyn Servant>> {
         let _ = lookup;
+        None
+    }
+
+    /// The timing of an operation (`@rt` in IDL), by its name on the wire, if the servant's skeleton knows one.
+    #[doc(hidden)]
+    fn timing_of(&self, operation: &[u8]) -> Option<&'static Timing> {
+        let _ = operation;
         None
     }
 
@@ -261,6 +269,10 @@ where
             OperationLookup::PerfectHash => I::dispatch(&self.implementation, call),
             other => I::dispatch_by(other, &self.implementation, call),
         }
+    }
+
+    fn timing_of(&self, operation: &[u8]) -> Option<&'static Timing> {
+        I::timing_of(operation)
     }
 
     fn provide(self: Arc<Self>, slot: &mut LocalSlot<'_>) {

@@ -17,6 +17,7 @@ use super::{Connection, WorkLookup};
 use crate::base::locks::{Condition, LaneLock};
 use crate::connection::{Arrival, CurrentRequest, Flags, Inbox, Taken, Work};
 use crate::driver::client::{Acceptor, Link};
+use crate::driver::server::in_flight::Lack;
 use crate::driver::server::{Shared, blocked_servant_monitor};
 use crate::transport::{self, Moved};
 
@@ -297,16 +298,16 @@ impl Connection {
         let taken = inbox.state.lock().inbox.take_awaited(&self.orb.config.connection, &self.session);
         let Some(Taken { work, resumes }) = taken else { return };
         self.resume(resumes);
-        if self.refuse(&work) {
+        if self.refuse(&work, Lack::Threads) {
             server.close(self);
         }
     }
 
-    /// Refuses a request that has been taken and for which there is no thread. Never waits for the peer. True when the
+    /// Refuses a request that has been taken and waits for a thread. Never waits for the peer. True when the
     /// connection has ended meanwhile and this was its last request: the caller closes it.
     #[must_use]
-    pub(in crate::driver::server) fn refuse(&self, work: &Work) -> bool {
-        work.refuse_for_lack_of_threads(&self.orb, &self.agreements, &RefusedAtOnce(self));
+    pub(in crate::driver::server) fn refuse(&self, work: &Work, lack: Lack) -> bool {
+        work.refuse_waiting(lack, &self.orb, &self.agreements, &RefusedAtOnce(self));
         self.session.handle_carried_out(false)
     }
 
