@@ -3,6 +3,8 @@
 
 #[path = "server_threads/borrowing.rs"]
 mod borrowing;
+#[path = "server_threads/request_order.rs"]
+mod request_order;
 #[path = "server_threads/thread_pools.rs"]
 mod thread_pools;
 

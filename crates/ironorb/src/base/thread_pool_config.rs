@@ -194,6 +194,15 @@ impl ThreadPoolConfig {
             && self.buffering != RequestBuffering::Refused
     }
 
+    /// How many requests, and how many bytes of them, may be read and wait; `None` where all wait in their sockets.
+    pub(crate) fn queue_limits(&self) -> Option<(usize, usize)> {
+        match self.buffering {
+            RequestBuffering::UpTo { requests_max, bytes_max } => Some((requests_max, bytes_max)),
+            RequestBuffering::InSockets if self.is_ordered() => Some((256, 4 << 20)),
+            RequestBuffering::InSockets | RequestBuffering::Refused => None,
+        }
+    }
+
     /// Reads the text behind `pool:`: `N`, `N+N`, and then in any order `idle=100ms`, `for=5s` or `forever`, and
     /// `requests=16` with `bytes=32KiB`, or `refuse`, and `borrow`, `order=edf`, `admit=2ms`. `None` for any other, and for an order of
     /// requests that are refused. A text that has dynamic threads and no time has

@@ -8,7 +8,6 @@ use super::{Bucket, Connection, Fact, Histogram, Lane, Metric, OrbThread, Queue,
 use crate::base::config::ServerConcurrency;
 use crate::base::lane::LaneId;
 use crate::base::spawner::live_threads;
-use crate::base::thread_pool_config::RequestBuffering;
 use crate::driver::client::ClientLane;
 use crate::driver::clock;
 use crate::driver::orb_core::OrbCore;
@@ -153,7 +152,7 @@ impl InLane<'_> {
         let items = counters.ready_connections.load(Ordering::Relaxed);
         put(queue("ready_connections", "", items, lane.config.server_connections_max));
         if let ServerConcurrency::ThreadPool(pool) = lane.config.concurrency
-            && let RequestBuffering::UpTo { requests_max, .. } = pool.buffering
+            && let Some((requests_max, _)) = pool.queue_limits()
         {
             let items = counters.buffered_requests.load(Ordering::Relaxed);
             put(queue("buffered_requests", "", items, requests_max));

@@ -26,22 +26,17 @@ pub(super) struct OrderedRequests {
     stays_in_socket: bool,
 }
 
-/// How much is read and put in order where requests otherwise wait in their sockets.
-const IN_SOCKETS: QueueLimits = QueueLimits { requests_max: 256, bytes_max: 4 << 20 };
-
 /// The most requests that a thread reads before it carries one out, so that no flood keeps it from that.
 const READS_MAX: usize = 512;
 
 impl OrderedRequests {
     /// `None` for a pool that serves in the order of arrival.
     pub(super) fn new(config: &ThreadPoolConfig, threads: usize) -> Option<OrderedRequests> {
-        let limits = match config.buffering {
-            RequestBuffering::UpTo { requests_max, bytes_max } => QueueLimits { requests_max, bytes_max },
-            _ => IN_SOCKETS,
-        };
+        let (requests_max, bytes_max) = config.queue_limits().filter(|_| config.is_ordered())?;
+        let limits = QueueLimits { requests_max, bytes_max };
         let stays_in_socket = config.buffering == RequestBuffering::InSockets;
         let waiting = WaitingRequests::new(config.order, limits, admission(threads, config.admission));
-        config.is_ordered().then(|| OrderedRequests { waiting: LaneLock::new(waiting), stays_in_socket })
+        Some(OrderedRequests { waiting: LaneLock::new(waiting), stays_in_socket })
     }
 
     /// Whether one more request may be read. Where requests do not stay in their sockets, each is.
