@@ -570,9 +570,21 @@ impl fmt::Display for ServerConcurrency {
 /// A text that names no [`ServerConcurrency`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is no concurrency: write threadPerConnection, pool:N, pool:N+N, reactor, hybrid or hybrid:N, with N from 1 to {THREADS_MAX}; behind pool:N, idle=TIME, for=TIME or forever, requests=N with bytes=SIZE or refuse, borrow, order=priority, edf, mlf or muf, and admit=TIME"
+    "{0:?} is no concurrency: write threadPerConnection, pool:N, pool:N+N, reactor, hybrid or hybrid:N, with N from 1 to {THREADS_MAX}{more}",
+    more = options_of_pools(.0)
 )]
 pub struct BadConcurrency(String);
+
+/// What may stand behind the threads of a pool, for a text that has something there.
+fn options_of_pools(text: &str) -> &'static str {
+    match text.starts_with("pool:") && text.contains(',') {
+        true => {
+            "; behind pool:N, idle=TIME, for=TIME or forever; requests=N with bytes=SIZE, or refuse; borrow; \
+             order=arrival, priority, edf, mlf or muf, and admit=TIME, both not with refuse"
+        }
+        false => "",
+    }
+}
 
 /// The most threads that a text may ask for. A larger number is taken for a mistake.
 const THREADS_MAX: usize = 4096;
@@ -628,6 +640,7 @@ mod tests {
         ] {
             let error = text.parse::<ServerConcurrency>().unwrap_err().to_string();
             assert!(error.contains(&format!("{text:?}")) && error.contains("hybrid:N"), "{error}");
+            assert_eq!(error.contains("order=arrival"), text.contains(','), "{error}");
         }
     }
 }
