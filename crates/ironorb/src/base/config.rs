@@ -478,7 +478,7 @@ pub enum ServerConcurrency {
     /// Threads share all connections as leaders and followers do, more come while all are busy, and requests beyond them are
     /// buffered or refused. As text: `pool:4+8` for 4 static and up to 8 dynamic threads that end after a second without
     /// work; `pool:4+8,idle=100ms,requests=16,bytes=32KiB`; `for=5s` and `forever` instead of `idle`; `refuse` instead of the
-    /// limits of the buffer.
+    /// limits of the buffer; `order=edf` and `admit=2ms` for the order of what waits.
     ThreadPool(ThreadPoolConfig),
     /// One thread receives from all connections and runs all servants, one request after another. Servants
     /// need no locks among themselves. A servant that blocks delays all clients, and a callback to a waiting
