@@ -181,9 +181,11 @@ mod tests {
                 "default_init_ref" => "default_initial_reference",
                 "fragments_in_giop11" => "fragments_in_giop_1_1",
                 // Methods of the `RealTimeConfig` that it takes.
-                "scheduling" | "priority_mapping" | "propagated_priority_max" | "peer_priority_max" | "watch" => {
-                    "real_time"
-                }
+                "scheduling"
+                | "priority_mapping"
+                | "propagated_priority_max"
+                | "peer_priority_max"
+                | "watch" => "real_time",
                 other => other,
             };
             assert!(methods.contains(&method), "OrbBuilder::{method} is missing");
