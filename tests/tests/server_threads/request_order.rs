@@ -7,10 +7,11 @@ use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use ironorb::rt::distributable::{MaximumUrgencyFirst, UrgencyBands};
 use ironorb::rt::{Priority, PriorityModel};
 use ironorb::{
-    Deferred, MinorCode, Orb, PoaPolicies, Reply, RequestBuffering, RequestOrder, ServerConcurrency,
-    SystemException, ThreadPoolConfig, TypedRef,
+    Deferred, MinorCode, Orb, OrbBuilder, PoaPolicies, Reply, RequestBuffering, RequestOrder,
+    ServerConcurrency, SystemException, ThreadPoolConfig, TypedRef,
 };
 use ironorb_tests::real_time::{real_time, server_of};
 use ironorb_tests::timing::{DeferredErrands, DeferredJobs, Errands, Jobs, JobsRef};
@@ -21,6 +22,7 @@ use super::{Barrier, alone};
 const PRIORITY: u32 = 10;
 const BAND: u32 = 11;
 const DEADLINE: u32 = 0x494F_5202;
+const THREAD: u32 = 0x494F_5204;
 
 type Contexts = Vec<(u32, Vec<u8>)>;
 
@@ -113,8 +115,15 @@ impl Held {
     }
 
     fn with(pool: ThreadPoolConfig, activate: impl FnOnce(&ironorb::Poa, Log) -> JobsRef) -> Held {
-        let builder = server_of(real_time()).concurrency(ServerConcurrency::ThreadPool(pool));
-        let orb = builder.build().unwrap();
+        Held::of(server_of(real_time()), pool, activate)
+    }
+
+    fn of(
+        builder: OrbBuilder,
+        pool: ThreadPoolConfig,
+        activate: impl FnOnce(&ironorb::Poa, Log) -> JobsRef,
+    ) -> Held {
+        let orb = builder.concurrency(ServerConcurrency::ThreadPool(pool)).build().unwrap();
         let model = Some(PriorityModel::ClientPropagated { default: Priority::MIN });
         let policies = PoaPolicies { priority_model: model, ..PoaPolicies::default() };
         let poa = orb.root_poa().create_poa("jobs", None, policies).unwrap();
@@ -209,6 +218,13 @@ fn budget(limit: Duration) -> (u32, Vec<u8>) {
     (DEADLINE, [&[0; 8][..], &numbers.concat()].concat())
 }
 
+/// A distributable thread with this criticality, from 1 to 5, and a deadline.
+fn thread(number: u8, criticality: u8, deadline: Duration) -> (u32, Vec<u8>) {
+    let deadline = (deadline.as_nanos() as u64).to_be_bytes();
+    let head = [&[0, 1][..], &[number; 16], &[criticality, 0], &(-1_i16).to_be_bytes()].concat();
+    (THREAD, [&head[..], &deadline, &[u8::MAX; 8], &[0, 0]].concat())
+}
+
 fn in_memory(requests_max: usize) -> RequestBuffering {
     RequestBuffering::UpTo { requests_max, bytes_max: 1 << 20 }
 }
@@ -273,6 +289,33 @@ fn requests_are_served_by_the_priority_that_they_ask_for() {
         asks("bulky", 9),
     ]);
     assert_eq!(held.carried_out(), ["tight", "bulky", "vital", "soon", "untimed"]);
+}
+
+/// What a distributable thread says of itself counts before what the operation says, where the server has a scheduler of such
+/// threads. Elsewhere its context is one like any other.
+#[test]
+fn requests_are_served_by_the_urgency_of_their_distributable_threads() {
+    let _alone = alone();
+    let long = Duration::from_secs(1_000);
+    for (has_scheduler, order, expected) in [
+        (true, RequestOrder::UrgencyFirst, ["untimed", "vital", "soon"]),
+        (false, RequestOrder::UrgencyFirst, ["vital", "soon", "untimed"]),
+        (true, RequestOrder::EarliestDeadline, ["untimed", "soon", "vital"]),
+        (false, RequestOrder::EarliestDeadline, ["soon", "vital", "untimed"]),
+    ] {
+        let mut builder = server_of(real_time());
+        if has_scheduler {
+            builder = builder.scheduler(MaximumUrgencyFirst::new(UrgencyBands::default()));
+        }
+        let pool = ThreadPoolConfig::new(1).order(order);
+        let mut held = Held::of(builder, pool, |poa, log| poa.activate(log).unwrap());
+        held.send_each(&[
+            ("vital", vec![]),
+            ("soon", vec![thread(1, 1, 10 * long)]),
+            ("untimed", vec![thread(2, 5, long)]),
+        ]);
+        assert_eq!(held.carried_out(), expected, "{has_scheduler} {order:?}");
+    }
 }
 
 /// Two connections with a band each, and no lanes: what comes over the urgent one passes all that wait over the other

@@ -294,6 +294,11 @@ impl ServerContexts {
         self.0.is_empty()
     }
 
+    /// Whether one of the contexts has this number.
+    pub(crate) fn has(&self, id: u32) -> bool {
+        self.0.iter().any(|(own, _)| *own == id)
+    }
+
     /// Makes an upcall within what the contexts of its request say. The first one is the outermost.
     #[inline]
     pub(crate) fn serve(&self, facts: &RequestFacts<'_>, upcall: impl FnOnce()) {

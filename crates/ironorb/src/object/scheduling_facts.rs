@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::deadline::Deadline;
 use super::priority::Priority;
+use super::scheduling_context::SchedulingParameter;
 use super::timing::{Level, Timing};
 
 /// How urgent a request is, as far as it and its operation tell.
@@ -33,5 +34,15 @@ impl SchedulingFacts {
         let Some(timing) = timing else { return SchedulingFacts::NOTHING };
         let &Timing { wcet, criticality, importance, .. } = timing;
         SchedulingFacts { wcet, criticality, importance, ..SchedulingFacts::NOTHING }
+    }
+
+    /// Puts what the distributable thread of the request says before what its operation does. The longest run stays that of the
+    /// operation: the thread's is that of its whole segment.
+    pub(crate) fn in_thread(self, thread: &SchedulingParameter) -> SchedulingFacts {
+        SchedulingFacts {
+            criticality: thread.criticality.or(self.criticality),
+            importance: thread.importance.or(self.importance),
+            ..self
+        }
     }
 }

@@ -17,6 +17,7 @@ use crate::base::config::BadConcurrency;
 use crate::dynamic::{DynamicError, RequestError};
 use crate::initial::naming::{InvalidName, NamingError};
 use crate::object::operation::{OperationError, Raised};
+use crate::object::peers::BadPeerNetwork;
 use crate::object::selection::NotBound;
 use crate::orb::{BuildError, SettingError};
 use crate::poa::PoaError;
@@ -172,7 +173,7 @@ macro_rules! values {
 }
 
 values! {
-    BadConcurrency BadType CodeSetIncompatible CopyError DynAnyError ExtractError FixedError Malformed Misuse NotALongDouble
+    BadConcurrency BadPeerNetwork BadType CodeSetIncompatible CopyError DynAnyError ExtractError FixedError Malformed Misuse NotALongDouble
     TypeCodeError UrlError
 }
 

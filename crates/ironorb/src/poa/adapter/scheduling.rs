@@ -11,8 +11,10 @@ use crate::base::time::Time;
 use crate::object::deadline::Deadline;
 use crate::object::priority::Priority;
 use crate::object::request_facts::RequestFacts;
+use crate::object::scheduling_context::SchedulingParameter;
 use crate::object::scheduling_facts::SchedulingFacts;
 use crate::object::timing::Timing;
+use crate::object::wire_numbers::SCHEDULING_CONTEXT;
 use crate::poa::key::{self, ParsedKey};
 use crate::poa::servant::Servant;
 use crate::poa::{ObjectSelector, PoaInner};
@@ -37,10 +39,20 @@ impl Adapter {
         let facts = request.as_ref().map(RequestFacts::of);
         let told = facts.as_ref().map_or(session.told_priority(None), |it| self.told_priority(it, session));
         let timing = facts.as_ref().and_then(|it| poa.servant_now(naming)?.timing_of(it.operation()));
-        let deadline = facts.as_ref().map_or(Deadline::NEVER, |it| deadline(it, timing, session, now));
+        let thread = facts.as_ref().and_then(|it| self.thread_of(it)).unwrap_or_default();
+        let due = facts.as_ref().map_or(Deadline::NEVER, |it| deadline(it, timing, session, now));
+        let deadline = due.min(Deadline::after(now, thread.deadline.into()));
         let precedence = poa.precedence(own).zip(self.real_time.as_ref());
         let priority = precedence.map(|(precedence, real_time)| asked_for(precedence, told, real_time));
-        SchedulingFacts { priority, deadline, ..SchedulingFacts::of_operation(timing) }
+        SchedulingFacts { priority, deadline, ..SchedulingFacts::of_operation(timing).in_thread(&thread) }
+    }
+
+    /// How urgent the distributable thread of a request is, in an ORB that has a scheduler of such threads.
+    fn thread_of(&self, facts: &RequestFacts<'_>) -> Option<SchedulingParameter> {
+        if !self.server_contexts.has(SCHEDULING_CONTEXT) {
+            return None;
+        }
+        facts.distributable_thread().map(|(_, parameter)| parameter)
     }
 
     /// The adapter of an object, how the key names the object in it, and the priority that the key tells, if the adapter
