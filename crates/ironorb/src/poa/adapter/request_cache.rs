@@ -124,8 +124,9 @@ impl<'k> CachedUpcall<'k> {
     }
 
     /// Where its priority comes from, and how its replies are marked.
-    pub(super) fn precedence(self) -> Option<Precedence> {
-        self.priority().map(|priority| priority.precedence)
+    #[inline(always)] // a step of every call with contexts
+    pub(super) fn precedence(self) -> Option<&'k Precedence> {
+        self.priority().map(|priority| &priority.precedence)
     }
 }
 

@@ -379,7 +379,7 @@ impl Adapter {
     #[inline]
     fn in_priority(
         &self,
-        precedence: Option<Precedence>,
+        precedence: Option<&Precedence>,
         told: impl FnOnce() -> ToldPriority,
         responder: &Responder<'_>,
     ) -> Option<(Option<AtPriority>, Option<LaneCheck<'_>>)> {
@@ -388,7 +388,7 @@ impl Adapter {
             Some(precedence) => {
                 let told = told();
                 responder.echo_priority(echoed_priority(precedence.model, told.number));
-                self.in_priority_of(precedence, told, responder)
+                self.in_priority_of(*precedence, told, responder)
             }
         }
     }
@@ -572,7 +572,7 @@ impl Adapter {
         }
         let Some(upcall) = current.upcall() else { return Ok(()) }; // never
         let told = || request.told;
-        let Some(_priority) = self.in_priority(upcall.precedence(), told, responder) else {
+        let Some(_priority) = self.in_priority(upcall.precedence().as_ref(), told, responder) else {
             return Ok(());
         };
         let ready =

@@ -132,7 +132,7 @@ impl Session {
     }
 
     /// The deadline of a request that has come now.
-    #[inline]
+    #[inline(always)] // a step of every call with a deadline
     pub(super) fn deadline(&self, stamp: &DeadlineStamp, now: Time) -> Deadline {
         self.clock.get_or_init(Box::default).lock().deadline(stamp, now)
     }
