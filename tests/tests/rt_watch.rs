@@ -39,6 +39,17 @@ fn hold_on() {
     thread::sleep(2 * BOUND);
 }
 
+/// A program's configuration leaves it to the operator.
+#[test]
+fn a_program_that_does_not_say_is_watched_as_the_operator_says() {
+    let watched = |config| {
+        let mut options = vec!["-ORBwatch".to_owned(), "off".to_owned()];
+        let builder = Orb::builder().no_endpoint().arguments(&mut options).real_time(config);
+        builder.build().unwrap().set_watching(true)
+    };
+    assert!(watched(real_time()) && watched(real_time().watch(WatchConfig::new())));
+}
+
 /// A server with a low and a high lane.
 fn server(config: WatchConfig) -> Orb {
     let builder = server_of(real_time().watch(config.wait_bound(BOUND)));

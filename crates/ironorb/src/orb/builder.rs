@@ -341,8 +341,11 @@ impl OrbBuilder {
     }
 
     /// Makes the ORB a real-time ORB (RTCORBA 1.2), which treats priorities as this says: see [`rt`](crate::rt). Default: an
-    /// ORB without real time, which ignores priorities and pays nothing for them.
-    pub fn real_time(mut self, config: RealTimeConfig) -> Self {
+    /// ORB without real time, which ignores priorities and pays nothing for them. Replaces all settings of real time of sources
+    /// below, but for `watch` where the configuration does not say: operators switch that on.
+    pub fn real_time(mut self, mut config: RealTimeConfig) -> Self {
+        let below = self.settings.real_time.take();
+        config.watch = config.watch.or_else(|| below?.watch);
         self.settings.real_time = Some(config);
         self
     }
