@@ -194,7 +194,7 @@ impl ThreadPoolConfig {
             && self.buffering != RequestBuffering::Refused
     }
 
-    /// How many requests, and how many bytes of them, may be read and wait; `None` where all wait in their sockets.
+    /// How many requests, and how many bytes of them, may be read and wait; `None` where none does.
     pub(crate) fn queue_limits(&self) -> Option<(usize, usize)> {
         match self.buffering {
             RequestBuffering::UpTo { requests_max, bytes_max } => Some((requests_max, bytes_max)),

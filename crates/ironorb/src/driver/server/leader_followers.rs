@@ -22,7 +22,6 @@ pub(super) fn start(shared: &Arc<Shared>, threads: usize) -> io::Result<()> {
                 let mut current_request = CurrentRequest::default();
                 while let Some(connection) = pool::next(&shared, pool) {
                     serve(&shared, pool, &connection, &mut current_request);
-                    connection.take_large_back(&mut current_request);
                 }
             }
         })?;

@@ -1,20 +1,23 @@
-//! The requests of a pool that serves them in an order of its own (`RequestOrder`), or admits them (`admit`).
+//! The requests of a pool that have been read and wait for a thread.
 //!
-//! A thread that wants work reads what has arrived over all connections of the lane, and takes the most urgent request. It
-//! does not rely on the overflow thread, which has no processor while servants compute at the same priority.
+//! In a pool with an order of its own (`RequestOrder`), or that admits requests (`admit`), a thread that wants work reads what
+//! has arrived over all connections of the lane, and takes the most urgent request. It does not rely on the overflow thread, which has no processor while servants compute at the same priority.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::Shared;
 use super::connection::Connection;
 use super::in_flight::Lack;
 use super::pool::Pool;
 use super::thread_pool;
+use crate::base::lane::current_lane;
 use crate::base::locks::LaneLock;
-use crate::base::thread_pool_config::{RequestBuffering, ThreadPoolConfig};
+use crate::base::thread_pool_config::{RequestBuffering, RequestOrder, ThreadPoolConfig};
 use crate::connection::CurrentRequest;
 use crate::driver::clock;
-use crate::lane::{Offered, QueueLimits, Taken, WaitingRequests, admission};
+use crate::lane::{Counters, Offered, QueueLimits, Taken, WaitingRequests, admission};
+use crate::object::scheduling_facts::SchedulingFacts;
 
 /// A request, and the connection that it has come over.
 pub(super) type Received = (Arc<Connection>, CurrentRequest);
@@ -24,19 +27,44 @@ pub(super) struct OrderedRequests {
     waiting: LaneLock<WaitingRequests<Received>>,
     /// A request beyond the limits stays in its socket.
     stays_in_socket: bool,
+    /// A thread that wants work chooses among all that have arrived. Otherwise only the overflow thread reads, and the order is
+    /// that of arrival.
+    is_chosen_from: bool,
+    counters: Arc<Counters>,
 }
 
 /// The most requests that a thread reads before it carries one out, so that no flood keeps it from that.
 const READS_MAX: usize = 512;
 
 impl OrderedRequests {
-    /// `None` for a pool that serves in the order of arrival.
-    pub(super) fn new(config: &ThreadPoolConfig, threads: usize) -> Option<OrderedRequests> {
-        let (requests_max, bytes_max) = config.queue_limits().filter(|_| config.is_ordered())?;
+    /// `None` for a pool whose requests wait in their sockets.
+    pub(super) fn new(
+        config: &ThreadPoolConfig,
+        threads: usize,
+        counters: &Arc<Counters>,
+    ) -> Option<OrderedRequests> {
+        let (requests_max, bytes_max) = match config.buffering {
+            RequestBuffering::Refused => (0, 0),
+            _ => config.queue_limits()?,
+        };
         let limits = QueueLimits { requests_max, bytes_max };
-        let stays_in_socket = config.buffering == RequestBuffering::InSockets;
-        let waiting = WaitingRequests::new(config.order, limits, admission(threads, config.admission));
-        Some(OrderedRequests { waiting: LaneLock::new(waiting), stays_in_socket })
+        let is_chosen_from = config.is_ordered();
+        let (order, longest_unknown) = match is_chosen_from {
+            true => (config.order, config.admission),
+            false => (RequestOrder::Arrival, None),
+        };
+        let waiting = WaitingRequests::new(order, limits, admission(threads, longest_unknown));
+        Some(OrderedRequests {
+            waiting: LaneLock::new(waiting),
+            stays_in_socket: config.buffering == RequestBuffering::InSockets,
+            is_chosen_from,
+            counters: counters.clone(),
+        })
+    }
+
+    /// Whether a thread that wants work chooses among all requests that have arrived.
+    pub(super) fn is_chosen_from(&self) -> bool {
+        self.is_chosen_from
     }
 
     /// Whether one more request may be read. Where requests do not stay in their sockets, each is.
@@ -49,28 +77,58 @@ impl OrderedRequests {
         self.waiting.lock().len()
     }
 
-    /// Reads what has arrived, and takes the most urgent request.
+    /// Takes the first request, of those that have arrived if threads choose among them.
     pub(super) fn next(&self, shared: &Shared, pool: &Pool) -> Option<Taken<Received>> {
-        pool.drain(shared, READS_MAX, || self.may_read(), |connection| self.read(shared, pool, &connection));
-        self.waiting.lock().take(clock::now())
+        if self.is_chosen_from {
+            pool.drain(
+                shared,
+                READS_MAX,
+                || self.may_read(),
+                |connection| {
+                    self.read(shared, pool, &connection);
+                },
+            );
+        }
+        let mut waiting = self.waiting.lock();
+        if waiting.len() == 0 {
+            return None;
+        }
+        let taken = waiting.take(clock::now());
+        self.note(&waiting);
+        taken
     }
 
-    /// Reads a request of a connection that is ready, and puts it in its place.
-    pub(super) fn read(&self, shared: &Shared, pool: &Pool, connection: &Arc<Connection>) {
+    /// Reads a request of a connection that is ready, and puts it in its place. Whether it waits there.
+    pub(super) fn read(&self, shared: &Shared, pool: &Pool, connection: &Arc<Connection>) -> bool {
         let mut request = CurrentRequest::default();
         if !thread_pool::look(shared, pool, connection, &mut request) {
-            return;
+            return false;
         }
         let now = clock::now();
-        let (facts, bytes) = (connection.scheduling_facts(&request, now), request.message_bytes());
-        let offered = self.waiting.lock().offer((connection.clone(), request), bytes, &facts, now);
+        let facts = match self.is_chosen_from {
+            true => connection.scheduling_facts(&request, now),
+            false => SchedulingFacts::NOTHING,
+        };
+        let bytes = request.message_bytes();
+        let offered = {
+            let mut waiting = self.waiting.lock();
+            let offered = waiting.offer((connection.clone(), request), bytes, &facts, now);
+            self.note(&waiting);
+            offered
+        };
         match offered {
             Offered::Waits { displaced } => {
                 displaced.into_iter().for_each(|it| refuse(shared, &it, Lack::Place));
+                return true;
             }
             Offered::NoRoom(it) => refuse(shared, &it, Lack::Threads),
             Offered::NotInTime(it) => refuse(shared, &it, Lack::Time),
         }
+        false
+    }
+
+    fn note(&self, waiting: &WaitingRequests<Received>) {
+        self.counters.of(current_lane()).buffered_requests.store(waiting.len(), Ordering::Relaxed);
     }
 
     /// Carries out a request that was taken.

@@ -15,12 +15,11 @@ use rustix::event::{EventfdFlags, eventfd};
 
 use super::Shared;
 use super::connection::{Connection, WorkLookup};
-use super::in_flight::Lack;
 use super::lane::ServerLane;
 use super::lending::{Lender, Seat, Turn};
 use super::ordered_requests::{OrderedRequests, Received};
 use super::pool::{self, Next, Pool};
-use crate::base::lane::{LaneId, current_lane};
+use crate::base::lane::LaneId;
 use crate::base::locks::LaneLock;
 use crate::base::spawner::{NewThread, ThreadClass};
 use crate::base::thread_pool_config::{RequestBuffering, ThreadLifetime, ThreadPoolConfig};
@@ -38,8 +37,8 @@ pub(super) struct ThreadPool {
     /// Dynamic threads that exist.
     dynamic: AtomicUsize,
     overflow: Option<Overflow>,
-    /// Present where the requests that wait have an order of their own.
-    ordered: Option<Box<OrderedRequests>>,
+    /// Requests that have been read; `None` where all wait in their sockets.
+    waiting_requests: Option<Box<OrderedRequests>>,
     /// The lanes that may lend threads, the least urgent first.
     lenders: Vec<LaneId>,
     counters: Arc<Counters>,
@@ -47,18 +46,10 @@ pub(super) struct ThreadPool {
 
 /// Requests for which there is no thread.
 struct Overflow {
-    buffered: LaneLock<Buffered>,
     /// Connections with requests that wait in their sockets, because no lane has lent a thread.
     unserved: LaneLock<VecDeque<Arc<Connection>>>,
     /// An eventfd, readable once no thread waits.
     all_busy: std::os::fd::OwnedFd,
-}
-
-/// Requests that have been read, in the order in which they came.
-#[derive(Default)]
-struct Buffered {
-    requests: VecDeque<(Arc<Connection>, CurrentRequest)>,
-    bytes: usize,
 }
 
 /// How long the overflow thread waits for requests before it looks whether a thread is back.
@@ -75,7 +66,7 @@ impl ThreadPool {
             waiting,
             dynamic,
             overflow: looks_for_requests.then(Overflow::new).transpose()?,
-            ordered: OrderedRequests::new(&config, threads).map(Box::new),
+            waiting_requests: OrderedRequests::new(&config, threads, &orb.counters).map(Box::new),
             lenders: if config.borrowing { lenders_of(orb, lane) } else { Vec::new() },
             counters: orb.counters.clone(),
         })
@@ -128,19 +119,14 @@ impl ThreadPool {
         let seat = shared.lane().lender.get().map(|lender| (lender, Seat::own()));
         let mut current_request = CurrentRequest::default();
         loop {
-            if let Some(ordered) = &self.ordered {
-                if let Some(taken) = self.take_ordered(shared, pool, ordered) {
-                    self.serve_ordered(shared, pool, ordered, taken);
-                    continue;
-                }
-            } else if let Some((connection, mut request)) = self.take_buffered() {
-                self.leave_waiting(shared);
-                carry_out(shared, &connection, &mut request);
-                connection.take_large_back(&mut request);
-                self.waiting.fetch_add(1, Ordering::SeqCst);
+            if let Some(requests) = &self.waiting_requests
+                && let Some(taken) = self.take_request(shared, pool, requests)
+            {
+                self.while_busy(shared, || self.serve_taken(shared, pool, requests, taken));
                 continue;
-            } else if let Some(connection) = self.take_unserved() {
-                self.serve(shared, pool, &connection, &mut current_request);
+            }
+            if let Some(connection) = self.take_unserved() {
+                self.while_busy(shared, || serve(shared, pool, &connection, &mut current_request));
                 continue;
             }
             let limit = dynamic_since.and_then(|since| self.time_left(since));
@@ -150,17 +136,15 @@ impl ThreadPool {
                 None => Turn::Led(lead()),
             };
             match turn {
-                Turn::Led(Next::Ready(connection)) if self.ordered.is_some() => {
-                    self.read_ordered(shared, pool, &connection);
-                }
-                Turn::Led(Next::Ready(connection)) => {
-                    self.serve(shared, pool, &connection, &mut current_request)
-                }
-                Turn::Lent(loan) => {
-                    self.leave_waiting(shared);
-                    loan.carry_out(serve_for_borrower);
-                    self.waiting.fetch_add(1, Ordering::SeqCst);
-                }
+                Turn::Led(Next::Ready(connection)) => match self.chooses() {
+                    Some(requests) => {
+                        requests.read(shared, pool, &connection);
+                    }
+                    None => {
+                        self.while_busy(shared, || serve(shared, pool, &connection, &mut current_request));
+                    }
+                },
+                Turn::Lent(loan) => self.while_busy(shared, || loan.carry_out(serve_for_borrower)),
                 Turn::Led(Next::Look) => {}
                 Turn::Late | Turn::Led(Next::Late) => return self.leave_waiting_for_good(),
                 Turn::Led(Next::Over) => return,
@@ -168,17 +152,10 @@ impl ThreadPool {
         }
     }
 
-    /// Serves a request of a connection that is ready. The thread counts as waiting before and after.
-    fn serve(
-        &self,
-        shared: &Arc<Shared>,
-        pool: &Pool,
-        connection: &Arc<Connection>,
-        current_request: &mut CurrentRequest,
-    ) {
+    /// Does something on a thread that counts as waiting before and after.
+    fn while_busy(&self, shared: &Arc<Shared>, work: impl FnOnce()) {
         self.leave_waiting(shared);
-        serve(shared, pool, connection, current_request);
-        connection.take_large_back(current_request);
+        work();
         self.waiting.fetch_add(1, Ordering::SeqCst);
     }
 
@@ -198,14 +175,6 @@ impl ThreadPool {
         }
     }
 
-    fn take_buffered(&self) -> Option<(Arc<Connection>, CurrentRequest)> {
-        let mut buffered = self.overflow.as_ref()?.buffered.lock();
-        let (connection, request) = buffered.requests.pop_front()?;
-        buffered.bytes -= request.message_bytes();
-        self.note_buffered(&buffered);
-        Some((connection, request))
-    }
-
     fn take_unserved(&self) -> Option<Arc<Connection>> {
         self.overflow.as_ref()?.unserved.lock().pop_front()
     }
@@ -213,32 +182,6 @@ impl ThreadPool {
     /// The less urgent lanes that may lend threads, the least urgent first.
     fn lenders<'s>(&self, shared: &'s Shared) -> impl Iterator<Item = &'s Lender> {
         self.lenders.iter().filter_map(|lane| shared.orb.server_lane(*lane).lender.get())
-    }
-
-    /// Puts a request into the buffer; gives it back where there is no room.
-    fn buffer(
-        &self,
-        overflow: &Overflow,
-        connection: &Arc<Connection>,
-        request: CurrentRequest,
-    ) -> Result<(), CurrentRequest> {
-        let RequestBuffering::UpTo { requests_max, bytes_max } = self.config.buffering else {
-            return Err(request);
-        };
-        let mut buffered = overflow.buffered.lock();
-        let bytes = buffered.bytes.saturating_add(request.message_bytes());
-        if buffered.requests.len() >= requests_max || bytes > bytes_max {
-            return Err(request);
-        }
-        buffered.bytes = bytes;
-        buffered.requests.push_back((connection.clone(), request));
-        self.note_buffered(&buffered);
-        Ok(())
-    }
-
-    fn note_buffered(&self, buffered: &Buffered) {
-        let lane = self.counters.of(current_lane());
-        lane.buffered_requests.store(buffered.requests.len(), Ordering::Relaxed);
     }
 
     /// Reads requests while no thread waits for them.
@@ -273,75 +216,51 @@ impl ThreadPool {
         if self.lenders(shared).any(|lender| lender.lend(shared, connection)) {
             return;
         }
-        let may_read = match &self.ordered {
-            Some(ordered) => ordered.may_read(),
-            None => self.config.buffering != RequestBuffering::InSockets,
-        };
-        if !may_read {
-            overflow.unserved.lock().push_back(connection.clone());
-            return self.find_thread(shared, pool);
-        }
-        if self.ordered.is_some() {
-            self.read_ordered(shared, pool, connection);
-            return self.find_thread(shared, pool);
-        }
-        let mut request = CurrentRequest::default();
-        if !look(shared, pool, connection, &mut request) {
-            return;
-        }
-        match self.buffer(overflow, connection, request) {
-            Ok(()) => self.find_thread(shared, pool),
-            Err(request) => {
-                if connection.refuse(&request.work, Lack::Threads) {
-                    shared.close(connection);
-                }
+        let may_read = |requests: &&OrderedRequests| requests.may_read();
+        let is_put_aside = match self.waiting_requests.as_deref().filter(may_read) {
+            Some(requests) => requests.read(shared, pool, connection),
+            None => {
+                overflow.unserved.lock().push_back(connection.clone());
+                true
             }
-        }
-    }
-}
-
-/// A pool whose waiting requests have an order of their own.
-impl ThreadPool {
-    /// Reads a request of a connection that is ready.
-    fn read_ordered(&self, shared: &Shared, pool: &Pool, connection: &Arc<Connection>) {
-        if let Some(ordered) = &self.ordered {
-            ordered.read(shared, pool, connection);
-            self.note_waiting(ordered);
+        };
+        if is_put_aside {
+            self.find_thread(shared, pool);
         }
     }
 
-    /// The most urgent of all requests that have arrived.
-    fn take_ordered(
+    /// The requests among which a thread chooses that wants work; `None` where it takes what comes.
+    fn chooses(&self) -> Option<&OrderedRequests> {
+        self.waiting_requests.as_deref().filter(|requests| requests.is_chosen_from())
+    }
+
+    /// The first of the requests that have been read.
+    fn take_request(
         &self,
         shared: &Shared,
         pool: &Pool,
-        ordered: &OrderedRequests,
+        requests: &OrderedRequests,
     ) -> Option<Taken<Received>> {
-        while ordered.may_read()
+        while requests.may_read()
             && let Some(connection) = self.take_unserved()
         {
-            ordered.read(shared, pool, &connection);
+            requests.read(shared, pool, &connection);
         }
-        let taken = ordered.next(shared, pool);
-        self.note_waiting(ordered);
-        taken
+        requests.next(shared, pool)
     }
 
-    /// Serves a request that has been taken, after it has found a thread for those that still wait. The thread counts as
-    /// waiting before and after.
-    fn serve_ordered(
+    /// Serves a request that has been taken, after it has found a thread for those that still wait.
+    fn serve_taken(
         &self,
         shared: &Arc<Shared>,
         pool: &Pool,
-        ordered: &OrderedRequests,
+        requests: &OrderedRequests,
         taken: Taken<Received>,
     ) {
-        self.leave_waiting(shared);
-        if ordered.len() > 0 {
+        if requests.len() > 0 {
             self.find_thread_of_any_lane(shared, pool);
         }
-        ordered.carry_out(shared, taken);
-        self.waiting.fetch_add(1, Ordering::SeqCst);
+        requests.carry_out(shared, taken);
     }
 
     /// Wakes a thread of this lane that waits, or else asks for one of another lane.
@@ -352,13 +271,6 @@ impl ThreadPool {
         }
     }
 
-    fn note_waiting(&self, ordered: &OrderedRequests) {
-        let lane = self.counters.of(current_lane());
-        lane.buffered_requests.store(ordered.len(), Ordering::Relaxed);
-    }
-}
-
-impl ThreadPool {
     /// Finds a thread for what has just been put aside.
     fn find_thread(&self, shared: &Arc<Shared>, pool: &Pool) {
         self.wake_if_waiting(pool);
@@ -376,7 +288,7 @@ impl ThreadPool {
 impl Overflow {
     fn new() -> io::Result<Overflow> {
         let all_busy = eventfd(0, EventfdFlags::CLOEXEC)?;
-        Ok(Overflow { buffered: LaneLock::default(), unserved: LaneLock::default(), all_busy })
+        Ok(Overflow { unserved: LaneLock::default(), all_busy })
     }
 }
 
@@ -397,24 +309,27 @@ fn serve_for_borrower(shared: &Arc<Shared>, connection: Option<Arc<Connection>>)
             it.counters.count(Event::ThreadBorrowed);
         }
     };
-    if let Some(ordered) = &it.ordered {
-        connection.iter().for_each(|connection| it.read_ordered(shared, pool, connection));
-        while let Some(taken) = it.take_ordered(shared, pool, ordered) {
-            count_once();
-            ordered.carry_out(shared, taken);
-        }
-        return;
-    }
     let mut request = CurrentRequest::default();
-    for connection in connection.into_iter().chain(std::iter::from_fn(|| it.take_unserved())) {
-        count_once();
-        serve(shared, pool, &connection, &mut request);
-        connection.take_large_back(&mut request);
+    let mut unread = connection;
+    if let Some(requests) = it.chooses()
+        && let Some(connection) = unread.take()
+    {
+        requests.read(shared, pool, &connection);
     }
-    for (connection, mut request) in std::iter::from_fn(|| it.take_buffered()) {
-        count_once();
-        carry_out(shared, &connection, &mut request);
-        connection.take_large_back(&mut request);
+    loop {
+        if let Some(connection) = unread.take() {
+            count_once();
+            serve(shared, pool, &connection, &mut request);
+        } else if let Some(requests) = &it.waiting_requests
+            && let Some(taken) = it.take_request(shared, pool, requests)
+        {
+            count_once();
+            requests.carry_out(shared, taken);
+        } else if let Some(connection) = it.take_unserved() {
+            unread = Some(connection);
+        } else {
+            return;
+        }
     }
 }
 
@@ -451,7 +366,7 @@ pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
     NewThread::new("ironorb-overflow", ThreadClass::Listener).in_lane(lane).spawn(watch).map(drop)
 }
 
-/// Serves one request of a connection that is ready.
+/// Serves one request of a connection that is ready. The thread turns to others then.
 pub(super) fn serve(
     shared: &Shared,
     pool: &Pool,
@@ -461,6 +376,7 @@ pub(super) fn serve(
     if look(shared, pool, connection, current_request) {
         carry_out(shared, connection, current_request);
     }
+    connection.take_large_back(current_request);
 }
 
 /// Takes one request of a connection that is ready, and leaves the connection to the `epoll`. False if there is none.
