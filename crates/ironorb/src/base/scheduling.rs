@@ -4,6 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use ironorb_threads::{Class, Thread};
+use rustix::thread::Pid;
 
 use super::locks::{PiLock, thread_id};
 use super::spawner::NativePriority;
@@ -66,25 +67,9 @@ pub(super) fn leave_real_time() -> io::Result<()> {
     }
 }
 
-/// The calling thread, as others name it.
-fn own() -> Thread {
-    Thread::with_number(thread_id().cast_signed())
-}
-
-/// A thread to which others may give a class and a priority while it waits.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct WaitingThread(Thread);
-
-impl WaitingThread {
-    /// The calling thread.
-    pub(super) fn own() -> WaitingThread {
-        WaitingThread(own())
-    }
-
-    /// Gives the thread this priority. The thread lives: it waits for the caller.
-    pub(super) fn give(self, native: NativePriority) -> io::Result<()> {
-        self.0.set_class(class_of(native))
-    }
+/// Gives a thread that waits for the caller, and so lives, this priority.
+pub(super) fn give_priority(thread: Pid, native: NativePriority) -> io::Result<()> {
+    Thread::with_number(thread.as_raw_nonzero().get()).set_class(class_of(native))
 }
 
 /// A thread that another thread may take out of its priority while it does something.
@@ -107,7 +92,11 @@ enum Demotion {
 impl Demotable {
     /// The calling thread, which has this real-time priority.
     pub(crate) fn own(native: Option<NativePriority>) -> Demotable {
-        Demotable { thread: own(), native, state: PiLock::new(Demotion::NotYet) }
+        Demotable {
+            thread: Thread::with_number(thread_id().cast_signed()),
+            native,
+            state: PiLock::new(Demotion::NotYet),
+        }
     }
 
     /// Gives the thread the lowest real-time priority, unless it has [ended](Self::end).

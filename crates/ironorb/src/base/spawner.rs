@@ -170,7 +170,7 @@ impl<'n> NewThread<'n> {
     /// Puts the thread into a lane, and gives it the priority of the lane's threads.
     pub(crate) fn in_lane(mut self, lane: LaneId) -> NewThread<'n> {
         self.facts.lane = lane;
-        self.facts.priority = lane.threads().and_then(|threads| threads.settings().priority);
+        self.facts.priority = priority_of(lane);
         self
     }
 
@@ -210,6 +210,11 @@ impl<'n> NewThread<'n> {
     }
 }
 
+/// The priority of a lane's threads in a real-time class.
+fn priority_of(lane: LaneId) -> Option<NativePriority> {
+    lane.threads()?.settings().priority
+}
+
 impl Facts {
     /// Gives the calling thread the class that these facts say. Whether it has a real-time class then.
     fn schedule(self) -> bool {
@@ -231,12 +236,9 @@ impl Facts {
     }
 }
 
-/// A thread that may work for another lane.
+/// A thread that may work for another lane, by the system's number.
 #[derive(Debug)]
-pub(crate) struct Lendable {
-    thread: scheduling::WaitingThread,
-    system_id: Option<Pid>,
-}
+pub(crate) struct Lendable(Pid);
 
 /// What a lent thread goes back to, beside its own priority.
 #[derive(Debug)]
@@ -247,7 +249,7 @@ pub(crate) struct Raised {
 impl Lendable {
     /// The calling thread.
     pub(crate) fn own() -> Lendable {
-        Lendable { thread: scheduling::WaitingThread::own(), system_id: Some(rustix::thread::gettid()) }
+        Lendable(rustix::thread::gettid())
     }
 
     /// Gives the thread, which waits for the caller, the priority and the processors of a lane's threads. Where the system
@@ -255,12 +257,12 @@ impl Lendable {
     pub(crate) fn raise(&self, lane: LaneId) -> Raised {
         let settings = lane.threads().map(ThreadSettingsId::settings).unwrap_or_default();
         let processors = settings.processors.and_then(|processors| {
-            let before = sched_getaffinity(self.system_id).ok()?;
-            sched_setaffinity(self.system_id, &processors).ok()?;
+            let before = sched_getaffinity(Some(self.0)).ok()?;
+            sched_setaffinity(Some(self.0), &processors).ok()?;
             Some(before)
         });
         if let Some(priority) = settings.priority {
-            let _refused = self.thread.give(priority);
+            let _refused = scheduling::give_priority(self.0, priority);
         }
         Raised { processors }
     }
@@ -270,7 +272,7 @@ impl Lendable {
 /// dropped.
 pub(crate) fn lend(lane: LaneId, raised: Raised) -> Lent {
     let own = OWN.get();
-    let priority = lane.threads().and_then(|threads| threads.settings().priority);
+    let priority = priority_of(lane);
     OWN.set(own.map(|own| Facts { lane, priority, ..own }));
     Lent { own, raised, _lane: lane::enter(lane) }
 }
