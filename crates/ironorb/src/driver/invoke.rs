@@ -427,7 +427,7 @@ fn twoway_observed(
     arguments: Arguments<'_>,
     slot: &mut ReplySlot,
 ) -> Result<(), SystemException> {
-    let _latency = object.shared().measures_calls.then(|| counting::Latency::of_call(object));
+    let _latency = object.shared().observes_calls.then(|| counting::Latency::of_call(object));
     if !object.shared().has_client_interceptors {
         return twoway_with_contexts(object, to, operation, arguments, slot);
     }

@@ -20,7 +20,7 @@ use ironorb_giop::service_context::ListenPoint;
 use ironorb_giop::typecode::TypeCode;
 use ironorb_giop::value::ValueFactory;
 
-use crate::base::config::{OrbConfig, StatusAccess, Transport};
+use crate::base::config::{OrbConfig, Transport};
 use crate::base::lane::{LaneId, current_lane, lane_among};
 use crate::base::locks::{ColdLock, Snapshot};
 use crate::base::marshal_profile::MarshalProfile;
@@ -226,7 +226,7 @@ impl OrbCore {
             hash_keys: randomness.hash_keys(),
         }));
         let watch = real_time.as_ref().and_then(|real_time| real_time.watch).filter(|_| !shared.is_simulated);
-        let counters = Counters::new(config.status != StatusAccess::Off && !shared.is_simulated, watch);
+        let counters = Counters::new(shared.measures_calls, watch);
         let connector = Connector::new(client_lanes.into_iter(), &counters);
         Arc::new_cyclic(|this: &Weak<OrbCore>| {
             shared.set_driver(this.clone());

@@ -295,7 +295,7 @@ fn twoway(
     arguments: invoke::Arguments<'_>,
 ) -> Result<RawReply, SystemException> {
     let _probe = probe::enter(Stage::Call);
-    let call = || match target.shared().measures_calls {
+    let call = || match target.shared().observes_calls {
         true => counting::measured_twoway(target, operation, arguments),
         false => blocking::twoway(target, operation, arguments),
     };

@@ -35,6 +35,8 @@ pub(crate) struct OrbShared {
     pub(crate) has_client_interceptors: bool,
     /// Whether the latencies of calls are measured.
     pub(crate) measures_calls: bool,
+    /// Whether calls are measured, or watched for how long they wait.
+    pub(crate) observes_calls: bool,
     /// What the program adds to the requests of this ORB.
     pub(crate) client_contexts: ClientContexts,
     /// How the ORB treats priorities, if it is a real-time ORB.
@@ -82,7 +84,8 @@ impl OrbShared {
         let SharedParts { config, transports, has_client_interceptors, client_contexts, .. } = parts;
         let SharedParts { deadline_clock, real_time, is_simulated, hash_keys, .. } = parts;
         let watches = real_time.as_ref().is_some_and(|real_time| real_time.watch.is_some());
-        let measures_calls = (config.status != StatusAccess::Off || watches) && !is_simulated;
+        let measures_calls = config.status != StatusAccess::Off && !is_simulated;
+        let observes_calls = measures_calls || (watches && !is_simulated);
         let has_contexts = !client_contexts.is_empty();
         let has_own_contexts = deadline_clock.is_some() || real_time.is_some();
         OrbShared {
@@ -91,8 +94,9 @@ impl OrbShared {
             config,
             transports,
             measures_calls,
+            observes_calls,
             has_client_interceptors,
-            call_extras: match has_client_interceptors || measures_calls {
+            call_extras: match has_client_interceptors || observes_calls {
                 true => CallExtras::Observed,
                 false if has_contexts => CallExtras::Contexts,
                 false if has_own_contexts => CallExtras::OwnContexts,
