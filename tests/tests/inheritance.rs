@@ -46,6 +46,29 @@ struct Scene {
 }
 
 impl Scene {
+    /// A scene, what tells that the low thread holds, and what lets it go on.
+    fn new() -> (Arc<Scene>, Receiver<()>, Sender<()>) {
+        let (holds, is_held) = channel();
+        let (go_on, goes_on) = channel();
+        let (high_is_here, high_is_done) = (AtomicBool::new(false), AtomicBool::new(false));
+        let scene = Scene { holds, goes_on: Mutex::new(goes_on), high_is_here, high_is_done };
+        (Arc::new(scene), is_held, go_on)
+    }
+
+    /// The middle thread, and what has it burn. It tells whether the high call was done before its end.
+    fn middle<'s>(
+        &'s self,
+        scope: &'s thread::Scope<'s, '_>,
+    ) -> (Sender<()>, thread::ScopedJoinHandle<'s, bool>) {
+        let (burn, burns) = channel();
+        let middle = scope.spawn(move || {
+            become_fifo(MIDDLE).unwrap();
+            burns.recv().unwrap();
+            self.burn()
+        });
+        (burn, middle)
+    }
+
     fn is_high(&self) -> bool {
         own_priority() == i32::from(HIGH)
     }
@@ -211,14 +234,7 @@ fn caller<'s>(scope: &'s thread::Scope<'s, '_>, objects: [&str; 2], number: i16)
 
 /// Whether the high call was done before the middle thread had burned to its end.
 fn high_is_before_middle(shared: Shared) -> bool {
-    let (holds, is_held) = channel();
-    let (go_on, goes_on) = channel();
-    let scene = Arc::new(Scene {
-        holds,
-        goes_on: Mutex::new(goes_on),
-        high_is_here: AtomicBool::new(false),
-        high_is_done: AtomicBool::new(false),
-    });
+    let (scene, is_held, go_on) = Scene::new();
     let orb = server(&scene);
     let warm = activate(&orb, "warm", policies(), || ()).object().to_ior_string();
     let object = shared(&orb, scene.clone()).object().to_ior_string();
@@ -226,13 +242,7 @@ fn high_is_before_middle(shared: Shared) -> bool {
         let low = caller(scope, [&warm, &object], LOW);
         let high = caller(scope, [&warm, &object], HIGH);
         scene.high_is_here.store(false, Ordering::SeqCst);
-        let (burn, burns) = channel::<()>();
-        let scene = &scene;
-        let middle = scope.spawn(move || {
-            become_fifo(MIDDLE).unwrap();
-            burns.recv().unwrap();
-            scene.burn()
-        });
+        let (burn, middle) = scene.middle(scope);
         low.send(()).unwrap();
         is_held.recv_timeout(FOR_LONG).expect("the low thread holds");
         high.send(()).unwrap();
@@ -257,14 +267,7 @@ fn running_threads() -> usize {
 
 /// Whether a request that had to borrow a thread was served before the middle thread had burned to its end.
 fn lent_is_before_middle() -> bool {
-    let (holds, is_held) = channel();
-    let (go_on, goes_on) = channel();
-    let scene = Arc::new(Scene {
-        holds,
-        goes_on: Mutex::new(goes_on),
-        high_is_here: AtomicBool::new(false),
-        high_is_done: AtomicBool::new(false),
-    });
+    let (scene, is_held, go_on) = Scene::new();
     let pool = ServerConcurrency::ThreadPool(ThreadPoolConfig::new(1).borrowing(true));
     let builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().real_time(real_time());
     let builder = builder.lane(lane("low", LOW).concurrency(pool)).lane(lane("high", HIGH).concurrency(pool));
@@ -286,13 +289,7 @@ fn lent_is_before_middle() -> bool {
         let [first, second] = [(); 2].map(|()| caller(scope, [&warm, &object], HIGH));
         first.send(()).unwrap();
         is_held.recv_timeout(FOR_LONG).expect("the lane's only thread is in a servant");
-        let (burn, burns) = channel::<()>();
-        let scene = &scene;
-        let middle = scope.spawn(move || {
-            become_fifo(MIDDLE).unwrap();
-            burns.recv().unwrap();
-            scene.burn()
-        });
+        let (burn, middle) = scene.middle(scope);
         eventually("the low lane's thread waits, as all others do", || running_threads() == 1);
         second.send(()).unwrap();
         burn.send(()).unwrap();

@@ -11,6 +11,7 @@ mod thread_pools;
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use ironorb::generated::{Call, Replied};
@@ -89,6 +90,24 @@ fn server(
     });
     let probe = orb.root_poa().activate(servant).unwrap();
     (orb, probe, barrier)
+}
+
+/// The requests that pools have read and that wait for a thread.
+fn buffered(orb: &Orb) -> u64 {
+    let status = orb.status();
+    status.queues.iter().filter(|queue| queue.name == "buffered_requests").map(|queue| queue.items).sum()
+}
+
+/// A client that sends a request so many times, one to three at once, and has a reply to each.
+fn client_in_rounds(mut stream: TcpStream, request: Vec<u8>, rounds: usize) -> JoinHandle<()> {
+    std::thread::spawn(move || {
+        for round in 0..rounds {
+            raw::write(&mut stream, &request.repeat(1 + round % 3));
+            for _ in 0..=(round % 3) {
+                assert_eq!(raw::read_message(&mut stream)[7], 1, "a Reply");
+            }
+        }
+    })
 }
 
 fn connect(probe: &ProbeRef) -> TcpStream {

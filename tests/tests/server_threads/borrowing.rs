@@ -14,7 +14,7 @@ use ironorb_tests::real_time::{priority, real_time, server_of};
 use ironorb_tests::testing::ProbeRef;
 use ironorb_tests::{Hooked, eventually, raw};
 
-use super::{Barrier, alone, serving_threads, threads_named};
+use super::{Barrier, alone, buffered, client_in_rounds, serving_threads, threads_named};
 
 const LOW: i16 = 1_000;
 const HIGH: i16 = 30_000;
@@ -94,8 +94,7 @@ impl Lanes {
     }
 
     fn buffered(&self) -> u64 {
-        let status = self.orb.status();
-        status.queues.iter().filter(|queue| queue.name == "buffered_requests").map(|queue| queue.items).sum()
+        buffered(&self.orb)
     }
 
     /// Lets the servants return. Each client has its reply.
@@ -220,17 +219,7 @@ fn no_request_is_lost_while_threads_come_and_go_between_lanes() {
     let clients: Vec<_> = ["low", "high"]
         .into_iter()
         .flat_map(|lane| (0..CLIENTS).map(move |_| lane))
-        .map(|lane| {
-            let (mut stream, request) = (lanes.connect(lane), lanes.ping());
-            std::thread::spawn(move || {
-                for round in 0..EACH {
-                    raw::write(&mut stream, &request.repeat(1 + round % 3));
-                    for _ in 0..=(round % 3) {
-                        assert_eq!(raw::read_message(&mut stream)[7], 1, "a Reply");
-                    }
-                }
-            })
-        })
+        .map(|lane| client_in_rounds(lanes.connect(lane), lanes.ping(), EACH))
         .collect();
     clients.into_iter().for_each(|client| client.join().unwrap());
     let seen = lanes.seen.lock().unwrap().len();

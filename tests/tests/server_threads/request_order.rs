@@ -17,7 +17,7 @@ use ironorb_tests::real_time::{real_time, server_of};
 use ironorb_tests::timing::{DeferredErrands, DeferredJobs, Errands, Jobs, JobsRef};
 use ironorb_tests::{eventually, raw};
 
-use super::{Barrier, alone};
+use super::{Barrier, alone, buffered, client_in_rounds};
 
 const PRIORITY: u32 = 10;
 const BAND: u32 = 11;
@@ -169,8 +169,7 @@ impl Held {
     }
 
     fn waiting(&self) -> u64 {
-        let status = self.orb.status();
-        status.queues.iter().filter(|queue| queue.name == "buffered_requests").map(|queue| queue.items).sum()
+        buffered(&self.orb)
     }
 
     /// Lets the thread go on, reads all replies and returns in which order the servant has carried out what waited.
@@ -429,15 +428,7 @@ fn no_request_is_lost_among_several_threads() {
         let clients: Vec<_> = (0..CLIENTS)
             .map(|client| {
                 let request = raw::request(held.jobs.object(), SENT[client % SENT.len()], &[]);
-                let mut stream = raw::connect(held.jobs.object());
-                std::thread::spawn(move || {
-                    for round in 0..EACH {
-                        raw::write(&mut stream, &request.repeat(1 + round % 3));
-                        for _ in 0..=(round % 3) {
-                            assert_eq!(raw::read_message(&mut stream)[7], 1, "a Reply");
-                        }
-                    }
-                })
+                client_in_rounds(raw::connect(held.jobs.object()), request, EACH)
             })
             .collect();
         clients.into_iter().for_each(|client| client.join().unwrap());

@@ -9,7 +9,7 @@ use ironorb::{Orb, RequestBuffering, ServerConcurrency, ThreadLifetime, ThreadPo
 use ironorb_tests::testing::ProbeRef;
 use ironorb_tests::{eventually, raw};
 
-use super::{Barrier, alone, connect, server, serving_threads, threads_named};
+use super::{Barrier, alone, buffered, client_in_rounds, connect, server, serving_threads, threads_named};
 
 const REFUSED: &[u8] = b"IDL:omg.org/CORBA/TRANSIENT:1.0";
 const COMPLETED_NO: u32 = 1;
@@ -46,8 +46,7 @@ impl Busy {
     }
 
     fn buffered(&self) -> u64 {
-        let status = self.orb.status();
-        status.queues.iter().filter(|queue| queue.name == "buffered_requests").map(|queue| queue.items).sum()
+        buffered(&self.orb)
     }
 
     /// Lets the servants return. Each client that was not refused has its reply.
@@ -165,17 +164,7 @@ fn no_request_is_lost_between_the_buffer_and_the_threads() {
     let (orb, probe, barrier) = server(ServerConcurrency::ThreadPool(pool), |_| {});
     barrier.open();
     let clients: Vec<_> = (0..CLIENTS)
-        .map(|_| {
-            let (mut stream, request) = (connect(&probe), raw::request(probe.object(), "ping", &[]));
-            std::thread::spawn(move || {
-                for round in 0..EACH {
-                    raw::write(&mut stream, &request.repeat(1 + round % 3));
-                    for _ in 0..=(round % 3) {
-                        assert_eq!(raw::read_message(&mut stream)[7], 1, "a Reply");
-                    }
-                }
-            })
-        })
+        .map(|_| client_in_rounds(connect(&probe), raw::request(probe.object(), "ping", &[]), EACH))
         .collect();
     clients.into_iter().for_each(|client| client.join().unwrap());
     assert_eq!(orb.status().total("requests_refused_total"), 0);
