@@ -58,6 +58,7 @@ mod start_up;
 mod status;
 mod suites;
 mod threadpool_policy;
+mod threadpools_at_run_time;
 mod ttcp;
 mod unix_sockets;
 mod unread_replies;

@@ -80,7 +80,7 @@ pub use base::config::{
 pub use base::thread_pool_config::{RequestBuffering, RequestOrder, ThreadLifetime, ThreadPoolConfig};
 pub use orb::{
     BuildError, CONFIG_FILE_VARIABLE, INIT_REF_VARIABLE, InLane, InitialReference, Lane, LaneConfig,
-    LaneSetting, Orb, OrbBuilder, Setting, SettingError, lane_settings, settings,
+    LaneSetting, Orb, OrbBuilder, Setting, SettingError, ThreadpoolError, lane_settings, settings,
 };
 pub use transport::Endpoint;
 pub use transport::endpoint::BadAddress;

@@ -5,7 +5,10 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ironorb::{Orb, RequestBuffering, ServerConcurrency, ThreadLifetime, ThreadPoolConfig, TypedRef};
+use ironorb::{
+    LaneConfig, Orb, RequestBuffering, ServerConcurrency, ThreadLifetime, ThreadPoolConfig, TypedRef,
+};
+use ironorb_tests::real_time::{real_time, server_of};
 use ironorb_tests::testing::ProbeRef;
 use ironorb_tests::{eventually, raw};
 
@@ -170,4 +173,23 @@ fn no_request_is_lost_between_the_buffer_and_the_threads() {
     assert_eq!(orb.status().total("requests_refused_total"), 0);
     orb.shutdown(true).unwrap();
     eventually("all threads end", || serving_threads() + threads_named("dynamic") == 0);
+}
+
+#[test]
+fn the_threads_of_a_pool_end_with_it() {
+    let _alone = alone();
+    let orb = server_of(real_time()).concurrency(ServerConcurrency::Reactor).build().unwrap();
+    let rt_orb = orb.rt_orb().unwrap();
+    eventually("the default lane serves", || threads_named("reactor") == 1);
+    let model = ServerConcurrency::ThreadPool(ThreadPoolConfig::new(3));
+    let lane = LaneConfig::new("mode").endpoint("iiop://127.0.0.1:0").concurrency(model);
+    let of_default = threads_named("keeper");
+    for _ in 0..3 {
+        let pool = rt_orb.create_threadpool("mode", [lane.clone()]).unwrap();
+        eventually("three threads serve", || threads_named("pool") == 3);
+        assert_eq!(threads_named("keeper"), of_default + 1);
+        rt_orb.destroy_threadpool(pool).unwrap();
+        eventually("they end", || threads_named("pool") == 0 && threads_named("keeper") == of_default);
+    }
+    orb.shutdown(true).unwrap();
 }

@@ -5,6 +5,7 @@ pub(crate) mod discards;
 pub(crate) mod gate;
 pub(crate) mod growing_list;
 pub(crate) mod lane;
+pub(crate) mod lane_table;
 pub(crate) mod lease;
 pub(crate) mod locks;
 pub mod marshal_profile;

@@ -12,6 +12,7 @@ use crate::base::config::OrbConfig;
 use crate::base::discards::{Discard, Discards};
 use crate::base::gate::Gate;
 use crate::base::lane::{self, LaneId, PerLane};
+use crate::base::lane_table::LaneTable;
 use crate::base::monitor::Monitor;
 use crate::base::single_thread_lock::SingleThreadLock;
 use crate::base::spawner::{NewThread, ThreadClass};
@@ -25,8 +26,8 @@ use crate::poa::{AdapterDriver, Admission, PoaManager, Task, WatchedUpcall};
 
 /// Drives the adapters of one ORB by threads.
 pub(crate) struct AdapterThreads {
-    /// The threads that serve clients, by the numbers of their lanes.
-    server_threads: Box<[Arc<ServerThreads>]>,
+    /// The threads that serve clients.
+    server_threads: LaneTable<Arc<ServerThreads>>,
     /// What the thread drops that is made when a thread of another lane than the default one first wants to.
     discards: OnceBox<Arc<Discards>>,
     /// The most threads of a lane that carry out requests after managers have held them, besides those of each manager.
@@ -37,7 +38,7 @@ pub(crate) struct AdapterThreads {
     engine_ns: AtomicU64,
     simulation: Option<Arc<dyn Simulation>>,
     /// What ends upcalls that run too long, a lane each. Empty in an ORB that only counts them.
-    watches: OnceBox<Box<[Arc<UpcallWatch>]>>,
+    watches: OnceBox<LaneTable<Arc<UpcallWatch>>>,
 }
 
 const NAME: &str = "ironorb-held";
@@ -73,12 +74,12 @@ impl AdapterThreads {
         server_threads: impl Iterator<Item = Arc<ServerThreads>>,
         simulation: Option<Arc<dyn Simulation>>,
     ) -> Arc<AdapterThreads> {
-        let server_threads: Box<[_]> = server_threads.collect();
+        let server_threads: LaneTable<_> = server_threads.collect();
         let for_held_max = config.concurrency.threads_for_held(config.threads_per_connection_max).max(1);
         Arc::new(AdapterThreads {
             discards: OnceBox::new(),
             for_held_max,
-            for_held: PerLane::new(BackgroundPool::counted(for_held_max, &server_threads[0])),
+            for_held: PerLane::new(BackgroundPool::counted(for_held_max, server_threads.first())),
             server_threads,
             engine_ns: AtomicU64::new(0),
             simulation,
@@ -119,16 +120,30 @@ impl AdapterThreads {
         Ok(())
     }
 
+    /// Adds the next lane. One thread does this at a time. Fails when the system refuses the thread that ends its upcalls.
+    pub(crate) fn add_lane(&self, lane: LaneId, server_threads: Arc<ServerThreads>) -> io::Result<()> {
+        if let Some(watches) = self.watches.get() {
+            watches.add(lane, UpcallWatch::start(lane)?);
+        }
+        self.server_threads.add(lane, server_threads);
+        Ok(())
+    }
+
+    /// Lets the thread end that ends upcalls of a lane, which serves no longer.
+    pub(crate) fn end_lane(&self, lane: LaneId) {
+        if let Some(watches) = self.watches.get() {
+            watches.of(lane).stop();
+        }
+    }
+
     /// What ends upcalls of the calling thread's lane.
     fn watch_of_lane(&self) -> Option<&Arc<UpcallWatch>> {
-        let watches = self.watches.get()?;
-        watches.get(lane::lane_among(lane::current_lane(), watches.len()).index())
+        self.watches.get().map(|watches| watches.of(lane::current_lane()))
     }
 
     fn stop_watching(&self) {
-        for watch in self.watches.get().into_iter().flatten() {
-            watch.stop();
-        }
+        let watches = self.watches.get().into_iter().flat_map(LaneTable::iter);
+        watches.for_each(|watch| watch.stop());
     }
 
     /// Ends the threads after what they have begun.
@@ -145,7 +160,7 @@ impl AdapterThreads {
 
     /// The threads that serve a lane's clients. A lane of another ORB, whose thread is calling, has those of the default one.
     fn server_threads(&self, lane: LaneId) -> &Arc<ServerThreads> {
-        &self.server_threads[lane::lane_among(lane, self.server_threads.len()).index()]
+        self.server_threads.of(lane)
     }
 
     /// The threads that carry out requests of a lane after managers have held them.

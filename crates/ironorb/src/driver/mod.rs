@@ -20,6 +20,7 @@ mod real_time;
 pub(crate) mod reference;
 pub(crate) mod server;
 pub(crate) mod simulated;
+pub(crate) mod threadpools;
 mod upcall_watch;
 pub(crate) mod waiting;
 pub(crate) mod wakeable_epoll;

@@ -16,12 +16,12 @@ use ironorb_giop::ior::{
     IRONORB_ORB_TYPE, IiopAddress, IiopProfile, Ior, Profile, TAG_ALTERNATE_IIOP_ADDRESS, TAG_CODE_SETS,
     TAG_IRONORB_SHARED_MEMORY, TAG_OMNIORB_UNIX_TRANS, TAG_ORB_TYPE, TAG_TAO_ENDPOINTS, TaggedComponent,
 };
-use ironorb_giop::service_context::ListenPoint;
 use ironorb_giop::typecode::TypeCode;
 use ironorb_giop::value::ValueFactory;
 
 use crate::base::config::{OrbConfig, Transport};
-use crate::base::lane::{LaneId, current_lane, lane_among};
+use crate::base::lane::{LaneId, current_lane};
+use crate::base::lane_table::LaneTable;
 use crate::base::locks::{ColdLock, Snapshot};
 use crate::base::marshal_profile::MarshalProfile;
 use crate::base::randomness::Randomness;
@@ -51,7 +51,7 @@ use crate::transport::{Address, CustomTransport, Stream, unix};
 
 pub(crate) struct OrbCore {
     /// The ORB itself, for methods that make references from `&self`.
-    this: Weak<OrbCore>,
+    pub(super) this: Weak<OrbCore>,
     /// What all layers read.
     shared: Arc<OrbShared>,
     pub(crate) adapter: Adapter,
@@ -66,8 +66,8 @@ pub(crate) struct OrbCore {
     pub(crate) interceptors: Arc<Interceptors>,
     /// What runs the calls of stubs in virtual time, if they do not run on threads.
     pub(crate) simulated: Option<Simulated>,
-    /// What each lane owns for clients, by the numbers of the lanes.
-    server_lanes: Box<[ServerLane]>,
+    /// What each lane owns for clients.
+    pub(super) server_lanes: LaneTable<ServerLane>,
     /// What a real-time ORB has beside its configuration.
     pub(crate) rt_orb: RtOrb,
     pub(crate) initial: Snapshot<BTreeMap<String, ObjectRef>>,
@@ -80,10 +80,10 @@ pub(crate) struct OrbCore {
     hold_requests: bool,
     /// The servers of the lanes that listen. Their threads hold the ORB, so they are taken out when the ORB stops serving.
     /// The thread that makes or takes the root adapter holds the lock.
-    servers: ColdLock<Vec<Server>>,
+    pub(super) servers: ColdLock<Vec<Server>>,
     /// Whether a reference was made without an address.
     has_made_nowhere: AtomicBool,
-    root: Snapshot<Poa>,
+    pub(super) root: Snapshot<Poa>,
     is_shut_down: AtomicBool,
 }
 
@@ -205,7 +205,7 @@ impl OrbCore {
         let client_lanes: Vec<_> =
             lanes.iter().enumerate().map(|(index, lane)| (lane.id(index), lane.config.clone())).collect();
         let lane_facts = lanes.iter().map(LaneParts::facts).collect();
-        let server_lanes: Box<[ServerLane]> = lanes.into_iter().enumerate().map(server_lane).collect();
+        let server_lanes: LaneTable<ServerLane> = lanes.into_iter().enumerate().map(server_lane).collect();
         let simulated = simulation.as_ref().map(|setting| setting.0.clone());
         let server_threads = server_lanes.iter().map(|lane| lane.threads.clone());
         let adapter_threads = AdapterThreads::new(&config, server_threads, simulated);
@@ -241,13 +241,13 @@ impl OrbCore {
                     this.clone(),
                 ),
                 adapter_threads,
-                shared,
+                shared: shared.clone(),
                 connector,
                 server_lanes,
                 counters,
                 furnish_root: parts.furnish_root,
                 begun: clock::now(),
-                rt_orb: RtOrb::new(parts.threadpools, parts.scheduling),
+                rt_orb: RtOrb::new(shared, parts.threadpools, parts.scheduling),
                 initial: Snapshot::nothing(),
                 interceptors: Arc::new(interceptors),
                 simulated: simulation.map(Simulated::new),
@@ -311,7 +311,7 @@ impl OrbCore {
             return Ok(poa); // another thread was quicker
         }
         let (listening, silent): (Vec<_>, Vec<_>) =
-            self.server_lanes.iter().partition(|lane| !lane.endpoints.is_empty());
+            self.server_lanes().partition(|lane| !lane.endpoints.is_empty());
         silent.iter().try_for_each(|lane| self.publish(lane, Vec::new()))?;
         let state = if self.hold_requests { ManagerState::Holding } else { ManagerState::Active };
         // The adapter is made before a client can connect. A client may find its object held, but never no
@@ -331,14 +331,7 @@ impl OrbCore {
                 }
             }
         }
-        for lane in &self.server_lanes {
-            // A lane without an address of its own is called back at those of the ORB.
-            let own = if lane.published().is_empty() { self.published() } else { lane.published() };
-            let points = own.iter().filter_map(Address::tcp);
-            let points: Vec<_> =
-                points.map(|(host, port)| ListenPoint { host: host.to_owned(), port }).collect();
-            self.connector.serve_callbacks(&self.this, lane.id, &points);
-        }
+        self.server_lanes.iter().for_each(|lane| self.serve_callbacks_of(lane));
         let before = self.root.set(Some(poa.clone()));
         drop(before);
         Ok(poa)
@@ -350,7 +343,7 @@ impl OrbCore {
         root.or_else(|| self.is_shut_down().then(|| Poa::destroyed_root(&self.host())))
     }
 
-    fn is_shut_down(&self) -> bool {
+    pub(super) fn is_shut_down(&self) -> bool {
         self.is_shut_down.load(Ordering::SeqCst)
     }
 
@@ -378,13 +371,13 @@ impl OrbCore {
 
     /// The addresses of all lanes.
     pub(crate) fn published_by_all(&self) -> impl Iterator<Item = &Address> {
-        self.server_lanes.iter().flat_map(ServerLane::published)
+        self.server_lanes().flat_map(ServerLane::published)
     }
 
     /// What a lane owns for clients. A lane that the ORB lacks belongs to another ORB, whose thread is calling: the default
     /// lane is taken.
     pub(crate) fn server_lane(&self, lane: LaneId) -> &ServerLane {
-        &self.server_lanes[lane_among(lane, self.server_lanes.len()).index()]
+        self.server_lanes.of(lane)
     }
 
     /// What the calling thread's lane owns for clients.
@@ -393,11 +386,12 @@ impl OrbCore {
     }
 
     pub(crate) fn default_server_lane(&self) -> &ServerLane {
-        &self.server_lanes[LaneId::DEFAULT.index()]
+        self.server_lanes.first()
     }
 
-    pub(crate) fn server_lanes(&self) -> &[ServerLane] {
-        &self.server_lanes
+    /// The lanes that have not ended, the default lane first.
+    pub(crate) fn server_lanes(&self) -> impl Iterator<Item = &ServerLane> {
+        self.server_lanes.iter().filter(|lane| !lane.has_ended())
     }
 
     /// The highest priority that the peer of an accepted connection may ask for. Calls the system if any peer has a limit.

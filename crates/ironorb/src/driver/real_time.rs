@@ -26,7 +26,7 @@ impl OrbCore {
     ) -> Option<ObjectRef> {
         let ReachedBy { protocols, threadpool, .. } = reached_by;
         let lists = self.real_time.as_ref().is_some_and(|real_time| real_time.tao_endpoints);
-        let best_effort = self.server_lanes().iter().find(|lane| lane.is_best_effort && lists);
+        let best_effort = self.server_lanes().find(|lane| lane.is_best_effort && lists);
         let best_effort = best_effort.and_then(|lane| endpoint_of(lane.published(), FOR_BEST_EFFORT));
         if best_effort.is_none() && !self.lanes_of(threadpool).any(has_priority) {
             return None;

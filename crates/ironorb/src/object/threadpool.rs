@@ -5,15 +5,20 @@ use std::fmt;
 use super::priority::Priority;
 use super::protocols::Protocols;
 
-/// A thread pool of an ORB (`RTCORBA::ThreadpoolId`; RTCORBA 1.2, 5.9), from [`RtOrb::threadpool`](crate::rt::RtOrb::threadpool):
-/// the lanes with one [`LaneConfig::threadpool`](crate::LaneConfig::threadpool). Means nothing to other ORBs.
+/// A thread pool of an ORB (`RTCORBA::ThreadpoolId`; RTCORBA 1.2, 5.9), from [`RtOrb::threadpool`](crate::rt::RtOrb::threadpool)
+/// and [`create_threadpool`](crate::rt::RtOrb::create_threadpool): the lanes that name it. Means nothing to other ORBs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ThreadpoolId(u8);
 
 impl ThreadpoolId {
-    /// The pool with this index among those of its ORB, each of which has a lane.
+    /// The pool with this index among those of its ORB.
     pub(crate) fn new(index: usize) -> Option<ThreadpoolId> {
         u8::try_from(index).ok().map(ThreadpoolId)
+    }
+
+    /// The index of the pool among those of its ORB, also the ones that have ended.
+    pub(crate) fn index(self) -> usize {
+        self.0.into()
     }
 }
 

@@ -19,7 +19,7 @@ use crate::initial::naming::{InvalidName, NamingError};
 use crate::object::operation::{OperationError, Raised};
 use crate::object::peers::BadPeerNetwork;
 use crate::object::selection::NotBound;
-use crate::orb::{BuildError, SettingError};
+use crate::orb::{BuildError, SettingError, ThreadpoolError};
 use crate::poa::PoaError;
 use crate::transport::endpoint::BadAddress;
 
@@ -51,6 +51,8 @@ pub enum Error {
     User(Box<dyn std::error::Error + Send + Sync>),
     /// An adapter refused an operation.
     Poa(PoaError),
+    /// A thread pool could not be made or destroyed.
+    Threadpool(ThreadpoolError),
     /// A name of the naming service is wrong or leads nowhere.
     Naming(NamingError),
     /// A dynamic call gave no results.
@@ -89,6 +91,7 @@ impl Error {
             Error::System(e) => e,
             Error::User(e) | Error::Value(e) => &**e,
             Error::Poa(e) => e,
+            Error::Threadpool(e) => e,
             Error::Naming(e) => e,
             Error::Dynamic(e) => &**e,
             Error::Io(e) => e,
@@ -155,6 +158,7 @@ variants! {
     SettingError => |e| Error::Build(BuildError::Setting(e));
     NotBound => |e| Error::System(SystemException::from(e));
     PoaError => Error::Poa;
+    ThreadpoolError => Error::Threadpool;
     NamingError => Error::Naming;
     InvalidName => |e| Error::Naming(NamingError::InvalidName(e));
     DynamicError => |e| Error::Dynamic(Box::new(e));

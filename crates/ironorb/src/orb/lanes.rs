@@ -363,7 +363,7 @@ impl LaneConfig {
         orb: &OrbConfig,
         transports: &[Arc<dyn CustomTransport>],
         real_time: Option<&RealTimeConfig>,
-        threadpools: &[String],
+        pool: &dyn Fn(&str) -> Option<ThreadpoolId>,
     ) -> Result<LaneParts, SettingError> {
         let mut config = orb.clone();
         self.limits.apply_to(&mut config);
@@ -377,7 +377,6 @@ impl LaneConfig {
         let priority = priority.map(|(priority, _)| priority);
         let threads = self.threads(native).map_err(|why| SettingError::new(place(), why))?;
         let is_best_effort = self.is_best_effort;
-        let threadpool = threadpools.iter().position(|name| self.threadpool.as_ref() == Some(name));
         Ok(LaneParts {
             name: self.name,
             config,
@@ -386,7 +385,7 @@ impl LaneConfig {
             priority,
             threads,
             is_best_effort,
-            threadpool: threadpool.and_then(ThreadpoolId::new),
+            threadpool: self.threadpool.as_deref().and_then(pool),
         })
     }
 }
@@ -482,13 +481,13 @@ fn native_of(
     }
 }
 
-/// Makes the parts of further lanes.
+/// Makes the parts of further lanes. `pool` finds the number of a thread pool by its name.
 pub(super) fn parts(
     lanes: Vec<LaneConfig>,
     orb: &OrbConfig,
     transports: &[Arc<dyn CustomTransport>],
     real_time: Option<&RealTimeConfig>,
-    threadpools: &[String],
+    pool: &dyn Fn(&str) -> Option<ThreadpoolId>,
 ) -> Result<Vec<LaneParts>, SettingError> {
     let bad = |name: &str, why: String| Err(SettingError::new(format!("lane {name:?}"), why));
     let mut names = BTreeSet::new();
@@ -511,7 +510,7 @@ pub(super) fn parts(
         }
     }
     drop(names);
-    lanes.into_iter().map(|lane| lane.into_parts(orb, transports, real_time, threadpools)).collect()
+    lanes.into_iter().map(|lane| lane.into_parts(orb, transports, real_time, pool)).collect()
 }
 
 /// A lane of an ORB. Cheap to clone. It does not keep the ORB serving.
@@ -545,7 +544,7 @@ impl Orb {
     /// All lanes, the default lane first.
     pub fn lanes(&self) -> Vec<Lane> {
         let lane = |lane: &ServerLane| Lane { core: self.core().clone(), id: lane.id };
-        self.core().server_lanes().iter().map(lane).collect()
+        self.core().server_lanes().map(lane).collect()
     }
 }
 

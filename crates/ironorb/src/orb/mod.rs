@@ -10,6 +10,7 @@ mod initial;
 mod lanes;
 mod settings;
 mod small_file;
+mod threadpools;
 mod values;
 
 pub use builder::{BuildError, OrbBuilder};
@@ -19,6 +20,7 @@ pub use lanes::{InLane, Lane, LaneConfig};
 pub use settings::{
     CONFIG_FILE_VARIABLE, INIT_REF_VARIABLE, LaneSetting, Setting, SettingError, lane_settings, settings,
 };
+pub use threadpools::ThreadpoolError;
 
 use std::borrow::Cow;
 use std::fmt;

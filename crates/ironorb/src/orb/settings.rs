@@ -22,6 +22,7 @@ use crate::driver::server::lane::LaneParts;
 use crate::driver::simulated::SimulationSetting;
 use crate::interceptor::Interceptors;
 use crate::object::priority::RealTimeConfig;
+use crate::object::threadpool::ThreadpoolId;
 use crate::rt::distributable::SchedulerSetting;
 use crate::transport::endpoint::BadAddress;
 use crate::transport::{CustomTransport, Endpoint};
@@ -160,7 +161,8 @@ impl Settings {
             lease::has_barrier();
         }
         let threadpools = lanes::threadpools(&lanes);
-        let further = lanes::parts(lanes, &self.config, &self.transports, real_time, &threadpools)?;
+        let pool = |name: &str| threadpools.iter().position(|it| it == name).and_then(ThreadpoolId::new);
+        let further = lanes::parts(lanes, &self.config, &self.transports, real_time, &pool)?;
         let default_lane = LaneParts {
             name: String::new(),
             config: self.config.clone(),

@@ -10,10 +10,12 @@ mod request_cache;
 mod scheduling;
 mod serving;
 mod session;
+mod threadpools;
 
 pub(crate) use parked_request::ParkedRequest;
-pub(crate) use priorities::{Precedence, ToldPriority};
+pub(crate) use priorities::{Precedence, ToldPriority, no_such_threadpool};
 pub(crate) use session::Session;
+pub(crate) use threadpools::{CannotEnd, Threadpools};
 
 use std::any::{Any, TypeId};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -28,13 +30,15 @@ use ironorb_giop::minor::MinorCode;
 
 use crate::base::config::{Demultiplexing, OrbConfig};
 use crate::base::gate::Gate;
+use crate::base::lane::LaneId;
+use crate::base::lane_table::LaneTable;
 use crate::base::lease::OrbBindings;
 use crate::base::locks::PiLock;
 use crate::base::randomness::Randomness;
 use crate::interceptor::Interceptors;
 use crate::object::priority::RealTimeConfig;
 use crate::object::request_contexts::ServerContexts;
-use crate::object::threadpool::LaneFacts;
+use crate::object::threadpool::{LaneFacts, ThreadpoolId};
 use crate::poa::key::{self, Nonce, ParsedKey, Slot};
 use crate::poa::servant::{Promise, Promises};
 use crate::poa::{
@@ -68,9 +72,11 @@ pub(crate) struct Adapter {
     /// How the ORB treats priorities, if it is a real-time ORB.
     real_time: Option<RealTimeConfig>,
     /// The ORB's lanes.
-    lanes: Box<[LaneFacts]>,
-    /// The index of the lane for requests that are not scheduled, if there is one.
-    best_effort_lane: Option<usize>,
+    lanes: LaneTable<LaneFacts>,
+    /// Its thread pools.
+    threadpools: Threadpools,
+    /// Whether one of them is for requests that are not scheduled.
+    has_best_effort_lane: bool,
     /// Requests that were served at the priority of their lane instead of their own.
     misplaced_requests: AtomicU64,
     /// How far statistical operations keep their promises.
@@ -89,16 +95,25 @@ pub(crate) struct Adapter {
     startup_timeout: Option<Duration>,
 }
 
+/// Why an adapter cannot be added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CannotRegister {
+    PathIsTaken,
+    PoolHasEnded,
+}
+
 impl Adapter {
     pub(crate) fn new(
         randomness: Randomness,
         config: &OrbConfig,
         interceptors: &Interceptors,
-        (real_time, lanes): (Option<RealTimeConfig>, Box<[LaneFacts]>),
+        (real_time, lanes): (Option<RealTimeConfig>, LaneTable<LaneFacts>),
         driver: Arc<dyn AdapterDriver>,
         host: Weak<dyn AdapterHost>,
     ) -> Self {
         let has_interceptors = !interceptors.server.is_empty();
+        let has_best_effort_lane = lanes.iter().any(|lane| lane.is_best_effort);
+        let threadpools = lanes.iter().filter_map(|lane| lane.threadpool).collect();
         let demanded = config.other_addressing_demanded(Version::V1_2, AddressingDisposition::Key);
         let has_extras = has_interceptors
             || !interceptors.server_contexts.is_empty()
@@ -124,7 +139,8 @@ impl Adapter {
             marks_replies: AtomicBool::new(false),
             reads_contexts: config.deadline_propagation || real_time.is_some(),
             real_time,
-            best_effort_lane: lanes.iter().position(|lane| lane.is_best_effort),
+            has_best_effort_lane,
+            threadpools,
             lanes,
             misplaced_requests: AtomicU64::new(0),
             promises: Promises::default(),
@@ -201,22 +217,42 @@ impl Adapter {
         PoaManager::new(id, state, held_max, &self.bindings, main_thread, &self.driver)
     }
 
-    /// Adds an adapter, which `make` makes for a slot and an instance number; `None` when its path is taken.
+    /// Adds an adapter of a thread pool, which `make` makes for a slot and an instance number. Fails when its path is taken,
+    /// and when the pool has ended.
     pub(crate) fn register(
         &self,
         path: Vec<u8>,
+        threadpool: Option<ThreadpoolId>,
         make: impl FnOnce(Slot, u32) -> Arc<PoaInner>,
-    ) -> Option<Arc<PoaInner>> {
+    ) -> Result<Arc<PoaInner>, CannotRegister> {
+        if !self.threadpools.begin_use(threadpool) {
+            return Err(CannotRegister::PoolHasEnded);
+        }
         let mut replaced = Replaced::new();
         let added = self.table.lock().add(&self.directory, path, make, &mut replaced);
         self.discard(replaced);
-        added
+        added.ok_or_else(|| {
+            self.threadpools.end_use(threadpool);
+            CannotRegister::PathIsTaken
+        })
     }
 
-    pub(crate) fn unregister(&self, slot: Slot, path: &[u8]) {
+    /// Takes an adapter out whose destruction is through.
+    pub(crate) fn unregister(&self, slot: Slot, path: &[u8], threadpool: Option<ThreadpoolId>) {
         let mut replaced = Replaced::new();
         self.table.lock().remove(&self.directory, slot, path, &mut replaced);
         self.discard(replaced);
+        self.threadpools.end_use(threadpool);
+    }
+
+    /// The ORB's thread pools.
+    pub(crate) fn threadpools(&self) -> &Threadpools {
+        &self.threadpools
+    }
+
+    /// Adds the next lane. One thread does this at a time.
+    pub(crate) fn add_lane(&self, id: LaneId, lane: LaneFacts) {
+        self.lanes.add(id, lane);
     }
 
     fn discard(&self, replaced: Replaced) {

@@ -181,7 +181,7 @@ impl PoaInner {
         let is_counted = {
             // Both change together: a thread that makes an adapter of this name finds both free, or neither.
             let mut siblings = parent.as_ref().map(|parent| parent.children.lock());
-            self.orb.adapter().unregister(self.slot, &self.path);
+            self.orb.adapter().unregister(self.slot, &self.path, self.policies.threadpool);
             if let Some(siblings) = &mut siblings {
                 siblings.remove(&self.name);
             }

@@ -77,7 +77,7 @@ use crate::base::discards::Discard;
 use crate::base::locks::{PiLock, Snapshot};
 use crate::base::monitor::Monitor;
 use crate::base::single_thread_lock::SingleThreadLock;
-use crate::poa::adapter::AdapterLookup;
+use crate::poa::adapter::{AdapterLookup, CannotRegister, no_such_threadpool};
 use crate::poa::servant::{Servant, ServantHandle};
 use active_object_map::{ActiveObjectMap, IdState};
 use current::enter_adapter;
@@ -160,14 +160,14 @@ impl Poa {
         manager: PoaManager,
     ) -> Result<Poa, PoaError> {
         let adopter = manager.clone();
-        let poa = orb
-            .adapter()
-            .register(path.clone(), |slot, instance| {
-                Arc::new(PoaInner::new(
-                    orb, parent, name, path, policies, components, manager, slot, instance,
-                ))
-            })
-            .ok_or(PoaError::AdapterAlreadyExists)?;
+        let poa = orb.adapter().register(path.clone(), policies.threadpool, |slot, instance| {
+            Arc::new(PoaInner::new(orb, parent, name, path, policies, components, manager, slot, instance))
+        });
+        let poa = match poa {
+            Ok(poa) => poa,
+            Err(CannotRegister::PathIsTaken) => return Err(PoaError::AdapterAlreadyExists),
+            Err(CannotRegister::PoolHasEnded) => return Err(no_such_threadpool()),
+        };
         adopter.adopt(&poa);
         Ok(Poa(poa))
     }

@@ -202,7 +202,7 @@ pub enum PoaPolicyType {
 
 impl PoaPolicyType {
     /// The place of the policy among the fields of [`PoaPolicies`].
-    fn field_index(self) -> u16 {
+    pub(super) fn field_index(self) -> u16 {
         match self {
             PoaPolicyType::PriorityModel => 7,
             PoaPolicyType::PriorityBandedConnection => 8,

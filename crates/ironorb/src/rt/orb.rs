@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use super::RtMutex;
 use super::distributable::SchedulingCurrent;
+use super::threadpool_names::ThreadpoolNames;
 use crate::base::locks::PiLock;
+use crate::object::orb_shared::OrbShared;
 use crate::object::threadpool::ThreadpoolId;
 
 /// The part of an ORB for real time (`RTCORBA::RTORB`; RTCORBA 1.2, 5.3), from [`Orb::rt_orb`](crate::Orb::rt_orb). Cheap to
@@ -17,14 +19,30 @@ use crate::object::threadpool::ThreadpoolId;
 #[derive(Clone)]
 pub struct RtOrb {
     named: Arc<PiLock<BTreeMap<String, Arc<RtMutex<()>>>>>,
-    threadpools: Arc<[String]>,
+    threadpools: Arc<ThreadpoolNames>,
+    shared: Arc<OrbShared>,
     scheduling: Option<SchedulingCurrent>,
 }
 
 impl RtOrb {
     /// The part of an ORB with pools of these names.
-    pub(crate) fn new(threadpools: Vec<String>, scheduling: Option<SchedulingCurrent>) -> RtOrb {
-        RtOrb { named: Arc::default(), threadpools: threadpools.into(), scheduling }
+    pub(crate) fn new(
+        shared: Arc<OrbShared>,
+        threadpools: Vec<String>,
+        scheduling: Option<SchedulingCurrent>,
+    ) -> RtOrb {
+        let threadpools = Arc::new(ThreadpoolNames::new(threadpools));
+        RtOrb { named: Arc::default(), threadpools, shared, scheduling }
+    }
+
+    /// What all layers read of the ORB.
+    pub(crate) fn shared(&self) -> &Arc<OrbShared> {
+        &self.shared
+    }
+
+    /// The names of its thread pools.
+    pub(crate) fn threadpools(&self) -> &ThreadpoolNames {
+        &self.threadpools
     }
 
     /// The calling thread as a distributable thread, if the ORB has a scheduler.
@@ -32,11 +50,11 @@ impl RtOrb {
         self.scheduling.clone()
     }
 
-    /// The thread pool of the lanes that [name](crate::LaneConfig::threadpool) it, for
-    /// [`PoaPolicies::threadpool`](crate::PoaPolicies::threadpool); `None` if no lane does. What `create_threadpool` and
-    /// `create_threadpool_with_lanes` make while an ORB runs is declared before it is built here.
+    /// The thread pool with this name, for [`PoaPolicies::threadpool`](crate::PoaPolicies::threadpool): one that
+    /// [lanes](crate::LaneConfig::threadpool) of the builder name, or one that [`create_threadpool`](Self::create_threadpool)
+    /// has made. `None` if there is none.
     pub fn threadpool(&self, name: &str) -> Option<ThreadpoolId> {
-        self.threadpools.iter().position(|it| it == name).and_then(ThreadpoolId::new)
+        self.threadpools.find(name)
     }
 
     /// The mutex with this name, and whether this call has made it (`create_named_mutex`, an extension of TAO). All callers

@@ -77,7 +77,7 @@ pub(super) fn look(orb: &OrbCore, after_wait: u64) -> WatchSnapshot {
 
 fn lanes(orb: &OrbCore) -> Vec<WatchedLane> {
     let watched = |id| orb.counters.of(id).watch.as_deref();
-    let lanes = orb.server_lanes().iter().filter_map(|lane| Some((lane, watched(lane.id)?)));
+    let lanes = orb.server_lanes().filter_map(|lane| Some((lane, watched(lane.id)?)));
     lanes.map(|(lane, watch)| watched_lane(lane.id.index() as u16, &lane.name, watch)).collect()
 }
 

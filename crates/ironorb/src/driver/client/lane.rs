@@ -177,6 +177,15 @@ impl ClientLane {
         idle.iter().any(|(_, links, index)| links.close_if_idle(*index, now))
     }
 
+    /// Closes the lane's idle connections.
+    pub(crate) fn close_idle(&self) {
+        let _its_locks = lane::enter(self.id);
+        let now = clock::now();
+        self.idle_reaper.endpoints().iter().for_each(|links| {
+            links.close_idle(now, Duration::ZERO);
+        });
+    }
+
     /// Serves callbacks from now on, and says so on all connections.
     pub(super) fn serve_callbacks(&self, callbacks: Callbacks) {
         let _its_locks = lane::enter(self.id);

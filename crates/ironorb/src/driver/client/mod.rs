@@ -30,7 +30,8 @@ use ironorb_giop::service_context::{ListenPoint, ServiceContextList};
 use self::link::Callbacks;
 use self::remote_endpoint::EndpointKey;
 use crate::base::config::OrbConfig;
-use crate::base::lane::{LaneId, current_lane, lane_among};
+use crate::base::lane::{LaneId, current_lane};
+use crate::base::lane_table::LaneTable;
 use crate::base::locks::PiLock;
 use crate::driver::clock;
 use crate::driver::orb_core::OrbCore;
@@ -40,11 +41,14 @@ use crate::object::server_profile::Partition;
 use crate::transport::Address;
 use crate::transport::tcp::HostPort;
 
+/// What the lanes of an ORB own for calls.
+pub(crate) type ClientLanes = LaneTable<Arc<ClientLane>>;
+
 /// All outgoing connections of an ORB.
 #[derive(Debug)]
 pub(crate) struct Connector {
     endpoints: PiLock<Endpoints>,
-    lanes: Arc<[Arc<ClientLane>]>,
+    lanes: Arc<ClientLanes>,
 }
 
 #[derive(Debug, Default)]
@@ -95,13 +99,18 @@ impl Connector {
     /// Makes the connections of lanes with these configurations, at least one.
     pub(crate) fn new(lanes: impl Iterator<Item = (LaneId, OrbConfig)>, counters: &Arc<Counters>) -> Self {
         let lane = |(id, config)| ClientLane::new(id, config, counters.clone());
-        Connector { endpoints: PiLock::default(), lanes: lanes.map(lane).collect() }
+        Connector { endpoints: PiLock::default(), lanes: Arc::new(lanes.map(lane).collect()) }
+    }
+
+    /// Adds the next lane. One thread does this at a time.
+    pub(crate) fn add_lane(&self, id: LaneId, config: OrbConfig, counters: &Arc<Counters>) {
+        self.lanes.add(id, ClientLane::new(id, config, counters.clone()));
     }
 
     /// The lane with this number. A lane that the ORB lacks belongs to another ORB, whose thread is calling: the default
     /// lane carries its calls.
     pub(crate) fn lane(&self, lane: LaneId) -> &Arc<ClientLane> {
-        &self.lanes[lane_among(lane, self.lanes.len()).index()]
+        self.lanes.of(lane)
     }
 
     /// The lane of the calling thread.
@@ -166,7 +175,7 @@ impl Connector {
     /// Sends `CloseConnection` on every connection and ends the calls that wait. Sends pending requests
     /// before; with `wait` the peers get up to `transmit_timeout` to take them.
     pub(crate) fn close(&self, wait: bool) {
-        for lane in &*self.lanes {
+        for lane in self.lanes.iter() {
             lane.close(if wait { lane.config.transmit_timeout } else { Duration::ZERO });
         }
     }

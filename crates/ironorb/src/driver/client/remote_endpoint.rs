@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 
 use once_cell::race::OnceBox;
 
-use super::lane::ClientLane;
+use super::ClientLanes;
 use super::links::EndpointLinks;
 use super::thread_slots::{self, ConnectionGroup};
 use crate::base::growing_list::GrowingList;
@@ -31,7 +31,7 @@ pub(crate) struct RemoteEndpoint {
     lost_oneways: OnceBox<Arc<AtomicUsize>>,
     /// Made when they are used: most endpoints that references name are never called.
     links: GrowingList<ConnectionGroup, Arc<EndpointLinks>>,
-    lanes: Arc<[Arc<ClientLane>]>,
+    lanes: Arc<ClientLanes>,
     me: Weak<RemoteEndpoint>,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct EndpointKey {
 }
 
 impl RemoteEndpoint {
-    pub(super) fn new(key: EndpointKey, lanes: &Arc<[Arc<ClientLane>]>) -> Arc<RemoteEndpoint> {
+    pub(super) fn new(key: EndpointKey, lanes: &Arc<ClientLanes>) -> Arc<RemoteEndpoint> {
         Arc::new_cyclic(|me| RemoteEndpoint {
             key,
             number: thread_slots::fresh_number(),
@@ -76,7 +76,7 @@ impl RemoteEndpoint {
         if let Some(links) = self.links.get(group) {
             return links;
         }
-        let lane = &self.lanes[group.lane_among(self.lanes.len())];
+        let lane = group.of(&self.lanes);
         let made = EndpointLinks::new(self.me.clone(), lane, &self.key.partition);
         let links = self.links.get_or_init(group, || made.clone());
         if Arc::ptr_eq(links, &made) {
@@ -155,7 +155,7 @@ impl ServerEndpoint for RemoteEndpoint {
     #[inline]
     fn is_failing(&self, now: Time) -> bool {
         let failed_ns = self.failed_ns.load(Ordering::Relaxed);
-        let pause = self.lanes[0].config.failed_address_pause;
+        let pause = self.lanes.first().config.failed_address_pause;
         failed_ns != 0 && now.since(Time::from_nanos(failed_ns)) < pause
     }
 

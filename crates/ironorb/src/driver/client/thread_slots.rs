@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::links::{EndpointLinks, SharedSlot, Slot};
-use super::{Link, RemoteEndpoint};
+use super::{ClientLane, ClientLanes, Link, RemoteEndpoint};
 use crate::base::lane::{self, InLane, LaneId};
 use crate::base::time::Time;
 use crate::object::server_profile::ServerTarget;
@@ -38,9 +38,9 @@ impl ConnectionGroup {
         ConnectionGroup { lane }
     }
 
-    /// The index in a table of lanes of the lane that carries its calls.
-    pub(super) fn lane_among(self, lanes: usize) -> usize {
-        lane::lane_among(self.lane, lanes).index()
+    /// The lane that carries its calls.
+    pub(super) fn of(self, lanes: &ClientLanes) -> &Arc<ClientLane> {
+        lanes.of(self.lane)
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a lane owns for its clients: where it listens, its threads, and the limits of its connections together.
 
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use ironorb_giop::framer::ReceiveMemory;
@@ -73,6 +74,8 @@ pub(crate) struct ServerLane {
     pub(crate) threads: Arc<ServerThreads>,
     /// What its threads share, once it listens.
     server: OnceLock<Weak<Shared>>,
+    /// Whether its thread pool has been destroyed.
+    has_ended: AtomicBool,
     /// The threads that more urgent lanes may take, once the lane listens, if its pool lends any.
     pub(super) lender: OnceLock<Lender>,
     /// The bytes of replies that clients have not read, if they are limited.
@@ -98,6 +101,7 @@ impl ServerLane {
             requests: config.server_requests_max.map(InFlight::new),
             threads: ServerThreads::new(&config),
             server: OnceLock::new(),
+            has_ended: AtomicBool::new(false),
             lender: OnceLock::new(),
             unread_replies: config.transmit_memory_max.map(UnreadReplies::new),
             receive_memory: config.receive_memory_max.map(|bytes| Arc::new(ReceiveMemory::new(bytes))),
@@ -134,8 +138,21 @@ impl ServerLane {
         let _first = self.published.set(addresses);
     }
 
-    /// The addresses in references; none before the lane listens.
+    /// The addresses in references; none before the lane listens, and after its end.
     pub(crate) fn published(&self) -> &[Address] {
+        if self.has_ended() {
+            return &[];
+        }
         self.published.get().map_or(&[], Vec::as_slice)
+    }
+
+    /// Has no reference name the lane from now on: its thread pool has been destroyed.
+    pub(crate) fn end(&self) {
+        self.has_ended.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether its thread pool has been destroyed. Its number goes to no other lane.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.has_ended.load(Ordering::Relaxed)
     }
 }

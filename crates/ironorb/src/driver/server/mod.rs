@@ -27,6 +27,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use self::lane::ServerLane;
 use crate::base::config::ServerConcurrency;
+use crate::base::gate::{Gate, GateGuard};
 use crate::base::lane::{LaneId, enter as enter_lane};
 use crate::base::locks::{Condition, LaneLock};
 use crate::driver::clock;
@@ -75,6 +76,8 @@ struct Shared {
     hybrid_pool: Option<Arc<HybridPool>>,
     /// The threads of a pool that grows.
     thread_pool: Option<ThreadPool>,
+    /// Opens when no thread of the server uses this any longer.
+    ended: GateGuard,
 }
 
 impl Server {
@@ -121,6 +124,7 @@ impl Server {
                 ServerConcurrency::ThreadPool(pool) => Some(ThreadPool::new(pool, orb, lane)?),
                 _ => None,
             },
+            ended: Gate::of_any_thread(),
         });
         lane.set_server(&shared);
         match config.concurrency {
@@ -132,6 +136,19 @@ impl Server {
         }
         Keeper::start(&shared, &listeners)?;
         Ok(Server { shared, listeners })
+    }
+
+    /// The lane that it serves.
+    pub(crate) fn lane(&self) -> LaneId {
+        self.shared.lane
+    }
+
+    /// Stops in order, and blocks until its threads are through.
+    pub(crate) fn end(self) {
+        self.stop(true);
+        let ended = self.shared.ended.gate().clone();
+        drop(self);
+        ended.wait(None);
     }
 
     /// Stops listening and closes all connections in order. With `wait`, the server first finishes and

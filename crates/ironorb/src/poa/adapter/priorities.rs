@@ -7,7 +7,7 @@ use ironorb_giop::exception::SystemException;
 use ironorb_giop::real_time::PriorityBand;
 
 use super::Adapter;
-use crate::base::lane::{LaneId, current_lane, lane_among};
+use crate::base::lane::{LaneId, current_lane};
 use crate::object::band_cell::PackedBand;
 use crate::object::priority::{
     AtLanePriority, AtPriority, Priority, PriorityModel, RealTimeConfig, Unmapped,
@@ -122,7 +122,7 @@ impl Adapter {
         let marks = self.marks_replies.load(Ordering::Relaxed);
         // With a best-effort lane the operation must be known, too.
         let decides_alone = |real_time: &&RealTimeConfig| {
-            real_time.transform.is_none() && !marks && self.best_effort_lane.is_none()
+            real_time.transform.is_none() && !marks && !self.has_best_effort_lane
         };
         let real_time = self.real_time.as_ref().filter(decides_alone);
         let of_lane = self.lane_priority().zip(real_time).and_then(|(of_lane, real_time)| {
@@ -165,11 +165,8 @@ impl Adapter {
     /// Refuses a pool that the ORB does not have, and one whose lanes the adapter's priorities do not fit.
     fn check_threadpool(&self, policies: &PoaPolicies) -> Result<(), PoaError> {
         let Some(pool) = policies.threadpool else { return Ok(()) };
-        if !self.lanes.iter().any(|lane| lane.threadpool == Some(pool)) {
-            return policies.refuse(
-                PoaPolicyType::Threadpool,
-                "is none of this ORB: `RtOrb::threadpool` gives those that lanes of its builder name",
-            );
+        if !self.threadpools.has(pool) {
+            return Err(no_such_threadpool());
         }
         let mut lanes = self.priorities_of(Some(pool)).peekable();
         match policies.priority_model {
@@ -241,7 +238,9 @@ impl Adapter {
     /// Begins a request whose lane is right only if it fits whether its operation has a timing. `None` in an ORB without a
     /// best-effort lane.
     pub(super) fn check_lane(&self) -> Option<LaneCheck<'_>> {
-        self.best_effort_lane?;
+        if !self.has_best_effort_lane {
+            return None;
+        }
         let is_best_effort = self.is_in_best_effort_lane();
         Some(LaneCheck {
             misplaced: &self.misplaced_requests,
@@ -251,14 +250,12 @@ impl Adapter {
     }
 
     fn is_in_best_effort_lane(&self) -> bool {
-        let lane = lane_among(current_lane(), self.lanes.len());
-        self.best_effort_lane == Some(lane.index())
+        self.lanes.of(current_lane()).is_best_effort
     }
 
     /// The priority of the lane that the calling thread is in; `None` for a lane without one.
     fn lane_priority(&self) -> Option<Priority> {
-        let lane = lane_among(current_lane(), self.lanes.len());
-        self.lanes.get(lane.index())?.priority
+        self.lanes.of(current_lane()).priority
     }
 
     /// Requests that were served at the priority of their lane instead of their own.
@@ -294,6 +291,15 @@ impl CachedPriority {
             PriorityModel::ClientPropagated { .. } => propagated == Some(of_lane.number()),
         };
         (is_asked_for && self.lane == current_lane()).then(|| AtLanePriority::enter(of_lane))
+    }
+}
+
+/// The error for a thread pool that the ORB does not have.
+pub(crate) fn no_such_threadpool() -> PoaError {
+    PoaError::InvalidPolicy {
+        policy: PoaPolicyType::Threadpool,
+        index: PoaPolicyType::Threadpool.field_index(),
+        why: "is none of this ORB, or no longer: `RtOrb::threadpool` finds those that serve",
     }
 }
 
