@@ -5,7 +5,7 @@
 
 use crate::cdr::{Marshal, Place, Reader, Unmarshal, Writer};
 use crate::error::{Malformed, Misuse};
-use crate::real_time::PRIORITY_ELEMENT_BYTES;
+use crate::real_time::{PRIORITY_ELEMENT_BYTES, encoded_priority_context};
 use crate::version::{ByteOrder, CharSet, Encoding, TransmissionCodeSets, WideCharSet};
 
 /// The transaction of a call.
@@ -529,6 +529,35 @@ impl PaddedContexts {
     #[inline(always)] // a step of every call with a priority
     pub fn encoded(&self) -> EncodedContexts<'_> {
         EncodedContexts::at_beginning_of(&self.bytes, self.count, self.length)
+    }
+}
+
+/// The service contexts of a request, in the form that the caller has them. The code for each form is compiled apart.
+#[derive(Debug, Clone, Copy)]
+pub enum RequestContexts<'a> {
+    /// None.
+    None,
+    /// The priority of a request, and no other ([`RT_CORBA_PRIORITY`]).
+    Priority(i16),
+    /// Any.
+    Encoded(&'a EncodedContexts<'a>),
+}
+
+impl<'a> RequestContexts<'a> {
+    /// The contexts as messages have them, written to `memory` where that is needed.
+    #[inline]
+    pub fn encoded<'m>(self, memory: &'m mut PaddedContexts) -> EncodedContexts<'m>
+    where
+        'a: 'm,
+    {
+        match self {
+            RequestContexts::None => EncodedContexts::EMPTY,
+            RequestContexts::Priority(priority) => {
+                memory.push(encoded_priority_context(priority));
+                memory.encoded()
+            }
+            RequestContexts::Encoded(contexts) => *contexts,
+        }
     }
 }
 

@@ -2,8 +2,12 @@ use super::*;
 use crate::cdr::Writer;
 use crate::error::{MalformedKind, Misuse};
 use crate::framer::Framer;
-use crate::message::{MessageType, OperationName, OperationTail, ReplyStatus, RequestTarget};
-use crate::service_context::{BI_DIR_IIOP, EncodedContexts, ListenPoint, ServiceContext, ServiceContextList};
+use crate::message::{MessageType, OperationName, OperationTail, ReplyStatus, RequestTarget, Response};
+use crate::real_time::priority_of_context;
+use crate::service_context::{
+    BI_DIR_IIOP, EncodedContexts, ListenPoint, PaddedContexts, RT_CORBA_PRIORITY, RequestContexts,
+    ServiceContext, ServiceContextList,
+};
 use crate::version::{Encoding, TransmissionCodeSets, Version};
 
 fn pass(from: &mut Transmit, to: &mut crate::framer::Framer) {
@@ -457,5 +461,37 @@ fn a_request_without_arguments_in_fragments_has_no_padding() {
         let request = message.parse_request().unwrap();
         assert_eq!(request.contexts.find(0x494F_0007).unwrap().data.len(), length);
         assert_eq!((request.operation, request.body.reader().remaining()), (&b"ping"[..], 0));
+    }
+}
+
+/// A priority alone has a form of its own, for speed. What is written is the same, for every end of a header.
+#[test]
+fn a_priority_alone_is_written_as_any_contexts_are() {
+    let names = ["o", "of", "four", "operation", "an_operation_of_another_length"];
+    for (name, version) in
+        names.iter().zip([Version::V1_2; 5]).chain([(&"o", Version::V1_1), (&"of", Version::V1_0)])
+    {
+        for key in [&b"k"[..], b"key 2", &[7; 300]] {
+            for body in [0, 1, 30] {
+                let write =
+                    |w: &mut Writer<'_>| (0..body).try_for_each(|number| w.put(&i32::from(number as u8)));
+                let (target, tail) = (RequestTarget::new(version, None, key), OperationTail::new(name));
+                let operation = || OperationName::with_tail(name, &tail);
+                let response = Response::SyncWithTarget;
+                let mut padded = PaddedContexts::new();
+                let contexts = RequestContexts::Priority(-300).encoded(&mut padded);
+                let (mut one, mut other) = (client(), client());
+                assert!(one.begin_with_priority(&target, operation(), response, -300, &write).is_ok());
+                assert!(other.begin_with_contexts(&target, operation(), response, &contexts, &write).is_ok());
+                let expected = other.transmit().poll_transmit().to_vec();
+                assert_eq!(one.transmit().poll_transmit(), expected, "{name}, {} of key, {body}", key.len());
+                let mut framer = Framer::new(ConnectionConfig::default().framer);
+                framer.push(&expected);
+                let message = framer.next().unwrap().expect("it is whole");
+                let request = message.parse_request().unwrap();
+                let told = request.contexts.find(RT_CORBA_PRIORITY);
+                assert_eq!(told.map(|it| priority_of_context(it.data)), Some(Some(-300)));
+            }
+        }
     }
 }

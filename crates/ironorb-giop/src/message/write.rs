@@ -8,8 +8,8 @@ use super::{
 };
 use crate::cdr::Writer;
 use crate::error::Misuse;
-use crate::real_time::PRIORITY_ELEMENT_BYTES;
-use crate::service_context::EncodedContexts;
+use crate::real_time::{PRIORITY_ELEMENT_BYTES, encoded_priority_context};
+use crate::service_context::{EncodedContexts, RequestContexts};
 use crate::version::{ByteOrder, Encoding, TransmissionCodeSets, Version};
 
 /// The parts of a request header that are equal for all calls on one reference, encoded once. Nearly every
@@ -250,7 +250,7 @@ impl MessageStart {
         let encoding = target.encoding(code_sets);
         if target.is_plain(operation) && contexts.iter().all(EncodedContexts::is_empty) {
             let message =
-                MessageStart::plain_request(buf, target, operation, encoding, &EncodedContexts::EMPTY);
+                MessageStart::plain_request(buf, target, operation, encoding, RequestContexts::None);
             message.identify(buf, id, response);
             return Ok(message);
         }
@@ -266,7 +266,7 @@ impl MessageStart {
         target: &RequestTarget,
         operation: OperationName<'_>,
         encoding: Encoding,
-        contexts: &EncodedContexts<'_>,
+        contexts: RequestContexts<'_>,
     ) -> MessageStart {
         let origin = buf.len();
         // Both constants are copied as a whole and the surplus is taken off: a copy of constant length is no
@@ -276,9 +276,18 @@ impl MessageStart {
         buf.truncate(origin + head_length);
         buf.extend_from_slice(&operation.tail.bytes);
         let mut end = head_length + operation.tail.length;
-        if !contexts.is_empty() {
-            buf.truncate(origin + end);
-            end += put_contexts(buf, contexts);
+        match contexts {
+            RequestContexts::None => {}
+            RequestContexts::Priority(priority) => {
+                buf.truncate(origin + end - COUNT_BYTES);
+                buf.extend_from_slice(&one_priority(priority));
+                end += PRIORITY_ELEMENT_BYTES;
+            }
+            RequestContexts::Encoded(contexts) if contexts.is_empty() => {}
+            RequestContexts::Encoded(contexts) => {
+                buf.truncate(origin + end);
+                end += put_contexts(buf, contexts);
+            }
         }
         let body_at = end.next_multiple_of(8);
         buf.truncate(origin + body_at);
@@ -326,6 +335,7 @@ impl MessageStart {
         if let [contexts] = contexts
             && target.is_plain(operation)
         {
+            let contexts = RequestContexts::Encoded(contexts);
             let message = MessageStart::plain_request(buf, target, operation, encoding, contexts);
             message.identify(buf, id, response);
             return Ok(message);
@@ -565,6 +575,20 @@ fn plain_reply(id: RequestId, status: ReplyStatus) -> [u8; PLAIN_REPLY_BYTES] {
     bytes[HEADER_BYTES + 4..HEADER_BYTES + 8].copy_from_slice(&(status as u32).to_ne_bytes());
     bytes
 }
+
+/// A list of service contexts with a priority alone, and zeros for the padding that may follow.
+#[inline(always)] // a step of every call with a priority
+fn one_priority(priority: i16) -> [u8; COUNT_BYTES + PRIORITY_ELEMENT_BYTES + 8] {
+    let mut bytes = [0; COUNT_BYTES + PRIORITY_ELEMENT_BYTES + 8];
+    let (list, _padding) = bytes.split_at_mut(COUNT_BYTES + PRIORITY_ELEMENT_BYTES);
+    let (count, element) = list.split_at_mut(COUNT_BYTES);
+    count.copy_from_slice(&1u32.to_ne_bytes());
+    element.copy_from_slice(&encoded_priority_context(priority));
+    bytes
+}
+
+/// The bytes of the number of service contexts.
+const COUNT_BYTES: usize = 4;
 
 /// Writes service contexts at the end of a header that ends with an empty list of them, and zeros for the padding
 /// that follows. Returns the number of bytes without that padding.

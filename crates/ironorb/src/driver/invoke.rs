@@ -10,7 +10,7 @@ use std::sync::Arc;
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::framer::{ShortReply, ShortReplyKind};
 use ironorb_giop::minor::MinorCode;
-use ironorb_giop::service_context::{EncodedContexts, PaddedContexts};
+use ironorb_giop::service_context::{EncodedContexts, PaddedContexts, RequestContexts};
 use ironorb_giop::{Malformed, Misuse, Reader, Writer};
 
 use crate::base::lease::Binding;
@@ -33,6 +33,7 @@ use crate::object::orb_shared::CallExtras;
 use crate::object::priority::current_priority;
 use crate::object::request_contexts::ContextBuffer;
 use crate::object::route::{Reference, Target};
+use crate::object::server_profile::PriorityUse;
 use crate::object::{ObjectRef, TypedRef};
 use crate::poa::Upcall;
 use crate::poa::servant::{LocalSlot, servant_panicked};
@@ -352,11 +353,12 @@ fn twoway(
 ) -> Result<(), SystemException> {
     match object.shared().call_extras {
         CallExtras::None => plain_twoway(object, to, operation, arguments, slot),
-        // The server has declared the priority, and the reference leads to its lane.
-        CallExtras::OwnContexts if to.is_some_and(|to| to.is_for_all_priorities(object)) => {
-            plain_twoway(object, to, operation, arguments, slot)
-        }
-        CallExtras::OwnContexts => twoway_with_own_contexts(object, to, operation, arguments, slot),
+        CallExtras::OwnContexts => match to.map_or(PriorityUse::Any, |to| to.priority_use(object)) {
+            // The server has declared the priority, and the reference leads to its lane.
+            PriorityUse::None => plain_twoway(object, to, operation, arguments, slot),
+            PriorityUse::Told => twoway_with_priority(object, to, operation, arguments, slot),
+            PriorityUse::Any => twoway_with_own_contexts(object, to, operation, arguments, slot),
+        },
         CallExtras::Contexts => twoway_with_contexts(object, to, operation, arguments, slot),
         CallExtras::Observed => twoway_observed(object, to, operation, arguments, slot),
     }
@@ -376,7 +378,7 @@ fn plain_twoway(
         slot.answer = Some(blocking::twoway(object, operation, arguments)?);
         return Ok(());
     };
-    let contexts = (&EncodedContexts::EMPTY, ShortReplyKind::Plain);
+    let contexts = (RequestContexts::None, ShortReplyKind::Plain);
     call_at(object, (target, link, time), contexts, operation, arguments, slot)
 }
 
@@ -385,7 +387,7 @@ fn plain_twoway(
 fn call_at(
     object: &ObjectRef,
     (target, link, time): (Target<'_>, Arc<Link>, CallTime),
-    (contexts, kind): (&EncodedContexts<'_>, ShortReplyKind),
+    (contexts, kind): (RequestContexts<'_>, ShortReplyKind),
     operation: &Operation<'_>,
     arguments: Arguments<'_>,
     slot: &mut ReplySlot,
@@ -395,6 +397,27 @@ fn call_at(
         FastOutcome::Short => Ok(()),
         other => follow(object, operation, arguments, time, link, other, slot),
     }
+}
+
+/// Sends a twoway request that tells the priority of the thread and nothing else: on the fast path, or by the general one
+/// where that is not possible.
+#[inline(never)]
+fn twoway_with_priority(
+    object: &ObjectRef,
+    to: Option<&Reference>,
+    operation: &Operation<'_>,
+    arguments: Arguments<'_>,
+    slot: &mut ReplySlot,
+) -> Result<(), SystemException> {
+    let thread = current_priority();
+    let found = to
+        .zip(thread)
+        .and_then(|(to, priority)| Some((priority, fast_path_at(object, to.target_of_priority(priority)?)?)));
+    let Some((priority, (target, link, time))) = found else {
+        return twoway_with_own_contexts(object, to, operation, arguments, slot);
+    };
+    let contexts = (RequestContexts::Priority(priority.number()), ShortReplyKind::WithPriority);
+    call_at(object, (target, link, time), contexts, operation, arguments, slot)
 }
 
 /// Sends a twoway request with service contexts of the ORB itself: on the fast path, or by the general one where that is
@@ -415,7 +438,9 @@ fn twoway_with_own_contexts(
     };
     let mut contexts = PaddedContexts::new();
     let kind = write_own_contexts(&mut contexts, object, to, thread, time.timeout);
-    call_at(object, (target, link, time), (&contexts.encoded(), kind), operation, arguments, slot)
+    let encoded = contexts.encoded();
+    let contexts = RequestContexts::Encoded(&encoded);
+    call_at(object, (target, link, time), (contexts, kind), operation, arguments, slot)
 }
 
 /// Sends a twoway request that interceptors see, or whose call is measured.
@@ -450,7 +475,8 @@ fn twoway_with_contexts(
     };
     let mut contexts = ContextBuffer::new();
     write_contexts(&mut contexts, object, operation.name_in_place(), true, time.timeout);
-    let contexts = (&contexts.encoded(), ShortReplyKind::Plain);
+    let encoded = contexts.encoded();
+    let contexts = (RequestContexts::Encoded(&encoded), ShortReplyKind::Plain);
     call_at(object, (target, link, time), contexts, operation, arguments, slot)
 }
 

@@ -85,8 +85,8 @@ pub(crate) struct ServerProfile {
     wire_profile: Option<WireProfile>,
     /// The policies of the reference that concern real time, if the ORB heeds them.
     real_time: RealTimePolicies,
-    /// Whether calls of a real-time ORB go to the first address and tell nothing, whatever the priority of their threads.
-    is_for_all_priorities: bool,
+    /// What calls of a real-time ORB make of the priorities of their threads.
+    priority_use: PriorityUse,
     /// The addresses for calls of one priority each, in no order, and then that for calls that are not scheduled. Found out by the first call that could use one.
     lane_targets: OnceLock<Box<[LaneTarget]>>,
     /// The addresses with connections for calls that ask for more than their priority.
@@ -99,6 +99,17 @@ struct LaneTarget {
     /// The priority of the calls; `None` for calls of operations without a timing.
     priority: Option<Priority>,
     target: ServerTarget,
+}
+
+/// What the calls of a real-time ORB make of the priority of their thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PriorityUse {
+    /// They go to the first address and tell nothing.
+    None,
+    /// They go to the address for it, or else to the first one, and tell it as it is, and nothing else.
+    Told,
+    /// Each call finds it out.
+    Any,
 }
 
 /// How requests by one IIOP profile are written.
@@ -160,21 +171,46 @@ impl ServerProfile {
             is_whole,
             wire_profile,
             real_time,
-            is_for_all_priorities: false,
+            priority_use: PriorityUse::Any,
             lane_targets: OnceLock::new(),
             selections: Selections::new(),
         };
-        profile.is_for_all_priorities = !profile.propagates()
-            && orb.shared().deadline_clock.is_none()
-            && (profile.priority_model().is_none() || profile.listed_lanes().is_empty());
+        profile.priority_use = profile.find_priority_use();
         profile
     }
 
-    /// Whether calls of a real-time ORB go to the first address and tell nothing, whatever the priority of their threads,
-    /// unless policies choose another address.
+    fn find_priority_use(&self) -> PriorityUse {
+        let orb = self.orb.shared();
+        let has_transform = orb.real_time.as_ref().is_none_or(|real_time| real_time.transform.is_some());
+        if orb.deadline_clock.is_some() {
+            return PriorityUse::Any;
+        }
+        match self.priority_model() {
+            None => PriorityUse::None,
+            Some(_) if !self.propagates() && self.listed_lanes().is_empty() => PriorityUse::None,
+            Some(_) if self.propagates() && !has_transform && !self.lists_best_effort() => PriorityUse::Told,
+            Some(_) => PriorityUse::Any,
+        }
+    }
+
+    /// What calls of a real-time ORB make of the priorities of their threads, unless policies choose another address.
     #[inline(always)] // a step of every call with a priority
-    pub(crate) fn is_for_all_priorities(&self) -> bool {
-        self.is_for_all_priorities
+    pub(crate) fn priority_use(&self) -> PriorityUse {
+        self.priority_use
+    }
+
+    /// The address for calls of one priority, or else the first one, once a call has found them out.
+    #[inline(always)] // a step of every call with a priority
+    pub(crate) fn known_target_for(&self, priority: Priority) -> Option<&ServerTarget> {
+        match self.lane_targets.get()?.iter().find(|lane| lane.priority == Some(priority)) {
+            Some(lane) => Some(&lane.target),
+            None => self.first_target(),
+        }
+    }
+
+    /// Whether the reference lists an address for calls that are not scheduled.
+    fn lists_best_effort(&self) -> bool {
+        self.listed_lanes().iter().any(|(priority, _)| priority.is_none())
     }
 
     /// The address for a call that the thread makes at this priority, with its place among such addresses. `None` if the

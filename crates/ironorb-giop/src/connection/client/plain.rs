@@ -9,7 +9,7 @@ use crate::error::Misuse;
 use crate::framer::Framer;
 use crate::message::{MessageStart, OperationName, RequestTarget, Response};
 use crate::probe::{self, Stage};
-use crate::service_context::EncodedContexts;
+use crate::service_context::{EncodedContexts, PaddedContexts, RequestContexts};
 use crate::version::{Encoding, TransmissionCodeSets};
 
 impl<W> ClientConnection<W> {
@@ -29,7 +29,7 @@ impl<W> ClientConnection<W> {
         response: Response,
         arguments: WriteBody<'_>,
     ) -> Result<CallId, NotWhole<CallId>> {
-        self.begin_plain_or_not(target, operation, response, &EncodedContexts::EMPTY, arguments)
+        self.begin_plain_or_not(target, operation, response, RequestContexts::None, arguments)
     }
 
     /// Writes a request with service contexts, as [`begin_gather`](Self::begin_gather) does. Not generic, so
@@ -43,7 +43,21 @@ impl<W> ClientConnection<W> {
         contexts: &EncodedContexts<'_>,
         arguments: WriteBody<'_>,
     ) -> Result<CallId, NotWhole<CallId>> {
-        self.begin_plain_or_not(target, operation, response, contexts, arguments)
+        self.begin_plain_or_not(target, operation, response, RequestContexts::Encoded(contexts), arguments)
+    }
+
+    /// Writes a request with the priority of a call as its one service context, as [`begin_gather`](Self::begin_gather) does.
+    /// Not generic, so that it is compiled once for all operations.
+    #[inline(never)]
+    pub fn begin_with_priority(
+        &mut self,
+        target: &RequestTarget,
+        operation: OperationName<'_>,
+        response: Response,
+        priority: i16,
+        arguments: WriteBody<'_>,
+    ) -> Result<CallId, NotWhole<CallId>> {
+        self.begin_plain_or_not(target, operation, response, RequestContexts::Priority(priority), arguments)
     }
 
     #[inline(always)] // a step of every call
@@ -52,16 +66,13 @@ impl<W> ClientConnection<W> {
         target: &RequestTarget,
         operation: OperationName<'_>,
         response: Response,
-        contexts: &EncodedContexts<'_>,
+        contexts: RequestContexts<'_>,
         arguments: WriteBody<'_>,
     ) -> Result<CallId, NotWhole<CallId>> {
         let Some(encoding) = self.plain_encoding(target, operation) else {
-            return self.begin_gather(
-                target,
-                operation,
-                RequestOptions { response, contexts: *contexts },
-                arguments,
-            );
+            let mut memory = PaddedContexts::new();
+            let options = RequestOptions { response, contexts: contexts.encoded(&mut memory) };
+            return self.begin_gather(target, operation, options, arguments);
         };
         let call = self.take_slot()?;
         let probe = probe::enter(Stage::Marshal);

@@ -6,7 +6,7 @@ use super::{Reference, Replaced};
 use crate::object::ObjectRef;
 use crate::object::priority::{Priority, current_priority};
 use crate::object::selection::{ConnectionWish, InconsistentPolicies, Selection, Selections, selected};
-use crate::object::server_profile::{ServerProfile, ServerTarget};
+use crate::object::server_profile::{PriorityUse, ServerProfile, ServerTarget};
 
 /// At least one address, with what requests of the object begin with there.
 #[derive(Clone, Copy)]
@@ -158,10 +158,16 @@ impl Reference {
         }
     }
 
-    /// Whether a call of a real-time ORB goes to the first address and tells nothing, whatever the priority of its thread.
+    /// What a call of a real-time ORB makes of the priority of its thread.
     #[inline(always)] // a step of every call with a priority
-    pub(crate) fn is_for_all_priorities(&self, object: &ObjectRef) -> bool {
-        self.server.is_for_all_priorities() && !object.may_choose_connections()
+    pub(crate) fn priority_use(&self, object: &ObjectRef) -> PriorityUse {
+        if object.may_choose_connections() { PriorityUse::Any } else { self.server.priority_use() }
+    }
+
+    /// The address of a call at this priority, where [`PriorityUse::Told`] holds.
+    #[inline(always)] // a step of every call with a priority
+    pub(crate) fn target_of_priority(&self, priority: Priority) -> Option<Target<'_>> {
+        Some(Target { request: &self.request, server: self.server.known_target_for(priority)? })
     }
 
     /// The address of a real-time ORB's call at this priority: that for the priority, or else the first one.

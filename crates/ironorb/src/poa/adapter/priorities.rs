@@ -250,7 +250,7 @@ impl Adapter {
     }
 
     fn is_in_best_effort_lane(&self) -> bool {
-        self.lanes.of(current_lane()).is_best_effort
+        self.has_best_effort_lane && self.lanes.of(current_lane()).is_best_effort
     }
 
     /// The priority of the lane that the calling thread is in; `None` for a lane without one.

@@ -8,7 +8,7 @@ use ironorb_giop::TransmissionCodeSets;
 use ironorb_giop::connection::{CallId, NotWhole, RequestOptions};
 use ironorb_giop::framer::{Framer, PLAIN_RESULTS_AT, ShortReply, ShortReplyKind};
 use ironorb_giop::message::{Message, OperationName, RequestTarget, Response};
-use ironorb_giop::service_context::EncodedContexts;
+use ironorb_giop::service_context::{EncodedContexts, PaddedContexts, RequestContexts};
 
 use super::{Clock, Guard, Link, Queued};
 use crate::call::invocation::CallFailure;
@@ -28,12 +28,13 @@ pub(crate) enum FastOutcome {
 
 impl Link {
     /// Sends a request and waits for its answer, as [`call`](Link::call) does. A short answer of this kind is stored in
-    /// `short`. Compiled once without service contexts, once with those of the program, and once with those of the ORB.
+    /// `short`. Compiled once without service contexts, once with a priority alone, once with others of the ORB, and once with
+    /// those of the program.
     #[inline(always)] // a step of every call
     pub(crate) fn fast_path_call(
         &self,
         target: &RequestTarget,
-        contexts: &EncodedContexts<'_>,
+        contexts: RequestContexts<'_>,
         operation: OperationName<'_>,
         arguments: Arguments<'_>,
         time: CallTime,
@@ -43,10 +44,14 @@ impl Link {
         if !state.is_idle() || self.bidirectional.is_some() {
             return self.slow_path_call(state, target, contexts, operation, arguments, time);
         }
-        let begun = match contexts.is_empty() {
-            true => state.begin_plain(target, operation, Response::SyncWithTarget, arguments),
-            false => {
-                state.begin_with_contexts(target, operation, Response::SyncWithTarget, contexts, arguments)
+        let response = Response::SyncWithTarget;
+        let begun = match contexts {
+            RequestContexts::None => state.begin_plain(target, operation, response, arguments),
+            RequestContexts::Priority(priority) => {
+                state.begin_with_priority(target, operation, response, priority, arguments)
+            }
+            RequestContexts::Encoded(contexts) => {
+                state.begin_with_contexts(target, operation, response, contexts, arguments)
             }
         };
         let call = match begun {
@@ -178,13 +183,15 @@ impl Link {
         &self,
         state: Guard<'_>,
         target: &RequestTarget,
-        contexts: &EncodedContexts<'_>,
+        contexts: RequestContexts<'_>,
         operation: OperationName<'_>,
         arguments: Arguments<'_>,
         time: CallTime,
     ) -> FastOutcome {
         drop(state);
-        let options = RequestOptions { response: Response::SyncWithTarget, contexts: *contexts };
+        let mut memory = PaddedContexts::new();
+        let contexts = contexts.encoded(&mut memory);
+        let options = RequestOptions { response: Response::SyncWithTarget, contexts };
         let (now, deadline) = time.settle();
         FastOutcome::Other(self.call(target, options, operation, arguments, now, deadline))
     }
