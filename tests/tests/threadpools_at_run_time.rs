@@ -20,6 +20,11 @@ fn lane(name: &str) -> LaneConfig {
     LaneConfig::new(name).endpoint("iiop://127.0.0.1:0")
 }
 
+/// A lane at an address where no other test listens, so that it finds its port free when it comes back.
+fn lane_alone(name: &str) -> LaneConfig {
+    LaneConfig::new(name).endpoint("iiop://127.0.9.9:0")
+}
+
 fn adapter(server: &Orb, name: &str, threadpool: ThreadpoolId) -> Result<Poa, PoaError> {
     let root = server.root_poa();
     let policies = PoaPolicies {
@@ -99,6 +104,52 @@ fn a_pool_that_comes_later_serves_its_adapters_until_it_is_destroyed() {
 }
 
 #[test]
+fn a_pool_that_comes_back_serves_the_references_of_before() {
+    let server = server_of(real_time()).build().unwrap();
+    let rt_orb = server.rt_orb().unwrap();
+    let create = || rt_orb.create_threadpool("mode", [lane_alone("mode").priority(priority(9))]).unwrap();
+    let activate = |pool| {
+        let root = server.root_poa();
+        let policies = PoaPolicies {
+            threadpool: Some(pool),
+            priority_model: Some(PROPAGATED),
+            lifespan: ironorb::poa::Lifespan::Persistent,
+            id_assignment: ironorb::poa::IdAssignment::User,
+            ..PoaPolicies::default()
+        };
+        let poa = root.create_poa("mode", Some(root.manager().clone()), policies).unwrap();
+        let seen = Lanes::default();
+        let object: ProbeRef = poa.activate_with_id("it", noting_lanes(&server, &seen)).unwrap();
+        (poa, object, seen)
+    };
+    let pool = create();
+    let (poa, object, _) = activate(pool);
+    let (client, object) = seen_from_outside(&object);
+    ping_at(&client, &object, 9).unwrap();
+    poa.destroy(true, true).unwrap();
+    rt_orb.destroy_threadpool(pool).unwrap();
+    assert!(ping_at(&client, &object, 9).is_err());
+
+    assert_eq!(create(), pool);
+    let (poa, _, seen) = activate(pool);
+    ironorb_tests::eventually("the client connects again", || ping_at(&client, &object, 9).is_ok());
+    assert_eq!(seen.lock().unwrap().as_slice(), ["mode"]);
+    poa.destroy(true, true).unwrap();
+
+    // Where another process has taken the port, the lane is another one.
+    let address: String = server.lane("mode").unwrap().addresses().remove(0);
+    rt_orb.destroy_threadpool(pool).unwrap();
+    let _taken = std::net::TcpListener::bind(&address).unwrap();
+    assert_eq!(create(), pool);
+    let second = server.lane("mode").unwrap().addresses().remove(0);
+    assert_ne!(second, address);
+    rt_orb.destroy_threadpool(pool).unwrap();
+    assert_eq!(create(), pool);
+    assert_eq!(server.lane("mode").unwrap().addresses(), [second], "the lane that came last comes back");
+    server.shutdown(true).unwrap();
+}
+
+#[test]
 fn lanes_of_every_concurrency_end_with_their_pool() {
     let pool = ThreadPoolConfig::new(1)
         .dynamic_threads(2)
@@ -110,6 +161,7 @@ fn lanes_of_every_concurrency_end_with_their_pool() {
         ServerConcurrency::Hybrid { threads_max: 2 },
         ServerConcurrency::ThreadPool(pool),
         ServerConcurrency::ThreadPool(ThreadPoolConfig::new(2).borrowing(true)),
+        ServerConcurrency::ThreadPerConnection, // again
     ];
     let server = server_of(real_time()).build().unwrap();
     let rt_orb = server.rt_orb().unwrap();
@@ -178,13 +230,13 @@ fn what_cannot_be_made_leaves_nothing_behind() {
     assert!(matches!(taken, ThreadpoolError::AlreadyExists));
 
     // The second lane cannot listen where the first does.
-    let first = lane("first");
+    let first = lane_alone("first");
     let address = server.lane("built").unwrap().addresses()[0].clone();
     let second = LaneConfig::new("second").endpoint(&format!("iiop://{address}"));
-    let refused = create("p", vec![first, second]).unwrap_err();
+    let refused = create("p", vec![first.clone(), second]).unwrap_err();
     assert!(matches!(refused, ThreadpoolError::Io(_)), "{refused}");
     assert!(rt_orb.threadpool("p").is_none() && server.lane("first").is_none());
-    let pool = create("p", vec![lane("first")]).unwrap();
+    let pool = create("p", vec![first.clone()]).unwrap();
     rt_orb.destroy_threadpool(pool).unwrap();
 
     // A pool of the builder ends as others do.
@@ -192,17 +244,21 @@ fn what_cannot_be_made_leaves_nothing_behind() {
     rt_orb.destroy_threadpool(built).unwrap();
     assert!(server.lane("built").is_none());
 
-    // Numbers of lanes are used once.
+    // The same lane may come as often as it likes; an ORB has room for 64 different ones.
+    for _ in 0..100 {
+        rt_orb.destroy_threadpool(create("again", vec![lane_alone("again")]).unwrap()).unwrap();
+    }
     let mut made = 0;
     let refused = loop {
-        match create("again", vec![lane("again")]) {
+        match create("other", vec![lane(&format!("other {made}"))]) {
             Ok(pool) => rt_orb.destroy_threadpool(pool).unwrap(),
             Err(refused) => break refused,
         }
         made += 1;
     };
     assert!(matches!(refused, ThreadpoolError::TooMany), "{refused}");
-    assert_eq!(made, 64 - 2 - 2 - 1, "beside two of the builder, two that failed, and one that ended");
+    assert_eq!(made, 64 - 2 - 2 - 1, "beside two of the builder, two of \"p\", and \"again\"");
+    rt_orb.destroy_threadpool(create("again", vec![lane_alone("again")]).unwrap()).unwrap();
 
     server.shutdown(true).unwrap();
     assert!(matches!(create("p", vec![lane("p")]), Err(ThreadpoolError::ShutDown)));

@@ -28,7 +28,7 @@ pub use server::{Incoming, ServerConnection};
 pub use transmit::Transmit;
 
 /// Limits and options of one connection.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectionConfig {
     /// Limits on received messages.
     pub framer: crate::framer::FramerLimits,

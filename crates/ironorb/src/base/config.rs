@@ -12,7 +12,7 @@ use ironorb_giop::{CharSet, Version};
 use super::thread_pool_config::ThreadPoolConfig;
 
 /// The configuration of one ORB; [`OrbBuilder`](crate::OrbBuilder) makes it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct OrbConfig {
     /// The seed of the random numbers in object keys and hash tables. Equal seeds give equal keys for equal sequences of
     /// activations, in every run. For simulations and tests only: clients could make up keys, and could choose ids

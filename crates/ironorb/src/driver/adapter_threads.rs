@@ -129,6 +129,12 @@ impl AdapterThreads {
         Ok(())
     }
 
+    /// Has upcalls of a lane end that run too long, in a lane that serves again. Fails when the system refuses the thread.
+    pub(crate) fn revive_lane(&self, lane: LaneId) -> io::Result<()> {
+        let _its_locks = lane::enter(lane);
+        self.watches.get().map_or(Ok(()), |watches| watches.of(lane).start_again(lane))
+    }
+
     /// Lets the thread end that ends upcalls of a lane, which serves no longer.
     pub(crate) fn end_lane(&self, lane: LaneId) {
         if let Some(watches) = self.watches.get() {

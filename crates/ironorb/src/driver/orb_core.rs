@@ -310,8 +310,7 @@ impl OrbCore {
         if let Some(poa) = self.present_root() {
             return Ok(poa); // another thread was quicker
         }
-        let (listening, silent): (Vec<_>, Vec<_>) =
-            self.server_lanes().partition(|lane| !lane.endpoints.is_empty());
+        let (listening, silent): (Vec<_>, Vec<_>) = self.server_lanes().partition(|lane| lane.listens());
         silent.iter().try_for_each(|lane| self.publish(lane, Vec::new()))?;
         let state = if self.hold_requests { ManagerState::Holding } else { ManagerState::Active };
         // The adapter is made before a client can connect. A client may find its object held, but never no

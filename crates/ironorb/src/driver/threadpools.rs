@@ -1,7 +1,8 @@
 //! Thread pools that programs make and destroy while the ORB runs (RTCORBA 1.2, 5.9).
 //!
 //! A lane that has come stays in the tables of its ORB, where calls find it without a lock. A lane that has ended is an entry
-//! there without threads, connections of clients and addresses.
+//! there without threads, connections of clients and addresses. It serves again, at the same address, when its pool is made
+//! again with a lane that is equal.
 
 use std::io;
 use std::sync::Arc;
@@ -28,8 +29,8 @@ pub(crate) enum CannotAdd {
 }
 
 impl OrbCore {
-    /// Adds the lanes of a new pool. They listen at once if the ORB does, and else when it begins to. If a lane cannot listen,
-    /// none of them serves, and their numbers are used up.
+    /// Adds the lanes of a pool. They listen at once if the ORB does, and else when it begins to. If a lane cannot listen, none
+    /// of them serves.
     pub(crate) fn add_threadpool(
         self: &Arc<Self>,
         pool: ThreadpoolId,
@@ -42,32 +43,83 @@ impl OrbCore {
         if let Some(lane) = lanes.iter().find(|lane| self.server_lanes().any(|it| it.name == lane.name)) {
             return Err(CannotAdd::LaneExists(lane.name.clone()));
         }
-        if self.server_lanes.len() + lanes.len() > LANES_MAX {
-            return Err(CannotAdd::TooManyLanes);
-        }
-        // What they leave behind is dropped elsewhere.
+        // What lanes leave behind is dropped elsewhere.
         self.adapter_threads.start_discarding();
-        let first = self.server_lanes.len();
-        let added = || self.server_lanes.iter().skip(first);
-        let mut started = Vec::new();
-        let begun = lanes.into_iter().try_for_each(|parts| {
-            let lane = self.add_lane(parts)?;
-            if self.root.is_some() {
-                started.push(Server::start(self, lane)?);
+        let known = lanes.iter().map(|parts| self.ended_lanes(parts).count()).max().unwrap_or(0);
+        let mut started = self.begin_lanes(&lanes, 0);
+        for nth in 1..=known {
+            match &started {
+                // Meanwhile another process listens where a lane did whose port the system had chosen.
+                Err(CannotAdd::Io(e)) if e.kind() == io::ErrorKind::AddrInUse => {
+                    started = self.begin_lanes(&lanes, nth);
+                }
+                _ => break,
             }
-            Ok(())
-        });
-        if let Err(e) = begun {
-            added().for_each(ServerLane::end);
-            started.iter().for_each(|server| server.stop(false));
-            return Err(CannotAdd::Io(e));
         }
-        if self.root.is_some() {
-            added().for_each(|lane| self.serve_callbacks_of(lane));
-        }
+        let started = started?;
         servers.extend(started);
         self.adapter.threadpools().add(pool);
         Ok(())
+    }
+
+    /// Has lanes serve: each as the `nth` lane that is as it, and has ended, or else under a new number. If one cannot, none
+    /// does.
+    fn begin_lanes(self: &Arc<Self>, lanes: &[LaneParts], nth: usize) -> Result<Vec<Server>, CannotAdd> {
+        let new = lanes.iter().filter(|parts| self.ended_lanes(parts).nth(nth).is_none()).count();
+        if self.server_lanes.len() + new > LANES_MAX {
+            return Err(CannotAdd::TooManyLanes);
+        }
+        let begin = |parts: &LaneParts| match self.ended_lanes(parts).nth(nth) {
+            Some(lane) => self.revive_lane(lane),
+            None => self.add_lane(parts.clone()),
+        };
+        let mut begun = Vec::new();
+        let all_begun = lanes.iter().try_for_each(|parts| {
+            begun.push(begin(parts)?);
+            Ok(())
+        });
+        // Each lane finds those from which it borrows when it starts.
+        all_begun.and_then(|()| self.start_lanes(&begun)).map_err(|e| {
+            begun.iter().for_each(|lane| self.end_lane(lane));
+            CannotAdd::Io(e)
+        })
+    }
+
+    /// Has lanes listen, if the ORB does. If one cannot, none does.
+    fn start_lanes(self: &Arc<Self>, lanes: &[&ServerLane]) -> io::Result<Vec<Server>> {
+        if !self.root.is_some() {
+            return Ok(Vec::new());
+        }
+        let mut started = Vec::new();
+        for lane in lanes {
+            match Server::start(self, lane) {
+                Ok(server) => started.push(server),
+                Err(e) => {
+                    started.iter().for_each(|server| server.stop(false));
+                    return Err(e);
+                }
+            }
+        }
+        lanes.iter().for_each(|lane| self.serve_callbacks_of(lane));
+        Ok(started)
+    }
+
+    /// The lanes with these parts that have ended.
+    fn ended_lanes(&self, parts: &LaneParts) -> impl Iterator<Item = &ServerLane> {
+        self.server_lanes.iter().filter(|lane| lane.has_ended() && lane.is_of(parts))
+    }
+
+    fn revive_lane<'o>(&self, lane: &'o ServerLane) -> io::Result<&'o ServerLane> {
+        self.adapter_threads.revive_lane(lane.id)?;
+        lane.revive();
+        Ok(lane)
+    }
+
+    /// Has no reference name a lane from now on, whose server has stopped or is about to.
+    fn end_lane(&self, lane: &ServerLane) {
+        lane.end();
+        self.adapter_threads.end_lane(lane.id);
+        self.connector.lane(lane.id).close_idle();
     }
 
     fn add_lane(&self, parts: LaneParts) -> io::Result<&ServerLane> {
@@ -85,7 +137,7 @@ impl OrbCore {
     /// their threads end. Blocks until that is done. Fails as long as an adapter uses the pool.
     pub(crate) fn end_threadpool(&self, pool: ThreadpoolId) -> Result<(), CannotEnd> {
         self.adapter.threadpools().end(pool)?;
-        let lanes: Vec<&ServerLane> = self.lanes_of(Some(pool)).collect();
+        let lanes: Vec<&ServerLane> = self.lanes_of(Some(pool)).filter(|lane| !lane.has_ended()).collect();
         lanes.iter().for_each(|lane| lane.end());
         let ids: Vec<LaneId> = lanes.iter().map(|lane| lane.id).collect();
         let ending: Vec<Server> = {
@@ -97,10 +149,7 @@ impl OrbCore {
         // No thread waits with the lock held: others make pools, and the ORB may end.
         ending.iter().for_each(|server| server.stop(true));
         ending.into_iter().for_each(Server::end);
-        for lane in lanes {
-            self.adapter_threads.end_lane(lane.id);
-            self.connector.lane(lane.id).close_idle();
-        }
+        lanes.iter().for_each(|lane| self.end_lane(lane));
         Ok(())
     }
 

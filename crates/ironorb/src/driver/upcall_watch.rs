@@ -25,19 +25,25 @@ struct State {
     upcalls: Vec<(Time, Arc<WatchedUpcall>)>,
     /// When the thread looks next. While this is early enough, a new upcall need not wake it.
     looks_at: Time,
-    has_stopped: bool,
+    /// Grows when the thread is to end. A thread goes on while it is as when it began.
+    run: u32,
 }
 
 impl UpcallWatch {
     /// Starts the thread of a lane.
     pub(crate) fn start(lane: LaneId) -> io::Result<Arc<UpcallWatch>> {
-        let state = State { upcalls: Vec::with_capacity(UPCALLS), looks_at: Time::ZERO, has_stopped: false };
+        let state = State { upcalls: Vec::with_capacity(UPCALLS), looks_at: Time::ZERO, run: 0 };
         let watch =
             Arc::new(UpcallWatch { state: LaneLock::in_lane(lane, state), changed: Condition::new() });
-        let own = watch.clone();
-        let thread = NewThread::new("ironorb-overrun", ThreadClass::Timer).in_lane(lane).one_above();
-        thread.spawn(move || own.work())?;
+        watch.start_again(lane)?;
         Ok(watch)
+    }
+
+    /// Starts the thread of the lane, after [`stop`](Self::stop).
+    pub(crate) fn start_again(self: &Arc<Self>, lane: LaneId) -> io::Result<()> {
+        let (own, run) = (self.clone(), self.state.lock().run);
+        let thread = NewThread::new("ironorb-overrun", ThreadClass::Timer).in_lane(lane).one_above();
+        thread.spawn(move || own.work(run)).map(drop)
     }
 
     /// Ends an upcall at this moment, unless it is taken out before.
@@ -61,21 +67,23 @@ impl UpcallWatch {
 
     /// Lets the thread end.
     pub(crate) fn stop(&self) {
-        self.state.lock().has_stopped = true;
+        self.state.lock().run += 1;
         self.changed.notify_one();
     }
 
-    fn work(&self) {
-        while let Some(upcall) = self.next() {
+    fn work(&self, run: u32) {
+        while let Some(upcall) = self.next(run) {
             upcall.end();
         }
+        // The next thread may be waiting already, and this one has been woken in its place.
+        self.changed.notify_one();
     }
 
     /// Waits for the next upcall that runs too long; `None` at the end. The lock is free when this returns.
-    fn next(&self) -> Option<Arc<WatchedUpcall>> {
+    fn next(&self, run: u32) -> Option<Arc<WatchedUpcall>> {
         let mut state = self.state.lock();
         loop {
-            if state.has_stopped {
+            if state.run != run {
                 return None;
             }
             let now = clock::now();

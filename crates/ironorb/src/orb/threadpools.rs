@@ -46,9 +46,12 @@ impl RtOrb {
     /// the ORB has, and an endpoint. They listen at once if the ORB does, and else when it begins to; then the pool's threads
     /// and listeners are there when this returns.
     ///
-    /// An ORB has at most 64 lanes in its life: the number of a lane that has ended goes to no other. What a program knows before
-    /// it builds the ORB is better said there ([`LaneConfig::threadpool`]): a lane that comes later costs calls some
-    /// instructions more.
+    /// A pool that is made again under its name has the id of before, and a lane of it that is configured as before is the same
+    /// lane: it listens at the addresses of before, so that references to its objects are good again, unless another process
+    /// has taken a port that the system had chosen. An ORB has at most 64 different lanes in its life.
+    ///
+    /// What a program knows before it builds the ORB is better said there ([`LaneConfig::threadpool`]): a lane that comes later
+    /// costs calls some instructions more.
     ///
     /// Blocks for the system's calls and for other threads that make pools. If a lane fails, none serves.
     pub fn create_threadpool(
@@ -135,7 +138,7 @@ impl fmt::Display for ThreadpoolError {
             ThreadpoolError::Lane(e) => e.fmt(f),
             ThreadpoolError::AlreadyExists => f.write_str("the ORB has a thread pool of this name: choose another"),
             ThreadpoolError::TooMany => {
-                write!(f, "an ORB has at most {LANES_MAX} lanes in its life, and 256 thread pools")
+                write!(f, "an ORB has at most {LANES_MAX} different lanes in its life, and 256 thread pools")
             }
             ThreadpoolError::Io(e) => write!(f, "a lane of the thread pool cannot serve: {e}"),
             ThreadpoolError::InvalidThreadpool => f.write_str("the ORB has no such thread pool, or no longer"),

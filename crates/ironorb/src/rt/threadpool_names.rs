@@ -3,15 +3,24 @@
 use crate::base::locks::PiLock;
 use crate::object::threadpool::ThreadpoolId;
 
-/// The names, in the order of the pools' numbers. The name of a pool that has ended is free; its number is not.
+/// The names, in the order of the pools' numbers. A pool that is made again has the number of before.
 #[derive(Debug)]
-pub(crate) struct ThreadpoolNames(PiLock<Vec<Option<Name>>>);
+pub(crate) struct ThreadpoolNames(PiLock<Vec<Name>>);
 
 #[derive(Debug)]
 struct Name {
     text: String,
-    /// Whether the pool has its lanes.
-    serves: bool,
+    state: State,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// The pool is being made.
+    Reserved,
+    /// It has its lanes.
+    Serving,
+    /// It has been destroyed, or could not be made.
+    Ended,
 }
 
 /// A name for a pool that is being made. Dropping it frees the name.
@@ -31,31 +40,38 @@ pub(crate) enum CannotReserve {
 impl ThreadpoolNames {
     /// The names of pools that serve.
     pub(super) fn new(names: Vec<String>) -> ThreadpoolNames {
-        let name = |text| Some(Name { text, serves: true });
+        let name = |text| Name { text, state: State::Serving };
         ThreadpoolNames(PiLock::new(names.into_iter().map(name).collect()))
     }
 
     /// The pool with this name that serves.
     pub(super) fn find(&self, name: &str) -> Option<ThreadpoolId> {
-        let is_it = |it: &Option<Name>| it.as_ref().is_some_and(|it| it.serves && it.text == name);
+        let is_it = |it: &Name| it.state == State::Serving && it.text == name;
         self.0.lock().iter().position(is_it).and_then(ThreadpoolId::new)
     }
 
     /// Gives a name and a number to a pool that is about to be made.
     pub(crate) fn reserve(&self, name: &str) -> Result<ReservedName<'_>, CannotReserve> {
         let mut names = self.0.lock();
-        if names.iter().flatten().any(|it| it.text == name) {
-            return Err(CannotReserve::IsTaken);
+        let known = names.iter().position(|it| it.text == name);
+        let pool = ThreadpoolId::new(known.unwrap_or(names.len())).ok_or(CannotReserve::TooMany)?;
+        match names.get_mut(pool.index()) {
+            None => names.push(Name { text: name.to_owned(), state: State::Reserved }),
+            Some(ended) if ended.state == State::Ended => ended.state = State::Reserved,
+            Some(_) => return Err(CannotReserve::IsTaken),
         }
-        let pool = ThreadpoolId::new(names.len()).ok_or(CannotReserve::TooMany)?;
-        names.push(Some(Name { text: name.to_owned(), serves: false }));
         Ok(ReservedName { names: self, pool })
     }
 
     /// Frees the name of a pool that has ended.
     pub(crate) fn forget(&self, pool: ThreadpoolId) {
-        let forgotten = self.0.lock().get_mut(pool.index()).and_then(Option::take);
-        drop(forgotten);
+        self.set(pool, State::Ended);
+    }
+
+    fn set(&self, pool: ThreadpoolId, state: State) {
+        if let Some(name) = self.0.lock().get_mut(pool.index()) {
+            name.state = state;
+        }
     }
 }
 
@@ -66,9 +82,7 @@ impl ReservedName<'_> {
 
     /// Has the pool be found from now on.
     pub(crate) fn keep(self) -> ThreadpoolId {
-        if let Some(Some(name)) = self.names.0.lock().get_mut(self.pool.index()) {
-            name.serves = true;
-        }
+        self.names.set(self.pool, State::Serving);
         self.pool
     }
 }
@@ -76,8 +90,8 @@ impl ReservedName<'_> {
 impl Drop for ReservedName<'_> {
     fn drop(&mut self) {
         let mut names = self.names.0.lock();
-        if let Some(name) = names.get_mut(self.pool.index()) {
-            name.take_if(|it| !it.serves);
+        if let Some(name) = names.get_mut(self.pool.index()).filter(|name| name.state == State::Reserved) {
+            name.state = State::Ended;
         }
     }
 }

@@ -186,6 +186,18 @@ impl Endpoint {
         }
     }
 
+    /// The same endpoint at the port or the path that the system has chosen for it once, as its address in references shows.
+    pub(crate) fn chosen(&self, bound: &Address) -> Endpoint {
+        Endpoint(match (&self.0, bound) {
+            (At::Tcp(at), Address::Tcp(HostPort { port, .. })) => {
+                At::Tcp(HostPort { host: at.host.clone(), port: *port })
+            }
+            (At::Unix(None), Address::Unix(path)) => At::Unix(Some(path.clone())),
+            (At::SharedMemory(None), Address::SharedMemory(path)) => At::SharedMemory(Some(path.clone())),
+            (at, _) => at.clone(),
+        })
+    }
+
     /// Begins to listen. Also returns the address for references, which is used when no other is published.
     pub(crate) fn listen(&self, options: &Listening<'_>) -> io::Result<(Listener, Address)> {
         let listening = match &self.0 {

@@ -8,10 +8,10 @@ use ironorb_giop::framer::ReceiveMemory;
 
 use super::Shared;
 use super::in_flight::InFlight;
-use super::lending::Lender;
 use super::threads::ServerThreads;
 use crate::base::config::{OrbConfig, ServerConcurrency};
 use crate::base::lane::{self, LaneId};
+use crate::base::locks::Snapshot;
 use crate::base::thread_settings::ThreadSettingsId;
 use crate::connection::UnreadReplies;
 use crate::object::priority::Priority;
@@ -64,20 +64,20 @@ pub(crate) struct ServerLane {
     pub(crate) threadpool: Option<ThreadpoolId>,
     pub(crate) name: String,
     pub(crate) config: OrbConfig,
-    pub(crate) endpoints: Vec<Endpoint>,
+    endpoints: Vec<Endpoint>,
     publish: Vec<String>,
+    /// The endpoints, once the system has chosen what they leave open.
+    chosen: OnceLock<Vec<Endpoint>>,
     /// The addresses in references to objects that are called in this lane.
     published: OnceLock<Vec<Address>>,
     /// The count of requests in flight, if they are limited.
     pub(crate) requests: Option<Arc<InFlight>>,
     /// The threads that serve clients, and their limit.
     pub(crate) threads: Arc<ServerThreads>,
-    /// What its threads share, once it listens.
-    server: OnceLock<Weak<Shared>>,
+    /// What its threads share, while it listens.
+    server: Snapshot<Weak<Shared>>,
     /// Whether its thread pool has been destroyed.
     has_ended: AtomicBool,
-    /// The threads that more urgent lanes may take, once the lane listens, if its pool lends any.
-    pub(super) lender: OnceLock<Lender>,
     /// The bytes of replies that clients have not read, if they are limited.
     pub(crate) unread_replies: Option<Arc<UnreadReplies>>,
     /// The memory for large messages of all clients, if it is limited.
@@ -97,12 +97,12 @@ impl ServerLane {
             name,
             endpoints,
             publish,
+            chosen: OnceLock::new(),
             published: OnceLock::new(),
             requests: config.server_requests_max.map(InFlight::new),
             threads: ServerThreads::new(&config),
-            server: OnceLock::new(),
+            server: Snapshot::nothing(),
             has_ended: AtomicBool::new(false),
-            lender: OnceLock::new(),
             unread_replies: config.transmit_memory_max.map(UnreadReplies::new),
             receive_memory: config.receive_memory_max.map(|bytes| Arc::new(ReceiveMemory::new(bytes))),
             config,
@@ -111,12 +111,12 @@ impl ServerLane {
 
     /// Notes what its threads share, when it begins to listen.
     pub(super) fn set_server(&self, shared: &Arc<Shared>) {
-        let _first = self.server.set(Arc::downgrade(shared));
+        let _before = self.server.set(Some(Arc::downgrade(shared)));
     }
 
     /// What its threads share; `None` where it does not listen, or no longer.
     pub(super) fn server(&self) -> Option<Arc<Shared>> {
-        self.server.get()?.upgrade()
+        self.server.with(|server| server?.upgrade())
     }
 
     /// Whether its threads help out in lanes that are more urgent.
@@ -146,13 +146,48 @@ impl ServerLane {
         self.published.get().map_or(&[], Vec::as_slice)
     }
 
+    /// Whether it listens, or is going to.
+    pub(crate) fn listens(&self) -> bool {
+        !self.endpoints.is_empty()
+    }
+
+    /// Where it listens: where it did before, if it did.
+    pub(super) fn endpoints(&self) -> &[Endpoint] {
+        self.chosen.get().unwrap_or(&self.endpoints)
+    }
+
+    /// Notes what the system has chosen for endpoints, whose addresses in references are these. The first choice stays.
+    pub(super) fn note_chosen(&self, bound: &[Address]) {
+        let chosen = || self.endpoints.iter().zip(bound).map(|(endpoint, bound)| endpoint.chosen(bound));
+        self.chosen.get_or_init(|| chosen().collect());
+    }
+
     /// Has no reference name the lane from now on: its thread pool has been destroyed.
     pub(crate) fn end(&self) {
         self.has_ended.store(true, Ordering::SeqCst);
     }
 
-    /// Whether its thread pool has been destroyed. Its number goes to no other lane.
+    /// Has the lane serve again: its thread pool has been made again.
+    pub(crate) fn revive(&self) {
+        self.has_ended.store(false, Ordering::SeqCst);
+    }
+
+    /// Whether its thread pool has been destroyed.
     pub(crate) fn has_ended(&self) -> bool {
         self.has_ended.load(Ordering::Relaxed)
+    }
+
+    /// Whether the lane is one that has these parts.
+    pub(crate) fn is_of(&self, parts: &LaneParts) -> bool {
+        let LaneParts { name, config, endpoints, publish, priority, threads, is_best_effort, threadpool } =
+            parts;
+        self.name == *name
+            && self.config == *config
+            && self.endpoints == *endpoints
+            && self.publish == *publish
+            && self.priority == *priority
+            && self.id.threads() == *threads
+            && self.is_best_effort == *is_best_effort
+            && self.threadpool == *threadpool
     }
 }

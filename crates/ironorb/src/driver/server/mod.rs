@@ -22,8 +22,8 @@ mod writer;
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use self::lane::ServerLane;
 use crate::base::config::ServerConcurrency;
@@ -40,6 +40,7 @@ use crate::transport::{Address, CustomAddress, CustomTransport, Listener, Listen
 use connection::Connection;
 use hybrid::HybridPool;
 use keeper::Keeper;
+use lending::Lender;
 use pool::{Delivery, Pool};
 use receiving::Receiving;
 use thread_pool::ThreadPool;
@@ -76,6 +77,8 @@ struct Shared {
     hybrid_pool: Option<Arc<HybridPool>>,
     /// The threads of a pool that grows.
     thread_pool: Option<ThreadPool>,
+    /// The threads that more urgent lanes may take, if the pool lends any.
+    lender: OnceLock<Lender>,
     /// Opens when no thread of the server uses this any longer.
     ended: GateGuard,
 }
@@ -87,11 +90,12 @@ impl Server {
         let config = &lane.config;
         let mut listeners = Vec::new();
         let mut bound = Vec::new();
-        for endpoint in &lane.endpoints {
+        for endpoint in lane.endpoints() {
             let (listener, published) = endpoint.listen(&Listening { config, clock: clock::CLOCK })?;
             bound.push(published);
             listeners.push(Arc::new(listener));
         }
+        lane.note_chosen(&bound);
         // The addresses are published before a client can ask for them.
         orb.publish(lane, bound)?;
         let pool = match config.concurrency {
@@ -124,6 +128,7 @@ impl Server {
                 ServerConcurrency::ThreadPool(pool) => Some(ThreadPool::new(pool, orb, lane)?),
                 _ => None,
             },
+            lender: OnceLock::new(),
             ended: Gate::of_any_thread(),
         });
         lane.set_server(&shared);
@@ -178,7 +183,7 @@ impl Server {
         if let Some(pool) = &self.shared.thread_pool {
             pool.wake_for_stop();
         }
-        if let Some(lender) = self.shared.lane().lender.get() {
+        if let Some(lender) = self.shared.lender.get() {
             lender.close();
         }
         while wait && !connections.is_empty() {

@@ -16,7 +16,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use super::Shared;
 use super::connection::{Connection, WorkLookup};
 use super::lane::ServerLane;
-use super::lending::{Lender, Seat, Turn};
+use super::lending::{Seat, Turn};
 use super::ordered_requests::{OrderedRequests, Received};
 use super::pool::{self, Next, Pool};
 use crate::base::lane::LaneId;
@@ -116,7 +116,7 @@ impl ThreadPool {
     /// thread counts as waiting already.
     fn run(&self, shared: &Arc<Shared>, dynamic_since: Option<Time>) {
         let Some(pool) = &shared.pool else { return };
-        let seat = shared.lane().lender.get().map(|lender| (lender, Seat::own()));
+        let seat = shared.lender.get().map(|lender| (lender, Seat::own()));
         let mut current_request = CurrentRequest::default();
         loop {
             if let Some(requests) = &self.waiting_requests
@@ -180,8 +180,13 @@ impl ThreadPool {
     }
 
     /// The less urgent lanes that may lend threads, the least urgent first.
-    fn lenders<'s>(&self, shared: &'s Shared) -> impl Iterator<Item = &'s Lender> {
-        self.lenders.iter().filter_map(|lane| shared.orb.server_lane(*lane).lender.get())
+    fn lenders(&self, shared: &Shared) -> impl Iterator<Item = Arc<Shared>> {
+        self.lenders.iter().filter_map(|lane| shared.orb.server_lane(*lane).server())
+    }
+
+    /// Has the next thread of less urgent lanes that waits serve what waits in this one.
+    fn ask_lenders(&self, shared: &Arc<Shared>) {
+        self.lenders(shared).filter_map(|other| Some(other.lender.get()?.ask(shared))).for_each(drop);
     }
 
     /// Reads requests while no thread waits for them.
@@ -213,7 +218,8 @@ impl ThreadPool {
         if self.waiting.load(Ordering::SeqCst) > 0 {
             return pool.push_ready(connection); // a thread is back
         }
-        if self.lenders(shared).any(|lender| lender.lend(shared, connection)) {
+        let lends = |other: Arc<Shared>| other.lender.get().is_some_and(|it| it.lend(shared, connection));
+        if self.lenders(shared).any(lends) {
             return;
         }
         let may_read = |requests: &&OrderedRequests| requests.may_read();
@@ -266,7 +272,7 @@ impl ThreadPool {
     /// Wakes a thread of this lane that waits, or else asks for one of another lane.
     fn find_thread_of_any_lane(&self, shared: &Arc<Shared>, pool: &Pool) {
         match self.waiting.load(Ordering::SeqCst) {
-            0 => self.lenders(shared).for_each(|lender| lender.ask(shared)),
+            0 => self.ask_lenders(shared),
             _ => pool.wake_to_look(),
         }
     }
@@ -274,7 +280,7 @@ impl ThreadPool {
     /// Finds a thread for what has just been put aside.
     fn find_thread(&self, shared: &Arc<Shared>, pool: &Pool) {
         self.wake_if_waiting(pool);
-        self.lenders(shared).for_each(|lender| lender.ask(shared));
+        self.ask_lenders(shared);
     }
 
     /// A thread that began to wait meanwhile has perhaps looked before at what it finds now.
@@ -295,7 +301,8 @@ impl Overflow {
 /// The lanes of the same pool that borrow and lend and are less urgent than this one, the least urgent first.
 fn lenders_of(orb: &OrbCore, lane: &ServerLane) -> Vec<LaneId> {
     let of_pool = orb.lanes_of(lane.threadpool);
-    let mut lower: Vec<_> = of_pool.filter(|it| it.lends() && it.priority < lane.priority).collect();
+    let mut lower: Vec<_> =
+        of_pool.filter(|it| !it.has_ended() && it.lends() && it.priority < lane.priority).collect();
     lower.sort_by_key(|it| it.priority);
     lower.into_iter().map(|it| it.id).collect()
 }
@@ -341,7 +348,7 @@ fn static_threads(config: &ThreadPoolConfig, lane: &ServerLane) -> usize {
 pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
     let Some(pool) = &shared.thread_pool else { return Ok(()) };
     if let (true, Some(of_lane)) = (shared.lane().lends(), &shared.pool) {
-        let _first = shared.lane().lender.set(of_lane.lender()?);
+        let _first = shared.lender.set(of_lane.lender()?);
     }
     for _ in 0..static_threads(&pool.config, shared.lane()) {
         pool.waiting.fetch_add(1, Ordering::SeqCst);
