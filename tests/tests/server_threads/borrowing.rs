@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
 
-use ironorb::rt::{Priority, PriorityModel};
+use ironorb::rt::{Priority, PriorityModel, ThreadpoolId};
 use ironorb::{
     LaneConfig, Orb, PoaPolicies, RequestBuffering, ServerConcurrency, SystemException, ThreadPoolConfig,
     TypedRef,
@@ -18,6 +18,11 @@ use super::{Barrier, alone, buffered, client_in_rounds, serving_threads, threads
 
 const LOW: i16 = 1_000;
 const HIGH: i16 = 30_000;
+
+fn lane(name: &str, number: i16, pool: ThreadPoolConfig) -> LaneConfig {
+    let lane = LaneConfig::new(name).endpoint("iiop://127.0.0.1:0").priority(priority(number));
+    lane.concurrency(ServerConcurrency::ThreadPool(pool))
+}
 
 /// A thread in a servant, and its priority there.
 type Seen = (ThreadId, Option<Priority>);
@@ -41,12 +46,20 @@ impl Lanes {
     }
 
     fn with_barriers(low: ThreadPoolConfig, high: ThreadPoolConfig, barriers: [Arc<Barrier>; 2]) -> Lanes {
-        let lane = |name, number, pool| {
-            let lane = LaneConfig::new(name).endpoint("iiop://127.0.0.1:0").priority(priority(number));
-            lane.concurrency(ServerConcurrency::ThreadPool(pool))
-        };
         let builder = server_of(real_time()).lane(lane("low", LOW, low)).lane(lane("high", HIGH, high));
-        let orb = builder.build().unwrap();
+        Lanes::of_orb(builder.build().unwrap(), None, barriers)
+    }
+
+    /// Lanes of a pool that is made while the ORB serves, the urgent one first.
+    fn that_come_later(low: ThreadPoolConfig, high: ThreadPoolConfig) -> Lanes {
+        let orb = server_of(real_time()).build().unwrap();
+        let lanes = [lane("high", HIGH, high), lane("low", LOW, low)];
+        let pool = orb.rt_orb().unwrap().create_threadpool("lanes", lanes).unwrap();
+        let barrier = Arc::<Barrier>::default();
+        Lanes::of_orb(orb, Some(pool), [barrier.clone(), barrier])
+    }
+
+    fn of_orb(orb: Orb, threadpool: Option<ThreadpoolId>, barriers: [Arc<Barrier>; 2]) -> Lanes {
         let [low_barrier, barrier] = barriers;
         let (at_low, at) = (low_barrier.clone(), barrier.clone());
         let seen = Arc::<Mutex<Vec<Seen>>>::default();
@@ -62,7 +75,7 @@ impl Lanes {
             Ok::<(), SystemException>(())
         });
         let model = Some(PriorityModel::ClientPropagated { default: Priority::MIN });
-        let policies = PoaPolicies { priority_model: model, ..PoaPolicies::default() };
+        let policies = PoaPolicies { priority_model: model, threadpool, ..PoaPolicies::default() };
         let poa = orb.root_poa().create_poa("lanes", None, policies).unwrap();
         poa.manager().activate().unwrap();
         let probe = poa.activate(servant).unwrap();
@@ -125,8 +138,9 @@ fn helping(threads: usize) -> ThreadPoolConfig {
 fn a_busy_lane_takes_waiting_threads_of_a_lower_one_and_gives_them_back() {
     let _alone = alone();
     // With one thread in the low lane, the lent one is that which waits for connections. With more, most follow it.
-    for low in [1, 3] {
-        let mut lanes = Lanes::new(helping(low), helping(1));
+    let make: [fn(_, _) -> Lanes; 2] = [Lanes::new, Lanes::that_come_later];
+    for (low, make) in [(1, make[0]), (3, make[0]), (3, make[1])] {
+        let mut lanes = make(helping(low), helping(1));
         for entered in 1..=1 + low {
             lanes.enter("high", entered);
         }
