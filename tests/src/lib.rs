@@ -67,6 +67,11 @@ impl ThreadNumber {
         names.map(|name| ThreadNumber(name.to_string_lossy().parse().expect("a number"))).collect()
     }
 
+    /// Whether it has this number, as an ORB tells it.
+    pub fn is(self, number: u32) -> bool {
+        self.0.unsigned_abs() == number
+    }
+
     /// Whether it waits for something, in the kernel.
     pub fn is_asleep(self) -> bool {
         let stat = std::fs::read_to_string(format!("/proc/self/task/{}/stat", self.0));

@@ -7,11 +7,11 @@
 
 use std::fs;
 use std::hint::black_box;
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -20,10 +20,9 @@ use ironorb::poa::{ObjectId, RequestProcessing, ServantActivator, ThreadModel, U
 use ironorb::rt::{DirectMapping, Priority, PriorityModel, RealTimeConfig, RtMutex};
 use ironorb::{LaneConfig, Orb, Poa, PoaPolicies, Servant, ServerConcurrency, ThreadPoolConfig, TypedRef};
 use ironorb_tests::real_time::priority;
-use ironorb_tests::scheduling::{become_fifo, grants_real_time, own_priority, pin_to_one_processor};
+use ironorb_tests::scheduling::{become_fifo, burn, on_one_processor, own_priority};
 use ironorb_tests::testing::{Probe, ProbeRef};
 use ironorb_tests::{Hooked, eventually};
-use rustix::time::{ClockId, clock_gettime};
 
 const LOW: i16 = 10;
 const MIDDLE: u8 = 20;
@@ -95,15 +94,7 @@ impl Scene {
 
     /// Burns until the high call is done. True if that came before the end.
     fn burn(&self) -> bool {
-        let begun = Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap();
-        loop {
-            if self.high_is_done.load(Ordering::SeqCst) {
-                return true;
-            }
-            if Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap() - begun > BURN {
-                return false;
-            }
-        }
+        burn(BURN, || self.high_is_done.load(Ordering::SeqCst))
     }
 }
 
@@ -302,27 +293,8 @@ fn lent_is_before_middle() -> bool {
     was_before
 }
 
-/// All threads of a scene share one processor, so there is one scene at a time.
-static STAGE: Mutex<()> = Mutex::new(());
-
-/// What the threads of a scene show, or `None` where the system grants no real-time priorities.
-fn shown(scene: impl FnOnce() -> bool) -> Option<bool> {
-    let _stage = STAGE.lock().unwrap_or_else(PoisonError::into_inner);
-    if !grants_real_time() {
-        let is_root = rustix::process::geteuid().is_root();
-        assert!(!is_root, "root has real-time priorities, unless something took them away (CAP_SYS_NICE)");
-        // Past the harness, which keeps what passing tests print.
-        let text = b"NOTHING SHOWN: no SCHED_FIFO here; raise RLIMIT_RTPRIO or grant CAP_SYS_NICE\n";
-        io::stderr().write_all(text).unwrap();
-        return None;
-    }
-    pin_to_one_processor();
-    become_fifo(TOP).unwrap();
-    Some(scene())
-}
-
 fn assert_given_up(shared: Shared) {
-    let shown = shown(|| high_is_before_middle(shared));
+    let shown = on_one_processor(TOP, || high_is_before_middle(shared));
     assert_ne!(shown, Some(false), "the middle thread ran before the high call was done");
 }
 
@@ -344,13 +316,13 @@ fn a_servant_that_holds_a_mutex_runs_for_the_high_caller() {
 
 #[test]
 fn a_mutex_without_inheritance_shows_the_inversion() {
-    let shown = shown(|| high_is_before_middle(a_mutex_without_inheritance));
+    let shown = on_one_processor(TOP, || high_is_before_middle(a_mutex_without_inheritance));
     assert_ne!(shown, Some(true), "the scene cannot see an inversion");
 }
 
 #[test]
 fn a_thread_that_a_low_lane_lends_runs_for_the_high_caller() {
-    let shown = shown(lent_is_before_middle);
+    let shown = on_one_processor(TOP, lent_is_before_middle);
     assert_ne!(shown, Some(false), "the middle thread ran before the lent one");
 }
 
