@@ -23,6 +23,7 @@ pub mod relay;
 pub mod scheduling;
 mod servant;
 pub mod system_calls;
+pub mod watch;
 
 pub use exchange::{Exchanging, Listening};
 pub use servant::{Deriving, Hook, Hooked, Probing};

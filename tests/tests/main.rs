@@ -49,6 +49,7 @@ mod request_contexts;
 mod rt_mutex;
 mod rt_timing;
 mod rt_watch;
+mod rt_watch_later;
 mod sched_command;
 mod serve_mock;
 mod shared_by_lanes;

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use ironorb::rt::{PriorityModel, RtMutex, WatchConfig};
-use ironorb::status::{Histogram, WATCH_KEY, WaitRecord, Watch as _, WatchRef, WatchSnapshot};
+use ironorb::status::{WATCH_KEY, WaitRecord, Watch as _, WatchRef, WatchSnapshot};
 use ironorb::{
     LaneConfig, Orb, PoaPolicies, RequestBuffering, ServerConcurrency, SystemExceptionKind, ThreadPoolConfig,
     TypedRef,
@@ -19,6 +19,7 @@ use ironorb_tests::command::run;
 use ironorb_tests::gate::Gate;
 use ironorb_tests::real_time::{priority, real_time, server_of};
 use ironorb_tests::testing::{Probe as _, ProbeAsync as _, ProbeRef};
+use ironorb_tests::watch::eventually_counted;
 use ironorb_tests::{Hooked, Probing, eventually};
 
 const LOW: i16 = 1_000;
@@ -225,24 +226,6 @@ fn an_upcall_that_waits_for_its_own_call_is_not_recorded() {
     eventually_counted(&orb, HIGH_LANE, 1, 1);
     let seen = orb.watched(0);
     assert!(!seen.waits.iter().any(|wait| wait.waiter.system_id == waiter), "{:?}", seen.waits);
-}
-
-/// The number of requests in each of the intervals of a lane.
-fn counts(seen: &WatchSnapshot, lane: usize) -> Vec<(String, u64)> {
-    let of = |it: &Histogram| (it.name.clone(), it.count_total);
-    seen.lanes[lane].intervals.iter().map(of).collect()
-}
-
-/// A reply's end is measured when the client has it already.
-fn eventually_counted(orb: &Orb, lane: usize, requests: u64, replies: u64) {
-    let upcalls = ["queueing", "dispatch", "upcall"].map(|name| (name.to_owned(), requests));
-    let expected: Vec<_> = upcalls.into_iter().chain([("reply".to_owned(), replies)]).collect();
-    eventually(&format!("{expected:?}"), || {
-        let counted = counts(&orb.watched(0), lane);
-        let is_more = counted.iter().zip(&expected).any(|(counted, expected)| counted.1 > expected.1);
-        assert!(!is_more, "{counted:?} is more than {expected:?}");
-        counted == expected
-    });
 }
 
 #[test]

@@ -19,7 +19,9 @@ use super::locks::PiLock;
 pub(crate) use records::{ThreadFacts, WaitKind, WaitRecord, records_after};
 pub(crate) use text::ShortText;
 pub(crate) use thread::{counts_system_calls, switches_of_thread};
-pub(crate) use upcall::{MeasuredRequest, MeasuredUpcall, upcall_begins, upcall_ends, upcall_is_expected};
+pub(crate) use upcall::{
+    MeasuredRequest, MeasuredUpcall, UpcallMark, upcall_begins, upcall_ends, upcall_is_expected,
+};
 pub(crate) use waits::{LockWait, OwnWait, named_wait};
 
 /// Whether the program has been built with the feature `watch`.

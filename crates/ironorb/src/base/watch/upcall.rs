@@ -4,6 +4,7 @@ use std::cell::Cell;
 
 use super::thread::{Switches, ThreadUsage};
 use super::{ENABLED, ShortText, bound_ns, now_ns, records, waits};
+use crate::base::locks::thread_id;
 
 thread_local! {
     /// The thread carries out a request that is measured, and whose upcall has not begun.
@@ -27,6 +28,20 @@ pub(crate) struct MeasuredUpcall {
     pub(crate) begun_ns: u64,
     pub(crate) ended_ns: u64,
     pub(crate) switches: Switches,
+}
+
+/// Which upcall of which thread: an answer that is given later, or by another thread, may be that of another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct UpcallMark {
+    thread: u32,
+    begun_ns: u64,
+}
+
+impl UpcallMark {
+    /// Of the upcall that the calling thread is in, if it is measured.
+    pub(crate) fn of_this_thread() -> Option<UpcallMark> {
+        UPCALL.get().map(|upcall| UpcallMark { thread: thread_id(), begun_ns: upcall.begun_ns })
+    }
 }
 
 /// Whether the next upcall of the thread is to be measured. For the place through which all requests pass: it looks at one

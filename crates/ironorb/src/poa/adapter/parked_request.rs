@@ -160,7 +160,7 @@ impl ParkedRequest {
                 let request = ParsedRequest::of_parked(&request, &self.message, terms, adapter);
                 let message = &mut self.message;
                 let mut carried_out = Ok(());
-                let later = later.try_answer(|responder| {
+                let later = later.carry_out_waited(|responder| {
                     carried_out = adapter.carry_out_parked(&request, message, responder, &**orb, passed);
                     carried_out.is_ok()
                 });

@@ -761,8 +761,21 @@ impl Later {
         });
     }
 
+    /// Carries out a request that has waited, by `carry_out`. Returns itself when that says that the request must wait again.
+    pub(crate) fn carry_out_waited(self, carry_out: impl FnOnce(&Responder<'_>) -> bool) -> Option<Later> {
+        self.try_answer(|responder| {
+            let (mut carry_out, mut is_done) = (Some(carry_out), true);
+            responder.sink.carry_out_waited(&mut || {
+                if let Some(carry_out) = carry_out.take() {
+                    is_done = carry_out(responder);
+                }
+            });
+            is_done
+        })
+    }
+
     /// Answers by `answer`. Returns itself when `answer` says that it has not answered.
-    pub(crate) fn try_answer(self, answer: impl FnOnce(&Responder<'_>) -> bool) -> Option<Later> {
+    fn try_answer(self, answer: impl FnOnce(&Responder<'_>) -> bool) -> Option<Later> {
         let interception = self.interception.as_ref();
         let responder = Responder::new(&*self.sink, self.encoding, self.id, self.wanted, interception);
         responder.priority.set(self.priority);

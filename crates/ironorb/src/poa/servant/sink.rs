@@ -40,6 +40,12 @@ pub(crate) trait ReplySink {
     /// it may.
     fn later(&self) -> Option<Box<dyn ReplySink + Send>>;
 
+    /// Carries out a request that has waited without a thread, and measures that if the lane is watched. Only sinks from
+    /// [`later`](Self::later) measure.
+    fn carry_out_waited(&self, carry_out: &mut dyn FnMut()) {
+        carry_out();
+    }
+
     /// Whether the client no longer waits for the reply to this request, or is gone. Only sinks from
     /// [`later`](Self::later) answer it.
     fn is_cancelled(&self, id: RequestId) -> bool {

@@ -1,6 +1,7 @@
 //! Requests of watched lanes: when they came, when a thread took them, when their replies left.
 
 use std::cell::Cell;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use ironorb_giop::connection::ServerConnection;
@@ -8,11 +9,12 @@ use ironorb_giop::message::RequestId;
 use ironorb_giop::service_context::ListenPoint;
 
 use super::Connection;
+use crate::base::lane::LaneId;
 use crate::base::time::Time;
-use crate::base::watch::{MeasuredRequest, upcall_ends};
+use crate::base::watch::{MeasuredRequest, UpcallMark, upcall_ends};
 use crate::connection::{Flags, OnCancel};
 use crate::driver::clock;
-use crate::lane::{LaneWatch, RequestTimes};
+use crate::lane::{Counters, LaneWatch, RequestTimes};
 use crate::poa::servant::{ReplySink, Results};
 use crate::transport::CodePoint;
 
@@ -59,15 +61,18 @@ impl Connection {
     ) {
         let taken = clock::now();
         let measured = MeasuredRequest::begin();
-        let sink = WatchedSink { sink, replied: Cell::new(None) };
+        // A request that came before the ORB began to watch, or by another way, has no arrival.
+        let arrived = arrived.unwrap_or(taken);
+        let lane = WatchedLane { counters: &self.orb.counters, lane: self.lane, arrived };
+        let sink = WatchedSink { sink, lane, replied: Cell::new(None) };
         carry_out(&sink);
         if self.session.must_send_after_upcall() {
             self.send_held();
-            sink.note_replied();
+            if sink.replied.get().is_some() {
+                sink.note_replied();
+            }
         }
         if let Some(upcall) = measured.end() {
-            // A request that came before the ORB began to watch, or by another way, has no arrival.
-            let arrived = arrived.unwrap_or(taken);
             watch.add(&RequestTimes { arrived, taken, replied: sink.replied.get() }, &upcall);
         }
     }
@@ -76,7 +81,16 @@ impl Connection {
 /// Passes replies on, and notes when they are written. What is written first ends the upcall.
 struct WatchedSink<'s> {
     sink: &'s dyn ReplySink,
+    lane: WatchedLane<'s>,
     replied: Cell<Option<Time>>,
+}
+
+/// The lane of a measured request, and when the request came.
+#[derive(Clone, Copy)]
+struct WatchedLane<'s> {
+    counters: &'s Arc<Counters>,
+    lane: LaneId,
+    arrived: Time,
 }
 
 impl WatchedSink<'_> {
@@ -111,7 +125,128 @@ impl ReplySink for WatchedSink<'_> {
     }
 
     fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
-        self.sink.later()
+        WatchedReply::boxed(self.sink.later()?, &self.lane)
+    }
+
+    fn is_cancelled(&self, id: RequestId) -> bool {
+        self.sink.is_cancelled(id)
+    }
+
+    fn on_cancel(&self, id: RequestId, then: OnCancel) {
+        self.sink.on_cancel(id, then);
+    }
+
+    fn is_client_gone(&self) -> bool {
+        self.sink.is_client_gone()
+    }
+
+    fn client(&self) -> Option<u64> {
+        self.sink.client()
+    }
+
+    fn is_from_this_machine(&self) -> bool {
+        self.sink.is_from_this_machine()
+    }
+
+    fn mark_packets(&self, code_point: CodePoint) {
+        self.sink.mark_packets(code_point);
+    }
+
+    fn use_bidirectional(&self, listen_points: &[ListenPoint]) {
+        self.sink.use_bidirectional(listen_points);
+    }
+}
+
+/// The sink of a measured request that is answered after its upcall, or that waits for its upcall without a thread.
+struct WatchedReply {
+    sink: Box<dyn ReplySink + Send>,
+    counters: Arc<Counters>,
+    lane: LaneId,
+    arrived: Time,
+    /// The upcall that is to answer later; `None` where there was none yet.
+    upcall: Option<UpcallMark>,
+    waited: Cell<Waited>,
+}
+
+/// What has become of a request that waits for its upcall.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Waited {
+    /// No thread carries it out.
+    Waits,
+    /// The thread that has the sink carries it out. When the reply was written, if it was.
+    IsCarriedOut(Option<Time>),
+}
+
+impl WatchedReply {
+    fn boxed(sink: Box<dyn ReplySink + Send>, of: &WatchedLane<'_>) -> Option<Box<dyn ReplySink + Send>> {
+        Some(Box::new(WatchedReply {
+            sink,
+            counters: of.counters.clone(),
+            lane: of.lane,
+            arrived: of.arrived,
+            upcall: UpcallMark::of_this_thread(),
+            waited: Cell::new(Waited::Waits),
+        }))
+    }
+
+    /// Adds a reply that was written from `begun` until now. That of a request that has waited counts with its upcall, if there
+    /// is one.
+    fn add(&self, begun: Time) {
+        let now = clock::now();
+        match (self.waited.get(), self.counters.watch_of(self.lane)) {
+            (Waited::IsCarriedOut(_), _) => self.waited.set(Waited::IsCarriedOut(Some(now))),
+            (Waited::Waits, Some(watch)) if self.upcall.is_some() => {
+                watch.reply.add(now.since(begun).as_nanos() as u64);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl ReplySink for WatchedReply {
+    fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
+        let is_carried_out = self.waited.get() != Waited::Waits;
+        if is_carried_out || self.upcall.is_some() && self.upcall == UpcallMark::of_this_thread() {
+            upcall_ends();
+        }
+        let (begun, mut is_written) = (clock::now(), false);
+        self.sink.with(&mut |connection| {
+            write(connection);
+            is_written = true;
+        });
+        if is_written {
+            self.add(begun);
+        }
+    }
+
+    fn carry_out_waited(&self, carry_out: &mut dyn FnMut()) {
+        let Some(watch) = self.counters.watch_of(self.lane) else { return carry_out() };
+        let taken = clock::now();
+        let measured = MeasuredRequest::begin();
+        self.waited.set(Waited::IsCarriedOut(None));
+        carry_out();
+        if let (Waited::IsCarriedOut(replied), Some(upcall)) =
+            (self.waited.replace(Waited::Waits), measured.end())
+        {
+            watch.add(&RequestTimes { arrived: self.arrived, taken, replied }, &upcall);
+        }
+    }
+
+    fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
+        let of = WatchedLane { counters: &self.counters, lane: self.lane, arrived: self.arrived };
+        WatchedReply::boxed(self.sink.later()?, &of)
+    }
+
+    fn send_pieces(&self, pieces: &[&[u8]]) -> usize {
+        self.sink.send_pieces(pieces)
+    }
+
+    fn break_off(&self) {
+        self.sink.break_off();
+    }
+
+    fn cut_off(&self) {
+        self.sink.cut_off();
     }
 
     fn is_cancelled(&self, id: RequestId) -> bool {
