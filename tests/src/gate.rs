@@ -77,12 +77,14 @@ impl Drop for OpenAtEnd {
     }
 }
 
-/// A client's transport to ordinary TCP servers, with a gate before each thread that connects and one before each that
-/// closes a connection.
+/// A client's transport to ordinary TCP servers, with a gate before each thread that connects, one before each that sends, and
+/// one before each that closes a connection.
 #[derive(Debug, Clone)]
 pub struct GatedTransport {
     /// Before connecting.
     pub connect: Gate,
+    /// Before bytes are given to the system. The thread holds what the ORB holds then.
+    pub send: Gate,
     /// Before a connection is closed.
     pub shutdown: Gate,
 }
@@ -93,7 +95,7 @@ const TAG_GATED: u32 = 0x7F00_0077;
 impl GatedTransport {
     /// A transport with both gates open.
     pub fn opened() -> GatedTransport {
-        GatedTransport { connect: Gate::opened(), shutdown: Gate::opened() }
+        GatedTransport { connect: Gate::opened(), send: Gate::opened(), shutdown: Gate::opened() }
     }
 
     /// A reference to an object that clients with this transport reach by it.
@@ -133,7 +135,8 @@ impl CustomTransport for GatedTransport {
         self.connect.pass();
         let stream = TcpStream::connect(address)?;
         stream.set_nonblocking(true)?;
-        Ok(Box::new(GatedStream { stream, shutdown: self.shutdown.clone() }))
+        let (send, shutdown) = (self.send.clone(), self.shutdown.clone());
+        Ok(Box::new(GatedStream { stream, send, shutdown }))
     }
 
     fn listen(&self, _: &str) -> io::Result<(Box<dyn CustomListener>, String)> {
@@ -143,6 +146,7 @@ impl CustomTransport for GatedTransport {
 
 struct GatedStream {
     stream: TcpStream,
+    send: Gate,
     shutdown: Gate,
 }
 
@@ -167,6 +171,7 @@ impl CustomStream for GatedStream {
     }
 
     fn send(&self, pieces: &[IoSlice<'_>]) -> io::Result<Moved> {
+        self.send.pass();
         moved_or_nothing((&self.stream).write_vectored(pieces))
     }
 

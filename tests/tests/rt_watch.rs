@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -16,11 +16,11 @@ use ironorb::{
     TypedRef,
 };
 use ironorb_tests::command::run;
-use ironorb_tests::gate::Gate;
+use ironorb_tests::gate::{Gate, GatedTransport};
 use ironorb_tests::real_time::{priority, real_time, server_of};
 use ironorb_tests::testing::{Probe as _, ProbeAsync as _, ProbeRef};
 use ironorb_tests::watch::eventually_counted;
-use ironorb_tests::{Hooked, Probing, eventually};
+use ironorb_tests::{Hooked, Probing, ThreadNumber, eventually};
 
 const LOW: i16 = 1_000;
 const HIGH: i16 = 30_000;
@@ -175,6 +175,48 @@ fn a_wait_for_what_a_lower_priority_holds_is_recorded_once_with_its_holder() {
 fn without_contention_no_wait_is_recorded() {
     let (waits, ..) = hold_and_want("velocity", false);
     assert_eq!(waits, []);
+}
+
+/// Two threads of a client share a connection. The lower one holds its lock while it sends.
+#[test]
+fn a_wait_for_a_lock_of_a_lane_is_recorded_with_the_lower_thread_that_holds_it() {
+    let server = server_of(real_time()).build().unwrap();
+    let local: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
+    let gated = GatedTransport::opened();
+    let watched = real_time().watch(WatchConfig::new().wait_bound(BOUND));
+    let mut builder = Orb::builder().no_endpoint().real_time(watched).transport(Arc::new(gated.clone()));
+    builder.config().connections_per_endpoint_max = 1;
+    let client = builder.build().unwrap();
+    let reference = GatedTransport::reference(local.object());
+    let remote: ProbeRef = client.string_to_object(&reference).unwrap().narrow_unchecked();
+    remote.ping().unwrap();
+    gated.send.close();
+    let _open = gated.send.open_at_end();
+    let (low, high) = (OnceLock::new(), OnceLock::new());
+    thread::scope(|scope| {
+        let low_call = scope.spawn(|| {
+            rustix::process::setpriority_process(None, nice() + 1).unwrap();
+            low.set(ThreadNumber::own()).unwrap();
+            remote.ping().unwrap();
+        });
+        eventually("the low thread sends", || gated.send.held() == 1);
+        let high_call = scope.spawn(|| {
+            high.set(ThreadNumber::own()).unwrap();
+            remote.ping().unwrap();
+        });
+        eventually("the high thread waits", || high.get().is_some_and(|high| high.is_asleep()));
+        hold_on();
+        gated.send.open();
+        low_call.join().unwrap();
+        high_call.join().unwrap();
+    });
+    let [low, high] = [low, high].map(|number| number.into_inner().unwrap());
+    let seen = client.watched(0).waits;
+    let ours: Vec<_> = seen.iter().filter(|wait| high.is(wait.waiter.system_id)).collect();
+    let [wait] = ours[..] else { panic!("one wait: {ours:?}") };
+    assert_eq!((&*wait.kind, &*wait.what), ("lock", "a lock of the ORB"));
+    assert!(low.is(wait.holder.system_id) && wait.place.contains("driver/client/link"), "{wait:?}");
+    assert!(wait.waited_ns > BOUND.as_nanos() as u64, "{wait:?}");
 }
 
 #[test]

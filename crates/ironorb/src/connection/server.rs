@@ -186,7 +186,7 @@ impl ServerSession {
     /// Whether nothing unusual concerns a reply: it is written and sent at once.
     #[inline]
     pub(crate) fn is_plain_sending(&self) -> bool {
-        self.flags() & Flags::OF_SENDING == 0
+        self.flags() & (Flags::OF_SENDING | Flags::WATCHED) == 0
     }
 
     /// Whether nothing unusual concerns an upcall: it needs neither [`admit`](Self::admit) nor

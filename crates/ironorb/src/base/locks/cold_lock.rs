@@ -30,7 +30,7 @@ impl<T> ColdLock<T> {
             !spawner::is_real_time(),
             "a thread with a real-time priority takes a lock of rare work"
         );
-        lock(&self.0)
+        LockGuard::unnoted(lock(&self.0))
     }
 }
 

@@ -16,7 +16,7 @@ impl Condition {
 
     /// Unlocks, blocks until a thread notifies, and locks again. May also return without any reason.
     pub(crate) fn wait<'l, T>(&self, guard: LockGuard<'l, T>) -> LockGuard<'l, T> {
-        self.0.wait(guard).unwrap_or_else(PoisonError::into_inner)
+        guard.waiting(|value| (self.0.wait(value).unwrap_or_else(PoisonError::into_inner), ())).0
     }
 
     /// Waits as [`wait`](Self::wait) does, for `at_most` this time. True when the time is over.
@@ -25,8 +25,11 @@ impl Condition {
         guard: LockGuard<'l, T>,
         at_most: Duration,
     ) -> (LockGuard<'l, T>, bool) {
-        let (guard, waited) = self.0.wait_timeout(guard, at_most).unwrap_or_else(PoisonError::into_inner);
-        (guard, waited.timed_out())
+        guard.waiting(|value| {
+            let waited = self.0.wait_timeout(value, at_most);
+            let (value, waited) = waited.unwrap_or_else(PoisonError::into_inner);
+            (value, waited.timed_out())
+        })
     }
 
     pub(crate) fn notify_one(&self) {

@@ -1,21 +1,27 @@
 //! The lock within one lane.
 
 use std::fmt;
-use std::sync::Mutex;
+use std::panic::Location;
+use std::sync::{Mutex, MutexGuard};
 
 use super::LockGuard;
 use crate::base::lane::{self, LaneId};
 #[cfg(debug_assertions)]
 use crate::base::spawner;
 use crate::base::sync::{lock, try_lock};
+use crate::base::watch::{self, LockHolder, LockWait};
 
 /// A mutex that only threads of one lane take, so that no thread waits for one of a lower priority range.
 ///
 /// A build with debug assertions panics when a thread of another lane takes it. Threads of the application belong to
 /// no lane and may take every lock, as may threads that serve one ORB and call through another, which lacks their lane. A release build has a plain mutex.
+///
+/// Threads of one lane may have different priorities for a time: an upcall at its client's priority, one that was demoted, a
+/// thread of the application. So a build with the feature `watch` notes who has the lock while an ORB watches, and records waits.
 #[derive(Default)]
 pub(crate) struct LaneLock<T> {
     owner: Owner,
+    holder: LockHolder,
     mutex: Mutex<T>,
 }
 
@@ -23,28 +29,55 @@ pub(crate) struct LaneLock<T> {
 #[derive(Debug, Clone, Copy)]
 struct Owner(#[cfg(debug_assertions)] LaneId);
 
-#[cfg(not(debug_assertions))]
+#[cfg(not(any(debug_assertions, feature = "watch")))]
 const _: () = assert!(size_of::<LaneLock<u64>>() == size_of::<Mutex<u64>>());
 
 impl<T> LaneLock<T> {
     /// A lock of the calling thread's lane.
     #[inline]
     pub(crate) fn new(value: T) -> LaneLock<T> {
-        LaneLock { owner: Owner::default(), mutex: Mutex::new(value) }
+        LaneLock { owner: Owner::default(), holder: LockHolder::default(), mutex: Mutex::new(value) }
     }
 
     /// A lock of a lane.
     #[inline]
     pub(crate) fn in_lane(lane: LaneId, value: T) -> LaneLock<T> {
-        LaneLock { owner: Owner::of(lane), mutex: Mutex::new(value) }
+        LaneLock { owner: Owner::of(lane), holder: LockHolder::default(), mutex: Mutex::new(value) }
     }
 
     /// Locks. Blocks while another thread of the lane holds the lock.
     #[inline]
-    #[cfg_attr(debug_assertions, track_caller)]
+    #[cfg_attr(any(debug_assertions, feature = "watch"), track_caller)]
     pub(crate) fn lock(&self) -> LockGuard<'_, T> {
+        let guard = self.lock_in_call();
+        guard.note();
+        guard
+    }
+
+    /// Locks as [`lock`](Self::lock) does, in the short way of a call: the caller [notes](LockGuard::note) who has the lock on
+    /// the long way, which watched connections take.
+    #[inline]
+    #[cfg_attr(any(debug_assertions, feature = "watch"), track_caller)]
+    pub(crate) fn lock_in_call(&self) -> LockGuard<'_, T> {
         self.owner.check();
-        lock(&self.mutex)
+        let guard = match watch::ENABLED {
+            false => lock(&self.mutex),
+            true => match try_lock(&self.mutex) {
+                Some(guard) => guard,
+                None => self.wait(Location::caller()),
+            },
+        };
+        LockGuard::of(guard, &self.holder)
+    }
+
+    #[cold]
+    fn wait(&self, place: &'static Location<'static>) -> MutexGuard<'_, T> {
+        let watched = LockWait::begin(0);
+        let guard = lock(&self.mutex);
+        if let Some(watched) = watched {
+            watched.end_after(self.holder.id(), place);
+        }
+        guard
     }
 
     /// Locks, unless a thread holds the lock. Never blocks.
@@ -52,7 +85,9 @@ impl<T> LaneLock<T> {
     #[cfg_attr(debug_assertions, track_caller)]
     pub(crate) fn try_lock(&self) -> Option<LockGuard<'_, T>> {
         self.owner.check();
-        try_lock(&self.mutex)
+        let guard = LockGuard::of(try_lock(&self.mutex)?, &self.holder);
+        guard.note();
+        Some(guard)
     }
 }
 

@@ -14,6 +14,7 @@
 
 mod cold_lock;
 mod condition;
+mod guard;
 mod handoff;
 #[cfg(test)]
 mod inheritance_tests;
@@ -25,14 +26,12 @@ pub(super) mod system;
 
 pub(crate) use cold_lock::ColdLock;
 pub(crate) use condition::Condition;
+pub(crate) use guard::LockGuard;
 pub(crate) use handoff::Handoff;
 pub(crate) use lane_lock::LaneLock;
 pub(crate) use pi_lock::{PiCell, PiGuard, PiLock, PiTurn, TimedTurn, lends_priorities, own_id as thread_id};
 pub(crate) use small_pi_lock::{SmallPiGuard, SmallPiLock};
 pub(crate) use snapshot::{PARTS, Snapshot, SnapshotMap};
-
-/// What a thread holds of a [`LaneLock`] or a [`ColdLock`]. Dropping it unlocks.
-pub(crate) type LockGuard<'l, T> = std::sync::MutexGuard<'l, T>;
 
 /// Runs a body on a new thread. True if it ends without a panic.
 #[cfg(test)]

@@ -8,14 +8,14 @@ use std::cell::Cell;
 use std::fmt;
 use std::panic::Location;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use atomic_refcell::{AtomicRefCell, AtomicRefMut};
 use rustix::io::{Errno, Result};
 
-use super::{LockGuard, system};
+use super::system;
 use crate::base::sync::lock;
 use crate::base::watch::LockWait;
 
@@ -73,7 +73,7 @@ impl<T> std::ops::DerefMut for PiCellGuard<'_, T> {
 
 /// What a thread holds of a [`PiLock`]. Dropping it unlocks: the value first, by the order of the fields.
 pub(crate) struct PiGuard<'l, T> {
-    value: LockGuard<'l, T>,
+    value: MutexGuard<'l, T>,
     _held: HeldTurn<'l>,
 }
 

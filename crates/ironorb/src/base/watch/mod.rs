@@ -5,6 +5,7 @@
 //! at one flag of its thread ([`upcall_is_expected`]); what waits for a lock has missed it already, and looks at one word of the
 //! process.
 
+mod holder;
 mod records;
 mod text;
 mod thread;
@@ -16,6 +17,7 @@ use std::time::Duration;
 
 use super::locks::PiLock;
 
+pub(crate) use holder::LockHolder;
 pub(crate) use records::{ThreadFacts, WaitKind, WaitRecord, records_after};
 pub(crate) use text::ShortText;
 pub(crate) use thread::{counts_system_calls, switches_of_thread};

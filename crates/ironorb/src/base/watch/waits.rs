@@ -61,6 +61,11 @@ impl LockWait {
         Some(LockWait { begun: now_ns(), bound, holder, _own })
     }
 
+    /// Ends a wait for a lock of which the thread learns only now who held it last.
+    pub(crate) fn end_after(self, holder: u32, place: &'static Location<'static>) {
+        LockWait { holder, ..self }.end(place);
+    }
+
     /// Ends it. The thread has the lock, or has given up.
     pub(crate) fn end(self, place: &'static Location<'static>) {
         let waited = now_ns().saturating_sub(self.begun);
