@@ -159,15 +159,22 @@ struct Seen {
 
 impl Seen {
     /// True when this may come of an answer after which the client sends its request again. The server has closed the
-    /// connection meanwhile. Whether the client knows that when it sends, and connects again, is a matter of time.
+    /// connection meanwhile, and perhaps sent something else before. Whether the client knows that when it sends, and connects
+    /// again, is a matter of time. The answer may also have the client name the object in another way from then on.
     fn has_been_sent_again(&self) -> bool {
-        let ends = [
-            (SystemExceptionKind::CommFailure, MinorCode::CONNECTION_LOST, CompletionStatus::Maybe),
-            (SystemExceptionKind::Transient, MinorCode::FORWARD_LOOP, CompletionStatus::No),
-            (SystemExceptionKind::Transient, MinorCode::PEER_CLOSED, CompletionStatus::No),
-        ];
-        let are_alike = self.requests.windows(2).all(|two| two[0] == two[1]);
-        are_alike && self.outcome.as_ref().is_err_and(|end| ends.contains(end))
+        const ENDS: [MinorCode; 3] =
+            [MinorCode::CONNECTION_LOST, MinorCode::MALFORMED_REPLY, MinorCode::PEER_MESSAGE_ERROR];
+        let later = self.requests.get(1..).unwrap_or_default();
+        let are_alike = later.windows(2).all(|two| two[0] == two[1]);
+        are_alike
+            && self.outcome.is_err_and(|end| match end {
+                (SystemExceptionKind::CommFailure, minor, CompletionStatus::Maybe) => ENDS.contains(&minor),
+                (SystemExceptionKind::Transient, minor, CompletionStatus::No) => {
+                    ENDS.contains(&minor)
+                        || [MinorCode::FORWARD_LOOP, MinorCode::PEER_CLOSED].contains(&minor)
+                }
+                _ => false,
+            })
     }
 }
 
@@ -224,6 +231,35 @@ fn a_reply_leads_to_one_outcome_on_the_fast_path_and_with_an_interceptor() {
             prop_assert_eq!(by_fast, by_general);
         }
     });
+}
+
+/// The client is told to name the object by its key, as it has, and does so again. What follows that answer comes before the
+/// next request, or after it.
+#[test]
+fn what_follows_an_answer_is_a_matter_of_time() {
+    let fast = Orb::builder().no_endpoint().build().unwrap();
+    let general = Orb::builder().no_endpoint().client_interceptor(Passive).build().unwrap();
+    const NEEDS_ADDRESSING_MODE: u32 = 5;
+    let answer = Answer {
+        is_little: false,
+        minor: 2,
+        id_offset: 0,
+        status: NEEDS_ADDRESSING_MODE,
+        context: None,
+        body: vec![0, 0],
+        changes: Vec::new(),
+        followed_by: None,
+        cut: 0,
+    };
+    let behind_the_answer = answer.bytes([0; 4]).len();
+    let followed_by = [None, Some(0), Some(2), Some(5), Some(6), Some(7)];
+    for (followed_by, cut) in followed_by.into_iter().flat_map(|it| [(it, 0), (it, behind_the_answer)]) {
+        let answer = Answer { followed_by, cut, ..answer.clone() };
+        for client in [&fast, &general] {
+            let seen = call_answered(client, &answer);
+            assert!(seen.has_been_sent_again(), "{answer:?}: {:?}", seen.outcome);
+        }
+    }
 }
 
 // The server: the request cache, and parsed requests.
