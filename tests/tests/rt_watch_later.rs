@@ -1,5 +1,5 @@
-//! What an ORB that watches tells of requests that are answered after their upcalls, and of those that wait for their upcalls
-//! without a thread.
+//! What an ORB that watches tells of requests that are answered after their upcalls, of those that wait for their upcalls
+//! without a thread, and of those that wait in a socket.
 
 use std::mem;
 use std::sync::{Arc, Mutex};
@@ -8,7 +8,11 @@ use std::time::{Duration, Instant};
 
 use ironorb::poa::ThreadModel;
 use ironorb::rt::WatchConfig;
-use ironorb::{Deferred, Orb, Poa, PoaPolicies, Reply, SystemException, SystemExceptionKind, TypedRef};
+use ironorb::status::WatchSnapshot;
+use ironorb::{
+    Deferred, Orb, Poa, PoaPolicies, Reply, ServerConcurrency, SystemException, SystemExceptionKind, TypedRef,
+};
+use ironorb_tests::gate::Gate;
 use ironorb_tests::real_time::{real_time, server_of};
 use ironorb_tests::testing::{
     DeferredUnrelated, Probe as _, ProbeAsync as _, ProbeRef, UnrelatedAsync as _, UnrelatedRef,
@@ -168,4 +172,42 @@ fn requests_for_the_main_thread_count_when_it_carries_them_out() {
     });
     pending.into_iter().for_each(|pending| assert_eq!(pending.wait(), Ok(3)));
     eventually_counted(&server, 0, CALLS, CALLS);
+}
+
+/// The server's only thread is in an upcall, so that the next request stays in its socket.
+#[test]
+fn what_waits_in_a_socket_is_in_the_time_since_sending() {
+    let builder = server_of(real_time().watch(WatchConfig::new().wait_bound(BOUND)));
+    let server = builder.concurrency(ServerConcurrency::LeaderFollowers { threads: 1 }).build().unwrap();
+    let gate = Gate::closed();
+    let held = gate.clone();
+    let servant = Hooked::new(move || {
+        held.pass();
+        Ok(())
+    });
+    let local: ProbeRef = server.root_poa().activate(servant).unwrap();
+    let telling = || Orb::builder().no_endpoint().deadline_propagation(true).build().unwrap();
+    let (first, second, silent) = (telling(), telling(), client());
+    let [first, second, silent] = [&first, &second, &silent].map(|client| elsewhere(client, &local));
+    // Connections are made before the thread is busy.
+    assert!([&first, &second, &silent].iter().all(|remote| remote.add(1, 2) == Ok(3)));
+    let count = |seen: &WatchSnapshot| interval(seen, 0, "since_sending").count_total;
+    eventually_counted(&server, 0, 3, 3);
+    assert_eq!(count(&server.watched(0)), 2, "one caller tells no deadline");
+    thread::scope(|scope| {
+        scope.spawn(|| first.ping().unwrap());
+        eventually("the thread is in the upcall", || gate.held() == 1);
+        let waiting = second.add_async(1, 2);
+        let begun = Instant::now();
+        thread::sleep(2 * BOUND);
+        let waited = begun.elapsed();
+        gate.open();
+        assert_eq!(waiting.wait(), Ok(3));
+        assert_eq!(silent.add(1, 2), Ok(3));
+        eventually_counted(&server, 0, 6, 6);
+        let seen = server.watched(0);
+        assert_eq!(count(&seen), 4, "and one more of each that tells it");
+        let since_sending = interval(&seen, 0, "since_sending");
+        assert!(u128::from(since_sending.max_ns) >= waited.as_nanos(), "{since_sending:?}, not {waited:?}");
+    });
 }

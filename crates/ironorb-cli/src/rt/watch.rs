@@ -231,7 +231,7 @@ fn time(ns: u64) -> String {
 }
 
 fn line(text: &mut String, cells: [String; 10]) {
-    const WIDTHS: [usize; 10] = [16, 9, 9, 9, 9, 9, 9, 9, 9, 12];
+    const WIDTHS: [usize; 10] = [16, 13, 9, 9, 9, 9, 9, 9, 9, 12];
     let mut line = String::new();
     for (at, (cell, width)) in cells.iter().zip(WIDTHS).enumerate() {
         let _ = match at {

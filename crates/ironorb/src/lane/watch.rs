@@ -1,12 +1,13 @@
 //! What a watched lane measures of each request: its parts, and what its upcall did with the processor.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use super::Histogram;
 use crate::base::time::Time;
 use crate::base::watch::MeasuredUpcall;
 
-/// What a lane measures of requests. Some 57 KiB.
+/// What a lane measures of requests. Some 71 KiB.
 #[derive(Debug, Default)]
 pub(crate) struct LaneWatch {
     /// From a request's arrival, as far as the server knows it, until a thread has taken it.
@@ -17,6 +18,9 @@ pub(crate) struct LaneWatch {
     pub(crate) upcall: Histogram,
     /// From then until the reply is written and the system has it, or does not take it now.
     pub(crate) reply: Histogram,
+    /// From the sending of a request until a thread has taken it, of requests that tell when they were sent, by this machine's
+    /// clock.
+    pub(crate) since_sending: Histogram,
     switches: SwitchCounts,
 }
 
@@ -44,6 +48,8 @@ pub(crate) struct UpcallSums {
 pub(crate) struct RequestTimes {
     pub(crate) arrived: Time,
     pub(crate) taken: Time,
+    /// How long before `taken` the client sent it; `None` where that is not known.
+    pub(crate) since_sending: Option<Duration>,
     /// `None` if no reply was written.
     pub(crate) replied: Option<Time>,
 }
@@ -55,6 +61,9 @@ impl LaneWatch {
         let taken = times.taken.as_nanos();
         self.queueing.add(between(times.arrived.as_nanos(), taken));
         self.dispatch.add(between(taken, upcall.begun_ns));
+        if let Some(since_sending) = times.since_sending {
+            self.since_sending.add(since_sending.as_nanos() as u64);
+        }
         self.upcall.add(between(upcall.begun_ns, upcall.ended_ns));
         if let Some(replied) = times.replied {
             self.reply.add(between(upcall.ended_ns, replied.as_nanos()));

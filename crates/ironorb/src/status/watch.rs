@@ -92,6 +92,11 @@ fn watched_lane(number: u16, name: &str, watch: &LaneWatch) -> WatchedLane {
         ("dispatch", "From then until the servant is called.", &watch.dispatch),
         ("upcall", "From then until the servant has given its results.", &watch.upcall),
         ("reply", "From then until the reply is written, and the system has it.", &watch.reply),
+        (
+            "since_sending",
+            "From the sending of a request until a thread has taken it, as clients on this machine tell it with their deadlines.",
+            &watch.since_sending,
+        ),
     ];
     WatchedLane {
         number,

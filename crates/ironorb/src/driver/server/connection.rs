@@ -469,11 +469,12 @@ impl Connection {
     #[cold]
     fn carry_out_unless_stopping(&self, current_request: &mut CurrentRequest, request: &PendingReply<'_>) {
         let (arrived, work) = (current_request.arrived.take(), &mut current_request.work);
+        let came = self.note_coming(arrived, work);
         let begun = self.session.is_on(Flags::MEASURED).then(clock::now);
         self.before_upcall();
         match self.session.admit() {
             Admission::Skip => return,
-            admitted => self.watching(arrived, request, |sink| match admitted {
+            admitted => self.watching(came, request, |sink| match admitted {
                 Admission::RunWithinLimits => work.carry_out_within_limits(&self.orb, &self.agreements, sink),
                 _ => work.carry_out(&self.orb, &self.agreements, sink),
             }),

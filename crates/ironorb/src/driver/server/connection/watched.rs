@@ -12,9 +12,10 @@ use super::Connection;
 use crate::base::lane::LaneId;
 use crate::base::time::Time;
 use crate::base::watch::{MeasuredRequest, UpcallMark, upcall_ends};
-use crate::connection::{Flags, OnCancel};
+use crate::connection::{Flags, OnCancel, Work};
 use crate::driver::clock;
 use crate::lane::{Counters, LaneWatch, RequestTimes};
+use crate::object::request_facts::RequestFacts;
 use crate::poa::servant::{ReplySink, Results};
 use crate::transport::CodePoint;
 
@@ -37,33 +38,46 @@ impl Connection {
         }
     }
 
-    /// Carries out a request that a thread has taken, and measures it if the ORB watches now.
+    /// Notes when a request came that a thread has taken; `None` unless it is to be measured.
+    pub(super) fn note_coming(&self, arrived: Option<Time>, work: &Work) -> Option<Coming> {
+        if !self.session.is_on(Flags::WATCHED) {
+            return None;
+        }
+        self.orb.counters.watch_of(self.lane)?;
+        // A request that came before the ORB began to watch, or by another way, has no arrival.
+        Some(Coming { arrived: arrived.unwrap_or_else(clock::now), sent: self.sent(work) })
+    }
+
+    /// When the client sent a request, on the clock that this machine's clients tell it by.
+    fn sent(&self, work: &Work) -> Option<Time> {
+        let Work::Request(message) = work else { return None };
+        let stamp = RequestFacts::of(&message.parse_request().ok()?).deadline()?;
+        self.stream.is_from_this_machine().then(|| Time::from_nanos(stamp.sent_ns))
+    }
+
+    /// Carries out a request that a thread has taken, and measures it if it is to be measured.
     pub(super) fn watching(
         &self,
-        arrived: Option<Time>,
+        came: Option<Coming>,
         sink: &dyn ReplySink,
         carry_out: impl FnOnce(&dyn ReplySink),
     ) {
-        match self.orb.counters.watch_of(self.lane) {
-            Some(watch) if self.session.is_on(Flags::WATCHED) => {
-                self.measure(watch, arrived, sink, carry_out)
-            }
-            _ => carry_out(sink),
+        match came.zip(self.orb.counters.watch_of(self.lane)) {
+            Some((came, watch)) => self.measure(watch, came, sink, carry_out),
+            None => carry_out(sink),
         }
     }
 
     fn measure(
         &self,
         watch: &LaneWatch,
-        arrived: Option<Time>,
+        came: Coming,
         sink: &dyn ReplySink,
         carry_out: impl FnOnce(&dyn ReplySink),
     ) {
-        let taken = clock::now();
+        let taken = came.taken_now();
         let measured = MeasuredRequest::begin();
-        // A request that came before the ORB began to watch, or by another way, has no arrival.
-        let arrived = arrived.unwrap_or(taken);
-        let lane = WatchedLane { counters: &self.orb.counters, lane: self.lane, arrived };
+        let lane = WatchedLane { counters: &self.orb.counters, lane: self.lane, came };
         let sink = WatchedSink { sink, lane, replied: Cell::new(None) };
         carry_out(&sink);
         if self.session.must_send_after_upcall() {
@@ -73,8 +87,26 @@ impl Connection {
             }
         }
         if let Some(upcall) = measured.end() {
-            watch.add(&RequestTimes { arrived, taken, replied: sink.replied.get() }, &upcall);
+            watch.add(&RequestTimes { replied: sink.replied.get(), ..taken }, &upcall);
         }
+    }
+}
+
+/// When a request came.
+#[derive(Clone, Copy)]
+pub(super) struct Coming {
+    arrived: Time,
+    /// When a client on this machine sent it, on the clock [`clock::steady`].
+    sent: Option<Time>,
+}
+
+impl Coming {
+    /// The times of the request, which the calling thread takes now. Clocks that are not the same after all show as a sending
+    /// that is to come, and count as unknown.
+    fn taken_now(&self) -> RequestTimes {
+        let now = clock::steady();
+        let since_sending = self.sent.filter(|sent| *sent <= now).map(|sent| now.since(sent));
+        RequestTimes { arrived: self.arrived, taken: clock::now(), since_sending, replied: None }
     }
 }
 
@@ -85,12 +117,12 @@ struct WatchedSink<'s> {
     replied: Cell<Option<Time>>,
 }
 
-/// The lane of a measured request, and when the request came.
+/// The lane of a measured request, and when that came.
 #[derive(Clone, Copy)]
 struct WatchedLane<'s> {
     counters: &'s Arc<Counters>,
     lane: LaneId,
-    arrived: Time,
+    came: Coming,
 }
 
 impl WatchedSink<'_> {
@@ -162,7 +194,7 @@ struct WatchedReply {
     sink: Box<dyn ReplySink + Send>,
     counters: Arc<Counters>,
     lane: LaneId,
-    arrived: Time,
+    came: Coming,
     /// The upcall that is to answer later; `None` where there was none yet.
     upcall: Option<UpcallMark>,
     waited: Cell<Waited>,
@@ -183,7 +215,7 @@ impl WatchedReply {
             sink,
             counters: of.counters.clone(),
             lane: of.lane,
-            arrived: of.arrived,
+            came: of.came,
             upcall: UpcallMark::of_this_thread(),
             waited: Cell::new(Waited::Waits),
         }))
@@ -221,19 +253,19 @@ impl ReplySink for WatchedReply {
 
     fn carry_out_waited(&self, carry_out: &mut dyn FnMut()) {
         let Some(watch) = self.counters.watch_of(self.lane) else { return carry_out() };
-        let taken = clock::now();
+        let taken = self.came.taken_now();
         let measured = MeasuredRequest::begin();
         self.waited.set(Waited::IsCarriedOut(None));
         carry_out();
         if let (Waited::IsCarriedOut(replied), Some(upcall)) =
             (self.waited.replace(Waited::Waits), measured.end())
         {
-            watch.add(&RequestTimes { arrived: self.arrived, taken, replied }, &upcall);
+            watch.add(&RequestTimes { replied, ..taken }, &upcall);
         }
     }
 
     fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
-        let of = WatchedLane { counters: &self.counters, lane: self.lane, arrived: self.arrived };
+        let of = WatchedLane { counters: &self.counters, lane: self.lane, came: self.came };
         WatchedReply::boxed(self.sink.later()?, &of)
     }
 
