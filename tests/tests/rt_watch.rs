@@ -347,6 +347,34 @@ fn a_client_of_this_machine_looks_and_switches() {
     assert!(!orb.watched(0).is_on);
 }
 
+/// Of the threads of the high lane together: switches in which one waited, and system calls where the system tells them.
+fn of_high_threads(seen: &WatchSnapshot) -> (u64, Option<u64>) {
+    let threads: Vec<_> = seen.threads.iter().filter(|it| usize::from(it.lane) == HIGH_LANE).collect();
+    let known = threads.iter().all(|thread| thread.has_system_calls);
+    let calls = threads.iter().map(|thread| thread.system_calls_total).sum();
+    (threads.iter().map(|thread| thread.voluntary_switches_total).sum(), known.then_some(calls))
+}
+
+#[test]
+fn each_thread_has_its_switches_and_its_system_calls() {
+    let orb = server(WatchConfig::new());
+    let ior = activate(&orb, || ());
+    let (switches, _) = of_high_threads(&orb.watched(0));
+    call_at(&ior, HIGH, 50).join().unwrap();
+    eventually("a thread has waited for requests", || of_high_threads(&orb.watched(0)).0 > switches);
+    let seen = orb.watched(0);
+    let (_, calls) = of_high_threads(&seen);
+    assert_eq!(calls.is_some(), seen.no_system_calls.is_empty(), "{:?}", seen.threads);
+    // A request is received, and its reply sent.
+    assert!(calls.is_none_or(|calls| calls >= 100), "{calls:?}");
+    let worker = seen.threads.iter().find(|it| usize::from(it.lane) == HIGH_LANE).unwrap();
+    let status = orb.status();
+    let told = status.threads.iter().find(|thread| thread.system_id == worker.system_id).unwrap();
+    let names: Vec<&str> = told.more.iter().map(|fact| &*fact.name).collect();
+    assert!(names.starts_with(&["voluntary_switches_total", "involuntary_switches_total"]), "{names:?}");
+    assert_eq!(names.contains(&"system_calls_total"), calls.is_some());
+}
+
 #[test]
 fn the_command_shows_what_is_watched() {
     let orb = server(WatchConfig::new());
@@ -362,6 +390,10 @@ fn the_command_shows_what_is_watched() {
     assert!(table.contains("watches; since the beginning"), "{table}");
     let row = table.lines().find(|line| line.starts_with("high")).unwrap();
     assert_eq!(row.split_whitespace().nth(2), Some("50"), "{table}");
+    let of_high = |line: &&str| line.starts_with("ironorb-") && line.contains(" high ");
+    let thread = table.lines().find(of_high).expect("a thread of the lane");
+    assert_eq!(thread.split_whitespace().count(), 6, "{table}");
+    assert!(json["threads"][0]["voluntary_switches_total"].is_u64(), "{text}");
     run(["rt", "watch", address, "--off"]).expect();
     assert!(!orb.watched(0).is_on);
 }

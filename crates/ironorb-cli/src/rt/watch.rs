@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use ironorb::status::{
     Histogram, WATCH_KEY, WaitParty, WaitRecord, Watch as _, WatchRef, WatchSnapshot, WatchedLane,
+    WatchedThread,
 };
 use ironorb::{Any, ObjectRef, Orb, SystemException, SystemExceptionKind};
 use ironorb_dynamic::json;
@@ -132,6 +133,7 @@ fn table(now: &WatchSnapshot, before: Option<&WatchSnapshot>, waits_max: usize) 
             before.and_then(|before| before.lanes.iter().find(|it| it.number == lane.number)),
         );
     }
+    put_threads(&mut text, now, before);
     if !now.no_system_calls.is_empty() {
         let _ = writeln!(text, "system calls are unknown: {}", now.no_system_calls);
     }
@@ -143,7 +145,7 @@ fn put_lane(text: &mut String, now: &WatchedLane, before: Option<&WatchedLane>) 
     for (at, interval) in now.intervals.iter().enumerate() {
         let was = before.and_then(|before| before.intervals.get(at));
         let part = was.map_or_else(|| interval.clone(), |was| since(interval, was));
-        let name = if now.name.is_empty() { "default" } else { &now.name };
+        let name = name_of(now);
         let quantile = |part_of: f64| part.quantile_ns(part_of).map(time).unwrap_or_default();
         let mut cells = [const { String::new() }; 10];
         cells[0] = if at == 0 { name.to_owned() } else { String::new() };
@@ -166,6 +168,34 @@ fn put_lane(text: &mut String, now: &WatchedLane, before: Option<&WatchedLane>) 
         }
         line(text, cells);
     }
+}
+
+/// What the threads that ORBs of the process have made did with their processors.
+fn put_threads(text: &mut String, now: &WatchSnapshot, before: Option<&WatchSnapshot>) {
+    let row = |text: &mut String, cells: [&str; 5]| {
+        let [name, lane, voluntary, involuntary, calls] = cells;
+        let _ = writeln!(text, "{name:<32} {lane:<16} {voluntary:>9} {involuntary:>9} {calls:>12}");
+    };
+    row(text, ["THREAD", "LANE", "SWITCHES", "TAKEN OFF", "SYSTEM CALLS"]);
+    for thread in &now.threads {
+        let was = before.and_then(|before| before.threads.iter().find(|it| it.system_id == thread.system_id));
+        let since = |of: fn(&WatchedThread) -> u64| of(thread).saturating_sub(was.map_or(0, of)).to_string();
+        let calls = match thread.has_system_calls {
+            true => since(|thread| thread.system_calls_total),
+            false => "unknown".to_owned(),
+        };
+        let lane = now.lanes.iter().find(|lane| lane.number == thread.lane);
+        let lane = lane.map_or_else(|| thread.lane.to_string(), |lane| name_of(lane).to_owned());
+        let (voluntary, involuntary) =
+            (since(|it| it.voluntary_switches_total), since(|it| it.involuntary_switches_total));
+        let name = format!("{} [{}]", thread.name, thread.system_id);
+        row(text, [&name, &lane, &voluntary, &involuntary, &calls]);
+    }
+}
+
+/// The default lane of an ORB without lanes has no name.
+fn name_of(lane: &WatchedLane) -> &str {
+    if lane.name.is_empty() { "default" } else { &lane.name }
 }
 
 /// What a histogram has more than before. Its largest time is that of the last bucket, because the server's is of all time.

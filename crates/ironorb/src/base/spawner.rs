@@ -20,6 +20,7 @@ use super::lane::{self, InLane, LaneId};
 use super::locks::{PiLock, thread_id};
 use super::scheduling;
 use super::thread_settings::ThreadSettingsId;
+use super::watch::{count_system_calls_of, end_count_of};
 
 /// What a thread is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -151,6 +152,7 @@ impl Listed {
         let Facts { lane, class, priority } = facts;
         let (system_id, priority) = (thread_id(), priority.map_or(0, NativePriority::number));
         LIVE.lock().insert(system_id, LiveThread { name, lane, class, priority, system_id });
+        count_system_calls_of(system_id);
         Listed(system_id)
     }
 }
@@ -158,6 +160,7 @@ impl Listed {
 impl Drop for Listed {
     fn drop(&mut self) {
         LIVE.lock().remove(&self.0);
+        end_count_of(self.0);
     }
 }
 

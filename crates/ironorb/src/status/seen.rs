@@ -4,10 +4,11 @@ use std::process;
 use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use super::watch::facts_of_thread;
 use super::{Bucket, Connection, Fact, Histogram, Lane, Metric, OrbThread, Queue, Snapshot};
 use crate::base::config::ServerConcurrency;
 use crate::base::lane::LaneId;
-use crate::base::spawner::live_threads;
+use crate::base::spawner::{LiveThread, live_threads};
 use crate::driver::client::ClientLane;
 use crate::driver::clock;
 use crate::driver::orb_core::OrbCore;
@@ -55,13 +56,13 @@ fn of_orb(orb: &OrbCore) -> Snapshot {
 }
 
 fn threads() -> Vec<OrbThread> {
-    let of = |thread: crate::base::spawner::LiveThread| OrbThread {
+    let of = |thread: LiveThread| OrbThread {
+        more: facts_of_thread(&thread),
         name: thread.name,
         duty: thread.class.word().to_owned(),
         lane: thread.lane.index() as u16,
         priority: thread.priority.into(),
         system_id: thread.system_id,
-        more: Vec::new(),
     };
     live_threads().into_iter().map(of).collect()
 }

@@ -125,14 +125,31 @@ fn histogram(name: &str, help: &str, read: Distribution) -> Histogram {
 /// `None` if the thread has ended meanwhile.
 fn thread(thread: &LiveThread) -> Option<WatchedThread> {
     let (voluntary, involuntary) = watch::switches_of_thread(thread.system_id)?;
+    let system_calls = watch::system_calls_of_thread(thread.system_id);
     Some(WatchedThread {
         system_id: thread.system_id,
         name: thread.name.clone(),
         lane: thread.lane.index() as u16,
         voluntary_switches_total: voluntary,
         involuntary_switches_total: involuntary,
+        has_system_calls: system_calls.is_some(),
+        system_calls_total: system_calls.unwrap_or(0),
         more: Vec::<Fact>::new(),
     })
+}
+
+/// What the status tells of a thread while an ORB of the process watches.
+pub(super) fn facts_of_thread(seen: &LiveThread) -> Vec<Fact> {
+    let Some(seen) = watch::is_on().then(|| thread(seen)).flatten() else { return Vec::new() };
+    let system_calls = seen.has_system_calls.then_some(seen.system_calls_total);
+    let counts = [
+        ("voluntary_switches_total", Some(seen.voluntary_switches_total)),
+        ("involuntary_switches_total", Some(seen.involuntary_switches_total)),
+        ("system_calls_total", system_calls),
+    ];
+    let fact =
+        |(name, count): (&str, Option<u64>)| Some(Fact { name: name.to_owned(), value: count?.to_string() });
+    counts.into_iter().filter_map(fact).collect()
 }
 
 fn told(record: &watch::WaitRecord, moments: &Moments) -> WaitRecord {

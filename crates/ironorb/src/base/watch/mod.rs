@@ -16,11 +16,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::locks::PiLock;
+use super::spawner::live_threads;
 
 pub(crate) use holder::LockHolder;
 pub(crate) use records::{ThreadFacts, WaitKind, WaitRecord, records_after};
 pub(crate) use text::ShortText;
-pub(crate) use thread::{counts_system_calls, switches_of_thread};
+pub(crate) use thread::{
+    count_system_calls_of, counts_system_calls, end_count_of, switches_of_thread, system_calls_of_thread,
+};
 pub(crate) use upcall::{
     MeasuredRequest, MeasuredUpcall, UpcallMark, upcall_begins, upcall_ends, upcall_is_expected,
 };
@@ -76,6 +79,11 @@ const OFF: u64 = u64::MAX;
 /// The bounds of the ORBs that watch now.
 static BOUNDS: PiLock<Vec<u64>> = PiLock::new(Vec::new());
 
+/// Whether an ORB of the process watches now.
+pub(crate) fn is_on() -> bool {
+    bound_ns().is_some()
+}
+
 /// The bound beyond which waits are recorded, in nanoseconds; `None` while no ORB of the process watches.
 #[inline]
 fn bound_ns() -> Option<u64> {
@@ -127,7 +135,13 @@ impl Watching {
         } else if let Some(at) = bounds.iter().position(|bound| *bound == self.bound_ns) {
             bounds.swap_remove(at);
         }
-        BOUND_NS.store(bounds.iter().copied().min().unwrap_or(OFF), Ordering::Relaxed);
+        let shortest = bounds.iter().copied().min().unwrap_or(OFF);
+        BOUND_NS.store(shortest, Ordering::Relaxed);
+        drop(bounds);
+        match shortest {
+            OFF => thread::end_all_counts(),
+            _ => live_threads().iter().for_each(|thread| count_system_calls_of(thread.system_id)),
+        }
     }
 }
 

@@ -84,6 +84,29 @@ pub(crate) fn counts_system_calls() -> Result<(), String> {
     imp::counts_system_calls()
 }
 
+/// Has the system calls of a thread counted from now on, if an ORB of the process watches. For a thread that begins, of which
+/// the ORB is the maker; and for those that are there when a watch begins.
+pub(crate) fn count_system_calls_of(id: u32) {
+    if super::bound_ns().is_some() {
+        imp::count_of_thread(id);
+    }
+}
+
+/// Ends that.
+pub(crate) fn end_count_of(id: u32) {
+    imp::end_count_of(id);
+}
+
+/// Ends that for all threads.
+pub(crate) fn end_all_counts() {
+    imp::end_all_counts();
+}
+
+/// The system calls of a thread since they are counted; `None` where the system does not tell.
+pub(crate) fn system_calls_of_thread(id: u32) -> Option<u64> {
+    imp::system_calls_of(id)
+}
+
 /// The switches of a thread of the process since it began, by `/proc`; `None` if it has ended. For those that look.
 pub(crate) fn switches_of_thread(id: u32) -> Option<(u64, u64)> {
     let status = std::fs::read_to_string(format!("/proc/self/task/{id}/status")).ok()?;
@@ -94,6 +117,7 @@ pub(crate) fn switches_of_thread(id: u32) -> Option<(u64, u64)> {
 #[cfg(all(feature = "watch", target_os = "linux", not(miri)))]
 mod imp {
     use std::cell::RefCell;
+    use std::collections::BTreeMap;
     use std::fs;
     use std::os::fd::OwnedFd;
     use std::sync::OnceLock;
@@ -105,10 +129,37 @@ mod imp {
     use rustix::io::pread;
     use rustix::time::{ClockId, clock_gettime};
 
+    use crate::base::locks::PiLock;
+
     thread_local! {
         /// The thread's `schedstat`, kept open; `None` where there is none.
         static SCHEDSTAT: Option<OwnedFd> = open_schedstat();
         static SYSTEM_CALLS: RefCell<Option<Counter>> = RefCell::new(system_calls_counter().ok());
+    }
+
+    /// What counts the system calls of the threads that ORBs have made, by the system's numbers.
+    static OF_THREADS: PiLock<BTreeMap<u32, Counter>> = PiLock::new(BTreeMap::new());
+
+    pub(super) fn count_of_thread(id: u32) {
+        if OF_THREADS.lock().contains_key(&id) {
+            return;
+        }
+        let Ok(pid) = i32::try_from(id) else { return };
+        if let Ok(counter) = counter(|builder| builder.observe_pid(pid)) {
+            OF_THREADS.lock().insert(id, counter);
+        }
+    }
+
+    pub(super) fn end_count_of(id: u32) {
+        let _closed_without_the_lock = OF_THREADS.lock().remove(&id);
+    }
+
+    pub(super) fn end_all_counts() {
+        let _closed_without_the_lock = std::mem::take(&mut *OF_THREADS.lock());
+    }
+
+    pub(super) fn system_calls_of(id: u32) -> Option<u64> {
+        OF_THREADS.lock().get_mut(&id)?.read().ok()
     }
 
     fn open_schedstat() -> Option<OwnedFd> {
@@ -144,13 +195,19 @@ mod imp {
 
     /// Counts the calling thread's system calls.
     fn system_calls_counter() -> Result<Counter, String> {
+        counter(|builder| builder.observe_self())
+    }
+
+    fn counter(
+        of_whom: impl for<'b> FnOnce(&'b mut Builder<'static>) -> &'b mut Builder<'static>,
+    ) -> Result<Counter, String> {
         static TRACEPOINT: OnceLock<Option<u64>> = OnceLock::new();
         let id = TRACEPOINT.get_or_init(tracepoint).ok_or(
             "the system shows no tracepoint raw_syscalls/sys_enter: mount tracefs at /sys/kernel/tracing, readable for the \
              server's user",
         )?;
         let mut builder = Builder::new(Tracepoint::with_id(id));
-        builder.observe_self().any_cpu().include_kernel().enabled(true);
+        of_whom(&mut builder).any_cpu().include_kernel().enabled(true);
         builder.build().map_err(|e| {
             format!(
                 "the system lets this process count no system calls ({e}): grant CAP_PERFMON, or set \
@@ -182,6 +239,16 @@ mod imp {
     }
 
     pub(super) fn system_calls() -> Option<u64> {
+        None
+    }
+
+    pub(super) fn count_of_thread(_: u32) {}
+
+    pub(super) fn end_count_of(_: u32) {}
+
+    pub(super) fn end_all_counts() {}
+
+    pub(super) fn system_calls_of(_: u32) -> Option<u64> {
         None
     }
 
