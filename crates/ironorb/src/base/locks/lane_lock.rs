@@ -49,6 +49,18 @@ impl<T> LaneLock<T> {
     #[inline]
     #[cfg_attr(any(debug_assertions, feature = "watch"), track_caller)]
     pub(crate) fn lock(&self) -> LockGuard<'_, T> {
+        if watch::is_on() {
+            return self.lock_watched();
+        }
+        self.owner.check();
+        LockGuard::of(lock(&self.mutex), &self.holder)
+    }
+
+    /// A function of its own, so that others keep no registers for it.
+    #[cold]
+    #[inline(never)]
+    #[cfg_attr(any(debug_assertions, feature = "watch"), track_caller)]
+    fn lock_watched(&self) -> LockGuard<'_, T> {
         let guard = self.lock_in_call();
         guard.note();
         guard
