@@ -103,13 +103,16 @@ fn activate(orb: &Orb, scene: Arc<Scene>) -> String {
     poa.activate::<ProbeRef, _>(servant).unwrap().object().to_ior_string()
 }
 
-fn call_at<'s>(scope: &'s thread::Scope<'s, '_>, ior: &str, number: u8) -> thread::ScopedJoinHandle<'s, ()> {
+/// Calls on a thread of its own. Gives the client: while it lives, so does the thread of its connection, of which a record may
+/// tell.
+fn call_at<'s>(scope: &'s thread::Scope<'s, '_>, ior: &str, number: u8) -> thread::ScopedJoinHandle<'s, Orb> {
     let ior = ior.to_owned();
     scope.spawn(move || {
         let client = Orb::builder().real_time(real_time()).build().unwrap();
         client.rt_current().unwrap().set_priority(priority(number.into())).unwrap();
         let object: ProbeRef = client.string_to_object(&ior).unwrap().narrow_unchecked();
         object.ping().unwrap();
+        client
     })
 }
 

@@ -77,14 +77,16 @@ fn activate(orb: &Orb, ping: impl Fn() + Send + Sync + 'static) -> String {
     object.object().to_ior_string()
 }
 
-/// Calls at a priority, on a thread of its own.
-fn call_at(ior: &str, number: i16, calls: usize) -> thread::JoinHandle<()> {
+/// Calls at a priority, on a thread of its own. Gives the client: while it lives, so does the thread of its connection, of which
+/// a record may tell.
+fn call_at(ior: &str, number: i16, calls: usize) -> thread::JoinHandle<Orb> {
     let ior = ior.to_owned();
     thread::spawn(move || {
         let client = Orb::builder().real_time(real_time()).build().unwrap();
         client.rt_current().unwrap().set_priority(priority(number)).unwrap();
         let object: ProbeRef = client.string_to_object(&ior).unwrap().narrow_unchecked();
         (0..calls).for_each(|_| object.ping().unwrap());
+        client
     })
 }
 
@@ -191,13 +193,16 @@ fn a_wait_for_a_lock_of_a_lane_is_recorded_with_the_lower_thread_that_holds_it()
     let remote: ProbeRef = client.string_to_object(&reference).unwrap().narrow_unchecked();
     remote.ping().unwrap();
     gated.send.close();
-    let _open = gated.send.open_at_end();
+    let is_recorded = Gate::closed();
+    let _open = [gated.send.open_at_end(), is_recorded.open_at_end()];
     let (low, high) = (OnceLock::new(), OnceLock::new());
     thread::scope(|scope| {
         let low_call = scope.spawn(|| {
             rustix::process::setpriority_process(None, nice() + 1).unwrap();
             low.set(ThreadNumber::own()).unwrap();
             remote.ping().unwrap();
+            // The record tells of a thread that lives.
+            is_recorded.pass();
         });
         eventually("the low thread sends", || gated.send.held() == 1);
         let high_call = scope.spawn(|| {
@@ -207,8 +212,9 @@ fn a_wait_for_a_lock_of_a_lane_is_recorded_with_the_lower_thread_that_holds_it()
         eventually("the high thread waits", || high.get().is_some_and(|high| high.is_asleep()));
         hold_on();
         gated.send.open();
-        low_call.join().unwrap();
         high_call.join().unwrap();
+        is_recorded.open();
+        low_call.join().unwrap();
     });
     let [low, high] = [low, high].map(|number| number.into_inner().unwrap());
     let seen = client.watched(0).waits;
@@ -360,7 +366,8 @@ fn each_thread_has_its_switches_and_its_system_calls() {
     let orb = server(WatchConfig::new());
     let ior = activate(&orb, || ());
     let (switches, _) = of_high_threads(&orb.watched(0));
-    call_at(&ior, HIGH, 50).join().unwrap();
+    // The threads of its connection live as long as it does.
+    let _client = call_at(&ior, HIGH, 50).join().unwrap();
     eventually("a thread has waited for requests", || of_high_threads(&orb.watched(0)).0 > switches);
     let seen = orb.watched(0);
     let (_, calls) = of_high_threads(&seen);
