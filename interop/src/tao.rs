@@ -130,7 +130,8 @@ fn build() -> PathBuf {
     let peers = this.join("peers/tao");
     // The programs know where the libraries are, and fit those of one build alone.
     let tools: &[&[&str]] = &[&["ls", "-lL", "--full-time", library], &["g++", "--version"]];
-    let recipe = Recipe { name: "tao", sources: &[this.join("idl/real_time"), peers.clone()], tools };
+    let sources = [this.join("idl/real_time"), peers.clone(), this.join("../guard/peers/tao/tree.mk")];
+    let recipe = Recipe { name: "tao", sources: &sources, tools };
     let kept = ["server", "client", "plain"];
     recipe.folder(
         |folder| kept.iter().all(|name| folder.join(name).exists()),

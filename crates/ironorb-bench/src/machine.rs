@@ -30,6 +30,9 @@ pub(crate) struct Machine {
     /// What decided the order of blocks, where chance does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) seed: Option<u64>,
+    /// Names and versions of the other ORBs whose programs are here.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) orbs: Vec<String>,
     #[serde(skip)]
     steal_before: Duration,
 }
@@ -53,6 +56,7 @@ impl Machine {
             date: date(began),
             steal_ms: 0.0,
             seed: None,
+            orbs: Vec::new(),
             steal_before: steal(),
         }
     }
@@ -69,6 +73,9 @@ impl fmt::Display for Machine {
         writeln!(f, "kernel    {}, preemption {}", self.kernel, self.preemption)?;
         writeln!(f, "compiler  {} ({} build), commit {}", self.rustc, self.profile, self.commit)?;
         let seed = self.seed.map_or_else(String::new, |seed| format!(", seed {seed}"));
+        if !self.orbs.is_empty() {
+            writeln!(f, "ORBs      beside this one: {}", self.orbs.join(", "))?;
+        }
         writeln!(f, "run       {}, steal time {:.0} ms{seed}", self.date, self.steal_ms)?;
         if self.profile != "release" {
             writeln!(f, "          not a release build: the figures say nothing about speed")?;

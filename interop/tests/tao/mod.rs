@@ -1,6 +1,7 @@
 //! Real time with TAO. These tests need a built tree of TAO and real-time priorities of the system, so the gate leaves
 //! them out: `TAO_TREE=... cargo xtask interop --tao` runs them. `docs/interop.md` says what passed.
 
+mod benchmarks;
 mod our_client;
 mod our_policies;
 mod their_client;

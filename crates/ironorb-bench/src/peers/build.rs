@@ -13,7 +13,16 @@ const LATENCY_IDL: Text = ("latency.idl", include_str!("../../idl/latency.idl"))
 const CUBIT_IDL: Text = ("cubit.idl", include_str!("../../idl/cubit.idl"));
 const OMNIORB_CALLS: Text = ("calls.cc", include_str!("../../../../guard/peers/omniorb/calls.cc"));
 const REALTIME_IDL: Text = ("realtime.idl", include_str!("../../idl/realtime.idl"));
+const PACED: Text = ("paced.hh", include_str!("../../../../guard/peers/paced.hh"));
 const OMNIORB_PACED: Text = ("paced.cc", include_str!("../../../../guard/peers/omniorb/paced.cc"));
+/// All that [`tao_paced`] is made of.
+const TAO_PACED: [Text; 5] = [
+    ("paced.cc", include_str!("../../../../guard/peers/tao/paced.cc")),
+    PACED,
+    REALTIME_IDL,
+    ("tree.mk", include_str!("../../../../guard/peers/tao/tree.mk")),
+    ("Makefile", include_str!("../../../../guard/peers/tao/Makefile")),
+];
 const JACORB_CALLS: Text = ("Calls.java", include_str!("../../../../guard/peers/jacorb/Calls.java"));
 const JACORB_POM: Text = ("pom.xml", include_str!("../../../../guard/peers/jacorb/pom.xml"));
 
@@ -32,24 +41,53 @@ const CLASS_PATH: &str = "classpath";
 
 /// Builds omniORB's program for the suites of calls unless it exists. Takes a quarter of a minute.
 pub(super) fn omniorb() -> Result<PathBuf, String> {
-    omniorb_program("omniorb_calls", &[LATENCY_IDL, CUBIT_IDL], OMNIORB_CALLS)
+    omniorb_program("omniorb_calls", &[LATENCY_IDL, CUBIT_IDL], &[OMNIORB_CALLS])
 }
 
 /// Builds omniORB's program for the suites of real time unless it exists.
 pub(super) fn omniorb_paced() -> Result<PathBuf, String> {
-    omniorb_program("omniorb_paced", &[REALTIME_IDL], OMNIORB_PACED)
+    omniorb_program("omniorb_paced", &[REALTIME_IDL], &[OMNIORB_PACED, PACED])
 }
 
-fn omniorb_program(name: &str, idl: &[Text], source: Text) -> Result<PathBuf, String> {
+/// The variable that names a built tree of ACE and TAO: the folder `ACE_wrappers`.
+const TAO_TREE: &str = "TAO_TREE";
+
+/// The tree of TAO, if it is named.
+pub(super) fn tao_tree() -> Option<PathBuf> {
+    std::env::var_os(TAO_TREE).filter(|tree| !tree.is_empty()).map(PathBuf::from)
+}
+
+/// Builds TAO's program for the suites of real time unless it exists. It fits this build of the tree alone.
+pub(super) fn tao_paced() -> Result<PathBuf, String> {
+    let tree = tao_tree().ok_or("TAO_TREE does not name the tree of a built TAO")?;
+    let part = |name: &str| tree.join(name).display().to_string();
+    let parts = ["bin/tao_idl", "bin/ace_gperf", "lib/libTAO_RTPortableServer.so"].map(part);
+    if let Some(missing) = parts.iter().find(|path| !Path::new(path).exists()) {
+        return Err(format!("TAO_TREE names no built tree with TAO_RTCORBA: {missing} is missing"));
+    }
+    let tools: Vec<(&str, &str)> = parts.iter().map(|path| (path.as_str(), "")).collect();
+    let place = Place::of("tao_paced", &TAO_PACED, &[&tools[..], &OMNIORB_NEEDS[..1]].concat())?;
+    let program = place.0.join("tao_paced");
+    if program.exists() {
+        return Ok(program);
+    }
+    let scratch = place.scratch(&TAO_PACED)?;
+    make(scratch.path(), "make", &["-s", &format!("{TAO_TREE}={}", tree.display())])?;
+    place.finish(scratch)?;
+    Ok(program)
+}
+
+/// The first of the sources is compiled; the others are headers.
+fn omniorb_program(name: &str, idl: &[Text], sources: &[Text]) -> Result<PathBuf, String> {
     needs(&OMNIORB_NEEDS)?;
-    let texts = [idl, &[source]].concat();
+    let texts = [idl, sources].concat();
     let place = Place::of(name, &texts, &OMNIORB_NEEDS)?;
     let program = place.0.join(name);
     if program.exists() {
         return Ok(program);
     }
     let scratch = place.scratch(&texts)?;
-    let mut parts = vec![source.0.to_owned()];
+    let mut parts: Vec<String> = sources.iter().take(1).map(|(file, _)| (*file).to_owned()).collect();
     for (file, _) in idl {
         make(scratch.path(), "omniidl", &["-bcxx", "-Wba", file])?;
         let unit = file.trim_end_matches(".idl");

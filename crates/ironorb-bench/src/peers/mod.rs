@@ -5,13 +5,13 @@
 //! built. Rows report what is missing.
 
 mod build;
+pub(crate) mod paced;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::contender::Venue;
 use crate::error::BenchError;
-use crate::paced::participant::Participant;
 use crate::process::Process;
 use crate::variant::{Bytes, Peer, Transport};
 
@@ -27,10 +27,15 @@ pub(crate) struct Program {
 /// Builds the programs of all peers, and prints the results.
 pub(crate) fn peers() -> Result<(), BenchError> {
     let mut missing = Vec::new();
-    for (name, built) in [
+    let mut all = vec![
         ("omniORB", build::omniorb().and_then(|_| build::omniorb_paced()).map(drop)),
         ("JacORB", build::jacorb().map(drop)),
-    ] {
+    ];
+    // No package has it, so that it is not missing where nobody names it.
+    if build::tao_tree().is_some() {
+        all.push(("TAO", build::tao_paced().map(drop)));
+    }
+    for (name, built) in all {
         match built {
             Ok(()) => crate::say(format_args!("{name}: built")),
             Err(why) => {
@@ -58,31 +63,6 @@ impl Program {
                 before: java.arguments("Calls"),
             }),
         }
-    }
-
-    /// omniORB's program for clients with periods, or why there is none. It is built where omniORB's packages are
-    /// installed.
-    pub(crate) fn omniorb_paced() -> Result<Program, String> {
-        let program = build::omniorb_paced()?;
-        Ok(Program { peer: Peer::Omniorb, program, before: Vec::new() })
-    }
-
-    /// Starts both processes, which must keep to the rules of [`Participant`]. Sockets lie in the folder.
-    pub(crate) fn start_paced(
-        &self,
-        servants: usize,
-        class: &str,
-        transport: Transport,
-        folder: &Path,
-    ) -> Result<Participant, BenchError> {
-        let servants = servants.to_string();
-        let server = ["server", &servants, "-ORBendPoint", &endpoint(transport, folder)].map(str::to_owned);
-        // A thread and a connection for each client, as with the others.
-        let threads = options(&[("maxServerThreadPerConnection", 1), ("maxServerThreadPoolSize", 1000)]);
-        let client = ["client", class].map(str::to_owned);
-        let connections = options(&[("maxGIOPConnectionPerServer", 64), ("oneCallPerConnection", 1)]);
-        let server = self.start("server", [&server[..], &threads].concat())?;
-        Participant::of(server, || self.start("client", [&client[..], &connections].concat()))
     }
 
     pub(crate) fn start_server(&self, suite: &str, venue: Venue<'_>) -> Result<Process, BenchError> {

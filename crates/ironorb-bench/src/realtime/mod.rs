@@ -18,14 +18,12 @@ use crate::error::BenchError;
 use crate::machine::{on_one_core, steal};
 use crate::paced::class::Class;
 use crate::paced::participant::{Participant, never_idle};
-use crate::paced::setup::{Kind, Setup, Way};
+use crate::paced::setup::Setup;
 use crate::paced::task::{Block, Served};
-use crate::peers::Program;
 use crate::render::{Report, Table};
 use crate::row::Row;
-use crate::variant::name;
 pub(crate) use options::RealtimeOptions;
-use options::{Configuration, Regime, Side};
+use options::{Configuration, Regime, Runs, Side};
 pub(crate) use paper::MACHINE as PAPER_MACHINE;
 use rows::{Cell, Cells};
 use schedule::{Shape, Turn, turns};
@@ -43,6 +41,7 @@ pub(crate) fn measure(options: &RealtimeOptions) -> Result<Report, BenchError> {
     let mut report =
         Report::new("realtime", "latency and jitter beside clients of low priorities", &options.run);
     report.machine.seed = Some(seed);
+    report.machine.orbs = foreign(&options.sides)?;
     let (mut high, mut low) = (Vec::new(), Vec::new());
     for configuration in options.configurations() {
         let cells = measure_one(options, configuration, seed)?;
@@ -172,27 +171,29 @@ fn start(
     servants: usize,
     folder: &Path,
 ) -> Result<Result<Participant, BenchError>, String> {
-    let own = |kind| move || Participant::start(Setup { kind, way: of.way, class: of.class, servants });
-    if of.class == Class::Deadline {
-        match (of.regime, side) {
-            (Regime::Pinned, _) => {
-                return Err("the system schedules no thread of one processor by deadlines".to_owned());
+    if (of.class, of.regime) == (Class::Deadline, Regime::Pinned) {
+        return Err("the system schedules no thread of one processor by deadlines".to_owned());
+    }
+    let start = |kind| move || Participant::start(Setup { kind, way: of.way, class: of.class, servants });
+    match side.runs() {
+        Runs::Ours(kind) => Ok(of.regime.start(start(kind))),
+        Runs::Foreign(orb) => {
+            let (program, transport) = (orb.program()?, of.way.transport());
+            if let Some(why) = orb.lacks(transport, of.class) {
+                return Err(why.to_owned());
             }
-            (_, Side::Omniorb) => return Err("its clients are not scheduled by deadlines".to_owned()),
-            _ => {}
+            Ok(of.regime.start(|| program.start(servants, of.class, transport, folder)))
         }
     }
-    match side {
-        Side::Lanes => Ok(of.regime.start(own(Kind::Lanes))),
-        Side::Shared => Ok(of.regime.start(own(Kind::Shared))),
-        Side::Twin => Ok(of.regime.start(own(Kind::Twin))),
-        Side::Omniorb if of.way == Way::Shm => Err("omniORB has no shared memory".to_owned()),
-        Side::Omniorb => {
-            let (program, class) = (Program::omniorb_paced()?, name(of.class));
-            Ok(of.regime.start(|| program.start_paced(servants, &class, of.way.transport(), folder)))
-        }
-        Side::Tao => Err(why_no_tao()),
-    }
+}
+
+/// The names and versions of other ORBs that take part.
+fn foreign(sides: &[Side]) -> Result<Vec<String>, BenchError> {
+    let program = |side: &Side| match side.runs() {
+        Runs::Foreign(orb) => orb.program().ok(),
+        Runs::Ours(_) => None,
+    };
+    sides.iter().filter_map(program).map(|program| program.version()).collect()
 }
 
 impl Regime {
@@ -202,14 +203,6 @@ impl Regime {
             Regime::Pinned => on_one_core(start),
             Regime::Paper | Regime::Busy => start(),
         }
-    }
-}
-
-/// TAO's program is not written. It must keep to the rules of [`Participant`], and starts as omniORB's does.
-fn why_no_tao() -> String {
-    match std::env::var_os("TAO_TREE") {
-        None => "TAO_TREE does not name the tree of a built TAO".to_owned(),
-        Some(_) => "there is no program for TAO_TREE yet".to_owned(),
     }
 }
 

@@ -8,7 +8,8 @@ use super::schedule::Shape;
 use crate::error::BenchError;
 use crate::options::Run;
 use crate::paced::class::{Class, PRIORITY_MAX};
-use crate::paced::setup::Way;
+use crate::paced::setup::{Kind, Way};
+use crate::peers::paced::PacedOrb;
 use crate::row::{Parameters, parameters};
 use crate::variant::name;
 
@@ -89,17 +90,37 @@ pub(crate) enum Side {
     Twin,
     /// omniORB, where it is installed.
     Omniorb,
-    /// TAO, where `TAO_TREE` names its built tree.
+    /// TAO with a lane for each priority, where `TAO_TREE` names its built tree.
     Tao,
 }
 
 impl Side {
+    /// The programs that are the side.
+    pub(crate) fn runs(self) -> Runs {
+        match self {
+            Side::Lanes => Runs::Ours(Kind::Lanes),
+            Side::Shared => Runs::Ours(Kind::Shared),
+            Side::Twin => Runs::Ours(Kind::Twin),
+            Side::Omniorb => Runs::Foreign(PacedOrb::Omniorb),
+            Side::Tao => Runs::Foreign(PacedOrb::Tao),
+        }
+    }
+
     /// Whether another ORB's programs are the side. They may fail, which must not end the run.
     pub(crate) fn is_foreign(self) -> bool {
-        matches!(self, Side::Omniorb | Side::Tao)
+        matches!(self.runs(), Runs::Foreign(_))
     }
 
     pub(crate) const ALL: [Side; 5] = [Side::Lanes, Side::Shared, Side::Twin, Side::Omniorb, Side::Tao];
+}
+
+/// The programs of a side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Runs {
+    /// This one, in two roles.
+    Ours(Kind),
+    /// Those of another ORB.
+    Foreign(PacedOrb),
 }
 
 /// One configuration.
