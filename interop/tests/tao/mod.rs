@@ -6,6 +6,7 @@ mod our_client;
 mod our_policies;
 mod their_client;
 mod their_policies;
+mod their_pools;
 
 use ironorb::rt::{LinearMapping, Priority, PriorityMapping, RealTimeConfig};
 use ironorb::{Orb, OrbBuilder};
