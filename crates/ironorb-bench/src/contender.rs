@@ -101,10 +101,10 @@ pub(crate) fn ours(suite: &str, settings: Settings, venue: Venue<'_>) -> Result<
 }
 
 fn start_peer(suite: &str, peer: Peer, venue: Venue<'_>) -> Result<Result<Running, String>, BenchError> {
-    if venue.transport != Transport::Tcp && peer == Peer::Jacorb {
+    if venue.transport != Transport::Tcp && matches!(peer, Peer::Jacorb | Peer::Tao) {
         return Ok(Err("it has only TCP".to_owned()));
     }
-    let program = match Program::find(peer) {
+    let program = match Program::find(peer, suite) {
         Ok(program) => program,
         Err(why) => return Ok(Err(why)),
     };

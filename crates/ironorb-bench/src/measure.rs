@@ -182,7 +182,11 @@ impl Label {
         ];
         if self.peer == Peer::Ironorb {
             let of = |peer| Label { peer, settings: Settings::default(), ..self.clone() };
-            rivals.extend([("omniorb", of(Peer::Omniorb)), ("jacorb", of(Peer::Jacorb))]);
+            rivals.extend([
+                ("omniorb", of(Peer::Omniorb)),
+                ("jacorb", of(Peer::Jacorb)),
+                ("tao", of(Peer::Tao)),
+            ]);
         }
         rivals.retain(|(_, rival)| rival != self);
         rivals

@@ -88,9 +88,12 @@ pub(crate) enum Peer {
     Omniorb,
     /// JacORB, where its program has been built: static calls, and a new request for each call.
     Jacorb,
+    /// TAO, where `TAO_TREE` names its built tree: the calls of IDL_Cubit.
+    Tao,
 }
 
 impl Peer {
+    /// Those that take part unless others are chosen: packages have them.
     pub(crate) const ALL: [Peer; 3] = [Peer::Ironorb, Peer::Omniorb, Peer::Jacorb];
 
     /// The ORB's name as its project spells it.
@@ -99,6 +102,7 @@ impl Peer {
             Peer::Ironorb => "IronORB",
             Peer::Omniorb => "omniORB",
             Peer::Jacorb => "JacORB",
+            Peer::Tao => "TAO",
         }
     }
 }

@@ -1,40 +1,15 @@
-// omniORB's side of the suites of calls: serves and calls latency.idl and cubit.idl.
+// omniORB's side of the suites of calls: serves and calls latency.idl and cubit.idl. calls.hh says how it is used; for the
+// suite "latency" its client knows further commands:
 //
-//   omniorb_calls server latency|cubit [-ORB...]
-//     Its first line is the reference. It ends with its standard input.
-//   omniorb_calls client latency|cubit REFERENCE [-ORB...]
-//     Each line of its standard input is a command, each line of its output the answer, "ok" or numbers, or "failed" and
-//     why:
-//       objects N                                          gets the references of the first N objects
-//       calls SLOT MODE TYPE UNITS INVOCATION SERVANT ALGORITHM OBJECTS ITERATIONS BATCH
-//       cubit SLOT MODE KIND COUNT ONEWAYS
-//       collocated SLOT KIND COUNT BATCH                   on an object of this process
-//       threads SLOT CLIENTS CALLS                         a sample: each of CLIENTS threads makes CALLS void calls
-//       each SLOT N                                        the nanoseconds of each of N samples
-//
-// A failure is a line on standard error and the exit code 1.
+//   objects N                                          gets the references of the first N objects
+//   calls SLOT MODE TYPE UNITS INVOCATION SERVANT ALGORITHM OBJECTS ITERATIONS BATCH
 
 #include <omniORB4/CORBA.h>
-#include <atomic>
-#include <chrono>
-#include <condition_variable>
-#include <cstdint>
 #include <cstdlib>
 #include <fstream>
-#include <functional>
-#include <iostream>
-#include <map>
-#include <memory>
-#include <mutex>
-#include <sstream>
-#include <stdexcept>
-#include <string>
-#include <thread>
-#include <vector>
 #include "cubit.hh"
 #include "latency.hh"
-
-typedef std::chrono::steady_clock Clock;
+#include "calls.hh"
 
 static unsigned long long nanos_since(Clock::time_point begin) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count();
@@ -87,7 +62,6 @@ template <> struct Element<latency::StructSeq> {
   }
 };
 
-template <class T> static bool same(const T& a, const T& b) { return a == b; }
 static bool same(const latency::BinStruct& a, const latency::BinStruct& b) {
   return a.s == b.s && a.c == b.c && a.l == b.l && a.o == b.o && a.d == b.d;
 }
@@ -258,63 +232,7 @@ public:
   }
 };
 
-// ---- the server of the cubit
-
-template <class T> static T cube(T value) { return T(CORBA::ULong(value) * CORBA::ULong(value) * CORBA::ULong(value)); }
-static idl_cubit::Many cube(const idl_cubit::Many& value) {
-  idl_cubit::Many result = {cube(value.o), cube(value.l), cube(value.s)};
-  return result;
-}
-static bool same(const idl_cubit::Many& a, const idl_cubit::Many& b) { return a.o == b.o && a.l == b.l && a.s == b.s; }
-
-template <class Seq> static Seq* cubes(const Seq& values) {
-  Seq* result = new Seq(values.length());
-  result->length(values.length());
-  for (CORBA::ULong place = 0; place < values.length(); place++) (*result)[place] = cube(values[place]);
-  return result;
-}
-
-static std::atomic<uint64_t> for_nobody;
-
-class Cubit : public POA_idl_cubit::Cubit {
-public:
-  void nothing() {}
-  CORBA::Octet cube_octet(CORBA::Octet value) { return cube(value); }
-  CORBA::Short cube_short(CORBA::Short value) { return cube(value); }
-  CORBA::Long cube_long(CORBA::Long value) { return cube(value); }
-  idl_cubit::Many cube_many(const idl_cubit::Many& value) { return cube(value); }
-  idl_cubit::LongSeq* cube_long_sequence(const idl_cubit::LongSeq& values) { return cubes(values); }
-  idl_cubit::ManySeq* cube_many_sequence(const idl_cubit::ManySeq& values) { return cubes(values); }
-  void nothing_oneway() {}
-  void cube_octet_oneway(CORBA::Octet value) { for_nobody.store(cube(value), std::memory_order_relaxed); }
-  void cube_short_oneway(CORBA::Short value) { for_nobody.store(cube(value), std::memory_order_relaxed); }
-  void cube_long_oneway(CORBA::Long value) { for_nobody.store(cube(value), std::memory_order_relaxed); }
-  void cube_many_oneway(const idl_cubit::Many& value) { for_nobody.store(cube(value).l, std::memory_order_relaxed); }
-  void cube_long_sequence_oneway(const idl_cubit::LongSeq& values) { idl_cubit::LongSeq_var result = cubes(values); }
-  void cube_many_sequence_oneway(const idl_cubit::ManySeq& values) { idl_cubit::ManySeq_var result = cubes(values); }
-};
-
-static int serve(CORBA::ORB_ptr orb, const std::string& suite) {
-  CORBA::Object_var root = orb->resolve_initial_references("RootPOA");
-  PortableServer::POA_var poa = PortableServer::POA::_narrow(root);
-  PortableServer::Servant servant;
-  if (suite == "latency") servant = new Directory(orb, poa);
-  else if (suite == "cubit") servant = new Cubit;
-  else throw std::runtime_error("no suite is called " + suite);
-  PortableServer::ObjectId_var id = poa->activate_object(servant);
-  CORBA::Object_var object = poa->id_to_reference(id);
-  CORBA::String_var text = orb->object_to_string(object);
-  std::cout << text.in() << std::endl;
-  PortableServer::POAManager_var manager = poa->the_POAManager();
-  manager->activate();
-  std::string rest;
-  while (std::getline(std::cin, rest)) {}
-  return 0;
-}
-
 // ---- the client of the latency suite
-
-typedef std::function<void()> Sample;
 
 // The object to call next.
 struct Order {
@@ -411,218 +329,40 @@ static Sample calls_of(std::istream& words) {
   };
 }
 
-// ---- the client of the cubit
+class LatencyClient : public Client {
+  latency::directory_var directory;
 
-static void check(bool is_right) {
-  if (!is_right) throw std::runtime_error("got what is no cube");
-}
+ public:
+  explicit LatencyClient(CORBA::Object_ptr object) : directory(latency::directory::_unchecked_narrow(object)) {}
 
-template <class Seq> static void check_all(const Seq& cubed, const Seq& values) {
-  check(cubed.length() == values.length());
-  for (CORBA::ULong place = 0; place < values.length(); place++) check(same(cubed[place], cube(values[place])));
-}
+  bool prepare(const std::string& command, size_t slot, std::istream& words, Slots& slots) {
+    if (command == "objects") find(slot);
+    else if (command == "calls") slots[slot] = calls_of(words);
+    else return false;
+    return true;
+  }
 
-static Sample cube_of(idl_cubit::Cubit_ptr object, bool oneway, const std::string& kind, size_t count) {
-  idl_cubit::Cubit_var to = idl_cubit::Cubit::_duplicate(object);
-  idl_cubit::Many many = {5, 17, 11};
-  if (kind == "octet") {
-    if (oneway) return [to] { to->cube_octet_oneway(17); };
-    return [to] { check(to->cube_octet(17) == cube(CORBA::Octet(17))); };
-  }
-  if (kind == "short") {
-    if (oneway) return [to] { to->cube_short_oneway(17); };
-    return [to] { check(to->cube_short(17) == cube(CORBA::Short(17))); };
-  }
-  if (kind == "long") {
-    if (oneway) return [to] { to->cube_long_oneway(17); };
-    return [to] { check(to->cube_long(17) == cube(CORBA::Long(17))); };
-  }
-  if (kind == "many") {
-    if (oneway) return [to, many] { to->cube_many_oneway(many); };
-    return [to, many] { check(same(to->cube_many(many), cube(many))); };
-  }
-  if (kind == "longs") {
-    std::shared_ptr<idl_cubit::LongSeq> values(new idl_cubit::LongSeq);
-    values->length(count);
-    for (size_t place = 0; place < count; place++) (*values)[place] = place;
-    if (oneway) return [to, values] { to->cube_long_sequence_oneway(*values); };
-    return [to, values] {
-      idl_cubit::LongSeq_var cubed = to->cube_long_sequence(*values);
-      check_all(cubed.in(), *values);
-    };
-  }
-  if (kind == "manies") {
-    std::shared_ptr<idl_cubit::ManySeq> values(new idl_cubit::ManySeq);
-    values->length(count);
-    for (size_t place = 0; place < count; place++) {
-      idl_cubit::Many it = {CORBA::Octet(place), CORBA::Long(place), CORBA::Short(place)};
-      (*values)[place] = it;
+ private:
+  void find(size_t objects) {
+    while (known.size() < objects) {
+      latency::Objects_var some = directory->references(known.size(), std::min<size_t>(1000, objects - known.size()));
+      if (some->length() == 0) throw std::runtime_error("there are not so many objects");
+      for (CORBA::ULong place = 0; place < some->length(); place++)
+        known.push_back(latency::ttcp_sequence::_duplicate(some[place]));
     }
-    if (oneway) return [to, values] { to->cube_many_sequence_oneway(*values); };
-    return [to, values] {
-      idl_cubit::ManySeq_var cubed = to->cube_many_sequence(*values);
-      check_all(cubed.in(), *values);
-    };
-  }
-  if (kind != "void") throw std::runtime_error("no kind is called " + kind);
-  if (oneway) return [to] { to->nothing_oneway(); };
-  return [to] { to->nothing(); };
-}
-
-// Threads that make their calls on a common signal.
-struct Crowd {
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::vector<std::thread> threads;
-  size_t round = 0, left = 0;
-  bool is_over = false, has_failed = false;
-
-  Crowd(idl_cubit::Cubit_ptr object, size_t clients, size_t calls) {
-    for (size_t number = 0; number < clients; number++) {
-      idl_cubit::Cubit_var to = idl_cubit::Cubit::_duplicate(object);
-      threads.emplace_back([this, to, calls] {
-        size_t done = 0;
-        for (;;) {
-          {
-            std::unique_lock<std::mutex> lock(mutex);
-            changed.wait(lock, [&] { return is_over || round > done; });
-            if (is_over) return;
-            done = round;
-          }
-          bool failed = false;
-          try {
-            for (size_t number = 0; number < calls; number++) to->nothing();
-          } catch (const CORBA::Exception&) {
-            failed = true;
-          }
-          std::lock_guard<std::mutex> lock(mutex);
-          has_failed |= failed;
-          if (--left == 0) changed.notify_all();
-        }
-      });
-    }
-  }
-  void run() {
-    std::unique_lock<std::mutex> lock(mutex);
-    left = threads.size();
-    round++;
-    changed.notify_all();
-    changed.wait(lock, [&] { return left == 0; });
-    if (has_failed) throw std::runtime_error("a call of a thread failed");
-  }
-  ~Crowd() {
-    {
-      std::lock_guard<std::mutex> lock(mutex);
-      is_over = true;
-    }
-    changed.notify_all();
-    for (std::thread& thread : threads) thread.join();
+    if (dynamic_one.empty()) dynamic_one.push_back(directory->dynamic_object());
   }
 };
 
-static idl_cubit::Cubit_ptr local_cubit(CORBA::ORB_ptr orb) {
-  CORBA::Object_var root = orb->resolve_initial_references("RootPOA");
-  PortableServer::POA_var poa = PortableServer::POA::_narrow(root);
-  PortableServer::POAManager_var manager = poa->the_POAManager();
-  manager->activate();
-  PortableServer::ObjectId_var id = poa->activate_object(new Cubit);
-  CORBA::Object_var object = poa->id_to_reference(id);
-  return idl_cubit::Cubit::_narrow(object);
+// ---- the program
+
+static PortableServer::Servant servant_of(CORBA::ORB_ptr orb, PortableServer::POA_ptr poa, const std::string& suite) {
+  if (suite == "latency") return new Directory(orb, poa);
+  if (suite == "cubit") return new Cubit;
+  throw std::runtime_error("no suite is called " + suite);
 }
 
-static int call(CORBA::ORB_ptr orb, const std::string& suite, const char* reference) {
-  CORBA::Object_var object = orb->string_to_object(reference);
-  latency::directory_var directory;
-  idl_cubit::Cubit_var remote, local;
-  if (suite == "latency") directory = latency::directory::_unchecked_narrow(object);
-  else remote = idl_cubit::Cubit::_unchecked_narrow(object);
-  std::map<size_t, Sample> slots;
-  std::string line;
-  while (std::getline(std::cin, line)) {
-    std::istringstream words(line);
-    std::string command;
-    size_t slot = 0, count = 0;
-    words >> command >> slot;
-    if (command == "objects") {
-      while (known.size() < slot) {
-        latency::Objects_var some = directory->references(known.size(), std::min<size_t>(1000, slot - known.size()));
-        if (some->length() == 0) throw std::runtime_error("there are not so many objects");
-        for (CORBA::ULong place = 0; place < some->length(); place++)
-          known.push_back(latency::ttcp_sequence::_duplicate(some[place]));
-      }
-      if (dynamic_one.empty()) dynamic_one.push_back(directory->dynamic_object());
-    } else if (command == "calls") {
-      slots[slot] = calls_of(words);
-    } else if (command == "cubit") {
-      std::string mode, kind;
-      size_t oneways;
-      words >> mode >> kind >> count >> oneways;
-      Sample once = cube_of(remote, mode == "oneway", kind, count);
-      idl_cubit::Cubit_var to = remote;
-      if (mode == "oneway")
-        slots[slot] = [=] {
-          for (size_t number = 0; number < oneways; number++) once();
-          to->nothing();
-        };
-      else slots[slot] = once;
-    } else if (command == "collocated") {
-      std::string kind;
-      size_t batch;
-      words >> kind >> count >> batch;
-      if (CORBA::is_nil(local)) local = local_cubit(orb);
-      Sample once = cube_of(local, false, kind, count);
-      slots[slot] = [=] {
-        for (size_t number = 0; number < batch; number++) once();
-      };
-    } else if (command == "threads") {
-      size_t calls;
-      words >> count >> calls;
-      // Ends the threads of the previous sample before new ones start.
-      slots.erase(slot);
-      std::shared_ptr<Crowd> crowd(new Crowd(remote, count, calls));
-      slots[slot] = [crowd] { crowd->run(); };
-    } else if (command == "each") {
-      words >> count;
-      Sample& once = slots.at(slot);
-      std::vector<unsigned long long> nanos(count);
-      try {
-        Clock::time_point before = Clock::now();
-        for (unsigned long long& each : nanos) {
-          once();
-          Clock::time_point after = Clock::now();
-          each = std::chrono::duration_cast<std::chrono::nanoseconds>(after - before).count();
-          before = after;
-        }
-      } catch (const CORBA::SystemException& e) {
-        std::cout << "failed: " << e._name() << " minor " << e.minor() << std::endl;
-        continue;
-      }
-      for (unsigned long long each : nanos) std::cout << each << ' ';
-      std::cout << std::endl;
-      continue;
-    } else {
-      throw std::runtime_error("no command is called " + command);
-    }
-    std::cout << "ok" << std::endl;
-  }
-  return 0;
-}
-
-int main(int argc, char** argv) {
-  try {
-    CORBA::ORB_var orb = CORBA::ORB_init(argc, argv);
-    std::string role = argc > 2 ? argv[1] : "";
-    if (!(role == "server" && argc == 3) && !(role == "client" && argc == 4))
-      throw std::runtime_error("usage: server SUITE | client SUITE REFERENCE");
-    int code = role == "server" ? serve(orb, argv[2]) : call(orb, argv[2], argv[3]);
-    orb->destroy();
-    return code;
-  } catch (const CORBA::SystemException& e) {
-    std::cerr << "omniorb_calls: " << e._name() << " minor " << e.minor() << std::endl;
-  } catch (const CORBA::Exception& e) {
-    std::cerr << "omniorb_calls: " << e._name() << std::endl;
-  } catch (const std::exception& e) {
-    std::cerr << "omniorb_calls: " << e.what() << std::endl;
-  }
-  return 1;
+static Client* client_of(CORBA::ORB_ptr orb, CORBA::Object_ptr object, const std::string& suite) {
+  if (suite == "latency") return new LatencyClient(object);
+  return new CubitClient(orb, object);
 }

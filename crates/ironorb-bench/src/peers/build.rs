@@ -11,15 +11,15 @@ type Text = (&'static str, &'static str);
 
 const LATENCY_IDL: Text = ("latency.idl", include_str!("../../idl/latency.idl"));
 const CUBIT_IDL: Text = ("cubit.idl", include_str!("../../idl/cubit.idl"));
+const CALLS: Text = ("calls.hh", include_str!("../../../../guard/peers/calls.hh"));
 const OMNIORB_CALLS: Text = ("calls.cc", include_str!("../../../../guard/peers/omniorb/calls.cc"));
 const REALTIME_IDL: Text = ("realtime.idl", include_str!("../../idl/realtime.idl"));
 const PACED: Text = ("paced.hh", include_str!("../../../../guard/peers/paced.hh"));
 const OMNIORB_PACED: Text = ("paced.cc", include_str!("../../../../guard/peers/omniorb/paced.cc"));
-/// All that [`tao_paced`] is made of.
-const TAO_PACED: [Text; 5] = [
-    ("paced.cc", include_str!("../../../../guard/peers/tao/paced.cc")),
-    PACED,
-    REALTIME_IDL,
+const TAO_PACED: Text = ("paced.cc", include_str!("../../../../guard/peers/tao/paced.cc"));
+const TAO_CALLS: Text = ("calls.cc", include_str!("../../../../guard/peers/tao/calls.cc"));
+/// How programs of TAO are built.
+const TAO_MAKE: [Text; 2] = [
     ("tree.mk", include_str!("../../../../guard/peers/tao/tree.mk")),
     ("Makefile", include_str!("../../../../guard/peers/tao/Makefile")),
 ];
@@ -41,7 +41,7 @@ const CLASS_PATH: &str = "classpath";
 
 /// Builds omniORB's program for the suites of calls unless it exists. Takes a quarter of a minute.
 pub(super) fn omniorb() -> Result<PathBuf, String> {
-    omniorb_program("omniorb_calls", &[LATENCY_IDL, CUBIT_IDL], &[OMNIORB_CALLS])
+    omniorb_program("omniorb_calls", &[LATENCY_IDL, CUBIT_IDL], &[OMNIORB_CALLS, CALLS])
 }
 
 /// Builds omniORB's program for the suites of real time unless it exists.
@@ -57,8 +57,18 @@ pub(super) fn tao_tree() -> Option<PathBuf> {
     std::env::var_os(TAO_TREE).filter(|tree| !tree.is_empty()).map(PathBuf::from)
 }
 
-/// Builds TAO's program for the suites of real time unless it exists. It fits this build of the tree alone.
+/// Builds TAO's program for the suites of calls unless it exists.
+pub(super) fn tao() -> Result<PathBuf, String> {
+    tao_program("tao_calls", &[TAO_CALLS, CALLS, CUBIT_IDL])
+}
+
+/// Builds TAO's program for the suites of real time unless it exists.
 pub(super) fn tao_paced() -> Result<PathBuf, String> {
+    tao_program("tao_paced", &[TAO_PACED, PACED, REALTIME_IDL])
+}
+
+/// A program fits this build of the tree alone.
+fn tao_program(name: &str, sources: &[Text]) -> Result<PathBuf, String> {
     let tree = tao_tree().ok_or("TAO_TREE does not name the tree of a built TAO")?;
     let part = |name: &str| tree.join(name).display().to_string();
     let parts = ["bin/tao_idl", "bin/ace_gperf", "lib/libTAO_RTPortableServer.so"].map(part);
@@ -66,13 +76,14 @@ pub(super) fn tao_paced() -> Result<PathBuf, String> {
         return Err(format!("TAO_TREE names no built tree with TAO_RTCORBA: {missing} is missing"));
     }
     let tools: Vec<(&str, &str)> = parts.iter().map(|path| (path.as_str(), "")).collect();
-    let place = Place::of("tao_paced", &TAO_PACED, &[&tools[..], &OMNIORB_NEEDS[..1]].concat())?;
-    let program = place.0.join("tao_paced");
+    let texts = [sources, &TAO_MAKE].concat();
+    let place = Place::of(name, &texts, &[&tools[..], &OMNIORB_NEEDS[..1]].concat())?;
+    let program = place.0.join(name);
     if program.exists() {
         return Ok(program);
     }
-    let scratch = place.scratch(&TAO_PACED)?;
-    make(scratch.path(), "make", &["-s", &format!("{TAO_TREE}={}", tree.display())])?;
+    let scratch = place.scratch(&texts)?;
+    make(scratch.path(), "make", &["-s", &format!("{TAO_TREE}={}", tree.display()), name])?;
     place.finish(scratch)?;
     Ok(program)
 }

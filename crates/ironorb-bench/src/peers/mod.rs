@@ -6,6 +6,7 @@
 
 mod build;
 pub(crate) mod paced;
+mod tao;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -33,7 +34,7 @@ pub(crate) fn peers() -> Result<(), BenchError> {
     ];
     // No package has it, so that it is not missing where nobody names it.
     if build::tao_tree().is_some() {
-        all.push(("TAO", build::tao_paced().map(drop)));
+        all.push(("TAO", build::tao().and_then(|_| build::tao_paced()).map(drop)));
     }
     for (name, built) in all {
         match built {
@@ -51,12 +52,15 @@ pub(crate) fn peers() -> Result<(), BenchError> {
 }
 
 impl Program {
-    /// The program, or why there is none. omniORB's is built here where its packages are installed; JacORB's
-    /// only by [`peers`], because that downloads files.
-    pub(crate) fn find(peer: Peer) -> Result<Program, String> {
+    /// The program for a suite, or why there is none. omniORB's is built here where its packages are installed, TAO's where
+    /// its tree is named; JacORB's only by [`peers`], because that downloads files.
+    pub(crate) fn find(peer: Peer, suite: &str) -> Result<Program, String> {
+        let alone = |program| Program { peer, program, before: Vec::new() };
         match peer {
             Peer::Ironorb => Err("is this program".to_owned()),
-            Peer::Omniorb => build::omniorb().map(|program| Program { peer, program, before: Vec::new() }),
+            Peer::Omniorb => build::omniorb().map(alone),
+            Peer::Tao if suite != "cubit" => Err("its program has only the calls of IDL_Cubit".to_owned()),
+            Peer::Tao => build::tao().map(alone),
             Peer::Jacorb => build::jacorb_if_built().map(|java| Program {
                 peer,
                 program: PathBuf::from("java"),
@@ -67,11 +71,18 @@ impl Program {
 
     pub(crate) fn start_server(&self, suite: &str, venue: Venue<'_>) -> Result<Process, BenchError> {
         let mut args = vec!["server".to_owned(), suite.to_owned()];
-        if self.peer == Peer::Omniorb {
-            args.extend(["-ORBendPoint".to_owned(), endpoint(venue.transport, venue.folder)]);
-            // The default limits would end the rows with most clients.
-            args.extend(options(&[("maxServerThreadPerConnection", 1), ("maxServerThreadPoolSize", 1000)]));
-            args.extend(messages(venue.queue));
+        match self.peer {
+            Peer::Omniorb => {
+                args.extend(["-ORBendPoint".to_owned(), endpoint(venue.transport, venue.folder)]);
+                // The default limits would end the rows with most clients.
+                args.extend(options(&[
+                    ("maxServerThreadPerConnection", 1),
+                    ("maxServerThreadPoolSize", 1000),
+                ]));
+                args.extend(messages(venue.queue));
+            }
+            Peer::Tao => args.extend(tao::server()),
+            Peer::Ironorb | Peer::Jacorb => {}
         }
         self.start("server", args)
     }
@@ -83,10 +94,14 @@ impl Program {
         queue: Option<Bytes>,
     ) -> Result<PeerClient, BenchError> {
         let mut args = ["client", suite, reference].map(str::to_owned).to_vec();
-        if self.peer == Peer::Omniorb {
-            // One connection per thread, as with the plain sockets.
-            args.extend(options(&[("maxGIOPConnectionPerServer", 64), ("oneCallPerConnection", 1)]));
-            args.extend(messages(queue));
+        match self.peer {
+            Peer::Omniorb => {
+                // One connection per thread, as with the plain sockets.
+                args.extend(options(&[("maxGIOPConnectionPerServer", 64), ("oneCallPerConnection", 1)]));
+                args.extend(messages(queue));
+            }
+            Peer::Tao => args.extend(tao::client()),
+            Peer::Ironorb | Peer::Jacorb => {}
         }
         Ok(PeerClient { process: self.start("client", args)?, name: self.peer.title() })
     }

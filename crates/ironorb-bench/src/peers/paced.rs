@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{build, endpoint, options};
+use super::{build, endpoint, options, tao};
 use crate::error::BenchError;
 use crate::paced::class::Class;
 use crate::paced::participant::Participant;
@@ -54,43 +54,25 @@ impl PacedOrb {
         Ok(PacedProgram { orb: self, program })
     }
 
-    /// Options of the server and of the client: a thread and a connection for each client, as with all sides.
-    fn options(self, class: Class, transport: Transport, folder: &Path) -> [Vec<String>; 2] {
+    /// A thread and a connection for each client, as with all sides.
+    fn options(self, class: Class, transport: Transport, folder: &Path) -> PacedOptions {
         match self {
             PacedOrb::Omniorb => {
                 let threads =
                     options(&[("maxServerThreadPerConnection", 1), ("maxServerThreadPoolSize", 1000)]);
                 let address = ["-ORBendPoint".to_owned(), endpoint(transport, folder)];
-                let connections = options(&[("maxGIOPConnectionPerServer", 64), ("oneCallPerConnection", 1)]);
-                [[&address[..], &threads].concat(), connections]
+                let client = options(&[("maxGIOPConnectionPerServer", 64), ("oneCallPerConnection", 1)]);
+                PacedOptions { server: [&address[..], &threads].concat(), client }
             }
-            PacedOrb::Tao => {
-                let address = TAO_ADDRESS.map(str::to_owned);
-                let real_time = tao_real_time(class);
-                [[&address[..], &real_time].concat(), [&real_time[..], &directive(TAO_CLIENT)].concat()]
-            }
+            PacedOrb::Tao => tao::paced(class),
         }
     }
 }
 
-/// All lanes of TAO listen at any port of this machine.
-const TAO_ADDRESS: [&str; 5] =
-    ["-ORBListenEndpoints", "iiop://127.0.0.1:0", "-ORBLaneListenEndpoints", "*:*", "iiop://127.0.0.1:0"];
-
-/// A thread of TAO's client reads its reply itself, from a connection that no other thread uses meanwhile: without it, threads
-/// take turns to wait for all replies.
-const TAO_CLIENT: &str =
-    "static Client_Strategy_Factory \"-ORBClientConnectionHandler RW -ORBTransportMuxStrategy EXCLUSIVE\"";
-
-/// Priorities of TAO are the system's, in this class.
-fn tao_real_time(class: Class) -> [String; 2] {
-    let policy = if class == Class::Rr { "SCHED_RR" } else { "SCHED_FIFO" };
-    let settings = format!("-ORBSchedPolicy {policy} -ORBScopePolicy SYSTEM -ORBPriorityMapping direct");
-    directive(&format!("static RT_ORB_Loader \"{settings}\""))
-}
-
-fn directive(text: &str) -> [String; 2] {
-    ["-ORBSvcConfDirective", text].map(str::to_owned)
+/// Options of the ORBs of a server and of its client.
+pub(super) struct PacedOptions {
+    pub(super) server: Vec<String>,
+    pub(super) client: Vec<String>,
 }
 
 impl PacedProgram {
@@ -110,7 +92,7 @@ impl PacedProgram {
         transport: Transport,
         folder: &Path,
     ) -> Result<Participant, BenchError> {
-        let [server, client] = self.orb.options(class, transport, folder);
+        let PacedOptions { server, client } = self.orb.options(class, transport, folder);
         let class = name(class);
         let server =
             self.start_role("server", &[&[class.clone(), servants.to_string()][..], &server].concat())?;
