@@ -130,7 +130,8 @@ fn build() -> PathBuf {
     let peers = this.join("peers/tao");
     // The programs know where the libraries are, and fit those of one build alone.
     let tools: &[&[&str]] = &[&["ls", "-lL", "--full-time", library], &["g++", "--version"]];
-    let sources = [this.join("idl/real_time"), peers.clone(), this.join("../guard/peers/tao/tree.mk")];
+    let how = this.join("../guard/peers/tao");
+    let sources = [this.join("idl/real_time"), peers.clone(), how.join("tree.mk"), how.join("anys.hh")];
     let recipe = Recipe { name: "tao", sources: &sources, tools };
     let kept = ["server", "client", "plain"];
     recipe.folder(

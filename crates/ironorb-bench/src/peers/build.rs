@@ -19,7 +19,8 @@ const OMNIORB_PACED: Text = ("paced.cc", include_str!("../../../../guard/peers/o
 const TAO_PACED: Text = ("paced.cc", include_str!("../../../../guard/peers/tao/paced.cc"));
 const TAO_CALLS: Text = ("calls.cc", include_str!("../../../../guard/peers/tao/calls.cc"));
 /// How programs of TAO are built.
-const TAO_MAKE: [Text; 2] = [
+const TAO_MAKE: [Text; 3] = [
+    ("anys.hh", include_str!("../../../../guard/peers/tao/anys.hh")),
     ("tree.mk", include_str!("../../../../guard/peers/tao/tree.mk")),
     ("Makefile", include_str!("../../../../guard/peers/tao/Makefile")),
 ];
