@@ -229,7 +229,9 @@ pub fn ironorb_command() -> &'static Path {
         }
         let target_dir = profile_dir.parent().expect("Cargo keeps profiles in the target folder");
         let mut build = Command::new(env!("CARGO"));
-        build.args(["build", "--quiet", "--package", "ironorb-cli", "--target-dir"]).arg(target_dir);
+        // With all of its commands.
+        build.args(["build", "--quiet", "--package=ironorb-cli", "--features=bench", "--target-dir"]);
+        build.arg(target_dir);
         build.current_dir(env!("CARGO_MANIFEST_DIR"));
         if profile_dir.ends_with("release") {
             build.arg("--release");
