@@ -11,7 +11,8 @@ use ironorb::poa::{
 };
 use ironorb::rt::{
     ClientPolicies, CodePoint, NetworkPriority, NotBound, Priority, PriorityBand, PriorityBands,
-    PriorityModel, Protocol, Protocols, RealTimeConfig, RtPolicyType, TcpProperties, set_thread_policies,
+    PriorityModel, Protocol, Protocols, RealTimeConfig, RtPolicyType, TcpProperties, WatchConfig,
+    set_thread_policies,
 };
 use ironorb::status::Snapshot;
 use ironorb::{
@@ -737,5 +738,29 @@ fn packets_are_marked_by_policies_of_the_client_and_of_the_servers_adapter() {
             assert_eq!((policy, index), (PoaPolicyType::NetworkPriority, 11));
         }
         other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn replies_of_counted_and_of_watched_requests_are_marked() {
+    for (requests_max, watch) in
+        [(Some(4), None), (None, Some(WatchConfig::new())), (Some(4), Some(WatchConfig::new()))]
+    {
+        let config = watch.map_or_else(real_time, |watch| real_time().watch(watch));
+        let mut builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().real_time(config);
+        builder.config().server_requests_max = requests_max;
+        let server = builder.build().unwrap();
+        let expedited = NetworkPriority::Fixed(CodePoint::new(46).unwrap());
+        let policies = PoaPolicies { network_priority: Some(expedited), ..propagated() };
+        let served = serve(&server, policies, &Seen::default());
+        let port = served.object().ior().iiop_profiles().next().unwrap().port();
+        let client = client();
+        reference_in(&client, &served).ping().unwrap();
+        assert_eq!(
+            code_points(port).1,
+            [46],
+            "serverRequestsMax {requests_max:?}, watched: {}",
+            watch.is_some()
+        );
     }
 }

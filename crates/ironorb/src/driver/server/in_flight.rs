@@ -6,18 +6,16 @@
 //! socket and does not count. Without a limit nothing is counted.
 
 use std::cell::Cell;
-use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ironorb_giop::connection::ServerConnection;
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
-use ironorb_giop::message::{Message, RequestId, Response};
+use ironorb_giop::message::{Message, Response};
 use ironorb_giop::minor::MinorCode;
-use ironorb_giop::service_context::{EncodedContexts, ListenPoint};
+use ironorb_giop::service_context::EncodedContexts;
 use ironorb_giop::{Encoding, TransmissionCodeSets};
 
-use crate::connection::OnCancel;
 use crate::lane::Event;
 use crate::poa::servant::ReplySink;
 
@@ -130,13 +128,30 @@ impl<'s> CountedSink<&'s dyn ReplySink> {
     }
 }
 
-impl<S> ReplySink for CountedSink<S>
-where
-    S: Deref,
-    S::Target: ReplySink,
-{
+/// A sink that a counted one holds: borrowed during the upcall, its own afterwards.
+pub(super) trait AsSink {
+    fn as_sink(&self) -> &dyn ReplySink;
+}
+
+impl AsSink for &dyn ReplySink {
+    fn as_sink(&self) -> &dyn ReplySink {
+        *self
+    }
+}
+
+impl AsSink for Box<dyn ReplySink + Send> {
+    fn as_sink(&self) -> &dyn ReplySink {
+        &**self
+    }
+}
+
+impl<S: AsSink> ReplySink for CountedSink<S> {
+    fn inner(&self) -> Option<&dyn ReplySink> {
+        Some(self.sink.as_sink())
+    }
+
     fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
-        self.sink.with(&mut |connection| {
+        self.sink.as_sink().with(&mut |connection| {
             write(connection);
             // The permit ends before the reply is sent: a client that has its reply may call again.
             if !self.is_acknowledged {
@@ -145,47 +160,14 @@ where
         });
     }
 
-    fn send_pieces(&self, pieces: &[&[u8]]) -> usize {
-        self.sink.send_pieces(pieces)
-    }
-
     fn break_off(&self) {
         self.permit.take();
-        self.sink.break_off();
-    }
-
-    fn cut_off(&self) {
-        self.sink.cut_off();
+        self.sink.as_sink().break_off();
     }
 
     fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
-        let sink = self.sink.later()?;
+        let sink = self.sink.as_sink().later()?;
         let permit = Cell::new(self.permit.take());
         Some(Box::new(CountedSink { sink, permit, is_acknowledged: false }))
-    }
-
-    fn is_cancelled(&self, id: RequestId) -> bool {
-        self.sink.is_cancelled(id)
-    }
-
-    fn on_cancel(&self, id: RequestId, then: OnCancel) {
-        self.sink.on_cancel(id, then);
-    }
-
-    fn is_client_gone(&self) -> bool {
-        self.sink.is_client_gone()
-    }
-
-    fn client(&self) -> Option<u64> {
-        self.sink.client()
-    }
-
-    #[cold]
-    fn is_from_this_machine(&self) -> bool {
-        self.sink.is_from_this_machine()
-    }
-
-    fn use_bidirectional(&self, listen_points: &[ListenPoint]) {
-        self.sink.use_bidirectional(listen_points);
     }
 }

@@ -5,19 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use ironorb_giop::connection::ServerConnection;
-use ironorb_giop::message::RequestId;
-use ironorb_giop::service_context::ListenPoint;
 
 use super::Connection;
 use crate::base::lane::LaneId;
 use crate::base::time::Time;
 use crate::base::watch::{MeasuredRequest, UpcallMark, upcall_ends};
-use crate::connection::{Flags, OnCancel, Work};
+use crate::connection::{Flags, Work};
 use crate::driver::clock;
 use crate::lane::{Counters, LaneWatch, RequestTimes};
 use crate::object::request_facts::RequestFacts;
 use crate::poa::servant::{ReplySink, Results};
-use crate::transport::CodePoint;
 
 impl Connection {
     /// Notes that bytes have come, or that the connection was found to have some, if its requests are watched now.
@@ -132,6 +129,10 @@ impl WatchedSink<'_> {
 }
 
 impl ReplySink for WatchedSink<'_> {
+    fn inner(&self) -> Option<&dyn ReplySink> {
+        Some(self.sink)
+    }
+
     fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
         upcall_ends();
         self.sink.with(write);
@@ -144,48 +145,8 @@ impl ReplySink for WatchedSink<'_> {
         self.note_replied();
     }
 
-    fn send_pieces(&self, pieces: &[&[u8]]) -> usize {
-        self.sink.send_pieces(pieces)
-    }
-
-    fn break_off(&self) {
-        self.sink.break_off();
-    }
-
-    fn cut_off(&self) {
-        self.sink.cut_off();
-    }
-
     fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
         WatchedReply::boxed(self.sink.later()?, &self.lane)
-    }
-
-    fn is_cancelled(&self, id: RequestId) -> bool {
-        self.sink.is_cancelled(id)
-    }
-
-    fn on_cancel(&self, id: RequestId, then: OnCancel) {
-        self.sink.on_cancel(id, then);
-    }
-
-    fn is_client_gone(&self) -> bool {
-        self.sink.is_client_gone()
-    }
-
-    fn client(&self) -> Option<u64> {
-        self.sink.client()
-    }
-
-    fn is_from_this_machine(&self) -> bool {
-        self.sink.is_from_this_machine()
-    }
-
-    fn mark_packets(&self, code_point: CodePoint) {
-        self.sink.mark_packets(code_point);
-    }
-
-    fn use_bidirectional(&self, listen_points: &[ListenPoint]) {
-        self.sink.use_bidirectional(listen_points);
     }
 }
 
@@ -236,6 +197,10 @@ impl WatchedReply {
 }
 
 impl ReplySink for WatchedReply {
+    fn inner(&self) -> Option<&dyn ReplySink> {
+        Some(&*self.sink)
+    }
+
     fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
         let is_carried_out = self.waited.get() != Waited::Waits;
         if is_carried_out || self.upcall.is_some() && self.upcall == UpcallMark::of_this_thread() {
@@ -267,45 +232,5 @@ impl ReplySink for WatchedReply {
     fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
         let of = WatchedLane { counters: &self.counters, lane: self.lane, came: self.came };
         WatchedReply::boxed(self.sink.later()?, &of)
-    }
-
-    fn send_pieces(&self, pieces: &[&[u8]]) -> usize {
-        self.sink.send_pieces(pieces)
-    }
-
-    fn break_off(&self) {
-        self.sink.break_off();
-    }
-
-    fn cut_off(&self) {
-        self.sink.cut_off();
-    }
-
-    fn is_cancelled(&self, id: RequestId) -> bool {
-        self.sink.is_cancelled(id)
-    }
-
-    fn on_cancel(&self, id: RequestId, then: OnCancel) {
-        self.sink.on_cancel(id, then);
-    }
-
-    fn is_client_gone(&self) -> bool {
-        self.sink.is_client_gone()
-    }
-
-    fn client(&self) -> Option<u64> {
-        self.sink.client()
-    }
-
-    fn is_from_this_machine(&self) -> bool {
-        self.sink.is_from_this_machine()
-    }
-
-    fn mark_packets(&self, code_point: CodePoint) {
-        self.sink.mark_packets(code_point);
-    }
-
-    fn use_bidirectional(&self, listen_points: &[ListenPoint]) {
-        self.sink.use_bidirectional(listen_points);
     }
 }
