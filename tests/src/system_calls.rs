@@ -19,8 +19,58 @@ const ALLOWED: &[&str] = &[
     "rt_sigreturn",
 ];
 
-/// What a thread of a watched lane needs beside: its switches, its clock, its `schedstat`.
-const OF_THE_WATCH: &[&str] = &["getrusage", "clock_gettime", "pread64"];
+/// What a thread of a watched lane needs beside: its switches, its clock, its `schedstat`, and after a long wait the `stat` of
+/// the thread that it has waited for.
+const OF_THE_WATCH: &[&str] = &["getrusage", "clock_gettime", "pread64", "openat", "fcntl", "close"];
+
+/// What a thread of a pool needs beside: it arms a connection again for the thread that waits next.
+const OF_THE_POOL: &[&str] = &["epoll_ctl"];
+
+/// What the thread needs beside that accepts a lane's connections and looks after them. It takes no part in calls.
+const OF_THE_KEEPER: &[&str] = &[
+    // The number by which locks and the status know the thread: once.
+    "gettid",
+    // Takes a client, and tells who it is.
+    "accept4",
+    "getpeername",
+    // The lane's options of sockets over IP.
+    "setsockopt",
+    // Adds the connection to what a pool waits for.
+    "epoll_ctl",
+    // The rings of shared memory: made, given their size, sealed and mapped (below). The client gets the descriptor. A client
+    // that is refused is closed, too.
+    "memfd_create",
+    "ftruncate",
+    "fcntl",
+    "close",
+    // The allocator, for what a connection has. Also the stack of a connection's own thread.
+    "mmap",
+    "munmap",
+    "mprotect",
+    "madvise",
+    "brk",
+];
+
+/// What starts a thread, in the one that makes it and in the new one, which inherits the filter: so the thread of a connection
+/// that a keeper starts makes no other calls until it is confined further.
+const OF_NEW_THREADS: &[&str] = &[
+    "rt_sigprocmask",
+    "clone3",
+    // The libc's own: thread-local data, robust mutexes, the name, the stack's place.
+    "rseq",
+    "set_robust_list",
+    "prctl",
+    "sched_getaffinity",
+    // Rust's: a stack for signals.
+    "sigaltstack",
+    // The ORB's: the class of the lane's threads.
+    "sched_getscheduler",
+    "sched_getparam",
+    "sched_setscheduler",
+    // The test's: a further filter, which is made with tables whose keys are random.
+    "seccomp",
+    "getrandom",
+];
 
 /// Older names of the same calls, which not every processor has.
 #[cfg(target_arch = "x86_64")]
@@ -28,11 +78,11 @@ const ALLOWED_TOO: &[&str] = &["poll", "epoll_wait"];
 #[cfg(not(target_arch = "x86_64"))]
 const ALLOWED_TOO: &[&str] = &[];
 
-fn filter(further: &[&str]) -> BpfProgram {
+fn filter(further: &[&[&str]]) -> BpfProgram {
     let calls: Vec<String> = ALLOWED
         .iter()
         .chain(ALLOWED_TOO)
-        .chain(further)
+        .chain(further.iter().copied().flatten())
         .map(|name| format!(r#"{{"syscall":"{name}"}}"#))
         .collect();
     let json = format!(
@@ -65,23 +115,37 @@ const TRAP: u32 = 0x0003_0000;
 /// Its place in `struct seccomp_data`.
 const NUMBER_OF_CALL: u32 = 0;
 
-/// Traps each system call of the calling thread from now on that is not one of a lane's work. There is no way back.
+/// Which thread of a lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Confined {
+    /// One that calls, or serves a connection of its own.
+    Thread,
+    /// As the last, in a watched lane.
+    WatchedThread,
+    /// One that serves in a pool.
+    PoolThread,
+    /// The keeper of a lane whose threads are there before its clients: a pool without dynamic threads, a reactor.
+    KeeperOfPool,
+    /// A keeper that starts a thread for a connection.
+    Keeper,
+    /// As the last, in a watched lane.
+    WatchedKeeper,
+}
+
+/// Traps each system call of the calling thread from now on that is not one of its work, and of the threads that it starts.
+/// There is no way back.
 ///
 /// # Panics
 /// If the kernel has no such filters.
-pub fn confine_thread() {
-    confine(&[]);
-}
-
-/// As [`confine_thread`], for a thread of a watched lane.
-///
-/// # Panics
-/// If the kernel has no such filters.
-pub fn confine_watched_thread() {
-    confine(OF_THE_WATCH);
-}
-
-fn confine(further: &[&str]) {
+pub fn confine(thread: Confined) {
+    let further: &[&[&str]] = match thread {
+        Confined::Thread => &[],
+        Confined::WatchedThread => &[OF_THE_WATCH],
+        Confined::PoolThread => &[OF_THE_POOL],
+        Confined::KeeperOfPool => &[OF_THE_KEEPER],
+        Confined::Keeper => &[OF_THE_KEEPER, OF_NEW_THREADS],
+        Confined::WatchedKeeper => &[OF_THE_KEEPER, OF_NEW_THREADS, OF_THE_WATCH],
+    };
     apply_filter(&filter(further)).expect("the kernel filters system calls (CONFIG_SECCOMP_FILTER)");
 }
 

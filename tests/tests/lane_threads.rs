@@ -12,11 +12,11 @@ use std::thread;
 use std::time::Duration;
 
 use ironorb::rt::{Priority, PriorityModel, RealTimeConfig, RtCurrent, SchedulingPolicy, WatchConfig};
-use ironorb::{LaneConfig, Orb, PoaPolicies, SystemException, TypedRef};
+use ironorb::{LaneConfig, LaneThread, Orb, PoaPolicies, ServerConcurrency, SystemException, TypedRef};
 use ironorb_tests::counting::{CountingAllocator, Runs, thread_runs};
 use ironorb_tests::scheduling;
 use ironorb_tests::steady::{Instrument, InstrumentRef, Reading};
-use ironorb_tests::system_calls::{self, Trapped};
+use ironorb_tests::system_calls::{Confined, Trapped, confine};
 use tempfile::TempDir;
 
 #[global_allocator]
@@ -36,10 +36,20 @@ thread_local! {
 /// Threads of lanes that are watched.
 static WATCHED: AtomicUsize = AtomicUsize::new(0);
 
+/// Keepers of lanes that are watched.
+static KEEPERS: AtomicUsize = AtomicUsize::new(0);
+
+/// Has the keeper of a lane trapped, from its start on, when it makes a system call that is not on its list.
+fn watch_keeper(thread: &LaneThread<'_>, keeper: Confined) {
+    if thread.name() == "ironorb-keeper" {
+        confine(keeper);
+        KEEPERS.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
 /// A servant that has its thread watched, once it is warm.
 struct Steady {
-    /// The ORB watches its lanes (`RealTimeConfig::watch`), by a few further system calls.
-    in_watched_lane: bool,
+    thread: Confined,
 }
 
 impl Steady {
@@ -50,20 +60,12 @@ impl Steady {
         UPCALLS.set(upcalls);
         let result = body();
         if upcalls == WARM_UP {
-            watch(self.in_watched_lane);
+            confine(self.thread);
+            WATCHED.fetch_add(1, Ordering::SeqCst);
         }
         thread_runs(if upcalls < WARM_UP { Runs::Unwatched } else { Runs::Orb });
         result
     }
-}
-
-/// Has the calling thread trapped when it makes a system call that is not on the list.
-fn watch(in_watched_lane: bool) {
-    match in_watched_lane {
-        true => system_calls::confine_watched_thread(),
-        false => system_calls::confine_thread(),
-    }
-    WATCHED.fetch_add(1, Ordering::SeqCst);
 }
 
 impl Instrument for Steady {
@@ -110,7 +112,7 @@ fn client(object: &InstrumentRef, current: &RtCurrent, done: &Sender<[usize; 2]>
     let last = Reading { at: 1, value: 0.5, channel: 3 };
     let (data, past) = (vec![7; 64], vec![0.5; 3]);
     (0..WARM_UP).for_each(|_| call_each(object, &last, &data, &past));
-    system_calls::confine_thread();
+    confine(Confined::Thread);
     let before = ALLOCATOR.allocations(Runs::Orb);
     thread_runs(Runs::Orb);
     (0..STEADY).for_each(|_| call_each(object, &last, &data, &past));
@@ -124,13 +126,40 @@ fn client(object: &InstrumentRef, current: &RtCurrent, done: &Sender<[usize; 2]>
     }
 }
 
-/// A server with one lane at this address, a client with a lane of the same priority, and an object of the server.
-fn server_and_client(
-    endpoint: &str,
-    model: PriorityModel,
+/// What a server's lane is like.
+#[derive(Clone, Copy, Default)]
+struct Kind {
     watch: Option<WatchConfig>,
-) -> [(Orb, InstrumentRef); 2] {
-    let lane = LaneConfig::new("urgent").endpoint(endpoint).priority(high());
+    /// One thread serves, which is there before its clients. It is not watched. Otherwise the keeper starts one for a client.
+    is_pool: bool,
+}
+
+impl Kind {
+    fn lane(self, endpoint: &str) -> LaneConfig {
+        let lane = LaneConfig::new("urgent").endpoint(endpoint).priority(high());
+        match self.threads() {
+            Confined::PoolThread => lane
+                .concurrency(ServerConcurrency::LeaderFollowers { threads: 1 })
+                .at_thread_start(|thread| watch_keeper(thread, Confined::KeeperOfPool)),
+            Confined::WatchedThread => {
+                lane.at_thread_start(|thread| watch_keeper(thread, Confined::WatchedKeeper))
+            }
+            _ => lane.at_thread_start(|thread| watch_keeper(thread, Confined::Keeper)),
+        }
+    }
+
+    fn threads(self) -> Confined {
+        match (self.is_pool, self.watch) {
+            (true, _) => Confined::PoolThread,
+            (false, Some(_)) => Confined::WatchedThread,
+            (false, None) => Confined::Thread,
+        }
+    }
+}
+
+/// A server with one lane at this address, a client with a lane of the same priority, and an object of the server.
+fn server_and_client(endpoint: &str, model: PriorityModel, kind: Kind) -> [(Orb, InstrumentRef); 2] {
+    let (lane, watch) = (kind.lane(endpoint), kind.watch);
     let builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap();
     let of_server = match watch {
         Some(watch) => real_time().watch(watch),
@@ -139,7 +168,7 @@ fn server_and_client(
     let server = builder.real_time(of_server).lane(lane).build().unwrap();
     let policies = PoaPolicies { priority_model: Some(model), ..PoaPolicies::default() };
     let poa = server.root_poa().create_poa("steady", None, policies).unwrap();
-    let served: InstrumentRef = poa.activate(Steady { in_watched_lane: watch.is_some() }).unwrap();
+    let served: InstrumentRef = poa.activate(Steady { thread: kind.threads() }).unwrap();
     let lane = LaneConfig::new("calls").priority(high());
     let client = Orb::builder().real_time(real_time()).lane(lane).build().unwrap();
     let text = served.object().to_ior_string();
@@ -147,15 +176,16 @@ fn server_and_client(
     [(server, served), (client, object)]
 }
 
-fn assert_steady(trapped: &mut Trapped, endpoint: &str, model: PriorityModel, watch: Option<WatchConfig>) {
-    let [server, (orb, object)] = server_and_client(endpoint, model, watch);
+fn assert_steady(trapped: &mut Trapped, endpoint: &str, model: PriorityModel, kind: Kind) {
+    let keepers = KEEPERS.load(Ordering::SeqCst);
+    let [server, (orb, object)] = server_and_client(endpoint, model, kind);
     let (done, is_done) = channel();
     let current = orb.rt_current().unwrap();
     let watched = WATCHED.load(Ordering::SeqCst);
     let of_lanes = server.0.clone();
     thread::spawn(move || client(&object, &current, &done));
     let outcome = is_done.recv_timeout(FOR_LONG);
-    if watch.is_some() {
+    if kind.watch.is_some() {
         // Three calls a round, and one at the end. The last may be measured when its caller has its reply already.
         let upcalls = of_lanes.watched(0).lanes[1].intervals[2].count_total as usize;
         assert!(upcalls >= 3 * (WARM_UP + STEADY), "{upcalls} upcalls are measured");
@@ -166,6 +196,7 @@ fn assert_steady(trapped: &mut Trapped, endpoint: &str, model: PriorityModel, wa
     let [of_orb, of_servant] = outcome.expect("the client goes through");
     println!("{endpoint}: {of_orb} allocations of the ORB, {of_servant} of a servant that returns a string");
     assert_eq!(WATCHED.load(Ordering::SeqCst) - watched, 1, "one thread of the lane serves all");
+    assert_eq!(KEEPERS.load(Ordering::SeqCst) - keepers, 1, "its keeper is confined before it accepts");
     assert_eq!(of_orb, 0, "allocations of the ORB in {STEADY} rounds over {endpoint}");
     assert_eq!(of_servant, 1, "what users allocate is counted apart");
 }
@@ -175,10 +206,16 @@ fn threads_of_lanes_allocate_nothing_and_make_only_the_calls_of_their_work() {
     let mut trapped = Trapped::listen();
     let folder = tempfile::tempdir().unwrap();
     let propagated = PriorityModel::ClientPropagated { default: Priority::MIN };
-    assert_steady(&mut trapped, "iiop://127.0.0.1:0", propagated, None);
-    assert_steady(&mut trapped, "iiop://127.0.0.1:0", propagated, Some(WatchConfig::new()));
+    let [plain, watched, pool] = [
+        Kind::default(),
+        Kind { watch: Some(WatchConfig::new()), ..Kind::default() },
+        Kind { is_pool: true, ..Kind::default() },
+    ];
+    for kind in [plain, watched, pool] {
+        assert_steady(&mut trapped, "iiop://127.0.0.1:0", propagated, kind);
+    }
     for transport in ["iiop://127.0.0.1:0".to_owned(), path(&folder, "uiop"), path(&folder, "shm")] {
-        assert_steady(&mut trapped, &transport, PriorityModel::ServerDeclared(high()), None);
+        assert_steady(&mut trapped, &transport, PriorityModel::ServerDeclared(high()), plain);
     }
     assert_eq!(
         trapped_after_a_yield(&mut trapped).len(),
@@ -195,7 +232,7 @@ fn path(folder: &TempDir, scheme: &str) -> String {
 fn trapped_after_a_yield(trapped: &mut Trapped) -> Vec<i32> {
     let (done, is_done) = channel();
     thread::spawn(move || {
-        system_calls::confine_thread();
+        confine(Confined::Thread);
         thread::yield_now();
         done.send(()).unwrap();
         loop {

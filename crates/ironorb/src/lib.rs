@@ -78,6 +78,7 @@ pub use base::config::{
     ServerConcurrency, StatusAccess, Transport, Waiting,
 };
 pub use base::thread_pool_config::{RequestBuffering, RequestOrder, ThreadLifetime, ThreadPoolConfig};
+pub use base::thread_settings::LaneThread;
 pub use orb::{
     BuildError, CONFIG_FILE_VARIABLE, INIT_REF_VARIABLE, InLane, InitialReference, Lane, LaneConfig,
     LaneSetting, Orb, OrbBuilder, Setting, SettingError, ThreadpoolError, lane_settings, settings,

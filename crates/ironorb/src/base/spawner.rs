@@ -19,7 +19,7 @@ use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
 use super::lane::{self, InLane, LaneId};
 use super::locks::{PiLock, thread_id};
 use super::scheduling;
-use super::thread_settings::ThreadSettingsId;
+use super::thread_settings::{LaneThread, ThreadSettingsId};
 use super::watch::{count_system_calls_of, end_count_of};
 
 /// What a thread is for.
@@ -205,7 +205,7 @@ impl<'n> NewThread<'n> {
             OWN.set(Some(facts));
             let _lane = lane::enter(facts.lane);
             let is_real_time = facts.schedule();
-            settings.apply(is_real_time);
+            settings.apply(is_real_time, &LaneThread::new(&listed, facts.class));
             let _listed = Listed::new(listed, facts);
             body();
         })?;

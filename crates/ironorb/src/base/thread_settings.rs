@@ -1,4 +1,5 @@
-//! What the system is told of a lane's threads: priority, processors, nice value, timer slack, memory.
+//! What the system is told of a lane's threads: priority, processors, nice value, timer slack, memory; and what the program
+//! has them do first.
 //!
 //! A lane's number has the number of its settings, so that every thread of the lane gets them. Equal settings have one
 //! number in a process.
@@ -7,6 +8,8 @@ use std::fmt;
 use std::hint::black_box;
 use std::io;
 use std::num::{NonZeroU8, NonZeroU64};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
 use std::sync::Once;
 
 use ironorb_giop::framer::BUFFER_BYTES;
@@ -14,7 +17,7 @@ use rustix::process::setpriority_process;
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 
 use super::locks::PiLock;
-use super::spawner::NativePriority;
+use super::spawner::{NativePriority, ThreadClass};
 
 /// Settings of threads. What is not set is as the thread inherits it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -31,6 +34,53 @@ pub(crate) struct ThreadSettings {
     pub(crate) prefault_stack_bytes: usize,
     /// The bytes that each thread takes from the allocator, writes and gives back before it begins its work.
     pub(crate) prefault_heap_bytes: usize,
+    /// What the program has each thread do before its work.
+    pub(crate) at_start: Option<AtStart>,
+}
+
+/// A thread of a lane, which is about to begin its work; [`LaneConfig::at_thread_start`](crate::LaneConfig::at_thread_start).
+#[derive(Debug)]
+pub struct LaneThread<'t> {
+    name: &'t str,
+    class: ThreadClass,
+}
+
+impl<'t> LaneThread<'t> {
+    pub(super) fn new(name: &'t str, class: ThreadClass) -> LaneThread<'t> {
+        LaneThread { name, class }
+    }
+
+    /// The thread's name, as `ironorb status` shows it: `ironorb-keeper` for the one that accepts and looks after
+    /// connections.
+    pub fn name(&self) -> &str {
+        self.name
+    }
+
+    /// What the thread is for, in a word, as `ironorb status` shows it: `listener`, `worker`, `receiver`, `writer`, `timer` or
+    /// `background`.
+    pub fn class(&self) -> &'static str {
+        self.class.word()
+    }
+}
+
+/// A function of the program. A plain one, so that equal settings have one number, and none is kept for an ORB that has ended.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AtStart(pub(crate) fn(&LaneThread<'_>));
+
+impl PartialEq for AtStart {
+    /// One function may have several addresses: then there are two kinds of threads that do the same.
+    fn eq(&self, other: &AtStart) -> bool {
+        ptr::fn_addr_eq(self.0, other.0)
+    }
+}
+
+impl Eq for AtStart {}
+
+impl AtStart {
+    /// Runs the program's function. A thread that the ORB needs survives its panic, which the panic hook reports.
+    fn run(self, thread: &LaneThread<'_>) {
+        let _panicked = catch_unwind(AssertUnwindSafe(|| self.0(thread)));
+    }
 }
 
 /// The number of settings in the table of the process.
@@ -63,7 +113,7 @@ impl ThreadSettings {
 
     /// Gives the calling thread these settings. Where the system refuses one, a line on standard error says so, once a
     /// process, and the thread goes on without it.
-    pub(super) fn apply(&self, is_real_time: bool) {
+    pub(super) fn apply(&self, is_real_time: bool, thread: &LaneThread<'_>) {
         if let Some(processors) = &self.processors {
             NO_PROCESSORS.tell(sched_setaffinity(None, processors));
         }
@@ -74,6 +124,10 @@ impl ThreadSettings {
             NO_TIMER_SLACK.tell(set_current_timer_slack(self.timer_slack_ns));
         }
         prefault_stack(self.prefault_stack_bytes);
+        if let Some(at_start) = self.at_start {
+            at_start.run(thread);
+        }
+        // After the program has said where the thread's memory comes from.
         prefault_heap(self.prefault_heap_bytes);
     }
 }
@@ -164,6 +218,8 @@ mod tests {
 
     use super::*;
 
+    const THREAD: LaneThread<'_> = LaneThread { name: "ironorb-test", class: ThreadClass::Worker };
+
     /// Runs a test on a thread of its own, whose settings end with it.
     fn apart(test: impl FnOnce() + Send + 'static) {
         std::thread::spawn(test).join().unwrap();
@@ -192,7 +248,7 @@ mod tests {
             };
             let id = settings.id().unwrap();
             assert_eq!(settings.id(), Some(id), "equal settings have one number");
-            id.settings().apply(false);
+            id.settings().apply(false, &THREAD);
             let status = fs::read_to_string("/proc/thread-self/status").unwrap();
             let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
             assert_eq!(allowed.trim(), last.to_string());
@@ -204,7 +260,7 @@ mod tests {
     fn a_real_time_thread_keeps_its_nice_value() {
         apart(|| {
             let before = stat(19);
-            ThreadSettings { nice: Some(19), ..ThreadSettings::default() }.apply(true);
+            ThreadSettings { nice: Some(19), ..ThreadSettings::default() }.apply(true, &THREAD);
             assert_eq!(stat(19), before);
         });
     }
@@ -234,7 +290,7 @@ mod tests {
         let mut none = CpuSet::new();
         none.set(CpuSet::MAX_CPU - 1);
         apart(move || {
-            ThreadSettings { processors: Some(none), ..ThreadSettings::default() }.apply(false);
+            ThreadSettings { processors: Some(none), ..ThreadSettings::default() }.apply(false, &THREAD);
             assert!(NO_PROCESSORS.reported.is_completed());
         });
     }

@@ -17,7 +17,7 @@ use super::settings::SettingError;
 use crate::base::config::{OrbConfig, ServerConcurrency, Waiting};
 use crate::base::lane::{LANES_MAX, LaneId};
 use crate::base::spawner::NativePriority;
-use crate::base::thread_settings::{SETTINGS_MAX, ThreadSettings, ThreadSettingsId};
+use crate::base::thread_settings::{AtStart, LaneThread, SETTINGS_MAX, ThreadSettings, ThreadSettingsId};
 use crate::driver::client::{InGroup, enter_lane};
 use crate::driver::orb_core::OrbCore;
 use crate::driver::server::lane::{LaneParts, ServerLane};
@@ -205,6 +205,23 @@ impl LaneConfig {
             self.refuse(format!("{bytes} bytes of heap: write at most 1GiB"));
         }
         self.threads.prefault_heap_bytes = bytes.min(PREFAULT_HEAP_BYTES_MAX);
+        self
+    }
+
+    /// Has each thread of the lane call this function before it begins its work, when it has its priority and the other
+    /// settings: to take its memory from an area of the lane's own (the crate `ironorb-lane-alloc`), to name it for a tracer,
+    /// to confine it. The threads are all that the ORB makes for the lane: those that accept, serve, receive, send and look
+    /// after connections. A panic of the function is reported as that of any thread, and the thread goes on; so does its
+    /// work, which waits until the function has returned. Default: none.
+    ///
+    /// ```
+    /// use ironorb::{LaneConfig, LaneThread};
+    ///
+    /// let tell = |thread: &LaneThread<'_>| println!("{} is a {}", thread.name(), thread.class());
+    /// let urgent = LaneConfig::new("urgent").endpoint("iiop://127.0.0.1:0").at_thread_start(tell);
+    /// ```
+    pub fn at_thread_start(mut self, run: fn(&LaneThread<'_>)) -> Self {
+        self.threads.at_start = Some(AtStart(run));
         self
     }
 
