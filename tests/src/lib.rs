@@ -16,6 +16,7 @@ pub mod counting;
 pub mod everything;
 mod exchange;
 pub mod gate;
+pub mod gated;
 pub mod random_values;
 pub mod raw;
 pub mod real_time;
