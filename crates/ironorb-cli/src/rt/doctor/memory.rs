@@ -90,7 +90,8 @@ fn allocator(environ: Option<&str>) -> Finding {
     if mmap_threshold.is_none() || trim_threshold.is_none() {
         let advice = "servants that allocate: GLIBC_TUNABLES=glibc.malloc.mmap_threshold=1073741824:\
                       glibc.malloc.trim_threshold=1073741824, lest memory go back to the system and be faulted in again; \
-                      arenas have locks that lend no priority. The ORB allocates nothing in calls of fixed size";
+                      arenas have locks that lend no priority: a lane can have memory of its own (ironorb-lane-alloc). \
+                      The ORB allocates nothing in calls of fixed size";
         return Finding::note(name, seen, advice);
     }
     Finding::ok(name, seen)
