@@ -4,14 +4,14 @@
 //! priority. They meet where tests need what Cargo builds.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use crate::interop::Interop;
 use crate::programs::{self, Built, Counts, Program};
 use crate::steps::Steps;
-use crate::{cargo, packages, regressions, root, target};
+use crate::{cargo, models, packages, regressions, root, target};
 
 /// How much of the gate is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,9 +38,9 @@ pub(crate) const INTEROP: &str = "ironorb-interop::all";
 
 /// What tests came to, and what went wrong.
 #[derive(Debug, Default)]
-struct Outcome {
-    counts: Counts,
-    problems: Vec<String>,
+pub(crate) struct Outcome {
+    pub(crate) counts: Counts,
+    pub(crate) problems: Vec<String>,
 }
 
 impl Outcome {
@@ -48,7 +48,7 @@ impl Outcome {
         result.map_err(|why| self.problems.push(why)).ok()
     }
 
-    fn count(&mut self, result: Result<Counts, String>) {
+    pub(crate) fn count(&mut self, result: Result<Counts, String>) {
         let counts = self.note(result).unwrap_or_default();
         self.counts += counts;
     }
@@ -169,6 +169,24 @@ const OPENTELEMETRY: Variant = Variant {
     run: &[("ironorb-trace::opentelemetry", &[])],
 };
 
+/// What threads of lanes do in the programs that are shipped: the inlining of an optimizing compiler, and no assertions. Run with
+/// `--all` only: Cargo builds `ironorb` and the crates of the tests once more.
+const OPTIMIZED: Variant = Variant {
+    name: "threads of lanes, optimized",
+    build: &[
+        "test",
+        "--no-run",
+        "--locked",
+        "--profile=dist",
+        "--package=ironorb-tests",
+        "--package=ironorb-cli",
+        WITH_BENCHMARKS,
+        "--test=lane_threads",
+        "--test=lane_memory",
+    ],
+    run: &[("ironorb-tests::lane_threads", &[]), ("ironorb-tests::lane_memory", &[])],
+};
+
 const WITH_OPENTELEMETRY: &str = "--features=ironorb-trace/opentelemetry-tests";
 
 impl Variant {
@@ -192,7 +210,7 @@ fn cargo_lane(steps: &Steps, extent: Extent, later: Sender<(&'static str, Vec<Pr
     let variants: &[Variant] = match extent {
         Extent::Quick => &[PROBES],
         Extent::Changed => &[PROBES],
-        Extent::All => &[PROBES, INTERPRETED, OPENTELEMETRY],
+        Extent::All => &[PROBES, INTERPRETED, OPENTELEMETRY, OPTIMIZED],
     };
     for variant in variants {
         if let Some(programs) = outcome.note(variant.build(steps)) {
@@ -241,7 +259,7 @@ fn test_lane(
         outcome.count(interop.settle(steps, is_good));
         outcome.note(steps.run("the matrix of docs/interop.md", interop.matrix("check")));
         // Here, because they have target folders of their own and wait for no lock of the other lane.
-        outcome.add(with_all(extent, steps, "models of shared memory", "they take minutes", model));
+        outcome.add(with_all(extent, steps, "models of shared memory", "they take minutes", models::run));
         outcome.add(with_all(extent, steps, "planted regressions", "each takes a build", planted));
     }
     outcome
@@ -363,42 +381,6 @@ fn with_all(
     Outcome { counts: Counts { skipped: 1, ..Counts::default() }, ..Outcome::default() }
 }
 
-/// What another process does in memory that it shares with us comes in orders that no test would find.
-fn model(steps: &Steps) -> Outcome {
-    let mut outcome = Outcome::default();
-    let mut loom = cargo(&["test", "--release", "--locked", "-p", "ironorb-shm", "--lib"]);
-    loom.env("RUSTFLAGS", "--cfg loom").env("CARGO_TARGET_DIR", target().join("loom"));
-    outcome.count(run_model(steps, "the model of shared memory", loom, &[]));
-    let name = "shared memory under miri";
-    if let Err(why) = need_miri() {
-        steps.skip(name, &why);
-        outcome.counts.skipped += 1;
-        return outcome;
-    }
-    // What maps memory of the system it does not know.
-    let filters = &["end::", "copy::"];
-    let mut miri = Command::new("rustup");
-    miri.args(["run", "nightly", "cargo", "miri", "test", "--locked", "-p", "ironorb-shm", "--lib", "--"]);
-    miri.args(filters).current_dir(root()).env("CARGO_TARGET_DIR", target().join("miri"));
-    // Those of the toolchain that runs this.
-    miri.env_remove("CARGO").env_remove("RUSTUP_TOOLCHAIN");
-    outcome.count(run_model(steps, name, miri, filters));
-    outcome
-}
-
-/// Only the models, both of them.
-pub(crate) fn models() -> Result<(), String> {
-    let outcome = model(&Steps::new());
-    println!("{}", outcome.counts);
-    if outcome.problems.is_empty() { Ok(()) } else { Err(outcome.problems.join("; ")) }
-}
-
-/// Runs one of the models. `filters` are those of the command's arguments that choose tests.
-fn run_model(steps: &Steps, name: &str, command: Command, filters: &[&str]) -> Result<Counts, String> {
-    let said = steps.run_aside(name, command)?;
-    programs::counts_of_cargo(&said, filters).map_err(|why| format!("{name}: {why}"))
-}
-
 /// Regressions take a build each. The gate's own tests check that they apply.
 fn planted(steps: &Steps) -> Outcome {
     let mut outcome = Outcome::default();
@@ -406,28 +388,6 @@ fn planted(steps: &Steps) -> Outcome {
     outcome.counts += counts;
     outcome.note(noticed);
     outcome
-}
-
-/// Adds miri to a nightly toolchain that lacks it. Else says why it cannot run.
-fn need_miri() -> Result<(), String> {
-    let nightly = |arguments: &[&str]| {
-        let mut rustup = Command::new("rustup");
-        rustup.args(arguments).env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO").stdin(Stdio::null());
-        rustup.output().is_ok_and(|output| output.status.success())
-    };
-    let has_miri = || nightly(&["run", "nightly", "cargo", "miri", "--version"]);
-    if has_miri() {
-        return Ok(());
-    }
-    if !nightly(&["run", "nightly", "rustc", "--version"]) {
-        let remedy = "`rustup toolchain install nightly --component miri,rust-src` adds it";
-        return Err(format!("there is no nightly toolchain; {remedy}"));
-    }
-    let add = ["component", "add", "miri", "rust-src", "--toolchain", "nightly"];
-    if nightly(&add) && has_miri() {
-        return Ok(());
-    }
-    Err(format!("the nightly toolchain has no miri, and `rustup {}` does not add it", add.join(" ")))
 }
 
 /// A minimal toolchain lacks these; rustup can add them.

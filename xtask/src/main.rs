@@ -6,6 +6,7 @@ mod cache;
 mod gate;
 mod interop;
 mod layout;
+mod models;
 mod packages;
 mod programs;
 mod regressions;
@@ -31,8 +32,8 @@ cargo xtask <command>
   peers          only installs the Debian packages that the tests need, and builds the other ORBs' programs
   counts         only what a call costs, in instructions and heap calls, beside guard/counts.txt; with --update it
                  writes that table anew
-  model          only the rings of shared memory: every order of their steps (loom), and Rust's memory model (miri,
-                 which needs a nightly toolchain and is left out where there is none)
+  model          only the rings of shared memory: every order of their steps (loom); and Rust's memory model, also for the
+                 memory of lanes (miri, which needs a nightly toolchain and is left out where there is none)
   fuzz [N]       only the bounded fuzz run, N inputs a target (default 20000)
   regressions [NAME...]
                  plants each regression of tests/regressions in a copy of the tree, and demands that the tests that it
@@ -56,7 +57,7 @@ fn main() -> ExitCode {
         ["peers"] => peers(),
         ["counts"] => counts("check"),
         ["counts", "--update"] => counts("update"),
-        ["model"] => gate::models(),
+        ["model"] => models::run_alone(),
         ["fuzz"] => fuzz(gate::FUZZ_INPUTS),
         ["fuzz", count] => number(count).and_then(fuzz),
         ["regressions", names @ ..] => regressions(names),
