@@ -284,6 +284,21 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_does_first_what_the_program_says_and_survives_its_panic() {
+        static SEEN: PiLock<Vec<String>> = PiLock::new(Vec::new());
+        let at_start = |thread: &LaneThread<'_>| {
+            SEEN.lock().push(format!("{} {}", thread.name(), thread.class()));
+            panic!("this panic belongs to the test");
+        };
+        let settings = ThreadSettings { at_start: Some(AtStart(at_start)), ..ThreadSettings::default() };
+        assert_ne!(settings, ThreadSettings::default());
+        let id = settings.id().unwrap();
+        assert_eq!(settings.id(), Some(id), "one function is one kind");
+        apart(move || id.settings().apply(false, &THREAD));
+        assert_eq!(*SEEN.lock(), ["ironorb-test worker"]);
+    }
+
+    #[test]
     fn a_refusal_says_what_to_do() {
         let text = NO_NICE.text(&io::ErrorKind::PermissionDenied.into()).to_string();
         assert!(text.contains("nice value") && text.contains("RLIMIT_NICE"), "{text}");
