@@ -211,8 +211,9 @@ impl LaneConfig {
     /// Has each thread of the lane call this function before it begins its work, when it has its priority and the other
     /// settings: to take its memory from an area of the lane's own (the crate `ironorb-lane-alloc`), to name it for a tracer,
     /// to confine it. The threads are all that the ORB makes for the lane: those that accept, serve, receive, send and look
-    /// after connections. A panic of the function is reported as that of any thread, and the thread goes on; so does its
-    /// work, which waits until the function has returned. Default: none.
+    /// after connections. Each waits until the function has returned, so it may block where the lane may begin late. When it
+    /// panics, the thread goes on with its work. [`prefault_heap_bytes`](Self::prefault_heap_bytes) come after it. Default:
+    /// none.
     ///
     /// ```
     /// use ironorb::{LaneConfig, LaneThread};
