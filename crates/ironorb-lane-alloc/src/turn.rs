@@ -141,4 +141,38 @@ mod tests {
         });
         assert_eq!(number.load(Ordering::Relaxed), 4 * ROUNDS);
     }
+
+    #[test]
+    #[cfg(all(target_os = "linux", not(miri)))]
+    fn the_thread_that_has_the_turn_runs_at_the_priority_of_the_one_that_waits() {
+        use std::time::{Duration, Instant};
+
+        use ironorb_threads::{Class, Thread};
+
+        static TURN: Turn = Turn::new();
+        if thread::spawn(|| Thread::CALLING.set_class(Class::Fifo(10))).join().unwrap().is_err() {
+            println!("no SCHED_FIFO here (RLIMIT_RTPRIO, CAP_SYS_NICE): nothing is shown");
+            return;
+        }
+        // Field 18 of proc(5), with what others lend: -1 less the priority of a real-time class.
+        let priority = || -> i32 {
+            let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
+            let (_, rest) = stat.rsplit_once(") ").unwrap();
+            rest.split(' ').nth(15).unwrap().parse().unwrap()
+        };
+        let own = priority();
+        let held = TURN.take();
+        let high = thread::spawn(|| {
+            Thread::CALLING.set_class(Class::Fifo(10)).unwrap();
+            drop(TURN.take());
+        });
+        let started = Instant::now();
+        while priority() != -11 && started.elapsed() < Duration::from_secs(20) {
+            thread::sleep(Duration::from_millis(1));
+        }
+        let lent = priority();
+        drop(held);
+        high.join().unwrap();
+        assert_eq!((lent, priority()), (-11, own));
+    }
 }
