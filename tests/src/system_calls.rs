@@ -43,7 +43,9 @@ const OF_THE_KEEPER: &[&str] = &[
     "ftruncate",
     "fcntl",
     "close",
-    // The allocator, for what a connection has. Also the stack of a connection's own thread.
+    // The allocator, for what a connection has: glibc's asks once in a process how many processors there are, by a file. Also the
+    // stack of a connection's own thread.
+    "openat",
     "mmap",
     "munmap",
     "mprotect",
