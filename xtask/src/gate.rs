@@ -1,7 +1,7 @@
 //! The gate: everything that must hold.
 //!
-//! Two lanes run at once. One runs tests, which wait most of the time; the other has Cargo build and check, at a lower
-//! priority. They meet where tests need what Cargo builds.
+//! Three lanes run at once. One runs tests, which wait for much. The two others have Cargo build, at the lowest priority:
+//! one what is tested and checked, one what is counted. The first two meet where tests need what Cargo builds.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -77,14 +77,14 @@ fn run_lanes(steps: &Steps, extent: Extent) -> Result<Outcome, String> {
     need_component("clippy", "clippy")?;
     steps.run("formatting", cargo(&["fmt", "--all", "--check"]))?;
     let interop = Interop::begin(extent)?;
-    let built = programs::build(steps, "programs and tests", cargo(&EVERYTHING))?;
+    let built = programs::build(steps, "programs and tests", everything())?;
     let tests = in_order(built, extent, &interop)?;
     let (later, from_cargo) = channel();
     let mut outcome = Outcome::default();
     thread::scope(|scope| {
-        let cargo_lane = scope.spawn(|| cargo_lane(steps, extent, later));
+        let cargo_lanes = scope.spawn(|| cargo_lanes(steps, extent, later));
         outcome.add(test_lane(steps, extent, tests, &interop, from_cargo));
-        match cargo_lane.join() {
+        match cargo_lanes.join() {
             Ok(other) => outcome.add(other),
             Err(_) => outcome.problems.push("a step ended in a panic".to_owned()),
         }
@@ -95,8 +95,14 @@ fn run_lanes(steps: &Steps, extent: Extent) -> Result<Outcome, String> {
 /// The command with its benchmarks, which tests run. It is built without them by default.
 pub(crate) const WITH_BENCHMARKS: &str = "--features=ironorb-cli/bench";
 
+/// All that there is to build. `--all-targets` would build libraries and programs without tests once more, as benchmarks
+/// that they do not have.
+pub(crate) const ALL_KINDS: [&str; 4] = ["--lib", "--bins", "--tests", "--examples"];
+
 /// Programs of the whole workspace.
-const EVERYTHING: [&str; 5] = ["build", "--workspace", "--all-targets", "--locked", WITH_BENCHMARKS];
+fn everything() -> Command {
+    cargo(&[&["build", "--workspace", "--locked", WITH_BENCHMARKS], &ALL_KINDS[..]].concat())
+}
 
 /// A set of tests that is built with other features than all others.
 struct Variant {
@@ -200,12 +206,29 @@ impl Variant {
     }
 }
 
-/// Builds and checks what the tests do not wait for.
-fn cargo_lane(steps: &Steps, extent: Extent, later: Sender<(&'static str, Vec<Program>)>) -> Outcome {
+/// Builds and checks what the tests do not wait for, in two lanes.
+fn cargo_lanes(steps: &Steps, extent: Extent, later: Later) -> Outcome {
     let mut outcome = Outcome::default();
-    if extent != Extent::Quick {
-        outcome.note(steps.run_aside("peers of other ORBs", program("interop-peers")));
+    if extent == Extent::Quick {
+        return checks_lane(steps, extent, later);
     }
+    // Before all else, because tests wait for these.
+    outcome.note(steps.run_aside("peers of other ORBs", program("interop-peers")));
+    thread::scope(|scope| {
+        // Nearly all of its build is one crate, which one processor compiles while others idle. It has a folder of its own
+        // and so waits for no lock of the checks.
+        let counted = scope.spawn(|| steps.run_aside("counts of a call", counts("check")));
+        outcome.add(checks_lane(steps, extent, later));
+        outcome.note(counted.join().unwrap_or_else(|_| Err("the counts ended in a panic".to_owned())));
+    });
+    outcome
+}
+
+/// Where programs with tests come from that the tests' lane runs when it is done with its own.
+type Later = Sender<(&'static str, Vec<Program>)>;
+
+fn checks_lane(steps: &Steps, extent: Extent, later: Later) -> Outcome {
+    let mut outcome = Outcome::default();
     outcome.note(steps.run_aside("bounded fuzzing", bounded(FUZZ_INPUTS, 1)));
     let variants: &[Variant] = match extent {
         Extent::Quick => &[PROBES],
@@ -231,9 +254,6 @@ fn cargo_lane(steps: &Steps, extent: Extent, later: Sender<(&'static str, Vec<Pr
     let documented =
         steps.run_aside("tests in documentation", cargo(&["test", "--doc", "--workspace", "--locked"]));
     outcome.count(documented.and_then(|said| programs::counts_of_cargo(&said, &[])));
-    if extent != Extent::Quick {
-        outcome.note(steps.run_aside("counts of a call", counts("check")));
-    }
     outcome
 }
 
@@ -303,11 +323,8 @@ fn checks() -> [(&'static str, Command); 5] {
         (
             "lints",
             cargo(
-                &[
-                    &["clippy", "--quiet", "--workspace", "--all-targets", "--locked", WITH_BENCHMARKS],
-                    &deny[..],
-                ]
-                .concat(),
+                &[&["clippy", "--quiet", "--workspace", "--locked", WITH_BENCHMARKS], &ALL_KINDS[..], &deny]
+                    .concat(),
             ),
         ),
         ("lints of the command without benchmarks", cargo(&[&default_command, &deny[..]].concat())),
@@ -353,9 +370,9 @@ pub(crate) fn build_program(steps: &Steps, package: &str, name: &str) -> Result<
     steps.run(&format!("{name}: build"), cargo(&build))
 }
 
-/// What a call costs, beside the committed table. In a build of the profile `dist`: that is what the table is of.
+/// What a call costs, beside the committed table. In a build like that of the profile `dist`: that is what the table is of.
 pub(crate) fn counts(mode: &str) -> Command {
-    let run = ["run", "--quiet", "--profile=dist", "--locked", "-p", "ironorb-guard", "--", mode];
+    let run = ["run", "--quiet", "--profile=counts", "--locked", "-p", "ironorb-guard", "--", mode];
     cargo(&[&run[..], &["guard/counts.txt"]].concat())
 }
 

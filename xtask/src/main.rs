@@ -87,7 +87,7 @@ fn interop() -> Result<(), String> {
     let steps = Steps::new();
     let interop = Interop::begin(Extent::All)?;
     let packages = ["--package=ironorb-interop", "--package=ironorb-cli", gate::WITH_BENCHMARKS];
-    let build = [&["build", "--locked", "--all-targets"][..], &packages].concat();
+    let build = [&["build", "--locked"][..], &gate::ALL_KINDS, &packages].concat();
     let built = programs::build(&steps, "programs and tests", cargo(&build))?;
     steps.run("peers of other ORBs", gate::program("interop-peers"))?;
     let programs = interop.programs(built.program(gate::INTEROP)?);
