@@ -280,6 +280,3 @@ impl AddAssign<&StageTimes> for StageTimes {
         self.entered_within += other.entered_within;
     }
 }
-
-#[cfg(test)]
-mod tests;

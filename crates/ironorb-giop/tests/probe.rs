@@ -1,6 +1,16 @@
-//! Tests may assert counts, but times only relative to each other.
+//! What probes count. Tests may assert counts, but times only relative to each other.
+//!
+//! A program of its own, which the gate builds once more with the feature `probes`.
 
-use super::*;
+use std::time::Duration;
+
+#[cfg(not(feature = "probes"))]
+use ironorb_giop::probe::Guard;
+#[cfg(feature = "probes")]
+use ironorb_giop::probe::{COPY_BYTES_MIN, copying};
+use ironorb_giop::probe::{
+    ENABLED, Overhead, Snapshot, Stage, StageTimes, enter, overhead, snapshot, thread_snapshot,
+};
 
 #[test]
 fn stages_have_their_numbers_and_names() {
