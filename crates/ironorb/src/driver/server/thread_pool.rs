@@ -186,7 +186,11 @@ impl ThreadPool {
 
     /// Has the next thread of less urgent lanes that waits serve what waits in this one.
     fn ask_lenders(&self, shared: &Arc<Shared>) {
-        self.lenders(shared).filter_map(|other| Some(other.lender.get()?.ask(shared))).for_each(drop);
+        for other in self.lenders(shared) {
+            if let Some(lender) = other.lender.get() {
+                lender.ask(shared);
+            }
+        }
     }
 
     /// Reads requests while no thread waits for them.
