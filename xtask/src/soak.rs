@@ -40,6 +40,10 @@ fn seeds(steps: &Steps, round: u64) -> Result<(), String> {
         cargo(&["test", "--locked", "-p", "ironorb", "-p", "ironorb-cli", "--test", "all", "virtual_time::"]);
     test.env(SEEDS, (50 * round).to_string());
     steps.run("seeds of virtual time", test)?;
+    // Optimized, it takes a minute, and shows how long the analysis of 1,000 tasks takes.
+    let sets =
+        ["test", "--release", "--locked", "-p", "ironorb-sched", "--test", "all", "--", "--include-ignored"];
+    steps.run("10,000 random sets of tasks", cargo(&sets))?;
     let crashes =
         ["test", "--locked", "-p", "ironorb-services", "--test", "store_crash", "--test", "ifr_crash"];
     (0..5).try_for_each(|_| steps.run("seeds of crashes", cargo(&crashes)))

@@ -178,6 +178,7 @@ impl Findings {
             node: lane.node.clone(),
             processors: lane.processors.clone(),
             priority: lane.priority,
+            order: lane.policy,
             threads: lane.threads.map_or_else(
                 || if lane.policy == LanePolicy::FixedPriority { requests_max.max(1) } else { 1 },
                 u64::from,

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::description::Level;
+use crate::description::{LanePolicy, Level};
 use crate::suggest::Suggestion;
 use crate::time::Nanos;
 use crate::timeline::Timeline;
@@ -123,6 +123,8 @@ pub struct LaneReport {
     pub processors: Vec<u32>,
     /// The priority at which it serves; `None` for the callers'.
     pub priority: Option<u16>,
+    /// The order in which it serves what waits.
+    pub order: LanePolicy,
     /// The threads: as described, or else as many as are needed.
     pub threads: u64,
     /// The requests that may be in the lane at once.

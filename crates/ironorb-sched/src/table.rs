@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::description::LanePolicy;
 use crate::report::{Report, Verdict};
 use crate::time::Nanos;
 
@@ -41,6 +42,9 @@ pub struct LaneEntry {
     /// The CORBA priority, 0 to 32767; absent for the callers'.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<u16>,
+    /// The order in which it serves what waits; absent for that of arrival.
+    #[serde(default, skip_serializing_if = "is_of_arrival")]
+    pub order: LanePolicy,
     /// The number of threads. Absent where no number suffices.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threads: Option<u32>,
@@ -50,6 +54,10 @@ pub struct LaneEntry {
     /// The most bytes of those requests together. Absent where that has no bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_bytes_max: Option<u32>,
+}
+
+fn is_of_arrival(order: &LanePolicy) -> bool {
+    *order == LanePolicy::FixedPriority
 }
 
 /// How a task is set up.
@@ -111,6 +119,7 @@ pub fn table(report: &Report) -> Table {
             node: lane.node.clone(),
             affinity: lane.processors.clone(),
             priority: lane.priority,
+            order: lane.order,
             threads: u32::try_from(lane.threads).ok(),
             requests_max: u32::try_from(lane.requests_max).ok(),
             request_bytes_max: u32::try_from(lane.request_bytes_max).ok(),

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use ironorb::rt::{Priority, RtCurrent};
-use ironorb::{LaneConfig, Orb, OrbBuilder, RequestBuffering, ServerConcurrency, ThreadPoolConfig};
+use ironorb::{
+    LaneConfig, Orb, OrbBuilder, RequestBuffering, RequestOrder, ServerConcurrency, ThreadPoolConfig,
+};
+use ironorb_sched::description::LanePolicy;
 use ironorb_sched::{LaneEntry, Table};
 
 use crate::{ClientScheduler, NameKind, ScheduleError, ServerScheduler, UnknownName};
@@ -89,7 +92,12 @@ const HEADER_BYTES: usize = 512;
 
 fn lane_config(entry: &LaneEntry) -> Result<LaneConfig, ScheduleError> {
     let threads = entry.threads.ok_or_else(|| ScheduleError::NoThreads { lane: entry.name.clone() })?;
-    let pool = ThreadPoolConfig::new(threads.max(1) as usize).buffering(buffering(entry));
+    let order = match entry.order {
+        LanePolicy::FixedPriority => RequestOrder::Arrival,
+        LanePolicy::Edf => RequestOrder::EarliestDeadline,
+        LanePolicy::Muf => RequestOrder::UrgencyFirst,
+    };
+    let pool = ThreadPoolConfig::new(threads.max(1) as usize).order(order).buffering(buffering(entry));
     let mut lane = LaneConfig::new(&entry.name).concurrency(ServerConcurrency::ThreadPool(pool));
     if let Some(priority) = entry.priority {
         lane = lane.priority(corba_priority(NameKind::Lane, &entry.name, priority)?);
@@ -117,4 +125,34 @@ fn buffering(entry: &LaneEntry) -> RequestBuffering {
 pub(crate) fn corba_priority(kind: NameKind, name: &str, priority: u16) -> Result<Priority, ScheduleError> {
     let known = i16::try_from(priority).ok().and_then(Priority::new);
     known.ok_or_else(|| ScheduleError::NoPriority { kind, name: name.to_owned(), priority })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A lane is analyzed by its order, so it must serve by it.
+    #[test]
+    fn a_lane_serves_in_the_order_by_which_it_was_analyzed() {
+        for (policy, order) in [
+            ("", RequestOrder::Arrival),
+            ("policy = \"edf\"", RequestOrder::EarliestDeadline),
+            ("policy = \"muf\"", RequestOrder::UrgencyFirst),
+        ] {
+            let set = format!(
+                "[[node]]\nname = \"n\"\nprocessors = 1\n\n\
+                 [[lane]]\nname = \"l\"\nnode = \"n\"\nprocessor = 0\npriority = 9\nthreads = 1\n{policy}\n"
+            );
+            let set = ironorb_sched::TaskSet::from_toml(&set).unwrap();
+            let text = ironorb_sched::table(&ironorb_sched::analyze(&set)).to_toml().unwrap();
+            let table = Table::from_toml(&text).unwrap();
+            let config = lane_config(table.lane("l").unwrap()).unwrap();
+            let pool = ThreadPoolConfig::new(1).order(order).buffering(buffering(table.lane("l").unwrap()));
+            let expected = LaneConfig::new("l")
+                .concurrency(ServerConcurrency::ThreadPool(pool))
+                .priority(Priority::new(9).unwrap())
+                .processors([0]);
+            assert_eq!(format!("{config:?}"), format!("{expected:?}"), "{text}");
+        }
+    }
 }
