@@ -47,7 +47,8 @@ impl Turn {
             if self.word.compare_exchange(FREE, me, Ordering::Acquire, Ordering::Relaxed).is_ok() {
                 return;
             }
-            std::thread::yield_now();
+            // A yield would not let a lower priority go on.
+            std::thread::sleep(PAUSE);
         }
     }
 }
@@ -63,6 +64,9 @@ impl Drop for Held<'_> {
 }
 
 const FREE: u32 = 0;
+
+/// The pause between looks at a turn where the kernel does not lend priorities.
+const PAUSE: std::time::Duration = std::time::Duration::from_micros(50);
 
 #[cfg(all(target_os = "linux", not(miri)))]
 mod system {

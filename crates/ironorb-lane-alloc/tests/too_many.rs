@@ -1,13 +1,14 @@
 //! A program with more areas than a process may have.
 
-use ironorb_lane_alloc::{AREAS_MAX, AreaError, LaneAllocator, LaneArea};
+use ironorb_lane_alloc::{AREAS_MAX, AreaError, LaneAllocator, LaneArea, WhenFull};
 
 #[global_allocator]
 static ALLOCATOR: LaneAllocator = LaneAllocator::system();
 
 #[test]
 fn an_area_too_many_is_refused_and_serves_from_the_inner_allocator() {
-    static AREAS: [LaneArea; AREAS_MAX + 1] = [const { LaneArea::new(4096) }; AREAS_MAX + 1];
+    static AREAS: [LaneArea; AREAS_MAX + 1] =
+        [const { LaneArea::new(4096).when_full(WhenFull::Fail) }; AREAS_MAX + 1];
     let refused: Vec<_> =
         AREAS.iter().filter(|area| matches!(area.prepare(), Err(AreaError::TooMany))).collect();
     assert_eq!(refused.len(), 1);

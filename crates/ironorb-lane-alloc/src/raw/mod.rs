@@ -17,6 +17,7 @@ use std::cell::UnsafeCell;
 use std::io;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use self::returned::{Chain, Returned, padded};
 use crate::area::{AreaError, AreaUsage, LaneArea};
@@ -44,7 +45,6 @@ pub(crate) struct RawArea {
     turn: Turn,
     heap: UnsafeCell<Heap>,
     returned: Returned,
-    preparing: AtomicBool,
     is_locked: AtomicBool,
     // Written by the thread with the turn alone.
     bytes_used: AtomicUsize,
@@ -69,6 +69,9 @@ pub(crate) enum Memory {
 /// The areas of the process, in the order in which they got their memory.
 static AREAS: [AtomicPtr<LaneArea>; AREAS_MAX] = [const { AtomicPtr::new(ptr::null_mut()) }; AREAS_MAX];
 
+/// Held by the thread that gives an area its memory.
+static PREPARING: Mutex<()> = Mutex::new(());
+
 fn area_of(block: *mut u8) -> Option<&'static RawArea> {
     let areas = AREAS.iter().map_while(|area| {
         // SAFETY: an entry is null or a `&'static LaneArea`.
@@ -92,7 +95,6 @@ impl RawArea {
             turn: Turn::new(),
             heap: UnsafeCell::new(heap),
             returned: Returned::new(),
-            preparing: AtomicBool::new(false),
             is_locked: AtomicBool::new(false),
             bytes_used: AtomicUsize::new(0),
             bytes_used_max: AtomicUsize::new(0),
@@ -104,17 +106,18 @@ impl RawArea {
 
     /// Gives the area its memory; `area` is the one that this is the memory of.
     pub(crate) fn prepare(&'static self, area: &'static LaneArea) -> Result<Memory, AreaError> {
-        if self.preparing.swap(true, Ordering::SeqCst) {
+        let _one_at_a_time = PREPARING.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.start.load(Ordering::SeqCst).is_null() {
             return Ok(Memory::WasThere);
         }
         let place = ptr::from_ref(area).cast_mut();
-        let start = system::map(self.bytes).map_err(|e| self.not_prepared(AreaError::NoMemory(e)))?;
+        let start = system::map(self.bytes).map_err(AreaError::NoMemory)?;
         let listed = AREAS.iter().any(|entry| {
             entry.compare_exchange(ptr::null_mut(), place, Ordering::SeqCst, Ordering::SeqCst).is_ok()
         });
         if !listed {
             system::unmap(start, self.bytes);
-            return Err(self.not_prepared(AreaError::TooMany));
+            return Err(AreaError::TooMany);
         }
         let locked = system::lock(start, self.bytes);
         self.is_locked.store(locked.is_ok(), Ordering::Relaxed);
@@ -123,11 +126,6 @@ impl RawArea {
         unsafe { opened.heap().free.insert_free_block_ptr(NonNull::slice_from_raw_parts(start, self.bytes)) };
         self.start.store(start.as_ptr(), Ordering::SeqCst);
         Ok(Memory::Locked(locked))
-    }
-
-    fn not_prepared(&self, why: AreaError) -> AreaError {
-        self.preparing.store(false, Ordering::SeqCst);
-        why
     }
 
     fn has(&self, block: *mut u8) -> bool {
@@ -271,7 +269,8 @@ impl<A: GlobalAlloc> LaneAllocator<A> {
     /// That of [`GlobalAlloc::alloc`].
     #[cold]
     unsafe fn allocate_beyond(&self, area: &LaneArea, layout: Layout) -> *mut u8 {
-        if !area.goes_beyond() {
+        let has_no_memory = area.raw().start.load(Ordering::Relaxed).is_null();
+        if !area.goes_beyond() && !has_no_memory {
             return ptr::null_mut();
         }
         self.give_back();
