@@ -79,6 +79,9 @@ impl<T> LaneLock<T> {
                 None => self.wait(Location::caller()),
             },
         };
+        if watch::is_on() {
+            self.holder.forget(); // whoever waits must not take an earlier thread for this one
+        }
         LockGuard::of(guard, &self.holder)
     }
 

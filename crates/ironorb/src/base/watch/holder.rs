@@ -24,6 +24,13 @@ impl LockHolder {
         self.0.store(crate::base::locks::thread_id(), Ordering::Relaxed);
     }
 
+    /// Notes that nobody knows who has the lock.
+    #[inline]
+    pub(crate) fn forget(&self) {
+        #[cfg(feature = "watch")]
+        self.0.store(0, Ordering::Relaxed);
+    }
+
     /// The system's number of the thread; 0 if none was noted. For the thread that has taken the lock and not noted it yet: it
     /// finds the one before it.
     pub(crate) fn id(&self) -> u32 {

@@ -200,11 +200,14 @@ pub(crate) struct Records {
 /// The records with higher numbers than `after`.
 pub(crate) fn records_after(after: u64) -> Records {
     let mut kept: Vec<WaitRecord> = Vec::with_capacity(RECORDS_MAX);
+    // A wait for this lock that is recorded would take it again.
+    let was_recording = IS_RECORDING.replace(true);
     let made = {
         let ring = RING.lock();
         kept.extend(ring.slots.iter().flatten().filter(|record| record.number > after));
         ring.made
     };
+    IS_RECORDING.set(was_recording);
     kept.sort_unstable_by_key(|record| record.number);
     let displaced = made.saturating_sub(RECORDS_MAX as u64);
     Records { kept, made, lost: displaced.saturating_sub(after) }
