@@ -323,3 +323,125 @@ fn pools_come_and_go_while_others_serve() {
     assert_eq!(*seen.lock().unwrap(), vec!["steady"; 200]);
     server.shutdown(true).unwrap();
 }
+
+#[test]
+fn what_a_pool_had_before_its_adapters_do_not_find() {
+    let server = server_of(real_time()).build().unwrap();
+    let rt_orb = server.rt_orb().unwrap();
+    let create = |number| {
+        let lane = lane_alone(&format!("{number}")).priority(priority(number));
+        rt_orb.create_threadpool("mode", [lane]).unwrap()
+    };
+    let declared = |pool, number| {
+        let policies = PoaPolicies {
+            threadpool: Some(pool),
+            priority_model: Some(PriorityModel::ServerDeclared(priority(number))),
+            ..PoaPolicies::default()
+        };
+        server.root_poa().create_poa("declared", None, policies)
+    };
+    let pool = create(100);
+    rt_orb.destroy_threadpool(pool).unwrap();
+    assert_eq!(create(300), pool);
+    let refused = declared(pool, 100).unwrap_err();
+    assert!(
+        matches!(refused, PoaError::InvalidPolicy { policy: PoaPolicyType::PriorityModel, .. }),
+        "{refused}"
+    );
+    let poa = declared(pool, 300).unwrap();
+    let own = poa.create_reference_with_priority(ProbeRef::REPOSITORY_ID, priority(100));
+    assert!(matches!(own, Err(PoaError::PriorityNotServed { .. })));
+    poa.destroy(true, true).unwrap();
+    rt_orb.destroy_threadpool(pool).unwrap();
+    assert_eq!(create(100), pool);
+    declared(pool, 100).unwrap();
+    server.shutdown(true).unwrap();
+}
+
+#[test]
+fn a_pool_that_comes_while_the_orb_ends_ends_with_it() {
+    let server = server_of(real_time()).build().unwrap();
+    let rt_orb = server.rt_orb().unwrap();
+    let gate = Gate::closed();
+    let _open = gate.open_at_end();
+    let held = gate.clone();
+    let servant = Hooked::new(move || {
+        held.pass();
+        Ok(())
+    });
+    let (_client, object) = seen_from_outside(&server.root_poa().activate::<ProbeRef, _>(servant).unwrap());
+    std::thread::scope(|scope| {
+        let reply = scope.spawn(|| object.ping());
+        ironorb_tests::eventually("the servant runs", || gate.held() == 1);
+        let address = server.published_addresses().remove(0);
+        let ending = scope.spawn(|| server.shutdown(true));
+        let has_ended = || std::net::TcpStream::connect(&address).is_err();
+        ironorb_tests::eventually("the default lane listens no longer", has_ended);
+        let late = rt_orb.create_threadpool("late", [lane_alone("late")]);
+        let address = server.lane("late").map(|lane| lane.addresses());
+        gate.open();
+        reply.join().unwrap().unwrap();
+        ending.join().unwrap().unwrap();
+        match late {
+            Ok(_) => {
+                let address = address.unwrap().remove(0);
+                assert!(std::net::TcpStream::connect(address).is_err(), "the late lane has ended, too");
+            }
+            Err(e) => assert!(matches!(e, ThreadpoolError::ShutDown), "{e}"),
+        }
+    });
+}
+
+#[test]
+fn a_pool_that_cannot_listen_may_be_tried_as_often_as_one_likes() {
+    let server = server_of(real_time()).build().unwrap();
+    let rt_orb = server.rt_orb().unwrap();
+    let taken = std::net::TcpListener::bind("127.0.9.8:0").unwrap();
+    let fixed = format!("iiop://{}", taken.local_addr().unwrap());
+    let lanes = || [lane_alone("open"), LaneConfig::new("fixed").endpoint(&fixed)];
+    for _ in 0..100 {
+        let refused = rt_orb.create_threadpool("p", lanes()).unwrap_err();
+        assert!(matches!(refused, ThreadpoolError::Io(_)), "{refused}");
+    }
+    drop(taken);
+    rt_orb.create_threadpool("p", lanes()).unwrap();
+    server.shutdown(true).unwrap();
+}
+
+#[test]
+fn errors_of_pools_are_the_standards_exceptions() {
+    use ironorb::giop::exception::SystemExceptionKind as Kind;
+    use ironorb::giop::minor::MinorCode;
+    let mapping = ironorb::rt::RealTimeConfig::new().mapping(Unmapping);
+    let server = server_of(mapping).build().unwrap();
+    let rt_orb = server.rt_orb().unwrap();
+    let told = |lanes: Vec<LaneConfig>| {
+        let error = ironorb::SystemException::from(rt_orb.create_threadpool("p", lanes).unwrap_err());
+        (error.kind, error.minor)
+    };
+    assert_eq!(
+        told(vec![lane("x").priority(priority(7))]),
+        (Kind::DataConversion, MinorCode::DATA_CONVERSION_PRIORITY)
+    );
+    assert_eq!(told(vec![]).0, Kind::BadParam);
+    let no_threads = ServerConcurrency::ThreadPool(ThreadPoolConfig::new(0));
+    assert_eq!(told(vec![lane("x").concurrency(no_threads)]).0, Kind::BadParam);
+    let pool = rt_orb.create_threadpool("p", [lane("x")]).unwrap();
+    rt_orb.destroy_threadpool(pool).unwrap();
+    let unknown = ironorb::SystemException::from(rt_orb.destroy_threadpool(pool).unwrap_err());
+    assert_eq!(unknown.kind, Kind::BadParam);
+}
+
+/// Maps nothing.
+#[derive(Debug)]
+struct Unmapping;
+
+impl ironorb::rt::PriorityMapping for Unmapping {
+    fn to_native(&self, _: Priority) -> Option<i16> {
+        None
+    }
+
+    fn to_corba(&self, _: i16) -> Option<Priority> {
+        None
+    }
+}

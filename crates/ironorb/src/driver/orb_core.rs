@@ -552,12 +552,13 @@ impl OrbCore {
         self.adapter.main_thread().begin_close();
         let servers = std::mem::take(&mut *self.servers.lock());
         servers.iter().for_each(|server| server.stop(wait));
-        let root = {
-            // A thread that makes the root adapter now ends first, or finds the ORB shut down.
-            let _starting = self.servers.lock();
+        let (root, late) = {
+            // A thread that makes the root adapter or a thread pool now ends first, or finds the ORB shut down.
+            let mut servers = self.servers.lock();
             self.is_shut_down.store(true, Ordering::SeqCst);
-            self.root.set(None)
+            (self.root.set(None), std::mem::take(&mut *servers))
         };
+        late.iter().for_each(|server| server.stop(wait));
         if let Some(root) = root {
             // An upcall cannot wait, so this is refused there. The adapter is destroyed without a wait.
             if root.destroy(true, wait).is_err() {

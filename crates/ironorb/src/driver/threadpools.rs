@@ -4,7 +4,7 @@
 //! there without threads, connections of clients and addresses. It serves again, at the same address, when its pool is made
 //! again with a lane that is equal.
 
-use std::io;
+use std::io::{self, ErrorKind::AddrInUse};
 use std::sync::Arc;
 
 use ironorb_giop::service_context::ListenPoint;
@@ -28,6 +28,13 @@ pub(crate) enum CannotAdd {
     Io(io::Error),
 }
 
+/// Why lanes cannot begin to serve.
+enum CannotBegin<'o> {
+    Add(CannotAdd),
+    /// This lane cannot listen, or has no thread.
+    Listen(&'o ServerLane, io::Error),
+}
+
 impl OrbCore {
     /// Adds the lanes of a pool. They listen at once if the ORB does, and else when it begins to. If a lane cannot listen, none
     /// of them serves.
@@ -45,48 +52,55 @@ impl OrbCore {
         }
         // What lanes leave behind is dropped elsewhere.
         self.adapter_threads.start_discarding();
-        let known = lanes.iter().map(|parts| self.ended_lanes(parts).count()).max().unwrap_or(0);
-        let mut started = self.begin_lanes(&lanes, 0);
-        for nth in 1..=known {
-            match &started {
-                // Meanwhile another process listens where a lane did whose port the system had chosen.
-                Err(CannotAdd::Io(e)) if e.kind() == io::ErrorKind::AddrInUse => {
-                    started = self.begin_lanes(&lanes, nth);
+        let mut taken = Vec::new();
+        let started = loop {
+            match self.begin_lanes(&lanes, &taken) {
+                // Meanwhile another process listens at the port that the system had chosen for a lane: it is another lane now.
+                Err(CannotBegin::Listen(lane, e)) if e.kind() == AddrInUse && lane.has_chosen() => {
+                    taken.push(lane.id);
                 }
-                _ => break,
+                Err(CannotBegin::Listen(_, e) | CannotBegin::Add(CannotAdd::Io(e))) => {
+                    return Err(CannotAdd::Io(e));
+                }
+                Err(CannotBegin::Add(e)) => return Err(e),
+                Ok(started) => break started,
             }
-        }
-        let started = started?;
+        };
         servers.extend(started);
         self.adapter.threadpools().add(pool);
         Ok(())
     }
 
-    /// Has lanes serve: each as the `nth` lane that is as it, and has ended, or else under a new number. If one cannot, none
-    /// does.
-    fn begin_lanes(self: &Arc<Self>, lanes: &[LaneParts], nth: usize) -> Result<Vec<Server>, CannotAdd> {
-        let new = lanes.iter().filter(|parts| self.ended_lanes(parts).nth(nth).is_none()).count();
+    /// Has lanes serve: each as a lane that is as it, has ended, and is not `taken`, or else under a new number. If one cannot,
+    /// none does.
+    fn begin_lanes(
+        self: &Arc<Self>,
+        lanes: &[LaneParts],
+        taken: &[LaneId],
+    ) -> Result<Vec<Server>, CannotBegin<'_>> {
+        let new = lanes.iter().filter(|parts| self.ended_lane(parts, taken).is_none()).count();
         if self.server_lanes.len() + new > LANES_MAX {
-            return Err(CannotAdd::TooManyLanes);
+            return Err(CannotBegin::Add(CannotAdd::TooManyLanes));
         }
-        let begin = |parts: &LaneParts| match self.ended_lanes(parts).nth(nth) {
+        let begin = |parts: &LaneParts| match self.ended_lane(parts, taken) {
             Some(lane) => self.revive_lane(lane),
             None => self.add_lane(parts.clone()),
         };
         let mut begun = Vec::new();
         let all_begun = lanes.iter().try_for_each(|parts| {
-            begun.push(begin(parts)?);
+            begun.push(begin(parts).map_err(|e| CannotBegin::Add(CannotAdd::Io(e)))?);
             Ok(())
         });
         // Each lane finds those from which it borrows when it starts.
-        all_begun.and_then(|()| self.start_lanes(&begun)).map_err(|e| {
+        let started = all_begun.and_then(|()| self.start_lanes(&begun));
+        if started.is_err() {
             begun.iter().for_each(|lane| self.end_lane(lane));
-            CannotAdd::Io(e)
-        })
+        }
+        started
     }
 
     /// Has lanes listen, if the ORB does. If one cannot, none does.
-    fn start_lanes(self: &Arc<Self>, lanes: &[&ServerLane]) -> io::Result<Vec<Server>> {
+    fn start_lanes<'o>(self: &Arc<Self>, lanes: &[&'o ServerLane]) -> Result<Vec<Server>, CannotBegin<'o>> {
         if !self.root.is_some() {
             return Ok(Vec::new());
         }
@@ -96,7 +110,7 @@ impl OrbCore {
                 Ok(server) => started.push(server),
                 Err(e) => {
                     started.iter().for_each(|server| server.stop(false));
-                    return Err(e);
+                    return Err(CannotBegin::Listen(lane, e));
                 }
             }
         }
@@ -104,13 +118,15 @@ impl OrbCore {
         Ok(started)
     }
 
-    /// The lanes with these parts that have ended.
-    fn ended_lanes(&self, parts: &LaneParts) -> impl Iterator<Item = &ServerLane> {
-        self.server_lanes.iter().filter(|lane| lane.has_ended() && lane.is_of(parts))
+    /// A lane with these parts that has ended, and is not `taken`.
+    fn ended_lane(&self, parts: &LaneParts, taken: &[LaneId]) -> Option<&ServerLane> {
+        let may = |lane: &&ServerLane| lane.has_ended() && lane.is_of(parts) && !taken.contains(&lane.id);
+        self.server_lanes.iter().find(may)
     }
 
     fn revive_lane<'o>(&self, lane: &'o ServerLane) -> io::Result<&'o ServerLane> {
         self.adapter_threads.revive_lane(lane.id)?;
+        self.adapter.note_lane_serves(lane.id, true);
         lane.revive();
         Ok(lane)
     }
@@ -118,6 +134,7 @@ impl OrbCore {
     /// Has no reference name a lane from now on, whose server has stopped or is about to.
     fn end_lane(&self, lane: &ServerLane) {
         lane.end();
+        self.adapter.note_lane_serves(lane.id, false);
         self.adapter_threads.end_lane(lane.id);
         self.connector.lane(lane.id).close_idle();
     }

@@ -372,6 +372,10 @@ impl LaneConfig {
         &self.name
     }
 
+    pub(super) fn own_priority(&self) -> Option<Priority> {
+        self.priority
+    }
+
     pub(super) fn listens(&self) -> bool {
         !self.endpoints.is_empty()
     }
@@ -412,6 +416,12 @@ impl LaneConfig {
 pub(super) fn check(lanes: &[LaneParts]) -> Result<(), SettingError> {
     lanes.iter().try_for_each(|lane| {
         let place = if lane.name.is_empty() { "the ORB".to_owned() } else { format!("lane {:?}", lane.name) };
+        if let ServerConcurrency::ThreadPool(pool) = lane.config.concurrency
+            && pool.static_threads == 0
+        {
+            let why = "has a thread pool without static threads: give `ThreadPoolConfig::new` at least 1";
+            return Err(SettingError::new(place, why.to_owned()));
+        }
         socket_options::check(&lane.config).map_err(|why| SettingError::new(place, why.to_string()))
     })
 }

@@ -4,12 +4,16 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
+use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
+use ironorb_giop::minor::MinorCode;
+
 use super::LaneConfig;
 use super::lanes;
 use super::settings::SettingError;
 use crate::base::lane::LANES_MAX;
 use crate::driver::orb_core::OrbCore;
 use crate::driver::threadpools::CannotAdd;
+use crate::object::priority::Priority;
 use crate::object::threadpool::ThreadpoolId;
 use crate::poa::adapter::CannotEnd;
 use crate::poa::is_in_upcall_of;
@@ -19,8 +23,10 @@ use crate::rt::{CannotReserve, RtOrb};
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ThreadpoolError {
-    /// A lane cannot be as it is configured (BAD_PARAM, or DATA_CONVERSION for its priority).
+    /// A lane cannot be as it is configured (BAD_PARAM).
     Lane(SettingError),
+    /// The ORB's mapping has no native priority for this one, which a lane has (DATA_CONVERSION, OMG minor code 2).
+    Unmapped(Priority),
     /// The ORB has a pool of this name.
     AlreadyExists,
     /// The ORB has had as many lanes, or pools, as it can have (NO_RESOURCES).
@@ -64,6 +70,11 @@ impl RtOrb {
         if lanes.is_empty() {
             let why = "has no lane: give it one, with a name and an endpoint".to_owned();
             return Err(ThreadpoolError::Lane(SettingError::new(format!("thread pool {name:?}"), why)));
+        }
+        if let Some(real_time) = &orb.real_time {
+            let is_unmapped = |priority: &Priority| real_time.native(*priority).is_err();
+            let unmapped = lanes.iter().filter_map(LaneConfig::own_priority).find(is_unmapped);
+            unmapped.map_or(Ok(()), |priority| Err(ThreadpoolError::Unmapped(priority)))?;
         }
         let reserved = self.threadpools().reserve(name)?;
         let parts = lanes::parts(lanes, &orb.config, &orb.transports, orb.real_time.as_ref(), &|_| {
@@ -132,10 +143,30 @@ impl From<CannotEnd> for ThreadpoolError {
     }
 }
 
+impl From<ThreadpoolError> for SystemException {
+    #[cold]
+    fn from(error: ThreadpoolError) -> SystemException {
+        use SystemExceptionKind as S;
+        let (kind, minor) = match error {
+            ThreadpoolError::Lane(_)
+            | ThreadpoolError::AlreadyExists
+            | ThreadpoolError::InvalidThreadpool => (S::BadParam, MinorCode::NONE),
+            ThreadpoolError::Unmapped(_) => (S::DataConversion, MinorCode::DATA_CONVERSION_PRIORITY),
+            ThreadpoolError::TooMany | ThreadpoolError::Io(_) => (S::NoResources, MinorCode::NONE),
+            ThreadpoolError::WouldDeadlock => (S::BadInvOrder, MinorCode::BAD_INV_ORDER_WOULD_DEADLOCK),
+            ThreadpoolError::InUse { .. } | ThreadpoolError::ShutDown => (S::BadInvOrder, MinorCode::NONE),
+        };
+        SystemException::new(kind, minor, CompletionStatus::No).with_detail(error.to_string())
+    }
+}
+
 impl fmt::Display for ThreadpoolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ThreadpoolError::Lane(e) => e.fmt(f),
+            ThreadpoolError::Unmapped(priority) => {
+                write!(f, "a lane has the priority {priority}, for which the ORB's mapping has no native priority")
+            }
             ThreadpoolError::AlreadyExists => f.write_str("the ORB has a thread pool of this name: choose another"),
             ThreadpoolError::TooMany => {
                 write!(f, "an ORB has at most {LANES_MAX} different lanes in its life, and 256 thread pools")

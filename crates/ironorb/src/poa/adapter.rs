@@ -72,7 +72,7 @@ pub(crate) struct Adapter {
     /// How the ORB treats priorities, if it is a real-time ORB.
     real_time: Option<RealTimeConfig>,
     /// The ORB's lanes.
-    lanes: LaneTable<LaneFacts>,
+    lanes: LaneTable<AdapterLane>,
     /// Its thread pools.
     threadpools: Threadpools,
     /// Whether one of them is for requests that are not scheduled.
@@ -93,6 +93,20 @@ pub(crate) struct Adapter {
     plain_bytes_max: usize,
     /// How long a request waits for an adapter that another thread makes; `None` for ever.
     startup_timeout: Option<Duration>,
+}
+
+/// A lane, as adapters see it.
+#[derive(Debug)]
+struct AdapterLane {
+    facts: LaneFacts,
+    /// Whether it has not ended.
+    serves: AtomicBool,
+}
+
+impl AdapterLane {
+    fn new(facts: LaneFacts) -> AdapterLane {
+        AdapterLane { facts, serves: AtomicBool::new(true) }
+    }
 }
 
 /// Why an adapter cannot be added.
@@ -141,7 +155,7 @@ impl Adapter {
             real_time,
             has_best_effort_lane,
             threadpools,
-            lanes,
+            lanes: lanes.iter().copied().map(AdapterLane::new).collect(),
             misplaced_requests: AtomicU64::new(0),
             promises: Promises::default(),
             late_requests: AtomicU64::new(0),
@@ -252,7 +266,12 @@ impl Adapter {
 
     /// Adds the next lane. One thread does this at a time.
     pub(crate) fn add_lane(&self, id: LaneId, lane: LaneFacts) {
-        self.lanes.add(id, lane);
+        self.lanes.add(id, AdapterLane::new(lane));
+    }
+
+    /// Says whether a lane serves: it may end and come back with its thread pool.
+    pub(crate) fn note_lane_serves(&self, id: LaneId, serves: bool) {
+        self.lanes.of(id).serves.store(serves, Ordering::Relaxed);
     }
 
     fn discard(&self, replaced: Replaced) {

@@ -83,7 +83,10 @@ impl ReservedName<'_> {
     /// Has the pool be found from now on.
     pub(crate) fn keep(self) -> ThreadpoolId {
         self.names.set(self.pool, State::Serving);
-        self.pool
+        let pool = self.pool;
+        // From now on another thread may destroy the pool and make it again.
+        std::mem::forget(self);
+        pool
     }
 }
 

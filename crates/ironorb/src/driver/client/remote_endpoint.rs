@@ -68,11 +68,12 @@ impl RemoteEndpoint {
 
     /// The connections of a group, if it has had any.
     pub(crate) fn links_if_made(&self, group: ConnectionGroup) -> Option<&Arc<EndpointLinks>> {
-        self.links.get(group)
+        self.links.get(group.carried_by(&self.lanes))
     }
 
     /// The connections of a group. Does not connect.
     pub(crate) fn links_of(&self, group: ConnectionGroup) -> &Arc<EndpointLinks> {
+        let group = group.carried_by(&self.lanes);
         if let Some(links) = self.links.get(group) {
             return links;
         }
@@ -107,7 +108,7 @@ impl RemoteEndpoint {
 
     /// Drops connections of the calling thread's group that have ended. Takes locks of its lane.
     pub(super) fn drop_ended(&self, now: Time) {
-        if let Some(links) = self.links.get(ConnectionGroup::of_this_thread()) {
+        if let Some(links) = self.links_if_made(ConnectionGroup::of_this_thread()) {
             links.drop_ended(now);
         }
     }
@@ -148,7 +149,7 @@ impl ServerEndpoint for RemoteEndpoint {
     }
 
     fn has_band_to_tell(&self) -> bool {
-        let links = || self.links.get(ConnectionGroup::of_this_thread());
+        let links = || self.links_if_made(ConnectionGroup::of_this_thread());
         self.is_of_band() && links().is_some_and(|links| links.has_band_to_tell())
     }
 

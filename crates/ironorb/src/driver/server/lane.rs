@@ -156,6 +156,11 @@ impl ServerLane {
         self.chosen.get().unwrap_or(&self.endpoints)
     }
 
+    /// Whether it has listened, and the system has chosen a part of where.
+    pub(crate) fn has_chosen(&self) -> bool {
+        self.chosen.get().is_some_and(|chosen| *chosen != self.endpoints)
+    }
+
     /// Notes what the system has chosen for endpoints, whose addresses in references are these. The first choice stays.
     pub(super) fn note_chosen(&self, bound: &[Address]) {
         let chosen = || self.endpoints.iter().zip(bound).map(|(endpoint, bound)| endpoint.chosen(bound));

@@ -132,15 +132,27 @@ impl Server {
             ended: Gate::of_any_thread(),
         });
         lane.set_server(&shared);
-        match config.concurrency {
-            ServerConcurrency::ThreadPerConnection => {}
-            ServerConcurrency::LeaderFollowers { threads } => leader_followers::start(&shared, threads)?,
-            ServerConcurrency::ThreadPool(_) => thread_pool::start(&shared)?,
-            ServerConcurrency::Reactor => reactor::start(&shared)?,
-            ServerConcurrency::Hybrid { .. } => hybrid::start(&shared)?,
+        let server = Server { shared, listeners };
+        match server.start_threads(config.concurrency) {
+            Ok(()) => Ok(server),
+            Err(e) => {
+                // Some have begun, and end now.
+                server.stop(false);
+                Err(e)
+            }
         }
-        Keeper::start(&shared, &listeners)?;
-        Ok(Server { shared, listeners })
+    }
+
+    fn start_threads(&self, concurrency: ServerConcurrency) -> io::Result<()> {
+        let shared = &self.shared;
+        match concurrency {
+            ServerConcurrency::ThreadPerConnection => {}
+            ServerConcurrency::LeaderFollowers { threads } => leader_followers::start(shared, threads)?,
+            ServerConcurrency::ThreadPool(_) => thread_pool::start(shared)?,
+            ServerConcurrency::Reactor => reactor::start(shared)?,
+            ServerConcurrency::Hybrid { .. } => hybrid::start(shared)?,
+        }
+        Keeper::start(shared, &self.listeners)
     }
 
     /// The lane that it serves.

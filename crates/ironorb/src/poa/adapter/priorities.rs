@@ -188,7 +188,9 @@ impl Adapter {
 
     /// The priorities of the lanes of a pool, or of those without a pool.
     fn priorities_of(&self, threadpool: Option<ThreadpoolId>) -> impl Iterator<Item = Priority> {
-        self.lanes.iter().filter(move |lane| lane.threadpool == threadpool).filter_map(|lane| lane.priority)
+        let serving = self.lanes.iter().filter(|lane| lane.serves.load(Ordering::Relaxed));
+        let of_pool = serving.map(|lane| lane.facts).filter(move |lane| lane.threadpool == threadpool);
+        of_pool.filter_map(|lane| lane.priority)
     }
 
     /// Refuses a priority that no object of an adapter with these policies can have of its own (RTCORBA 1.2, 5.7.4): the
@@ -250,12 +252,12 @@ impl Adapter {
     }
 
     fn is_in_best_effort_lane(&self) -> bool {
-        self.has_best_effort_lane && self.lanes.of(current_lane()).is_best_effort
+        self.has_best_effort_lane && self.lanes.of(current_lane()).facts.is_best_effort
     }
 
     /// The priority of the lane that the calling thread is in; `None` for a lane without one.
     fn lane_priority(&self) -> Option<Priority> {
-        self.lanes.of(current_lane()).priority
+        self.lanes.of(current_lane()).facts.priority
     }
 
     /// Requests that were served at the priority of their lane instead of their own.
