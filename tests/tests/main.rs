@@ -15,6 +15,7 @@ mod calls;
 mod cancellation;
 mod commands;
 mod connections;
+mod create_policy;
 mod deadlines;
 mod deferred;
 mod demo;

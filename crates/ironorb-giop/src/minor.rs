@@ -62,6 +62,7 @@ codes! {
         4 => BAD_INV_ORDER_SHUT_DOWN "the ORB has been shut down"
         10 => BAD_PARAM_URL_OTHER "string_to_object: other reason"
         23 => BAD_PARAM_WIDE_NOT_NEGOTIATED "wide characters, but no code set context says what they are"
+        30 => BAD_PARAM_POLICY_TWICE "a list of policies has two of one type"
         1 => DATA_CONVERSION_NOT_IN_SET "a character is not in the code set agreed on"
         2 => DATA_CONVERSION_PRIORITY "the priority mapping has no priority of the system for a priority"
         5 => MARSHAL_WIDE_IN_REQUEST_1_0 "a client sent wide characters over GIOP 1.0"

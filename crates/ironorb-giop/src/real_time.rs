@@ -4,8 +4,9 @@
 
 use crate::cdr::{Marshal, Reader, Unmarshal, Writer};
 use crate::error::{Malformed, MalformedKind, Misuse};
-use crate::ior::{PolicyValue, TAG_IRONORB_SHARED_MEMORY, TaggedComponent};
+use crate::ior::{PolicyValue, TAG_INTERNET_IOP, TAG_IRONORB_SHARED_MEMORY, TaggedComponent};
 use crate::service_context::RT_CORBA_PRIORITY;
+use crate::typecode::{TypeDef, Typed};
 use crate::version::{ByteOrder, Encoding};
 
 /// The policy type of [`PriorityModelPolicy`].
@@ -87,10 +88,8 @@ pub enum Protocol {
     SharedMemory,
 }
 
-/// The profile id of [`Protocol::Iiop`].
-const IIOP: u32 = 0;
-/// The profile id of [`Protocol::Uiop`].
-const UIOP: u32 = 0x5441_4F00;
+/// The profile id of [`Protocol::Uiop`], which is TAO's.
+pub const TAO_UIOP: u32 = 0x5441_4F00;
 
 /// Protocols from which a client is to choose, the best first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -225,6 +224,24 @@ fn value(policy_type: u32, policy: &(impl Marshal + ?Sized)) -> PolicyValue {
     PolicyValue { policy_type, value }
 }
 
+/// The value by which a program asks its ORB for the policy. The standard has none. A struct of any name with these members is
+/// its type: `struct { RTCORBA::PriorityModel priority_model; RTCORBA::Priority server_priority; }`.
+impl Typed for PriorityModelPolicy {
+    const TYPE: &'static TypeDef = &TypeDef::Struct {
+        id: "",
+        name: "PriorityModelValue",
+        members: &[("priority_model", PriorityModel::TYPE), ("server_priority", &TypeDef::Short)],
+    };
+}
+
+impl Typed for PriorityModel {
+    const TYPE: &'static TypeDef = &TypeDef::Enum {
+        id: "IDL:omg.org/RTCORBA/PriorityModel:1.0",
+        name: "PriorityModel",
+        enumerators: &["CLIENT_PROPAGATED", "SERVER_DECLARED"],
+    };
+}
+
 impl Marshal for PriorityModelPolicy {
     fn marshal(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
         w.write_u32(match self.model {
@@ -247,6 +264,14 @@ impl Unmarshal for PriorityModelPolicy {
     }
 }
 
+impl Typed for PriorityBand {
+    const TYPE: &'static TypeDef = &TypeDef::Struct {
+        id: "IDL:omg.org/RTCORBA/PriorityBand:1.0",
+        name: "PriorityBand",
+        members: &[("low", &TypeDef::Short), ("high", &TypeDef::Short)],
+    };
+}
+
 impl Marshal for PriorityBand {
     fn marshal(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
         w.put(&self.low)?;
@@ -266,7 +291,7 @@ impl Marshal for Protocol {
         // The protocol's id, no properties of the ORB's, and those of the transport.
         match self {
             Protocol::Iiop(tcp) => {
-                w.write_u32(IIOP);
+                w.write_u32(TAG_INTERNET_IOP);
                 w.put(&tcp.send_buffer_size)?;
                 w.put(&tcp.recv_buffer_size)?;
                 w.write_bool(tcp.keep_alive);
@@ -274,7 +299,7 @@ impl Marshal for Protocol {
                 w.write_bool(tcp.no_delay);
             }
             Protocol::Uiop { send_buffer_size, recv_buffer_size } => {
-                w.write_u32(UIOP);
+                w.write_u32(TAO_UIOP);
                 w.put(send_buffer_size)?;
                 w.put(recv_buffer_size)?;
             }
@@ -288,14 +313,14 @@ impl Protocol {
     /// Reads a protocol; `None` for an unknown one.
     fn read(r: &mut Reader<'_>) -> Result<Option<Protocol>, Malformed> {
         Ok(Some(match r.read_u32()? {
-            IIOP => Protocol::Iiop(TcpProtocolProperties {
+            TAG_INTERNET_IOP => Protocol::Iiop(TcpProtocolProperties {
                 send_buffer_size: r.get()?,
                 recv_buffer_size: r.get()?,
                 keep_alive: r.read_bool()?,
                 dont_route: r.read_bool()?,
                 no_delay: r.read_bool()?,
             }),
-            UIOP => Protocol::Uiop { send_buffer_size: r.get()?, recv_buffer_size: r.get()? },
+            TAO_UIOP => Protocol::Uiop { send_buffer_size: r.get()?, recv_buffer_size: r.get()? },
             TAG_IRONORB_SHARED_MEMORY => Protocol::SharedMemory,
             _ => return Ok(None),
         }))

@@ -30,6 +30,17 @@ impl PriorityBands {
         Some(PriorityBands { bands: list, count: bands.len() as u8 })
     }
 
+    /// What no list for an adapter, and none from data, may be.
+    pub(crate) fn fault(&self) -> Option<&'static str> {
+        match self.as_slice() {
+            [] => Some("has no band"),
+            bands if !bands.iter().all(|band| (0..=band.high).contains(&band.low)) => {
+                Some("has a band whose lowest priority is below 0 or above its highest")
+            }
+            _ => None,
+        }
+    }
+
     /// The bands.
     pub fn as_slice(&self) -> &[PriorityBand] {
         &self.bands[..usize::from(self.count)]

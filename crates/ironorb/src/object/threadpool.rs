@@ -16,6 +16,12 @@ impl ThreadpoolId {
         u8::try_from(index).ok().map(ThreadpoolId)
     }
 
+    /// The number of the pool among those of its ORB: the value of a `ThreadpoolPolicy` for
+    /// [`Orb::create_policy`](crate::Orb::create_policy).
+    pub fn number(self) -> u32 {
+        self.0.into()
+    }
+
     /// The index of the pool among those of its ORB, also the ones that have ended.
     pub(crate) fn index(self) -> usize {
         self.0.into()

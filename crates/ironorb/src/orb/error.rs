@@ -19,7 +19,7 @@ use crate::initial::naming::{InvalidName, NamingError};
 use crate::object::operation::{OperationError, Raised};
 use crate::object::peers::BadPeerNetwork;
 use crate::object::selection::NotBound;
-use crate::orb::{BuildError, SettingError, ThreadpoolError};
+use crate::orb::{BuildError, PolicyError, SettingError, ThreadpoolError};
 use crate::poa::PoaError;
 use crate::transport::endpoint::BadAddress;
 
@@ -178,7 +178,7 @@ macro_rules! values {
 
 values! {
     BadConcurrency BadPeerNetwork BadType CodeSetIncompatible CopyError DynAnyError ExtractError FixedError Malformed Misuse NotALongDouble
-    TypeCodeError UrlError
+    PolicyError TypeCodeError UrlError
 }
 
 #[cfg(test)]

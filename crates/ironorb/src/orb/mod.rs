@@ -8,6 +8,8 @@ mod error;
 mod file_url;
 mod initial;
 mod lanes;
+mod policies;
+mod policy_table;
 mod settings;
 mod small_file;
 mod threadpools;
@@ -17,6 +19,7 @@ pub use builder::{BuildError, OrbBuilder};
 pub use error::Error;
 pub use initial::InitialReference;
 pub use lanes::{InLane, Lane, LaneConfig};
+pub use policies::{Policy, PolicyError, PolicyErrorCode, set_thread_policy_overrides};
 pub use settings::{
     CONFIG_FILE_VARIABLE, INIT_REF_VARIABLE, LaneSetting, Setting, SettingError, lane_settings, settings,
 };

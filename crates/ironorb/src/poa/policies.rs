@@ -347,18 +347,14 @@ impl PoaPolicies {
     /// Refuses bands without priorities or without a model, and a declared priority that no band holds.
     fn check_bands(&self) -> Result<(), PoaError> {
         let Some(bands) = &self.priority_bands else { return Ok(()) };
-        let bands = bands.as_slice();
-        let has_declared = |priority: Priority| bands.iter().any(|band| band.contains(priority.number()));
-        let why = match self.priority_model {
-            None => "needs a priority model",
-            Some(_) if bands.is_empty() => "has no band",
-            Some(_) if !bands.iter().all(|band| (0..=band.high).contains(&band.low)) => {
-                "has a band whose lowest priority is below 0 or above its highest"
-            }
-            Some(PriorityModel::ServerDeclared(priority)) if !has_declared(priority) => {
+        let holds = |priority: Priority| bands.as_slice().iter().any(|band| band.contains(priority.number()));
+        let why = match (self.priority_model, bands.fault()) {
+            (None, _) => "needs a priority model",
+            (Some(_), Some(fault)) => fault,
+            (Some(PriorityModel::ServerDeclared(priority)), None) if !holds(priority) => {
                 "has no band that holds the declared priority"
             }
-            Some(_) => return Ok(()),
+            (Some(_), None) => return Ok(()),
         };
         self.refuse(PoaPolicyType::PriorityBandedConnection, why)
     }

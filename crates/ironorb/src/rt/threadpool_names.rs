@@ -50,6 +50,13 @@ impl ThreadpoolNames {
         self.0.lock().iter().position(is_it).and_then(ThreadpoolId::new)
     }
 
+    /// The pool with this number that serves.
+    pub(crate) fn numbered(&self, number: u32) -> Option<ThreadpoolId> {
+        let pool = ThreadpoolId::new(usize::try_from(number).ok()?)?;
+        let is_serving = self.0.lock().get(pool.index())?.state == State::Serving;
+        is_serving.then_some(pool)
+    }
+
     /// Gives a name and a number to a pool that is about to be made.
     pub(crate) fn reserve(&self, name: &str) -> Result<ReservedName<'_>, CannotReserve> {
         let mut names = self.0.lock();
