@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use ironorb::{Lane, Orb, OrbBuilder, TypedRef};
 use ironorb_tests::Hooked;
 use ironorb_tests::testing::{Probe, ProbeRef};
-use rustix::net::sockopt::tcp_user_timeout;
+use rustix::net::sockopt::{socket_keepalive, socket_recv_buffer_size, tcp_nodelay, tcp_user_timeout};
 use rustix::net::{getpeername, getsockname};
 use rustix::process::{ForeignRawFd, PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 use rustix::thread::{CpuSet, current_timer_slack, sched_getaffinity};
@@ -74,13 +74,25 @@ fn last_processor() -> usize {
     (0..CpuSet::MAX_CPU).rev().find(|cpu| allowed.is_set(*cpu)).unwrap()
 }
 
+/// Receive queue, keep-alive and no delay of the server's socket of a connection to this address.
+fn accepted(address: SocketAddr) -> Option<(usize, bool, bool)> {
+    let is_it = |socket: &OwnedFd| {
+        let own = getsockname(socket).ok().and_then(|own| SocketAddr::try_from(own).ok());
+        own == Some(address) && getpeername(socket).ok().flatten().is_some()
+    };
+    let socket = sockets().into_iter().find(is_it)?;
+    let of = |result: rustix::io::Result<bool>| result.unwrap();
+    Some((socket_recv_buffer_size(&socket).unwrap(), of(socket_keepalive(&socket)), of(tcp_nodelay(&socket))))
+}
+
 #[test]
 fn threads_and_sockets_of_a_lane_are_as_its_text_says() {
     // 19 is as far as it goes, and may be where this program is itself.
     let (processor, nice) = (last_processor(), (ThreadFacts::of_this_thread().nice + 2).min(19));
     let text = format!(
         "urgent; endpoint=iiop://127.0.0.1:0; processors={processor}; nice={nice}; timerSlack=7us; \
-         prefaultStackBytes=64KiB; prefaultHeapBytes=64KiB; socketPriority=5; tcpUserTimeout=7s; tcpQuickAck=yes"
+         prefaultStackBytes=64KiB; prefaultHeapBytes=64KiB; socketPriority=5; tcpUserTimeout=7s; tcpQuickAck=yes; \
+         receiveQueueBytes=20000; keepAlive=no; noDelay=no"
     );
     let (server, lane) = lane_of(Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap(), &text);
     let seen = Arc::new(Mutex::new(Vec::new()));
@@ -102,6 +114,8 @@ fn threads_and_sockets_of_a_lane_are_as_its_text_says() {
         reference(&urgent).set_label(&label).unwrap();
         assert_eq!(reference(&urgent).label().unwrap(), label, "what acknowledges at once carries all bytes");
         assert_eq!(ends(address), [Some((3, 0)), Some((5, 7_000))]);
+        // Linux doubles the given length to make room for its own bookkeeping.
+        assert_eq!(accepted(address), Some((40_000, false, false)));
     });
     reference(&plain).ping().unwrap();
 

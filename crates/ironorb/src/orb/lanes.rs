@@ -24,7 +24,7 @@ use crate::driver::server::lane::{LaneParts, ServerLane};
 use crate::object::ObjectRef;
 use crate::object::priority::{Priority, RealTimeConfig};
 use crate::object::threadpool::ThreadpoolId;
-use crate::transport::{CustomTransport, Endpoint, socket_options};
+use crate::transport::{CustomTransport, Endpoint, TcpProperties, socket_options};
 
 /// Settings of a further lane of an ORB; [`OrbBuilder::lane`](crate::OrbBuilder::lane) takes it.
 ///
@@ -55,6 +55,7 @@ pub struct LaneConfig {
     bad_threads: Option<String>,
     is_best_effort: bool,
     threadpool: Option<String>,
+    tcp: Option<TcpProperties>,
     limits: Limits,
 }
 
@@ -348,6 +349,19 @@ impl LaneConfig {
         self
     }
 
+    /// Gives the TCP connections that the lane accepts these properties (`ServerProtocolPolicy` with `TCPProtocolProperties`;
+    /// RTCORBA 1.2): connections belong to lanes, not to adapters. Default: as for the ORB.
+    pub fn tcp_properties(mut self, properties: TcpProperties) -> Self {
+        self.tcp = Some(properties);
+        self
+    }
+
+    /// Changes the properties of the TCP connections that the lane accepts, for one of them in text.
+    pub(super) fn change_tcp(mut self, change: impl FnOnce(&mut TcpProperties)) -> Self {
+        change(self.tcp.get_or_insert_default());
+        self
+    }
+
     /// Sets for how long the lane's threads poll network devices; see [`OrbConfig::busy_poll`](crate::OrbConfig::busy_poll).
     pub fn busy_poll(mut self, time: Option<Duration>) -> Self {
         self.limits.busy_poll = Some(time);
@@ -408,6 +422,7 @@ impl LaneConfig {
             threads,
             is_best_effort,
             threadpool: self.threadpool.as_deref().and_then(pool),
+            tcp: self.tcp,
         })
     }
 }

@@ -172,6 +172,7 @@ impl Settings {
             threads: None,
             is_best_effort: false,
             threadpool: None,
+            tcp: None,
         };
         Ok(OrbParts {
             config: self.config,

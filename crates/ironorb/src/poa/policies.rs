@@ -331,7 +331,7 @@ impl PoaPolicies {
         if self.server_protocols.is_some_and(|protocols| protocols.iter().any(|it| it.tcp.is_some())) {
             return refuse(
                 PoaPolicyType::ServerProtocol,
-                "has properties of TCP, which all adapters share: give them to the ORB's settings",
+                "has properties of TCP, which belong to connections: give `LaneConfig::tcp_properties` those of the adapter's lanes",
             );
         }
         let propagates = matches!(self.priority_model, Some(PriorityModel::ClientPropagated { .. }));

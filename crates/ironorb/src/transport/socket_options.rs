@@ -35,7 +35,7 @@ pub(super) fn apply(socket: BorrowedFd<'_>, config: &OrbConfig) -> io::Result<()
     Ok(())
 }
 
-pub(super) fn is_tcp(socket: impl AsFd) -> bool {
+pub(crate) fn is_tcp(socket: impl AsFd) -> bool {
     socket_domain(socket).is_ok_and(|domain| domain == AddressFamily::INET || domain == AddressFamily::INET6)
 }
 

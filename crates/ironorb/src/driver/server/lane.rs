@@ -16,7 +16,7 @@ use crate::base::thread_settings::ThreadSettingsId;
 use crate::connection::UnreadReplies;
 use crate::object::priority::Priority;
 use crate::object::threadpool::{LaneFacts, ThreadpoolId};
-use crate::transport::{Address, CustomTransport, Endpoint};
+use crate::transport::{Address, CustomTransport, Endpoint, TcpProperties};
 
 /// What a lane is made of.
 #[derive(Debug, Clone)]
@@ -37,6 +37,8 @@ pub(crate) struct LaneParts {
     pub(crate) is_best_effort: bool,
     /// The thread pool that it belongs to.
     pub(crate) threadpool: Option<ThreadpoolId>,
+    /// The properties of the TCP connections that it accepts, if they are its own.
+    pub(crate) tcp: Option<TcpProperties>,
 }
 
 impl LaneParts {
@@ -62,6 +64,8 @@ pub(crate) struct ServerLane {
     pub(crate) is_best_effort: bool,
     /// The thread pool that it belongs to.
     pub(crate) threadpool: Option<ThreadpoolId>,
+    /// The properties of the TCP connections that it accepts, if they are its own.
+    pub(super) tcp: Option<TcpProperties>,
     pub(crate) name: String,
     pub(crate) config: OrbConfig,
     endpoints: Vec<Endpoint>,
@@ -86,14 +90,24 @@ pub(crate) struct ServerLane {
 
 impl ServerLane {
     pub(crate) fn new(id: LaneId, parts: LaneParts) -> ServerLane {
-        let LaneParts { name, config, endpoints, publish, priority, threads: _, is_best_effort, threadpool } =
-            parts;
+        let LaneParts {
+            name,
+            config,
+            endpoints,
+            publish,
+            priority,
+            threads: _,
+            is_best_effort,
+            threadpool,
+            tcp,
+        } = parts;
         let _its_locks_belong_to_it = lane::enter(id);
         ServerLane {
             id,
             priority,
             is_best_effort,
             threadpool,
+            tcp,
             name,
             endpoints,
             publish,
@@ -184,8 +198,17 @@ impl ServerLane {
 
     /// Whether the lane is one that has these parts.
     pub(crate) fn is_of(&self, parts: &LaneParts) -> bool {
-        let LaneParts { name, config, endpoints, publish, priority, threads, is_best_effort, threadpool } =
-            parts;
+        let LaneParts {
+            name,
+            config,
+            endpoints,
+            publish,
+            priority,
+            threads,
+            is_best_effort,
+            threadpool,
+            tcp,
+        } = parts;
         self.name == *name
             && self.config == *config
             && self.endpoints == *endpoints
@@ -194,5 +217,6 @@ impl ServerLane {
             && self.id.threads() == *threads
             && self.is_best_effort == *is_best_effort
             && self.threadpool == *threadpool
+            && self.tcp == *tcp
     }
 }

@@ -36,7 +36,9 @@ use crate::lane::Event;
 use crate::object::priority::Priority;
 use crate::transport::endpoint::{split_host_port, without_scheme};
 use crate::transport::tcp::HostPort;
-use crate::transport::{Address, CustomAddress, CustomTransport, Listener, Listening, Stream};
+use crate::transport::{
+    Address, CustomAddress, CustomTransport, Listener, Listening, Stream, socket_options,
+};
 use connection::Connection;
 use hybrid::HybridPool;
 use keeper::Keeper;
@@ -239,6 +241,9 @@ impl Shared {
             return Ok(());
         }
         let stream = stream.with_options(&self.lane().config)?;
+        if let Some(properties) = self.lane().tcp.filter(|_| socket_options::is_tcp(&stream)) {
+            stream.set_tcp(&properties)?;
+        }
         let is_hybrid = matches!(self.lane().config.concurrency, ServerConcurrency::Hybrid { .. });
         let own_thread = self.own_thread_to_give();
         let has_own_thread = own_thread.is_some();

@@ -135,6 +135,32 @@ static SETTINGS: &[LaneSetting] = &[
     once("tcpQuickAck", "yes | no", "Whether its TCP connections acknowledge at once.", |lane, v| {
         Ok(lane.tcp_quick_ack(yes(v)?))
     }),
+    once(
+        "sendQueueBytes",
+        "SIZE",
+        "The system's queue of bytes to send, of clients' TCP connections.",
+        |lane, v| {
+            let bytes = queue_bytes(v)?;
+            Ok(lane.change_tcp(|tcp| tcp.send_buffer_bytes = Some(bytes)))
+        },
+    ),
+    once(
+        "receiveQueueBytes",
+        "SIZE",
+        "The system's queue of received bytes, of such connections.",
+        |lane, v| {
+            let bytes = queue_bytes(v)?;
+            Ok(lane.change_tcp(|tcp| tcp.receive_buffer_bytes = Some(bytes)))
+        },
+    ),
+    once("keepAlive", "yes | no", "Whether the system finds out that an idle client is gone.", |lane, v| {
+        let yes = yes(v)?;
+        Ok(lane.change_tcp(|tcp| tcp.keep_alive = yes))
+    }),
+    once("noDelay", "yes | no", "Whether short replies leave at once.", |lane, v| {
+        let yes = yes(v)?;
+        Ok(lane.change_tcp(|tcp| tcp.no_delay = yes))
+    }),
     once("tcpUserTimeout", "DURATION", "How long its sent bytes may stay unacknowledged.", |lane, v| {
         Ok(lane.tcp_user_timeout(Some(duration(v)?)))
     }),
@@ -143,6 +169,10 @@ static SETTINGS: &[LaneSetting] = &[
 pub(super) fn priority(text: &str) -> Result<Priority, String> {
     let read = text.parse().ok().and_then(Priority::new);
     read.ok_or_else(|| format!("{text:?} is no priority: write a number from 0 to 32767"))
+}
+
+fn queue_bytes(text: &str) -> Result<u32, String> {
+    u32::try_from(size(text)?).map_err(|_| format!("{text:?} is too long: write less than 4GiB"))
 }
 
 /// `0-2,5`. A range is bounded before it is walked.
