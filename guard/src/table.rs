@@ -35,8 +35,9 @@ impl Tolerance {
     pub(crate) const STEADY: Tolerance = Tolerance { instructions: 0.02, heap_calls: 0.02 };
     /// Where threads look before they sleep, the counts depend on how soon the other side comes.
     pub(crate) const VARYING: Tolerance = Tolerance { instructions: 0.10, heap_calls: 0.35 };
-    /// Where one thread hands another its reply, a third of the count is whether that one sleeps already.
-    pub(crate) const HANDED_OVER: Tolerance = Tolerance { instructions: 0.35, heap_calls: 0.35 };
+    /// Where one thread hands another its reply, a third of the count is whether that one sleeps already, and how long both
+    /// look for a lock that the other has: beside other work that is more.
+    pub(crate) const HANDED_OVER: Tolerance = Tolerance { instructions: 0.60, heap_calls: 0.35 };
 }
 
 /// The counts of all scenarios, for one compiler. Its `Display` is the file.
@@ -156,7 +157,7 @@ impl fmt::Display for Table {
             f,
             "# The cost of a call in the steady state: instructions in user space and calls of the heap, on the calling and on\n\
              # the serving thread, counted by callgrind in a release build. `cargo xtask test` compares with a tolerance of\n\
-             # 2 % (10 % or 35 % where other threads take part, 15 % with another compiler). `cargo xtask counts --update` writes it."
+             # 2 % (10 % or 60 % where other threads take part, 15 % with another compiler). `cargo xtask counts --update` writes it."
         )?;
         writeln!(f, "compiler {}\n", self.compiler)?;
         writeln!(f, "# {:<14} {:>9} {:>6} {:>9} {:>6}", "scenario", "client", "heap", "server", "heap")?;
