@@ -168,7 +168,8 @@ fn a_wait_for_what_a_lower_priority_holds_is_recorded_once_with_its_holder() {
     assert_eq!((&*wait.kind, wait.waiter.system_id, wait.holder.system_id), ("lock", waiter, holder));
     let [low, high] = nice_values().map(|nice| format!("nice {nice}"));
     assert_eq!((&wait.waiter.priority, &wait.holder.priority), (&high, &low));
-    assert_eq!((&*wait.waiter.lane, &*wait.holder.lane), ("2", "1"));
+    // A thread that has ended is in no lane.
+    assert!(wait.waiter.lane == "2" && ["1", ""].contains(&&*wait.holder.lane), "{wait:?}");
     assert!(wait.place.contains("rt_watch.rs") && wait.waited_ns > BOUND.as_nanos() as u64, "{wait:?}");
     assert!(wait.waiter.name.starts_with("ironorb-") && wait.holder.name.starts_with("ironorb-"), "{wait:?}");
 }
@@ -273,7 +274,9 @@ fn an_upcall_that_waits_for_its_own_call_is_not_recorded() {
     high.join().unwrap();
     eventually_counted(&orb, HIGH_LANE, 1, 1);
     let seen = orb.watched(0);
-    assert!(!seen.waits.iter().any(|wait| wait.waiter.system_id == waiter), "{:?}", seen.waits);
+    // It may have waited for a lock for a moment, on a busy machine.
+    let is_ours = |wait: &WaitRecord| wait.waiter.system_id == waiter && wait.kind != "lock";
+    assert!(!seen.waits.iter().any(is_ours), "{:?}", seen.waits);
 }
 
 #[test]
