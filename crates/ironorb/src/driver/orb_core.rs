@@ -42,7 +42,7 @@ use crate::object::priority::{OverrunPolicy, Priority, RealTimeConfig};
 use crate::object::protocols::Protocols;
 use crate::object::server_profile::{Partition, ServerEndpoint};
 use crate::object::threadpool::{ReachedBy, ThreadpoolId};
-use crate::poa::adapter::{Adapter, Ownership};
+use crate::poa::adapter::{Adapter, Ownership, Threadpools};
 use crate::poa::{AdapterHost, ManagerState, Poa, PoaError};
 use crate::rt::RtOrb;
 use crate::rt::distributable::SchedulingCurrent;
@@ -204,8 +204,9 @@ impl OrbCore {
         let OrbParts { config, lanes, interceptors, simulation, transports, real_time, .. } = parts;
         let client_lanes: Vec<_> =
             lanes.iter().enumerate().map(|(index, lane)| (lane.id(index), lane.config.clone())).collect();
-        let lane_facts = lanes.iter().map(LaneParts::facts).collect();
         let server_lanes: LaneTable<ServerLane> = lanes.into_iter().enumerate().map(server_lane).collect();
+        let lane_facts = server_lanes.iter().map(ServerLane::facts).collect();
+        let threadpools = Arc::new(Threadpools::new(parts.threadpools));
         let simulated = simulation.as_ref().map(|setting| setting.0.clone());
         let server_threads = server_lanes.iter().map(|lane| lane.threads.clone());
         let adapter_threads = AdapterThreads::new(&config, server_threads, simulated);
@@ -236,7 +237,7 @@ impl OrbCore {
                     randomness,
                     &config,
                     &interceptors,
-                    (real_time, lane_facts),
+                    (real_time, lane_facts, threadpools.clone()),
                     adapter_threads.clone(),
                     this.clone(),
                 ),
@@ -247,7 +248,7 @@ impl OrbCore {
                 counters,
                 furnish_root: parts.furnish_root,
                 begun: clock::now(),
-                rt_orb: RtOrb::new(shared, parts.threadpools, parts.scheduling),
+                rt_orb: RtOrb::new(shared, threadpools, parts.scheduling),
                 initial: Snapshot::nothing(),
                 interceptors: Arc::new(interceptors),
                 simulated: simulation.map(Simulated::new),

@@ -4,7 +4,7 @@
 //! there without threads, connections of clients and addresses. It serves again, at the same address, when its pool is made
 //! again with a lane that is equal.
 
-use std::io::{self, ErrorKind::AddrInUse};
+use std::io;
 use std::sync::Arc;
 
 use ironorb_giop::service_context::ListenPoint;
@@ -29,20 +29,22 @@ pub(crate) enum CannotAdd {
 }
 
 /// Why lanes cannot begin to serve.
-enum CannotBegin<'o> {
+enum CannotBegin {
+    /// Meanwhile another process listens at the port that the system had chosen for this lane.
+    Taken(LaneId),
     Add(CannotAdd),
-    /// This lane cannot listen, or has no thread.
-    Listen(&'o ServerLane, io::Error),
+}
+
+impl From<io::Error> for CannotBegin {
+    fn from(e: io::Error) -> CannotBegin {
+        CannotBegin::Add(CannotAdd::Io(e))
+    }
 }
 
 impl OrbCore {
     /// Adds the lanes of a pool. They listen at once if the ORB does, and else when it begins to. If a lane cannot listen, none
     /// of them serves.
-    pub(crate) fn add_threadpool(
-        self: &Arc<Self>,
-        pool: ThreadpoolId,
-        lanes: Vec<LaneParts>,
-    ) -> Result<(), CannotAdd> {
+    pub(crate) fn add_lanes(self: &Arc<Self>, lanes: Vec<LaneParts>) -> Result<(), CannotAdd> {
         let mut servers = self.servers.lock();
         if self.is_shut_down() {
             return Err(CannotAdd::ShutDown);
@@ -53,22 +55,16 @@ impl OrbCore {
         // What lanes leave behind is dropped elsewhere.
         self.adapter_threads.start_discarding();
         let mut taken = Vec::new();
-        let started = loop {
+        loop {
             match self.begin_lanes(&lanes, &taken) {
-                // Meanwhile another process listens at the port that the system had chosen for a lane: it is another lane now.
-                Err(CannotBegin::Listen(lane, e)) if e.kind() == AddrInUse && lane.has_chosen() => {
-                    taken.push(lane.id);
+                Ok(started) => {
+                    servers.extend(started);
+                    return Ok(());
                 }
-                Err(CannotBegin::Listen(_, e) | CannotBegin::Add(CannotAdd::Io(e))) => {
-                    return Err(CannotAdd::Io(e));
-                }
+                Err(CannotBegin::Taken(lane)) => taken.push(lane), // it is another lane now
                 Err(CannotBegin::Add(e)) => return Err(e),
-                Ok(started) => break started,
             }
-        };
-        servers.extend(started);
-        self.adapter.threadpools().add(pool);
-        Ok(())
+        }
     }
 
     /// Has lanes serve: each as a lane that is as it, has ended, and is not `taken`, or else under a new number. If one cannot,
@@ -77,7 +73,7 @@ impl OrbCore {
         self: &Arc<Self>,
         lanes: &[LaneParts],
         taken: &[LaneId],
-    ) -> Result<Vec<Server>, CannotBegin<'_>> {
+    ) -> Result<Vec<Server>, CannotBegin> {
         let new = lanes.iter().filter(|parts| self.ended_lane(parts, taken).is_none()).count();
         if self.server_lanes.len() + new > LANES_MAX {
             return Err(CannotBegin::Add(CannotAdd::TooManyLanes));
@@ -88,19 +84,19 @@ impl OrbCore {
         };
         let mut begun = Vec::new();
         let all_begun = lanes.iter().try_for_each(|parts| {
-            begun.push(begin(parts).map_err(|e| CannotBegin::Add(CannotAdd::Io(e)))?);
+            begun.push(begin(parts)?);
             Ok(())
         });
         // Each lane finds those from which it borrows when it starts.
         let started = all_begun.and_then(|()| self.start_lanes(&begun));
         if started.is_err() {
-            begun.iter().for_each(|lane| self.end_lane(lane));
+            begun.iter().for_each(|lane| self.leave_lane(lane));
         }
         started
     }
 
     /// Has lanes listen, if the ORB does. If one cannot, none does.
-    fn start_lanes<'o>(self: &Arc<Self>, lanes: &[&'o ServerLane]) -> Result<Vec<Server>, CannotBegin<'o>> {
+    fn start_lanes(self: &Arc<Self>, lanes: &[&ServerLane]) -> Result<Vec<Server>, CannotBegin> {
         if !self.root.is_some() {
             return Ok(Vec::new());
         }
@@ -110,7 +106,10 @@ impl OrbCore {
                 Ok(server) => started.push(server),
                 Err(e) => {
                     started.iter().for_each(|server| server.stop(false));
-                    return Err(CannotBegin::Listen(lane, e));
+                    return Err(match e.kind() {
+                        io::ErrorKind::AddrInUse if lane.has_chosen() => CannotBegin::Taken(lane.id),
+                        _ => e.into(),
+                    });
                 }
             }
         }
@@ -126,34 +125,31 @@ impl OrbCore {
 
     fn revive_lane<'o>(&self, lane: &'o ServerLane) -> io::Result<&'o ServerLane> {
         self.adapter_threads.revive_lane(lane.id)?;
-        self.adapter.note_lane_serves(lane.id, true);
         lane.revive();
         Ok(lane)
     }
 
-    /// Has no reference name a lane from now on, whose server has stopped or is about to.
-    fn end_lane(&self, lane: &ServerLane) {
+    /// Ends what a lane has beside its server, which has stopped or never served.
+    fn leave_lane(&self, lane: &ServerLane) {
         lane.end();
-        self.adapter.note_lane_serves(lane.id, false);
         self.adapter_threads.end_lane(lane.id);
         self.connector.lane(lane.id).close_idle();
     }
 
     fn add_lane(&self, parts: LaneParts) -> io::Result<&ServerLane> {
         let id = parts.id(self.server_lanes.len());
-        let (facts, config) = (parts.facts(), parts.config.clone());
         let lane = ServerLane::new(id, parts);
         // What the system may refuse comes first: all tables have the lane, or none.
         self.adapter_threads.add_lane(id, lane.threads.clone())?;
-        self.adapter.add_lane(id, facts);
-        self.connector.add_lane(id, config, &self.counters);
+        self.adapter.add_lane(id, lane.facts());
+        self.connector.add_lane(id, lane.config.clone(), &self.counters);
         Ok(self.server_lanes.add(id, lane))
     }
 
     /// Ends the lanes of a pool: no reference names them from now on, their listeners and connections close in order, and
     /// their threads end. Blocks until that is done. Fails as long as an adapter uses the pool.
     pub(crate) fn end_threadpool(&self, pool: ThreadpoolId) -> Result<(), CannotEnd> {
-        self.adapter.threadpools().end(pool)?;
+        let _it_has_ended_at_the_end = self.adapter.threadpools().end(pool)?;
         let lanes: Vec<&ServerLane> = self.lanes_of(Some(pool)).filter(|lane| !lane.has_ended()).collect();
         lanes.iter().for_each(|lane| lane.end());
         let ids: Vec<LaneId> = lanes.iter().map(|lane| lane.id).collect();
@@ -165,8 +161,8 @@ impl OrbCore {
         };
         // No thread waits with the lock held: others make pools, and the ORB may end.
         ending.iter().for_each(|server| server.stop(true));
-        ending.into_iter().for_each(Server::end);
-        lanes.iter().for_each(|lane| self.end_lane(lane));
+        ending.into_iter().for_each(Server::wait_for_end);
+        lanes.iter().for_each(|lane| self.leave_lane(lane));
         Ok(())
     }
 

@@ -1,6 +1,8 @@
 //! Thread pools: lanes that serve some adapters and no others (RTCORBA 1.2, 5.9).
 
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::priority::Priority;
 use super::protocols::Protocols;
@@ -35,13 +37,22 @@ impl fmt::Display for ThreadpoolId {
 }
 
 /// What adapters know of a lane.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct LaneFacts {
     pub(crate) priority: Option<Priority>,
     /// The pool that it belongs to; `None` for the lanes that serve adapters without a pool.
     pub(crate) threadpool: Option<ThreadpoolId>,
     /// Whether it serves requests that are not scheduled.
     pub(crate) is_best_effort: bool,
+    /// Shared with the lane itself.
+    pub(crate) has_ended: Arc<AtomicBool>,
+}
+
+impl LaneFacts {
+    /// Whether its thread pool has been destroyed. It may come back.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.has_ended.load(Ordering::Relaxed)
+    }
 }
 
 /// By which addresses of an ORB clients reach the objects of an adapter.

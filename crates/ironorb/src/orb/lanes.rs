@@ -411,7 +411,7 @@ impl LaneConfig {
         let priority = priority.map_err(|why| SettingError::new(place(), why))?;
         let native = priority.and_then(|(_, native)| native);
         let priority = priority.map(|(priority, _)| priority);
-        let threads = self.threads(native).map_err(|why| SettingError::new(place(), why))?;
+        let thread_settings = self.threads(native).map_err(|why| SettingError::new(place(), why))?;
         let is_best_effort = self.is_best_effort;
         Ok(LaneParts {
             name: self.name,
@@ -419,7 +419,7 @@ impl LaneConfig {
             endpoints,
             publish: self.publish,
             priority,
-            threads,
+            thread_settings,
             is_best_effort,
             threadpool: self.threadpool.as_deref().and_then(pool),
             tcp: self.tcp,

@@ -169,7 +169,7 @@ impl Settings {
             endpoints: self.listening(),
             publish: self.publish.into_items(),
             priority: None,
-            threads: None,
+            thread_settings: None,
             is_best_effort: false,
             threadpool: None,
             tcp: None,

@@ -15,9 +15,9 @@ use crate::driver::orb_core::OrbCore;
 use crate::driver::threadpools::CannotAdd;
 use crate::object::priority::Priority;
 use crate::object::threadpool::ThreadpoolId;
-use crate::poa::adapter::CannotEnd;
+use crate::poa::adapter::{CannotEnd, CannotReserve};
 use crate::poa::is_in_upcall_of;
-use crate::rt::{CannotReserve, RtOrb};
+use crate::rt::RtOrb;
 
 /// Why a thread pool cannot be made or destroyed.
 #[derive(Debug)]
@@ -81,8 +81,8 @@ impl RtOrb {
             Some(reserved.id())
         })?;
         lanes::check(&parts)?;
-        orb.add_threadpool(reserved.id(), parts)?;
-        Ok(reserved.keep())
+        orb.add_lanes(parts)?;
+        Ok(reserved.serve())
     }
 
     /// Destroys a thread pool (`destroy_threadpool`; RTCORBA 1.2, 5.9). Its lanes stop listening, finish and answer requests
@@ -95,9 +95,7 @@ impl RtOrb {
         if is_in_upcall_of(orb.adapter.bindings()) {
             return Err(ThreadpoolError::WouldDeadlock);
         }
-        orb.end_threadpool(pool)?;
-        self.threadpools().forget(pool);
-        Ok(())
+        Ok(orb.end_threadpool(pool)?)
     }
 
     fn core(&self) -> Option<Arc<OrbCore>> {

@@ -15,7 +15,7 @@ mod threadpools;
 pub(crate) use parked_request::ParkedRequest;
 pub(crate) use priorities::{Precedence, ToldPriority, no_such_threadpool};
 pub(crate) use session::Session;
-pub(crate) use threadpools::{CannotEnd, Threadpools};
+pub(crate) use threadpools::{CannotEnd, CannotReserve, Threadpools};
 
 use std::any::{Any, TypeId};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -72,9 +72,9 @@ pub(crate) struct Adapter {
     /// How the ORB treats priorities, if it is a real-time ORB.
     real_time: Option<RealTimeConfig>,
     /// The ORB's lanes.
-    lanes: LaneTable<AdapterLane>,
+    lanes: LaneTable<LaneFacts>,
     /// Its thread pools.
-    threadpools: Threadpools,
+    threadpools: Arc<Threadpools>,
     /// Whether one of them is for requests that are not scheduled.
     has_best_effort_lane: bool,
     /// Requests that were served at the priority of their lane instead of their own.
@@ -95,20 +95,6 @@ pub(crate) struct Adapter {
     startup_timeout: Option<Duration>,
 }
 
-/// A lane, as adapters see it.
-#[derive(Debug)]
-struct AdapterLane {
-    facts: LaneFacts,
-    /// Whether it has not ended.
-    serves: AtomicBool,
-}
-
-impl AdapterLane {
-    fn new(facts: LaneFacts) -> AdapterLane {
-        AdapterLane { facts, serves: AtomicBool::new(true) }
-    }
-}
-
 /// Why an adapter cannot be added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CannotRegister {
@@ -121,13 +107,12 @@ impl Adapter {
         randomness: Randomness,
         config: &OrbConfig,
         interceptors: &Interceptors,
-        (real_time, lanes): (Option<RealTimeConfig>, LaneTable<LaneFacts>),
+        (real_time, lanes, threadpools): (Option<RealTimeConfig>, LaneTable<LaneFacts>, Arc<Threadpools>),
         driver: Arc<dyn AdapterDriver>,
         host: Weak<dyn AdapterHost>,
     ) -> Self {
         let has_interceptors = !interceptors.server.is_empty();
         let has_best_effort_lane = lanes.iter().any(|lane| lane.is_best_effort);
-        let threadpools = lanes.iter().filter_map(|lane| lane.threadpool).collect();
         let demanded = config.other_addressing_demanded(Version::V1_2, AddressingDisposition::Key);
         let has_extras = has_interceptors
             || !interceptors.server_contexts.is_empty()
@@ -155,7 +140,7 @@ impl Adapter {
             real_time,
             has_best_effort_lane,
             threadpools,
-            lanes: lanes.iter().copied().map(AdapterLane::new).collect(),
+            lanes,
             misplaced_requests: AtomicU64::new(0),
             promises: Promises::default(),
             late_requests: AtomicU64::new(0),
@@ -266,12 +251,7 @@ impl Adapter {
 
     /// Adds the next lane. One thread does this at a time.
     pub(crate) fn add_lane(&self, id: LaneId, lane: LaneFacts) {
-        self.lanes.add(id, AdapterLane::new(lane));
-    }
-
-    /// Says whether a lane serves: it may end and come back with its thread pool.
-    pub(crate) fn note_lane_serves(&self, id: LaneId, serves: bool) {
-        self.lanes.of(id).serves.store(serves, Ordering::Relaxed);
+        self.lanes.add(id, lane);
     }
 
     fn discard(&self, replaced: Replaced) {

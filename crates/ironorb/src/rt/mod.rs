@@ -22,7 +22,6 @@ pub mod distributable;
 mod mutex;
 mod orb;
 mod periodic;
-mod threadpool_names;
 
 use std::fmt;
 use std::io;
@@ -51,7 +50,6 @@ pub use crate::poa::servant::overrun;
 pub use mutex::{RtMutex, RtMutexGuard, priority_inheritance};
 pub use orb::RtOrb;
 pub use periodic::{DeadlineSchedule, InDeadlineSchedule};
-pub(crate) use threadpool_names::CannotReserve;
 
 /// Locks the memory of the process: pages that are there now, and each further one from its first use on (mlockall(2) with
 /// MCL_ONFAULT). No locked page is given back or read from disk later. Pages that no thread has used yet are not taken: see

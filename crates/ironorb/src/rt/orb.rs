@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use super::RtMutex;
 use super::distributable::SchedulingCurrent;
-use super::threadpool_names::ThreadpoolNames;
 use crate::base::locks::PiLock;
 use crate::object::orb_shared::OrbShared;
 use crate::object::threadpool::ThreadpoolId;
+use crate::poa::adapter::Threadpools;
 
 /// The part of an ORB for real time (`RTCORBA::RTORB`; RTCORBA 1.2, 5.3), from [`Orb::rt_orb`](crate::Orb::rt_orb). Cheap to
 /// clone.
@@ -19,19 +19,18 @@ use crate::object::threadpool::ThreadpoolId;
 #[derive(Clone)]
 pub struct RtOrb {
     named: Arc<PiLock<BTreeMap<String, Arc<RtMutex<()>>>>>,
-    threadpools: Arc<ThreadpoolNames>,
+    threadpools: Arc<Threadpools>,
     shared: Arc<OrbShared>,
     scheduling: Option<SchedulingCurrent>,
 }
 
 impl RtOrb {
-    /// The part of an ORB with pools of these names.
+    /// The part of an ORB with these pools.
     pub(crate) fn new(
         shared: Arc<OrbShared>,
-        threadpools: Vec<String>,
+        threadpools: Arc<Threadpools>,
         scheduling: Option<SchedulingCurrent>,
     ) -> RtOrb {
-        let threadpools = Arc::new(ThreadpoolNames::new(threadpools));
         RtOrb { named: Arc::default(), threadpools, shared, scheduling }
     }
 
@@ -40,8 +39,8 @@ impl RtOrb {
         &self.shared
     }
 
-    /// The names of its thread pools.
-    pub(crate) fn threadpools(&self) -> &ThreadpoolNames {
+    /// Its thread pools.
+    pub(crate) fn threadpools(&self) -> &Threadpools {
         &self.threadpools
     }
 

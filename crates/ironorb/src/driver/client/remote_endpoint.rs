@@ -68,16 +68,16 @@ impl RemoteEndpoint {
 
     /// The connections of a group, if it has had any.
     pub(crate) fn links_if_made(&self, group: ConnectionGroup) -> Option<&Arc<EndpointLinks>> {
-        self.links.get(group.carried_by(&self.lanes))
+        self.links.get(ConnectionGroup::of_lane(group.of(&self.lanes).id))
     }
 
     /// The connections of a group. Does not connect.
     pub(crate) fn links_of(&self, group: ConnectionGroup) -> &Arc<EndpointLinks> {
-        let group = group.carried_by(&self.lanes);
+        let lane = group.of(&self.lanes);
+        let group = ConnectionGroup::of_lane(lane.id);
         if let Some(links) = self.links.get(group) {
             return links;
         }
-        let lane = group.of(&self.lanes);
         let made = EndpointLinks::new(self.me.clone(), lane, &self.key.partition);
         let links = self.links.get_or_init(group, || made.clone());
         if Arc::ptr_eq(links, &made) {

@@ -38,14 +38,8 @@ impl ConnectionGroup {
         ConnectionGroup { lane }
     }
 
-    /// The group whose connections it uses: that of the default lane for a lane of another ORB. A lane with that number may come
-    /// to this ORB later, and has connections of its own then.
-    #[inline]
-    pub(super) fn carried_by(self, lanes: &ClientLanes) -> ConnectionGroup {
-        ConnectionGroup { lane: lanes.of(self.lane).id }
-    }
-
-    /// The lane that carries its calls.
+    /// The lane that carries its calls, and whose connections they use: the default lane for a lane of another ORB. A lane with
+    /// that number may come to this ORB later, and has connections of its own then.
     pub(super) fn of(self, lanes: &ClientLanes) -> &Arc<ClientLane> {
         lanes.of(self.lane)
     }

@@ -1,6 +1,7 @@
 //! What a lane owns for its clients: where it listens, its threads, and the limits of its connections together.
 
 use std::io;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -19,7 +20,7 @@ use crate::object::threadpool::{LaneFacts, ThreadpoolId};
 use crate::transport::{Address, CustomTransport, Endpoint, TcpProperties};
 
 /// What a lane is made of.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct LaneParts {
     /// The name by which programs find it; empty for the default lane.
     pub(crate) name: String,
@@ -32,7 +33,7 @@ pub(crate) struct LaneParts {
     /// The priority of the lane's threads.
     pub(crate) priority: Option<Priority>,
     /// What the system is told of its threads, among it the system's priority, if it schedules by priorities.
-    pub(crate) threads: Option<ThreadSettingsId>,
+    pub(crate) thread_settings: Option<ThreadSettingsId>,
     /// Whether it serves requests that are not scheduled.
     pub(crate) is_best_effort: bool,
     /// The thread pool that it belongs to.
@@ -42,34 +43,17 @@ pub(crate) struct LaneParts {
 }
 
 impl LaneParts {
-    /// What adapters know of it.
-    pub(crate) fn facts(&self) -> LaneFacts {
-        let LaneParts { priority, threadpool, is_best_effort, .. } = *self;
-        LaneFacts { priority, threadpool, is_best_effort }
-    }
-
     /// The number of the lane with this index, which the builder has bounded, and the priority of its threads.
     pub(crate) fn id(&self, index: usize) -> LaneId {
         let id = LaneId::new(index).expect("the builder bounds the number of lanes");
-        id.with_threads(self.threads)
+        id.with_threads(self.thread_settings)
     }
 }
 
 /// A lane, as its clients' connections see it.
 pub(crate) struct ServerLane {
     pub(crate) id: LaneId,
-    /// The priority of its threads.
-    pub(crate) priority: Option<Priority>,
-    /// Whether it serves requests that are not scheduled.
-    pub(crate) is_best_effort: bool,
-    /// The thread pool that it belongs to.
-    pub(crate) threadpool: Option<ThreadpoolId>,
-    /// The properties of the TCP connections that it accepts, if they are its own.
-    pub(super) tcp: Option<TcpProperties>,
-    pub(crate) name: String,
-    pub(crate) config: OrbConfig,
-    endpoints: Vec<Endpoint>,
-    publish: Vec<String>,
+    parts: LaneParts,
     /// The endpoints, once the system has chosen what they leave open.
     chosen: OnceLock<Vec<Endpoint>>,
     /// The addresses in references to objects that are called in this lane.
@@ -81,46 +65,45 @@ pub(crate) struct ServerLane {
     /// What its threads share, while it listens.
     server: Snapshot<Weak<Shared>>,
     /// Whether its thread pool has been destroyed.
-    has_ended: AtomicBool,
+    has_ended: Arc<AtomicBool>,
     /// The bytes of replies that clients have not read, if they are limited.
     pub(crate) unread_replies: Option<Arc<UnreadReplies>>,
     /// The memory for large messages of all clients, if it is limited.
     pub(crate) receive_memory: Option<Arc<ReceiveMemory>>,
 }
 
+/// A lane is what it is made of, and more.
+impl Deref for ServerLane {
+    type Target = LaneParts;
+
+    #[inline]
+    fn deref(&self) -> &LaneParts {
+        &self.parts
+    }
+}
+
 impl ServerLane {
     pub(crate) fn new(id: LaneId, parts: LaneParts) -> ServerLane {
-        let LaneParts {
-            name,
-            config,
-            endpoints,
-            publish,
-            priority,
-            threads: _,
-            is_best_effort,
-            threadpool,
-            tcp,
-        } = parts;
         let _its_locks_belong_to_it = lane::enter(id);
+        let config = &parts.config;
         ServerLane {
             id,
-            priority,
-            is_best_effort,
-            threadpool,
-            tcp,
-            name,
-            endpoints,
-            publish,
             chosen: OnceLock::new(),
             published: OnceLock::new(),
             requests: config.server_requests_max.map(InFlight::new),
-            threads: ServerThreads::new(&config),
+            threads: ServerThreads::new(config),
             server: Snapshot::nothing(),
-            has_ended: AtomicBool::new(false),
+            has_ended: Arc::default(),
             unread_replies: config.transmit_memory_max.map(UnreadReplies::new),
             receive_memory: config.receive_memory_max.map(|bytes| Arc::new(ReceiveMemory::new(bytes))),
-            config,
+            parts,
         }
+    }
+
+    /// What adapters know of it.
+    pub(crate) fn facts(&self) -> LaneFacts {
+        let LaneParts { priority, threadpool, is_best_effort, .. } = self.parts;
+        LaneFacts { priority, threadpool, is_best_effort, has_ended: self.has_ended.clone() }
     }
 
     /// Notes what its threads share, when it begins to listen.
@@ -198,25 +181,6 @@ impl ServerLane {
 
     /// Whether the lane is one that has these parts.
     pub(crate) fn is_of(&self, parts: &LaneParts) -> bool {
-        let LaneParts {
-            name,
-            config,
-            endpoints,
-            publish,
-            priority,
-            threads,
-            is_best_effort,
-            threadpool,
-            tcp,
-        } = parts;
-        self.name == *name
-            && self.config == *config
-            && self.endpoints == *endpoints
-            && self.publish == *publish
-            && self.priority == *priority
-            && self.id.threads() == *threads
-            && self.is_best_effort == *is_best_effort
-            && self.threadpool == *threadpool
-            && self.tcp == *tcp
+        self.parts == *parts
     }
 }

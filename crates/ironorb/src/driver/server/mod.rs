@@ -162,9 +162,8 @@ impl Server {
         self.shared.lane
     }
 
-    /// Stops in order, and blocks until its threads are through.
-    pub(crate) fn end(self) {
-        self.stop(true);
+    /// Blocks until the threads of a server that has stopped are through.
+    pub(crate) fn wait_for_end(self) {
         let ended = self.shared.ended.gate().clone();
         drop(self);
         ended.wait(None);

@@ -165,7 +165,7 @@ impl Adapter {
     /// Refuses a pool that the ORB does not have, and one whose lanes the adapter's priorities do not fit.
     fn check_threadpool(&self, policies: &PoaPolicies) -> Result<(), PoaError> {
         let Some(pool) = policies.threadpool else { return Ok(()) };
-        if !self.threadpools.has(pool) {
+        if !self.threadpools.serves(pool) {
             return Err(no_such_threadpool());
         }
         let mut lanes = self.priorities_of(Some(pool)).peekable();
@@ -188,9 +188,8 @@ impl Adapter {
 
     /// The priorities of the lanes of a pool, or of those without a pool.
     fn priorities_of(&self, threadpool: Option<ThreadpoolId>) -> impl Iterator<Item = Priority> {
-        let serving = self.lanes.iter().filter(|lane| lane.serves.load(Ordering::Relaxed));
-        let of_pool = serving.map(|lane| lane.facts).filter(move |lane| lane.threadpool == threadpool);
-        of_pool.filter_map(|lane| lane.priority)
+        let serving = self.lanes.iter().filter(|lane| !lane.has_ended());
+        serving.filter(move |lane| lane.threadpool == threadpool).filter_map(|lane| lane.priority)
     }
 
     /// Refuses a priority that no object of an adapter with these policies can have of its own (RTCORBA 1.2, 5.7.4): the
@@ -252,12 +251,12 @@ impl Adapter {
     }
 
     fn is_in_best_effort_lane(&self) -> bool {
-        self.has_best_effort_lane && self.lanes.of(current_lane()).facts.is_best_effort
+        self.has_best_effort_lane && self.lanes.of(current_lane()).is_best_effort
     }
 
     /// The priority of the lane that the calling thread is in; `None` for a lane without one.
     fn lane_priority(&self) -> Option<Priority> {
-        self.lanes.of(current_lane()).facts.priority
+        self.lanes.of(current_lane()).priority
     }
 
     /// Requests that were served at the priority of their lane instead of their own.
