@@ -1,7 +1,14 @@
 //! Real-time ORBs that tests make.
 
-use ironorb::rt::{Priority, RealTimeConfig, SchedulingPolicy};
-use ironorb::{Orb, OrbBuilder};
+use std::sync::{Arc, Mutex};
+
+use ironorb::rt::{Priority, PriorityModel, RealTimeConfig, SchedulingPolicy};
+use ironorb::{LaneConfig, Orb, OrbBuilder};
+
+use crate::Hooked;
+
+/// The model of adapters whose servants run at the priority of the client, or else at the lowest.
+pub const PROPAGATED: PriorityModel = PriorityModel::ClientPropagated { default: Priority::MIN };
 
 /// A priority.
 ///
@@ -24,4 +31,21 @@ pub fn real_time() -> RealTimeConfig {
 /// Never: the address is one.
 pub fn server_of(config: RealTimeConfig) -> OrbBuilder {
     Orb::builder().endpoint("iiop://127.0.0.1:0").expect("an address").real_time(config)
+}
+
+/// A lane that listens.
+pub fn listening_lane(name: &str) -> LaneConfig {
+    LaneConfig::new(name).endpoint("iiop://127.0.0.1:0")
+}
+
+/// The names of lanes in which a servant has run.
+pub type Lanes = Arc<Mutex<Vec<String>>>;
+
+/// A servant of this ORB whose `ping` notes the lane in which it runs.
+pub fn noting_lanes(server: &Orb, lanes: &Lanes) -> Hooked {
+    let (orb, lanes) = (server.clone(), lanes.clone());
+    Hooked::new(move || {
+        lanes.lock().expect("no test panics with it").push(orb.current_lane().name().to_owned());
+        Ok(())
+    })
 }

@@ -6,10 +6,8 @@ use ironorb::poa::{PoaError, PoaPolicyType};
 use ironorb::rt::{PeerNetwork, Priority, PriorityModel, RealTimeConfig};
 use ironorb::{LaneConfig, Orb, PoaPolicies, TypedRef};
 use ironorb_tests::Hooked;
-use ironorb_tests::real_time::{priority, real_time, server_of};
+use ironorb_tests::real_time::{PROPAGATED, priority, real_time, server_of};
 use ironorb_tests::testing::{Probe, ProbeRef};
-
-const PROPAGATED: PriorityModel = PriorityModel::ClientPropagated { default: Priority::MIN };
 
 /// Lanes in which a servant has run, and its priorities there.
 type Seen = Arc<Mutex<Vec<(String, i16)>>>;

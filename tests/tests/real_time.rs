@@ -14,7 +14,7 @@ use ironorb::{
     CompletionStatus, LaneConfig, MinorCode, ObjectRef, Orb, PoaPolicies, ServerConcurrency,
     SystemExceptionKind, TypedRef,
 };
-use ironorb_tests::real_time::{priority, real_time, server_of};
+use ironorb_tests::real_time::{PROPAGATED, priority, real_time, server_of};
 use ironorb_tests::testing::{Probe, ProbeAsync, ProbeRef};
 use ironorb_tests::{Hooked, raw};
 
@@ -43,8 +43,6 @@ fn serve(server: &Orb, model: Option<PriorityModel>, seen: &Seen) -> ProbeRef {
     let poa = server.root_poa().create_poa("real time", None, policies).unwrap();
     poa.activate(servant).unwrap()
 }
-
-const PROPAGATED: PriorityModel = PriorityModel::ClientPropagated { default: Priority::MIN };
 
 /// Runs `body` on a thread whose priority nothing has set.
 fn on_new_thread<T: Send>(body: impl FnOnce() -> T + Send) -> T {

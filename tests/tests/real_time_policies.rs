@@ -19,7 +19,7 @@ use ironorb::{
     InvocationPolicies, LaneConfig, ObjectRef, Orb, Poa, PoaPolicies, Servant, SystemExceptionKind,
     Transport, TypedRef,
 };
-use ironorb_tests::real_time::{priority, real_time};
+use ironorb_tests::real_time::{PROPAGATED, priority, real_time};
 use ironorb_tests::relay::Relay;
 use ironorb_tests::testing::{Probe, ProbeAsync, ProbeRef};
 use ironorb_tests::{Hooked, eventually, raw};
@@ -27,8 +27,6 @@ use ironorb_tests::{Hooked, eventually, raw};
 /// The service contexts with a priority and with a band of priorities.
 const RT_CORBA_PRIORITY: u32 = 10;
 const RT_CORBA_PRIORITY_RANGE: u32 = 11;
-
-const PROPAGATED: PriorityModel = PriorityModel::ClientPropagated { default: Priority::MIN };
 
 fn bands(list: &[(i16, i16)]) -> PriorityBands {
     let list: Vec<_> = list.iter().map(|&(low, high)| PriorityBand { low, high }).collect();

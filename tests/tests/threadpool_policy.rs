@@ -1,19 +1,12 @@
 //! Thread pools as groups of lanes, each for its own adapters (`ThreadpoolPolicy`; RTCORBA 1.2, 5.9).
 
-use std::sync::{Arc, Mutex};
-
 use ironorb::poa::{PoaError, PoaPolicy, PoaPolicyType};
-use ironorb::rt::{Priority, PriorityBand, PriorityBands, PriorityModel, ThreadpoolId};
+use ironorb::rt::{PriorityBand, PriorityBands, PriorityModel, ThreadpoolId};
 use ironorb::{LaneConfig, Orb, Poa, PoaPolicies, TypedRef};
-use ironorb_tests::Hooked;
-use ironorb_tests::real_time::{priority, real_time, server_of};
+use ironorb_tests::real_time::{
+    Lanes, PROPAGATED, listening_lane as lane, noting_lanes, priority, real_time, server_of,
+};
 use ironorb_tests::testing::{Probe, ProbeRef};
-
-const PROPAGATED: PriorityModel = PriorityModel::ClientPropagated { default: Priority::MIN };
-
-fn lane(name: &str) -> LaneConfig {
-    LaneConfig::new(name).endpoint("iiop://127.0.0.1:0")
-}
 
 /// A server with two pools of lanes, one of a lane without a priority, and a lane of none.
 fn server() -> Orb {
@@ -34,16 +27,6 @@ fn pool(server: &Orb, name: &str) -> Option<ThreadpoolId> {
 fn create(server: &Orb, name: &str, policies: PoaPolicies) -> Result<Poa, PoaError> {
     let root = server.root_poa();
     root.create_poa(name, Some(root.manager().clone()), policies)
-}
-
-type Lanes = Arc<Mutex<Vec<String>>>;
-
-fn noting_lanes(server: &Orb, lanes: &Lanes) -> Hooked {
-    let (orb, lanes) = (server.clone(), lanes.clone());
-    Hooked::new(move || {
-        lanes.lock().unwrap().push(orb.current_lane().name().to_owned());
-        Ok(())
-    })
 }
 
 #[test]

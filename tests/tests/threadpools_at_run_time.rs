@@ -11,14 +11,10 @@ use ironorb::{
 };
 use ironorb_tests::Hooked;
 use ironorb_tests::gate::Gate;
-use ironorb_tests::real_time::{priority, real_time, server_of};
+use ironorb_tests::real_time::{
+    Lanes, PROPAGATED, listening_lane as lane, noting_lanes, priority, real_time, server_of,
+};
 use ironorb_tests::testing::{Probe, ProbeRef};
-
-const PROPAGATED: PriorityModel = PriorityModel::ClientPropagated { default: Priority::MIN };
-
-fn lane(name: &str) -> LaneConfig {
-    LaneConfig::new(name).endpoint("iiop://127.0.0.1:0")
-}
 
 /// A lane at an address where no other test listens, so that it finds its port free when it comes back.
 fn lane_alone(name: &str) -> LaneConfig {
@@ -33,16 +29,6 @@ fn adapter(server: &Orb, name: &str, threadpool: ThreadpoolId) -> Result<Poa, Po
         ..PoaPolicies::default()
     };
     root.create_poa(name, Some(root.manager().clone()), policies)
-}
-
-type Lanes = Arc<Mutex<Vec<String>>>;
-
-fn noting_lanes(server: &Orb, lanes: &Lanes) -> Hooked {
-    let (orb, lanes) = (server.clone(), lanes.clone());
-    Hooked::new(move || {
-        lanes.lock().unwrap().push(orb.current_lane().name().to_owned());
-        Ok(())
-    })
 }
 
 /// Another process's view of an object.
