@@ -222,22 +222,43 @@ pub fn programs() -> PathBuf {
 pub fn ironorb_command() -> &'static Path {
     static COMMAND: OnceLock<PathBuf> = OnceLock::new();
     COMMAND.get_or_init(|| {
-        let profile_dir = programs();
         // `cargo xtask` has built all programs, and says so.
-        if std::env::var_os("IRONORB_TEST_PROGRAMS_BUILT").is_some() {
-            return profile_dir.join("ironorb");
+        if std::env::var_os("IRONORB_TEST_PROGRAMS_BUILT").is_none() {
+            // With all of its commands.
+            build(&["--package=ironorb-cli", "--features=bench"]);
         }
-        let target_dir = profile_dir.parent().expect("Cargo keeps profiles in the target folder");
-        let mut build = Command::new(env!("CARGO"));
-        // With all of its commands.
-        build.args(["build", "--quiet", "--package=ironorb-cli", "--features=bench", "--target-dir"]);
-        build.arg(target_dir);
-        build.current_dir(env!("CARGO_MANIFEST_DIR"));
-        if profile_dir.ends_with("release") {
-            build.arg("--release");
-        }
-        let status = build.status().expect("Cargo can be started");
-        assert!(status.success(), "the ironorb command was not built: {status}");
-        profile_dir.join("ironorb")
+        programs().join("ironorb")
     })
+}
+
+/// Builds the library `ironorb` and returns the path of what a program is compiled with. What it depends on lies in the folder
+/// `deps` beside the [programs].
+///
+/// # Panics
+///
+/// If the build fails.
+pub fn ironorb_library() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| match std::env::var_os("IRONORB_TEST_LIBRARY") {
+        // `cargo xtask` has built it, and knows its name.
+        Some(library) => library.into(),
+        None => {
+            build(&["--package=ironorb"]);
+            programs().join("libironorb.rlib")
+        }
+    })
+}
+
+/// Has Cargo build something beside this program.
+fn build(what: &[&str]) {
+    let profile_dir = programs();
+    let target_dir = profile_dir.parent().expect("Cargo keeps profiles in the target folder");
+    let mut build = Command::new(env!("CARGO"));
+    build.args(["build", "--quiet"]).args(what).arg("--target-dir").arg(target_dir);
+    build.current_dir(env!("CARGO_MANIFEST_DIR"));
+    if profile_dir.ends_with("release") {
+        build.arg("--release");
+    }
+    let status = build.status().expect("Cargo can be started");
+    assert!(status.success(), "{what:?} was not built: {status}");
 }

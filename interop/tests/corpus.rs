@@ -1,13 +1,13 @@
 //! IDL that other projects ship: `ironorb idl compile` accepts every file of Debian's omniORB packages,
 //! OMG's service IDL among them. The Rust of all definitions is one crate, which compiles without a
-//! warning.
+//! warning. The files of the services are one module of it, as in a program that uses several of them.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use ironorb_interop::process::ironorb_command;
+use ironorb_interop::process::{ironorb_command, ironorb_library, programs};
 
 /// The packages with IDL. libcos4-dev only has files generated from IDL.
 const PACKAGES: &[&str] = &["omniorb-idl", "libcos4-dev", "omniorb-doc"];
@@ -18,65 +18,80 @@ const EXCEPTIONS: &[(&str, &str)] = &[];
 /// Files with Rust that does not compile, and why.
 const NOT_COMPILED: &[(&str, &str)] = &[];
 
+/// Where the packages install IDL to use, beside that of their examples.
+const SHARED: &str = "/usr/share/idl";
+
+/// Files of that folder that define what another file of it defines: each is a module of its own.
+const APART: &[&str] = &["omniORB/Naming.idl"];
+
 /// Files that the front end provides itself, instead of the installed ones.
 const BUILTIN: &[&str] = &["orb.idl", "corbaidl.idl", "boxes.idl"];
 
 #[test]
 fn the_idl_of_debian_becomes_rust_without_warnings() {
     let files = installed();
-    let dirs: BTreeSet<&Path> = files.iter().filter_map(|file| file.parent()).collect();
-    let dirs: Vec<&Path> = dirs.into_iter().filter(|dir| dir.starts_with("/usr/share/idl")).collect();
     let included: BTreeSet<String> = files.iter().flat_map(|file| includes(file)).collect();
     let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("corpus");
     let rust = home.join("rust");
     let _ = std::fs::remove_dir_all(&rust);
+    std::fs::create_dir_all(&home).expect("the folder of the crate can be made");
 
     let mut failures = String::new();
     let mut modules = Vec::new();
+    let mut together = String::new();
     for (number, file) in files.iter().enumerate() {
         // One folder for each file, because several files have the same name.
-        let out = rust.join(number.to_string());
-        let mut compile = Command::new(ironorb_command());
-        compile.args(["idl", "compile", "--out"]).arg(&out);
-        dirs.iter().for_each(|dir| {
-            compile.arg("-I").arg(dir);
-        });
-        let done = compile.arg(file).output().expect("ironorb can be started");
+        let done = compile(file, &rust.join(number.to_string()));
         let exception = EXCEPTIONS.iter().find(|(end, _)| file.ends_with(end));
-        match (done.status.success(), exception) {
-            (true, None) => {
-                let name = file.file_name().expect("a file has a name");
-                // The definitions of an included file are generated with the including file, so they are
-                // compiled already.
-                if !included.contains(&*name.to_string_lossy())
-                    && !NOT_COMPILED.iter().any(|(end, _)| file.ends_with(end))
-                {
-                    modules.push((number, out.join(name).with_extension("rs")));
-                }
-            }
-            (false, Some(_)) => {}
-            (false, None) => {
-                let errors = String::from_utf8_lossy(&done.stderr);
+        let generated = match (done, exception) {
+            (Ok(generated), None) => generated,
+            (Err(_), Some(_)) => continue,
+            (Err(errors), None) => {
                 let _ = writeln!(failures, "{} is refused:\n{errors}", file.display());
+                continue;
             }
-            (true, Some((_, why))) => {
+            (Ok(_), Some((_, why))) => {
                 let _ = writeln!(failures, "{} is no exception any more: {why}", file.display());
+                continue;
+            }
+        };
+        let name = file.file_name().expect("a file has a name").to_string_lossy();
+        // The definitions of an included file are generated with the including file.
+        if included.contains(&*name) || NOT_COMPILED.iter().any(|(end, _)| file.ends_with(end)) {
+            continue;
+        }
+        if file.starts_with(SHARED) && !APART.iter().any(|end| file.ends_with(end)) {
+            let _ = writeln!(together, "#include {file:?}");
+        } else {
+            modules.push(generated);
+        }
+    }
+    for (name, text) in [("services.idl", together), ("own.idl", own_idl())] {
+        let file = home.join(name);
+        std::fs::write(&file, text).expect("a file can be written");
+        match compile(&file, &rust) {
+            Ok(generated) => modules.push(generated),
+            Err(errors) => {
+                let _ = writeln!(failures, "{name} is refused:\n{errors}");
             }
         }
     }
-    let own = home.join("own.idl");
-    std::fs::create_dir_all(&home)
-        .and_then(|()| std::fs::write(&own, own_idl()))
-        .expect("a file can be written");
-    let done =
-        Command::new(ironorb_command()).args(["idl", "compile", "--out"]).arg(&rust).arg(&own).output();
-    let done = done.expect("ironorb can be started");
-    if !done.status.success() {
-        let _ = writeln!(failures, "our own is refused:\n{}", String::from_utf8_lossy(&done.stderr));
-    }
-    modules.push((files.len(), rust.join("own.rs")));
     assert!(failures.is_empty(), "{failures}");
     compile_without_warnings(&home, &modules);
+}
+
+/// Generates the Rust of a file, and gives its path. Else what is wrong with the file.
+fn compile(file: &Path, out: &Path) -> Result<PathBuf, String> {
+    let mut compile = Command::new(ironorb_command());
+    compile.args(["idl", "compile", "--out"]).arg(out);
+    for dir in ["omniORB", "omniORB/COS"] {
+        compile.arg("-I").arg(Path::new(SHARED).join(dir));
+    }
+    let done = compile.arg(file).output().expect("ironorb can be started");
+    if !done.status.success() {
+        return Err(String::from_utf8_lossy(&done.stderr).into_owned());
+    }
+    Ok(out.join(file.file_name().expect("a file has a name")).with_extension("rs"))
 }
 
 /// Files that contradict another file about a definition, by the end of their path.
@@ -94,7 +109,7 @@ fn the_idl_of_debian_fits_into_one_repository() {
     let load = |files: &[&PathBuf]| {
         let mut command = Command::new(ironorb_command());
         command.args(["ifr", "load", "--store"]).arg(&store);
-        dirs.iter().filter(|dir| dir.starts_with("/usr/share/idl")).for_each(|dir| {
+        dirs.iter().filter(|dir| dir.starts_with(SHARED)).for_each(|dir| {
             command.arg("-I").arg(dir);
         });
         command.args(files).output().expect("ironorb can be started")
@@ -204,30 +219,20 @@ fn includes(file: &Path) -> Vec<String> {
     names.filter(|name| !BUILTIN.contains(&name.as_str())).collect()
 }
 
-/// Makes a crate of all the Rust, and lets Cargo check it with the workspace's sources.
-fn compile_without_warnings(home: &Path, modules: &[(usize, PathBuf)]) {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the workspace");
-    let mut library = String::from("#![deny(warnings)]\n");
-    for (number, path) in modules {
-        let _ = writeln!(library, "pub mod file_{number} {{\n    include!({path:?});\n}}");
+/// Makes a crate of all the Rust, and has the compiler check it.
+fn compile_without_warnings(home: &Path, modules: &[PathBuf]) {
+    let mut crate_text = String::from("#![deny(warnings)]\n");
+    for (number, path) in modules.iter().enumerate() {
+        let _ = writeln!(crate_text, "pub mod module_{number} {{\n    include!({path:?});\n}}");
     }
-    let ironorb = root.join("crates/ironorb");
-    let manifest = format!(
-        "[package]\nname = \"corpus\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n\
-         [dependencies]\nironorb = {{ path = {ironorb:?} }}\n\n[workspace]\n"
-    );
-    std::fs::create_dir_all(home.join("src")).expect("the folder of the crate can be made");
-    std::fs::write(home.join("Cargo.toml"), manifest).expect("the manifest can be written");
-    std::fs::write(home.join("src/lib.rs"), library).expect("the crate can be written");
-    // The workspace's versions, so that Cargo looks up and fetches nothing.
-    std::fs::copy(root.join("Cargo.lock"), home.join("Cargo.lock")).expect("the lock file can be copied");
-    let check = Command::new(env!("CARGO"))
-        .args(["check", "--quiet", "--offline", "--target-dir"])
-        .arg(home.join("target"))
-        .current_dir(home)
-        .env_remove("RUSTFLAGS")
-        .output()
-        .expect("Cargo can be started");
+    let source = home.join("corpus.rs");
+    std::fs::write(&source, crate_text).expect("the crate can be written");
+    let ironorb = ironorb_library();
+    let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+    rustc.args(["--edition", "2024", "--crate-type", "lib", "--emit", "metadata", "--out-dir"]).arg(home);
+    rustc.arg("-L").arg(format!("dependency={}", programs().join("deps").display()));
+    rustc.arg("--extern").arg(format!("ironorb={}", ironorb.display())).arg(&source);
+    let check = rustc.output().expect("the compiler can be started");
     let errors = String::from_utf8_lossy(&check.stderr);
-    assert!(check.status.success(), "{} files do not compile:\n{errors}", modules.len());
+    assert!(check.status.success(), "{} modules do not compile:\n{errors}", modules.len());
 }
