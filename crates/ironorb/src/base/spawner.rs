@@ -191,8 +191,9 @@ impl<'n> NewThread<'n> {
         self
     }
 
-    /// Starts the thread, which runs `body` and ends. Fails when the system refuses a thread.
-    pub(crate) fn spawn(self, body: impl FnOnce() + Send + 'static) -> io::Result<ThreadId> {
+    /// Starts the thread, which runs `body` and ends. What that gives is dropped when the thread is no longer among the
+    /// [live](live_threads) ones. Fails when the system refuses a thread.
+    pub(crate) fn spawn<R>(self, body: impl FnOnce() -> R + Send + 'static) -> io::Result<ThreadId> {
         let NewThread { name, facts } = self;
         let listed = name.to_owned();
         let settings = facts.lane.threads().map(ThreadSettingsId::settings).unwrap_or_default();
@@ -206,8 +207,10 @@ impl<'n> NewThread<'n> {
             let _lane = lane::enter(facts.lane);
             let is_real_time = facts.schedule();
             settings.apply(is_real_time, &LaneThread::new(&listed, facts.class));
-            let _listed = Listed::new(listed, facts);
-            body();
+            let listed = Listed::new(listed, facts);
+            let kept = body();
+            drop(listed);
+            drop(kept);
         })?;
         Ok(thread.thread().id())
     }

@@ -102,7 +102,7 @@ impl ServerThreads {
 pub(super) struct ThreadPlace(Arc<ServerThreads>);
 
 impl ThreadPlace {
-    /// Starts the thread, which keeps the place until it ends.
+    /// Starts the thread, which keeps the place until it ends: of live threads there are never more than places.
     pub(super) fn spawn(self, name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<()> {
         let lane = self.0.lane;
         self.spawn_in(lane, name, body)
@@ -110,8 +110,8 @@ impl ThreadPlace {
 
     fn spawn_in(self, lane: LaneId, name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<()> {
         let run = move || {
-            let _place = self;
             body();
+            self
         };
         NewThread::new(name, ThreadClass::Worker).in_lane(lane).spawn(run).map(drop)
     }
