@@ -79,8 +79,10 @@ fn peers_take_part_or_their_row_says_why_not() {
 
 #[test]
 fn all_suites_make_one_page_with_one_list_of_goals() {
-    let (out, lines) = quick("all", &["--suites=cubit,collocated"], 0);
-    assert!(lines.iter().any(|line| line["bench"] == "cubit"));
+    let (out, lines) = quick("all", &["--suites=collocated,connections"], 0);
+    for suite in ["collocated", "connections"] {
+        assert!(lines.iter().any(|line| line["bench"] == suite), "{suite}");
+    }
     assert!(lines.iter().any(|line| line["bench"] == "all" && line["kind"] == "target"));
     assert!(out.contains("== all goals") && out.contains("goals met"), "{out}");
 }

@@ -112,7 +112,8 @@ struct Variant {
     run: &'static [(&'static str, &'static [&'static str])],
 }
 
-/// The feature `probes` builds crates once more, so no more is tested with it than what is about it.
+/// The feature `probes` builds crates once more, so no more is tested with it than what is about it. Run with `--all` only:
+/// the gate's lints see that it compiles.
 ///
 /// The command is among the packages of each variant although nothing of it is built: Cargo chooses the features of all
 /// dependencies by the packages that it is given, and builds with the features that it has chosen for everything.
@@ -230,8 +231,7 @@ fn checks_lane(steps: &Steps, extent: Extent, later: Later) -> Outcome {
     let mut outcome = Outcome::default();
     outcome.note(steps.run_aside("bounded fuzzing", bounded(FUZZ_INPUTS, 1)));
     let variants: &[Variant] = match extent {
-        Extent::Quick => &[PROBES],
-        Extent::Changed => &[PROBES],
+        Extent::Quick | Extent::Changed => &[],
         Extent::All => &[PROBES, INTERPRETED, OPENTELEMETRY, OPTIMIZED],
     };
     for variant in variants {
@@ -241,15 +241,22 @@ fn checks_lane(steps: &Steps, extent: Extent, later: Later) -> Outcome {
         }
     }
     drop(later);
-    for (name, command) in checks() {
+    let [lints @ .., documentation] = checks();
+    for (name, command) in lints {
         outcome.note(steps.run_aside(name, command));
     }
     if extent == Extent::All {
+        // Before the documentation of all crates, which is what is to be found afterwards.
+        let mut probes = cargo(&["doc", "--quiet", "--no-deps", "--locked"]);
+        probes.args(WITH_PROBES);
+        outcome.note(steps.run_aside("documentation with probes", documenting(probes)));
         let lints =
             ["clippy", "--quiet", "--package=ironorb-trace", "--all-targets", "--locked", WITH_OPENTELEMETRY];
         let lints = cargo(&[&lints[..], &["--", "-D", "warnings"]].concat());
         outcome.note(steps.run_aside("lints with OpenTelemetry", lints));
     }
+    let (name, command) = documentation;
+    outcome.note(steps.run_aside(name, command));
     let documented =
         steps.run_aside("tests in documentation", cargo(&["test", "--doc", "--workspace", "--locked"]));
     outcome.count(documented.and_then(|said| programs::counts_of_cargo(&said, &[])));
@@ -310,14 +317,12 @@ const LONGEST: [&str; 3] = [INTEROP, END_TO_END, "ironorb-tests::abuse"];
 
 /// Lints and documentation. Clippy's check of a library also serves its documentation, which Cargo would else check
 /// again with the plain compiler.
-fn checks() -> [(&'static str, Command); 5] {
+fn checks() -> [(&'static str, Command); 4] {
     let deny = ["--", "-D", "warnings"];
     // All packages are named, lest Cargo choose other features for their dependencies: only the command is checked anew.
     let default_command = ["clippy", "--quiet", "--workspace", "--bin=ironorb", "--locked"];
     let mut probes = cargo(&["clippy", "--quiet", "--lib", "--locked"]);
     probes.args(WITH_PROBES).args(deny);
-    let mut doc_probes = cargo(&["doc", "--quiet", "--no-deps", "--locked"]);
-    doc_probes.args(WITH_PROBES);
     [
         (
             "lints",
@@ -328,8 +333,6 @@ fn checks() -> [(&'static str, Command); 5] {
         ),
         ("lints of the command without benchmarks", cargo(&[&default_command, &deny[..]].concat())),
         ("lints with probes", probes),
-        // Before the documentation of all crates, which is what is to be found afterwards.
-        ("documentation with probes", documenting(doc_probes)),
         ("documentation", documenting(cargo(&["doc", "--quiet", "--workspace", "--no-deps", "--locked"]))),
     ]
 }
