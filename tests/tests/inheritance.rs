@@ -11,7 +11,7 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -19,10 +19,11 @@ use ironorb::interceptor::{Interrupt, ServerInterceptor, ServerRequestInfo};
 use ironorb::poa::{ObjectId, RequestProcessing, ServantActivator, ThreadModel, Unavailable};
 use ironorb::rt::{DirectMapping, Priority, PriorityModel, RealTimeConfig, RtMutex};
 use ironorb::{LaneConfig, Orb, Poa, PoaPolicies, Servant, ServerConcurrency, ThreadPoolConfig, TypedRef};
+use ironorb_tests::gate::GatedTransport;
 use ironorb_tests::real_time::priority;
 use ironorb_tests::scheduling::{become_fifo, burn, on_one_processor, own_priority};
 use ironorb_tests::testing::{Probe, ProbeRef};
-use ironorb_tests::{Hooked, eventually};
+use ironorb_tests::{Hooked, Probing, ThreadNumber, eventually};
 
 const LOW: i16 = 10;
 const MIDDLE: u8 = 20;
@@ -293,6 +294,44 @@ fn lent_is_before_middle() -> bool {
     was_before
 }
 
+/// Whether a thread of the application sent by a connection that a less urgent one was sending by before the middle thread had
+/// burned to its end.
+fn sent_is_before_middle() -> bool {
+    let server = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
+    let probe: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
+    let gated = GatedTransport::opened();
+    let mut builder = Orb::builder().no_endpoint().real_time(real_time()).transport(Arc::new(gated.clone()));
+    builder.config().connections_per_endpoint_max = 1;
+    let client = builder.build().unwrap();
+    let reference = GatedTransport::reference(probe.object());
+    let shared: ProbeRef = client.string_to_object(&reference).unwrap().narrow_unchecked();
+    shared.ping().unwrap();
+    let ((scene, ..), urgent) = (Scene::new(), OnceLock::<ThreadNumber>::new());
+    let was_before = thread::scope(|scope| {
+        let (burn, middle) = scene.middle(scope);
+        gated.send.close();
+        let _open = gated.send.open_at_end();
+        scope.spawn(|| {
+            become_fifo(LOW as u8).unwrap();
+            shared.tick().unwrap();
+        });
+        eventually("the low thread sends", || gated.send.held() == 1);
+        scope.spawn(|| {
+            become_fifo(HIGH as u8).unwrap();
+            urgent.set(ThreadNumber::own()).unwrap();
+            shared.tick().unwrap();
+            scene.high_is_done.store(true, Ordering::SeqCst);
+        });
+        eventually("the high thread waits", || urgent.get().is_some_and(|urgent| urgent.is_asleep()));
+        gated.send.open();
+        burn.send(()).unwrap();
+        middle.join().unwrap()
+    });
+    client.shutdown(true).unwrap();
+    server.shutdown(true).unwrap();
+    was_before
+}
+
 fn assert_given_up(shared: Shared) {
     let shown = on_one_processor(TOP, || high_is_before_middle(shared));
     assert_ne!(shown, Some(false), "the middle thread ran before the high call was done");
@@ -324,6 +363,12 @@ fn a_mutex_without_inheritance_shows_the_inversion() {
 fn a_thread_that_a_low_lane_lends_runs_for_the_high_caller() {
     let shown = on_one_processor(TOP, lent_is_before_middle);
     assert_ne!(shown, Some(false), "the middle thread ran before the lent one");
+}
+
+#[test]
+fn a_thread_that_sends_by_a_shared_connection_runs_for_the_high_caller() {
+    let shown = on_one_processor(TOP, sent_is_before_middle);
+    assert_ne!(shown, Some(false), "the middle thread ran before the high one had sent");
 }
 
 /// The table of the documentation names tests that are there.

@@ -39,6 +39,7 @@ const REACHES_THE_WIRE: &[&str] = &[
     "crates/ironorb-build",
     "crates/ironorb-giop",
     "crates/ironorb-idl",
+    "crates/ironorb-locks",
     "crates/ironorb-shm",
     "crates/ironorb-threads",
     "interop",

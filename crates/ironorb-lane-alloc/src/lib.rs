@@ -36,7 +36,6 @@
 
 mod area;
 mod raw;
-mod turn;
 
 use std::cell::Cell;
 

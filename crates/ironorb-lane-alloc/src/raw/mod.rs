@@ -19,9 +19,10 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use ironorb_locks::{HeldTurn, PiTurn};
+
 use self::returned::{Chain, Returned, padded};
 use crate::area::{AreaError, AreaUsage, LaneArea};
-use crate::turn::{Held, Turn};
 use crate::{AREAS_MAX, CURRENT};
 
 /// The heap's classes of sizes: up to 2 GiB, each power of two in 32 parts.
@@ -42,7 +43,7 @@ pub(crate) struct RawArea {
     bytes: usize,
     /// Null until the memory is there.
     start: AtomicPtr<u8>,
-    turn: Turn,
+    turn: PiTurn,
     heap: UnsafeCell<Heap>,
     returned: Returned,
     is_locked: AtomicBool,
@@ -83,7 +84,7 @@ fn area_of(block: *mut u8) -> Option<&'static RawArea> {
 /// The heap of an area, for the thread that has its turn.
 struct Opened<'a> {
     area: &'a RawArea,
-    _held: Held<'a>,
+    _held: HeldTurn<'a>,
 }
 
 impl RawArea {
@@ -92,7 +93,7 @@ impl RawArea {
         RawArea {
             bytes,
             start: AtomicPtr::new(ptr::null_mut()),
-            turn: Turn::new(),
+            turn: PiTurn::new(),
             heap: UnsafeCell::new(heap),
             returned: Returned::new(),
             is_locked: AtomicBool::new(false),
@@ -134,7 +135,7 @@ impl RawArea {
     }
 
     fn open(&self) -> Opened<'_> {
-        Opened { area: self, _held: self.turn.take() }
+        Opened { area: self, _held: self.turn.hold(()) }
     }
 
     /// A block of this padded layout, if there is room.
@@ -156,7 +157,7 @@ impl RawArea {
         // The caller may only know the block itself, and the heap writes beside it.
         let block = self.start.load(Ordering::Relaxed).with_addr(block.addr());
         let is_of_this_area = CURRENT.get().is_some_and(|area| ptr::eq(area.raw(), self));
-        if let Some(held) = is_of_this_area.then(|| self.turn.try_take()).flatten() {
+        if let Some(held) = is_of_this_area.then(|| self.turn.try_hold()).flatten() {
             let opened = Opened { area: self, _held: held };
             // SAFETY: as the caller says.
             return unsafe { opened.free(NonNull::new_unchecked(block), layout) };

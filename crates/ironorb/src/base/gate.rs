@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::locks::{PiTurn, TimedTurn};
 use super::monitor::Monitor;
+use super::watch::Here;
 
 /// Closed until its [`GateGuard`] is dropped.
 #[derive(Debug)]
@@ -27,7 +28,7 @@ impl Gate {
     /// Makes a closed gate that this thread opens again.
     pub(crate) fn of_this_thread() -> GateGuard {
         let turn = PiTurn::new();
-        turn.take();
+        turn.take(Here::of_caller());
         Gate::closed(Some(turn))
     }
 
@@ -53,8 +54,8 @@ impl Gate {
     pub(crate) fn wait(&self, at_most: Option<Duration>) -> bool {
         let Some(owner) = &self.owner else { return self.wait_without_lending(at_most) };
         match at_most {
-            None => owner.take(),
-            Some(at_most) => match owner.take_within(at_most) {
+            None => owner.take(Here::of_caller()),
+            Some(at_most) => match owner.take_within(at_most, Here::of_caller()) {
                 TimedTurn::Taken => {}
                 TimedTurn::Late => return self.is_open(),
                 TimedTurn::NotLent => return self.wait_without_lending(Some(at_most)),

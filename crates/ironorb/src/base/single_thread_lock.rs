@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::locks::PiTurn;
+use super::watch::Here;
 
 /// A reentrant lock: the thread that makes upcalls may make nested ones. It runs at the priority of the most urgent
 /// thread that waits. Only drivers wait for it.
@@ -19,7 +20,7 @@ impl SingleThreadLock {
         if self.turn.is_ours() {
             self.nested.fetch_add(1, Ordering::Relaxed);
         } else {
-            self.turn.take();
+            self.turn.take(Here::of_caller());
         }
     }
 

@@ -16,6 +16,7 @@ use crate::base::config::OnewayBatching;
 use crate::base::config::{
     Demultiplexing, ObjectLookup, OperationLookup, OrbConfig, ServerConcurrency, StatusAccess, Waiting,
 };
+use crate::base::locks::lane_locks_lend_from_now_on;
 use crate::base::watch;
 use crate::driver::orb_core::{FurnishRoot, OrbCore, OrbParts};
 use crate::driver::simulated::{Simulation, SimulationSetting};
@@ -395,6 +396,9 @@ impl OrbBuilder {
         let watches = self.settings.real_time.as_ref().is_some_and(|real_time| real_time.watch.is_some());
         if watches && !watch::ENABLED {
             return Err(BuildError::Io(io::Error::new(io::ErrorKind::Unsupported, watch::NOT_BUILT)));
+        }
+        if self.settings.real_time.is_some() {
+            lane_locks_lend_from_now_on();
         }
         let tells = self.settings.config.status != StatusAccess::Off || watches;
         let furnish_root: Option<FurnishRoot> = if tells { Some(furnish_root_with_watch) } else { None };

@@ -18,7 +18,7 @@ use super::{ObjectId, PoaPolicies, RequestProcessing};
 use crate::base::config::ObjectLookup;
 use crate::base::gate::{Gate, GateGuard};
 use crate::base::lease::{Activation, BindingEpoch, Incarnation, Token};
-use crate::base::locks::{PiGuard, PiLock};
+use crate::base::locks::{LockGuard, PiLock};
 use crate::base::randomness::Randomness;
 use crate::object::priority::Priority;
 use crate::poa::servant::ServantHandle;
@@ -100,7 +100,7 @@ pub(super) struct AdmittedRequest<'m> {
 /// The map, locked for changes.
 pub(super) struct MapGuard<'m> {
     map: &'m ActiveObjectMap,
-    state: PiGuard<'m, MapState>,
+    state: LockGuard<'m, MapState>,
 }
 
 /// What the map knows about an id.

@@ -14,7 +14,7 @@ use hashbrown::HashTable;
 use super::ObjectId;
 use super::slots::SlotArray;
 use crate::base::config::ObjectLookup;
-use crate::base::locks::{PiCell, PiLock};
+use crate::base::locks::PiLock;
 use crate::base::randomness::{HashKeys, Randomness};
 
 /// Ids and slots.
@@ -29,7 +29,7 @@ enum Index {
 }
 
 /// Slots by their ids' hashes.
-type Part = PiCell<HashTable<u32>>;
+type Part = PiLock<HashTable<u32>>;
 
 /// The number of parts: this many ids can be looked up at once.
 const PARTS: usize = 16;

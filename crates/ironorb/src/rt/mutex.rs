@@ -6,7 +6,7 @@ use std::ops::{Deref, DerefMut};
 use std::panic::Location;
 use std::time::Duration;
 
-use crate::base::locks::{PiGuard, PiLock, lends_priorities};
+use crate::base::locks::{LockGuard, PiLock, lends_priorities};
 use crate::base::watch::named_wait;
 
 /// Data that one thread at a time changes. The holder runs at the priority of the most urgent thread that waits, by the
@@ -35,7 +35,7 @@ pub struct RtMutex<T> {
 /// The calling thread's hold of an [`RtMutex`]. Dropping it unlocks.
 #[must_use = "the mutex is unlocked when this is dropped"]
 pub struct RtMutexGuard<'m, T> {
-    held: PiGuard<'m, T>,
+    held: LockGuard<'m, T>,
 }
 
 impl<T> RtMutex<T> {
@@ -71,7 +71,7 @@ impl<T> RtMutex<T> {
 
     #[cold]
     #[track_caller]
-    fn lock_slowly(&self) -> PiGuard<'_, T> {
+    fn lock_slowly(&self) -> LockGuard<'_, T> {
         let place = Location::caller();
         named_wait(&self.name, place, || self.lock.lock())
     }

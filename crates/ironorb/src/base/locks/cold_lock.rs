@@ -1,26 +1,22 @@
 //! The lock of rare work.
 
 use std::fmt;
-use std::sync::Mutex;
+
+use ironorb_locks::{Locked, Waits};
 
 use super::LockGuard;
 use crate::base::spawner;
-use crate::base::sync::lock;
+use crate::base::watch::Here;
 
 /// A mutex for the start and the end of an ORB and for other rare work. A thread may hold it for long, make threads
 /// and call the system meanwhile.
 ///
-/// A build with debug assertions panics when a thread with a real-time priority from the ORB takes it. A release build
-/// has a plain mutex.
-#[derive(Default)]
-pub(crate) struct ColdLock<T>(Mutex<T>);
-
-#[cfg(not(debug_assertions))]
-const _: () = assert!(size_of::<ColdLock<u64>>() == size_of::<Mutex<u64>>());
+/// A build with debug assertions panics when a thread with a real-time priority from the ORB takes it.
+pub(crate) struct ColdLock<T>(Locked<T>);
 
 impl<T> ColdLock<T> {
     pub(crate) const fn new(value: T) -> ColdLock<T> {
-        ColdLock(Mutex::new(value))
+        ColdLock(Locked::new(Waits::Plainly, value))
     }
 
     /// Locks. Blocks while another thread holds the lock.
@@ -30,7 +26,13 @@ impl<T> ColdLock<T> {
             !spawner::is_real_time(),
             "a thread with a real-time priority takes a lock of rare work"
         );
-        LockGuard::unnoted(lock(&self.0))
+        self.0.lock(Here::of_caller())
+    }
+}
+
+impl<T: Default> Default for ColdLock<T> {
+    fn default() -> ColdLock<T> {
+        ColdLock::new(T::default())
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{PiCell, PiLock, PiTurn, SmallPiLock, system};
+use super::{LaneLock, PiLock, PiTurn, SmallPiLock, lane_locks_lend_from_now_on, thread_id};
 use crate::base::gate::Gate;
 use crate::base::scheduling::become_real_time;
 use crate::base::single_thread_lock::SingleThreadLock;
@@ -50,7 +50,7 @@ fn assert_lent<L: Sync>(lock: &L, hold: Hold<L>, wait_between: Option<Hold<L>>, 
         scope.spawn(move || {
             if has_priority(LOW) {
                 hold(lock, &|| {
-                    tell.send(system::thread_id()).unwrap();
+                    tell.send(thread_id()).unwrap();
                     let _test_is_over = released.recv();
                 });
             }
@@ -90,8 +90,9 @@ fn locks_of_all_kinds_lend_priorities() {
         None,
         |lock| drop(lock.lock()),
     );
+    lane_locks_lend_from_now_on();
     assert_lent(
-        &PiCell::<()>::default(),
+        &LaneLock::new(()),
         |lock, held| {
             let _guard = lock.lock();
             held();
@@ -162,14 +163,14 @@ fn an_upcall_that_others_wait_for_is_lent_the_priority_of_all_of_them_in_a_chain
             upcall.release();
         },
         Some(|(upcall, outer), held| {
-            outer.take();
+            outer.take(());
             held();
             upcall.take();
             upcall.release();
             outer.release();
         }),
         |(_, outer)| {
-            outer.take();
+            outer.take(());
             outer.release();
         },
     );

@@ -1,108 +1,81 @@
 //! The lock within one lane.
 
 use std::fmt;
-use std::panic::Location;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ironorb_locks::{Locked, Waits};
 
 use super::LockGuard;
 use crate::base::lane::{self, LaneId};
 #[cfg(debug_assertions)]
 use crate::base::spawner;
-use crate::base::sync::{lock, try_lock};
-use crate::base::watch::{self, LockHolder, LockWait};
+use crate::base::watch::Here;
 
-/// A mutex that only threads of one lane take, so that no thread waits for one of a lower priority range.
+/// Data that only threads of one lane change, so that no thread waits for one of a lower priority range.
 ///
-/// A build with debug assertions panics when a thread of another lane takes it. Threads of the application belong to
-/// no lane and may take every lock, as may threads that serve one ORB and call through another, which lacks their lane. A release build has a plain mutex.
+/// A build with debug assertions panics when a thread of another lane takes the lock. Threads of the application belong to
+/// no lane and may take every lock, as may threads that serve one ORB and call through another, which lacks their lane.
 ///
-/// Threads of one lane may have different priorities for a time: an upcall at its client's priority, one that was demoted, a
-/// thread of the application. So a build with the feature `watch` notes who has the lock while an ORB watches, and records waits.
-#[derive(Default)]
+/// Threads of one lane may have different priorities for all that: those of the application in one ORB, upcalls at their
+/// clients' priorities, demoted ones. So these locks lend priorities in a process with a
+/// [real-time ORB](lane_locks_lend_from_now_on). Others wait plainly, which wastes less where many threads want a lock.
 pub(crate) struct LaneLock<T> {
     owner: Owner,
-    holder: LockHolder,
-    mutex: Mutex<T>,
+    locked: Locked<T>,
 }
 
 /// The lane whose threads may take a lock, in builds with debug assertions.
 #[derive(Debug, Clone, Copy)]
 struct Owner(#[cfg(debug_assertions)] LaneId);
 
-#[cfg(not(any(debug_assertions, feature = "watch")))]
-const _: () = assert!(size_of::<LaneLock<u64>>() == size_of::<Mutex<u64>>());
+/// Whether the locks of lanes lend priorities that are made now.
+static LEND: AtomicBool = AtomicBool::new(false);
+
+/// Has the locks of lanes lend priorities that the process makes from now on. Called before a real-time ORB is made.
+pub(crate) fn lane_locks_lend_from_now_on() {
+    LEND.store(true, Ordering::Relaxed);
+}
 
 impl<T> LaneLock<T> {
     /// A lock of the calling thread's lane.
     #[inline]
     pub(crate) fn new(value: T) -> LaneLock<T> {
-        LaneLock { owner: Owner::default(), holder: LockHolder::default(), mutex: Mutex::new(value) }
+        LaneLock::of(Owner::default(), value)
     }
 
     /// A lock of a lane.
     #[inline]
     pub(crate) fn in_lane(lane: LaneId, value: T) -> LaneLock<T> {
-        LaneLock { owner: Owner::of(lane), holder: LockHolder::default(), mutex: Mutex::new(value) }
+        LaneLock::of(Owner::of(lane), value)
     }
 
-    /// Locks. Blocks while another thread of the lane holds the lock.
     #[inline]
-    #[cfg_attr(any(debug_assertions, feature = "watch"), track_caller)]
+    fn of(owner: Owner, value: T) -> LaneLock<T> {
+        let waits = if LEND.load(Ordering::Relaxed) { Waits::Lending } else { Waits::Plainly };
+        LaneLock { owner, locked: Locked::new(waits, value) }
+    }
+
+    /// Locks. Blocks while another thread of the lane holds the lock. Panics if the calling thread holds it.
+    #[inline]
+    #[track_caller]
     pub(crate) fn lock(&self) -> LockGuard<'_, T> {
-        if watch::is_on() {
-            return self.lock_watched();
-        }
         self.owner.check();
-        LockGuard::of(lock(&self.mutex), &self.holder)
-    }
-
-    /// A function of its own, so that others keep no registers for it.
-    #[cold]
-    #[inline(never)]
-    #[cfg_attr(any(debug_assertions, feature = "watch"), track_caller)]
-    fn lock_watched(&self) -> LockGuard<'_, T> {
-        let guard = self.lock_in_call();
-        guard.note();
-        guard
-    }
-
-    /// Locks as [`lock`](Self::lock) does, in the short way of a call: the caller [notes](LockGuard::note) who has the lock on
-    /// the long way, which watched connections take.
-    #[inline]
-    #[cfg_attr(any(debug_assertions, feature = "watch"), track_caller)]
-    pub(crate) fn lock_in_call(&self) -> LockGuard<'_, T> {
-        self.owner.check();
-        let guard = match watch::ENABLED {
-            false => lock(&self.mutex),
-            true => match try_lock(&self.mutex) {
-                Some(guard) => guard,
-                None => self.wait(Location::caller()),
-            },
-        };
-        if watch::is_on() {
-            self.holder.forget(); // whoever waits must not take an earlier thread for this one
-        }
-        LockGuard::of(guard, &self.holder)
-    }
-
-    #[cold]
-    fn wait(&self, place: &'static Location<'static>) -> MutexGuard<'_, T> {
-        let watched = LockWait::begin(0);
-        let guard = lock(&self.mutex);
-        if let Some(watched) = watched {
-            watched.end_after(self.holder.id(), place);
-        }
-        guard
+        self.locked.lock(Here::of_caller())
     }
 
     /// Locks, unless a thread holds the lock. Never blocks.
     #[inline]
-    #[cfg_attr(debug_assertions, track_caller)]
+    #[track_caller]
     pub(crate) fn try_lock(&self) -> Option<LockGuard<'_, T>> {
         self.owner.check();
-        let guard = LockGuard::of(try_lock(&self.mutex)?, &self.holder);
-        guard.note();
-        Some(guard)
+        self.locked.try_lock()
+    }
+}
+
+impl<T: Default> Default for LaneLock<T> {
+    #[inline]
+    fn default() -> LaneLock<T> {
+        LaneLock::new(T::default())
     }
 }
 

@@ -3,8 +3,8 @@
 //!
 //! | lock | which threads wait for one another |
 //! |---|---|
-//! | [`LaneLock`] | those of one lane |
-//! | [`PiLock`], [`PiCell`] | those of all lanes; the holder inherits the highest priority that waits |
+//! | [`LaneLock`] | those of one lane; in a process with a real-time ORB the holder inherits the highest priority that waits |
+//! | [`PiLock`] | those of all lanes; the holder inherits the highest priority that waits |
 //! | [`SmallPiLock`] | as for a [`PiLock`], and those that hold some other such lock |
 //! | [`ColdLock`] | those that start and stop the ORB, none with a real-time priority |
 //! | [`Snapshot`], [`SnapshotMap`] | readers never wait; threads that change the value do, as for a [`PiLock`] |
@@ -14,7 +14,6 @@
 
 mod cold_lock;
 mod condition;
-mod guard;
 mod handoff;
 #[cfg(test)]
 mod inheritance_tests;
@@ -22,14 +21,14 @@ mod lane_lock;
 mod pi_lock;
 mod small_pi_lock;
 mod snapshot;
-pub(super) mod system;
 
 pub(crate) use cold_lock::ColdLock;
 pub(crate) use condition::Condition;
-pub(crate) use guard::LockGuard;
 pub(crate) use handoff::Handoff;
-pub(crate) use lane_lock::LaneLock;
-pub(crate) use pi_lock::{PiCell, PiGuard, PiLock, PiTurn, TimedTurn, lends_priorities, own_id as thread_id};
+pub(super) use ironorb_locks::system;
+pub(crate) use ironorb_locks::{LockGuard, PiTurn, TimedTurn, lends_priorities, thread_id};
+pub(crate) use lane_lock::{LaneLock, lane_locks_lend_from_now_on};
+pub(crate) use pi_lock::PiLock;
 pub(crate) use small_pi_lock::{SmallPiGuard, SmallPiLock};
 pub(crate) use snapshot::{PARTS, Snapshot, SnapshotMap};
 

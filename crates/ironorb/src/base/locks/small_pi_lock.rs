@@ -5,9 +5,9 @@ use std::ops::{Deref, DerefMut};
 use std::ptr;
 
 use atomic_refcell::{AtomicRefCell, AtomicRefMut};
+use ironorb_locks::{HeldTurn, PiTurn};
 
-use super::PiTurn;
-use super::pi_lock::HeldTurn;
+use crate::base::watch::Here;
 
 /// Data that threads of several lanes change, in a lock as small as a mutex. A thread that holds the lock runs at the
 /// priority of the most urgent thread that waits for it.
@@ -43,7 +43,7 @@ impl<T> SmallPiLock<T> {
     pub(crate) fn lock(&self) -> SmallPiGuard<'_, T> {
         // Neighbours in an array have different turns.
         let turn = ptr::from_ref(self).addr() / size_of::<Self>().next_power_of_two() % TURNS;
-        let held = HeldTurn::take(&ALL[turn].0);
+        let held = ALL[turn].0.hold(Here::of_caller());
         SmallPiGuard { value: self.0.borrow_mut(), _held: held }
     }
 }

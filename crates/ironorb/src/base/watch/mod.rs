@@ -5,7 +5,6 @@
 //! at one flag of its thread ([`upcall_is_expected`]); what waits for a lock has missed it already, and looks at one word of the
 //! process.
 
-mod holder;
 mod records;
 mod text;
 mod thread;
@@ -18,7 +17,6 @@ use std::time::Duration;
 use super::locks::PiLock;
 use super::spawner::live_threads;
 
-pub(crate) use holder::LockHolder;
 pub(crate) use records::{ThreadFacts, WaitKind, WaitRecord, records_after};
 pub(crate) use text::ShortText;
 pub(crate) use thread::{
@@ -27,7 +25,7 @@ pub(crate) use thread::{
 pub(crate) use upcall::{
     MeasuredRequest, MeasuredUpcall, UpcallMark, upcall_begins, upcall_ends, upcall_is_expected,
 };
-pub(crate) use waits::{LockWait, OwnWait, named_wait};
+pub(crate) use waits::{Here, OwnWait, named_wait};
 
 /// Whether the program has been built with the feature `watch`.
 pub(crate) const ENABLED: bool = cfg!(feature = "watch");

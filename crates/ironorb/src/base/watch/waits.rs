@@ -3,6 +3,8 @@
 use std::cell::Cell;
 use std::panic::Location;
 
+use ironorb_locks::Watch;
+
 use super::{ShortText, bound_ns, now_ns, records};
 
 thread_local! {
@@ -44,33 +46,44 @@ impl Drop for OwnWait {
     }
 }
 
-/// A wait for a lock that has a holder.
+/// A place in the code, which is told of when a thread waits there for too long.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Here(&'static Location<'static>);
+
+impl Here {
+    /// Where the function is called that calls this, or its caller if it passes that on.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn of_caller() -> Here {
+        Here(Location::caller())
+    }
+}
+
+impl Watch for Here {
+    type Wait = Option<LockWait>;
+
+    /// Begins a wait for a lock. `None` while no ORB of the process watches.
+    fn begin(self, holder: u32) -> Option<LockWait> {
+        let bound = bound_ns()?;
+        let _own = OwnWait::begin();
+        Some(LockWait { begun: now_ns(), bound, holder, place: self.0, _own })
+    }
+}
+
+/// A wait for a lock that has a holder. Dropped when the thread has the lock, or has given up.
 pub(crate) struct LockWait {
     begun: u64,
     bound: u64,
     holder: u32,
+    place: &'static Location<'static>,
     _own: OwnWait,
 }
 
-impl LockWait {
-    /// Begins a wait for a lock that the thread with this id holds. `None` while no ORB of the process watches.
-    #[inline]
-    pub(crate) fn begin(holder: u32) -> Option<LockWait> {
-        let bound = bound_ns()?;
-        let _own = OwnWait::begin();
-        Some(LockWait { begun: now_ns(), bound, holder, _own })
-    }
-
-    /// Ends a wait for a lock of which the thread learns only now who held it last.
-    pub(crate) fn end_after(self, holder: u32, place: &'static Location<'static>) {
-        LockWait { holder, ..self }.end(place);
-    }
-
-    /// Ends it. The thread has the lock, or has given up.
-    pub(crate) fn end(self, place: &'static Location<'static>) {
+impl Drop for LockWait {
+    fn drop(&mut self) {
         let waited = now_ns().saturating_sub(self.begun);
         if waited > self.bound && !records::is_recording() {
-            let (name, place) = OF_PROGRAM.get().unwrap_or((ShortText::EMPTY, place));
+            let (name, place) = OF_PROGRAM.get().unwrap_or((ShortText::EMPTY, self.place));
             records::record_lock(waited, self.holder, name, place);
         }
     }

@@ -180,7 +180,7 @@ impl Connection {
         current_request: &mut CurrentRequest,
         timeout: Timeout,
     ) -> Result<(), Nothing> {
-        let mut framer = self.receiver.lock_in_call();
+        let mut framer = self.receiver.lock();
         current_request.give_large_to(&mut framer);
         // Mostly nothing has come yet, and then a whole request comes at once.
         if framer.is_idle() && self.session.is_plain_receiving() {
@@ -205,7 +205,6 @@ impl Connection {
         current_request: &mut CurrentRequest,
         timeout: Timeout,
     ) -> Result<(), Nothing> {
-        framer.note();
         self.look_for_client(&framer);
         loop {
             match self.next_arrived(&mut framer, current_request) {

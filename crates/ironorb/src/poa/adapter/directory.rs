@@ -8,7 +8,7 @@ use hashbrown::HashTable;
 
 use super::ROOT_PATH;
 use crate::base::gate::Gate;
-use crate::base::locks::{PiCell, Snapshot, SnapshotMap};
+use crate::base::locks::{PiLock, Snapshot, SnapshotMap};
 use crate::poa::PoaInner;
 use crate::poa::key::{self, Hint, Slot};
 
@@ -16,9 +16,9 @@ use crate::poa::key::{self, Hint, Slot};
 /// adapter is either read without a lock, or behind a lock that lends priorities and is held for a few instructions.
 #[derive(Default)]
 pub(super) struct Directory {
-    slots: [PiCell<Vec<SlotEntry>>; PARTS],
+    slots: [PiLock<Vec<SlotEntry>>; PARTS],
     /// For each hint, one of the adapters that have it.
-    by_hint: [PiCell<HashTable<Arc<PoaInner>>>; PARTS],
+    by_hint: [PiLock<HashTable<Arc<PoaInner>>>; PARTS],
     by_path: SnapshotMap<Arc<[u8]>, Arc<PoaInner>>,
     /// Keys of the application's choice, such as `NameService`, and the keys that they stand for.
     pub(super) aliases: SnapshotMap<Vec<u8>, Vec<u8>>,
@@ -118,7 +118,7 @@ impl Directory {
     }
 
     #[inline]
-    fn part_of(&self, hint: Hint) -> &PiCell<HashTable<Arc<PoaInner>>> {
+    fn part_of(&self, hint: Hint) -> &PiLock<HashTable<Arc<PoaInner>>> {
         // Bits that the table of a part does not use.
         &self.by_hint[(hint.hash() >> 40) as usize % PARTS]
     }

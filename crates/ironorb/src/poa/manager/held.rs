@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use super::{ACTIVE, HOLDING, LETTING_IN, PoaManager};
 use crate::base::lane::{self, LaneId};
-use crate::base::locks::{PiGuard, PiLock};
+use crate::base::locks::{LockGuard, PiLock};
 use crate::base::time::Time;
 use crate::poa::adapter::ParkedRequest;
 
@@ -217,7 +217,7 @@ impl PoaManager {
     }
 
     /// Has one more thread of a lane admit its requests, if there is need of it.
-    fn add_worker(&self, lane: LaneId, mut held: PiGuard<'_, HeldRequests>) {
+    fn add_worker(&self, lane: LaneId, mut held: LockGuard<'_, HeldRequests>) {
         if held.parked.is_empty() || held.workers > self.0.driver.admitting_threads_max() {
             return;
         }
@@ -253,7 +253,7 @@ impl PoaManager {
 
     /// Ends the admission of held requests, if no lane has any. Meanwhile, requests of lanes without any are served as ever,
     /// after a look at their own queue.
-    pub(super) fn be_active_if_empty(&self, now: Time, _changing: &PiGuard<'_, ()>) {
+    pub(super) fn be_active_if_empty(&self, now: Time, _changing: &LockGuard<'_, ()>) {
         let is_letting_in = self.0.state.load(Ordering::SeqCst) == LETTING_IN;
         if is_letting_in && self.0.held.iter().all(|(_, held)| held.lock().is_empty(now)) {
             self.0.state.store(ACTIVE, Ordering::SeqCst);

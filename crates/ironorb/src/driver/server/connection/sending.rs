@@ -42,7 +42,7 @@ impl Connection {
     #[inline(always)] // a step of every call
     pub(super) fn with_reply(&self, write: impl FnOnce(&mut ServerConnection)) {
         let is_plain = self.session.is_plain_sending();
-        let mut sender = if is_plain { self.sender.lock_in_call() } else { self.lock_for_writing() };
+        let mut sender = if is_plain { self.sender.lock() } else { self.lock_for_writing() };
         write(&mut sender);
         if !is_plain && self.holds(&mut sender) {
             return;
