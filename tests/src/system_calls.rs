@@ -26,7 +26,8 @@ const OF_THE_WATCH: &[&str] = &["getrusage", "clock_gettime", "pread64", "openat
 /// What a thread of a pool needs beside: it arms a connection again for the thread that waits next.
 const OF_THE_POOL: &[&str] = &["epoll_ctl"];
 
-/// What the thread needs beside that accepts a lane's connections and looks after them. It takes no part in calls.
+/// What the thread needs beside that accepts a lane's connections and looks after them. It takes no part in calls, and starts no
+/// thread.
 const OF_THE_KEEPER: &[&str] = &[
     // The number by which locks and the status know the thread: once.
     "gettid",
@@ -43,35 +44,13 @@ const OF_THE_KEEPER: &[&str] = &[
     "ftruncate",
     "fcntl",
     "close",
-    // The allocator, for what a connection has: glibc's asks once in a process how many processors there are, by a file. Also the
-    // stack of a connection's own thread.
+    // The allocator, for what a connection has: glibc's asks once in a process how many processors there are, by a file.
     "openat",
     "mmap",
     "munmap",
     "mprotect",
     "madvise",
     "brk",
-];
-
-/// What starts a thread, in the one that makes it and in the new one, which inherits the filter: so the thread of a connection
-/// that a keeper starts makes no other calls until it is confined further.
-const OF_NEW_THREADS: &[&str] = &[
-    "rt_sigprocmask",
-    "clone3",
-    // The libc's own: thread-local data, robust mutexes, the name, the stack's place.
-    "rseq",
-    "set_robust_list",
-    "prctl",
-    "sched_getaffinity",
-    // Rust's: a stack for signals.
-    "sigaltstack",
-    // The ORB's: the class of the lane's threads.
-    "sched_getscheduler",
-    "sched_getparam",
-    "sched_setscheduler",
-    // The test's: a further filter, which is made with tables whose keys are random.
-    "seccomp",
-    "getrandom",
 ];
 
 /// Older names of the same calls, which not every processor has.
@@ -126,9 +105,7 @@ pub enum Confined {
     WatchedThread,
     /// One that serves in a pool.
     PoolThread,
-    /// The keeper of a lane whose threads are there before its clients: a pool without dynamic threads, a reactor.
-    KeeperOfPool,
-    /// A keeper that starts a thread for a connection.
+    /// The keeper of a lane whose threads are there before its clients.
     Keeper,
     /// As the last, in a watched lane.
     WatchedKeeper,
@@ -144,9 +121,8 @@ pub fn confine(thread: Confined) {
         Confined::Thread => &[],
         Confined::WatchedThread => &[OF_THE_WATCH],
         Confined::PoolThread => &[OF_THE_POOL],
-        Confined::KeeperOfPool => &[OF_THE_KEEPER],
-        Confined::Keeper => &[OF_THE_KEEPER, OF_NEW_THREADS],
-        Confined::WatchedKeeper => &[OF_THE_KEEPER, OF_NEW_THREADS, OF_THE_WATCH],
+        Confined::Keeper => &[OF_THE_KEEPER],
+        Confined::WatchedKeeper => &[OF_THE_KEEPER, OF_THE_WATCH],
     };
     apply_filter(&filter(further)).expect("the kernel filters system calls (CONFIG_SECCOMP_FILTER)");
 }

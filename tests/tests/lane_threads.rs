@@ -130,7 +130,7 @@ fn client(object: &InstrumentRef, current: &RtCurrent, thread: Confined, done: &
 #[derive(Clone, Copy, Default)]
 struct Kind {
     watch: Option<WatchConfig>,
-    /// One thread serves, which is there before its clients. It is not watched. Otherwise the keeper starts one for a client.
+    /// One thread serves all connections. It is not watched. Otherwise each has one of those that were there before its client.
     is_pool: bool,
 }
 
@@ -140,7 +140,7 @@ impl Kind {
         match self.threads() {
             Confined::PoolThread => lane
                 .concurrency(ServerConcurrency::LeaderFollowers { threads: 1 })
-                .at_thread_start(|thread| watch_keeper(thread, Confined::KeeperOfPool)),
+                .at_thread_start(|thread| watch_keeper(thread, Confined::Keeper)),
             Confined::WatchedThread => {
                 lane.at_thread_start(|thread| watch_keeper(thread, Confined::WatchedKeeper))
             }

@@ -5,6 +5,8 @@
 mod borrowing;
 #[path = "server_threads/request_order.rs"]
 mod request_order;
+#[path = "server_threads/static_threads.rs"]
+mod static_threads;
 #[path = "server_threads/thread_pools.rs"]
 mod thread_pools;
 

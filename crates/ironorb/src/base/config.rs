@@ -80,6 +80,12 @@ pub struct OrbConfig {
     /// message comes. Calls that this ORB makes use other threads (`background_threads_max`,
     /// `callback_threads_max`).
     pub server_threads_max: usize,
+    /// How many of these threads are made when the ORB begins to listen, and wait for work: each takes what would else have a
+    /// new thread. Those beyond them are made when they are needed, up to `server_threads_max`; a lane with as many of these as
+    /// its limit makes none while it serves. For concurrency models whose threads come and go, `threadPerConnection` and
+    /// `hybrid`; others have a number of their own. Default: 0; 8 in a [lane with a
+    /// priority](crate::LaneConfig::priority) that says nothing of its threads.
+    pub server_threads_static: usize,
     /// The file mode of Unix sockets that this ORB listens at, as for chmod(1). It decides which users may
     /// connect: a client needs the right to write. Default: `None`, all rights that the umask leaves, which
     /// is usually this user alone.
@@ -264,6 +270,7 @@ impl Default for OrbConfig {
             server_connections_max: 10_000,
             server_requests_max: None,
             server_threads_max: 10_000,
+            server_threads_static: 0,
             receive_memory_max: Some(1 << 30),
             unix_socket_mode: None,
             shared_memory_bytes: 256 << 10,

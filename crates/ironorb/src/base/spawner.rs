@@ -144,6 +144,13 @@ pub(crate) fn lane_of_thread(system_id: u32) -> Option<LaneId> {
     Some(LIVE.try_lock()?.get(&system_id)?.lane)
 }
 
+/// Has the calling thread, which an ORB has made, be listed by another name.
+pub(crate) fn be_called(name: &str) {
+    if let Some(thread) = LIVE.lock().get_mut(&thread_id()) {
+        name.clone_into(&mut thread.name);
+    }
+}
+
 /// A thread's line in the table, as long as the thread lives.
 struct Listed(u32);
 

@@ -44,6 +44,8 @@ settings! {
     /// The most threads that serve this ORB's clients. At the limit, requests wait. Default: 10,000, at least
     /// 1.
     server_threads_max: usize => server_threads_max;
+    /// The threads that serve this ORB's clients and are made when it begins to listen. Default: 0.
+    server_threads_static: usize => server_threads_static;
     /// The most bytes that large messages of all clients may take while they are received and served. Further
     /// ones are refused with NO_MEMORY. Default: 1 GiB; `None` for no limit.
     receive_memory_max: Option<usize> => receive_memory_max;

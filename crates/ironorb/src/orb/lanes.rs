@@ -69,6 +69,7 @@ struct Limits {
     client_connections_max: Option<usize>,
     server_connections_max: Option<usize>,
     server_threads_max: Option<usize>,
+    server_threads_static: Option<usize>,
     server_requests_max: Option<Option<usize>>,
     receive_memory_max: Option<Option<usize>>,
     transmit_memory_max: Option<Option<usize>>,
@@ -81,6 +82,19 @@ struct Limits {
 }
 
 impl Limits {
+    /// Has a lane with a priority make all of its threads at its start, unless the program says of its threads what it wants.
+    fn be_static(&mut self, orb: &OrbConfig) {
+        let says = self.concurrency.is_some()
+            || self.server_threads_static.is_some()
+            || orb.concurrency != ServerConcurrency::default()
+            || orb.server_threads_static > 0;
+        if !says {
+            let threads_max = self.server_threads_max.unwrap_or(STATIC_THREADS);
+            self.concurrency = Some(ServerConcurrency::Hybrid { threads_max });
+            self.server_threads_static = Some(STATIC_THREADS);
+        }
+    }
+
     fn apply_to(&self, config: &mut OrbConfig) {
         fn set<T: Clone>(place: &mut T, own: &Option<T>) {
             if let Some(own) = own {
@@ -94,6 +108,7 @@ impl Limits {
         set(&mut config.client_connections_max, &self.client_connections_max);
         set(&mut config.server_connections_max, &self.server_connections_max);
         set(&mut config.server_threads_max, &self.server_threads_max);
+        set(&mut config.server_threads_static, &self.server_threads_static);
         set(&mut config.server_requests_max, &self.server_requests_max);
         set(&mut config.receive_memory_max, &self.receive_memory_max);
         set(&mut config.transmit_memory_max, &self.transmit_memory_max);
@@ -130,7 +145,8 @@ impl LaneConfig {
     /// Gives all threads of the lane a priority (`ThreadpoolLane::lane_priority`; RTCORBA 1.2, 5.9): they accept, receive,
     /// make upcalls, and look after the lane's connections at it. Needs [`OrbBuilder::real_time`](crate::OrbBuilder::real_time);
     /// [`build`](crate::OrbBuilder::build) reports a priority that its mapping does not map. A thread of the application that
-    /// enters the lane keeps its own priority. Default: the threads have none.
+    /// enters the lane keeps its own priority. A lane with a priority that says nothing of its threads has eight, which are made
+    /// when it begins to listen, and starts no other. Default: the threads have none.
     pub fn priority(mut self, priority: Priority) -> Self {
         self.priority = Some(priority);
         self
@@ -308,6 +324,13 @@ impl LaneConfig {
         self
     }
 
+    /// Sets how many of those threads are made when the lane begins to listen; see
+    /// [`OrbConfig::server_threads_static`](crate::OrbConfig::server_threads_static).
+    pub fn server_threads_static(mut self, threads: usize) -> Self {
+        self.limits.server_threads_static = Some(threads);
+        self
+    }
+
     /// Sets the most requests of the lane's clients in flight; see
     /// [`OrbConfig::server_requests_max`](crate::OrbConfig::server_requests_max).
     pub fn server_requests_max(mut self, requests: Option<usize>) -> Self {
@@ -395,13 +418,16 @@ impl LaneConfig {
     }
 
     fn into_parts(
-        self,
+        mut self,
         orb: &OrbConfig,
         transports: &[Arc<dyn CustomTransport>],
         real_time: Option<&RealTimeConfig>,
         pool: &dyn Fn(&str) -> Option<ThreadpoolId>,
     ) -> Result<LaneParts, SettingError> {
         let mut config = orb.clone();
+        if self.priority.is_some() {
+            self.limits.be_static(orb);
+        }
         self.limits.apply_to(&mut config);
         let place = || format!("lane {:?}", self.name);
         let endpoints = self.endpoints.iter().map(|text| Endpoint::parse(text, transports));
@@ -458,6 +484,9 @@ fn check_processors(processors: &CpuSet) -> Result<(), String> {
         listed(&allowed)
     ))
 }
+
+/// The threads of a lane with a priority that says nothing of its threads.
+const STATIC_THREADS: usize = 8;
 
 const TIMER_SLACK_NS_MAX: u64 = 1_000_000_000;
 const PREFAULT_STACK_BYTES_MAX: usize = 16 << 20;

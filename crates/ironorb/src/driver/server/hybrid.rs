@@ -9,8 +9,8 @@
 //! The limit is that of `threads`. It counts all threads that serve, also those that help a connection whose
 //! servant blocks.
 //!
-//! The first connections, up to a part of that limit, have threads of their own while they last, as in
-//! `thread_per_connection`. With few connections, moving them in and out of the `epoll` saves nothing, and
+//! The first connections, up to a part of that limit or half of the threads that were made at the start, have threads of
+//! their own while they last, as in `thread_per_connection`. With few connections, moving them in and out of the `epoll` saves nothing, and
 //! socket timeouts cost a call 0.15 us.
 
 use std::collections::BTreeMap;
@@ -32,9 +32,10 @@ pub(super) const KEPT_FOR: Duration = Duration::from_millis(100);
 /// without the start of a thread.
 const WAITING_MAX: usize = 4;
 
-/// How many connections have threads of their own in a hybrid server with this limit of threads.
-pub(super) fn dedicated_max(threads_max: usize) -> usize {
-    threads_max / DEDICATED_ONE_IN
+/// How many connections have threads of their own in a hybrid server with this limit of threads, of which so many were made at
+/// its start.
+pub(super) fn dedicated_max(threads_max: usize, threads_static: usize) -> usize {
+    (threads_max / DEDICATED_ONE_IN).max(threads_static / 2)
 }
 
 /// One in this many threads may be dedicated to a connection.

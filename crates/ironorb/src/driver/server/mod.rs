@@ -147,6 +147,7 @@ impl Server {
 
     fn start_threads(&self, concurrency: ServerConcurrency) -> io::Result<()> {
         let shared = &self.shared;
+        shared.lane().threads.start_static(shared)?;
         match concurrency {
             ServerConcurrency::ThreadPerConnection => {}
             ServerConcurrency::LeaderFollowers { threads } => leader_followers::start(shared, threads)?,
@@ -202,6 +203,8 @@ impl Server {
         while wait && !connections.is_empty() {
             connections = self.shared.gone.wait(connections);
         }
+        drop(connections);
+        self.shared.lane().threads.end_static();
     }
 }
 
@@ -304,8 +307,9 @@ impl Shared {
         let is_for_each = match self.lane().config.concurrency {
             ServerConcurrency::ThreadPerConnection => true,
             ServerConcurrency::Hybrid { .. } => {
-                let threads_max = self.lane().threads.threads_max();
-                self.dedicated.lock().len() < hybrid::dedicated_max(threads_max)
+                let threads = &self.lane().threads;
+                let dedicated_max = hybrid::dedicated_max(threads.threads_max(), threads.threads_static());
+                self.dedicated.lock().len() < dedicated_max
             }
             ServerConcurrency::LeaderFollowers { .. }
             | ServerConcurrency::ThreadPool(_)

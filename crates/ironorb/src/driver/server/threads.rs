@@ -2,14 +2,19 @@
 //!
 //! Every thread counts that serves requests or waits for one client. A server's fixed threads do not count:
 //! the keeper, the writer, the receiver of bidirectional connections.
+//!
+//! Some may be made at the server's start. While one of them has nothing to do it takes what a new thread would do, by that
+//! thread's name.
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::base::config::{OrbConfig, ServerConcurrency};
 use crate::base::lane::{LaneId, current_lane};
-use crate::base::spawner::{NewThread, ThreadClass};
+use crate::base::locks::{Condition, PiLock};
+use crate::base::spawner::{NewThread, ThreadClass, be_called};
 
 /// The number of a server's threads and its limit.
 #[derive(Debug)]
@@ -17,6 +22,25 @@ pub(crate) struct ServerThreads {
     lane: LaneId,
     threads_max: usize,
     threads: AtomicUsize,
+    threads_static: usize,
+    waiting: PiLock<StaticThreads>,
+    has_work: Condition,
+}
+
+/// Threads that were made at the server's start.
+#[derive(Default)]
+struct StaticThreads {
+    /// They are to end when they have nothing to do.
+    has_ended: bool,
+    /// Those that have nothing to do, and no work in the queue.
+    idle: usize,
+    work: VecDeque<Work>,
+}
+
+/// What a thread does, and the name by which it does that.
+struct Work {
+    name: String,
+    body: Box<dyn FnOnce() -> ThreadPlace + Send>,
 }
 
 impl ServerThreads {
@@ -29,8 +53,86 @@ impl ServerThreads {
             | ServerConcurrency::ThreadPool(_)
             | ServerConcurrency::Reactor => config.server_threads_max,
         };
-        let (lane, threads) = (current_lane(), AtomicUsize::new(0));
-        Arc::new(ServerThreads { lane, threads_max: threads_max.max(1), threads })
+        let threads_max = threads_max.max(1);
+        let comes_and_goes = match config.concurrency {
+            ServerConcurrency::ThreadPerConnection | ServerConcurrency::Hybrid { .. } => true,
+            ServerConcurrency::LeaderFollowers { .. }
+            | ServerConcurrency::ThreadPool(_)
+            | ServerConcurrency::Reactor => false,
+        };
+        let threads_static = if comes_and_goes { config.server_threads_static.min(threads_max) } else { 0 };
+        Arc::new(ServerThreads {
+            lane: current_lane(),
+            threads_max,
+            threads: AtomicUsize::new(0),
+            threads_static,
+            waiting: PiLock::default(),
+            has_work: Condition::new(),
+        })
+    }
+
+    /// Makes the threads that wait for work. They hold what is given until they end.
+    pub(super) fn start_static<S: Clone + Send + 'static>(self: &Arc<Self>, held: &S) -> io::Result<()> {
+        self.waiting.lock().has_ended = false;
+        for _ in 0..self.threads_static {
+            let (threads, held) = (self.clone(), held.clone());
+            let run = move || {
+                threads.run_static();
+                held
+            };
+            self.waiting.lock().idle += 1;
+            let started = NewThread::new(STATIC, ThreadClass::Worker).in_lane(self.lane).spawn(run);
+            if let Err(e) = started {
+                self.waiting.lock().idle -= 1;
+                return Err(e);
+            }
+        }
+        Ok(())
+    }
+
+    /// Has the threads end that wait for work.
+    pub(super) fn end_static(&self) {
+        self.waiting.lock().has_ended = true;
+        self.has_work.notify_all();
+    }
+
+    fn run_static(&self) {
+        let mut waiting = self.waiting.lock();
+        loop {
+            if let Some(work) = waiting.work.pop_front() {
+                drop(waiting);
+                be_called(&work.name);
+                let place = (work.body)();
+                be_called(STATIC);
+                waiting = self.waiting.lock();
+                // Before the place is free: whoever takes it finds this thread.
+                waiting.idle += 1;
+                drop(place);
+            } else if waiting.has_ended {
+                waiting.idle -= 1;
+                return;
+            } else {
+                waiting = self.has_work.wait(waiting);
+            }
+        }
+    }
+
+    /// Gives work to a thread that has nothing to do. Gives it back if there is none.
+    fn give(&self, work: Work) -> Result<(), Work> {
+        let mut waiting = self.waiting.lock();
+        if waiting.has_ended || waiting.idle == 0 {
+            return Err(work);
+        }
+        waiting.idle -= 1;
+        waiting.work.push_back(work);
+        drop(waiting);
+        self.has_work.notify_one();
+        Ok(())
+    }
+
+    /// How many threads are made at the server's start.
+    pub(super) fn threads_static(&self) -> usize {
+        self.threads_static
     }
 
     /// Starts one more thread. Fails with `WouldBlock` at the limit.
@@ -97,6 +199,9 @@ impl ServerThreads {
     }
 }
 
+/// The name of threads that wait for work.
+const STATIC: &str = "ironorb-static";
+
 /// Room for one thread, reserved until this is dropped.
 #[derive(Debug)]
 pub(super) struct ThreadPlace(Arc<ServerThreads>);
@@ -109,11 +214,20 @@ impl ThreadPlace {
     }
 
     fn spawn_in(self, lane: LaneId, name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        let threads = self.0.clone();
         let run = move || {
             body();
             self
         };
-        NewThread::new(name, ThreadClass::Worker).in_lane(lane).spawn(run).map(drop)
+        if threads.threads_static == 0 || lane != threads.lane {
+            return NewThread::new(name, ThreadClass::Worker).in_lane(lane).spawn(run).map(drop);
+        }
+        match threads.give(Work { name: name.to_owned(), body: Box::new(run) }) {
+            Ok(()) => Ok(()),
+            Err(Work { body, .. }) => {
+                NewThread::new(name, ThreadClass::Worker).in_lane(lane).spawn(body).map(drop)
+            }
+        }
     }
 }
 

@@ -108,6 +108,9 @@ static SETTINGS: &[LaneSetting] = &[
     once("serverThreadsMax", "NUMBER", "The most threads that serve its clients.", |lane, v| {
         Ok(lane.server_threads_max(at_least_one(v)?))
     }),
+    once("serverThreadsStatic", "NUMBER", "Those that are made before a client comes.", |lane, v| {
+        Ok(lane.server_threads_static(number(v)?))
+    }),
     once("serverConnectionsMax", "NUMBER", "Connections that it accepts at once.", |lane, v| {
         Ok(lane.server_connections_max(at_least_one(v)?))
     }),

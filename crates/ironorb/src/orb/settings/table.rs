@@ -407,6 +407,12 @@ pub(super) static SETTINGS: &[Setting] = &[
         |s, v| assign(&mut s.config.server_threads_max, at_least_one(v)),
     ),
     once(
+        "serverThreadsStatic",
+        "NUMBER",
+        "The threads that serve clients and are made before one comes. Default: 0; 8 in lanes with a priority.",
+        |s, v| assign(&mut s.config.server_threads_static, number(v)),
+    ),
+    once(
         "receiveMemoryMax",
         "SIZE | never",
         "Memory for large messages of all clients; more get NO_MEMORY. Default: 1GiB; never for no limit.",
