@@ -273,7 +273,8 @@ impl Spin<'_> {
         } else if is_needed {
             self.ends(End::Needed)
         } else {
-            if self.waits.policy == Waiting::Spin {
+            // A yield lets no thread of a lower priority go on: one with a priority does not try.
+            if self.waits.policy == Waiting::Spin && !spawner::is_real_time() {
                 self.looks += 1;
                 if self.looks.is_multiple_of(LOOKS_PER_YIELD) {
                     thread::yield_now();

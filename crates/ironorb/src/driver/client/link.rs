@@ -58,8 +58,8 @@ pub(crate) struct Link {
     stream: Stream,
     lane: LaneId,
     state: LaneLock<LinkState>,
-    /// Notified when a gather write has made progress and threads wait for that.
-    gather_done: Condition,
+    /// Notified when a gather write has made progress and threads wait for that, and when the connection has ended.
+    changed: Condition,
     /// No more calls begin: a copy of the end in `state`, or the peer sends no more. Read without the lock. It may lag
     /// behind; then the request finds the end.
     ended: AtomicBool,
@@ -215,7 +215,7 @@ impl Link {
             stream,
             lane: *id,
             state: LaneLock::in_lane(*id, state),
-            gather_done: Condition::new(),
+            changed: Condition::new(),
             ended: AtomicBool::new(false),
             is_watched: AtomicBool::new(false),
             receive_timeout_us: AtomicU32::new(0),
@@ -694,6 +694,7 @@ impl Link {
     #[cold]
     fn has_ended(&self, state: &mut Guard<'_>) {
         self.ended.store(true, Ordering::Relaxed);
+        self.changed.notify_all();
         self.count_lost(state);
         self.unwatch(state);
         if let Some(bidirectional) = &self.bidirectional {

@@ -90,8 +90,8 @@ impl Link {
             let left = deadline.remaining(clock::now())?;
             state.waiting_for_gather += 1;
             state = match left {
-                None => self.gather_done.wait(state),
-                Some(left) => self.gather_done.wait_for(state, left).0,
+                None => self.changed.wait(state),
+                Some(left) => self.changed.wait_for(state, left).0,
             };
             state.waiting_for_gather -= 1;
             clock.has_waited();
@@ -102,7 +102,7 @@ impl Link {
     /// Wakes the threads that wait for the gather write after it has made progress.
     fn wake_queued(&self, state: &Guard<'_>) {
         if state.waiting_for_gather > 0 {
-            self.gather_done.notify_all();
+            self.changed.notify_all();
         }
     }
 }

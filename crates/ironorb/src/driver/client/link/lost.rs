@@ -2,29 +2,36 @@
 //! before still counts, above all a `CloseConnection` message: requests that it has not answered may then be
 //! sent again. Never waits for more bytes.
 
+use std::time::Duration;
+
 use ironorb_giop::connection::ConnectionEnd;
 
 use super::{Guard, Link};
 use crate::transport::{self, Moved};
 
-/// How often the thread that receives is let go first. That thread is awake, since the peer has gone: it
-/// needs only the processor and the lock.
-const LOOKS_MAX: usize = 64;
+/// For how long the thread that receives is let go first. That thread is awake, since the peer has gone: it needs only the
+/// processor and the lock. It tells when it has found the end; a look in between finds what it has left.
+const LOOKS_MAX: usize = 10;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 
 impl Link {
-    /// Ends the connection. Releases the lock in between, so that the thread that receives can finish.
+    /// Ends the connection. If another thread receives, it waits for a moment without the lock, so that that one can finish.
     #[cold]
     pub(super) fn lose<'l>(&'l self, mut state: Guard<'l>) -> Guard<'l> {
         for _ in 0..LOOKS_MAX {
-            self.drain_received(&mut state);
+            // The system tells of a peer that has gone after all that it has sent.
+            let has_all = self.drain_received(&mut state);
             if state.end().is_some() {
                 return state;
             }
-            drop(state);
-            std::thread::yield_now();
-            state = self.state.lock();
+            if has_all {
+                break;
+            }
+            state = self.changed.wait_for(state, BETWEEN_LOOKS).0;
         }
-        self.end(&mut state, ConnectionEnd::Lost);
+        if state.end().is_none() {
+            self.end(&mut state, ConnectionEnd::Lost);
+        }
         state
     }
 
@@ -37,8 +44,8 @@ impl Link {
         }
     }
 
-    /// Takes the bytes that have come, if no other thread receives.
-    fn drain_received(&self, state: &mut Guard<'_>) {
+    /// Takes the bytes that have come, if no other thread receives: true then.
+    fn drain_received(&self, state: &mut Guard<'_>) -> bool {
         while state.end().is_none()
             && let Some(mut framer) = state.take_framer()
         {
@@ -46,8 +53,9 @@ impl Link {
             let has_come = matches!(result, Ok(Moved::Bytes(_)));
             self.take_input(state, framer, result);
             if !has_come {
-                return;
+                return true;
             }
         }
+        false
     }
 }
