@@ -9,7 +9,7 @@ use ironorb::{
 };
 use ironorb_tests::lenient::{Shop, ShopRef};
 use ironorb_tests::testing::{self, Derived, Probe, ProbeAsync, ProbeRef};
-use ironorb_tests::{Deriving, Probing, eventually};
+use ironorb_tests::{Deriving, Hooked, Probing, eventually};
 
 fn server(concurrency: ServerConcurrency) -> Orb {
     Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().concurrency(concurrency).build().unwrap()
@@ -69,6 +69,43 @@ fn one_trait_serves_remote_collocated_and_plain_calls() {
         converse(&local);
         converse(&elsewhere(client, &local));
     });
+}
+
+/// An ORB may call its own objects as others do: over a connection, on a thread of the server.
+#[test]
+fn without_collocation_an_orb_is_its_own_client() {
+    for concurrency in [ServerConcurrency::ThreadPerConnection, ServerConcurrency::Hybrid { threads_max: 4 }]
+    {
+        let builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().concurrency(concurrency);
+        let orb = builder.collocation(false).build().unwrap();
+        let served_by = Arc::new(std::sync::Mutex::new(None));
+        let noted = served_by.clone();
+        let servant = Hooked::new(move || {
+            *noted.lock().unwrap() = Some(std::thread::current().id());
+            Ok(())
+        });
+        let pinged: ProbeRef = orb.root_poa().activate(servant).unwrap();
+        let read: ProbeRef =
+            orb.string_to_object(&pinged.object().to_ior_string()).unwrap().narrow_unchecked();
+        for reference in [&pinged, &read] {
+            reference.ping().unwrap();
+            let thread = served_by.lock().unwrap().take();
+            assert!(thread.is_some_and(|thread| thread != std::thread::current().id()));
+        }
+        let carried = |direction| {
+            let status = orb.status();
+            let connections = status.connections.iter().filter(|it| it.direction == direction);
+            connections.map(|it| it.calls_total + it.requests_total).sum::<u64>()
+        };
+        assert!(carried("out") >= 2 && carried("in") >= 2, "{:?}", orb.status().connections);
+        let probe: ProbeRef = orb.root_poa().activate(Probing::default()).unwrap();
+        converse(&probe);
+        orb.shutdown(true).unwrap();
+    }
+    // There is nowhere to call.
+    let orb = Orb::builder().no_endpoint().collocation(false).build().unwrap();
+    let probe: ProbeRef = orb.root_poa().activate(Probing::default()).unwrap();
+    assert_eq!(probe.ping().unwrap_err().completed, CompletionStatus::No);
 }
 
 #[test]

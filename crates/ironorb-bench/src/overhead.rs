@@ -1,9 +1,8 @@
 //! `ironorb bench overhead`: the processor time that calls between a client and a server cost, over calls of the same servant
 //! within the process (RT-99, figures 8 to 10).
 //!
-//! Client and server are two threads of one process on one processor, over loopback. An ORB calls its own objects directly,
-//! and no policy forbids it; so the client has an ORB of its own. A thread of the lowest priority, the scavenger, runs
-//! whenever neither of them does.
+//! Client and server are two threads of one process on one processor. One ORB, without collocation, calls its own object over
+//! loopback; another, with it, calls directly. A thread of the lowest priority, the scavenger, runs whenever neither of them does.
 
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
@@ -53,7 +52,7 @@ const ROLE: &str = "overhead";
 /// A way to call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum How {
-    /// Client and server: two ORBs, two threads, loopback.
+    /// Client and server: two threads and loopback, in one ORB that has collocation off.
     ClientServer,
     /// Calls within the process, on one thread.
     Collocated,
@@ -250,19 +249,22 @@ impl Ways {
         let priority = Priority::new(PRIORITY_MAX).ok_or_else(missing)?;
         let lane = || LaneConfig::new("calls").priority(priority);
         let endpoint = Transport::Tcp.endpoint();
-        let server = Orb::builder().endpoint(endpoint)?.real_time(setup.real_time());
-        let server = server.lane(lane().endpoint(endpoint)).build()?;
+        let orb = |collocation| {
+            let builder = Orb::builder().endpoint(endpoint)?.client_transports(vec![ironorb::Transport::Tcp]);
+            let builder = builder.real_time(setup.real_time()).collocation(collocation);
+            Ok::<Orb, BenchError>(builder.lane(lane().endpoint(endpoint)).build()?)
+        };
+        let [apart, direct] = [orb(false)?, orb(true)?];
         let model = PriorityModel::ClientPropagated { default: priority };
         let policies = PoaPolicies { priority_model: Some(model), ..PoaPolicies::default() };
-        let poa = server.root_poa().create_poa("calls", None, policies)?;
+        let poa = apart.root_poa().create_poa("calls", None, policies)?;
+        poa.manager().activate()?;
         let served: CubingRef = poa.activate(CubingServant::default())?;
-        let served = server.lane("calls").ok_or_else(missing)?.reference(served.object())?;
-        let collocated = server.root_poa().activate(CubingServant::default())?;
+        let remote = apart.lane("calls").ok_or_else(missing)?.reference(served.object())?.narrow_unchecked();
+        let collocated = direct.root_poa().activate(CubingServant::default())?;
         let plain = plain(setup.class)?;
-        let client = Orb::builder().no_endpoint().real_time(setup.real_time()).build()?;
-        client.rt_current().ok_or_else(missing)?.set_priority(priority)?;
-        let remote = client.string_to_object(&served.to_ior_string())?.narrow_unchecked();
-        Ok(Ways { collocated, remote, plain, _orbs: [server, client] })
+        apart.rt_current().ok_or_else(missing)?.set_priority(priority)?;
+        Ok(Ways { collocated, remote, plain, _orbs: [apart, direct] })
     }
 
     fn call(&mut self, how: How, calls: usize) -> Result<(), BenchError> {

@@ -214,6 +214,11 @@ pub struct OrbConfig {
     /// converts UTF-8, such as Sun's ORB. Default: no, which is the standard's order (CORBA 3.3 part 2,
     /// 7.10.2.6).
     pub prefer_utf8: bool,
+    /// Whether the ORB calls its own objects directly, in the calling thread. Without that, such a call goes over a connection to
+    /// one of its own addresses, and a thread of the server carries it out, as for any other client: for measurements, and for
+    /// objects whose servants must run on threads of the server, at its priorities. An ORB that does not listen then cannot call
+    /// its objects. Default: yes.
+    pub collocation: bool,
     /// Whether exceptions in an `any` are sent without their repository id. Both forms are read. Default:
     /// [`BareExceptions::Auto`].
     pub bare_exceptions: BareExceptions,
@@ -303,6 +308,7 @@ impl Default for OrbConfig {
             giop_version: Version::V1_2,
             native_char_set: CharSet::Utf8,
             prefer_utf8: false,
+            collocation: true,
             bare_exceptions: BareExceptions::Auto,
             addressing_demanded: None,
             operation_lookup: OperationLookup::PerfectHash,

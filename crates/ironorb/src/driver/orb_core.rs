@@ -155,6 +155,10 @@ impl OrbDriver for OrbCore {
         }
     }
 
+    fn calls_directly(&self) -> bool {
+        self.config.collocation
+    }
+
     fn endpoint(&self, address: Address, partition: Partition) -> Arc<dyn ServerEndpoint> {
         self.connector.endpoint(address, partition)
     }

@@ -140,6 +140,9 @@ pub(crate) trait OrbDriver: Environment {
     /// Whether the object with this key is in this process. The profile leads to it, but need not have its key.
     fn is_local(&self, key: &[u8], profile: &IiopProfile) -> bool;
 
+    /// Whether objects in this process are called directly, without a connection.
+    fn calls_directly(&self) -> bool;
+
     /// The endpoint at an address whose connections the references of a partition share. Does not connect.
     fn endpoint(&self, address: Address, partition: Partition) -> Arc<dyn ServerEndpoint>;
 

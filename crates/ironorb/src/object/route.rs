@@ -363,7 +363,7 @@ impl Reference {
     /// Finds out where the object is. Returns the state.
     #[cold]
     fn resolve(&self) -> Result<u32, SystemException> {
-        let local = match self.server.local_key(self.key(), self.driver()) {
+        let local = match self.key_to_call(&self.server, self.key()) {
             Some(_) => LOCAL,
             None => {
                 let targets = self.server.targets()?;
@@ -375,6 +375,11 @@ impl Reference {
         let resolved = |state: u32| (state & UNRESOLVED != 0).then_some(state & !UNRESOLVED | local);
         let before = self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, resolved);
         Ok(before.map_or_else(|state| state, |state| state & !UNRESOLVED | local))
+    }
+
+    /// The key by which an object is called directly, if it is.
+    fn key_to_call(&self, server: &ServerProfile, key: &[u8]) -> Option<Vec<u8>> {
+        self.driver().calls_directly().then(|| server.local_key(key, self.driver())).flatten()
     }
 
     /// The key of an object in this process.
@@ -467,7 +472,7 @@ impl Reference {
     ) -> Result<Replaced, SystemException> {
         let (orb, wire_profile) = (self.server.orb(), self.server.wire_profile());
         let (server, key) = orb.shared().server_profiles.take_apart(orb, (*ior).clone(), wire_profile);
-        let location = match server.local_key(&key, self.driver()) {
+        let location = match self.key_to_call(&server, &key) {
             Some(key) => Location::Local(key),
             None => {
                 let requests = server.addressed_requests(&ior, disposition)?;

@@ -111,6 +111,8 @@ settings! {
     callback_threads_max: usize => callback_threads_max;
     /// The native code set of strings in references made here. Default: UTF-8.
     native_char_set: CharSet => native_char_set;
+    /// Whether the ORB calls its own objects directly, not over a connection to itself. Default: yes.
+    collocation: bool => collocation;
     /// How exceptions in an `any` are written. Default: [`BareExceptions::Auto`], as each peer writes them
     /// itself.
     bare_exceptions: BareExceptions => bare_exceptions;

@@ -288,6 +288,12 @@ pub(super) static SETTINGS: &[Setting] = &[
         |s, v| assign(&mut s.config.message_timeout, duration_or_never(v)),
     ),
     once(
+        "collocation",
+        "yes | no",
+        "Whether the ORB calls its own objects directly; no: over a connection to itself. Default: yes.",
+        |s, v| assign(&mut s.config.collocation, yes(v)),
+    ),
+    once(
         "bareExceptions",
         "auto | yes | no",
         "Whether exceptions in an any lack their id; auto: as each peer. Default: auto.",
