@@ -1,6 +1,7 @@
 //! IDL that other projects ship: `ironorb idl compile` accepts every file of Debian's omniORB packages,
 //! OMG's service IDL among them. The Rust of all definitions is one crate, which compiles without a
-//! warning. The files of the services are one module of it, as in a program that uses several of them.
+//! warning. The files of the services are one module of it, as in a program that uses several of them; so the Rust of each file
+//! alone is generated, and not compiled.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

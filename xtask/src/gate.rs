@@ -113,7 +113,7 @@ struct Variant {
 }
 
 /// The feature `probes` builds crates once more, so no more is tested with it than what is about it. Run with `--all` only:
-/// the gate's lints see that it compiles.
+/// the gate's lints see that the libraries compile.
 ///
 /// The command is among the packages of each variant although nothing of it is built: Cargo chooses the features of all
 /// dependencies by the packages that it is given, and builds with the features that it has chosen for everything.

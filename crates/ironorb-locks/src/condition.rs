@@ -47,7 +47,7 @@ impl Condition {
         guard.unlocked_while(watch, || system::sleep_while(&self.notified, seen, at_most))
     }
 
-    /// Wakes one of the threads that wait, the most urgent one.
+    /// Wakes one of the threads that wait: on Linux the most urgent one with a real-time priority, else the first.
     pub fn notify_one(&self) {
         self.notified.fetch_add(1, Ordering::Relaxed);
         system::wake_one(&self.notified);

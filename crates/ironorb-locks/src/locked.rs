@@ -1,12 +1,14 @@
 //! A value that the thread with a turn uses.
 
 // The value is reached through a guard alone. A guard exists while its thread has the turn, which one thread has at a time:
-// nobody else has a reference into the value then.
+// nobody else has a reference into the value then. A guard that is leaked keeps the turn for ever: where the kernel passes on
+// the turn of a thread that has ended, the next thread panics before it has a guard (`Turn::take_from_kernel`).
 #![allow(unsafe_code)]
 
 use std::cell::UnsafeCell;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Duration, Instant};
 use std::{fmt, thread};
 
@@ -35,6 +37,10 @@ pub struct LockGuard<'l, T> {
     /// The thread that locks unlocks: a guard stays with its thread.
     _stays: PhantomData<*const ()>,
 }
+
+// As with locks that know poison: a panic leaves nothing unlocked.
+impl<T> UnwindSafe for Locked<T> {}
+impl<T> RefUnwindSafe for Locked<T> {}
 
 // SAFETY: threads that share a guard only get shared references to the value from it.
 unsafe impl<T: Sync> Sync for LockGuard<'_, T> {}
@@ -67,7 +73,7 @@ impl<T> Locked<T> {
     /// again, and the holder inherits nothing.
     #[track_caller]
     pub fn lock_within(&self, at_most: Duration, watch: impl Watch) -> Option<LockGuard<'_, T>> {
-        debug_assert_eq!(self.waits, Waits::Lending, "threads wait in one way for one lock");
+        assert_eq!(self.waits, Waits::Lending, "threads wait in one way for one lock");
         let me = thread_id();
         let is_taken = self.turn.try_take(me)
             || !at_most.is_zero()
@@ -202,6 +208,31 @@ mod tests {
         let locked = Locked::new(Waits::Plainly, ());
         let _held = locked.lock(());
         drop(locked.lock(()));
+    }
+
+    /// Else a reference into the value that the leaked guard has given out, and a new guard, would be there at once.
+    #[test]
+    fn nobody_gets_the_lock_of_a_thread_that_has_ended_with_it() {
+        let locked = Locked::new(Waits::Lending, 1);
+        thread::scope(|scope| {
+            let (tell, told) = std::sync::mpsc::channel();
+            let locked = &locked;
+            scope.spawn(move || {
+                std::mem::forget(locked.lock(()));
+                told.recv().unwrap();
+                thread::sleep(Duration::from_millis(20)); // mostly, the other one waits by then
+            });
+            while locked.turn.holder() == 0 {
+                thread::yield_now();
+            }
+            let waits = scope.spawn(move || {
+                tell.send(()).unwrap();
+                locked.lock_within(Duration::from_millis(200), ()).is_some()
+            });
+            // It panics, or its time is over.
+            assert_ne!(waits.join().ok(), Some(true));
+        });
+        assert!(locked.try_lock().is_none());
     }
 
     #[test]

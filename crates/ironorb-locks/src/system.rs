@@ -1,7 +1,7 @@
 //! Waits for a word (futex(2)). Where the system has no futexes, and under Miri, threads wait for all words at one condition of
 //! the process.
 
-pub(crate) use imp::{Deadline, deadline_after, lock, lock_until, thread_id, unlock};
+pub(crate) use imp::{Deadline, deadline_after, is_over, lock, lock_until, thread_id, unlock};
 pub use imp::{sleep_while, wake_all, wake_one};
 
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -19,6 +19,10 @@ mod imp {
     /// The time after which a wait of this length ends; `None` if that is beyond the clock.
     pub(crate) fn deadline_after(at_most: Duration) -> Option<Deadline> {
         clock_gettime(ClockId::Monotonic).checked_add(Timespec::try_from(at_most).ok()?)
+    }
+
+    pub(crate) fn is_over(deadline: &Deadline) -> bool {
+        clock_gettime(ClockId::Monotonic) >= *deadline
     }
 
     /// Waits for the turn and takes it.
@@ -44,7 +48,7 @@ mod imp {
         futex::wait(word, Flags::PRIVATE, value, at_most.as_ref()) == Err(Errno::TIMEDOUT)
     }
 
-    /// Wakes one thread that sleeps at the word, the most urgent one.
+    /// Wakes one thread that sleeps at the word: the most urgent one with a real-time priority, else the first.
     pub fn wake_one(word: &AtomicU32) {
         wake(word, 1);
     }
@@ -76,6 +80,10 @@ mod imp {
 
     pub(crate) fn deadline_after(_: Duration) -> Option<Deadline> {
         Some(())
+    }
+
+    pub(crate) fn is_over(_: &Deadline) -> bool {
+        true
     }
 
     pub(crate) fn lock(_: &AtomicU32) -> Result<()> {

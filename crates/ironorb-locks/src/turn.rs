@@ -137,58 +137,76 @@ impl Turn {
     fn wait_lending(&self, me: u32, lock: impl Fn(&AtomicU32) -> Result<()>) {
         loop {
             match lock(&self.word) {
-                Ok(()) => {
-                    // The kernel has written the word; the former holder's writes are to be seen.
-                    std::sync::atomic::fence(Ordering::Acquire);
-                    return;
-                }
+                Ok(()) => return self.take_from_kernel(),
                 Err(Errno::NOSYS) => return self.wait_plainly(me),
                 // The application waits for itself in a circle of several threads. It would wait for ever in any
                 // case: a circle that a time limit breaks goes on.
-                Err(Errno::DEADLK) => thread::sleep(DEADLOCK_PAUSE),
+                // Or the holder has ended with the lock, and nobody can release it.
+                Err(Errno::DEADLK | Errno::SRCH) => thread::sleep(DEADLOCK_PAUSE),
                 // The holder is ending, or a signal came.
                 Err(_) => {}
             }
         }
     }
 
+    /// Goes on as the holder, which the kernel has made of the calling thread.
+    fn take_from_kernel(&self) {
+        // The kernel has written the word; the former holder's writes are to be seen.
+        std::sync::atomic::fence(Ordering::Acquire);
+        // A thread that has leaked its guard may have lent what is locked to others.
+        let has_leaked = self.word.load(Ordering::Relaxed) & OWNER_DIED != 0;
+        assert!(!has_leaked, "a thread has ended with a lock: its guard was leaked");
+    }
+
     fn wait_until(&self, deadline: &system::Deadline) -> TimedTurn {
         loop {
             match system::lock_until(&self.word, deadline) {
                 Ok(()) => {
-                    std::sync::atomic::fence(Ordering::Acquire);
+                    self.take_from_kernel();
                     return TimedTurn::Taken;
                 }
                 Err(Errno::TIMEDOUT) => return TimedTurn::Late,
-                // As in a wait without a limit.
-                Err(Errno::DEADLK) => thread::sleep(DEADLOCK_PAUSE),
-                Err(Errno::AGAIN | Errno::INTR | Errno::SRCH) => {}
+                // As in a wait without a limit; the kernel does not look at the time then.
+                Err(Errno::DEADLK | Errno::SRCH) if system::is_over(deadline) => return TimedTurn::Late,
+                Err(Errno::DEADLK | Errno::SRCH) => thread::sleep(DEADLOCK_PAUSE),
+                Err(Errno::AGAIN | Errno::INTR) => {}
                 Err(_) => return TimedTurn::NotLent,
             }
         }
     }
 
     fn wait_plainly(&self, me: u32) {
-        for _ in 0..LOOKS {
-            match self.word.load(Ordering::Relaxed) {
-                FREE if self.try_take(me) => return,
-                // Who takes it now comes before those that sleep.
-                held if held & WAITERS != 0 => break,
-                _ => hint::spin_loop(),
-            }
-        }
+        let mut taken = me;
         loop {
-            // Others may sleep too, which nobody counts: the release must look.
-            // sync: turn-passed
-            let taken = self.word.compare_exchange(FREE, me | WAITERS, Ordering::Acquire, Ordering::Relaxed);
-            let Err(held) = taken else { return };
+            let held = self.look();
+            if held == FREE {
+                // sync: turn-passed
+                if self.word.compare_exchange(FREE, taken, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+                    return;
+                }
+                continue;
+            }
             let marked = held | WAITERS;
             let is_marked = held == marked
                 || self.word.compare_exchange(held, marked, Ordering::Relaxed, Ordering::Relaxed).is_ok();
             if is_marked {
                 system::sleep_while(&self.word, marked, None);
+                // Others may sleep too, which nobody counts: the release must look.
+                taken = me | WAITERS;
             }
         }
+    }
+
+    /// Looks for a moment whether the turn is free, unless threads sleep: whoever takes it now comes before those.
+    fn look(&self) -> u32 {
+        for _ in 0..LOOKS {
+            let held = self.word.load(Ordering::Relaxed);
+            if held == FREE || held & WAITERS != 0 {
+                return held;
+            }
+            hint::spin_loop();
+        }
+        self.word.load(Ordering::Relaxed)
     }
 
     #[cold]
@@ -205,10 +223,9 @@ impl Turn {
             match unlock(&self.word) {
                 Ok(()) => return,
                 Err(Errno::AGAIN | Errno::INTR) => {}
-                Err(e) => {
-                    debug_assert_eq!(e, Errno::NOSYS, "the calling thread is the holder");
-                    return self.pass_on_plainly();
-                }
+                Err(Errno::NOSYS) => return self.pass_on_plainly(),
+                // Threads wait in the kernel, which alone can wake them.
+                Err(e) => panic!("the kernel does not release a lock of this thread: {e}"),
             }
         }
     }
@@ -262,6 +279,9 @@ const FREE: u32 = 0;
 
 /// Threads wait in the kernel.
 const WAITERS: u32 = 1 << 31;
+
+/// The holder has ended with the turn, says the kernel.
+const OWNER_DIED: u32 = 1 << 30;
 
 /// The bits of a thread id. The kernel uses the two highest bits of the word.
 const ID: u32 = (1 << 30) - 1;

@@ -101,6 +101,28 @@ fn a_lane_makes_threads_beyond_the_static_ones_where_its_program_says_so() {
     eventually("all of them end", || threads_named("static") == 0);
 }
 
+/// A limit, or a number of threads, is no declaration that threads come and go.
+#[test]
+fn a_number_of_threads_is_all_that_a_lane_with_a_priority_has() {
+    let _alone = alone();
+    for lane in [lane().server_threads_max(3), lane().server_threads_static(3)] {
+        let Called { orb, probe, barrier, threads } = called(server_of(real_time()).lane(lane));
+        let before = ThreadNumber::all();
+        eventually("they have their names", || threads_named("static") == 3);
+        let ping = raw::request(probe.object(), "ping", &[]);
+        let mut streams: Vec<_> = (0..10).map(|_| connect(&probe)).collect();
+        streams.iter_mut().for_each(|stream| raw::write(stream, &ping));
+        eventually("all of its threads are in servants", || barrier.entered() == 3);
+        barrier.open();
+        streams.iter_mut().for_each(|stream| assert_eq!(raw::read_message(stream)[7], 1, "a Reply"));
+        assert_eq!(barrier.inside_max(), 3);
+        assert!(threads.lock().unwrap().iter().all(|thread| before.contains(thread)));
+        drop(streams);
+        orb.shutdown(true).unwrap();
+        eventually("all of them end", || threads_named("static") == 0);
+    }
+}
+
 #[test]
 fn static_threads_end_with_the_thread_pool_of_their_lane() {
     let _alone = alone();

@@ -144,6 +144,13 @@ pub(crate) fn lane_of_thread(system_id: u32) -> Option<LaneId> {
     Some(LIVE.try_lock()?.get(&system_id)?.lane)
 }
 
+/// Gives the calling thread, which an ORB has made, the class again with which it was made.
+pub(crate) fn schedule_as_made() {
+    if let Some(own) = OWN.get() {
+        own.schedule();
+    }
+}
+
 /// Has the calling thread, which an ORB has made, be listed by another name.
 pub(crate) fn be_called(name: &str) {
     if let Some(thread) = LIVE.lock().get_mut(&thread_id()) {

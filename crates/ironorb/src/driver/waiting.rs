@@ -23,6 +23,7 @@ use crate::base::spawner;
 use crate::base::time::Time;
 use crate::driver::clock;
 use crate::object::deadline::Timeout;
+use crate::object::priority;
 use crate::transport::{self, Moved, Pace, Stream};
 
 /// How a thread waits on a connection, if it waits like `on_sockets` on a socket.
@@ -274,7 +275,7 @@ impl Spin<'_> {
             self.ends(End::Needed)
         } else {
             // A yield lets no thread of a lower priority go on: one with a priority does not try.
-            if self.waits.policy == Waiting::Spin && !spawner::is_real_time() {
+            if self.waits.policy == Waiting::Spin && priority::native_priority_given().is_none() {
                 self.looks += 1;
                 if self.looks.is_multiple_of(LOOKS_PER_YIELD) {
                     thread::yield_now();

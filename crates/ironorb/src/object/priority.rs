@@ -387,6 +387,14 @@ pub(crate) fn native_priority_given() -> Option<NativePriority> {
     NATIVE.get().or_else(spawner::own_priority)
 }
 
+/// Takes back what a servant has set on the calling thread, which an ORB has made.
+pub(crate) fn be_as_made() {
+    CURRENT.set(None);
+    if NATIVE.take().is_some() {
+        spawner::schedule_as_made();
+    }
+}
+
 /// Gives the calling thread a priority, and the system's that goes with it. Fails where the system refuses.
 pub(crate) fn set_current_priority(
     priority: Priority,

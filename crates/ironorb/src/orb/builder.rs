@@ -397,7 +397,7 @@ impl OrbBuilder {
         if watches && !watch::ENABLED {
             return Err(BuildError::Io(io::Error::new(io::ErrorKind::Unsupported, watch::NOT_BUILT)));
         }
-        if self.settings.real_time.is_some() {
+        if self.settings.real_time.is_some() || self.settings.scheduler.is_some() {
             lane_locks_lend_from_now_on();
         }
         let tells = self.settings.config.status != StatusAccess::Off || watches;

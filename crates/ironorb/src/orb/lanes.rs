@@ -84,15 +84,16 @@ struct Limits {
 impl Limits {
     /// Has a lane with a priority make all of its threads at its start, unless the program says of its threads what it wants.
     fn be_static(&mut self, orb: &OrbConfig) {
-        let says = self.concurrency.is_some()
-            || self.server_threads_static.is_some()
-            || orb.concurrency != ServerConcurrency::default()
-            || orb.server_threads_static > 0;
-        if !says {
-            let threads_max = self.server_threads_max.unwrap_or(STATIC_THREADS);
-            self.concurrency = Some(ServerConcurrency::Hybrid { threads_max });
-            self.server_threads_static = Some(STATIC_THREADS);
+        if self.concurrency.is_some() || orb.concurrency != ServerConcurrency::default() {
+            return;
         }
+        let of_orb = Some(orb.server_threads_static).filter(|threads| *threads > 0);
+        let [limit, threads] = [self.server_threads_max, self.server_threads_static.or(of_orb)];
+        let threads_static = threads.or(limit).unwrap_or(STATIC_THREADS);
+        // A limit beside a number of static threads declares that others come and go.
+        let threads_max = limit.unwrap_or(threads_static).max(1);
+        self.concurrency = Some(ServerConcurrency::Hybrid { threads_max });
+        self.server_threads_static = Some(threads_static);
     }
 
     fn apply_to(&self, config: &mut OrbConfig) {

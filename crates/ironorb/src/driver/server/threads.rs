@@ -8,6 +8,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -15,6 +16,7 @@ use crate::base::config::{OrbConfig, ServerConcurrency};
 use crate::base::lane::{LaneId, current_lane};
 use crate::base::locks::{Condition, PiLock};
 use crate::base::spawner::{NewThread, ThreadClass, be_called};
+use crate::object::priority;
 
 /// The number of a server's threads and its limit.
 #[derive(Debug)]
@@ -30,8 +32,10 @@ pub(crate) struct ServerThreads {
 /// Threads that were made at the server's start.
 #[derive(Default)]
 struct StaticThreads {
-    /// They are to end when they have nothing to do.
-    has_ended: bool,
+    /// Whether they take work.
+    is_open: bool,
+    /// How often the server has ended: a thread from before that ends when it has nothing to do.
+    ends: u64,
     /// Those that have nothing to do, and no work in the queue.
     idle: usize,
     work: VecDeque<Work>,
@@ -73,11 +77,15 @@ impl ServerThreads {
 
     /// Makes the threads that wait for work. They hold what is given until they end.
     pub(super) fn start_static<S: Clone + Send + 'static>(self: &Arc<Self>, held: &S) -> io::Result<()> {
-        self.waiting.lock().has_ended = false;
+        let ends = {
+            let mut waiting = self.waiting.lock();
+            waiting.is_open = true;
+            waiting.ends
+        };
         for _ in 0..self.threads_static {
             let (threads, held) = (self.clone(), held.clone());
             let run = move || {
-                threads.run_static();
+                threads.run_static(ends);
                 held
             };
             self.waiting.lock().idle += 1;
@@ -92,23 +100,28 @@ impl ServerThreads {
 
     /// Has the threads end that wait for work.
     pub(super) fn end_static(&self) {
-        self.waiting.lock().has_ended = true;
+        let mut waiting = self.waiting.lock();
+        waiting.is_open = false;
+        waiting.ends += 1;
+        drop(waiting);
         self.has_work.notify_all();
     }
 
-    fn run_static(&self) {
+    fn run_static(&self, ends: u64) {
         let mut waiting = self.waiting.lock();
         loop {
             if let Some(work) = waiting.work.pop_front() {
                 drop(waiting);
                 be_called(&work.name);
-                let place = (work.body)();
+                // A panic gives the place back, and has been told of.
+                let place = catch_unwind(AssertUnwindSafe(work.body));
                 be_called(STATIC);
+                priority::be_as_made();
                 waiting = self.waiting.lock();
                 // Before the place is free: whoever takes it finds this thread.
                 waiting.idle += 1;
                 drop(place);
-            } else if waiting.has_ended {
+            } else if waiting.ends != ends {
                 waiting.idle -= 1;
                 return;
             } else {
@@ -120,7 +133,7 @@ impl ServerThreads {
     /// Gives work to a thread that has nothing to do. Gives it back if there is none.
     fn give(&self, work: Work) -> Result<(), Work> {
         let mut waiting = self.waiting.lock();
-        if waiting.has_ended || waiting.idle == 0 {
+        if !waiting.is_open || waiting.idle == 0 {
             return Err(work);
         }
         waiting.idle -= 1;
