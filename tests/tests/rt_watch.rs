@@ -220,9 +220,12 @@ fn a_wait_for_a_lock_of_a_lane_is_recorded_with_the_lower_thread_that_holds_it()
     let [low, high] = [low, high].map(|number| number.into_inner().unwrap());
     let seen = client.watched(0).waits;
     let ours: Vec<_> = seen.iter().filter(|wait| high.is(wait.waiter.system_id)).collect();
-    let [wait] = ours[..] else { panic!("one wait: {ours:?}") };
-    assert_eq!((&*wait.kind, &*wait.what), ("lock", "a lock of the ORB"));
-    assert!(low.is(wait.holder.system_id) && wait.place.contains("driver/client/link"), "{wait:?}");
+    // Where the machine has no time for the low thread, the high one meets it at the lock once more.
+    let [wait, ..] = ours[..] else { panic!("no wait") };
+    for wait in &ours {
+        assert_eq!((&*wait.kind, &*wait.what), ("lock", "a lock of the ORB"));
+        assert!(low.is(wait.holder.system_id) && wait.place.contains("driver/client/link"), "{wait:?}");
+    }
     assert!(wait.waited_ns > BOUND.as_nanos() as u64, "{wait:?}");
 }
 
