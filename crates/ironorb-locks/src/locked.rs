@@ -188,6 +188,23 @@ mod tests {
         }
     }
 
+    /// Each release wakes one, as long as any sleeps.
+    #[test]
+    fn all_threads_that_sleep_get_the_lock() {
+        for waits in BOTH {
+            let locked = Locked::new(waits, 0);
+            let mut held = locked.lock(());
+            thread::scope(|scope| {
+                let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(|| *locked.lock(()) += 1)).collect();
+                thread::sleep(Duration::from_millis(50)); // mostly, all of them sleep by then
+                *held += 1;
+                drop(held);
+                threads.into_iter().for_each(|thread| thread.join().unwrap());
+            });
+            assert_eq!(*locked.lock(()), 1 + THREADS);
+        }
+    }
+
     #[test]
     fn a_panic_leaves_a_lock_free() {
         let locked = Locked::new(Waits::Plainly, 1);
