@@ -101,6 +101,7 @@ mod imp {
     static CHANGING: Mutex<()> = Mutex::new(());
     static CHANGED: Condvar = Condvar::new();
 
+    /// Sleeps while the word has this value, for `at_most` this time. True when the time is over.
     pub fn sleep_while(word: &AtomicU32, value: u32, at_most: Option<Duration>) -> bool {
         let changing = CHANGING.lock().unwrap_or_else(PoisonError::into_inner);
         if word.load(Ordering::SeqCst) != value {
@@ -123,6 +124,7 @@ mod imp {
         wake_all(word);
     }
 
+    /// Wakes all threads.
     pub fn wake_all(_: &AtomicU32) {
         // A thread that has just seen the old value sleeps before this lock is to be had.
         drop(CHANGING.lock().unwrap_or_else(PoisonError::into_inner));
