@@ -105,7 +105,8 @@ impl<T> Locked<T> {
     }
 
     /// Whether the calling thread holds the lock.
-    pub fn is_ours(&self) -> bool {
+    #[cfg(test)]
+    fn is_ours(&self) -> bool {
         self.turn.is_held_by(thread_id())
     }
 }

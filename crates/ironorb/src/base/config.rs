@@ -522,6 +522,16 @@ impl ServerConcurrency {
     /// requests must wait for a thread. Idle connections need no thread.
     pub const HYBRID_THREADS_MAX: usize = THREADS_MAX;
 
+    /// Whether connections have threads of their own, for a time or for as long as they last, which come and go with them.
+    pub(crate) fn gives_threads_to_connections(self) -> bool {
+        match self {
+            ServerConcurrency::ThreadPerConnection | ServerConcurrency::Hybrid { .. } => true,
+            ServerConcurrency::LeaderFollowers { .. }
+            | ServerConcurrency::ThreadPool(_)
+            | ServerConcurrency::Reactor => false,
+        }
+    }
+
     /// The number of threads that carry out held requests, if a connection with its own thread may have
     /// `threads_per_connection` threads.
     pub(crate) fn threads_for_held(self, threads_per_connection: usize) -> usize {

@@ -12,7 +12,6 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use super::Shared;
 use super::blocked_servant_monitor::BlockedServantMonitor;
 use super::connection_reaper::ConnectionReaper;
-use crate::base::config::ServerConcurrency;
 use crate::base::locks::PiLock;
 use crate::base::spawner::{NewThread, ThreadClass};
 use crate::base::time::Time;
@@ -78,12 +77,7 @@ struct Looks {
 
 impl Looks {
     fn new(shared: &Shared) -> Looks {
-        let has_monitor = match shared.lane().config.concurrency {
-            ServerConcurrency::ThreadPerConnection | ServerConcurrency::Hybrid { .. } => true,
-            ServerConcurrency::LeaderFollowers { .. }
-            | ServerConcurrency::ThreadPool(_)
-            | ServerConcurrency::Reactor => false,
-        };
+        let has_monitor = shared.lane().config.concurrency.gives_threads_to_connections();
         let now = clock::now();
         Looks {
             reaper: ConnectionReaper::new(&shared.lane().config),

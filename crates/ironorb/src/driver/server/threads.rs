@@ -58,13 +58,10 @@ impl ServerThreads {
             | ServerConcurrency::Reactor => config.server_threads_max,
         };
         let threads_max = threads_max.max(1);
-        let comes_and_goes = match config.concurrency {
-            ServerConcurrency::ThreadPerConnection | ServerConcurrency::Hybrid { .. } => true,
-            ServerConcurrency::LeaderFollowers { .. }
-            | ServerConcurrency::ThreadPool(_)
-            | ServerConcurrency::Reactor => false,
+        let threads_static = match config.concurrency.gives_threads_to_connections() {
+            true => config.server_threads_static.min(threads_max),
+            false => 0,
         };
-        let threads_static = if comes_and_goes { config.server_threads_static.min(threads_max) } else { 0 };
         Arc::new(ServerThreads {
             lane: current_lane(),
             threads_max,
