@@ -149,6 +149,16 @@ impl Held {
         self.replies += 1;
     }
 
+    /// Sends requests over a connection, all of which arrive at once.
+    fn send_at_once(&mut self, connection: usize, operations: &[(&str, (u32, Vec<u8>))]) {
+        let request = |(operation, context): &(&str, _)| {
+            raw::request_with(self.jobs.object(), operation, std::slice::from_ref(context), &[])
+        };
+        let requests: Vec<u8> = operations.iter().flat_map(request).collect();
+        raw::write(&mut self.clients[connection], &requests);
+        self.replies += operations.len();
+    }
+
     /// Sends requests over a connection each. They have arrived at the server, in this order.
     fn send_each(&mut self, operations: &[(&str, Contexts)]) {
         for (operation, contexts) in operations {
@@ -273,6 +283,22 @@ fn requests_of_one_connection_are_put_in_order() {
     SENT.iter().for_each(|operation| held.send(connection, operation, vec![]));
     held.arrived(connection);
     assert_eq!(held.carried_out(), expected);
+}
+
+/// The thread is done while the overflow thread reads: what that has in its hands has arrived, too.
+#[test]
+fn no_request_overtakes_one_that_the_overflow_thread_is_reading() {
+    let _alone = alone();
+    const URGENT: [&str; 4] = ["soon", "tight", "vital", "bulky"];
+    for round in 0..200 {
+        let pool = ThreadPoolConfig::new(1).buffering(in_memory(64)).order(RequestOrder::Priority);
+        let mut held = Held::new(pool);
+        let all = held.connect();
+        let low = ["untimed"; 4].map(|operation| (operation, priority(10)));
+        let urgent = URGENT.map(|operation| (operation, priority(100)));
+        held.send_at_once(all, &[low, urgent].concat());
+        assert_eq!(held.carried_out(), [&URGENT[..], &["untimed"; 4]].concat(), "round {round}");
+    }
 }
 
 #[test]

@@ -12,7 +12,7 @@ use super::in_flight::Lack;
 use super::pool::Pool;
 use super::thread_pool;
 use crate::base::lane::current_lane;
-use crate::base::locks::LaneLock;
+use crate::base::locks::{LaneLock, LockGuard};
 use crate::base::thread_pool_config::{RequestBuffering, RequestOrder, ThreadPoolConfig};
 use crate::connection::CurrentRequest;
 use crate::driver::clock;
@@ -30,6 +30,9 @@ pub(super) struct OrderedRequests {
     /// A thread that wants work chooses among all that have arrived. Otherwise only the overflow thread reads, and the order is
     /// that of arrival.
     is_chosen_from: bool,
+    /// Held by who chooses, and by the overflow thread while it has a connection in its hands whose request nobody else can
+    /// see. `None` where nobody does both.
+    choice: Option<LaneLock<()>>,
     counters: Arc<Counters>,
 }
 
@@ -41,6 +44,7 @@ impl OrderedRequests {
     pub(super) fn new(
         config: &ThreadPoolConfig,
         threads: usize,
+        has_overflow_thread: bool,
         counters: &Arc<Counters>,
     ) -> Option<OrderedRequests> {
         let (requests_max, bytes_max) = match config.buffering {
@@ -58,6 +62,7 @@ impl OrderedRequests {
             waiting: LaneLock::new(waiting),
             stays_in_socket: config.buffering == RequestBuffering::InSockets,
             is_chosen_from,
+            choice: (is_chosen_from && has_overflow_thread).then(LaneLock::default),
             counters: counters.clone(),
         })
     }
@@ -65,6 +70,11 @@ impl OrderedRequests {
     /// Whether a thread that wants work chooses among all requests that have arrived.
     pub(super) fn is_chosen_from(&self) -> bool {
         self.is_chosen_from
+    }
+
+    /// Has nobody choose, and the overflow thread read nothing, before the guard is dropped.
+    pub(super) fn keep_choice(&self) -> Option<LockGuard<'_, ()>> {
+        self.choice.as_ref().map(LaneLock::lock)
     }
 
     /// Whether one more request may be read. Where requests do not stay in their sockets, each is.
@@ -100,21 +110,11 @@ impl OrderedRequests {
 
     /// Reads a request of a connection that is ready, and puts it in its place. Whether it waits there.
     pub(super) fn read(&self, shared: &Shared, pool: &Pool, connection: &Arc<Connection>) -> bool {
-        let mut request = CurrentRequest::default();
-        if !thread_pool::look(shared, pool, connection, &mut request) {
+        let offer = |request: &mut CurrentRequest| self.offer(connection, std::mem::take(request));
+        let Some(offered) =
+            thread_pool::look(shared, pool, connection, &mut CurrentRequest::default(), offer)
+        else {
             return false;
-        }
-        let now = clock::now();
-        let facts = match self.is_chosen_from {
-            true => connection.scheduling_facts(&request, now),
-            false => SchedulingFacts::NOTHING,
-        };
-        let bytes = request.message_bytes();
-        let offered = {
-            let mut waiting = self.waiting.lock();
-            let offered = waiting.offer((connection.clone(), request), bytes, &facts, now);
-            self.note(&waiting);
-            offered
         };
         match offered {
             Offered::Waits { displaced } => {
@@ -125,6 +125,19 @@ impl OrderedRequests {
             Offered::NotInTime(it) => refuse(shared, &it, Lack::Time),
         }
         false
+    }
+
+    fn offer(&self, connection: &Arc<Connection>, request: CurrentRequest) -> Offered<Received> {
+        let now = clock::now();
+        let facts = match self.is_chosen_from {
+            true => connection.scheduling_facts(&request, now),
+            false => SchedulingFacts::NOTHING,
+        };
+        let bytes = request.message_bytes();
+        let mut waiting = self.waiting.lock();
+        let offered = waiting.offer((connection.clone(), request), bytes, &facts, now);
+        self.note(&waiting);
+        offered
     }
 
     fn note(&self, waiting: &WaitingRequests<Received>) {

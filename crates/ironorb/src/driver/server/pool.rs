@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
-use rustix::event::{EventfdFlags, eventfd};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 
 use super::Shared;
 use super::connection::Connection;
@@ -150,6 +150,13 @@ impl Pool {
                 None => return,
             }
         }
+    }
+
+    /// Waits until a connection is ready or a thread is to wake, at most this long, and leaves both to the next wait.
+    pub(super) fn wait_until_ready(&self, limit: Duration) {
+        let mut waited = [PollFd::new(&self.epoll, PollFlags::IN)];
+        // What it ends with does not matter: who waited looks.
+        let _ = poll(&mut waited, Some(&timespec(limit)));
     }
 
     fn note_ready(&self, ready: &VecDeque<Arc<Connection>>) {

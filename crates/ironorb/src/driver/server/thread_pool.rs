@@ -66,7 +66,8 @@ impl ThreadPool {
             waiting,
             dynamic,
             overflow: looks_for_requests.then(Overflow::new).transpose()?,
-            waiting_requests: OrderedRequests::new(&config, threads, &orb.counters).map(Box::new),
+            waiting_requests: OrderedRequests::new(&config, threads, looks_for_requests, &orb.counters)
+                .map(Box::new),
             lenders: if config.borrowing { lenders_of(orb, lane) } else { Vec::new() },
             counters: orb.counters.clone(),
         })
@@ -199,7 +200,15 @@ impl ThreadPool {
             let mut count = [0; 8];
             let _interrupted = rustix::io::read(&overflow.all_busy, &mut count);
             while self.waiting.load(Ordering::SeqCst) == 0 {
-                match pool::next_within(shared, pool, Some(LOOK_EVERY)) {
+                // A thread that chooses meanwhile waits for what this one has in its hands.
+                let (limit, _choice) = match self.chooses() {
+                    Some(requests) => {
+                        pool.wait_until_ready(LOOK_EVERY);
+                        (Duration::ZERO, requests.keep_choice())
+                    }
+                    None => (LOOK_EVERY, None),
+                };
+                match pool::next_within(shared, pool, Some(limit)) {
                     Next::Ready(connection) => self.take_over(shared, pool, overflow, &connection),
                     Next::Look => self.wake_if_waiting(pool), // it was meant for that thread
                     Next::Late => {}
@@ -251,6 +260,7 @@ impl ThreadPool {
         pool: &Pool,
         requests: &OrderedRequests,
     ) -> Option<Taken<Received>> {
+        let _choice = requests.keep_choice();
         while requests.may_read()
             && let Some(connection) = self.take_unserved()
         {
@@ -384,32 +394,35 @@ pub(super) fn serve(
     connection: &Arc<Connection>,
     current_request: &mut CurrentRequest,
 ) {
-    if look(shared, pool, connection, current_request) {
+    if look(shared, pool, connection, current_request, |_| ()).is_some() {
         carry_out(shared, connection, current_request);
     }
     connection.take_large_back(current_request);
 }
 
-/// Takes one request of a connection that is ready, and leaves the connection to the `epoll`. False if there is none.
-pub(super) fn look(
+/// Takes one request of a connection that is ready, and leaves the connection to the `epoll`. Before that, so that no thread
+/// reads the next request first, it gives the request to `keep`. `None` if there is no request.
+pub(super) fn look<R>(
     shared: &Shared,
     pool: &Pool,
     connection: &Arc<Connection>,
     current_request: &mut CurrentRequest,
-) -> bool {
+    keep: impl FnOnce(&mut CurrentRequest) -> R,
+) -> Option<R> {
     if connection.is_stalled() {
-        return false; // the writer thread brings it back
+        return None; // the writer thread brings it back
     }
     match connection.look_for_work(current_request) {
         WorkLookup::Nothing => pool.rearm(connection),
         WorkLookup::Work { more } => {
             connection.take_note(current_request);
+            let kept = keep(current_request);
             if more {
                 pool.push_ready(connection);
             } else {
                 pool.rearm(connection);
             }
-            return true;
+            return Some(kept);
         }
         WorkLookup::End => {
             pool.forget(connection);
@@ -418,7 +431,7 @@ pub(super) fn look(
             }
         }
     }
-    false
+    None
 }
 
 pub(super) fn carry_out(shared: &Shared, connection: &Arc<Connection>, current_request: &mut CurrentRequest) {
