@@ -1,7 +1,8 @@
 //! The parts of the tests against other ORBs: IronORB's side of the contract `idl/interop.idl` as a servant
 //! ([`suite`]) and as a client ([`cases`]), and the programs of other ORBs as child processes ([`process`],
-//! [`peer`], [`names`]). [`tao`] and [`witness`] are both sides of the tests of real time. [`skips`] lists the cases that are left out. [`results`] records a run for the
-//! matrix, whose rows are in [`constructs`].
+//! [`peer`], [`names`]). [`tao`] and [`witness`] are both sides of the tests of real time, and [`packets`] shows how packets are
+//! marked. [`skips`] lists the cases that are left out. [`results`] records a run for the matrix, whose rows are in
+//! [`constructs`].
 //!
 //! This crate uses IronORB's public API only, so its results hold for every program.
 
@@ -9,6 +10,7 @@ pub mod cases;
 pub mod constructs;
 pub mod names;
 pub mod ours;
+pub mod packets;
 pub mod peer;
 pub mod peer_cache;
 pub mod process;

@@ -128,6 +128,16 @@ impl Process {
         drop(self);
     }
 
+    /// How many threads it has.
+    ///
+    /// # Panics
+    ///
+    /// If it has ended.
+    pub fn threads(&self) -> usize {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id()));
+        tasks.unwrap_or_else(|e| panic!("{} has no threads: {e}", self.name)).count()
+    }
+
     /// True while it runs.
     pub fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))

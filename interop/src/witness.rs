@@ -6,7 +6,7 @@ use std::time::Duration;
 use ironorb::rt::RtCurrent;
 use ironorb::{Orb, SystemException};
 
-use crate::interop_rt::{self, NO_PRIORITY, Place};
+use crate::interop_rt::{self, NO_PRIORITY, Notice, Place};
 
 /// How long callers wait for one another, which only bounds a hang.
 const MEETING_TIMEOUT: Duration = Duration::from_secs(30);
@@ -19,6 +19,9 @@ pub struct WitnessServant {
     lanes: Mutex<Vec<String>>,
     inside: Mutex<u32>,
     entered: Condvar,
+    notices: Mutex<Vec<Notice>>,
+    is_held: Mutex<bool>,
+    released: Condvar,
 }
 
 impl WitnessServant {
@@ -35,7 +38,32 @@ impl WitnessServant {
             lanes: Mutex::default(),
             inside: Mutex::default(),
             entered: Condvar::new(),
+            notices: Mutex::default(),
+            is_held: Mutex::new(false),
+            released: Condvar::new(),
         }
+    }
+
+    /// Has each notice that is served from now on wait for [`release`](Self::release).
+    pub fn hold(&self) {
+        *self.is_held.lock().unwrap_or_else(PoisonError::into_inner) = true;
+    }
+
+    /// Ends [`hold`](Self::hold).
+    pub fn release(&self) {
+        *self.is_held.lock().unwrap_or_else(PoisonError::into_inner) = false;
+        self.released.notify_all();
+    }
+
+    /// The notices that have begun since the last call of this, each with the CORBA priority of its thread.
+    pub fn take_notices(&self) -> Vec<(i32, i16)> {
+        let notices = std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner));
+        notices.iter().map(|notice| (notice.number, notice.priority)).collect()
+    }
+
+    /// How many notices [`take_notices`](Self::take_notices) would give.
+    pub fn notices_begun(&self) -> usize {
+        self.notices.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
     /// The names of the lanes that have served it since the last call of this.
@@ -62,6 +90,18 @@ impl interop_rt::Witness for WitnessServant {
         self.entered.notify_all();
         let wait = self.entered.wait_timeout_while(inside, MEETING_TIMEOUT, |inside| *inside < callers);
         Ok(!wait.unwrap_or_else(PoisonError::into_inner).1.timed_out())
+    }
+
+    fn notice(&self, number: i32) -> Result<(), SystemException> {
+        let priority = place(&self.current).priority;
+        self.notices.lock().unwrap_or_else(PoisonError::into_inner).push(Notice { number, priority });
+        let held = self.is_held.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(self.released.wait_timeout_while(held, MEETING_TIMEOUT, |is_held| *is_held));
+        Ok(())
+    }
+
+    fn notices(&self) -> Result<Vec<Notice>, SystemException> {
+        Ok(std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 }
 

@@ -8,20 +8,28 @@
 // where              `where PRIORITY NATIVE THREAD`, as the servant tells
 // threads P+P...     calls 200 times from a thread for each priority at once; `threads WRONG`, how many of these calls were
 //                    served at another one
+// notice N           sends N one-ways, numbered on from the last one, and prints `notice LAST`
+// notices            `notices NUMBER@PRIORITY...`, as the servant tells
 // meet N             `meet true`, when N clients are inside the servant
 // model              `model propagated|declared PRIORITY`, as the reference tells, or `model none`
-// bands LOW-HIGH+... `protocols TAG+...`, `private`: sets a policy of this thread; `shared` takes all of them back
+// bands LOW-HIGH+... `protocols TAG+...`, `private`, `scope none|transport|server|target`, `batch N`: sets a policy of this
+//                    thread; `shared` takes all of them back
+// marks LEVEL        marks the packets of requests by the priority, for `orb`, `thread` or `object`
 // validate           `validate true|false`, with the types of the policies that do not fit
 // maps               `maps N`: how many of all priorities keep the system's priority on the way back and forth
 //
 // What raises an exception prints `EXCEPTION MINOR`.
+
+#include <algorithm>
 
 #include <pthread.h>
 
 #include "ace/Sched_Params.h"
 #include "tao/ORB_Core.h"
 #include "tao/params.h"
+#include "tao/Messaging/Messaging.h"
 #include "tao/Policy_CurrentC.h"
+#include "tao/Policy_ManagerC.h"
 #include "tao/RTCORBA/Priority_Mapping.h"
 #include "tao/RTCORBA/Priority_Mapping_Manager.h"
 #include "witnessC.h"
@@ -32,7 +40,7 @@ public:
   explicit Client(CORBA::ORB_ptr orb)
       : orb_(CORBA::ORB::_duplicate(orb)), rt_(initial<RTCORBA::RTORB>(orb, "RTORB")),
         current_(initial<RTCORBA::Current>(orb, "RTCurrent")),
-        policies_(initial<CORBA::PolicyCurrent>(orb, "PolicyCurrent")) {}
+        policies_(initial<CORBA::PolicyCurrent>(orb, "PolicyCurrent")), noticed_(0) {}
 
   void run(const Words &words) {
     for (size_t i = 0; i < words.size(); ++i) {
@@ -55,7 +63,10 @@ private:
   enum { CALLS = 200 };
 
   static bool takes_value(const std::string &word) {
-    return word == "use" || word == "priority" || word == "meet" || word == "threads" || word == "bands" || word == "protocols";
+    static const char *const words[] = {"use", "priority", "meet", "threads", "bands", "protocols",
+                                        "scope", "batch", "notice", "marks"};
+    const char *const *end = words + sizeof words / sizeof *words;
+    return std::find(words, end, word) != end;
   }
 
   void with(const std::string &word, const std::string &value) {
@@ -70,6 +81,20 @@ private:
       std::cout << "threads " << from_threads(split(value, '+')) << std::endl;
     } else if (word == "bands") {
       set(rt_->create_priority_banded_connection_policy(bands_of(value)));
+    } else if (word == "scope") {
+      CORBA::Any scope;
+      scope <<= scope_of(value);
+      set(orb_->create_policy(Messaging::SYNC_SCOPE_POLICY_TYPE, scope));
+    } else if (word == "batch") {
+      TAO::BufferingConstraint constraint = {TAO::BUFFER_MESSAGE_COUNT, 0, static_cast<CORBA::ULong>(number(value)), 0};
+      CORBA::Any any;
+      any <<= constraint;
+      set(orb_->create_policy(TAO::BUFFERING_CONSTRAINT_POLICY_TYPE, any));
+    } else if (word == "notice") {
+      for (int left = number(value); left > 0; --left) witness_->notice(++noticed_);
+      std::cout << "notice " << noticed_ << std::endl;
+    } else if (word == "marks") {
+      mark(value);
     } else {
       set_protocols(split(value, '+'));
     }
@@ -81,6 +106,12 @@ private:
       std::cout << "where " << place.priority << ' ' << place.native_priority << ' ' << place.thread << std::endl;
     } else if (word == "model") {
       std::cout << "model " << model() << std::endl;
+    } else if (word == "notices") {
+      interop_rt::Notices_var notices = witness_->notices();
+      std::cout << "notices";
+      for (CORBA::ULong i = 0; i < notices->length(); ++i)
+        std::cout << ' ' << notices[i].number << '@' << notices[i].priority;
+      std::cout << std::endl;
     } else if (word == "private") {
       set(rt_->create_private_connection_policy());
     } else if (word == "shared") {
@@ -126,11 +157,41 @@ private:
     return out.str();
   }
 
-  void set(CORBA::Policy_ptr policy) {
+  static CORBA::PolicyList list_of(CORBA::Policy_ptr policy) {
     CORBA::PolicyList list(1);
     list.length(1);
     list[0] = policy;
-    policies_->set_policy_overrides(list, CORBA::ADD_OVERRIDE);
+    return list;
+  }
+
+  void set(CORBA::Policy_ptr policy) { policies_->set_policy_overrides(list_of(policy), CORBA::ADD_OVERRIDE); }
+
+  static Messaging::SyncScope scope_of(const std::string &name) {
+    if (name == "none") return Messaging::SYNC_NONE;
+    if (name == "transport") return Messaging::SYNC_WITH_TRANSPORT;
+    if (name == "server") return Messaging::SYNC_WITH_SERVER;
+    if (name == "target") return Messaging::SYNC_WITH_TARGET;
+    throw std::runtime_error("no scope: " + name);
+  }
+
+  void mark(const std::string &level) {
+    RTCORBA::ProtocolList protocols;
+    protocols.length(1);
+    protocols[0].protocol_type = 0;
+    protocols[0].transport_protocol_properties =
+        rt_->create_tcp_protocol_properties(65536, 32768, true, false, true, true);
+    CORBA::PolicyList list = list_of(rt_->create_client_protocol_policy(protocols));
+    if (level == "orb") {
+      CORBA::PolicyManager_var manager = initial<CORBA::PolicyManager>(orb_.in(), "ORBPolicyManager");
+      manager->set_policy_overrides(list, CORBA::ADD_OVERRIDE);
+    } else if (level == "thread") {
+      policies_->set_policy_overrides(list, CORBA::ADD_OVERRIDE);
+    } else if (level == "object") {
+      CORBA::Object_var marked = witness_->_set_policy_overrides(list, CORBA::ADD_OVERRIDE);
+      witness_ = interop_rt::Witness::_unchecked_narrow(marked.in());
+    } else {
+      throw std::runtime_error("no level: " + level);
+    }
   }
 
   void set_protocols(const Words &tags) {
@@ -184,6 +245,7 @@ private:
   RTCORBA::Current_var current_;
   CORBA::PolicyCurrent_var policies_;
   interop_rt::Witness_var witness_;
+  CORBA::Long noticed_;
 };
 
 // The class of `-ORBSchedPolicy`.

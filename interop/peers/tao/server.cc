@@ -1,9 +1,11 @@
 // TAO's server of the tests of real time: adapters with the policies that the command line names.
 //
-//   server [-ORB...] [--lanes P+P...] [--pool P] [--threads N] --serve SETTING,SETTING... ...
+//   server [-ORB...] [--threads N] [--dynamic N] [--lanes P+P...] [--pool P] --serve SETTING,SETTING... ...
 //
 // Settings: name=NAME; model=propagated|declared|none; priority=P, the server's; pool=default|flat|lanes;
-// bands=LOW-HIGH+...; protocols=TAG+..., for the client to choose from; object=P, the object's own; persistent=yes. `--lanes` makes the pool 1 and `--pool` the next one.
+// bands=LOW-HIGH+...; protocols=TAG+..., for the client to choose from; object=P, the object's own; persistent=yes;
+// marks=yes, for the packets of replies. `--lanes` makes the pool 1 and `--pool` the next one; both have as many threads as
+// stands before them.
 // `NAME REFERENCE` is printed for each adapter, or `NAME EXCEPTION` where TAO refuses it, and then `ready`.
 
 #include <unistd.h>
@@ -42,6 +44,21 @@ public:
     return met_;
   }
 
+  virtual void notice(CORBA::Long number) {
+    ACE_Guard<ACE_Thread_Mutex> guard(mutex_);
+    CORBA::ULong at = notices_.length();
+    notices_.length(at + 1);
+    notices_[at].number = number;
+    notices_[at].priority = priority();
+  }
+
+  virtual interop_rt::Notices *notices() {
+    ACE_Guard<ACE_Thread_Mutex> guard(mutex_);
+    interop_rt::Notices *all = new interop_rt::Notices(notices_);
+    notices_.length(0);
+    return all;
+  }
+
 private:
   CORBA::Short priority() {
     try {
@@ -62,6 +79,7 @@ private:
   ACE_Condition<ACE_Thread_Mutex> changed_;
   CORBA::ULong inside_;
   bool met_;
+  interop_rt::Notices notices_;
 };
 
 typedef std::map<std::string, std::string> Settings;
@@ -81,15 +99,16 @@ class Server {
 public:
   explicit Server(CORBA::ORB_ptr orb)
       : rt_(initial<RTCORBA::RTORB>(orb, "RTORB")), root_(initial<PortableServer::POA>(orb, "RootPOA")),
-        orb_(CORBA::ORB::_duplicate(orb)), threads_(1), lanes_(0), flat_(0) {
+        orb_(CORBA::ORB::_duplicate(orb)), threads_(1), dynamic_(0), lanes_(0), flat_(0) {
     RTCORBA::Current_var current = initial<RTCORBA::Current>(orb, "RTCurrent");
     witness_ = new Witness(current.in());
   }
 
   void make(const std::string &option, const std::string &value) {
     if (option == "--threads") threads_ = number(value);
+    else if (option == "--dynamic") dynamic_ = number(value);
     else if (option == "--lanes") make_lanes(split(value, '+'));
-    else if (option == "--pool") flat_ = rt_->create_threadpool(0, threads_, 0, number(value), false, 0, 0);
+    else if (option == "--pool") flat_ = rt_->create_threadpool(0, threads_, dynamic_, number(value), false, 0, 0);
     else if (option == "--serve") serve(settings_of(value));
     else throw std::runtime_error("what is " + option + "?");
   }
@@ -108,7 +127,7 @@ private:
     for (CORBA::ULong i = 0; i < priorities.size(); ++i) {
       lanes[i].lane_priority = number(priorities[i]);
       lanes[i].static_threads = threads_;
-      lanes[i].dynamic_threads = 0;
+      lanes[i].dynamic_threads = dynamic_;
     }
     lanes_ = rt_->create_threadpool_with_lanes(0, lanes, false, false, 0, 0);
   }
@@ -153,7 +172,9 @@ private:
     if (settings["pool"] == "flat") add(list, rt_->create_threadpool_policy(flat_));
     if (settings.count("bands"))
       add(list, rt_->create_priority_banded_connection_policy(bands_of(settings["bands"])));
-    if (settings.count("protocols")) add(list, protocols(split(settings["protocols"], '+')));
+    if (settings.count("protocols"))
+      add(list, rt_->create_client_protocol_policy(protocols(split(settings["protocols"], '+'), false)));
+    if (settings.count("marks")) add(list, rt_->create_server_protocol_policy(protocols(Words(1, "0"), true)));
     if (settings.count("persistent")) {
       add(list, root_->create_lifespan_policy(PortableServer::PERSISTENT));
       add(list, root_->create_id_assignment_policy(PortableServer::USER_ID));
@@ -162,7 +183,7 @@ private:
   }
 
   // With properties of both layers, because TAO cannot write a protocol without them into a reference.
-  CORBA::Policy_ptr protocols(const Words &tags) {
+  RTCORBA::ProtocolList protocols(const Words &tags, bool marks) {
     RTCORBA::ProtocolList list;
     list.length(tags.size());
     for (CORBA::ULong i = 0; i < tags.size(); ++i) {
@@ -170,9 +191,9 @@ private:
       list[i].orb_protocol_properties =
           TAO_Protocol_Properties_Factory::create_orb_protocol_property(list[i].protocol_type);
       list[i].transport_protocol_properties =
-          rt_->create_tcp_protocol_properties(65536, 32768, true, false, true, false);
+          rt_->create_tcp_protocol_properties(65536, 32768, true, false, true, marks);
     }
-    return rt_->create_client_protocol_policy(list);
+    return list;
   }
 
   static void add(CORBA::PolicyList &list, CORBA::Policy_ptr policy) {
@@ -185,6 +206,7 @@ private:
   CORBA::ORB_var orb_;
   Witness *witness_;
   CORBA::ULong threads_;
+  CORBA::ULong dynamic_;
   RTCORBA::ThreadpoolId lanes_;
   RTCORBA::ThreadpoolId flat_;
 };

@@ -2,6 +2,9 @@
 //! them out: `TAO_TREE=... cargo xtask interop --tao` runs them. `docs/interop.md` says what passed.
 
 mod benchmarks;
+mod dynamic_threads;
+mod marks;
+mod oneways;
 mod our_client;
 mod our_policies;
 mod their_client;
