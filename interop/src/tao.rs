@@ -34,6 +34,24 @@ pub struct Server {
     served: BTreeMap<String, String>,
 }
 
+/// The options by which an ORB of TAO knows Unix sockets beside TCP (UIOP).
+pub const UNIX_SOCKETS: [&str; 2] = [
+    "-ORBSvcConfDirective",
+    "dynamic UIOP_Factory Service_Object * TAO_Strategies:_make_TAO_UIOP_Protocol_Factory() \"\"",
+];
+
+/// As [`ANY_PORT`], and at a Unix socket as well.
+pub const ANY_PORT_AND_SOCKET: [&str; 5] = [
+    "-ORBListenEndpoints",
+    "iiop://127.0.0.1:0;uiop://",
+    "-ORBLaneListenEndpoints",
+    "*:*",
+    "iiop://127.0.0.1:0;uiop://",
+];
+
+/// The number by which TAO's policies name Unix sockets, as its client's commands take it.
+pub const UIOP: &str = "0x54414f00";
+
 impl Server {
     /// Starts TAO's server; `peers/tao/server.cc` describes the arguments.
     ///
@@ -157,7 +175,10 @@ fn tree() -> PathBuf {
     let tree = tree.unwrap_or_else(|| {
         panic!("set {TREE} to a built tree of ACE and TAO with TAO_RTCORBA; interop/README.md says more")
     });
-    for part in ["bin/tao_idl", "bin/ace_gperf", "lib/libTAO_RTPortableServer.so"] {
+    let programs = ["bin/tao_idl", "bin/ace_gperf"].map(str::to_owned);
+    let libraries =
+        ["RTPortableServer", "Messaging", "Strategies"].map(|name| format!("lib/libTAO_{name}.so"));
+    for part in programs.iter().chain(&libraries) {
         let path = tree.join(part);
         assert!(path.exists(), "{TREE} names no built tree with TAO_RTCORBA: {} is missing", path.display());
     }

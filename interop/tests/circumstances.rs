@@ -1,7 +1,7 @@
 //! Other ORBs in special circumstances: addresses, limits, forms of references. Each test is a case of the
 //! matrix, once for each peer and direction.
 
-use ironorb::giop::Version;
+use ironorb::giop::{Ior, Version};
 use ironorb::{InitialReference, SystemExceptionKind, TypedRef};
 use ironorb_interop::interop::{Basics, References, Sequences, Suite, SuiteRef};
 use ironorb_interop::ours::{address, builder, client, passes, serve};
@@ -105,6 +105,20 @@ fn socket() -> (tempfile::TempDir, String) {
 
 const A_FEW_AND_LARGE: [&str; 6] =
     ["nothing", "echo_string/latin1", "echo_bin", "raise_one_of", "call_back", "big"];
+
+/// Only TAO knows such profiles; others pass over them.
+#[test]
+fn profiles_of_tao_s_unix_sockets_are_passed_over() {
+    for peer in Peer::ALL {
+        case(peer, Side::Server, "uiop/passed_over", || {
+            let (_folder, endpoint) = socket();
+            let unix_first = ["--uiop-profiles", "yes", "-ORBendPoint", &endpoint];
+            let (_server, ior) = serve(&[&unix_first[..], &["-ORBendPoint", "giop:tcp:127.0.0.1:"]].concat());
+            assert_eq!(ior.parse::<Ior>().unwrap().iiop_profiles().next().unwrap().port(), 0);
+            passes(peer, &["nothing", "echo_bin", "raise_one_of"], &[&ior]);
+        });
+    }
+}
 
 #[test]
 fn unix_sockets_alone() {

@@ -2,6 +2,8 @@
 
 use std::process::{Command, Stdio};
 
+use ironorb::giop::Version;
+use ironorb::giop::ior::{IiopProfile, Ior, TaggedComponent, TaoUnixEndpoint};
 use ironorb_tests::command::{NamingProcess, done, ironorb, run};
 
 #[test]
@@ -130,6 +132,26 @@ fn wrong_usage_has_its_own_exit_code() {
     }
     run(["--help"]).expect();
     assert!(run(["--version"]).expect().starts_with("ironorb "));
+}
+
+#[test]
+fn unix_sockets_of_tao_are_decoded() {
+    let at = |path: &str, priority| TaoUnixEndpoint { path: path.to_owned(), priority };
+    let listed = [at("/tmp/all", -1), at("/tmp/lane", 1_000)];
+    let listed = [TaggedComponent::new_tao_unix_endpoints(&listed).unwrap()];
+    let profile = IiopProfile::new_uiop(Version::V1_2, "/tmp/all", b"key", &listed).unwrap();
+    let ior = Ior::with_profile("IDL:a/B:1.0", profile).to_string();
+    let decoded = run(["ior", "decode", &ior]).expect();
+    for part in [
+        "UIOP 1.2, ",
+        "uiop:///tmp/all\n",
+        "uiop:///tmp/all, without a priority (TAO)\n",
+        "uiop:///tmp/lane, for priority 1000 (TAO)\n",
+    ] {
+        assert!(decoded.contains(part), "{part} is not in\n{decoded}");
+    }
+    // What changes IIOP profiles leaves it alone.
+    assert_eq!(run(["ior", "make", &ior, "--host", "elsewhere"]).expect().trim(), ior);
 }
 
 #[test]

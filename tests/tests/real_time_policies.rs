@@ -608,6 +608,41 @@ fn the_order_of_protocols_is_that_of_preference() {
     }
 }
 
+/// The lanes of a server at both transports: each call reaches the lane of its priority by the first of its protocols.
+#[test]
+fn lanes_are_reached_by_the_protocol_that_comes_first() {
+    const LANES: [&str; 2] = ["of 1000", "of 16384"];
+    let both = |lane: LaneConfig| lane.endpoint("iiop://127.0.0.1:0").endpoint("uiop://");
+    let server = [1_000, 16_384].iter().fold(
+        Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().endpoint("uiop://").unwrap(),
+        |builder, number| {
+            builder.lane(both(LaneConfig::new(&format!("of {number}"))).priority(priority(*number)))
+        },
+    );
+    let server = server.real_time(real_time()).uiop_profiles(true).build().unwrap();
+    let seen = Seen::default();
+    let served = serve(&server, propagated(), &seen);
+    for (list, way) in
+        [(vec![Transport::Unix, Transport::Tcp], "uiop"), (vec![Transport::Tcp, Transport::Unix], "iiop")]
+    {
+        for bands in [None, Some(bands(&[(0, 5_000), (5_001, 20_000)]))] {
+            let client = client();
+            let policies = ClientPolicies { bands, ..with_protocols(&list) };
+            let object = reference_in(&client, &served).with_client_policies(policies);
+            // Above the only lane of its band, a call takes that.
+            let numbers = if bands.is_none() { vec![1_000, 16_384] } else { vec![1_000, 4_000, 16_384] };
+            for number in &numbers {
+                at(&client, *number, || object.ping().unwrap());
+            }
+            let lanes: Vec<_> = taken(&seen).into_iter().map(|(lane, _)| lane).collect();
+            let expected: Vec<_> =
+                numbers.iter().map(|number| if *number < 5_000 { LANES[0] } else { LANES[1] }).collect();
+            assert_eq!(lanes, expected, "{list:?} {bands:?}");
+            assert_eq!(ways(&client), [way; 2], "{list:?} {bands:?}");
+        }
+    }
+}
+
 #[test]
 fn references_have_the_addresses_of_the_servers_protocols_alone_and_others_are_refused() {
     let server = server_of_two();

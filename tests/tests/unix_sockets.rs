@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use ironorb::giop::Version;
 use ironorb::giop::exception::{CompletionStatus, SystemExceptionKind};
-use ironorb::giop::ior::{IiopProfile, Ior, TaggedComponent};
+use ironorb::giop::ior::{IiopProfile, Ior, Profile, TaggedComponent};
 use ironorb::{Orb, OrbBuilder, ServerConcurrency, Transport, TypedRef};
 use ironorb_tests::command::{ServingProcess, run};
 use ironorb_tests::testing::{Probe, ProbeRef};
@@ -95,6 +95,64 @@ fn calls_go_over_a_socket() {
         assert!(!Path::new(&path).exists());
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
+}
+
+/// A reference of which a client sees the profiles of one kind alone.
+fn only(probe: &ProbeRef, is_uiop: bool) -> Ior {
+    let mut ior = probe.object().to_ior();
+    ior.profiles.retain(|it| matches!(it, Profile::Iiop(it) if it.uiop_path().is_some() == is_uiop));
+    ior
+}
+
+#[test]
+fn references_name_sockets_as_tao_does_where_the_orb_is_told_to() {
+    let folder = folder();
+    let [path, second] = ["s", "t"].map(|name| at(&folder, name));
+    let paths = |probe: &ProbeRef| -> Vec<_> {
+        let ior = probe.object().to_ior();
+        ior.iiop_profiles().map(|profile| profile.uiop_path().map(str::to_owned)).collect()
+    };
+    let server = listening(&path).build().unwrap();
+    assert_eq!(paths(&served(&server)), [None]);
+    server.shutdown(true).unwrap();
+    let both = || listening(&path).uiop_profiles(true).endpoint("iiop://127.0.0.1:0").unwrap();
+    let server = both().endpoint(&format!("uiop://{second}")).unwrap().build().unwrap();
+    let probe = served(&server);
+    assert_eq!(paths(&probe), [Some(path.clone()), Some(second.clone()), None]);
+    let client = client();
+    let ior = only(&probe, true);
+    let remote: ProbeRef = client.string_to_object(&ior.to_string()).unwrap().narrow_unchecked();
+    assert_eq!(remote.add(2, 3).unwrap(), 5);
+    let peers: Vec<_> = client.status().connections.iter().map(|it| it.peer.clone()).collect();
+    assert!(peers.len() == 1 && peers[0].starts_with("Unix"), "{peers:?}");
+    // The server knows its object by it, and both parts of the reference are for one object.
+    let local: ProbeRef = server.string_to_object(&ior.to_string()).unwrap().narrow_unchecked();
+    assert_eq!((local.add(1, 1).unwrap(), server.status().connections.len()), (2, 1));
+    assert!(ior.is_equivalent(&only(&probe, false)));
+    server.shutdown(true).unwrap();
+    // Where TCP is first, so is its profile.
+    let tcp = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap();
+    let tcp = tcp.uiop_profiles(true).endpoint(&format!("uiop://{path}")).unwrap().build().unwrap();
+    assert_eq!(paths(&served(&tcp)), [None, Some(path)]);
+}
+
+/// TAO's profiles do not say which machine they mean; those of IronORB do.
+#[test]
+fn a_uiop_profile_is_for_this_machine_unless_it_names_another() {
+    let folder = folder();
+    let path = at(&folder, "s");
+    let server = listening(&path).build().unwrap();
+    let probe = served(&server);
+    let key = probe.object().to_ior().iiop_profiles().next().unwrap().object_key().to_vec();
+    let with = |components: &[TaggedComponent<'_>]| {
+        let profile = IiopProfile::new_uiop(Version::V1_2, &path, &key, components).unwrap();
+        let ior = Ior::with_profile("IDL:testing/Probe:1.0", profile).to_string();
+        let remote: ProbeRef = client().string_to_object(&ior).unwrap().narrow_unchecked();
+        remote.add(2, 3)
+    };
+    let on = |host: &str| TaggedComponent::new_unix_address(host, &path).unwrap();
+    assert_eq!((with(&[]).unwrap(), with(&[on(&machine())]).unwrap()), (5, 5));
+    assert_eq!(with(&[on("elsewhere")]).unwrap_err().kind, SystemExceptionKind::InvObjref);
 }
 
 #[test]

@@ -89,7 +89,7 @@ pub enum Protocol {
 }
 
 /// The profile id of [`Protocol::Uiop`], which is TAO's.
-pub const TAO_UIOP: u32 = 0x5441_4F00;
+pub const TAO_UIOP: u32 = crate::ior::TAG_TAO_UIOP;
 
 /// Protocols from which a client is to choose, the best first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

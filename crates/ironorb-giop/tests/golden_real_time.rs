@@ -5,13 +5,16 @@
 //! TAO leaves it undefined.
 
 use ironorb_giop::framer::{Framer, FramerLimits};
-use ironorb_giop::ior::{TAG_POLICIES, TAG_TAO_ENDPOINTS, TaggedComponent, TaoEndpoint};
+use ironorb_giop::ior::{
+    IiopProfile, Profile, TAG_POLICIES, TAG_TAO_ENDPOINTS, TAG_TAO_UIOP, TaggedComponent, TaoEndpoint,
+    TaoUnixEndpoint,
+};
 use ironorb_giop::message::Message;
 use ironorb_giop::real_time::{
     PriorityBand, PriorityModel, PriorityModelPolicy, RealTimePolicies, priority_of_context,
 };
 use ironorb_giop::service_context::{CODE_SETS, RT_CORBA_PRIORITY};
-use ironorb_giop::{ByteOrder, Ior};
+use ironorb_giop::{ByteOrder, Ior, Version};
 
 /// The component 0x54414F02 of a reference to two lanes: an encapsulation with a sequence of host, port and priority.
 const TWO_LANES: &str = "
@@ -59,6 +62,13 @@ const REFERENCE_TO_ONE: &str = "
 
 /// The tag and the length of TAG_POLICIES that follow.
 const POLICIES_OF_ONE: &str = "EE EE  02 00 00 00  1A 00 00 00";
+
+/// TAO's profile of a Unix socket: version, path, key, and a component 0x54414F02 with two paths and their priorities.
+const UNIX_PROFILE: &str = "
+    01 01 02 EE  08 00 00 00  2F 74 6D 70 2F 73 31 00  03 00 00 00  6B 65 79 EE  01 00 00 00
+    02 4F 41 54  26 00 00 00  01 EE EE EE  02 00 00 00
+    08 00 00 00  2F 74 6D 70 2F 73 31 00  E8 03 EE EE
+    08 00 00 00  2F 74 6D 70 2F 73 32 00  00 40";
 
 /// A request `go` with the id 1 at the priority 0x0102. The context of the priority comes before that of the code sets.
 const REQUEST: &str = "
@@ -136,6 +146,45 @@ fn components_are_written_as_tao_writes_them() {
     let mut of_tao = policies(of_tao(BANDS_AND_PROPAGATED));
     of_tao.reverse();
     assert_eq!(policies(written_again(BANDS_AND_PROPAGATED)), of_tao);
+}
+
+/// A reference with this profile of a Unix socket alone.
+fn unix_reference(profile: &[u8]) -> Ior {
+    let length = u32::try_from(profile.len()).unwrap().to_le_bytes();
+    let head = bytes(&["01 EE EE EE  01 00 00 00  00 EE EE EE  01 00 00 00  00 4F 41 54"]);
+    let digits: String =
+        [&head[..], &length, profile].concat().iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("IOR:{digits}").parse().unwrap()
+}
+
+#[test]
+fn profiles_of_tao_s_unix_sockets_are_read_and_written() {
+    let data = bytes(&[UNIX_PROFILE]);
+    let ior = unix_reference(&data);
+    let profile = ior.iiop_profiles().next().unwrap();
+    assert_eq!((ior.profiles[0].tag(), ior.profiles[0].data()), (TAG_TAO_UIOP, &data[..]));
+    assert_eq!((profile.uiop_path(), profile.object_key()), (Some("/tmp/s1"), &b"key"[..]));
+    // It names no machine, and has no address of TCP.
+    assert_eq!(profile.unix_addresses().count(), 0);
+    assert_eq!((profile.addresses().count(), profile.host(), profile.port()), (0, "", 0));
+    let at = |path: &str, priority| TaoUnixEndpoint { path: path.into(), priority };
+    let two = [at("/tmp/s1", 1_000), at("/tmp/s2", 16_384)];
+    let read = profile.components().find_map(|component| component.tao_unix_endpoints()).unwrap();
+    assert_eq!(read.as_deref(), Ok(&two[..]));
+    let named = [TaggedComponent::new_unix_address("elsewhere", "/tmp/s1").unwrap()];
+    let named = IiopProfile::new_uiop(Version::V1_2, "/tmp/s1", b"key", &named).unwrap();
+    let hosts: Vec<_> = named.unix_addresses().map(|address| address.host.into_owned()).collect();
+    assert_eq!(hosts, ["elsewhere"], "a profile that names a machine is for that one");
+    // A part of it is no profile that can be used.
+    for end in 0..data.len() {
+        let cut = unix_reference(&data[..end]);
+        assert!(matches!(&cut.profiles[0], Profile::Other(other) if other.tag == TAG_TAO_UIOP), "{end}");
+    }
+    if ByteOrder::NATIVE == ByteOrder::Little {
+        let listed = [TaggedComponent::new_tao_unix_endpoints(&two).unwrap()];
+        let written = IiopProfile::new_uiop(Version::V1_2, "/tmp/s1", b"key", &listed).unwrap();
+        assert_eq!(Profile::Iiop(written).data(), unpadded(UNIX_PROFILE));
+    }
 }
 
 fn of_tao(text: &str) -> TaggedComponent<'static> {

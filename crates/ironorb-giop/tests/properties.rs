@@ -10,7 +10,8 @@ use std::fmt::Debug;
 use ironorb_giop::cdr::{LongDouble, WString};
 use ironorb_giop::framer::{Framer, FramerLimits};
 use ironorb_giop::ior::{
-    CodeSetComponent, CodeSetComponentInfo, IiopProfile, Profile, TaggedComponent, TaggedProfile,
+    CodeSetComponent, CodeSetComponentInfo, IiopProfile, Profile, TAG_TAO_UIOP, TaggedComponent,
+    TaggedProfile,
 };
 use ironorb_giop::message::{Message, MessageType};
 use ironorb_giop::service_context::{CodeSetContext, ServiceContexts};
@@ -276,16 +277,23 @@ fn ior() -> impl Strategy<Value = Ior> {
             Profile::Iiop(IiopProfile::new(version, &host, port, &key, &components).unwrap())
         },
     );
+    let uiop = (version(), "[ -~]{0,12}", vec_of(any::<u8>(), 12), vec_of(component(), 4)).prop_map(
+        |(version, path, key, components)| {
+            Profile::Iiop(IiopProfile::new_uiop(version, &path, &key, &components).unwrap())
+        },
+    );
     let other = (any::<u32>(), vec_of(any::<u8>(), 12))
         .prop_map(|(tag, data)| Profile::Other(TaggedProfile { tag, data }));
-    (text(), vec_of(prop_oneof![3 => iiop, 1 => other], 4))
+    (text(), vec_of(prop_oneof![3 => iiop, 1 => uiop, 1 => other], 4))
         .prop_map(|(type_id, profiles)| Ior { type_id, profiles })
 }
 
-/// An `Other` profile built by hand may be a valid IIOP profile. Reading it gives the latter.
+/// An `Other` profile built by hand may be a valid profile of IIOP or UIOP. Reading it gives the latter.
 fn reparsed(ior: &Ior) -> Ior {
     let again = |profile: &Profile| match profile {
-        Profile::Other(p) if p.tag == 0 => p.parse_iiop().map_or(profile.clone(), Profile::Iiop),
+        Profile::Other(p) if [0, TAG_TAO_UIOP].contains(&p.tag) => {
+            p.parse_iiop().map_or(profile.clone(), Profile::Iiop)
+        }
         _ => profile.clone(),
     };
     Ior { type_id: ior.type_id.clone(), profiles: ior.profiles.iter().map(again).collect() }

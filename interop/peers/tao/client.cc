@@ -6,7 +6,7 @@
 // use REFERENCE      the object that the next commands are about
 // priority P         gives this thread a priority
 // where              `where PRIORITY NATIVE THREAD`, as the servant tells
-// threads P+P...     calls 200 times from a thread for each priority at once; `threads WRONG`, how many of these calls were
+// threads P+P...     calls 200 times from a thread for each priority at once, `P@TAG` by this protocol alone; `threads WRONG`, how many of these calls were
 //                    served at another one
 // notice N           sends N one-ways, numbered on from the last one, and prints `notice LAST`
 // notices            `notices NUMBER@PRIORITY...`, as the servant tells
@@ -129,6 +129,7 @@ private:
   struct Caller {
     Client *client;
     CORBA::Short priority;
+    Words protocols;
     int wrong;
     pthread_t thread;
 
@@ -136,6 +137,7 @@ private:
       Caller &self = *static_cast<Caller *>(argument);
       try {
         self.client->current_->the_priority(self.priority);
+        if (!self.protocols.empty()) self.client->set_protocols(self.protocols);
         for (int i = 0; i < CALLS; ++i)
           if (self.client->witness_->served_by().priority == self.priority) --self.wrong;
       } catch (const CORBA::Exception &) {
@@ -216,7 +218,9 @@ private:
     int wrong = 0;
     for (size_t i = 0; i < callers.size(); ++i) {
       callers[i].client = this;
-      callers[i].priority = number(priorities[i]);
+      Words words = split(priorities[i], '@');
+      callers[i].priority = number(words.at(0));
+      callers[i].protocols.assign(words.begin() + 1, words.end());
       callers[i].wrong = CALLS;
       if (pthread_create(&callers[i].thread, 0, Caller::call, &callers[i]) != 0) throw CORBA::NO_RESOURCES();
     }

@@ -3,7 +3,8 @@
 //   server [-ORB...] [--threads N] [--dynamic N] [--lanes P+P...] [--pool P] --serve SETTING,SETTING... ...
 //
 // Settings: name=NAME; model=propagated|declared|none; priority=P, the server's; pool=default|flat|lanes;
-// bands=LOW-HIGH+...; protocols=TAG+..., for the client to choose from; object=P, the object's own; persistent=yes;
+// bands=LOW-HIGH+...; protocols=TAG+..., for the client to choose from; at=TAG+..., at which its
+// objects are reached; object=P, the object's own; persistent=yes;
 // marks=yes, for the packets of replies. `--lanes` makes the pool 1 and `--pool` the next one; both have as many threads as
 // stands before them.
 // `NAME REFERENCE` is printed for each adapter, or `NAME EXCEPTION` where TAO refuses it, and then `ready`.
@@ -15,6 +16,7 @@
 #include "ace/Guard_T.h"
 #include "ace/OS_NS_sys_time.h"
 #include "ace/Thread_Mutex.h"
+#include "tao/ORB_Constants.h"
 #include "tao/RTCORBA/RT_Policy_i.h"
 #include "tao/RTPortableServer/RTPortableServer.h"
 #include "witnessS.h"
@@ -174,6 +176,8 @@ private:
       add(list, rt_->create_priority_banded_connection_policy(bands_of(settings["bands"])));
     if (settings.count("protocols"))
       add(list, rt_->create_client_protocol_policy(protocols(split(settings["protocols"], '+'), false)));
+    if (settings.count("at"))
+      add(list, rt_->create_server_protocol_policy(protocols(split(settings["at"], '+'), false)));
     if (settings.count("marks")) add(list, rt_->create_server_protocol_policy(protocols(Words(1, "0"), true)));
     if (settings.count("persistent")) {
       add(list, root_->create_lifespan_policy(PortableServer::PERSISTENT));
@@ -190,8 +194,11 @@ private:
       list[i].protocol_type = std::strtoul(tags[i].c_str(), 0, 0);
       list[i].orb_protocol_properties =
           TAO_Protocol_Properties_Factory::create_orb_protocol_property(list[i].protocol_type);
-      list[i].transport_protocol_properties =
-          rt_->create_tcp_protocol_properties(65536, 32768, true, false, true, marks);
+      if (list[i].protocol_type == TAO_TAG_UIOP_PROFILE)
+        list[i].transport_protocol_properties = rt_->create_unix_domain_protocol_properties(65536, 32768);
+      else
+        list[i].transport_protocol_properties =
+            rt_->create_tcp_protocol_properties(65536, 32768, true, false, true, marks);
     }
     return list;
   }

@@ -5,6 +5,7 @@
 //! interop-server [-ORB...] [--poa transient|persistent] [--key NAME] [--ior-file PATH] [--name A/B]
 //!                [--concurrency connection|leader-followers] [--fragment BYTES]
 //!                [--fragments-in-giop-1.1 yes] [--bidirectional yes] [--native latin1|utf8]
+//!                [--uiop-profiles yes]
 //! ```
 //!
 //! The first line of standard output is the IOR. The server ends on SIGTERM, SIGINT or `Control::shutdown`.
@@ -116,6 +117,7 @@ impl Settings {
                 "--bidirectional" if value == "yes" => orb.config().bidirectional = true,
                 "--native" if value == "latin1" => orb.config().native_char_set = CharSet::Latin1,
                 "--native" if value == "utf8" => orb.config().native_char_set = CharSet::Utf8,
+                "--uiop-profiles" if value == "yes" => orb = orb.uiop_profiles(true),
                 "--fragment" => orb = orb.fragment_bytes(value.parse()?),
                 "--fragments-in-giop-1.1" if value == "yes" => orb = orb.fragments_in_giop_1_1(true),
                 "-ORBendPoint" => {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use ironorb::rt::{ClientPolicies, CodePoint, NetworkPriority, set_thread_policies};
 use ironorb::{Orb, PoaPolicies, TypedRef as _};
 use ironorb_interop::interop_rt::{Witness as _, WitnessRef};
-use ironorb_interop::packets::Packets;
+use ironorb_interop::packets::{Packet, Packets};
 use ironorb_interop::tao::client;
 
 use super::our_client::{profile, reference, start};
@@ -14,6 +14,15 @@ use super::{priority, real_time};
 
 fn of(code_points: &[u8]) -> BTreeSet<u8> {
     code_points.iter().copied().collect()
+}
+
+/// The code points of the packets that have gone to a port since the last look, and of those from it.
+fn code_points(packets: &Packets, port: u16) -> [BTreeSet<u8>; 2] {
+    let seen = packets.take().expect("the system shows packets");
+    let marks = |is_one: fn(&Packet, u16) -> bool| {
+        seen.iter().filter(|packet| is_one(packet, port)).map(|packet| packet.code_point).collect()
+    };
+    [marks(|packet, port| packet.to == port), marks(|packet, port| packet.from == port)]
 }
 
 fn port(reference: &str) -> u16 {
@@ -38,9 +47,9 @@ fn our_requests_to_tao_and_its_replies_are_marked() {
     let orb = real_time().build().expect("the system grants real-time priorities");
     let current = orb.rt_current().expect("the ORB is a real-time ORB");
     let seen = |object: &WitnessRef| {
-        packets.code_points(port).expect("the system shows packets");
+        code_points(&packets, port);
         object.served_by().expect("the server answers");
-        packets.code_points(port).expect("the system shows packets")
+        code_points(&packets, port)
     };
     let by = |network_priority| ClientPolicies {
         network_priority: Some(network_priority),
@@ -86,11 +95,11 @@ fn requests_of_tao_and_our_replies_are_marked() {
     let marked = serve_as(&orb, "marked", marking());
     let port = port(&plain.reference);
     let seen = |reference: &str, number: i16, marks: &[&str]| {
-        packets.code_points(port).expect("the system shows packets");
+        code_points(&packets, port);
         let number = number.to_string();
         let lines = client(&[&["use", reference, "priority", &number], marks, &["where"]].concat());
         assert!(lines.len() == 1 && lines[0].starts_with("where "), "{lines:?}");
-        packets.code_points(port).expect("the system shows packets")
+        code_points(&packets, port)
     };
     for (number, of_tao, of_ours) in MARKED {
         assert_eq!(seen(&plain.reference, number, &[]), [of(&[0]), of(&[0])], "{number}");

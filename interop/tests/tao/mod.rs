@@ -10,6 +10,7 @@ mod our_policies;
 mod their_client;
 mod their_policies;
 mod their_pools;
+mod unix_sockets;
 
 use ironorb::rt::{LinearMapping, Priority, PriorityMapping, RealTimeConfig};
 use ironorb::{Orb, OrbBuilder};

@@ -78,7 +78,7 @@ pub(super) fn asked(commands: &[&str]) -> Vec<String> {
     client(commands).iter().map(|line| without_thread(line)).collect()
 }
 
-fn without_thread(line: &str) -> String {
+pub(super) fn without_thread(line: &str) -> String {
     match line.strip_prefix("where ").and_then(|place| place.rsplit_once(' ')) {
         Some((place, _)) => place.to_owned(),
         None => line.to_owned(),
@@ -326,14 +326,18 @@ fn a_held_lane_of_ours_does_not_hold_up_tao_s_calls_to_another() {
     let one_thread = |number| {
         lane(number, "iiop://127.0.0.1:0").concurrency(ServerConcurrency::LeaderFollowers { threads: 1 })
     };
-    let orb = built(at_any_port(real_time()).lane(one_thread(1_000)).lane(one_thread(30_000)));
-    let served = serve(&orb, "lanes", Some(PROPAGATED));
-    let meet = |number| start_client(&["use", &served.reference, "priority", number, "meet", "2"]);
-    // The low lane's only thread is inside until the high lane's has come.
-    let low = meet("1000");
-    wait_until("the low lane's thread does not come inside", || served.servant.inside() == 1);
-    let high = meet("30000");
-    assert_eq!([lines_of(low), lines_of(high)], [["meet true"]; 2]);
+    for bands in [&[][..], &["bands", "0-5000+5001-32767"]] {
+        let orb = built(at_any_port(real_time()).lane(one_thread(1_000)).lane(one_thread(30_000)));
+        let served = serve(&orb, "lanes", Some(PROPAGATED));
+        let meet = |number| {
+            start_client(&[&["use", &served.reference], bands, &["priority", number, "meet", "2"]].concat())
+        };
+        // The low lane's only thread is inside until the high lane's has come.
+        let low = meet("1000");
+        wait_until("the low lane's thread does not come inside", || served.servant.inside() == 1);
+        let high = meet("30000");
+        assert_eq!([lines_of(low), lines_of(high)], [["meet true"]; 2]);
+    }
 }
 
 #[test]

@@ -71,6 +71,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     for profile in &mut ior.profiles {
         if let Profile::Iiop(iiop) = profile
+            && iiop.uiop_path().is_none()
             && arguments.changes_profiles()
         {
             *iiop = arguments.changed(iiop)?;

@@ -39,6 +39,15 @@ pub struct TaoEndpoint {
     pub priority: i16,
 }
 
+/// Where a server of TAO listens at a Unix domain socket for calls of one priority.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct TaoUnixEndpoint {
+    /// The path of the socket.
+    pub path: String,
+    /// CORBA priority of its calls; below 0 for none in particular.
+    pub priority: i16,
+}
+
 /// The limits of a server's connections, as omniORB's references give them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RestrictedConnection {
@@ -73,13 +82,23 @@ impl TaggedComponent<'_> {
         self.decode(TAG_RMI_CUSTOM_MAX_STREAM_FORMAT, |r| r.read_u8())
     }
 
-    /// The endpoints in TAG_TAO_ENDPOINTS; `None` when this is another component.
+    /// The endpoints in the TAG_TAO_ENDPOINTS of an IIOP profile; `None` when this is another component.
     pub fn tao_endpoints(&self) -> Option<Result<Vec<TaoEndpoint>, Malformed>> {
         self.decode(TAG_TAO_ENDPOINTS, |r| r.get())
     }
 
     /// TAG_TAO_ENDPOINTS with these endpoints. The first one is that of the profile itself, for its priority.
     pub fn new_tao_endpoints(endpoints: &[TaoEndpoint]) -> Result<TaggedComponent<'static>, Misuse> {
+        encapsulate(TAG_TAO_ENDPOINTS, |w| w.put(endpoints))
+    }
+
+    /// The endpoints in the TAG_TAO_ENDPOINTS of a UIOP profile; `None` when this is another component.
+    pub fn tao_unix_endpoints(&self) -> Option<Result<Vec<TaoUnixEndpoint>, Malformed>> {
+        self.decode(TAG_TAO_ENDPOINTS, |r| r.get())
+    }
+
+    /// TAG_TAO_ENDPOINTS of a UIOP profile, with these endpoints. The first one is that of the profile itself.
+    pub fn new_tao_unix_endpoints(endpoints: &[TaoUnixEndpoint]) -> Result<TaggedComponent<'static>, Misuse> {
         encapsulate(TAG_TAO_ENDPOINTS, |w| w.put(endpoints))
     }
 
@@ -112,6 +131,13 @@ impl Marshal for TaoEndpoint {
     }
 }
 
+impl Marshal for TaoUnixEndpoint {
+    fn marshal(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        w.write_str(&self.path)?;
+        w.put(&self.priority)
+    }
+}
+
 impl Unmarshal for PolicyValue {
     const BYTES_MIN: usize = 8;
     fn unmarshal(r: &mut Reader<'_>) -> Result<Self, Malformed> {
@@ -123,6 +149,13 @@ impl Unmarshal for TaoEndpoint {
     const BYTES_MIN: usize = 9;
     fn unmarshal(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         Ok(TaoEndpoint { host: r.get()?, port: r.read_u16()?, priority: r.get()? })
+    }
+}
+
+impl Unmarshal for TaoUnixEndpoint {
+    const BYTES_MIN: usize = 7;
+    fn unmarshal(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Ok(TaoUnixEndpoint { path: r.get()?, priority: r.get()? })
     }
 }
 

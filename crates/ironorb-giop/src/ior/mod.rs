@@ -18,10 +18,11 @@ pub use component::{
 pub use facts::{
     PolicyValue, RestrictedConnection, TAG_JAVA_CODEBASE, TAG_OMNIORB_BIDIR, TAG_OMNIORB_PERSISTENT_ID,
     TAG_OMNIORB_RESTRICTED_CONNECTION, TAG_POLICIES, TAG_RMI_CUSTOM_MAX_STREAM_FORMAT, TAG_TAO_ENDPOINTS,
-    TaoEndpoint,
+    TaoEndpoint, TaoUnixEndpoint,
 };
 pub use profile::{
-    IiopAddress, IiopProfile, Profile, TAG_INTERNET_IOP, TAG_MULTIPLE_COMPONENTS, TaggedProfile, UnixAddress,
+    IiopAddress, IiopProfile, Profile, TAG_INTERNET_IOP, TAG_MULTIPLE_COMPONENTS, TAG_TAO_UIOP,
+    TaggedProfile, UnixAddress,
 };
 pub use security::{
     AssociationOptions, AttributeLayer, AuthenticationLayer, PrivilegeAuthority, SecurityMechanism,
@@ -61,7 +62,7 @@ impl Ior {
         self.profiles.is_empty()
     }
 
-    /// The profiles that IIOP can use.
+    /// The profiles that can be used: those of IIOP, and TAO's of UIOP.
     pub fn iiop_profiles(&self) -> impl Iterator<Item = &IiopProfile> {
         self.profiles.iter().filter_map(|profile| match profile {
             Profile::Iiop(profile) => Some(profile),
@@ -127,6 +128,10 @@ impl Ior {
     fn shares_address(&self, mine: &IiopProfile, other: &Ior, theirs: &IiopProfile) -> bool {
         let has_socket = |of: &UnixAddress<'_>| other.sockets(theirs).any(|socket| socket == *of);
         if self.sockets(mine).any(|socket| has_socket(&socket)) {
+            return true;
+        }
+        let mut paths = self.alike(mine).filter_map(IiopProfile::uiop_path);
+        if paths.any(|path| other.alike(theirs).any(|profile| profile.uiop_path() == Some(path))) {
             return true;
         }
         // Servers that listen at sockets only have the host of their machine and port 0. So that address does

@@ -15,13 +15,15 @@ use crate::version::{ByteOrder, TransmissionCodeSets, Version};
 pub const TAG_INTERNET_IOP: u32 = 0;
 /// Tag of a profile that contains only components.
 pub const TAG_MULTIPLE_COMPONENTS: u32 = 1;
+/// Tag of TAO's profile for a Unix domain socket (UIOP). Not in the standard.
+pub const TAG_TAO_UIOP: u32 = 0x5441_4F00;
 
 /// One way to reach an object.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Profile {
-    /// Over IIOP.
+    /// Over IIOP, or TAO's UIOP.
     Iiop(IiopProfile),
-    /// A profile that IronORB does not use: of another protocol, or an IIOP profile that is not well-formed
+    /// A profile that IronORB does not use: of another protocol, or one that is not well-formed
     /// ([`TaggedProfile::parse_iiop`] returns the reason).
     Other(TaggedProfile),
 }
@@ -30,7 +32,7 @@ impl Profile {
     /// The profile's tag.
     pub fn tag(&self) -> u32 {
         match self {
-            Profile::Iiop(_) => TAG_INTERNET_IOP,
+            Profile::Iiop(profile) => profile.parts.place.tag(),
             Profile::Other(profile) => profile.tag,
         }
     }
@@ -51,17 +53,19 @@ impl Marshal for Profile {
     }
 }
 
-/// A malformed IIOP profile does not affect its neighbours: it becomes [`Profile::Other`].
+/// A malformed profile does not affect its neighbours: it becomes [`Profile::Other`].
 impl Unmarshal for Profile {
     const BYTES_MIN: usize = 8;
     fn unmarshal(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         let tag = r.read_u32()?;
         let length = r.read_u32()? as usize;
         let data = r.read_bytes_split(length)?.into_owned();
-        if tag != TAG_INTERNET_IOP {
-            return Ok(Profile::Other(TaggedProfile { tag, data }));
-        }
-        Ok(match IiopParts::parse(&data) {
+        let place = match tag {
+            TAG_INTERNET_IOP => read_host_and_port,
+            TAG_TAO_UIOP => read_path,
+            _ => return Ok(Profile::Other(TaggedProfile { tag, data })),
+        };
+        Ok(match IiopParts::parse(&data, place) {
             Ok(parts) => Profile::Iiop(IiopProfile { parts, data }),
             Err(_) => Profile::Other(TaggedProfile { tag, data }),
         })
@@ -78,9 +82,10 @@ pub struct TaggedProfile {
 }
 
 impl TaggedProfile {
-    /// Reads the bytes as an IIOP profile, whatever the tag says.
+    /// Reads the bytes as a UIOP profile if the tag says so, and as an IIOP profile if it says anything else.
     pub fn parse_iiop(&self) -> Result<IiopProfile, Malformed> {
-        Ok(IiopProfile { parts: IiopParts::parse(&self.data)?, data: self.data.clone() })
+        let place = if self.tag == TAG_TAO_UIOP { read_path } else { read_host_and_port };
+        Ok(IiopProfile { parts: IiopParts::parse(&self.data, place)?, data: self.data.clone() })
     }
 
     /// The components of a TAG_MULTIPLE_COMPONENTS profile; `None` for another profile.
@@ -90,7 +95,8 @@ impl TaggedProfile {
     }
 }
 
-/// An IIOP profile (CORBA 3.3 part 2, 9.7.2).
+/// An IIOP profile (CORBA 3.3 part 2, 9.7.2), or one of TAO's UIOP, which has the path of a Unix domain socket in the place of
+/// host and port.
 ///
 /// It stores the bytes that it was read from and writes them again. Padding, byte order and the additions of
 /// later minor versions survive, so a peer that compares profiles with those it created finds them unchanged.
@@ -112,19 +118,44 @@ impl IiopProfile {
         object_key: &[u8],
         components: &[TaggedComponent<'_>],
     ) -> Result<IiopProfile, Misuse> {
+        IiopProfile::at(version, Place::Tcp { host: host.to_owned(), port }, object_key, components)
+    }
+
+    /// A UIOP profile, as TAO's, for an object at a Unix domain socket of the machine that reads it. Components are omitted from
+    /// one of version 1.0.
+    pub fn new_uiop(
+        version: Version,
+        path: &str,
+        object_key: &[u8],
+        components: &[TaggedComponent<'_>],
+    ) -> Result<IiopProfile, Misuse> {
+        IiopProfile::at(version, Place::Unix { path: path.to_owned() }, object_key, components)
+    }
+
+    fn at(
+        version: Version,
+        place: Place,
+        object_key: &[u8],
+        components: &[TaggedComponent<'_>],
+    ) -> Result<IiopProfile, Misuse> {
         let mut data = Vec::new();
         let mut w = Writer::new(&mut data, ENCODING);
         w.write_bool(ENCODING.order == ByteOrder::Little);
         w.write_bytes(&[1, version.minor()]);
-        w.write_str(host)?;
-        w.write_u16(port);
+        match &place {
+            Place::Tcp { host, port } => {
+                w.write_str(host)?;
+                w.write_u16(*port);
+            }
+            Place::Unix { path } => w.write_str(path)?,
+        }
         w.write_octets(object_key)?;
         let key_end = w.position();
         if version > Version::V1_0 {
             w.put(components)?;
         }
         let object_key = key_end - object_key.len()..key_end;
-        Ok(IiopProfile { parts: IiopParts { version, host: host.to_owned(), port, object_key }, data })
+        Ok(IiopProfile { parts: IiopParts { version, place, object_key }, data })
     }
 
     /// The highest GIOP version that the server accepts. Minor versions above 2 count as 1.2.
@@ -132,14 +163,29 @@ impl IiopProfile {
         self.parts.version
     }
 
-    /// Host name or IP address of the first address; IPv6 without brackets.
+    /// Host name or IP address of the first address; IPv6 without brackets. Empty in a UIOP profile.
     pub fn host(&self) -> &str {
-        &self.parts.host
+        match &self.parts.place {
+            Place::Tcp { host, .. } => host,
+            Place::Unix { .. } => "",
+        }
     }
 
     /// Port of the first address; 0 when the server cannot be reached by plain IIOP.
     pub fn port(&self) -> u16 {
-        self.parts.port
+        match self.parts.place {
+            Place::Tcp { port, .. } => port,
+            Place::Unix { .. } => 0,
+        }
+    }
+
+    /// The path of the socket in a UIOP profile; `None` in one of IIOP. It does not say on which machine, unless
+    /// [`unix_addresses`](Self::unix_addresses) do.
+    pub fn uiop_path(&self) -> Option<&str> {
+        match &self.parts.place {
+            Place::Tcp { .. } => None,
+            Place::Unix { path } => Some(path),
+        }
     }
 
     /// The key by which the server identifies the object.
@@ -179,11 +225,12 @@ impl IiopProfile {
         }
     }
 
-    /// All addresses: host and port, then each TAG_ALTERNATE_IIOP_ADDRESS that is well-formed.
+    /// All addresses: host and port, then each TAG_ALTERNATE_IIOP_ADDRESS that is well-formed. A UIOP profile has none.
     pub fn addresses(&self) -> impl Iterator<Item = IiopAddress<'_>> {
-        let first = IiopAddress { host: Cow::Borrowed(self.host()), port: self.port() };
-        std::iter::once(first)
-            .chain(self.components().filter_map(|component| component.into_alternate_address()?.ok()))
+        let is_iiop = self.uiop_path().is_none();
+        let first = is_iiop.then(|| IiopAddress { host: Cow::Borrowed(self.host()), port: self.port() });
+        let others = self.components().filter(move |_| is_iiop);
+        first.into_iter().chain(others.filter_map(|component| component.into_alternate_address()?.ok()))
     }
 
     /// Each well-formed TAG_OMNIORB_UNIX_TRANS: sockets that are valid only on the machine that they name.
@@ -225,27 +272,54 @@ impl IiopProfile {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct IiopParts {
     version: Version,
-    host: String,
-    port: u16,
+    place: Place,
     /// Where the object key is in the bytes. The components, if any, follow it.
     object_key: Range<usize>,
 }
 
+/// Where the server is.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Place {
+    /// In an IIOP profile.
+    Tcp { host: String, port: u16 },
+    /// In a UIOP profile.
+    Unix { path: String },
+}
+
+impl Place {
+    fn tag(&self) -> u32 {
+        match self {
+            Place::Tcp { .. } => TAG_INTERNET_IOP,
+            Place::Unix { .. } => TAG_TAO_UIOP,
+        }
+    }
+}
+
+fn read_host_and_port(r: &mut Reader<'_>) -> Result<Place, Malformed> {
+    Ok(Place::Tcp { host: r.get()?, port: r.read_u16()? })
+}
+
+fn read_path(r: &mut Reader<'_>) -> Result<Place, Malformed> {
+    Ok(Place::Unix { path: r.get()? })
+}
+
 impl IiopParts {
     /// Ignores bytes after the last known member, because later minor versions may append some.
-    fn parse(data: &[u8]) -> Result<IiopParts, Malformed> {
+    fn parse(
+        data: &[u8],
+        place: fn(&mut Reader<'_>) -> Result<Place, Malformed>,
+    ) -> Result<IiopParts, Malformed> {
         let mut r = Reader::encapsulated(data, ENCODING)?;
         let (major, minor) = (r.read_u8()?, r.read_u8()?);
         let version =
             Version::from_numbers(major, minor).ok_or_else(|| r.malformed(MalformedKind::BadVersion))?;
-        let host = r.get()?;
-        let port = r.read_u16()?;
+        let place = place(&mut r)?;
         let key_bytes = r.read_octets()?.len();
         let object_key = r.position() - key_bytes..r.position();
         if version > Version::V1_0 {
             Components::parse(r)?;
         }
-        Ok(IiopParts { version, host, port, object_key })
+        Ok(IiopParts { version, place, object_key })
     }
 }
 

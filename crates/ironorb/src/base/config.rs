@@ -90,6 +90,11 @@ pub struct OrbConfig {
     /// connect: a client needs the right to write. Default: `None`, all rights that the umask leaves, which
     /// is usually this user alone.
     pub unix_socket_mode: Option<u32>,
+    /// Whether references of this ORB name its Unix sockets also as TAO does, each in a profile of its own (UIOP). Clients of
+    /// other ORBs than TAO pass over such a profile. It does not tell which machine it means: a client of TAO on another machine
+    /// that has a socket of the same path calls that. They stand first where the first endpoint is a Unix socket. Such references of other
+    /// ORBs are always read. Default: no.
+    pub uiop_profiles: bool,
     /// The size in bytes of each of the two rings, one each way, of a shared-memory connection that this ORB
     /// accepts: a power of two from 4 KiB to 64 MiB. Default: 256 KiB, about what the system queues on a Unix
     /// socket. A larger message goes in pieces and costs more waits. Worst case: twice this and 4 KiB for
@@ -278,6 +283,7 @@ impl Default for OrbConfig {
             server_threads_static: 0,
             receive_memory_max: Some(1 << 30),
             unix_socket_mode: None,
+            uiop_profiles: false,
             shared_memory_bytes: 256 << 10,
             client_transports: vec![Transport::SharedMemory, Transport::Unix, Transport::Tcp],
             concurrency: ServerConcurrency::default(),

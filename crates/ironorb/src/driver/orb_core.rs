@@ -30,6 +30,7 @@ use crate::call::remote_call::shut_down;
 use crate::driver::adapter_threads::AdapterThreads;
 use crate::driver::client::Connector;
 use crate::driver::clock;
+use crate::driver::real_time::Listed;
 use crate::driver::server::Server;
 use crate::driver::server::lane::{LaneParts, ServerLane};
 use crate::driver::simulated::{Simulated, SimulationSetting};
@@ -451,7 +452,7 @@ impl OrbCore {
     ) -> ObjectRef {
         self.reference_for_priorities(repository_id, key, added, reached_by).unwrap_or_else(|| {
             let published = published_for(self.first_lane_of(reached_by.threadpool), reached_by.protocols);
-            self.reference_at(&published, repository_id, key, added)
+            self.reference_at(&published, &[], repository_id, key, added)
         })
     }
 
@@ -463,7 +464,7 @@ impl OrbCore {
         let owned =
             |it: TaggedComponent<'_>| TaggedComponent { tag: it.tag, data: it.data.into_owned().into() };
         let added: Vec<_> = components.filter(|it| !self.makes(it)).map(owned).collect();
-        Some(self.reference_at(lane.published(), object.type_id(), &key, &added))
+        Some(self.reference_at(lane.published(), &[], object.type_id(), &key, &added))
     }
 
     /// Whether a component is one of those that the ORB puts into its references.
@@ -475,9 +476,11 @@ impl OrbCore {
             || self.transports.iter().any(|transport| transport.component_tag() == component.tag)
     }
 
+    /// Makes a reference to an object of this ORB at some of its addresses. `listed` are those for requests of one priority each.
     pub(super) fn reference_at(
         self: &Arc<Self>,
         published: &[Address],
+        listed: &[Listed<'_>],
         repository_id: &str,
         key: &[u8],
         added: &[TaggedComponent<'static>],
@@ -504,16 +507,32 @@ impl OrbCore {
         }
         components.extend(local_addresses().filter_map(Address::component));
         components.extend_from_slice(added);
-        let profiles = first.iter().chain(profiles);
-        let ior = Ior {
-            type_id: repository_id.to_owned(),
-            // A host name that contains a NUL can neither be written nor listened at.
-            profiles: profiles
-                .filter_map(|&(host, port)| IiopProfile::new(version, host, port, key, &components).ok())
-                .map(Profile::Iiop)
-                .collect(),
-        };
-        ObjectRef::new(&self.handle(), ior)
+        let unix_profiles = self.uiop_profiles(published, listed, key, &components);
+        components.extend(Listed::component(listed));
+        // A host name that contains a NUL can neither be written nor listened at.
+        let iiop = |&(host, port): &(&str, u16)| IiopProfile::new(version, host, port, key, &components).ok();
+        let profiles = first.iter().chain(profiles).filter_map(iiop);
+        let are_first = published.first().is_some_and(|address| address.unix_path().is_some());
+        let (before, after) = if are_first { (unix_profiles, vec![]) } else { (vec![], unix_profiles) };
+        let profiles = before.into_iter().chain(profiles).chain(after).map(Profile::Iiop).collect();
+        ObjectRef::new(&self.handle(), Ior { type_id: repository_id.to_owned(), profiles })
+    }
+
+    /// The profiles of the Unix sockets among some addresses, if the ORB writes such profiles.
+    fn uiop_profiles(
+        &self,
+        published: &[Address],
+        listed: &[Listed<'_>],
+        key: &[u8],
+        components: &[TaggedComponent<'static>],
+    ) -> Vec<IiopProfile> {
+        if !self.config.uiop_profiles {
+            return Vec::new();
+        }
+        let components: Vec<_> = components.iter().cloned().chain(Listed::unix_component(listed)).collect();
+        let paths = published.iter().filter_map(Address::unix_path);
+        let profile = |path| IiopProfile::new_uiop(self.config.giop_version, path, key, &components).ok();
+        paths.filter_map(profile).collect()
     }
 
     /// Whether the ORB listens at one of the addresses that a profile names.

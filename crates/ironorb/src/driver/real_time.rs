@@ -1,13 +1,15 @@
 //! References of a real-time ORB: to which of its lanes they lead clients of each priority.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use ironorb_giop::ior::{TaggedComponent, TaoEndpoint};
+use ironorb_giop::ior::{TaggedComponent, TaoEndpoint, TaoUnixEndpoint};
 use ironorb_giop::real_time::{PriorityModel, RealTimePolicies};
 
 use super::orb_core::{OrbCore, published_for};
 use super::server::lane::ServerLane;
 use crate::object::ObjectRef;
+use crate::object::protocols::Protocols;
 use crate::object::threadpool::ReachedBy;
 use crate::object::wire_numbers::FOR_BEST_EFFORT;
 use crate::transport::Address;
@@ -27,7 +29,8 @@ impl OrbCore {
         let ReachedBy { protocols, threadpool, .. } = reached_by;
         let lists = self.real_time.as_ref().is_some_and(|real_time| real_time.tao_endpoints);
         let best_effort = self.server_lanes().find(|lane| lane.is_best_effort && lists);
-        let best_effort = best_effort.and_then(|lane| endpoint_of(lane.published(), FOR_BEST_EFFORT));
+        let best_effort = best_effort
+            .and_then(|lane| Listed::new(Cow::Borrowed(lane.published()), FOR_BEST_EFFORT).if_any());
         if best_effort.is_none() && !self.lanes_of(threadpool).any(has_priority) {
             return None;
         }
@@ -41,45 +44,28 @@ impl OrbCore {
                 let lane = self.lanes_of(threadpool).find(is_its_own);
                 let addresses = published_for(lane.unwrap_or(first), protocols);
                 let own = lane.map_or(FOR_NO_PRIORITY, |_| model.server_priority);
-                let listed = best_effort.map(|best_effort| [endpoint_of(&addresses, own), Some(best_effort)]);
-                let listed: Vec<_> = listed.into_iter().flatten().flatten().collect();
+                let listed: Vec<_> = match best_effort {
+                    Some(best_effort) => vec![Listed::new(addresses.clone(), own), best_effort],
+                    None => Vec::new(),
+                };
                 if lane.is_none() && listed.is_empty() {
                     return None;
                 }
-                Some(self.reference_listing(&addresses, &listed, repository_id, key, added))
+                Some(self.reference_at(&addresses, &listed, repository_id, key, added))
             }
             PriorityModel::ClientPropagated => {
                 self.real_time.as_ref().filter(|real_time| real_time.tao_endpoints)?;
                 let listed: Vec<_> =
-                    self.endpoints_of_lanes(reached_by).into_iter().chain(best_effort).collect();
+                    self.addresses_of_lanes(reached_by).into_iter().chain(best_effort).collect();
                 let published = published_for(self.first_lane_of(threadpool), protocols);
-                Some(self.reference_listing(&published, &listed, repository_id, key, added))
+                Some(self.reference_at(&published, &listed, repository_id, key, added))
             }
         }
     }
 
-    /// Makes a reference that lists addresses for some requests each, if there are any.
-    fn reference_listing(
-        self: &Arc<Self>,
-        addresses: &[Address],
-        listed: &[TaoEndpoint],
-        repository_id: &str,
-        key: &[u8],
-        added: &[TaggedComponent<'static>],
-    ) -> ObjectRef {
-        let endpoints =
-            (!listed.is_empty()).then(|| TaggedComponent::new_tao_endpoints(listed).ok()).flatten();
-        let added: Vec<_> = added.iter().cloned().chain(endpoints).collect();
-        self.reference_at(addresses, repository_id, key, &added)
-    }
-
     /// Where requests of each priority are served: first the address of the reference itself, which is for no priority in
     /// particular.
-    fn endpoints_of_lanes(&self, reached_by: ReachedBy) -> Vec<TaoEndpoint> {
-        let of_lane = |lane: &ServerLane| {
-            let priority = lane.priority.map_or(FOR_NO_PRIORITY, |priority| priority.number());
-            endpoint_of(&published_for(lane, reached_by.protocols), priority)
-        };
+    fn addresses_of_lanes(&self, reached_by: ReachedBy) -> Vec<Listed<'_>> {
         // Of lanes without a priority only that is in the reference which its own address names.
         let first = self.first_lane_of(reached_by.threadpool);
         let others = self.lanes_of(reached_by.threadpool).filter(|lane| {
@@ -87,14 +73,55 @@ impl OrbCore {
                 && lane.id != first.id
                 && reached_by.propagated_max.is_none_or(|most| lane.priority <= Some(most))
         });
-        std::iter::once(first).chain(others).filter_map(of_lane).collect()
+        std::iter::once(first)
+            .chain(others)
+            .filter_map(|lane| Listed::of(lane, reached_by.protocols))
+            .collect()
     }
 }
 
-/// The first address that TAO's component can name, for requests of a priority.
-fn endpoint_of(addresses: &[Address], priority: i16) -> Option<TaoEndpoint> {
-    let (host, port) = addresses.iter().find_map(Address::tcp)?;
-    Some(TaoEndpoint { host: host.to_owned(), port, priority })
+/// Addresses for requests of one priority, as TAO's component tells them: the first of each transport.
+pub(super) struct Listed<'l> {
+    addresses: Cow<'l, [Address]>,
+    priority: i16,
+}
+
+impl<'l> Listed<'l> {
+    fn new(addresses: Cow<'l, [Address]>, priority: i16) -> Listed<'l> {
+        Listed { addresses, priority }
+    }
+
+    /// The addresses of a lane for these protocols, if there are any.
+    fn of(lane: &'l ServerLane, protocols: Protocols) -> Option<Listed<'l>> {
+        let priority = lane.priority.map_or(FOR_NO_PRIORITY, |priority| priority.number());
+        Listed::new(published_for(lane, protocols), priority).if_any()
+    }
+
+    fn if_any(self) -> Option<Listed<'l>> {
+        (!self.addresses.is_empty()).then_some(self)
+    }
+
+    fn tcp(&self) -> Option<TaoEndpoint> {
+        let (host, port) = self.addresses.iter().find_map(Address::tcp)?;
+        Some(TaoEndpoint { host: host.to_owned(), port, priority: self.priority })
+    }
+
+    fn unix(&self) -> Option<TaoUnixEndpoint> {
+        let path = self.addresses.iter().find_map(Address::unix_path)?;
+        Some(TaoUnixEndpoint { path: path.to_owned(), priority: self.priority })
+    }
+
+    /// TAO's component in a profile of IIOP; `None` if no address is TCP's.
+    pub(super) fn component(listed: &[Listed<'_>]) -> Option<TaggedComponent<'static>> {
+        let listed: Vec<_> = listed.iter().filter_map(Listed::tcp).collect();
+        (!listed.is_empty()).then(|| TaggedComponent::new_tao_endpoints(&listed).ok()).flatten()
+    }
+
+    /// TAO's component in a profile of UIOP; `None` if no address is a Unix socket's.
+    pub(super) fn unix_component(listed: &[Listed<'_>]) -> Option<TaggedComponent<'static>> {
+        let listed: Vec<_> = listed.iter().filter_map(Listed::unix).collect();
+        (!listed.is_empty()).then(|| TaggedComponent::new_tao_unix_endpoints(&listed).ok()).flatten()
+    }
 }
 
 /// What TAO writes for an address without a priority.

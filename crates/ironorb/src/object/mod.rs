@@ -266,18 +266,20 @@ impl ObjectRef {
     #[cold]
     pub(crate) fn address(&self) -> Option<String> {
         let profile = self.0.server().without_key().iiop_profiles().next()?;
-        let address = profile.addresses().next()?;
+        let address = profile.addresses().next();
         let socket = || {
             let unix = profile.unix_addresses().next().map(|socket| socket.to_string());
             let shared = || profile.shared_memory_addresses().next();
-            unix.or_else(|| shared().map(|socket| format!("shm://{} on {}", socket.path, socket.host)))
+            let uiop = || profile.uiop_path().map(|path| format!("uiop://{path}"));
+            unix.or_else(uiop)
+                .or_else(|| shared().map(|socket| format!("shm://{} on {}", socket.path, socket.host)))
         };
-        if address.port == 0
+        if address.as_ref().is_none_or(|address| address.port == 0)
             && let Some(socket) = socket()
         {
             return Some(socket);
         }
-        (!address.is_unspecified()).then(|| address.to_string())
+        address.filter(|address| !address.is_unspecified()).map(|address| address.to_string())
     }
 
     /// Whether a lease is worth its making. Not at the first call, because most references are never called

@@ -1,6 +1,7 @@
 //! Which of a server's addresses, and which connections there, calls take in a real-time ORB: by the policies of the client,
 //! those in the reference, and the priority of the calling thread (RTCORBA 1.2). One place decides.
 
+use std::cmp::Reverse;
 use std::fmt;
 
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
@@ -196,7 +197,7 @@ pub(super) struct SelectionKey {
 }
 
 impl SelectionKey {
-    /// The places of protocols and their properties: the address of a lane is TCP's.
+    /// The place of a protocol in the list, and its properties. `None` if it is not in the list.
     fn protocol_of(&self, transport: Option<Transport>) -> Option<(usize, Option<TcpProperties>)> {
         let Some(protocols) = &self.protocols else { return Some((0, None)) };
         let found = protocols.iter().enumerate().find(|(_, it)| Some(it.transport) == transport);
@@ -218,7 +219,9 @@ impl Selection {
     fn place_for(&self, priority: Option<Priority>) -> Option<usize> {
         let lanes = || self.priorities.iter().enumerate().filter_map(|(place, of)| Some(((*of)?, place)));
         let above = lanes().filter(|(of, _)| Some(*of) >= priority).min();
-        above.or_else(|| lanes().max()).map(|(_, place)| place)
+        // Of a lane's several addresses the first is that of the best protocol.
+        let highest = || lanes().max_by_key(|(of, place)| (*of, Reverse(*place)));
+        above.or_else(highest).map(|(_, place)| place)
     }
 
     /// The place of the lane with exactly this priority.
@@ -256,8 +259,11 @@ impl Selection {
         match key.band {
             Some(_) => self.place_for(wish.inferred),
             // The protocols' order comes before the lanes'.
-            None if key.protocol_of(Some(Transport::Tcp)).is_none_or(|(place, _)| place > 0) => None,
-            None => self.place_of(wish.priority),
+            None => self.place_of(wish.priority).filter(|place| {
+                let protocol = |of: &ServerTarget| key.protocol_of(of.endpoint.address().transport());
+                let place_of_protocol = |of: Option<&ServerTarget>| protocol(of?).map(|(place, _)| place);
+                place_of_protocol(self.targets.get(*place)) == place_of_protocol(self.targets.first())
+            }),
         }
     }
 }
@@ -326,36 +332,36 @@ impl ServerProfile {
         })
     }
 
-    /// Finds the addresses of a selection. A server's lanes come first, each with its priority. A band is served by the lanes
-    /// that it holds or, if the server has none with addresses of their own, at the addresses for all.
+    /// Finds the addresses of a selection, in the order of the protocols. A server's lanes come before its addresses for all, each
+    /// with its priority. A band is served by the lanes that it holds or, if the server has none with addresses of their own,
+    /// at the addresses for all.
     #[cold]
     fn find_selection(&self, key: SelectionKey) -> Result<Selection, InconsistentPolicies> {
         let SelectionKey { band, code_point, is_private, .. } = key;
         let partition = Partition { band, code_point, is_private, ..self.partition() };
-        let mut lanes = self.lanes();
-        let of_lanes = key.protocol_of(Some(Transport::Tcp));
-        lanes.retain(|_| of_lanes.is_some());
-        let of_lanes = Partition { tcp: of_lanes.and_then(|(_, tcp)| tcp), ..partition };
-        let mut found = Selection { targets: Box::default(), priorities: Box::default() };
-        let is_for_all = band.is_none() || lanes.is_empty();
-        for (priority, address) in lanes {
-            if band.is_none_or(|band| band.contains(priority.number())) {
-                found.add(self.target_at(0, address, of_lanes), Some(priority));
-            }
-        }
+        // With the place of its protocol, and what its connections have in common.
+        let chosen = |priority: Option<Priority>, form: usize, address: Address| {
+            let (place, tcp) = key.protocol_of(address.transport())?;
+            Some((place, priority, form, address, Partition { tcp, ..partition }))
+        };
+        let lanes = self.lanes().into_iter();
+        let lanes = lanes.filter_map(|(priority, form, address)| chosen(Some(priority), form, address));
+        let mut addresses: Vec<_> = lanes.collect();
+        let is_for_all = band.is_none() || addresses.is_empty();
+        addresses.retain(|(_, priority, ..)| {
+            band.is_none_or(|band| priority.is_some_and(|priority| band.contains(priority.number())))
+        });
         if is_for_all {
-            let of_protocol = |(form, address): (usize, Address)| {
-                let (place, tcp) = key.protocol_of(address.transport())?;
-                Some((place, form, address, Partition { tcp, ..partition }))
-            };
-            let mut addresses: Vec<_> = self.addresses().into_iter().filter_map(of_protocol).collect();
-            addresses.sort_by_key(|(place, ..)| *place);
-            for (_, form, address, partition) in addresses {
-                // Private connections are made anew for each address, and lanes may have the same.
-                let is_new = found.targets.iter().all(|known| *known.endpoint.address() != address);
-                if is_new {
-                    found.add(self.target_at(form, address, partition), None);
-                }
+            let for_all = self.addresses().into_iter();
+            addresses.extend(for_all.filter_map(|(form, address)| chosen(None, form, address)));
+        }
+        addresses.sort_by_key(|(place, ..)| *place);
+        let mut found = Selection { targets: Box::default(), priorities: Box::default() };
+        for (_, priority, form, address, partition) in addresses {
+            // Private connections are made anew for each address, and lanes may have the same.
+            let is_new = found.targets.iter().all(|known| *known.endpoint.address() != address);
+            if is_new || priority.is_some() {
+                found.add(self.target_at(form, address, partition), priority);
             }
         }
         match found.targets.is_empty() {

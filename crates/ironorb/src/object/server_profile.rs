@@ -12,7 +12,9 @@ use std::hash::BuildHasher;
 use std::sync::{Arc, OnceLock, Weak};
 
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
-use ironorb_giop::ior::{CodeSetIncompatible, IiopProfile, Ior, OMNIORB_ORB_TYPE, Profile, TaoEndpoint};
+use ironorb_giop::ior::{
+    CodeSetIncompatible, IiopProfile, Ior, OMNIORB_ORB_TYPE, Profile, TaoEndpoint, TaoUnixEndpoint,
+};
 use ironorb_giop::message::{AddressingDisposition, RequestTarget, TargetAddress};
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::real_time::{PriorityBand, PriorityModel, PriorityModelPolicy, RealTimePolicies};
@@ -76,7 +78,7 @@ pub(crate) struct ServerProfile {
     first: OnceLock<ServerTarget>,
     /// All addresses. Found out by the first call of a reference.
     targets: OnceLock<Result<Box<[ServerTarget]>, SystemException>>,
-    /// How requests are written by each IIOP profile that can be used.
+    /// How requests are written by each profile that can be used.
     forms: Result<Box<[Form]>, SystemException>,
     /// The reference, with zeros in the place of the object key unless it `is_whole`.
     ior: Ior,
@@ -259,32 +261,48 @@ impl ServerProfile {
         targets
     }
 
-    /// The addresses of the server's lanes with their priorities, as the reference lists them.
-    pub(super) fn lanes(&self) -> Vec<(Priority, Address)> {
-        let lanes = self.listed_lanes().into_iter();
-        lanes.filter_map(|(priority, address)| Some((priority?, address))).collect()
+    /// The addresses of the server's lanes with their priorities, as the profiles of the reference list them, each with the
+    /// number of the first profile that has it.
+    pub(super) fn lanes(&self) -> Vec<(Priority, usize, Address)> {
+        let mut lanes: Vec<(Priority, usize, Address)> = Vec::new();
+        for form in 0..self.forms.as_deref().unwrap_or_default().len() {
+            for (priority, address) in self.lanes_in(form) {
+                let Some(priority) = priority else { continue };
+                if !lanes.iter().any(|(of, _, known)| *of == priority && *known == address) {
+                    lanes.push((priority, form, address));
+                }
+            }
+        }
+        lanes
     }
 
-    /// The addresses that the reference lists for one priority each, and that for calls that are not scheduled.
+    /// The addresses that the first profile lists for one priority each, and that for calls that are not scheduled.
     fn listed_lanes(&self) -> Vec<(Option<Priority>, Address)> {
+        self.lanes_in(0)
+    }
+
+    fn lanes_in(&self, form: usize) -> Vec<(Option<Priority>, Address)> {
         if self.orb.shared().real_time.as_ref().is_none_or(|real_time| !real_time.tao_endpoints) {
             return Vec::new();
         }
-        let profile = match self.forms.as_deref() {
-            Ok([Form { profile, .. }, ..]) => &self.ior.profiles[*profile],
-            _ => return Vec::new(),
+        let form = self.forms.as_deref().unwrap_or_default().get(form);
+        let Some(Profile::Iiop(profile)) = form.map(|form| &self.ior.profiles[form.profile]) else {
+            return Vec::new();
         };
-        let Profile::Iiop(profile) = profile else { return Vec::new() };
-        let endpoints = profile.components().find_map(|component| component.tao_endpoints()?.ok());
-        let of_endpoint = |endpoint: TaoEndpoint| {
-            let priority = Priority::new(endpoint.priority);
-            if priority.is_none() && endpoint.priority != FOR_BEST_EFFORT {
-                return None;
-            }
-            Some((priority, Address::Tcp(HostPort { host: endpoint.host, port: endpoint.port })))
+        let lane = |number: i16, address: Address| {
+            let priority = Priority::new(number);
+            (priority.is_some() || number == FOR_BEST_EFFORT).then_some((priority, address))
         };
-        let endpoints = endpoints.unwrap_or_default().into_iter().take(LANES_MAX + 1);
-        endpoints.filter_map(of_endpoint).collect()
+        let tcp =
+            |it: TaoEndpoint| lane(it.priority, Address::Tcp(HostPort { host: it.host, port: it.port }));
+        let unix = |it: TaoUnixEndpoint| lane(it.priority, Address::unix(&it.path)?);
+        let mut components = profile.components();
+        if profile.uiop_path().is_some() {
+            let listed = components.find_map(|component| component.tao_unix_endpoints()?.ok());
+            return listed.unwrap_or_default().into_iter().take(LANES_MAX + 1).filter_map(unix).collect();
+        }
+        let listed = components.find_map(|component| component.tao_endpoints()?.ok());
+        listed.unwrap_or_default().into_iter().take(LANES_MAX + 1).filter_map(tcp).collect()
     }
 
     /// The addresses for all, the best first, each with the number of the profile that has it.

@@ -55,6 +55,8 @@ settings! {
     /// The file mode of Unix sockets of this ORB, as for chmod(1), from 0 to 0o777. It decides which users
     /// may connect. Default: `None`, as the umask says.
     unix_socket_mode: Option<u32> => unix_socket_mode;
+    /// Whether references name Unix sockets also in profiles of their own, as TAO does (UIOP). Default: no.
+    uiop_profiles: bool => uiop_profiles;
     /// The size in bytes of each of the two rings of a shared-memory connection: a power of two from 4 KiB to
     /// 64 MiB. Default: 256 KiB.
     shared_memory_bytes: usize => shared_memory_bytes;

@@ -250,6 +250,19 @@ impl Address {
         }
     }
 
+    /// The address of a Unix socket; `None` if there can be no socket with such a path.
+    pub(crate) fn unix(path: &str) -> Option<Address> {
+        SocketPath::new(path).ok().map(Address::Unix)
+    }
+
+    /// The path of a Unix socket's address.
+    pub(crate) fn unix_path(&self) -> Option<&str> {
+        match self {
+            Address::Unix(path) => Some(path.as_str()),
+            Address::Tcp(_) | Address::SharedMemory(_) | Address::Custom(_) => None,
+        }
+    }
+
     /// Whether the address stands in a component alone, and not where every client of IIOP looks.
     pub(crate) fn is_local(&self) -> bool {
         self.tcp().is_none()

@@ -66,7 +66,12 @@ impl Transport for Unix {
     }
 
     fn addresses(profile: &IiopProfile) -> Vec<SocketPath> {
-        of_this_machine(profile.unix_addresses())
+        let mut named = profile.unix_addresses().peekable();
+        match profile.uiop_path() {
+            // TAO means the machine that reads this.
+            Some(path) if named.peek().is_none() => SocketPath::new(path).into_iter().collect(),
+            _ => of_this_machine(named),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use ironorb::giop::Malformed;
 use ironorb::giop::ior::{
     SecurityMechanism, TAG_NULL_TAG, TAG_OMNIORB_BIDIR, TAG_OMNIORB_PERSISTENT_ID, TaggedComponent,
+    TaoUnixEndpoint,
 };
 
 use super::{Out, words};
@@ -26,6 +27,23 @@ impl Out {
         }
     }
 
+    /// Shows the addresses that a UIOP profile lists for one priority each.
+    pub(super) fn unix_endpoints(
+        &mut self,
+        component: &TaggedComponent<'_>,
+        endpoints: &Result<Vec<TaoUnixEndpoint>, Malformed>,
+    ) {
+        match endpoints {
+            Err(why) => self.bad(1, "component", why, &component.data),
+            Ok(endpoints) => {
+                for TaoUnixEndpoint { path, priority } in endpoints {
+                    let priority = words::priority_of_endpoint(*priority);
+                    self.line(1, "Unix socket", format_args!("uiop://{path}, {priority} (TAO)"));
+                }
+            }
+        }
+    }
+
     /// Shows further addresses; `None` for other components.
     fn address(&mut self, component: &TaggedComponent<'_>) -> Option<Result<(), Malformed>> {
         if let Some(address) = component.alternate_address() {
@@ -44,10 +62,7 @@ impl Out {
         component.tao_endpoints().map(|endpoints| {
             endpoints.map(|endpoints| {
                 for endpoint in endpoints {
-                    let priority = match endpoint.priority {
-                        ..0 => "without a priority".to_owned(),
-                        priority => format!("for priority {priority}"),
-                    };
+                    let priority = words::priority_of_endpoint(endpoint.priority);
                     let (host, port) = (&endpoint.host, endpoint.port);
                     self.line(1, "address", format_args!("{host}:{port}, {priority} (TAO)"));
                 }

@@ -8,7 +8,7 @@ mod words;
 
 use std::fmt::Write as _;
 
-use ironorb::giop::ior::{IiopProfile, Ior, Profile, TaggedProfile};
+use ironorb::giop::ior::{IiopProfile, Ior, Profile, TAG_INTERNET_IOP, TAG_TAO_UIOP, TaggedProfile};
 use ironorb::giop::url::{Corbaloc, CorbalocAddress, ObjectUrl};
 use ironorb::giop::{ByteOrder, Encoding, Malformed, Reader};
 use ironorb::poa::describe_object_key;
@@ -72,7 +72,8 @@ impl Out {
                 let order =
                     if iiop_order(profile.data()) == Some(ByteOrder::Little) { "little" } else { "big" };
                 let version = iiop.version().minor();
-                self.line(0, &label, format_args!("IIOP 1.{version}, {bytes} bytes, {order}-endian"));
+                let protocol = if iiop.uiop_path().is_some() { "UIOP" } else { "IIOP" };
+                self.line(0, &label, format_args!("{protocol} 1.{version}, {bytes} bytes, {order}-endian"));
                 self.iiop(iiop);
             }
             Profile::Other(other) => {
@@ -88,9 +89,15 @@ impl Out {
             let unreachable = if address.port == 0 { " (not reachable by plain IIOP)" } else { "" };
             self.line(1, "address", format_args!("{address}{unreachable}"));
         }
+        if let Some(path) = profile.uiop_path() {
+            self.line(1, "Unix socket", format_args!("uiop://{path}"));
+        }
         self.key(1, profile.object_key());
         for component in profile.components() {
-            self.component(&component);
+            match component.tao_unix_endpoints().filter(|_| profile.uiop_path().is_some()) {
+                Some(endpoints) => self.unix_endpoints(&component, &endpoints),
+                None => self.component(&component),
+            }
         }
     }
 
@@ -98,7 +105,7 @@ impl Out {
         match profile.components() {
             Some(Ok(components)) => components.for_each(|component| self.component(&component)),
             Some(Err(e)) => self.bad(1, "components", &e, &profile.data),
-            None if profile.tag == 0 => match profile.parse_iiop() {
+            None if [TAG_INTERNET_IOP, TAG_TAO_UIOP].contains(&profile.tag) => match profile.parse_iiop() {
                 Err(e) => self.bad(1, "contents", &e, &profile.data),
                 Ok(iiop) => self.iiop(&iiop),
             },

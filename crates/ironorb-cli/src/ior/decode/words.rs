@@ -7,12 +7,20 @@ pub(super) fn profile(tag: u32) -> String {
         0 => "IIOP, not well-formed".to_owned(),
         1 => "components only".to_owned(),
         2 => "SCCP".to_owned(),
-        0x5441_4F00 => "UIOP, a Unix socket of TAO".to_owned(),
+        0x5441_4F00 => "UIOP, a Unix socket of TAO, not well-formed".to_owned(),
         0x5441_4F02 => "SHMIOP, shared memory of TAO".to_owned(),
         0x5441_4F04 => "DIOP, datagrams of TAO".to_owned(),
         0x5441_4F05 => "COIOP, collocated objects of TAO".to_owned(),
         0x5441_4F0E => "SCIOP, SCTP of TAO".to_owned(),
         tag => format!("profile {tag:#x} of another protocol"),
+    }
+}
+
+/// The priority in TAO's list of addresses.
+pub(super) fn priority_of_endpoint(priority: i16) -> String {
+    match priority {
+        ..0 => "without a priority".to_owned(),
+        priority => format!("for priority {priority}"),
     }
 }
 

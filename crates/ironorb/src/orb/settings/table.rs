@@ -114,6 +114,12 @@ pub(super) static SETTINGS: &[Setting] = &[
         |s, v| assign(&mut s.config.unix_socket_mode, mode(v).map(Some)),
     ),
     once(
+        "uiopProfiles",
+        "yes | no",
+        "Whether references name Unix sockets also in profiles of their own, as TAO does. Default: no.",
+        |s, v| assign(&mut s.config.uiop_profiles, yes(v)),
+    ),
+    once(
         "sharedMemoryBytes",
         "SIZE",
         "The size of each ring of a shared-memory connection, a power of two. Default: 256KiB.",
