@@ -100,7 +100,7 @@ impl interop_rt::Witness for WitnessServant {
         Ok(())
     }
 
-    fn notices(&self) -> Result<Vec<Notice>, SystemException> {
+    fn served_notices(&self) -> Result<Vec<Notice>, SystemException> {
         Ok(std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 }

@@ -107,7 +107,7 @@ private:
     } else if (word == "model") {
       std::cout << "model " << model() << std::endl;
     } else if (word == "notices") {
-      interop_rt::Notices_var notices = witness_->notices();
+      interop_rt::Notices_var notices = witness_->served_notices();
       std::cout << "notices";
       for (CORBA::ULong i = 0; i < notices->length(); ++i)
         std::cout << ' ' << notices[i].number << '@' << notices[i].priority;

@@ -54,7 +54,7 @@ public:
     notices_[at].priority = priority();
   }
 
-  virtual interop_rt::Notices *notices() {
+  virtual interop_rt::Notices *served_notices() {
     ACE_Guard<ACE_Thread_Mutex> guard(mutex_);
     interop_rt::Notices *all = new interop_rt::Notices(notices_);
     notices_.length(0);

@@ -56,7 +56,7 @@ fn our_oneways_reach_tao_in_order_at_their_priority_in_each_scope() {
                 // What the servant has served is seen over another connection; else the call comes behind the oneways.
                 let private = object.object().with_client_policies(alone).narrow_unchecked();
                 let asked = if name == "target" { &private } else { &oneways };
-                let notices = asked.notices().expect("the server answers");
+                let notices = asked.served_notices().expect("the server answers");
                 let notices: Vec<_> = notices.iter().map(|it| (it.number, it.priority)).collect();
                 let expected: Vec<_> = (0..NOTICES).map(|notice| (notice, number)).collect();
                 assert_eq!(notices, expected, "{name}, {adapter} at {number}");
