@@ -19,7 +19,7 @@ use ironorb_tests::raw;
 use ironorb_tests::real_time::{priority, real_time, server_of};
 use ironorb_tests::testing::{Probe, ProbeRef};
 
-use PolicyErrorCode::{BadPolicyType, BadPolicyValue, UnsupportedPolicy, UnsupportedPolicyValue};
+use PolicyErrorCode::{BadPolicy, BadPolicyType, BadPolicyValue, UnsupportedPolicy, UnsupportedPolicyValue};
 
 /// The profile ids of IIOP, of TAO's protocol of Unix sockets and of shared memory.
 const PROFILES: [u32; 3] = [0, 0x5441_4F00, 0x494F_5201];
@@ -208,28 +208,22 @@ fn refused(orb: &Orb, number: u32, value: &Any) -> PolicyErrorCode {
 
 #[test]
 fn reasons_have_the_numbers_of_the_standard() {
-    let reasons = [
-        PolicyErrorCode::BadPolicy,
-        UnsupportedPolicy,
-        BadPolicyType,
-        BadPolicyValue,
-        UnsupportedPolicyValue,
-    ];
+    let reasons = [BadPolicy, UnsupportedPolicy, BadPolicyType, BadPolicyValue, UnsupportedPolicyValue];
     assert_eq!(reasons.map(|reason| reason as i16), [0, 1, 2, 3, 4]);
 }
 
 #[test]
-fn an_unknown_type_is_a_bad_type() {
+fn an_unknown_type_is_a_bad_policy() {
     let orb = orb();
     let known: Vec<_> = good(&orb).iter().map(|(number, ..)| *number).collect();
     let unknown = (0..100).chain([u32::MAX, 0x494F_5210]).filter(|number| !known.contains(number));
     for number in unknown {
-        assert_eq!(refused(&orb, number, &any(&0u32)), BadPolicyType);
+        assert_eq!(refused(&orb, number, &any(&0u32)), BadPolicy);
     }
 }
 
 #[test]
-fn a_value_of_another_type_is_a_bad_value() {
+fn a_value_of_another_type_has_a_bad_type() {
     let orb = orb();
     let all = good(&orb);
     let strange = [any("text"), any(&7u8), any(&1.5f64), any(&Any::default()), any(&[7u8][..])];
@@ -239,13 +233,13 @@ fn a_value_of_another_type_is_a_bad_value() {
             let is_private =
                 |it: &Any| it.is_empty() || it.type_code().equivalent(&TypeCode::for_type::<bool>());
             if *number != 44 || !is_private(other) {
-                assert_eq!(refused(&orb, *number, other), BadPolicyValue, "{other:?}");
+                assert_eq!(refused(&orb, *number, other), BadPolicyType, "{other:?}");
             }
         }
     }
     // The id says that it is another enum, though it has as many enumerators.
     let lifespan = enumerator(&id_of("Lifespan"), 2, 0);
-    assert_eq!(refused(&orb, 18, &lifespan), BadPolicyValue);
+    assert_eq!(refused(&orb, 18, &lifespan), BadPolicyType);
     assert!(orb.create_policy(17, &lifespan).is_ok());
 }
 

@@ -121,7 +121,7 @@ impl Orb {
         let error = |reason, why| PolicyError { reason, policy_type, why };
         let Some((kind, needs_real_time)) = find(policy_type) else {
             let why = Cow::Borrowed("the ORB knows no such type: `Orb::create_policy` lists all");
-            return Err(error(PolicyErrorCode::BadPolicyType, why));
+            return Err(error(PolicyErrorCode::BadPolicy, why));
         };
         if needs_real_time && self.rt_orb().is_none() {
             let why = format!("{} needs a real-time ORB: build it with `OrbBuilder::real_time`", kind.name);
@@ -176,13 +176,13 @@ pub struct PolicyError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(i16)]
 pub enum PolicyErrorCode {
-    /// `BAD_POLICY`. This ORB does not use it.
+    /// `BAD_POLICY`: the ORB knows no such type of policy.
     BadPolicy = 0,
     /// `UNSUPPORTED_POLICY`: the ORB is no real-time ORB.
     UnsupportedPolicy = 1,
-    /// `BAD_POLICY_TYPE`: no such type of policy.
+    /// `BAD_POLICY_TYPE`: the value is of another type than that which the policy takes.
     BadPolicyType = 2,
-    /// `BAD_POLICY_VALUE`: the value is of another type, or outside of its range.
+    /// `BAD_POLICY_VALUE`: the value is outside of its range.
     BadPolicyValue = 3,
     /// `UNSUPPORTED_POLICY_VALUE`: the value may be right, but not for this ORB.
     UnsupportedPolicyValue = 4,

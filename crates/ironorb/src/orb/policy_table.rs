@@ -30,7 +30,11 @@ pub(super) struct Wrong(pub(super) PolicyErrorCode, pub(super) Cow<'static, str>
 
 impl From<ExtractError> for Wrong {
     fn from(e: ExtractError) -> Wrong {
-        Wrong(PolicyErrorCode::BadPolicyValue, e.to_string().into())
+        let reason = match &e {
+            ExtractError::WrongType => PolicyErrorCode::BadPolicyType,
+            ExtractError::Malformed(_) => PolicyErrorCode::BadPolicyValue,
+        };
+        Wrong(reason, e.to_string().into())
     }
 }
 
