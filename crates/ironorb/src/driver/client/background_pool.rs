@@ -1,7 +1,7 @@
 //! Threads for work that may block while no caller waits for it: connecting for an asynchronous call, and
 //! resolving a host name.
 //!
-//! A thread starts when there is work and ends after 5 s without any.
+//! A thread starts when there is work and ends after 5 s without any. One that a server made at its start goes back to it at once.
 
 use std::collections::VecDeque;
 use std::io;
@@ -96,6 +96,11 @@ impl BackgroundPool {
         self.waiting.store(state.waiting.len(), Ordering::Relaxed);
     }
 
+    /// Whether an idle thread waits for more work. A server's own threads have other work, and cost nothing to get again.
+    fn lingers(&self) -> bool {
+        self.counted.as_ref().is_none_or(|threads| !threads.are_made_at_start())
+    }
+
     fn spawn(&self, body: impl FnOnce() + Send + 'static) -> io::Result<()> {
         match &self.counted {
             Some(counted) => counted.spawn_in(self.lane, NAME, body),
@@ -119,7 +124,7 @@ impl BackgroundPool {
                 state = self.state.lock();
                 continue;
             }
-            let mut is_over = state.is_stopping;
+            let mut is_over = state.is_stopping || !self.lingers();
             if !is_over {
                 state.idle += 1;
                 let (after, is_late) = self.more.wait_for(state, LINGER);

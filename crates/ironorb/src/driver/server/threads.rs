@@ -127,6 +127,11 @@ impl ServerThreads {
         }
     }
 
+    /// Whether there are threads that were made at the server's start.
+    pub(crate) fn are_made_at_start(&self) -> bool {
+        self.threads_static > 0
+    }
+
     /// Gives work to a thread that has nothing to do. Gives it back if there is none.
     fn give(&self, work: Work) -> Result<(), Work> {
         let mut waiting = self.waiting.lock();
