@@ -1,0 +1,427 @@
+//! A server and clients in virtual time, on a network that loses, doubles, delays and reorders messages and is cut now and then;
+//! clients that stop for a while, and a server that begins new lives. Every history is checked.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::time::Duration;
+
+use fastrand::Rng;
+use ironorb_cache::history::{History, SeenRead};
+use ironorb_cache::{
+    Answer, Client, ClientLimits, Epoch, Fill, Filled, Miss, Moment, Opened, Position, Probe, Read, Server,
+    ServerLimits,
+};
+
+const OBJECTS: u8 = 4;
+const CLIENTS: usize = 3;
+const LASTS: Duration = Duration::from_millis(400);
+/// After so long without an answer a client asks again.
+const PATIENCE: Duration = Duration::from_millis(8);
+/// A read that takes longer is given up.
+const READ_MAX: Duration = Duration::from_millis(60);
+
+const LAGS: [Duration; 4] =
+    [Duration::ZERO, Duration::from_millis(1), Duration::from_millis(5), Duration::from_millis(40)];
+
+/// What goes over the network.
+#[derive(Debug, Clone)]
+enum Message {
+    Open,
+    Opened(Opened),
+    Fill(Fill<u8>),
+    Filled(Filled<u8, u64>),
+    Probe(Probe),
+    Answer(Answer<u8, u64>),
+    Write { object: u8, value: u64 },
+    Written { epoch: Epoch, object: u8, value: u64, at: Position },
+}
+
+#[derive(Debug, Clone)]
+enum Event {
+    ToServer {
+        from: usize,
+        message: Message,
+    },
+    ToClient {
+        to: usize,
+        message: Message,
+    },
+    /// A client goes on with what it does, or begins something.
+    Turn {
+        of: usize,
+    },
+    /// The server's own program does something.
+    ServerTurn,
+}
+
+/// A read that a client is at.
+#[derive(Debug, Clone, Copy)]
+struct Reading {
+    object: u8,
+    lag: Duration,
+    from: Moment,
+    asked: Option<Moment>,
+}
+
+struct Reader {
+    cache: Client<u8, u64>,
+    /// Its clock is so much ahead of the time.
+    clock: u64,
+    /// It does nothing before this.
+    stopped_until: Moment,
+    /// No message passes before this.
+    cut_until: Moment,
+    reading: Option<Reading>,
+    /// The tokens of the fills of this read.
+    fills: Vec<ironorb_cache::Token>,
+}
+
+/// What happened, for the test that all of it does.
+#[derive(Debug, Default, Clone, Copy)]
+struct Counts {
+    hits: usize,
+    fills: usize,
+    renewals: usize,
+    lives: usize,
+    evictions: usize,
+    removals: usize,
+    given_up: usize,
+}
+
+struct World {
+    rng: Rng,
+    now: Moment,
+    events: BinaryHeap<Reverse<(Moment, u64)>>,
+    pending: BTreeMap<u64, Event>,
+    sequence: u64,
+    server: Server<u8, u64>,
+    epoch: u64,
+    values: u64,
+    clients: Vec<Reader>,
+    history: History<u8, u64>,
+    counts: Counts,
+}
+
+impl World {
+    fn new(seed: u64) -> World {
+        let mut rng = Rng::with_seed(seed);
+        let reader = |rng: &mut Rng| Reader {
+            cache: Client::new(ClientLimits { entries_max: rng.usize(2..=OBJECTS as usize) }),
+            clock: rng.u64(0..1_000_000_000),
+            stopped_until: Moment::from_nanos(0),
+            cut_until: Moment::from_nanos(0),
+            reading: None,
+            fills: Vec::new(),
+        };
+        let clients = (0..CLIENTS).map(|_| reader(&mut rng)).collect();
+        let mut world = World {
+            server: Server::new(Epoch(1), World::limits(&mut rng)),
+            rng,
+            now: Moment::from_nanos(1),
+            events: BinaryHeap::new(),
+            pending: BTreeMap::new(),
+            sequence: 0,
+            epoch: 1,
+            values: 0,
+            clients,
+            history: History::default(),
+            counts: Counts::default(),
+        };
+        for object in 0..OBJECTS {
+            world.commit(object);
+        }
+        (0..CLIENTS).for_each(|of| world.at(Duration::ZERO, Event::Turn { of }));
+        world.at(Duration::ZERO, Event::ServerTurn);
+        world
+    }
+
+    fn limits(rng: &mut Rng) -> ServerLimits {
+        ServerLimits {
+            sessions_max: rng.usize(2..6),
+            held_max: rng.usize(2..8),
+            dropped_max: rng.usize(1..6),
+        }
+    }
+
+    fn at(&mut self, after: Duration, event: Event) {
+        self.sequence += 1;
+        self.events.push(Reverse((self.now.after(after), self.sequence)));
+        self.pending.insert(self.sequence, event);
+    }
+
+    fn micros(&mut self, range: std::ops::Range<u64>) -> Duration {
+        Duration::from_micros(self.rng.u64(range))
+    }
+
+    /// Sends a message: it comes once, twice or never, soon or late.
+    fn send(&mut self, client: usize, event: impl Fn() -> Event) {
+        let is_cut = self.clients[client].cut_until > self.now;
+        let copies = if is_cut { 0 } else { [0, 1, 1, 1, 1, 1, 1, 2][self.rng.usize(0..8)] };
+        for _ in 0..copies {
+            let is_late = self.rng.u8(0..16) == 0;
+            let delay = if is_late { self.micros(1_000..30_000) } else { self.micros(20..900) };
+            self.at(delay, event());
+        }
+    }
+
+    fn ask(&mut self, from: usize, message: &Message) {
+        self.send(from, || Event::ToServer { from, message: message.clone() });
+    }
+
+    fn answer(&mut self, to: usize, message: &Message) {
+        self.send(to, || Event::ToClient { to, message: message.clone() });
+    }
+
+    fn run(mut self) -> (History<u8, u64>, Counts) {
+        let end = self.now.after(LASTS);
+        while let Some(Reverse((at, sequence))) = self.events.pop() {
+            if at > end {
+                break;
+            }
+            // Two events never fall on one instant, so that the order of a write and a read is never in doubt.
+            self.now = at.max(self.now.after(Duration::from_nanos(1)));
+            match self.pending.remove(&sequence).expect("each event comes once") {
+                Event::ToServer { from, message } => self.serve(from, message),
+                Event::ToClient { to, message } => self.receive(to, message),
+                Event::Turn { of } => self.turn(of),
+                Event::ServerTurn => self.server_turn(),
+            }
+        }
+        (self.history, self.counts)
+    }
+
+    fn commit(&mut self, object: u8) -> (u64, Position) {
+        self.values += 1;
+        let at = self.server.commit(&object, self.values);
+        self.history.wrote(&object, self.values, self.now);
+        (self.values, at)
+    }
+
+    fn server_turn(&mut self) {
+        let object = self.rng.u8(0..OBJECTS);
+        match self.rng.u16(0..1_000) {
+            0..850 => drop(self.commit(object)),
+            850..880 => {
+                if self.server.remove(&object).is_some() {
+                    self.history.removed(&object, self.now);
+                    self.counts.removals += 1;
+                }
+            }
+            880..950 => {
+                let session = self.clients[self.rng.usize(0..CLIENTS)].cache.session();
+                if let Some(of) = session {
+                    self.server.evict(of.session, &object);
+                    self.counts.evictions += 1;
+                }
+            }
+            950..965 => {
+                if let Some(of) = self.clients[self.rng.usize(0..CLIENTS)].cache.session() {
+                    self.server.end(of.session);
+                }
+            }
+            965..970 => self.restart(),
+            970..985 => {
+                let client = self.rng.usize(0..CLIENTS);
+                self.clients[client].cut_until = self.now.after(self.micros(1_000..40_000));
+            }
+            _ => {
+                let client = self.rng.usize(0..CLIENTS);
+                self.clients[client].stopped_until = self.now.after(self.micros(1_000..40_000));
+            }
+        }
+        let pause = self.micros(50..1_500);
+        self.at(pause, Event::ServerTurn);
+    }
+
+    /// The server begins a new life with the states of the old one.
+    fn restart(&mut self) {
+        self.epoch += 1;
+        let mut server = Server::new(Epoch(self.epoch), World::limits(&mut self.rng));
+        for object in 0..OBJECTS {
+            if let Some((_, state)) = self.server.state(&object) {
+                server.commit(&object, *state);
+            }
+        }
+        self.server = server;
+        self.counts.lives += 1;
+    }
+
+    fn serve(&mut self, from: usize, message: Message) {
+        let reply = match message {
+            Message::Open => Message::Opened(self.server.open()),
+            Message::Fill(fill) => Message::Filled(self.server.fill(&fill)),
+            Message::Probe(probe) => Message::Answer(self.server.probe(&probe)),
+            Message::Write { object, value } => {
+                // A copy that comes again is not carried out again: the ORB sends a call once.
+                if self.server.state(&object).is_none_or(|(_, state)| *state >= value) {
+                    return;
+                }
+                let at = self.server.commit(&object, value);
+                self.history.wrote(&object, value, self.now);
+                Message::Written { epoch: Epoch(self.epoch), object, value, at }
+            }
+            _ => unreachable!("a server gets no replies"),
+        };
+        self.answer(from, &reply);
+    }
+
+    fn local(&self, of: usize) -> Moment {
+        Moment::from_nanos(self.now.as_nanos() + self.clients[of].clock)
+    }
+
+    fn receive(&mut self, to: usize, message: Message) {
+        if self.clients[to].stopped_until > self.now {
+            // It waits in the socket.
+            let until = self.clients[to].stopped_until.since(self.now).unwrap_or_default();
+            return self.at(until, Event::ToClient { to, message });
+        }
+        let local = self.local(to);
+        match message {
+            Message::Opened(opened) => self.clients[to].cache.opened(opened),
+            Message::Filled(filled) => {
+                self.read_by_fill(to, &filled);
+                self.clients[to].cache.filled(filled, local);
+            }
+            Message::Answer(answer) => {
+                self.counts.renewals += usize::from(matches!(answer, Answer::Changes { .. }));
+                self.clients[to].cache.answered(answer, local);
+            }
+            Message::Written { epoch, object, value, at } => {
+                self.clients[to].cache.wrote(epoch, at);
+                self.history.told(to, &object, value, self.now);
+            }
+            _ => unreachable!("a client gets no requests"),
+        }
+        self.go_on(to);
+    }
+
+    /// The answer to a fill is also that of a remote call.
+    fn read_by_fill(&mut self, of: usize, filled: &Filled<u8, u64>) {
+        let Filled::State { token, object, state, .. } = filled else { return };
+        let client = &mut self.clients[of];
+        let Some(reading) = client.reading.filter(|it| it.object == *object) else { return };
+        if client.fills.contains(token) {
+            client.reading = None;
+            self.counts.fills += 1;
+            self.note(of, reading, *state);
+        }
+    }
+
+    fn note(&mut self, of: usize, reading: Reading, value: u64) {
+        let Reading { object, lag, from, .. } = reading;
+        self.history.read(SeenRead { reader: of, object, value, from, to: self.now, lag });
+    }
+
+    fn turn(&mut self, of: usize) {
+        if self.clients[of].stopped_until <= self.now {
+            // A client may renew before it must, and so while fills are out.
+            let local = self.local(of);
+            if self.rng.bool()
+                && let Some(probe) = self.clients[of].cache.probe(local)
+            {
+                self.ask(of, &Message::Probe(probe));
+            }
+            match self.clients[of].reading {
+                Some(_) => self.go_on(of),
+                None if self.rng.u8(0..12) == 0 => {
+                    // Values grow with time, so that the server tells copies of old writes.
+                    self.values += 1;
+                    let message = Message::Write { object: self.rng.u8(0..OBJECTS), value: self.values };
+                    self.ask(of, &message);
+                }
+                None => {
+                    let (object, lag) = (self.rng.u8(0..OBJECTS), LAGS[self.rng.usize(0..LAGS.len())]);
+                    self.clients[of].fills.clear();
+                    self.clients[of].reading = Some(Reading { object, lag, from: self.now, asked: None });
+                    self.go_on(of);
+                }
+            }
+        }
+        let pause = self.micros(20..1_000);
+        self.at(pause, Event::Turn { of });
+    }
+
+    /// Tries the read again that a client is at.
+    fn go_on(&mut self, of: usize) {
+        let local = self.local(of);
+        let Some(reading) = self.clients[of].reading else { return };
+        let miss = match self.clients[of].cache.read(&reading.object, reading.lag, Position::START, local) {
+            Read::Hit { state, .. } => {
+                let state = *state;
+                self.clients[of].reading = None;
+                self.counts.hits += 1;
+                // A read that has waited is one from now on: what it found is at most as old as its lag now.
+                return self.note(of, reading, state);
+            }
+            Read::Miss(miss) => miss,
+        };
+        if self.now.since(reading.from).is_some_and(|waited| waited > READ_MAX) {
+            self.clients[of].reading = None;
+            self.counts.given_up += 1;
+            return;
+        }
+        let is_asked = |asked: Moment| self.now.since(asked).is_some_and(|waited| waited < PATIENCE);
+        if reading.asked.is_some_and(is_asked) {
+            return;
+        }
+        let message = match miss {
+            Miss::NoSession => Some(Message::Open),
+            Miss::TooOld => self.clients[of].cache.probe(local).map(Message::Probe),
+            Miss::NotHeld | Miss::Filling => {
+                let fill = self.clients[of].cache.fill(&reading.object, local);
+                self.clients[of].fills.extend(fill.as_ref().map(|fill| fill.token));
+                fill.map(Message::Fill)
+            }
+        };
+        self.clients[of].reading = Some(Reading { asked: Some(self.now), ..reading });
+        if let Some(message) = message {
+            self.ask(of, &message);
+        }
+    }
+}
+
+fn seeds() -> std::ops::Range<u64> {
+    let first = std::env::var("IRONORB_CACHE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0);
+    let count = std::env::var("IRONORB_CACHE_SEEDS").ok().and_then(|count| count.parse().ok()).unwrap_or(300);
+    first..first + count
+}
+
+#[test]
+fn no_read_breaks_the_promise() {
+    let mut all = Counts::default();
+    let mut reads = 0;
+    for seed in seeds() {
+        let (history, counts) = World::new(seed).run();
+        let violations = history.violations();
+        assert!(
+            violations.is_empty(),
+            "seed {seed}: {} of {} reads: {}",
+            violations.len(),
+            history.reads(),
+            violations[0]
+        );
+        reads += history.reads();
+        let add = |sum: &mut usize, one: usize| *sum += one;
+        add(&mut all.hits, counts.hits);
+        add(&mut all.fills, counts.fills);
+        add(&mut all.renewals, counts.renewals);
+        add(&mut all.lives, counts.lives);
+        add(&mut all.evictions, counts.evictions);
+        add(&mut all.removals, counts.removals);
+        add(&mut all.given_up, counts.given_up);
+    }
+    // Histories in which nothing happens prove nothing.
+    let each = [all.hits, all.fills, all.renewals, all.lives, all.evictions, all.removals];
+    assert!(each.iter().all(|count| *count > seeds().count()), "{all:?}, {reads} reads");
+    assert!(all.given_up * 10 < reads, "{all:?}, {reads} reads");
+}
+
+/// The same seed gives the same history.
+#[test]
+fn a_seed_is_a_history() {
+    let run = || {
+        let (history, counts) = World::new(42).run();
+        (history.reads(), format!("{counts:?}"))
+    };
+    assert_eq!(run(), run());
+}

@@ -1,0 +1,6 @@
+//! The machines under a network that loses, doubles and reorders, and the checker against histories of known faults.
+
+mod cases;
+mod checker;
+mod histories;
+mod limits;
