@@ -40,6 +40,9 @@ fn seeds(steps: &Steps, round: u64) -> Result<(), String> {
         cargo(&["test", "--locked", "-p", "ironorb", "-p", "ironorb-cli", "--test", "all", "virtual_time::"]);
     test.env(SEEDS, (50 * round).to_string());
     steps.run("seeds of virtual time", test)?;
+    let mut histories = cargo(&["test", "--release", "--locked", "-p", "ironorb-cache"]);
+    histories.env(SEEDS, (100 * round).to_string());
+    steps.run("histories of caches", histories)?;
     // Optimized, it takes a minute, and shows how long the analysis of 1,000 tasks takes.
     let sets =
         ["test", "--release", "--locked", "-p", "ironorb-sched", "--test", "all", "--", "--include-ignored"];

@@ -21,6 +21,12 @@
 //! - A **fill** brings a state into the cache. The entry exists before the fill leaves, with a token of its own, so that a fill
 //!   that comes late replaces nothing newer, and what a probe's answer says meanwhile is heeded.
 //!
+//! # Linearizable writes
+//!
+//! A write may wait until no client can read the state from before. Clients read such objects with a lag of the server's
+//! [`Terms`]. The write tells all holders to drop the object, and is committed when each has said that it has, or when the term
+//! of its last answer is over, the drift of its clock included. A server that begins a new life waits for the terms of the last one.
+//!
 //! [`Server`] and [`Client`] are the two machines, [`history`] checks what they have promised.
 
 mod client;
@@ -32,5 +38,5 @@ mod time;
 
 pub use client::{Client, ClientLimits, Miss, Read};
 pub use message::{Answer, Change, Epoch, Fill, Filled, Opened, Position, Probe, SessionId, Token, Unit};
-pub use server::{Server, ServerLimits};
+pub use server::{Server, ServerLimits, Terms, WriteId};
 pub use time::Moment;

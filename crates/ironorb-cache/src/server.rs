@@ -1,9 +1,11 @@
 //! The server's half: the log, and for each session what its client holds and has not been told.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
 
 use crate::in_order::InOrder;
 use crate::message::{Answer, Change, Epoch, Fill, Filled, Opened, Position, Probe, SessionId, Unit};
+use crate::time::Moment;
 
 /// How much a server keeps for its clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +24,35 @@ impl Default for ServerLimits {
     }
 }
 
+/// For how long clients may read linearizable objects by themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Terms {
+    /// How long what has been proved counts for a client, on its clock. Clients read such objects with this lag.
+    pub term: Duration,
+    /// By how many millionths the clock of a client may run slower than the server's, below a million.
+    pub drift_ppm: u32,
+}
+
+impl Terms {
+    /// When the term is over for sure that begins with an answer now. The message that it answers has left before.
+    fn over(self, now: Moment) -> Moment {
+        // While a slow clock counts a term, the server's counts term / (1 - drift).
+        let drift = u128::from(self.drift_ppm).min(999_999);
+        let longer = (self.term.as_nanos() * drift).div_ceil(1_000_000 - drift);
+        now.after(self.term).after(Duration::from_nanos(u64::try_from(longer).unwrap_or(u64::MAX)))
+    }
+}
+
+impl Default for Terms {
+    fn default() -> Self {
+        Terms { term: Duration::from_secs(1), drift_ppm: 1_000 }
+    }
+}
+
+/// A linearizable write that has begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WriteId(u64);
+
 /// The states of a server's objects, the order of their writes, and what each session knows of them.
 ///
 /// Memory: the states, and per session at most `held_max + dropped_max` objects' keys and positions.
@@ -36,6 +67,25 @@ pub struct Server<K, S> {
     sessions_made: u64,
     /// The sessions in the order in which they have been heard of.
     heard: InOrder<SessionId>,
+    terms: Terms,
+    /// When the terms are over of all sessions that have ended, those of the server's last life included.
+    ended_terms: Moment,
+    writes: VecDeque<PendingWrite<K, S>>,
+    writes_made: u64,
+}
+
+/// A write that waits for those who may still read the state from before.
+#[derive(Debug)]
+struct PendingWrite<K, S> {
+    id: WriteId,
+    object: K,
+    state: S,
+    /// The sessions that have not said yet that they have dropped the object.
+    waits_for: BTreeSet<SessionId>,
+    /// Where the drop is in the log.
+    dropped_at: Position,
+    /// It waits for sessions that had ended before, too.
+    not_before: Moment,
 }
 
 #[derive(Debug)]
@@ -54,18 +104,16 @@ struct Session<K> {
     untold: BTreeMap<K, Untold>,
     /// How many of these are drops.
     dropped: usize,
+    /// Up to where the client has taken what it was told.
+    taken: Position,
+    /// When its term is over, on the server's clock.
+    term_over: Moment,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Untold {
     at: Position,
     is_dropped: bool,
-}
-
-impl<K> Default for Session<K> {
-    fn default() -> Self {
-        Session { held: InOrder::default(), untold: BTreeMap::new(), dropped: 0 }
-    }
 }
 
 impl<K: Ord + Clone> Session<K> {
@@ -75,16 +123,23 @@ impl<K: Ord + Clone> Session<K> {
         self.dropped -= usize::from(before.is_some_and(|before| before.is_dropped));
     }
 
+    /// Whether the client may still have a state of an object that it has been told to drop.
+    fn may_have_kept(&self, object: &K) -> bool {
+        self.untold.get(object).is_some_and(|untold| untold.is_dropped)
+    }
+
     /// Forgets what the client has taken.
     fn take(&mut self, taken: Position) {
+        self.taken = self.taken.max(taken);
         self.untold.retain(|_, untold| untold.at > taken);
         self.dropped = self.untold.values().filter(|untold| untold.is_dropped).count();
     }
 }
 
 impl<K: Ord + Clone, S: Clone> Server<K, S> {
-    /// A server without objects. No two lives of a server have the same epoch.
-    pub fn new(epoch: Epoch, limits: ServerLimits) -> Self {
+    /// A server without objects. No two lives of a server have the same epoch. Linearizable writes wait until the terms of a life
+    /// before this one are over.
+    pub fn new(epoch: Epoch, limits: ServerLimits, terms: Terms, now: Moment) -> Self {
         Server {
             epoch,
             limits,
@@ -93,6 +148,10 @@ impl<K: Ord + Clone, S: Clone> Server<K, S> {
             sessions: BTreeMap::new(),
             sessions_made: 0,
             heard: InOrder::default(),
+            terms,
+            ended_terms: terms.over(now),
+            writes: VecDeque::new(),
+            writes_made: 0,
         }
     }
 
@@ -138,6 +197,50 @@ impl<K: Ord + Clone, S: Clone> Server<K, S> {
         at
     }
 
+    /// Begins a linearizable write: it is committed when nobody can read the state from before any more. Until then remote calls
+    /// still see that, and no client can hold the object. [`committed`](Self::committed) says when it has ended. Writes of one object
+    /// are committed in their order.
+    pub fn begin_write(&mut self, object: &K, state: S) -> WriteId {
+        self.writes_made += 1;
+        let id = WriteId(self.writes_made);
+        let held = self.objects.get_mut(object).map(|cell| std::mem::take(&mut cell.holders));
+        let holders = held.unwrap_or_default();
+        let told = self.sessions.iter().filter(|(_, session)| session.may_have_kept(object));
+        let waits_for = told.map(|(session, _)| *session).chain(holders.iter().copied()).collect();
+        self.head = self.head.next();
+        let dropped_at = self.head;
+        // A session that ends by this has a term that is waited for, too.
+        for holder in holders {
+            self.drop_in(holder, object);
+        }
+        let (object, not_before) = (object.clone(), self.ended_terms);
+        self.writes.push_back(PendingWrite { id, object, state, waits_for, dropped_at, not_before });
+        id
+    }
+
+    /// Commits the linearizable writes for which nobody has to be waited any more, and returns their positions. To be asked after
+    /// each probe, and as time goes by.
+    pub fn committed(&mut self, now: Moment) -> Vec<(WriteId, Position)> {
+        let mut done = Vec::new();
+        let mut held_up = BTreeSet::new();
+        for mut write in std::mem::take(&mut self.writes) {
+            if write.waits_for.iter().any(|session| !self.sessions.contains_key(session)) {
+                write.not_before = write.not_before.max(self.ended_terms);
+            }
+            let may_read =
+                |session: &Session<K>| session.taken < write.dropped_at && session.term_over >= now;
+            write.waits_for.retain(|session| self.sessions.get(session).is_some_and(may_read));
+            let is_over = write.waits_for.is_empty() && write.not_before < now;
+            if is_over && !held_up.contains(&write.object) {
+                done.push((write.id, self.commit(&write.object, write.state)));
+            } else {
+                held_up.insert(write.object.clone());
+                self.writes.push_back(write);
+            }
+        }
+        done
+    }
+
     /// Removes an object: it has been deactivated or destroyed, or is elsewhere now. Returns the position at which it was; `None`
     /// if it is not there.
     pub fn remove(&mut self, object: &K) -> Option<Position> {
@@ -150,7 +253,7 @@ impl<K: Ord + Clone, S: Clone> Server<K, S> {
     }
 
     /// Opens a session.
-    pub fn open(&mut self) -> Opened {
+    pub fn open(&mut self, now: Moment) -> Opened {
         if self.sessions.len() >= self.limits.sessions_max.max(1)
             && let Some(silent) = self.heard.first().copied()
         {
@@ -158,7 +261,9 @@ impl<K: Ord + Clone, S: Clone> Server<K, S> {
         }
         self.sessions_made += 1;
         let session = SessionId(self.sessions_made);
-        self.sessions.insert(session, Session::default());
+        let (held, untold) = (InOrder::default(), BTreeMap::new());
+        let opened = Session { held, untold, dropped: 0, taken: Position::START, term_over: now };
+        self.sessions.insert(session, opened);
         self.heard.move_to_end(&session);
         Opened { epoch: self.epoch, session }
     }
@@ -166,6 +271,7 @@ impl<K: Ord + Clone, S: Clone> Server<K, S> {
     /// Ends a session (`revoke`): its client holds nothing from its next probe on, or when its lag is over.
     pub fn end(&mut self, id: SessionId) {
         let Some(session) = self.sessions.remove(&id) else { return };
+        self.ended_terms = self.ended_terms.max(session.term_over);
         for object in session.held.iter() {
             if let Some(cell) = self.objects.get_mut(object) {
                 cell.holders.remove(&id);
@@ -175,13 +281,14 @@ impl<K: Ord + Clone, S: Clone> Server<K, S> {
     }
 
     /// Answers a probe.
-    pub fn probe(&mut self, probe: &Probe) -> Answer<K, S> {
+    pub fn probe(&mut self, probe: &Probe, now: Moment) -> Answer<K, S> {
         let of = probe.of;
         if !self.knows(of) {
             return Answer::Unknown { of };
         }
         self.heard.move_to_end(&of.session);
         let Some(session) = self.sessions.get_mut(&of.session) else { return Answer::Unknown { of } };
+        session.term_over = self.terms.over(now);
         // A position of the future comes from no client of ours, and says nothing.
         session.take(probe.taken.min(self.head));
         let unit = |(object, untold): (&K, &Untold)| {
@@ -195,16 +302,19 @@ impl<K: Ord + Clone, S: Clone> Server<K, S> {
     }
 
     /// Answers a fill. The client holds the object from then on.
-    pub fn fill(&mut self, fill: &Fill<K>) -> Filled<K, S> {
+    pub fn fill(&mut self, fill: &Fill<K>, now: Moment) -> Filled<K, S> {
         let Fill { of, ref object, token } = *fill;
         if !self.knows(of) {
             return Filled::Unknown { of };
         }
         self.heard.move_to_end(&of.session);
-        let (Some(session), Some(cell)) = (self.sessions.get_mut(&of.session), self.objects.get_mut(object))
-        else {
+        // While a write waits, nobody may come to hold the state from before.
+        let is_written = self.writes.iter().any(|write| write.object == *object);
+        let cell = self.objects.get_mut(object).filter(|_| !is_written);
+        let (Some(session), Some(cell)) = (self.sessions.get_mut(&of.session), cell) else {
             return Filled::Refused { of, token, object: object.clone() };
         };
+        session.term_over = self.terms.over(now);
         // What the client has not been told of the object stays: this fill may be an old one that comes once more.
         let is_new = cell.holders.insert(of.session);
         let filled = Filled::State {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ironorb_cache::{
-    Answer, Client, ClientLimits, Epoch, Filled, Miss, Moment, Position, Read, Server, ServerLimits,
+    Answer, Client, ClientLimits, Epoch, Filled, Miss, Moment, Position, Read, Server, ServerLimits, Terms,
 };
 
 const LAG: Duration = Duration::from_millis(1);
@@ -13,7 +13,7 @@ fn at(nanos: u64) -> Moment {
 }
 
 fn server(limits: ServerLimits) -> Server<u32, u32> {
-    let mut server = Server::new(Epoch(1), limits);
+    let mut server = Server::new(Epoch(1), limits, Terms::default(), at(0));
     for object in 0..10 {
         server.commit(&object, object * 100);
     }
@@ -22,18 +22,18 @@ fn server(limits: ServerLimits) -> Server<u32, u32> {
 
 fn client_of(server: &mut Server<u32, u32>, entries_max: usize) -> Client<u32, u32> {
     let mut client = Client::new(ClientLimits { entries_max });
-    client.opened(server.open());
+    client.opened(server.open(at(0)));
     client
 }
 
 fn fill(client: &mut Client<u32, u32>, server: &mut Server<u32, u32>, object: u32, now: Moment) {
     let fill = client.fill(&object, now).unwrap();
-    client.filled(server.fill(&fill), now);
+    client.filled(server.fill(&fill, at(0)), now);
 }
 
 fn renew(client: &mut Client<u32, u32>, server: &mut Server<u32, u32>, now: Moment) {
     let probe = client.probe(now).unwrap();
-    client.answered(server.probe(&probe), now);
+    client.answered(server.probe(&probe, at(0)), now);
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn a_session_whose_client_never_asks_ends() {
     }
     assert_eq!(server.sessions(), 0);
     let probe = client.probe(at(2)).unwrap();
-    let answer = server.probe(&probe);
+    let answer = server.probe(&probe, at(0));
     assert!(matches!(answer, Answer::Unknown { .. }));
     client.answered(answer, at(2));
     assert_eq!((client.session(), client.len()), (None, 0));
@@ -107,7 +107,7 @@ fn a_clock_that_runs_backwards_proves_nothing() {
     assert_eq!(client.read(&0, LAG, Position::START, at(999)), Read::Miss(Miss::NotHeld));
     // Nor does an answer to what left before.
     fill(&mut client, &mut server, 0, at(999));
-    client.answered(server.probe(&late), at(999));
+    client.answered(server.probe(&late, at(0)), at(999));
     match client.read(&0, Duration::MAX, Position::START, at(1_002)) {
         Read::Hit { age, .. } => assert_eq!(age, Duration::from_nanos(3)),
         other => panic!("{other:?}"),
@@ -121,7 +121,7 @@ fn what_is_not_there_is_not_held() {
     assert_eq!(client.read(&3, LAG, Position::START, at(1)), Read::Miss(Miss::NotHeld));
     let fill = client.fill(&77, at(1)).unwrap();
     assert_eq!(client.read(&77, LAG, Position::START, at(1)), Read::Miss(Miss::Filling));
-    let filled = server.fill(&fill);
+    let filled = server.fill(&fill, at(0));
     assert!(matches!(filled, Filled::Refused { .. }));
     client.filled(filled, at(2));
     assert_eq!((client.len(), client.read(&77, LAG, Position::START, at(2))), (0, Read::Miss(Miss::NotHeld)));
