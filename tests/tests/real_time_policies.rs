@@ -4,6 +4,7 @@
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 
+use ironorb::giop::ior::{IiopProfile, Ior, Profile, TaggedComponent};
 use ironorb::interceptor::{ClientInterceptor, RequestFacts, ServerContext};
 use ironorb::poa::{
     Cookie, ObjectId, PoaError, PoaPolicy, PoaPolicyType, RequestProcessing, ServantLocator,
@@ -629,18 +630,72 @@ fn lanes_are_reached_by_the_protocol_that_comes_first() {
             let client = client();
             let policies = ClientPolicies { bands, ..with_protocols(&list) };
             let object = reference_in(&client, &served).with_client_policies(policies);
-            // Above the only lane of its band, a call takes that.
-            let numbers = if bands.is_none() { vec![1_000, 16_384] } else { vec![1_000, 4_000, 16_384] };
-            for number in &numbers {
-                at(&client, *number, || object.ping().unwrap());
+            for number in [1_000, 4_000, 16_384] {
+                at(&client, number, || object.ping().unwrap());
             }
+            // Above the only lane of its band, a call takes that; without bands, the address for all.
+            let (own, connections) = if bands.is_none() { ("", 3) } else { (LANES[0], 2) };
             let lanes: Vec<_> = taken(&seen).into_iter().map(|(lane, _)| lane).collect();
-            let expected: Vec<_> =
-                numbers.iter().map(|number| if *number < 5_000 { LANES[0] } else { LANES[1] }).collect();
-            assert_eq!(lanes, expected, "{list:?} {bands:?}");
-            assert_eq!(ways(&client), [way; 2], "{list:?} {bands:?}");
+            assert_eq!(lanes, [LANES[0], own, LANES[1]], "{list:?} {bands:?}");
+            assert_eq!(ways(&client), vec![way; connections], "{list:?} {bands:?}");
         }
     }
+}
+
+/// A reference that begins with the profile of a Unix socket: its lanes count on this machine, and else those of the other profile.
+#[test]
+fn the_profiles_of_a_server_tell_its_lanes_together() {
+    let lane = |number: i16| LaneConfig::new(&format!("of {number}")).priority(priority(number));
+    let builder = Orb::builder().endpoint("uiop://").unwrap().endpoint("iiop://127.0.0.1:0").unwrap();
+    let both = lane(1_000).endpoint("uiop://").endpoint("iiop://127.0.0.1:0");
+    let tcp = lane(16_384).endpoint("iiop://127.0.0.1:0");
+    let seen = Seen::default();
+    let call = |server: &Orb, client: &Orb, ior: Ior, numbers: &[i16]| {
+        let served: ProbeRef = client.string_to_object(&ior.to_string()).unwrap().narrow_unchecked();
+        for number in numbers {
+            at(client, *number, || served.ping().unwrap());
+            at(client, *number, || served.ping().unwrap());
+        }
+        assert_eq!(server.misplaced_requests(), 0);
+        taken(&seen).into_iter().map(|(lane, _)| lane).step_by(2).collect::<Vec<_>>()
+    };
+    // Only TCP has lanes, and the socket's profile is first.
+    let server = builder.real_time(real_time()).uiop_profiles(true).lane(tcp).build().unwrap();
+    let served = serve(&server, propagated(), &seen);
+    assert_eq!(call(&server, &client(), served.object().to_ior(), &[16_384]), ["of 16384"]);
+    // Both have. A client elsewhere, or one without sockets, takes those of TCP.
+    let builder = Orb::builder().endpoint("uiop://").unwrap().endpoint("iiop://127.0.0.1:0").unwrap();
+    let server = builder.real_time(real_time()).uiop_profiles(true).lane(both).build().unwrap();
+    let served = serve(&server, propagated(), &seen);
+    let here = client();
+    assert_eq!(call(&server, &here, served.object().to_ior(), &[1_000]), ["of 1000"]);
+    assert!(ways(&here).iter().all(|way| *way == "uiop"), "{:?}", ways(&here));
+    let without =
+        Orb::builder().real_time(real_time()).client_transports(vec![Transport::Tcp]).build().unwrap();
+    assert_eq!(call(&server, &without, served.object().to_ior(), &[1_000]), ["of 1000"]);
+    assert!(ways(&without).iter().all(|way| *way == "iiop"), "{:?}", ways(&without));
+    let elsewhere = client();
+    assert_eq!(call(&server, &elsewhere, on_another_machine(served.object()), &[1_000]), ["of 1000"]);
+    assert!(ways(&elsewhere).iter().all(|way| *way == "iiop"), "{:?}", ways(&elsewhere));
+}
+
+/// A reference as the same server would write it on another machine.
+fn on_another_machine(object: &ObjectRef) -> Ior {
+    let ior = object.to_ior();
+    let moved = |component: TaggedComponent<'_>| match component.unix_address() {
+        Some(address) => TaggedComponent::new_unix_address("elsewhere", &address.unwrap().path).unwrap(),
+        None => TaggedComponent { tag: component.tag, data: component.data.into_owned().into() },
+    };
+    let profiles = ior.iiop_profiles().map(|profile| {
+        let components: Vec<_> = profile.components().map(moved).collect();
+        let (version, key) = (profile.version(), profile.object_key());
+        let made = match profile.uiop_path() {
+            Some(path) => IiopProfile::new_uiop(version, path, key, &components),
+            None => IiopProfile::new(version, profile.host(), profile.port(), key, &components),
+        };
+        Profile::Iiop(made.unwrap())
+    });
+    Ior { type_id: ior.type_id.clone(), profiles: profiles.collect() }
 }
 
 #[test]

@@ -6,16 +6,17 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ironorb::giop::Version;
 use ironorb::giop::exception::{CompletionStatus, SystemExceptionKind};
 use ironorb::giop::ior::{IiopProfile, Ior, Profile, TaggedComponent};
-use ironorb::{Orb, OrbBuilder, ServerConcurrency, Transport, TypedRef};
+use ironorb::{MinorCode, Orb, OrbBuilder, ServerConcurrency, SystemException, Transport, TypedRef};
 use ironorb_tests::command::{ServingProcess, run};
 use ironorb_tests::testing::{Probe, ProbeRef};
 use ironorb_tests::wires::{Exchange, ExchangeRef, ListenerRef};
-use ironorb_tests::{Exchanging, Listening, Probing, ThreadNumber, eventually, raw};
+use ironorb_tests::{Exchanging, Hooked, Listening, Probing, ThreadNumber, eventually, raw};
 
 const ALL: [ServerConcurrency; 3] = [
     ServerConcurrency::ThreadPerConnection,
@@ -153,6 +154,28 @@ fn a_uiop_profile_is_for_this_machine_unless_it_names_another() {
     let on = |host: &str| TaggedComponent::new_unix_address(host, &path).unwrap();
     assert_eq!((with(&[]).unwrap(), with(&[on(&machine())]).unwrap()), (5, 5));
     assert_eq!(with(&[on("elsewhere")]).unwrap_err().kind, SystemExceptionKind::InvObjref);
+}
+
+/// The profiles of a server are one server: that it refuses a request, it says once.
+#[test]
+fn a_server_that_refuses_is_not_asked_again_by_its_other_profile() {
+    let folder = folder();
+    let server = listening(&at(&folder, "s")).uiop_profiles(true).endpoint("iiop://127.0.0.1:0").unwrap();
+    let server = server.build().unwrap();
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counted = asked.clone();
+    let probe: ProbeRef = server
+        .root_poa()
+        .activate(Hooked::new(move || {
+            counted.fetch_add(1, Ordering::Relaxed);
+            let (kind, completed) = (SystemExceptionKind::Transient, CompletionStatus::No);
+            Err(SystemException::new(kind, MinorCode::NONE, completed))
+        }))
+        .unwrap();
+    assert_eq!(probe.object().to_ior().profiles.len(), 2);
+    let remote = seen_by(&client(), &probe);
+    assert_eq!(remote.ping().unwrap_err().kind, SystemExceptionKind::Transient);
+    assert_eq!(asked.load(Ordering::Relaxed), 1);
 }
 
 #[test]

@@ -56,8 +56,8 @@ impl Relay {
 /// The object's reference has no IIOP profile, or cannot be rewritten.
 pub fn redirected(object: &ObjectRef, port: u16) -> io::Result<(Ior, (String, u16))> {
     let fault = |what: &str| io::Error::new(ErrorKind::InvalidData, what.to_owned());
-    let profile =
-        object.ior().iiop_profiles().next().ok_or_else(|| fault("the reference has no IIOP profile"))?;
+    let profile = object.ior().iiop_profiles().find(|profile| profile.uiop_path().is_none());
+    let profile = profile.ok_or_else(|| fault("the reference has no IIOP profile"))?;
     let server = (profile.host().to_owned(), profile.port());
     let components: Vec<_> = profile.components().collect();
     let relayed = IiopProfile::new(profile.version(), "127.0.0.1", port, profile.object_key(), &components)

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
+use ironorb::giop::ior::IiopProfile;
 use ironorb::ifr::INTERFACE_REPOSITORY;
 use ironorb::ifr::corba::{ContainedRef, Container as _, ContainerRef, Repository as _, RepositoryRef};
 use ironorb::{Orb, SystemExceptionKind, TypedRef as _};
@@ -65,8 +66,7 @@ impl Session {
     /// The loader of the repository, which has the same addresses.
     pub(super) fn loader(&self) -> Result<LoaderRef, Failure> {
         let repository = self.root.object();
-        let profile = repository.ior().iiop_profiles().next();
-        let address = profile.and_then(|profile| profile.addresses().next());
+        let address = repository.ior().iiop_profiles().flat_map(IiopProfile::addresses).next();
         let address = address.ok_or_else(|| Failure::new("the repository has no IIOP address"))?;
         let url = format!("corbaloc::1.2@{address}/{LOADER_KEY}");
         let loader = self.orb.string_to_object(&url).map_err(Failure::new)?;

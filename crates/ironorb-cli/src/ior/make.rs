@@ -21,7 +21,7 @@ use crate::{output, reference};
 )]
 pub(super) struct Arguments {
     /// The reference to change: an IOR, a corbaloc, `file:PATH`, or `-` for standard input. The options
-    /// change each IIOP profile; everything else stays as it is. Without a reference, --host and --key make a
+    /// change each IIOP profile, and but for addresses each UIOP profile; everything else stays as it is. Without a reference, --host and --key make a
     /// new one.
     reference: Option<String>,
     /// The repository id of the interface; empty for none.
@@ -71,7 +71,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     for profile in &mut ior.profiles {
         if let Profile::Iiop(iiop) = profile
-            && iiop.uiop_path().is_none()
             && arguments.changes_profiles()
         {
             *iiop = arguments.changed(iiop)?;
@@ -124,6 +123,10 @@ impl Arguments {
         if version == Version::V1_0 && !components.is_empty() {
             return Err(Failure::usage("IIOP 1.0 has no place for components")
                 .with_help("--giop 1.1 or 1.2 has; --without TAG leaves a component out"));
+        }
+        if let Some(path) = profile.uiop_path() {
+            // Host, port and further addresses are those of the profiles of IIOP.
+            return IiopProfile::new_uiop(version, path, key, &components).map_err(|e| cannot_hold(&e));
         }
         let host = self.host.as_deref().unwrap_or(profile.host());
         let port = self.port.unwrap_or(profile.port());

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
+use ironorb::giop::ior::IiopProfile;
 use ironorb::naming::Name;
 use ironorb::naming::cos_naming::{NameComponent, NamingContext as _, NamingContextRef};
 use ironorb::{ObjectRef, Orb, SystemException};
@@ -90,9 +91,8 @@ pub(super) fn in_words(e: &SystemException) -> String {
 
 /// Where a reference leads, in a few words.
 pub(crate) fn address_of(object: &ObjectRef) -> String {
-    let profile = object.ior().iiop_profiles().next();
-    let address = profile.and_then(|profile| profile.addresses().next().map(|address| address.to_string()));
-    address.unwrap_or_else(|| "an address that is not IIOP".to_owned())
+    let address = object.ior().iiop_profiles().flat_map(IiopProfile::addresses).next();
+    address.map(|address| address.to_string()).unwrap_or_else(|| "an address that is not IIOP".to_owned())
 }
 
 fn start_object(start: &NamingContextRef) -> &ObjectRef {

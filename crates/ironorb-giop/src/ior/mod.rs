@@ -130,9 +130,18 @@ impl Ior {
         if self.sockets(mine).any(|socket| has_socket(&socket)) {
             return true;
         }
-        let mut paths = self.alike(mine).filter_map(IiopProfile::uiop_path);
-        if paths.any(|path| other.alike(theirs).any(|profile| profile.uiop_path() == Some(path))) {
-            return true;
+        // A path alone tells two machines not apart, so it counts where there is nothing else.
+        let is_elsewhere = |ior: &Ior, first| ior.addresses(first).any(|address| address.port != 0);
+        let is_unnamed = |profile: &&IiopProfile| profile.unix_addresses().next().is_none();
+        let paths = |ior: &'_ Ior, first| {
+            let unnamed = ior.alike(first).filter(is_unnamed).filter_map(IiopProfile::uiop_path);
+            unnamed.map(str::to_owned).collect::<Vec<_>>()
+        };
+        if !(is_elsewhere(self, mine) && is_elsewhere(other, theirs)) {
+            let theirs = paths(other, theirs);
+            if paths(self, mine).iter().any(|path| theirs.contains(path)) {
+                return true;
+            }
         }
         // Servers that listen at sockets only have the host of their machine and port 0. So that address does
         // not tell them apart.

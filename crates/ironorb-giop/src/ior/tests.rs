@@ -176,6 +176,26 @@ fn equivalence_follows_key_and_address() {
 }
 
 #[test]
+fn uiop_profiles_are_equal_by_their_path_where_nothing_else_tells() {
+    let uiop = |path: &str, components: &[TaggedComponent<'_>]| {
+        Profile::Iiop(IiopProfile::new_uiop(Version::V1_2, path, b"k", components).unwrap())
+    };
+    let iiop = |host: &str| Profile::Iiop(IiopProfile::new(Version::V1_2, host, 1, b"k", &[]).unwrap());
+    let on = |machine: &str| TaggedComponent::new_unix_address(machine, "/s").unwrap();
+    let is_same = |mine: &[Profile], theirs: &[Profile]| {
+        let of = |profiles: &[Profile]| Ior { type_id: String::new(), profiles: profiles.to_vec() };
+        of(mine).is_equivalent(&of(theirs))
+    };
+    assert!(is_same(&[uiop("/s", &[])], &[uiop("/s", &[])]));
+    assert!(!is_same(&[uiop("/s", &[])], &[uiop("/t", &[])]));
+    assert!(is_same(&[uiop("/s", &[]), iiop("a")], &[iiop("A")]));
+    // Two machines with one path.
+    assert!(!is_same(&[uiop("/s", &[on("a")])], &[uiop("/s", &[on("b")])]));
+    assert!(!is_same(&[uiop("/s", &[]), iiop("a")], &[uiop("/s", &[]), iiop("b")]));
+    assert!(is_same(&[uiop("/s", &[on("a")])], &[uiop("/s", &[on("a")])]));
+}
+
+#[test]
 fn servers_with_unix_sockets_only_differ_by_their_sockets() {
     let make = |port, sockets: &[(&str, &str)]| {
         let components: Vec<_> = sockets

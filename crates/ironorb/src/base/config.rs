@@ -90,10 +90,10 @@ pub struct OrbConfig {
     /// connect: a client needs the right to write. Default: `None`, all rights that the umask leaves, which
     /// is usually this user alone.
     pub unix_socket_mode: Option<u32>,
-    /// Whether references of this ORB name its Unix sockets also as TAO does, each in a profile of its own (UIOP). Clients of
-    /// other ORBs than TAO pass over such a profile. It does not tell which machine it means: a client of TAO on another machine
-    /// that has a socket of the same path calls that. They stand first where the first endpoint is a Unix socket. Such references of other
-    /// ORBs are always read. Default: no.
+    /// Whether references of this ORB name its Unix sockets also as TAO does, each in a profile of its own (UIOP), which stands
+    /// first where the first endpoint is a socket. Clients of other ORBs than TAO pass over it. To TAO it does not tell which
+    /// machine it means: a client of TAO on another machine that has a socket of the same path calls that. IronORB's clients know,
+    /// but for profiles of GIOP 1.0. Such profiles of other servers are always read. Default: no.
     pub uiop_profiles: bool,
     /// The size in bytes of each of the two rings, one each way, of a shared-memory connection that this ORB
     /// accepts: a power of two from 4 KiB to 64 MiB. Default: 256 KiB, about what the system queues on a Unix

@@ -55,15 +55,15 @@ impl Attempts {
     /// Passes over the other addresses of a server that has answered that it cannot serve at the moment.
     /// False when no other server is left.
     pub(crate) fn pass_over(&mut self, targets: &[ServerTarget]) -> bool {
-        let forms_tried: Vec<usize> = targets
+        let servers_tried: Vec<usize> = targets
             .iter()
             .enumerate()
             .take(ATTEMPTS_MAX)
             .filter(|(index, _)| self.tried & (1 << index) != 0)
-            .map(|(_, target)| target.form)
+            .map(|(_, target)| target.server)
             .collect();
         for (index, target) in targets.iter().enumerate().take(ATTEMPTS_MAX) {
-            if forms_tried.contains(&target.form) {
+            if servers_tried.contains(&target.server) {
                 self.mark(index);
             }
         }

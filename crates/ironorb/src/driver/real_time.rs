@@ -30,7 +30,8 @@ impl OrbCore {
         let lists = self.real_time.as_ref().is_some_and(|real_time| real_time.tao_endpoints);
         let best_effort = self.server_lanes().find(|lane| lane.is_best_effort && lists);
         let best_effort = best_effort
-            .and_then(|lane| Listed::new(Cow::Borrowed(lane.published()), FOR_BEST_EFFORT).if_any());
+            .map(|lane| Listed::new(Cow::Borrowed(lane.published()), FOR_BEST_EFFORT))
+            .filter(|it| it.tcp().is_some() || (self.config.uiop_profiles && it.unix().is_some()));
         if best_effort.is_none() && !self.lanes_of(threadpool).any(has_priority) {
             return None;
         }

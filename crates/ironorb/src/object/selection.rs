@@ -332,8 +332,8 @@ impl ServerProfile {
         })
     }
 
-    /// Finds the addresses of a selection, in the order of the protocols. A server's lanes come before its addresses for all, each
-    /// with its priority. A band is served by the lanes that it holds or, if the server has none with addresses of their own,
+    /// Finds the addresses of a selection, in the order of the protocols: of each protocol the addresses for all, and then those of
+    /// the server's lanes, each with its priority. A band is served by the lanes that it holds or, if the server has none with addresses of their own,
     /// at the addresses for all.
     #[cold]
     fn find_selection(&self, key: SelectionKey) -> Result<Selection, InconsistentPolicies> {
@@ -355,7 +355,8 @@ impl ServerProfile {
             let for_all = self.addresses().into_iter();
             addresses.extend(for_all.filter_map(|(form, address)| chosen(None, form, address)));
         }
-        addresses.sort_by_key(|(place, ..)| *place);
+        // A call without a lane of its own goes to an address for all.
+        addresses.sort_by_key(|(place, priority, ..)| (*place, priority.is_some()));
         let mut found = Selection { targets: Box::default(), priorities: Box::default() };
         for (_, priority, form, address, partition) in addresses {
             // Private connections are made anew for each address, and lanes may have the same.

@@ -6,7 +6,7 @@
 //! sends.
 
 use std::any::Any;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::hash::BuildHasher;
 use std::sync::{Arc, OnceLock, Weak};
@@ -123,14 +123,17 @@ struct Form {
     code_sets: Option<TransmissionCodeSets>,
     /// Whether exceptions in an `any` are written without their ids, as long as the server has not shown its form.
     bare_exceptions: bool,
+    /// Whether it is a profile of UIOP.
+    is_uiop: bool,
 }
 
 /// An address of a server.
 #[derive(Debug, Clone)]
 pub(crate) struct ServerTarget {
-    /// Which of the reference's IIOP profiles that can be used has the address. The addresses of one profile are one
-    /// server.
+    /// Which of the reference's profiles that can be used has the address.
     pub(crate) form: usize,
+    /// The number of its server among those of the reference. The addresses of one profile are one server.
+    pub(crate) server: usize,
     pub(crate) endpoint: Arc<dyn ServerEndpoint>,
     /// The endpoint's number, by which a thread finds its connection without the endpoint.
     pub(crate) number: u64,
@@ -190,6 +193,8 @@ impl ServerProfile {
         match self.priority_model() {
             None => PriorityUse::None,
             Some(_) if !self.propagates() && self.listed_lanes().is_empty() => PriorityUse::None,
+            // The straight way writes requests by the first profile.
+            Some(_) if self.form_of_lanes() > 0 => PriorityUse::Any,
             Some(_) if self.propagates() && !has_transform && !self.lists_best_effort() => PriorityUse::Told,
             Some(_) => PriorityUse::Any,
         }
@@ -253,7 +258,8 @@ impl ServerProfile {
 
     #[cold]
     fn find_lane_targets(&self) -> Box<[LaneTarget]> {
-        let target = |address| self.target_at(0, address, self.partition());
+        let form = self.form_of_lanes();
+        let target = |address| self.target_at(form, address, self.partition());
         let lanes = self.listed_lanes().into_iter();
         let targets = lanes.map(|(priority, address)| LaneTarget { priority, target: target(address) });
         let mut targets: Box<[LaneTarget]> = targets.collect();
@@ -261,24 +267,43 @@ impl ServerProfile {
         targets
     }
 
-    /// The addresses of the server's lanes with their priorities, as the profiles of the reference list them, each with the
-    /// number of the first profile that has it.
+    /// The addresses of the server's lanes with their priorities, as its profiles list them, each with the number of the profile.
     pub(super) fn lanes(&self) -> Vec<(Priority, usize, Address)> {
-        let mut lanes: Vec<(Priority, usize, Address)> = Vec::new();
-        for form in 0..self.forms.as_deref().unwrap_or_default().len() {
-            for (priority, address) in self.lanes_in(form) {
-                let Some(priority) = priority else { continue };
-                if !lanes.iter().any(|(of, _, known)| *of == priority && *known == address) {
-                    lanes.push((priority, form, address));
-                }
-            }
-        }
-        lanes
+        let of_form = |form| {
+            let lanes = self.lanes_in(form).into_iter();
+            lanes.filter_map(move |(priority, address)| Some((priority?, form, address)))
+        };
+        self.forms_of_first_server().flat_map(of_form).collect()
     }
 
-    /// The addresses that the first profile lists for one priority each, and that for calls that are not scheduled.
+    /// The first of the profiles that list lanes, or else the first one.
+    fn form_of_lanes(&self) -> usize {
+        self.forms_of_first_server().find(|form| !self.lanes_in(*form).is_empty()).unwrap_or(0)
+    }
+
+    /// The addresses that a profile lists for one priority each, and that for calls that are not scheduled.
     fn listed_lanes(&self) -> Vec<(Option<Priority>, Address)> {
-        self.lanes_in(0)
+        self.lanes_in(self.form_of_lanes())
+    }
+
+    /// The first profile, and the first of the other kind, IIOP or UIOP, if it is for the same server.
+    fn forms_of_first_server(&self) -> impl Iterator<Item = usize> {
+        let forms = self.forms.as_deref().unwrap_or_default();
+        let is_of_other_kind = |form: &Form| forms.first().is_some_and(|first| first.is_uiop != form.is_uiop);
+        let other = forms.iter().position(is_of_other_kind).filter(|_| !self.is_whole);
+        (0..forms.len().min(1)).chain(other)
+    }
+
+    /// The number of the server that a profile is for. A profile of UIOP is for that of the first profile of IIOP, if all have one
+    /// key.
+    fn server_of(&self, form: usize) -> usize {
+        let forms = self.forms.as_deref().unwrap_or_default();
+        match forms.get(form) {
+            Some(Form { is_uiop: true, .. }) if !self.is_whole => {
+                forms.iter().position(|form| !form.is_uiop).unwrap_or(0)
+            }
+            _ => form,
+        }
     }
 
     fn lanes_in(&self, form: usize) -> Vec<(Option<Priority>, Address)> {
@@ -291,6 +316,10 @@ impl ServerProfile {
         };
         let lane = |number: i16, address: Address| {
             let priority = Priority::new(number);
+            let is_used = address
+                .transport()
+                .is_some_and(|it| self.orb.shared().config.client_transports.contains(&it));
+            is_used.then_some(())?;
             (priority.is_some() || number == FOR_BEST_EFFORT).then_some((priority, address))
         };
         let tcp =
@@ -305,20 +334,22 @@ impl ServerProfile {
         listed.unwrap_or_default().into_iter().take(LANES_MAX + 1).filter_map(tcp).collect()
     }
 
-    /// The addresses for all, the best first, each with the number of the profile that has it.
+    /// The addresses for all, the best first, each with the number of the first profile that has it.
     pub(super) fn addresses(&self) -> Vec<(usize, Address)> {
         let orb = self.orb.shared();
+        let mut known = BTreeSet::new();
         let of_form = |(form, Form { profile, .. }): (usize, &Form)| match &self.ior.profiles[*profile] {
             Profile::Iiop(profile) => addresses(orb, profile).map(|address| (form, address)).collect(),
             _ => Vec::new(),
         };
-        self.forms.as_deref().unwrap_or_default().iter().enumerate().flat_map(of_form).collect()
+        let all = self.forms.as_deref().unwrap_or_default().iter().enumerate().flat_map(of_form);
+        all.filter(|(_, address)| known.insert(address.clone())).collect()
     }
 
     /// An address with the connections of a partition.
     pub(super) fn target_at(&self, form: usize, address: Address, partition: Partition) -> ServerTarget {
         let endpoint = self.orb.driver().endpoint(address, partition);
-        ServerTarget { form, number: endpoint.number(), endpoint }
+        ServerTarget { form, server: self.server_of(form), number: endpoint.number(), endpoint }
     }
 
     /// The partition of calls that ask for nothing more.
@@ -501,6 +532,11 @@ fn forms(
     let mut forms = Vec::new();
     for (index, tagged) in ior.profiles.iter().enumerate() {
         let Profile::Iiop(profile) = tagged else { continue };
+        let is_uiop = profile.uiop_path().is_some();
+        // Of another machine, or for a transport that is not used.
+        if is_uiop && addresses(orb, profile).next().is_none() {
+            continue;
+        }
         let chosen = match wire_profile {
             // The client that has chosen the code sets is responsible for the server's knowing them.
             Some(wire_profile) => Ok(wire_profile.code_sets),
@@ -517,6 +553,7 @@ fn forms(
                     // The form that omniORB's C++ library expects. Its Python library has the same ORB type and is
                     // recognised by what it sends.
                     bare_exceptions: profile.orb_type() == Some(OMNIORB_ORB_TYPE),
+                    is_uiop,
                 });
             }
             Err(e) => incompatible = Some(e),

@@ -1,7 +1,8 @@
 //! The requests of a pool that have been read and wait for a thread.
 //!
 //! In a pool with an order of its own (`RequestOrder`), or that admits requests (`admit`), a thread that wants work reads what
-//! has arrived over all connections of the lane, and takes the most urgent request. It does not rely on the overflow thread, which has no processor while servants compute at the same priority.
+//! has arrived over all connections of the lane, and takes the most urgent request. The overflow thread has no processor while
+//! servants compute at the same priority, so it is not relied on to read; only what it has begun to read is waited for.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -30,8 +31,8 @@ pub(super) struct OrderedRequests {
     /// A thread that wants work chooses among all that have arrived. Otherwise only the overflow thread reads, and the order is
     /// that of arrival.
     is_chosen_from: bool,
-    /// Held by who chooses, and by the overflow thread while it has a connection in its hands whose request nobody else can
-    /// see. `None` where nobody does both.
+    /// Held by who takes a request, and by the overflow thread while it has a connection in its hands whose request nobody else
+    /// can see. `None` where there is no overflow thread.
     choice: Option<LaneLock<()>>,
     counters: Arc<Counters>,
 }
@@ -72,7 +73,7 @@ impl OrderedRequests {
         self.is_chosen_from
     }
 
-    /// Has nobody choose, and the overflow thread read nothing, before the guard is dropped.
+    /// Has nobody take a request, and the overflow thread read nothing, before the guard is dropped.
     pub(super) fn keep_choice(&self) -> Option<LockGuard<'_, ()>> {
         self.choice.as_ref().map(LaneLock::lock)
     }
@@ -92,6 +93,17 @@ impl OrderedRequests {
         if self.is_chosen_from {
             pool.drain(
                 shared,
+                READS_MAX,
+                || self.may_read(),
+                |connection| {
+                    self.read(shared, pool, &connection);
+                },
+            );
+        }
+        // What the overflow thread has had in its hands meanwhile is in its place then, or is ready for others.
+        let _choice = self.keep_choice();
+        if self.choice.is_some() {
+            pool.drain_ready(
                 READS_MAX,
                 || self.may_read(),
                 |connection| {

@@ -159,6 +159,22 @@ impl Pool {
         let _ = poll(&mut waited, Some(&timespec(limit)));
     }
 
+    /// Gives `take` the connections that are known to be ready without a look at the `epoll`, at most so many, while `may_take` says so.
+    pub(super) fn drain_ready(
+        &self,
+        most: usize,
+        may_take: impl Fn() -> bool,
+        take: impl Fn(Arc<Connection>),
+    ) {
+        for _ in 0..most {
+            if !may_take() || self.ready.lock().is_empty() {
+                return;
+            }
+            let Some(connection) = self.pop_ready() else { return };
+            take(connection);
+        }
+    }
+
     fn note_ready(&self, ready: &VecDeque<Arc<Connection>>) {
         let lane = self.counters.of(current_lane());
         lane.ready_connections.store(ready.len(), Ordering::Relaxed);

@@ -260,7 +260,6 @@ impl ThreadPool {
         pool: &Pool,
         requests: &OrderedRequests,
     ) -> Option<Taken<Received>> {
-        let _choice = requests.keep_choice();
         while requests.may_read()
             && let Some(connection) = self.take_unserved()
         {

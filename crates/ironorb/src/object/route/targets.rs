@@ -177,7 +177,8 @@ impl Reference {
             return self.target_chosen(object);
         }
         match self.server.lane_target(priority) {
-            Some((_, server)) => Some(Target { request: &self.request, server }),
+            Some((_, server)) if server.form == 0 => Some(Target { request: &self.request, server }),
+            Some((_, server)) => Some(Target { request: self.further().get(server.form - 1)?, server }),
             None => self.first_target(),
         }
     }
