@@ -65,6 +65,8 @@ pub(crate) struct Timeouts {
     unfinished_from: u32,
     /// There has been a look.
     is_known: bool,
+    /// A look has found that the connection is to end. That may take a while, and is found once.
+    is_over: bool,
 }
 
 impl Timeouts {
@@ -76,6 +78,7 @@ impl Timeouts {
             unfinished_since: Time::MAX,
             unfinished_from: 0,
             is_known: false,
+            is_over: false,
         }
     }
 
@@ -95,7 +98,7 @@ impl Timeouts {
         if activity.unfinished_bytes == 0 {
             self.unfinished_since = Time::MAX;
             return match is_active {
-                false if has_passed(self.idle_since, limits.idle) => Verdict::Idle,
+                false if has_passed(self.idle_since, limits.idle) => self.end(Verdict::Idle),
                 false => Verdict::Inactive,
                 true => Verdict::Keep,
             };
@@ -108,7 +111,15 @@ impl Timeouts {
             (self.unfinished_since, self.unfinished_from) = (now, activity.unfinished_bytes);
             return Verdict::Keep;
         }
-        Verdict::Unfinished
+        self.end(Verdict::Unfinished)
+    }
+
+    /// Ends the connection for this reason, unless it has been ended before.
+    fn end(&mut self, verdict: Verdict) -> Verdict {
+        match std::mem::replace(&mut self.is_over, true) {
+            true => Verdict::Keep,
+            false => verdict,
+        }
     }
 
     /// When the next look is due, if nothing happens before. `None` when time alone changes nothing.
@@ -146,7 +157,8 @@ mod tests {
     #[test]
     fn a_connection_without_requests_is_idle() {
         use Verdict::*;
-        assert_eq!(verdicts(&[(0, IDLE), (9, IDLE), (10, IDLE)]), [Keep, Inactive, Idle]);
+        // Once, though the connection is still there.
+        assert_eq!(verdicts(&[(0, IDLE), (9, IDLE), (10, IDLE), (11, IDLE)]), [Keep, Inactive, Idle, Keep]);
         let busy = Activity { is_busy: true, ..IDLE };
         assert_eq!(verdicts(&[(0, IDLE), (9, busy), (10, IDLE), (19, IDLE)]), [Keep, Keep, Inactive, Idle]);
         let served = Activity { served: 4, ..IDLE };
@@ -157,7 +169,8 @@ mod tests {
     fn a_message_must_end_or_go_on() {
         use Verdict::*;
         let part = |unfinished_bytes| Activity { unfinished_bytes, ..IDLE };
-        assert_eq!(verdicts(&[(0, part(1)), (3, part(2)), (4, part(3))]), [Keep, Keep, Unfinished]);
+        let parts = [(0, part(1)), (3, part(2)), (4, part(3)), (5, part(3))];
+        assert_eq!(verdicts(&parts), [Keep, Keep, Unfinished, Keep]);
         // One message ends and another begins.
         assert_eq!(verdicts(&[(0, part(1)), (3, IDLE), (4, part(1)), (7, part(1))]), [Keep; 4]);
         // A large message comes slowly and then stops.
