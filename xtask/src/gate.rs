@@ -250,6 +250,9 @@ fn checks_lane(steps: &Steps, extent: Extent, later: Later) -> Outcome {
         let mut probes = cargo(&["doc", "--quiet", "--no-deps", "--locked"]);
         probes.args(WITH_PROBES);
         outcome.note(steps.run_aside("documentation with probes", documenting(probes)));
+        let mut probes = cargo(&["clippy", "--quiet", "--lib", "--locked"]);
+        probes.args(WITH_PROBES).args(["--", "-D", "warnings"]);
+        outcome.note(steps.run_aside("lints with probes", probes));
         let lints =
             ["clippy", "--quiet", "--package=ironorb-trace", "--all-targets", "--locked", WITH_OPENTELEMETRY];
         let lints = cargo(&[&lints[..], &["--", "-D", "warnings"]].concat());
@@ -317,12 +320,10 @@ const LONGEST: [&str; 3] = [INTEROP, END_TO_END, "ironorb-tests::abuse"];
 
 /// Lints and documentation. Clippy's check of a library also serves its documentation, which Cargo would else check
 /// again with the plain compiler.
-fn checks() -> [(&'static str, Command); 4] {
+fn checks() -> [(&'static str, Command); 3] {
     let deny = ["--", "-D", "warnings"];
     // All packages are named, lest Cargo choose other features for their dependencies: only the command is checked anew.
     let default_command = ["clippy", "--quiet", "--workspace", "--bin=ironorb", "--locked"];
-    let mut probes = cargo(&["clippy", "--quiet", "--lib", "--locked"]);
-    probes.args(WITH_PROBES).args(deny);
     [
         (
             "lints",
@@ -332,7 +333,6 @@ fn checks() -> [(&'static str, Command); 4] {
             ),
         ),
         ("lints of the command without benchmarks", cargo(&[&default_command, &deny[..]].concat())),
-        ("lints with probes", probes),
         ("documentation", documenting(cargo(&["doc", "--quiet", "--workspace", "--no-deps", "--locked"]))),
     ]
 }
