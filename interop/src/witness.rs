@@ -1,6 +1,6 @@
 //! IronORB's servant of the tests of real time: it tells which thread serves it.
 
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ironorb::rt::RtCurrent;
@@ -46,46 +46,46 @@ impl WitnessServant {
 
     /// Has each notice that is served from now on wait for [`release`](Self::release).
     pub fn hold(&self) {
-        *self.is_held.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *locked(&self.is_held) = true;
     }
 
     /// Ends [`hold`](Self::hold).
     pub fn release(&self) {
-        *self.is_held.lock().unwrap_or_else(PoisonError::into_inner) = false;
+        *locked(&self.is_held) = false;
         self.released.notify_all();
     }
 
     /// The notices that have begun since the last call of this, each with the CORBA priority of its thread.
     pub fn take_notices(&self) -> Vec<(i32, i16)> {
-        let notices = std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner));
+        let notices = std::mem::take(&mut *locked(&self.notices));
         notices.iter().map(|notice| (notice.number, notice.priority)).collect()
     }
 
     /// How many notices [`take_notices`](Self::take_notices) would give.
     pub fn notices_begun(&self) -> usize {
-        self.notices.lock().unwrap_or_else(PoisonError::into_inner).len()
+        locked(&self.notices).len()
     }
 
     /// The names of the lanes that have served it since the last call of this.
     pub fn take_lanes(&self) -> Vec<String> {
-        std::mem::take(&mut *self.lanes.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *locked(&self.lanes))
     }
 
     /// How many callers have come to meet others.
     pub fn inside(&self) -> u32 {
-        *self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+        *locked(&self.inside)
     }
 }
 
 impl interop_rt::Witness for WitnessServant {
     fn served_by(&self) -> Result<Place, SystemException> {
         let lane = self.orb.current_lane().name().to_owned();
-        self.lanes.lock().unwrap_or_else(PoisonError::into_inner).push(lane);
+        locked(&self.lanes).push(lane);
         Ok(place(&self.current))
     }
 
     fn meet(&self, callers: u32) -> Result<bool, SystemException> {
-        let mut inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut inside = locked(&self.inside);
         *inside += 1;
         self.entered.notify_all();
         let wait = self.entered.wait_timeout_while(inside, MEETING_TIMEOUT, |inside| *inside < callers);
@@ -94,15 +94,20 @@ impl interop_rt::Witness for WitnessServant {
 
     fn notice(&self, number: i32) -> Result<(), SystemException> {
         let priority = place(&self.current).priority;
-        self.notices.lock().unwrap_or_else(PoisonError::into_inner).push(Notice { number, priority });
-        let held = self.is_held.lock().unwrap_or_else(PoisonError::into_inner);
+        locked(&self.notices).push(Notice { number, priority });
+        let held = locked(&self.is_held);
         drop(self.released.wait_timeout_while(held, MEETING_TIMEOUT, |is_held| *is_held));
         Ok(())
     }
 
     fn served_notices(&self) -> Result<Vec<Notice>, SystemException> {
-        Ok(std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner)))
+        Ok(std::mem::take(&mut *locked(&self.notices)))
     }
+}
+
+/// A test that has failed while it held this has been told of.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What the calling thread has.

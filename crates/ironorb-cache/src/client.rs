@@ -195,18 +195,18 @@ impl<K: Ord + Clone, S> Client<K, S> {
     /// Takes the answer to a fill.
     pub fn filled(&mut self, filled: Filled<K, S>, now: Moment) {
         self.see(now);
+        if self.session != Some(filled.session()) {
+            return;
+        }
         match filled {
-            Filled::Unknown { of } => self.is_unknown(of),
-            Filled::Refused { of, token, object } => {
-                if self.asks(of, &object, token).is_some() {
+            Filled::Unknown { .. } => self.lapse(),
+            Filled::Refused { token, object, .. } => {
+                if self.asks(&object, token).is_some() {
                     self.drop_entry(&object);
                 }
             }
-            Filled::State { of, token, object, version, head, state } => {
-                if self.session != Some(of) {
-                    return;
-                }
-                let asked = self.asks(of, &object, token);
+            Filled::State { token, object, version, head, state, .. } => {
+                let asked = self.asks(&object, token);
                 let Some(entry) = self.entries.get_mut(&object) else { return };
                 entry.seen = entry.seen.max(version);
                 let Some(left) = asked else { return };
@@ -220,9 +220,9 @@ impl<K: Ord + Clone, S> Client<K, S> {
     }
 
     /// When the fill with this token left, if its state is still wanted.
-    fn asks(&self, of: Opened, object: &K, token: Token) -> Option<Moment> {
+    fn asks(&self, object: &K, token: Token) -> Option<Moment> {
         let (asked, left) = self.entries.get(object)?.asked?;
-        (asked == token && self.session == Some(of)).then_some(left)
+        (asked == token).then_some(left)
     }
 
     /// Asks what has changed. `None` without a session.
@@ -240,11 +240,14 @@ impl<K: Ord + Clone, S> Client<K, S> {
     /// Takes the answer to a probe. Answers may come in any order, and more than once.
     pub fn answered(&mut self, answer: Answer<K, S>, now: Moment) {
         self.see(now);
-        let (of, token, head, units) = match answer {
-            Answer::Unknown { of } => return self.is_unknown(of),
-            Answer::Changes { of, token, head, units } => (of, token, head, units),
+        if self.session != Some(answer.session()) {
+            return;
+        }
+        let (token, head, units) = match answer {
+            Answer::Unknown { .. } => return self.lapse(),
+            Answer::Changes { token, head, units, .. } => (token, head, units),
         };
-        let Some(left) = self.probes.remove(&token).filter(|_| self.session == Some(of)) else { return };
+        let Some(left) = self.probes.remove(&token) else { return };
         // One that was made before another which has been taken has nothing new, but was asked for later perhaps.
         if head > self.taken {
             for unit in units {
@@ -275,12 +278,6 @@ impl<K: Ord + Clone, S> Client<K, S> {
             Some(session) if session.epoch == epoch => self.floor = self.floor.max(at),
             Some(_) => self.lapse(), // the server has begun a new life
             None => {}
-        }
-    }
-
-    fn is_unknown(&mut self, of: Opened) {
-        if self.session == Some(of) {
-            self.lapse();
         }
     }
 

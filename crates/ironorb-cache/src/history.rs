@@ -129,8 +129,9 @@ impl<K: Ord + Clone, V: PartialEq + Clone> History<K, V> {
         }
         let mut found = Vec::new();
         for read in &self.reads {
-            let wrong = self.wrong(read).or_else(|| {
-                let place = self.place(&read.object, &read.value)?;
+            let place = self.place(&read.object, &read.value);
+            let wrong = self.wrong(read, place).or_else(|| {
+                let place = place?;
                 let key = (read.reader, &read.object);
                 let is_behind = |floors: Option<&Vec<(Moment, usize)>>| {
                     floors.is_some_and(|all| {
@@ -156,9 +157,9 @@ impl<K: Ord + Clone, V: PartialEq + Clone> History<K, V> {
         self.objects.get(object)?.iter().position(|write| write.value.as_ref() == Some(value))
     }
 
-    /// Whether there is no instant in `[from - lag, to]` at which the object had the value.
-    fn wrong(&self, read: &SeenRead<K, V>) -> Option<Wrong> {
-        let Some(place) = self.place(&read.object, &read.value) else { return Some(Wrong::NeverWritten) };
+    /// Whether there is no instant in `[from - lag, to]` at which the object had the value, which stands at this place.
+    fn wrong(&self, read: &SeenRead<K, V>, place: Option<usize>) -> Option<Wrong> {
+        let Some(place) = place else { return Some(Wrong::NeverWritten) };
         let writes = &self.objects[&read.object];
         if writes[place].at > read.to {
             return Some(Wrong::FromTheFuture);

@@ -78,6 +78,15 @@ pub enum Answer<K, S> {
     },
 }
 
+impl<K, S> Answer<K, S> {
+    /// The session that it is for.
+    pub fn session(&self) -> Opened {
+        match self {
+            Answer::Changes { of, .. } | Answer::Unknown { of } => *of,
+        }
+    }
+}
+
 /// What has become of one object. A unit means the same without the others of its answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unit<K, S> {
@@ -130,4 +139,13 @@ pub enum Filled<K, S> {
         /// The session that was asked for.
         of: Opened,
     },
+}
+
+impl<K, S> Filled<K, S> {
+    /// The session that it is for.
+    pub fn session(&self) -> Opened {
+        match self {
+            Filled::State { of, .. } | Filled::Refused { of, .. } | Filled::Unknown { of } => *of,
+        }
+    }
 }

@@ -3,15 +3,14 @@
 use std::time::Duration;
 
 use ironorb::{LaneConfig, Orb, ServerConcurrency, ThreadLifetime, ThreadPoolConfig};
-use ironorb_interop::interop_rt::Witness as _;
 use ironorb_interop::process::wait_until;
 use ironorb_interop::tao::{lines_of, start_client};
 
-use super::our_client::{client, reference, start};
+use super::our_client::{all_meet, client, reference, start};
 use super::their_client::{PROPAGATED, at_any_port, built, serve};
 use super::{priority, real_time};
 
-const CALLERS: u32 = 4;
+const CALLERS: usize = 4;
 
 /// The threads that the pools of this process have made on demand.
 fn dynamic_threads() -> usize {
@@ -25,7 +24,7 @@ fn dynamic_threads() -> usize {
 #[ignore = "needs TAO_TREE"]
 fn clients_of_tao_have_our_pool_grow_and_it_shrinks_again() {
     let pool = ThreadPoolConfig::new(1)
-        .dynamic_threads(CALLERS as usize - 1)
+        .dynamic_threads(CALLERS - 1)
         .lifetime(ThreadLifetime::Idle(Duration::from_millis(100)));
     let pool = ServerConcurrency::ThreadPool(pool);
     let flat = || built(at_any_port(real_time()).concurrency(pool));
@@ -53,26 +52,13 @@ fn our_calls_have_a_pool_of_tao_grow_as_far_as_it_may() {
     let serve = ["name=flat,model=propagated,pool=flat", "name=lane,model=propagated,pool=lanes"];
     let pools = ["--threads", "1", "--dynamic", "3", "--lanes", "1000", "--pool", "1000"];
     let client = client();
-    let current = client.rt_current().expect("the ORB is a real-time ORB");
     for adapter in ["flat", "lane"] {
         let server = start(&[&pools[..], &["--serve", serve[0], "--serve", serve[1]]].concat());
         let object = reference(&client, &server, adapter);
         let threads = server.process.threads();
-        std::thread::scope(|scope| {
-            let callers: Vec<_> = (0..CALLERS)
-                .map(|_| {
-                    scope.spawn(|| {
-                        current.set_priority(priority(1_000)).expect("the system grants it");
-                        object.meet(CALLERS)
-                    })
-                })
-                .collect();
-            for caller in callers {
-                assert_eq!(caller.join().expect("no call fails"), Ok(true), "{adapter}");
-            }
-        });
+        all_meet(&client, &object, &[1_000; CALLERS]);
         // Threads of TAO that end have others take their place, so that it keeps some of them.
         let grown = server.process.threads();
-        assert!((threads + 1..threads + CALLERS as usize).contains(&grown), "{adapter}: {threads}, {grown}");
+        assert!((threads + 1..threads + CALLERS).contains(&grown), "{adapter}: {threads}, {grown}");
     }
 }

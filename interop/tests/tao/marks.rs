@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use ironorb::rt::{ClientPolicies, CodePoint, NetworkPriority, set_thread_policies};
-use ironorb::{Orb, PoaPolicies, TypedRef as _};
+use ironorb::{Orb, PoaPolicies};
 use ironorb_interop::interop_rt::{Witness as _, WitnessRef};
 use ironorb_interop::packets::{Packet, Packets};
 use ironorb_interop::tao::client;
 
-use super::our_client::{profile, reference, start};
+use super::our_client::{client as our_client, profile, reference, start};
+use super::our_policies::with;
 use super::their_client::{PROPAGATED, at_any_port, built, serve, serve_as};
 use super::{priority, real_time};
 
@@ -44,7 +45,7 @@ fn our_requests_to_tao_and_its_replies_are_marked() {
         "name=marked,model=propagated,pool=default,marks=yes",
     ]);
     let port = port(server.printed("plain"));
-    let orb = real_time().build().expect("the system grants real-time priorities");
+    let orb = our_client();
     let current = orb.rt_current().expect("the ORB is a real-time ORB");
     let seen = |object: &WitnessRef| {
         code_points(&packets, port);
@@ -65,7 +66,7 @@ fn our_requests_to_tao_and_its_replies_are_marked() {
             assert_eq!(seen(&plain)[0], of(&[0]), "{number}");
             assert_eq!(seen(&marked), [of(&[0]), of(&[of_tao])], "{number}");
             // By the object, the thread and the ORB.
-            let object = plain.object().with_client_policies(expedited).narrow_unchecked();
+            let object = with(&plain, expedited);
             assert_eq!(seen(&object)[0], of(&[46]), "{number}");
             set_thread_policies(by(NetworkPriority::Mapped));
             assert_eq!(seen(&plain)[0], of(&[of_ours]), "{number}");

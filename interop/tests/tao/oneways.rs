@@ -13,7 +13,8 @@ use ironorb_interop::interop_rt::{Witness as _, WitnessRef};
 use ironorb_interop::process::wait_until;
 use ironorb_interop::tao::{client, lines_of, start_client};
 
-use super::our_client::{reference, start};
+use super::our_client::{client as our_client, reference, start};
+use super::our_policies::with;
 use super::their_client::{PROPAGATED, accepted, at_any_port, built, serve, with_lanes};
 use super::{priority, real_time};
 
@@ -36,7 +37,7 @@ fn our_oneways_reach_tao_in_order_at_their_priority_in_each_scope() {
         "--serve",
         "name=lanes,model=propagated,pool=lanes",
     ]);
-    let orb = real_time().build().expect("the system grants real-time priorities");
+    let orb = our_client();
     let current = orb.rt_current().expect("the ORB is a real-time ORB");
     let in_scope = |scope| InvocationPolicies { sync_scope: Some(scope), ..InvocationPolicies::NONE };
     let batches =
@@ -54,7 +55,7 @@ fn our_oneways_reach_tao_in_order_at_their_priority_in_each_scope() {
                     oneways.notice(notice).expect("it is sent");
                 }
                 // What the servant has served is seen over another connection; else the call comes behind the oneways.
-                let private = object.object().with_client_policies(alone).narrow_unchecked();
+                let private = with(object, alone);
                 let asked = if name == "target" { &private } else { &oneways };
                 let notices = asked.served_notices().expect("the server answers");
                 let notices: Vec<_> = notices.iter().map(|it| (it.number, it.priority)).collect();

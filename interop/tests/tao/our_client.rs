@@ -59,6 +59,26 @@ pub(super) fn places(client: &Orb, object: &WitnessRef, priorities: &[i16]) -> V
     })
 }
 
+/// Has a thread with each of these priorities call a servant, which lets none go before all are inside.
+pub(super) fn all_meet(client: &Orb, object: &WitnessRef, priorities: &[i16]) {
+    let current = client.rt_current().expect("the ORB is a real-time ORB");
+    let callers = u32::try_from(priorities.len()).expect("there are few");
+    std::thread::scope(|scope| {
+        let meet = |number: &i16| {
+            let number = *number;
+            let current = &current;
+            scope.spawn(move || {
+                current.set_priority(priority(number)).expect("the system grants it");
+                object.meet(callers)
+            })
+        };
+        let calls: Vec<_> = priorities.iter().map(meet).collect();
+        for call in calls {
+            assert_eq!(call.join().expect("no call fails"), Ok(true));
+        }
+    });
+}
+
 /// The priorities of the threads at which a servant ran, each with that of the system.
 pub(super) fn priorities(places: &[Place]) -> Vec<(i16, i16)> {
     places.iter().map(|place| (place.priority, place.native_priority)).collect()
@@ -252,25 +272,11 @@ fn a_reference_outlives_tao_s_server() {
 #[test]
 #[ignore = "needs TAO_TREE"]
 fn several_threads_of_ours_are_inside_tao_at_once() {
-    const CALLERS: u32 = 4;
     let server =
         start(&["--threads", "4", "--lanes", "1000", "--serve", "name=lane,model=propagated,pool=lanes"]);
     let client = client();
     let object = reference(&client, &server, "lane");
-    let current = client.rt_current().expect("the ORB is a real-time ORB");
-    std::thread::scope(|scope| {
-        let callers: Vec<_> = (0..CALLERS)
-            .map(|_| {
-                scope.spawn(|| {
-                    current.set_priority(priority(1_000)).expect("the system grants it");
-                    object.meet(CALLERS)
-                })
-            })
-            .collect();
-        for caller in callers {
-            assert_eq!(caller.join().expect("no call fails"), Ok(true));
-        }
-    });
+    all_meet(&client, &object, &[1_000; 4]);
 }
 
 /// Notes the priority that each reply tells.

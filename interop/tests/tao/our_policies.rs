@@ -5,7 +5,7 @@ use ironorb::rt::{ClientPolicies, NotBound, PriorityBand, PriorityBands, Protoco
 use ironorb::{Orb, SystemExceptionKind, Transport, TypedRef};
 use ironorb_interop::interop_rt::{Witness as _, WitnessRef};
 
-use super::our_client::{client, places, priorities, profile, reference, start, with_native};
+use super::our_client::{all_meet, client, places, priorities, profile, reference, start, with_native};
 use super::{PRIORITIES, priority};
 
 /// Lanes, and adapters with and without bands and protocols of their own.
@@ -31,12 +31,15 @@ fn three_bands() -> ClientPolicies {
     bands(&[(0, 5_000), (5_001, 20_000), (20_001, 31_000)])
 }
 
-fn by(transports: &[Transport]) -> ClientPolicies {
-    let protocols: Vec<Protocol> = transports.iter().map(|transport| (*transport).into()).collect();
-    ClientPolicies { protocols: Protocols::new(&protocols), ..ClientPolicies::NONE }
+pub(super) fn protocols(transports: &[Transport]) -> Option<Protocols> {
+    Protocols::new(&transports.iter().map(|transport| (*transport).into()).collect::<Vec<Protocol>>())
 }
 
-fn with(object: &WitnessRef, policies: ClientPolicies) -> WitnessRef {
+fn by(transports: &[Transport]) -> ClientPolicies {
+    ClientPolicies { protocols: protocols(transports), ..ClientPolicies::NONE }
+}
+
+pub(super) fn with(object: &WitnessRef, policies: ClientPolicies) -> WitnessRef {
     object.object().with_client_policies(policies).narrow_unchecked()
 }
 
@@ -126,13 +129,7 @@ fn a_held_lane_of_tao_does_not_hold_up_our_calls_to_another() {
         let client = client();
         let object = with(&reference(&client, &server, "lanes"), policies);
         // The low lane's only thread is inside until the high lane's has come.
-        std::thread::scope(|scope| {
-            let (client, object) = (&client, &object);
-            let meet = |number| scope.spawn(move || at(client, number, || object.meet(2)));
-            for call in [meet(1_000), meet(30_000)] {
-                assert_eq!(call.join().expect("no call fails"), Ok(true));
-            }
-        });
+        all_meet(&client, &object, &[1_000, 30_000]);
     }
 }
 

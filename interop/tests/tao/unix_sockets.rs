@@ -5,14 +5,14 @@
 use std::collections::BTreeSet;
 
 use ironorb::giop::ior::{IiopProfile, Ior};
-use ironorb::rt::{ClientPolicies, PriorityBand, PriorityBands, Protocol, Protocols, set_thread_policies};
+use ironorb::rt::{ClientPolicies, PriorityBand, PriorityBands, set_thread_policies};
 use ironorb::{LaneConfig, Orb, PoaPolicies, Transport, TypedRef as _};
-use ironorb_interop::interop_rt::{Witness as _, WitnessRef};
+use ironorb_interop::interop_rt::Witness as _;
 use ironorb_interop::packets::Packets;
 use ironorb_interop::tao::{ANY_PORT_AND_SOCKET, Server, UIOP, UNIX_SOCKETS, client};
 
-use super::our_client::{places, priorities, reference, with_native};
-use super::our_policies::{at, made};
+use super::our_client::{client as our_client, places, priorities, reference, with_native};
+use super::our_policies::{at, made, protocols, with};
 use super::their_client::{
     PROPAGATED, Served, accepted, at_any_port, built, lane_name, names, serve, serve_as, told,
     without_thread, words,
@@ -82,10 +82,6 @@ const SERVER: [&str; 14] = [
     "name=tcp,model=propagated,pool=lanes,protocols=0+0x54414f00",
 ];
 
-fn protocols(transports: &[Transport]) -> Option<Protocols> {
-    Protocols::new(&transports.iter().map(|transport| (*transport).into()).collect::<Vec<Protocol>>())
-}
-
 const TCP: Transport = Transport::Tcp;
 const UNIX: Transport = Transport::Unix;
 
@@ -126,7 +122,7 @@ fn our_calls_take_the_profile_and_the_address_of_tao_that_policies_choose() {
         let (asked, served) = asked_and_served(adapter, is_multiple);
         let printed = server.printed(adapter);
         for ((list, _, expected), is_private) in LISTS.iter().flat_map(|list| [(list, false), (list, true)]) {
-            let client = real_time().build().expect("the system grants real-time priorities");
+            let client = our_client();
             let policies = ClientPolicies {
                 bands: has_bands.then(bands),
                 protocols: protocols(list).filter(|list| !list.is_empty()),
@@ -134,7 +130,7 @@ fn our_calls_take_the_profile_and_the_address_of_tao_that_policies_choose() {
                 ..ClientPolicies::NONE
             };
             let object = reference(&client, &server, adapter);
-            let object: WitnessRef = object.object().with_client_policies(policies).narrow_unchecked();
+            let object = with(&object, policies);
             let row = format!("{adapter}, bands {has_bands}, {list:?}, private {is_private}");
             let way = way(&packets, printed, || {
                 assert_eq!(priorities(&places(&client, &object, &asked)), with_native(&served), "{row}");
@@ -152,7 +148,7 @@ fn our_calls_take_the_profile_and_the_address_of_tao_that_policies_choose() {
 fn protocols_in_references_of_tao_choose_its_unix_sockets() {
     let packets = Packets::watch().expect("the test runs as root");
     let server = start(&SERVER);
-    let client = real_time().build().expect("the system grants real-time priorities");
+    let client = our_client();
     for (adapter, expected) in [("unix", By::UnixSocket), ("tcp", By::Tcp), ("lanes", By::Tcp)] {
         let object = reference(&client, &server, adapter);
         let way = way(&packets, server.printed(adapter), || {
@@ -176,7 +172,7 @@ fn the_protocols_of_an_adapter_of_tao_are_where_we_reach_its_objects() {
         "name=missing,model=propagated,pool=default,at=0x54414f02",
     ]);
     assert_eq!(server.printed("missing"), "IDL:omg.org/PortableServer/POA/InvalidPolicy:2.3");
-    let client = real_time().build().expect("the system grants real-time priorities");
+    let client = our_client();
     for (adapter, expected) in [("tcp", By::Tcp), ("unix", By::UnixSocket)] {
         let object = reference(&client, &server, adapter);
         assert_eq!(object.object().ior().iiop_profiles().count(), 1, "{adapter}");
@@ -213,7 +209,7 @@ fn the_protocols_of_an_adapter_of_ours_are_where_tao_reaches_its_objects() {
 fn each_thread_of_ours_keeps_its_protocol_and_its_priority() {
     let packets = Packets::watch().expect("the test runs as root");
     let server = start(&SERVER);
-    let client = real_time().build().expect("the system grants real-time priorities");
+    let client = our_client();
     for adapter in ["plain", "lanes"] {
         let object = reference(&client, &server, adapter);
         let calls = |number, transport| {

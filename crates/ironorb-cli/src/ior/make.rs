@@ -21,8 +21,8 @@ use crate::{output, reference};
 )]
 pub(super) struct Arguments {
     /// The reference to change: an IOR, a corbaloc, `file:PATH`, or `-` for standard input. The options
-    /// change each IIOP profile, and but for addresses each UIOP profile; everything else stays as it is. Without a reference, --host and --key make a
-    /// new one.
+    /// change each IIOP profile, and but for addresses each UIOP profile; everything else stays as it is. Without a
+    /// reference, --host and --key make a new one.
     reference: Option<String>,
     /// The repository id of the interface; empty for none.
     #[arg(long = "type", value_name = "ID")]

@@ -131,17 +131,10 @@ impl Ior {
             return true;
         }
         // A path alone tells two machines not apart, so it counts where there is nothing else.
-        let is_elsewhere = |ior: &Ior, first| ior.addresses(first).any(|address| address.port != 0);
-        let is_unnamed = |profile: &&IiopProfile| profile.unix_addresses().next().is_none();
-        let paths = |ior: &'_ Ior, first| {
-            let unnamed = ior.alike(first).filter(is_unnamed).filter_map(IiopProfile::uiop_path);
-            unnamed.map(str::to_owned).collect::<Vec<_>>()
-        };
-        if !(is_elsewhere(self, mine) && is_elsewhere(other, theirs)) {
-            let theirs = paths(other, theirs);
-            if paths(self, mine).iter().any(|path| theirs.contains(path)) {
-                return true;
-            }
+        let has_port = |ior: &Ior, first| ior.addresses(first).any(|address| address.port != 0);
+        let has_path = |of: &str| other.unnamed_paths(theirs).any(|path| path == of);
+        if !(has_port(self, mine) && has_port(other, theirs)) && self.unnamed_paths(mine).any(has_path) {
+            return true;
         }
         // Servers that listen at sockets only have the host of their machine and port 0. So that address does
         // not tell them apart.
@@ -158,6 +151,12 @@ impl Ior {
     fn sockets<'a>(&'a self, first: &'a IiopProfile) -> impl Iterator<Item = UnixAddress<'a>> {
         // A path identifies one socket, whatever its use.
         self.alike(first).flat_map(|it| it.unix_addresses().chain(it.shared_memory_addresses()))
+    }
+
+    /// The paths in profiles of UIOP that do not say on which machine they are.
+    fn unnamed_paths<'a>(&'a self, first: &'a IiopProfile) -> impl Iterator<Item = &'a str> {
+        let unnamed = self.alike(first).filter(|profile| profile.unix_addresses().next().is_none());
+        unnamed.filter_map(IiopProfile::uiop_path)
     }
 
     /// All profiles with the object key of `first`.

@@ -60,12 +60,10 @@ impl Unmarshal for Profile {
         let tag = r.read_u32()?;
         let length = r.read_u32()? as usize;
         let data = r.read_bytes_split(length)?.into_owned();
-        let place = match tag {
-            TAG_INTERNET_IOP => read_host_and_port,
-            TAG_TAO_UIOP => read_path,
-            _ => return Ok(Profile::Other(TaggedProfile { tag, data })),
-        };
-        Ok(match IiopParts::parse(&data, place) {
+        if ![TAG_INTERNET_IOP, TAG_TAO_UIOP].contains(&tag) {
+            return Ok(Profile::Other(TaggedProfile { tag, data }));
+        }
+        Ok(match IiopParts::parse(tag, &data) {
             Ok(parts) => Profile::Iiop(IiopProfile { parts, data }),
             Err(_) => Profile::Other(TaggedProfile { tag, data }),
         })
@@ -84,8 +82,7 @@ pub struct TaggedProfile {
 impl TaggedProfile {
     /// Reads the bytes as a UIOP profile if the tag says so, and as an IIOP profile if it says anything else.
     pub fn parse_iiop(&self) -> Result<IiopProfile, Malformed> {
-        let place = if self.tag == TAG_TAO_UIOP { read_path } else { read_host_and_port };
-        Ok(IiopProfile { parts: IiopParts::parse(&self.data, place)?, data: self.data.clone() })
+        Ok(IiopProfile { parts: IiopParts::parse(self.tag, &self.data)?, data: self.data.clone() })
     }
 
     /// The components of a TAG_MULTIPLE_COMPONENTS profile; `None` for another profile.
@@ -295,25 +292,18 @@ impl Place {
     }
 }
 
-fn read_host_and_port(r: &mut Reader<'_>) -> Result<Place, Malformed> {
-    Ok(Place::Tcp { host: r.get()?, port: r.read_u16()? })
-}
-
-fn read_path(r: &mut Reader<'_>) -> Result<Place, Malformed> {
-    Ok(Place::Unix { path: r.get()? })
-}
-
 impl IiopParts {
-    /// Ignores bytes after the last known member, because later minor versions may append some.
-    fn parse(
-        data: &[u8],
-        place: fn(&mut Reader<'_>) -> Result<Place, Malformed>,
-    ) -> Result<IiopParts, Malformed> {
+    /// Reads a profile of UIOP if the tag says so, and else one of IIOP. Ignores bytes after the last known member, because
+    /// later minor versions may append some.
+    fn parse(tag: u32, data: &[u8]) -> Result<IiopParts, Malformed> {
         let mut r = Reader::encapsulated(data, ENCODING)?;
         let (major, minor) = (r.read_u8()?, r.read_u8()?);
         let version =
             Version::from_numbers(major, minor).ok_or_else(|| r.malformed(MalformedKind::BadVersion))?;
-        let place = place(&mut r)?;
+        let place = match tag {
+            TAG_TAO_UIOP => Place::Unix { path: r.get()? },
+            _ => Place::Tcp { host: r.get()?, port: r.read_u16()? },
+        };
         let key_bytes = r.read_octets()?.len();
         let object_key = r.position() - key_bytes..r.position();
         if version > Version::V1_0 {

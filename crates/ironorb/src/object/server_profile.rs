@@ -20,7 +20,7 @@ use ironorb_giop::minor::MinorCode;
 use ironorb_giop::real_time::{PriorityBand, PriorityModel, PriorityModelPolicy, RealTimePolicies};
 use ironorb_giop::{CharSet, TransmissionCodeSets, Version};
 
-use crate::base::config::BareExceptions;
+use crate::base::config::{BareExceptions, Transport};
 use crate::base::lane::LANES_MAX;
 use crate::base::locks::{PARTS, Snapshot};
 use crate::base::randomness::HashKeys;
@@ -190,13 +190,16 @@ impl ServerProfile {
         if orb.deadline_clock.is_some() {
             return PriorityUse::Any;
         }
-        match self.priority_model() {
-            None => PriorityUse::None,
-            Some(_) if !self.propagates() && self.listed_lanes().is_empty() => PriorityUse::None,
+        if self.priority_model().is_none() {
+            return PriorityUse::None;
+        }
+        let (form, lanes) = self.listed_lanes();
+        let lists_best_effort = lanes.iter().any(|(priority, _)| priority.is_none());
+        match self.propagates() {
+            false if lanes.is_empty() => PriorityUse::None,
             // The straight way writes requests by the first profile.
-            Some(_) if self.form_of_lanes() > 0 => PriorityUse::Any,
-            Some(_) if self.propagates() && !has_transform && !self.lists_best_effort() => PriorityUse::Told,
-            Some(_) => PriorityUse::Any,
+            true if form == 0 && !has_transform && !lists_best_effort => PriorityUse::Told,
+            _ => PriorityUse::Any,
         }
     }
 
@@ -213,11 +216,6 @@ impl ServerProfile {
             Some(lane) => Some(&lane.target),
             None => self.first_target(),
         }
-    }
-
-    /// Whether the reference lists an address for calls that are not scheduled.
-    fn lists_best_effort(&self) -> bool {
-        self.listed_lanes().iter().any(|(priority, _)| priority.is_none())
     }
 
     /// The address for a call that the thread makes at this priority, with its place among such addresses. `None` if the
@@ -258,10 +256,10 @@ impl ServerProfile {
 
     #[cold]
     fn find_lane_targets(&self) -> Box<[LaneTarget]> {
-        let form = self.form_of_lanes();
+        let (form, lanes) = self.listed_lanes();
         let target = |address| self.target_at(form, address, self.partition());
-        let lanes = self.listed_lanes().into_iter();
-        let targets = lanes.map(|(priority, address)| LaneTarget { priority, target: target(address) });
+        let targets =
+            lanes.into_iter().map(|(priority, address)| LaneTarget { priority, target: target(address) });
         let mut targets: Box<[LaneTarget]> = targets.collect();
         targets.sort_by_key(|lane| lane.priority.is_none());
         targets
@@ -276,14 +274,11 @@ impl ServerProfile {
         self.forms_of_first_server().flat_map(of_form).collect()
     }
 
-    /// The first of the profiles that list lanes, or else the first one.
-    fn form_of_lanes(&self) -> usize {
-        self.forms_of_first_server().find(|form| !self.lanes_in(*form).is_empty()).unwrap_or(0)
-    }
-
-    /// The addresses that a profile lists for one priority each, and that for calls that are not scheduled.
-    fn listed_lanes(&self) -> Vec<(Option<Priority>, Address)> {
-        self.lanes_in(self.form_of_lanes())
+    /// The addresses that the first profile with any lists for one priority each, and that for calls that are not scheduled, with
+    /// the number of the profile.
+    fn listed_lanes(&self) -> (usize, Vec<(Option<Priority>, Address)>) {
+        let mut all = self.forms_of_first_server().map(|form| (form, self.lanes_in(form)));
+        all.find(|(_, lanes)| !lanes.is_empty()).unwrap_or_default()
     }
 
     /// The first profile, and the first of the other kind, IIOP or UIOP, if it is for the same server.
@@ -314,24 +309,27 @@ impl ServerProfile {
         let Some(Profile::Iiop(profile)) = form.map(|form| &self.ior.profiles[form.profile]) else {
             return Vec::new();
         };
-        let lane = |number: i16, address: Address| {
-            let priority = Priority::new(number);
-            let is_used = address
-                .transport()
-                .is_some_and(|it| self.orb.shared().config.client_transports.contains(&it));
-            is_used.then_some(())?;
-            (priority.is_some() || number == FOR_BEST_EFFORT).then_some((priority, address))
-        };
-        let tcp =
-            |it: TaoEndpoint| lane(it.priority, Address::Tcp(HostPort { host: it.host, port: it.port }));
-        let unix = |it: TaoUnixEndpoint| lane(it.priority, Address::unix(&it.path)?);
         let mut components = profile.components();
-        if profile.uiop_path().is_some() {
-            let listed = components.find_map(|component| component.tao_unix_endpoints()?.ok());
-            return listed.unwrap_or_default().into_iter().take(LANES_MAX + 1).filter_map(unix).collect();
-        }
-        let listed = components.find_map(|component| component.tao_endpoints()?.ok());
-        listed.unwrap_or_default().into_iter().take(LANES_MAX + 1).filter_map(tcp).collect()
+        let listed: Vec<(i16, Option<Address>)> = match profile.uiop_path() {
+            // A profile of UIOP that can be used is one whose transport is used.
+            Some(_) => {
+                let listed = components.find_map(|component| component.tao_unix_endpoints()?.ok());
+                let lane = |it: TaoUnixEndpoint| (it.priority, Address::unix(&it.path));
+                listed.unwrap_or_default().into_iter().map(lane).collect()
+            }
+            None if !self.orb.shared().config.client_transports.contains(&Transport::Tcp) => Vec::new(),
+            None => {
+                let listed = components.find_map(|component| component.tao_endpoints()?.ok());
+                let address = |host, port| Address::Tcp(HostPort { host, port });
+                let lane = |it: TaoEndpoint| (it.priority, Some(address(it.host, it.port)));
+                listed.unwrap_or_default().into_iter().map(lane).collect()
+            }
+        };
+        let lane = |(number, address): (i16, Option<Address>)| {
+            let priority = Priority::new(number);
+            (priority.is_some() || number == FOR_BEST_EFFORT).then_some((priority, address?))
+        };
+        listed.into_iter().take(LANES_MAX + 1).filter_map(lane).collect()
     }
 
     /// The addresses for all, the best first, each with the number of the first profile that has it.
