@@ -1,16 +1,17 @@
 //! The client's half: what it holds of one server's objects, and how fresh that is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use crate::freshness::{Held, Proof};
 use crate::in_order::InOrder;
-use crate::message::{Answer, Change, Epoch, Fill, Filled, Opened, Position, Probe, Token, Unit};
+use crate::message::{Answer, Change, Epoch, Fill, Filled, Members, Opened, Position, Probe, Token, Unit};
 use crate::time::Moment;
 
 /// How much a client holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientLimits {
-    /// The most objects. One more takes the place of that which was filled the longest time ago.
+    /// The most entries. One more takes the place of that which was filled the longest time ago.
     pub entries_max: usize,
 }
 
@@ -23,22 +24,38 @@ impl Default for ClientLimits {
 /// The most probes that are remembered while their answers are out. The answer to an older one renews nothing.
 const PROBES_MAX: usize = 64;
 
-/// What a client holds of the objects of one server.
+/// The name that a client's driver gives to a place for one object's state. None is given twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EntryId(pub u64);
+
+/// The places for states, which a driver keeps. The machine says what is put there; a place that it has not filled, or has
+/// ended, is never read.
+pub trait Entries<S> {
+    /// Puts values into a place: the whole state if the members are all, and else over the state that is there.
+    fn put(&mut self, entry: EntryId, held: Held, members: Members, values: S);
+
+    /// Ends what a place holds.
+    fn end(&mut self, entry: EntryId);
+}
+
+/// What a client holds of the objects of one server. The states themselves are in its driver's [`Entries`].
 ///
-/// Its moments are those of a clock that runs through suspension. Memory: at most `entries_max` objects with their states.
+/// Its moments are those of a clock that runs through suspension. Memory: at most `entries_max` entries, and their
+/// objects' names.
 #[derive(Debug)]
-pub struct Client<K, S> {
+pub struct Client<K> {
     limits: ClientLimits,
     session: Option<Opened>,
-    /// Up to where the answers to probes have been taken.
-    taken: Position,
-    /// When the newest answered probe left.
-    proved: Option<Moment>,
-    /// What a read must not be older than: where the client's own writes are in the log.
-    floor: Position,
-    entries: BTreeMap<K, Entry<S>>,
-    /// The objects in the order in which they were asked for.
-    order: InOrder<K>,
+    proof: Proof,
+    entries: BTreeMap<EntryId, Entry<K>>,
+    /// The entries of each object: a client may have several places for one.
+    places: BTreeSet<(K, EntryId)>,
+    /// The entries in the order in which they were asked for.
+    order: InOrder<EntryId>,
+    /// How many fills are out.
+    fills_out: usize,
+    /// What answers have shown of objects while fills were out. Such a fill may be for one of them, and its answer may be older.
+    early: BTreeMap<K, Early>,
     /// When the probes left that have no answer yet.
     probes: BTreeMap<Token, Moment>,
     tokens: u64,
@@ -48,31 +65,28 @@ pub struct Client<K, S> {
 
 /// An object that is held or asked for.
 #[derive(Debug)]
-struct Entry<S> {
+struct Entry<K> {
     /// The fill that is out, and when it left.
     asked: Option<(Token, Moment)>,
-    held: Option<Held<S>>,
-    /// The version of the newest state that the client has seen, in the answer to whichever fill: no read goes behind it.
-    seen: Position,
+    /// The object, once an answer has told it.
+    object: Option<K>,
+    held: Option<Held>,
 }
 
-#[derive(Debug)]
-struct Held<S> {
+/// What answers have shown of an object.
+#[derive(Debug, Clone, Copy, Default)]
+struct Early {
+    /// The newest version.
     version: Position,
-    /// No write to the object up to here is missing.
-    as_of: Position,
-    /// When the message left that this state answers.
-    left: Moment,
-    state: S,
+    /// The last drop.
+    dropped: Position,
 }
 
 /// The result of a cached read.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Read<'c, S> {
-    /// The object has had this state within the lag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Read {
+    /// The object has had the state in this place within the lag.
     Hit {
-        /// The state.
-        state: &'c S,
         /// The position of its last write.
         version: Position,
         /// The object had this state at most so long ago.
@@ -95,17 +109,18 @@ pub enum Miss {
     TooOld,
 }
 
-impl<K: Ord + Clone, S> Client<K, S> {
+impl<K: Ord + Clone> Client<K> {
     /// A client that holds nothing.
     pub fn new(limits: ClientLimits) -> Self {
         Client {
             limits,
             session: None,
-            taken: Position::START,
-            proved: None,
-            floor: Position::START,
+            proof: Proof { proved: None, taken: Position::START, floor: Position::START },
             entries: BTreeMap::new(),
+            places: BTreeSet::new(),
             order: InOrder::default(),
+            fills_out: 0,
+            early: BTreeMap::new(),
             probes: BTreeMap::new(),
             tokens: 0,
             latest: None,
@@ -115,6 +130,11 @@ impl<K: Ord + Clone, S> Client<K, S> {
     /// The session, if there is one.
     pub fn session(&self) -> Option<Opened> {
         self.session
+    }
+
+    /// What the answers to probes have proved.
+    pub fn proof(&self) -> Proof {
+        self.proof
     }
 
     /// How many objects it holds or asks for.
@@ -135,155 +155,257 @@ impl<K: Ord + Clone, S> Client<K, S> {
     }
 
     /// Forgets the session and all that it held: after a fork in the child, or when the server may not be the same any more.
-    pub fn lapse(&mut self) {
+    pub fn lapse<S>(&mut self, entries: &mut impl Entries<S>) {
         self.session = None;
-        self.taken = Position::START;
-        self.floor = Position::START;
-        self.forget();
+        self.proof.taken = Position::START;
+        self.proof.floor = Position::START;
+        self.forget(entries);
     }
 
     /// Forgets all states and what they were proved by. The session stays.
-    fn forget(&mut self) {
-        self.proved = None;
+    fn forget<S>(&mut self, entries: &mut impl Entries<S>) {
+        self.proof.proved = None;
+        self.entries.keys().for_each(|entry| entries.end(*entry));
         self.entries.clear();
+        self.places.clear();
         self.order.clear();
+        self.fills_out = 0;
+        self.early.clear();
         self.probes.clear();
     }
 
     /// Takes note of the time. Where the clock has run backwards, no age can be told, and nothing is held any more.
-    fn see(&mut self, now: Moment) {
+    fn see<S>(&mut self, now: Moment, entries: &mut impl Entries<S>) {
         if self.latest.is_some_and(|latest| now < latest) {
-            self.forget();
+            self.forget(entries);
         }
         self.latest = Some(now);
     }
 
     /// Reads an object as it was at most `lag` ago, with the writes of this client in it, and all up to `at_least`.
-    pub fn read(&mut self, object: &K, lag: Duration, at_least: Position, now: Moment) -> Read<'_, S> {
-        self.see(now);
+    pub fn read<S>(
+        &mut self,
+        entry: EntryId,
+        (lag, at_least): (Duration, Position),
+        now: Moment,
+        entries: &mut impl Entries<S>,
+    ) -> Read {
+        self.see(now, entries);
         if self.session.is_none() {
             return Read::Miss(Miss::NoSession);
         }
-        let Some(entry) = self.entries.get(object) else { return Read::Miss(Miss::NotHeld) };
+        let Some(entry) = self.entries.get(&entry) else { return Read::Miss(Miss::NotHeld) };
         let Some(held) = &entry.held else { return Read::Miss(Miss::Filling) };
-        let has_all = held.as_of.max(self.taken) >= self.floor.max(at_least).max(entry.seen);
-        let proved = self.proved.map_or(held.left, |proved| proved.max(held.left));
-        match now.since(proved) {
-            Some(age) if age <= lag && has_all => {
-                Read::Hit { state: &held.state, version: held.version, age }
-            }
-            _ => Read::Miss(Miss::TooOld),
+        match self.proof.age_of(held, lag, at_least, now) {
+            Some(age) => Read::Hit { version: held.version, age },
+            None => Read::Miss(Miss::TooOld),
         }
     }
 
     /// Asks for an object. What the client holds of it is held no more. `None` without a session.
-    pub fn fill(&mut self, object: &K, now: Moment) -> Option<Fill<K>> {
-        self.see(now);
+    pub fn fill<S>(&mut self, entry: EntryId, now: Moment, entries: &mut impl Entries<S>) -> Option<Fill> {
+        self.see(now, entries);
         let of = self.session?;
         let token = self.token();
-        let seen = self.entries.get(object).map_or(Position::START, |entry| entry.seen);
-        self.entries.insert(object.clone(), Entry { asked: Some((token, now)), held: None, seen });
-        self.order.move_to_end(object);
+        let before = self.entries.remove(&entry);
+        match &before {
+            Some(before) if before.held.is_some() => entries.end(entry),
+            _ => {}
+        }
+        self.fills_out += usize::from(before.as_ref().is_none_or(|before| before.asked.is_none()));
+        let object = before.and_then(|before| before.object);
+        self.entries.insert(entry, Entry { asked: Some((token, now)), object, held: None });
+        self.order.move_to_end(&entry);
         if self.entries.len() > self.limits.entries_max.max(1)
-            && let Some(first) = self.order.first().cloned()
+            && let Some(first) = self.order.first().copied()
         {
-            self.drop_entry(&first);
+            self.drop_entry(first, entries);
         }
-        Some(Fill { of, object: object.clone(), token })
+        Some(Fill { of, token })
     }
 
-    /// Takes the answer to a fill.
-    pub fn filled(&mut self, filled: Filled<K, S>, now: Moment) {
-        self.see(now);
+    /// Takes the answer to a fill, and the state that came with it. Says whether the entry holds that now.
+    pub fn filled<S>(
+        &mut self,
+        entry: EntryId,
+        (filled, state): (Filled<K>, Option<S>),
+        now: Moment,
+        entries: &mut impl Entries<S>,
+    ) -> bool {
+        self.see(now, entries);
         if self.session != Some(filled.session()) {
-            return;
+            return false;
         }
-        match filled {
-            Filled::Unknown { .. } => self.lapse(),
-            Filled::Refused { token, object, .. } => {
-                if self.asks(&object, token).is_some() {
-                    self.drop_entry(&object);
-                }
+        match (filled, state) {
+            (Filled::Unknown { .. }, _) => {
+                self.lapse(entries);
+                false
             }
-            Filled::State { token, object, version, head, state, .. } => {
-                let asked = self.asks(&object, token);
-                let Some(entry) = self.entries.get_mut(&object) else { return };
-                entry.seen = entry.seen.max(version);
-                let Some(left) = asked else { return };
-                entry.asked = None;
-                // A probe's answer may have brought a state meanwhile, and either can be the newer one.
-                if entry.held.as_ref().is_none_or(|held| held.version < version) {
-                    entry.held = Some(Held { version, as_of: head, left, state });
-                }
+            (Filled::Refused { token, .. } | Filled::State { token, .. }, None) => {
+                self.fill_failed(entry, token, entries);
+                false
+            }
+            (Filled::Refused { .. }, Some(_)) => false,
+            (Filled::State { token, object, version, head, .. }, Some(state)) => {
+                self.take_fill(entry, (token, object), (version, head), state, entries)
             }
         }
     }
 
-    /// When the fill with this token left, if its state is still wanted.
-    fn asks(&self, object: &K, token: Token) -> Option<Moment> {
-        let (asked, left) = self.entries.get(object)?.asked?;
-        (asked == token).then_some(left)
+    /// A fill has come to nothing: the object is not there, or the answer was lost.
+    pub fn fill_failed<S>(&mut self, entry: EntryId, token: Token, entries: &mut impl Entries<S>) {
+        let asked = self.entries.get(&entry).and_then(|entry| entry.asked);
+        if asked.is_some_and(|(asked, _)| asked == token) {
+            self.drop_entry(entry, entries);
+        }
+    }
+
+    fn take_fill<S>(
+        &mut self,
+        id: EntryId,
+        (token, object): (Token, K),
+        (version, head): (Position, Position),
+        state: S,
+        entries: &mut impl Entries<S>,
+    ) -> bool {
+        let early = self.shown(&object).copied().unwrap_or_default();
+        if let Some(early) = self.shown(&object) {
+            early.version = early.version.max(version);
+        }
+        self.end_older(&object, version, entries);
+        let Some(entry) = self.entries.get_mut(&id) else { return false };
+        let Some((_, left)) = entry.asked.filter(|(asked, _)| *asked == token) else { return false };
+        if early.version > version || early.dropped > head {
+            self.drop_entry(id, entries);
+            return false;
+        }
+        entry.asked = None;
+        // A probe's answer may have brought a state meanwhile, and either can be the newer one.
+        let is_newer = entry.held.is_none_or(|held| held.version < version);
+        if is_newer {
+            let held = Held { version, as_of: head, left };
+            entry.held = Some(held);
+            entries.put(id, held, Members::ALL, state);
+        }
+        if let Some(before) = entry.object.replace(object.clone()) {
+            self.places.remove(&(before, id));
+        }
+        self.places.insert((object, id));
+        self.end_fill();
+        is_newer
+    }
+
+    /// No read goes behind a version that an answer has shown, in whichever place of the object.
+    fn end_older<S>(&mut self, object: &K, version: Position, entries: &mut impl Entries<S>) {
+        for id in self.places_of(object) {
+            let held = self.entries.get(&id).and_then(|entry| entry.held);
+            if held.is_some_and(|held| held.version < version) {
+                self.drop_entry(id, entries);
+            }
+        }
+    }
+
+    fn places_of(&self, object: &K) -> Vec<EntryId> {
+        let of_object = (object.clone(), EntryId(0))..=(object.clone(), EntryId(u64::MAX));
+        self.places.range(of_object).map(|(_, entry)| *entry).collect()
+    }
+
+    /// What has been shown of an object, as long as fills are out.
+    fn shown(&mut self, object: &K) -> Option<&mut Early> {
+        (self.fills_out > 0).then(|| self.early.entry(object.clone()).or_default())
+    }
+
+    /// One fill less is out.
+    fn end_fill(&mut self) {
+        self.fills_out -= 1;
+        if self.fills_out == 0 {
+            self.early.clear();
+        }
     }
 
     /// Asks what has changed. `None` without a session.
-    pub fn probe(&mut self, now: Moment) -> Option<Probe> {
-        self.see(now);
+    pub fn probe<S>(&mut self, now: Moment, entries: &mut impl Entries<S>) -> Option<Probe> {
+        self.see(now, entries);
         let of = self.session?;
         let token = self.token();
         self.probes.insert(token, now);
         if self.probes.len() > PROBES_MAX {
             self.probes.pop_first();
         }
-        Some(Probe { of, taken: self.taken, token })
+        Some(Probe { of, taken: self.proof.taken, token })
     }
 
     /// Takes the answer to a probe. Answers may come in any order, and more than once.
-    pub fn answered(&mut self, answer: Answer<K, S>, now: Moment) {
-        self.see(now);
+    pub fn answered<S: Clone>(&mut self, answer: Answer<K, S>, now: Moment, entries: &mut impl Entries<S>) {
+        self.see(now, entries);
         if self.session != Some(answer.session()) {
             return;
         }
         let (token, head, units) = match answer {
-            Answer::Unknown { .. } => return self.lapse(),
+            Answer::Unknown { .. } => return self.lapse(entries),
             Answer::Changes { token, head, units, .. } => (token, head, units),
         };
         let Some(left) = self.probes.remove(&token) else { return };
         // One that was made before another which has been taken has nothing new, but was asked for later perhaps.
-        if head > self.taken {
+        if head > self.proof.taken {
             for unit in units {
-                self.take(unit, head, left);
+                self.take(unit, (head, left), entries);
             }
-            self.taken = head;
+            self.proof.taken = head;
         }
-        self.proved = self.proved.max(Some(left));
+        self.proof.proved = self.proof.proved.max(Some(left));
     }
 
-    fn take(&mut self, unit: Unit<K, S>, head: Position, left: Moment) {
+    fn take<S: Clone>(
+        &mut self,
+        unit: Unit<K, S>,
+        (head, left): (Position, Moment),
+        entries: &mut impl Entries<S>,
+    ) {
         let Unit { object, at, change } = unit;
-        let Some(entry) = self.entries.get_mut(&object) else { return };
-        match change {
-            // A fill that is out was perhaps carried out before this: its state is not wanted any more.
-            Change::Dropped => self.drop_entry(&object),
-            Change::State(state) => {
-                if entry.held.as_ref().is_none_or(|held| held.version < at) {
-                    entry.held = Some(Held { version: at, as_of: head, left, state });
+        if let Some(early) = self.shown(&object) {
+            match change {
+                Change::Members(..) => early.version = early.version.max(at),
+                Change::Dropped => early.dropped = early.dropped.max(at),
+            }
+        }
+        for id in self.places_of(&object) {
+            let Some(entry) = self.entries.get_mut(&id) else { continue };
+            match (&change, entry.held) {
+                (Change::Members(members, values), held)
+                    if held.is_none_or(|held| held.version < at)
+                        && (held.is_some() || *members == Members::ALL) =>
+                {
+                    let held = Held { version: at, as_of: head.max(at), left };
+                    entry.held = Some(held);
+                    entries.put(id, held, *members, values.clone());
                 }
+                (Change::Members(..), Some(_)) => {}
+                // A fill that is out was perhaps carried out before this: its state is not wanted any more.
+                (Change::Members(..) | Change::Dropped, _) => self.drop_entry(id, entries),
             }
         }
     }
 
     /// A reply of the server has told where this client's write is in its log.
-    pub fn wrote(&mut self, epoch: Epoch, at: Position) {
+    pub fn wrote<S>(&mut self, epoch: Epoch, at: Position, entries: &mut impl Entries<S>) {
         match self.session {
-            Some(session) if session.epoch == epoch => self.floor = self.floor.max(at),
-            Some(_) => self.lapse(), // the server has begun a new life
+            Some(session) if session.epoch == epoch => self.proof.floor = self.proof.floor.max(at),
+            Some(_) => self.lapse(entries), // the server has begun a new life
             None => {}
         }
     }
 
-    fn drop_entry(&mut self, object: &K) {
-        self.entries.remove(object);
-        self.order.remove(object);
+    fn drop_entry<S>(&mut self, id: EntryId, entries: &mut impl Entries<S>) {
+        let Some(entry) = self.entries.remove(&id) else { return };
+        self.order.remove(&id);
+        if let Some(object) = entry.object {
+            self.places.remove(&(object, id));
+        }
+        entries.end(id);
+        if entry.asked.is_some() {
+            self.end_fill();
+        }
     }
 
     fn token(&mut self) -> Token {

@@ -30,13 +30,17 @@
 //! [`Server`] and [`Client`] are the two machines, [`history`] checks what they have promised.
 
 mod client;
+mod freshness;
 pub mod history;
 mod in_order;
 mod message;
 mod server;
 mod time;
 
-pub use client::{Client, ClientLimits, Miss, Read};
-pub use message::{Answer, Change, Epoch, Fill, Filled, Opened, Position, Probe, SessionId, Token, Unit};
+pub use client::{Client, ClientLimits, Entries, EntryId, Miss, Read};
+pub use freshness::{Held, Proof};
+pub use message::{
+    Answer, Change, Due, Epoch, Fill, Filled, Members, Opened, Position, Probe, SessionId, Token, Unit,
+};
 pub use server::{Server, ServerLimits, Terms, WriteId};
 pub use time::Moment;

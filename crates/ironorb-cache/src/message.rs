@@ -46,18 +46,44 @@ pub struct Probe {
     pub token: Token,
 }
 
-/// Asks for the state of an object, which the client will hold.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fill<K> {
+/// Asks an object for its state, which the client will hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fill {
     /// For which session.
     pub of: Opened,
-    /// The object.
-    pub object: K,
     /// Comes back with the state.
     pub token: Token,
 }
 
-/// The answer to a probe.
+/// Which members of an object's state, a bit for each. A member beyond the 63rd shares the last bit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Members(pub u64);
+
+impl Members {
+    /// None of them.
+    pub const NONE: Members = Members(0);
+    /// The whole state.
+    pub const ALL: Members = Members(u64::MAX);
+
+    /// One member, by its place.
+    pub const fn one(place: usize) -> Members {
+        Members(1 << if place < 63 { place } else { 63 })
+    }
+
+    /// These and others.
+    #[must_use]
+    pub const fn and(self, others: Members) -> Members {
+        Members(self.0 | others.0)
+    }
+
+    /// Whether the member at a place is among them.
+    pub const fn has(self, place: usize) -> bool {
+        self.0 & Members::one(place).0 != 0
+    }
+}
+
+/// The answer to a probe. `S` is what it has of a state: what is [`Due`] when the server's machine has made it, and the values
+/// once the driver has read them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer<K, S> {
     /// All changes up to a position that the client has not taken yet.
@@ -87,6 +113,54 @@ impl<K, S> Answer<K, S> {
     }
 }
 
+/// What of an object's state a session has not been told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Due {
+    /// The position of the last write that it has not been told of.
+    at: Position,
+    /// What has been written.
+    members: Members,
+}
+
+impl Due {
+    pub(crate) const fn new(at: Position, members: Members) -> Due {
+        Due { at, members }
+    }
+
+    /// Which members to send of a state whose last write has this position. A write since then may have changed others.
+    pub fn of_version(self, version: Position) -> Members {
+        if version == self.at { self.members } else { Members::ALL }
+    }
+}
+
+impl<K> Answer<K, Due> {
+    /// Has the values read that are due. `read` gives the position of an object's last write, the members that are due of
+    /// that version ([`Due::of_version`]), and their values; all at one moment after the answer was made. `None` if the object
+    /// is gone.
+    pub fn with_values<S>(
+        self,
+        mut read: impl FnMut(&K, Due) -> Option<(Position, Members, S)>,
+    ) -> Answer<K, S> {
+        let (of, token, head, units) = match self {
+            Answer::Unknown { of } => return Answer::Unknown { of },
+            Answer::Changes { of, token, head, units } => (of, token, head, units),
+        };
+        let with_values = |Unit { object, at, change }: Unit<K, Due>| {
+            let values = match change {
+                Change::Members(_, due) => read(&object, due),
+                Change::Dropped => None,
+            };
+            let (at, change) = match values {
+                Some((version, members, values)) => (version, Change::Members(members, values)),
+                None => (at, Change::Dropped),
+            };
+            Unit { object, at, change }
+        };
+        let units = units.into_iter().map(with_values).collect();
+        Answer::Changes { of, token, head, units }
+    }
+}
+
 /// What has become of one object. A unit means the same without the others of its answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unit<K, S> {
@@ -101,38 +175,34 @@ pub struct Unit<K, S> {
 /// What can become of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change<S> {
-    /// It has a new state.
-    State(S),
+    /// These members have new values; where they are all, that is the whole state.
+    Members(Members, S),
     /// The client may not hold it any more: it is gone, or the server has no room in its book.
     Dropped,
 }
 
-/// The answer to a fill.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Filled<K, S> {
+/// The answer to a fill. The state comes beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Filled<K> {
     /// The object's state.
     State {
         /// For which session.
         of: Opened,
         /// The fill's token.
         token: Token,
-        /// The object.
+        /// The object, as answers to probes name it.
         object: K,
         /// The position of its last write.
         version: Position,
         /// The end of the log when the fill came.
         head: Position,
-        /// The state.
-        state: S,
     },
-    /// There is no such object, or it cannot be held.
+    /// The object cannot be held now.
     Refused {
         /// For which session.
         of: Opened,
         /// The fill's token.
         token: Token,
-        /// The object.
-        object: K,
     },
     /// The server knows no such session, or no longer.
     Unknown {
@@ -141,7 +211,7 @@ pub enum Filled<K, S> {
     },
 }
 
-impl<K, S> Filled<K, S> {
+impl<K> Filled<K> {
     /// The session that it is for.
     pub fn session(&self) -> Opened {
         match self {

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use crate::in_order::InOrder;
-use crate::message::{Answer, Change, Epoch, Fill, Filled, Opened, Position, Probe, SessionId, Unit};
+use crate::message::{
+    Answer, Change, Due, Epoch, Fill, Filled, Members, Opened, Position, Probe, SessionId, Unit,
+};
 use crate::time::Moment;
 
 /// How much a server keeps for its clients.
@@ -53,16 +55,22 @@ impl Default for Terms {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WriteId(u64);
 
-/// The states of a server's objects, the order of their writes, and what each session knows of them.
+/// The order of a server's writes, and what each session knows of them. The states are in the cells of its driver.
 ///
-/// Memory: the states, and per session at most `held_max + dropped_max` objects' keys and positions.
+/// A driver calls what changes a cell, or lets a client hold it ([`commit`](Self::commit), [`fill`](Self::fill),
+/// [`finish_write`](Self::finish_write), [`remove`](Self::remove)), while it holds the cell's lock. What an answer says of states is
+/// read afterwards.
+///
+/// Memory: per session at most `held_max + dropped_max` objects' names and positions, and nothing for an object that no client
+/// holds.
 #[derive(Debug)]
-pub struct Server<K, S> {
+pub struct Server<K> {
     epoch: Epoch,
     limits: ServerLimits,
     /// The position of the last write, or of the last drop.
     head: Position,
-    objects: BTreeMap<K, Cell<S>>,
+    /// Who may hold each object that is held.
+    holders: BTreeMap<K, BTreeSet<SessionId>>,
     sessions: BTreeMap<SessionId, Session<K>>,
     sessions_made: u64,
     /// The sessions in the order in which they have been heard of.
@@ -70,29 +78,21 @@ pub struct Server<K, S> {
     terms: Terms,
     /// When the terms are over of all sessions that have ended, those of the server's last life included.
     ended_terms: Moment,
-    writes: VecDeque<PendingWrite<K, S>>,
+    writes: VecDeque<PendingWrite<K>>,
     writes_made: u64,
 }
 
 /// A write that waits for those who may still read the state from before.
 #[derive(Debug)]
-struct PendingWrite<K, S> {
+struct PendingWrite<K> {
     id: WriteId,
     object: K,
-    state: S,
     /// The sessions that have not said yet that they have dropped the object.
     waits_for: BTreeSet<SessionId>,
     /// Where the drop is in the log.
     dropped_at: Position,
     /// It waits for sessions that had ended before, too.
     not_before: Moment,
-}
-
-#[derive(Debug)]
-struct Cell<S> {
-    version: Position,
-    state: S,
-    holders: BTreeSet<SessionId>,
 }
 
 /// A session of one client.
@@ -113,38 +113,46 @@ struct Session<K> {
 #[derive(Debug, Clone, Copy)]
 struct Untold {
     at: Position,
-    is_dropped: bool,
+    /// The members that have been written; `None` for a drop.
+    members: Option<Members>,
 }
 
 impl<K: Ord + Clone> Session<K> {
+    fn note_write(&mut self, object: &K, at: Position, members: Members) {
+        let before = self.untold.get(object).map_or(Some(Members::NONE), |before| before.members);
+        // What was written between the drop and the next fill has been noted nowhere.
+        let members = before.map_or(Members::ALL, |before| before.and(members));
+        self.note(object, Untold { at, members: Some(members) });
+    }
+
     fn note(&mut self, object: &K, untold: Untold) {
         let before = self.untold.insert(object.clone(), untold);
-        self.dropped += usize::from(untold.is_dropped);
-        self.dropped -= usize::from(before.is_some_and(|before| before.is_dropped));
+        self.dropped += usize::from(untold.members.is_none());
+        self.dropped -= usize::from(before.is_some_and(|before| before.members.is_none()));
     }
 
     /// Whether the client may still have a state of an object that it has been told to drop.
     fn may_have_kept(&self, object: &K) -> bool {
-        self.untold.get(object).is_some_and(|untold| untold.is_dropped)
+        self.untold.get(object).is_some_and(|untold| untold.members.is_none())
     }
 
     /// Forgets what the client has taken.
     fn take(&mut self, taken: Position) {
         self.taken = self.taken.max(taken);
         self.untold.retain(|_, untold| untold.at > taken);
-        self.dropped = self.untold.values().filter(|untold| untold.is_dropped).count();
+        self.dropped = self.untold.values().filter(|untold| untold.members.is_none()).count();
     }
 }
 
-impl<K: Ord + Clone, S: Clone> Server<K, S> {
-    /// A server without objects. No two lives of a server have the same epoch. Linearizable writes wait until the terms of a life
-    /// before this one are over.
+impl<K: Ord + Clone> Server<K> {
+    /// A server of objects that nobody holds. No two lives of a server have the same epoch. Linearizable writes wait until the
+    /// terms of a life before this one are over.
     pub fn new(epoch: Epoch, limits: ServerLimits, terms: Terms, now: Moment) -> Self {
         Server {
             epoch,
             limits,
             head: Position::START,
-            objects: BTreeMap::new(),
+            holders: BTreeMap::new(),
             sessions: BTreeMap::new(),
             sessions_made: 0,
             heard: InOrder::default(),
@@ -153,6 +161,11 @@ impl<K: Ord + Clone, S: Clone> Server<K, S> {
             writes: VecDeque::new(),
             writes_made: 0,
         }
+    }
+
+    /// The server's life.
+    pub fn epoch(&self) -> Epoch {
+        self.epoch
     }
 
     /// The end of the log. A reply to a write carries it, so that the writer's cache knows what it must have seen.
@@ -167,44 +180,29 @@ impl<K: Ord + Clone, S: Clone> Server<K, S> {
 
     /// How many sessions may hold an object.
     pub fn holders(&self, object: &K) -> usize {
-        self.objects.get(object).map_or(0, |cell| cell.holders.len())
+        self.holders.get(object).map_or(0, BTreeSet::len)
     }
 
-    /// An object's version and state, as a remote call sees them.
-    pub fn state(&self, object: &K) -> Option<(Position, &S)> {
-        self.objects.get(object).map(|cell| (cell.version, &cell.state))
-    }
-
-    /// Commits a write. Returns its position. A write to an object that is not there makes it.
-    pub fn commit(&mut self, object: &K, state: S) -> Position {
+    /// Commits a write of some members. Returns its position, which is the object's version now. `None` if nobody holds the
+    /// object: its version is unknown then, until the next fill gives it one.
+    pub fn commit(&mut self, object: &K, members: Members) -> Option<Position> {
+        let holders = self.holders.get(object)?;
         self.head = self.head.next();
-        let at = self.head;
-        match self.objects.get_mut(object) {
-            Some(cell) => {
-                cell.version = at;
-                cell.state = state;
-                for holder in &cell.holders {
-                    if let Some(session) = self.sessions.get_mut(holder) {
-                        session.note(object, Untold { at, is_dropped: false });
-                    }
-                }
-            }
-            None => {
-                let cell = Cell { version: at, state, holders: BTreeSet::new() };
-                self.objects.insert(object.clone(), cell);
+        for holder in holders {
+            if let Some(session) = self.sessions.get_mut(holder) {
+                session.note_write(object, self.head, members);
             }
         }
-        at
+        Some(self.head)
     }
 
-    /// Begins a linearizable write: it is committed when nobody can read the state from before any more. Until then remote calls
-    /// still see that, and no client can hold the object. [`committed`](Self::committed) says when it has ended. Writes of one object
-    /// are committed in their order.
-    pub fn begin_write(&mut self, object: &K, state: S) -> WriteId {
+    /// Begins a linearizable write: it may be made when nobody can read the state from before any more. Until then remote
+    /// calls still see that, and no client comes to hold the object. [`ready`](Self::ready) says when it may be, and
+    /// [`finish_write`](Self::finish_write) says that it is. Writes of one object are made in their order.
+    pub fn begin_write(&mut self, object: &K) -> WriteId {
         self.writes_made += 1;
         let id = WriteId(self.writes_made);
-        let held = self.objects.get_mut(object).map(|cell| std::mem::take(&mut cell.holders));
-        let holders = held.unwrap_or_default();
+        let holders = self.holders.remove(object).unwrap_or_default();
         let told = self.sessions.iter().filter(|(_, session)| session.may_have_kept(object));
         let waits_for = told.map(|(session, _)| *session).chain(holders.iter().copied()).collect();
         self.head = self.head.next();
@@ -214,42 +212,46 @@ impl<K: Ord + Clone, S: Clone> Server<K, S> {
             self.drop_in(holder, object);
         }
         let (object, not_before) = (object.clone(), self.ended_terms);
-        self.writes.push_back(PendingWrite { id, object, state, waits_for, dropped_at, not_before });
+        self.writes.push_back(PendingWrite { id, object, waits_for, dropped_at, not_before });
         id
     }
 
-    /// Commits the linearizable writes for which nobody has to be waited any more, and returns their positions. To be asked after
-    /// each probe, and as time goes by.
-    pub fn committed(&mut self, now: Moment) -> Vec<(WriteId, Position)> {
-        let mut done = Vec::new();
-        let mut held_up = BTreeSet::new();
-        for mut write in std::mem::take(&mut self.writes) {
+    /// The linearizable writes for which nobody has to be waited any more, the first of each object. To be asked after each
+    /// probe, and as time goes by.
+    pub fn ready(&mut self, now: Moment) -> Vec<WriteId> {
+        let mut ready = Vec::new();
+        let mut seen = BTreeSet::new();
+        for write in &mut self.writes {
             if write.waits_for.iter().any(|session| !self.sessions.contains_key(session)) {
                 write.not_before = write.not_before.max(self.ended_terms);
             }
             let may_read =
                 |session: &Session<K>| session.taken < write.dropped_at && session.term_over >= now;
             write.waits_for.retain(|session| self.sessions.get(session).is_some_and(may_read));
-            let is_over = write.waits_for.is_empty() && write.not_before < now;
-            if is_over && !held_up.contains(&write.object) {
-                done.push((write.id, self.commit(&write.object, write.state)));
-            } else {
-                held_up.insert(write.object.clone());
-                self.writes.push_back(write);
+            let is_first = seen.insert(write.object.clone());
+            if is_first && write.waits_for.is_empty() && write.not_before < now {
+                ready.push(write.id);
             }
         }
-        done
+        ready
     }
 
-    /// Removes an object: it has been deactivated or destroyed, or is elsewhere now. Returns the position at which it was; `None`
-    /// if it is not there.
-    pub fn remove(&mut self, object: &K) -> Option<Position> {
-        let cell = self.objects.remove(object)?;
+    /// A linearizable write has been made, or given up. Returns the end of the log, which is the object's version if it has been
+    /// made; `None` if no such write waits.
+    pub fn finish_write(&mut self, id: WriteId) -> Option<Position> {
+        let at = self.writes.iter().position(|write| write.id == id)?;
+        self.writes.remove(at);
         self.head = self.head.next();
-        for holder in cell.holders {
+        Some(self.head)
+    }
+
+    /// Removes an object: it has been deactivated or destroyed, or is elsewhere now.
+    pub fn remove(&mut self, object: &K) {
+        let Some(holders) = self.holders.remove(object) else { return };
+        self.head = self.head.next();
+        for holder in holders {
             self.drop_in(holder, object);
         }
-        Some(self.head)
     }
 
     /// Opens a session.
@@ -272,16 +274,17 @@ impl<K: Ord + Clone, S: Clone> Server<K, S> {
     pub fn end(&mut self, id: SessionId) {
         let Some(session) = self.sessions.remove(&id) else { return };
         self.ended_terms = self.ended_terms.max(session.term_over);
+        // What is written from now on is not noted for it. So a reply to a write of its client must tell of a position that the
+        // client has not seen.
+        self.head = self.head.next();
         for object in session.held.iter() {
-            if let Some(cell) = self.objects.get_mut(object) {
-                cell.holders.remove(&id);
-            }
+            self.release(id, object);
         }
         self.heard.remove(&id);
     }
 
-    /// Answers a probe.
-    pub fn probe(&mut self, probe: &Probe, now: Moment) -> Answer<K, S> {
+    /// Answers a probe. What is due of states is read afterwards ([`Answer::with_values`]).
+    pub fn probe(&mut self, probe: &Probe, now: Moment) -> Answer<K, Due> {
         let of = probe.of;
         if !self.knows(of) {
             return Answer::Unknown { of };
@@ -292,39 +295,35 @@ impl<K: Ord + Clone, S: Clone> Server<K, S> {
         // A position of the future comes from no client of ours, and says nothing.
         session.take(probe.taken.min(self.head));
         let unit = |(object, untold): (&K, &Untold)| {
-            // An object that is gone has a drop, so there is a state for every other.
-            let state = self.objects.get(object).filter(|_| !untold.is_dropped);
-            let change = state.map_or(Change::Dropped, |cell| Change::State(cell.state.clone()));
-            Unit { object: object.clone(), at: untold.at, change }
+            let at = untold.at;
+            let due = |members| Change::Members(members, Due::new(at, members));
+            Unit { object: object.clone(), at, change: untold.members.map_or(Change::Dropped, due) }
         };
         let units = session.untold.iter().map(unit).collect();
         Answer::Changes { of, token: probe.token, head: self.head, units }
     }
 
-    /// Answers a fill. The client holds the object from then on.
-    pub fn fill(&mut self, fill: &Fill<K>, now: Moment) -> Filled<K, S> {
-        let Fill { of, ref object, token } = *fill;
+    /// Answers a fill. The client holds the object from then on, and the driver sends the state with the answer. `known` is the
+    /// object's version, if nothing has been written since that was told.
+    pub fn fill(&mut self, fill: &Fill, object: &K, known: Option<Position>, now: Moment) -> Filled<K> {
+        let Fill { of, token } = *fill;
         if !self.knows(of) {
             return Filled::Unknown { of };
         }
         self.heard.move_to_end(&of.session);
         // While a write waits, nobody may come to hold the state from before.
         let is_written = self.writes.iter().any(|write| write.object == *object);
-        let cell = self.objects.get_mut(object).filter(|_| !is_written);
-        let (Some(session), Some(cell)) = (self.sessions.get_mut(&of.session), cell) else {
-            return Filled::Refused { of, token, object: object.clone() };
+        let Some(session) = self.sessions.get_mut(&of.session).filter(|_| !is_written) else {
+            return Filled::Refused { of, token };
         };
         session.term_over = self.terms.over(now);
+        let version = known.unwrap_or_else(|| {
+            self.head = self.head.next();
+            self.head
+        });
         // What the client has not been told of the object stays: this fill may be an old one that comes once more.
-        let is_new = cell.holders.insert(of.session);
-        let filled = Filled::State {
-            of,
-            token,
-            object: object.clone(),
-            version: cell.version,
-            head: self.head,
-            state: cell.state.clone(),
-        };
+        let is_new = self.holders.entry(object.clone()).or_default().insert(of.session);
+        let filled = Filled::State { of, token, object: object.clone(), version, head: self.head };
         if is_new {
             session.held.move_to_end(object);
             if session.held.len() > self.limits.held_max.max(1)
@@ -338,11 +337,20 @@ impl<K: Ord + Clone, S: Clone> Server<K, S> {
 
     /// Has a session hold an object no more. Its client is told before it can take anything that has happened since.
     pub fn evict(&mut self, session: SessionId, object: &K) {
-        let holds = self.objects.get_mut(object).is_some_and(|cell| cell.holders.remove(&session));
-        if holds {
+        if self.release(session, object) {
             self.head = self.head.next();
             self.drop_in(session, object);
         }
+    }
+
+    /// Takes a session out of those that hold an object. False if it was not among them.
+    fn release(&mut self, session: SessionId, object: &K) -> bool {
+        let Some(holders) = self.holders.get_mut(object) else { return false };
+        let was_among = holders.remove(&session);
+        if holders.is_empty() {
+            self.holders.remove(object);
+        }
+        was_among
     }
 
     /// Notes for a session that it holds an object no more, at the end of the log.
@@ -350,7 +358,7 @@ impl<K: Ord + Clone, S: Clone> Server<K, S> {
         let at = self.head;
         let Some(session) = self.sessions.get_mut(&id) else { return };
         session.held.remove(object);
-        session.note(object, Untold { at, is_dropped: true });
+        session.note(object, Untold { at, members: None });
         if session.dropped > self.limits.dropped_max {
             self.end(id);
         }

@@ -2,159 +2,222 @@
 
 use std::time::Duration;
 
-use ironorb_cache::{Client, ClientLimits, Epoch, Miss, Moment, Position, Read, Server, ServerLimits, Terms};
+use ironorb_cache::{ClientLimits, Members, Miss, Moment, Position, Read, ServerLimits, Terms};
 
-const LAG: Duration = Duration::from_secs(1);
+use super::places::{LAG, Reader, Site, at};
 
-fn at(nanos: u64) -> Moment {
-    Moment::from_nanos(nanos)
-}
-
-fn pair() -> (Server<u8, u32>, Client<u8, u32>) {
-    let mut server = Server::new(Epoch(1), ServerLimits::default(), Terms::default(), at(0));
-    server.commit(&0, 1);
-    let mut client = Client::new(ClientLimits::default());
-    client.opened(server.open(at(0)));
-    (server, client)
-}
-
-fn read(client: &mut Client<u8, u32>, now: Moment) -> Result<u32, Miss> {
-    match client.read(&0, LAG, Position::START, now) {
-        Read::Hit { state, .. } => Ok(*state),
-        Read::Miss(miss) => Err(miss),
-    }
+fn pair() -> (Site, Reader) {
+    let mut site = Site::new(ServerLimits::default(), Terms::default(), 1);
+    let reader = Reader::new(&mut site, ClientLimits::default());
+    (site, reader)
 }
 
 #[test]
 fn an_answer_that_comes_late_replaces_no_newer_fill() {
-    let (mut server, mut client) = pair();
-    let fill = client.fill(&0, at(1)).unwrap();
-    client.filled(server.fill(&fill, at(0)), at(2));
-    server.commit(&0, 2);
-    let probe = client.probe(at(3)).unwrap();
-    let late = server.probe(&probe, at(0));
-    server.commit(&0, 3);
-    let fill = client.fill(&0, at(4)).unwrap();
-    client.filled(server.fill(&fill, at(0)), at(5));
-    client.answered(late, at(6));
-    assert_eq!(read(&mut client, at(7)), Ok(3));
+    let (mut site, mut reader) = pair();
+    reader.fill(&mut site, 0, at(1));
+    site.write(0, Members::ALL, 2);
+    let probe = reader.probe(at(3));
+    let late = site.probe(&probe);
+    site.write(0, Members::ALL, 3);
+    reader.fill(&mut site, 0, at(4));
+    reader.answered(late, at(6));
+    assert_eq!(reader.read(0, at(7)), Ok([3; 2]));
 }
 
 /// Whichever of two fills comes first, a reader that has seen the newer state by it sees no older one afterwards.
 #[test]
 fn no_read_goes_behind_what_a_fill_has_shown() {
-    let (mut server, mut client) = pair();
-    let first = client.fill(&0, at(1)).unwrap();
-    let second = client.fill(&0, at(2)).unwrap();
-    let older = server.fill(&second, at(0));
-    server.commit(&0, 2);
-    let newer = server.fill(&first, at(0));
-    client.filled(newer, at(3));
-    assert_eq!(
-        read(&mut client, at(4)),
-        Err(Miss::Filling),
-        "the state of a fill that is not awaited is not held"
-    );
-    client.filled(older, at(5));
-    assert_eq!(read(&mut client, at(6)), Err(Miss::TooOld));
-    let probe = client.probe(at(7)).unwrap();
-    client.answered(server.probe(&probe, at(0)), at(8));
-    assert_eq!(read(&mut client, at(9)), Ok(2));
+    let (mut site, mut reader) = pair();
+    let first = reader.ask(0, at(1));
+    let second = reader.ask(0, at(2));
+    let older = site.fill(0, &second);
+    site.write(0, Members::ALL, 2);
+    let newer = site.fill(0, &first);
+    assert!(!reader.take(0, newer, at(3)), "the state of a fill that is not awaited is not held");
+    assert_eq!(reader.read(0, at(4)), Err(Miss::Filling));
+    assert!(!reader.take(0, older, at(5)));
+    assert_eq!(reader.read(0, at(6)), Err(Miss::NotHeld));
+}
+
+/// A state that a late fill has shown is newer than what is held: that is not read any more.
+#[test]
+fn a_late_fill_ends_what_is_older() {
+    let (mut site, mut reader) = pair();
+    let first = reader.ask(0, at(1));
+    reader.fill(&mut site, 0, at(2));
+    site.write(0, Members::ALL, 2);
+    let newer = site.fill(0, &first);
+    assert!(!reader.take(0, newer, at(3)));
+    assert_eq!(reader.read(0, at(4)), Err(Miss::NotHeld));
+}
+
+/// Only what has been written is sent, and what a client has not taken adds up.
+#[test]
+fn members_are_put_over_the_state_that_is_held() {
+    let (mut site, mut reader) = pair();
+    reader.fill(&mut site, 0, at(1));
+    site.write(0, Members::one(0), 7);
+    let lost = reader.probe(at(2));
+    drop(site.probe(&lost));
+    site.write(0, Members::one(1), 8);
+    reader.renew(&mut site, at(3));
+    assert_eq!(reader.read(0, at(4)), Ok([7, 8]));
+}
+
+/// The driver reads states after the answer has been made. What was written in between need not be due by the answer.
+#[test]
+fn a_write_before_the_values_are_read_makes_the_state_due() {
+    let (mut site, mut reader) = pair();
+    reader.fill(&mut site, 0, at(1));
+    site.write(0, Members::one(0), 7);
+    let probe = reader.probe(at(2));
+    let answer = site.server.probe(&probe, at(0));
+    site.write(0, Members::one(1), 8);
+    let (version, state) = site.cells[&0];
+    let answer = answer.with_values(|_, due| Some((version?, due.of_version(version?), state)));
+    reader.answered(answer, at(3));
+    assert_eq!(reader.read(0, at(4)), Ok([7, 8]));
+}
+
+/// Between a drop and the next fill nobody notes what is written. So what is written after that fill is not put over
+/// a state from before.
+#[test]
+fn after_a_drop_the_whole_state_is_due() {
+    let (mut site, mut reader) = pair();
+    let first = reader.ask(0, at(1));
+    reader.take(0, site.fill(0, &first), at(2));
+    site.server.evict(first.of.session, &0);
+    site.write(0, Members::one(0), 7);
+    // The first fill comes once more, and its answer is lost.
+    site.fill(0, &first);
+    site.write(0, Members::one(1), 8);
+    reader.renew(&mut site, at(3));
+    assert_eq!(reader.read(0, at(4)), Ok([7, 8]));
+}
+
+/// An answer that names an object whose fill is out for the first time is heeded when the fill comes.
+#[test]
+fn a_fill_is_no_newer_than_an_answer_that_came_before_it() {
+    let changes: [fn(&mut Site, &ironorb_cache::Fill); 2] = [
+        |site, _| {
+            site.write(0, Members::one(1), 8);
+        },
+        |site, fill| site.server.evict(fill.of.session, &0),
+    ];
+    for change in changes {
+        let (mut site, mut reader) = pair();
+        let fill = reader.ask(0, at(1));
+        let filled = site.fill(0, &fill);
+        change(&mut site, &fill);
+        reader.renew(&mut site, at(2));
+        assert!(!reader.take(0, filled, at(3)));
+        assert_eq!(reader.read(0, at(4)), Err(Miss::NotHeld));
+        reader.fill(&mut site, 0, at(5));
+        assert!(reader.read(0, at(6)).is_ok());
+    }
 }
 
 #[test]
 fn an_entry_is_as_old_as_the_message_that_it_answers_was_sent() {
-    let (mut server, mut client) = pair();
-    let fill = client.fill(&0, at(10)).unwrap();
-    let filled = server.fill(&fill, at(0));
-    client.filled(filled, at(1_000));
-    let age = |client: &mut Client<u8, u32>, now| match client.read(&0, LAG, Position::START, now) {
+    let (mut site, mut reader) = pair();
+    let fill = reader.ask(0, at(10));
+    reader.take(0, site.fill(0, &fill), at(1_000));
+    let age = |reader: &mut Reader, now| match reader.look(0, LAG, Position::START, now) {
         Read::Hit { age, .. } => age.as_nanos(),
         other @ Read::Miss(_) => panic!("{other:?}"),
     };
-    assert_eq!(age(&mut client, at(1_000)), 990);
-    let probe = client.probe(at(1_100)).unwrap();
-    let answer = server.probe(&probe, at(0));
-    assert_eq!(age(&mut client, at(1_200)), 1_190);
-    client.answered(answer.clone(), at(1_300));
-    assert_eq!(age(&mut client, at(1_300)), 200);
+    assert_eq!(age(&mut reader, at(1_000)), 990);
+    let probe = reader.probe(at(1_100));
+    let answer = site.probe(&probe);
+    assert_eq!(age(&mut reader, at(1_200)), 1_190);
+    reader.answered(answer.clone(), at(1_300));
+    assert_eq!(age(&mut reader, at(1_300)), 200);
     // The same answer again, and it proves nothing more.
-    client.answered(answer, at(1_400));
-    assert_eq!(age(&mut client, at(1_400)), 300);
+    reader.answered(answer, at(1_400));
+    assert_eq!(age(&mut reader, at(1_400)), 300);
 }
 
 /// A client that was revoked, or whose server is gone, reads for as long as its lag, and no longer.
 #[test]
 fn a_session_that_has_ended_renews_nothing() {
-    let (mut server, mut client) = pair();
-    let fill = client.fill(&0, at(1)).unwrap();
-    client.filled(server.fill(&fill, at(0)), at(2));
-    server.end(fill.of.session);
-    server.commit(&0, 2);
-    assert_eq!(server.holders(&0), 0);
-    assert_eq!(read(&mut client, at(3)), Ok(1));
-    assert_eq!(read(&mut client, at(2).after(LAG)), Err(Miss::TooOld));
-    let probe = client.probe(at(4).after(LAG)).unwrap();
-    client.answered(server.probe(&probe, at(0)), at(5).after(LAG));
-    assert_eq!(read(&mut client, at(6).after(LAG)), Err(Miss::NoSession));
+    let (mut site, mut reader) = pair();
+    let fill = reader.ask(0, at(1));
+    reader.take(0, site.fill(0, &fill), at(2));
+    site.server.end(fill.of.session);
+    site.write(0, Members::ALL, 2);
+    assert_eq!(site.server.holders(&0), 0);
+    assert_eq!(reader.read(0, at(3)), Ok([0; 2]));
+    assert_eq!(reader.read(0, at(2).after(LAG)), Err(Miss::TooOld));
+    reader.renew(&mut site, at(4).after(LAG));
+    assert_eq!(reader.read(0, at(6).after(LAG)), Err(Miss::NoSession));
+}
+
+/// A client whose session has ended does not know it. Its own writes are noted nowhere, and yet it reads nothing from before.
+#[test]
+fn a_write_after_the_end_of_a_session_is_read_by_its_client() {
+    let (mut site, mut reader) = pair();
+    let fill = reader.ask(0, at(1));
+    reader.take(0, site.fill(0, &fill), at(2));
+    reader.renew(&mut site, at(3));
+    site.server.end(fill.of.session);
+    let position = site.write(0, Members::ALL, 2);
+    reader.client.wrote(site.server.epoch(), position, &mut reader.places);
+    assert_eq!(reader.read(0, at(4)), Err(Miss::TooOld));
 }
 
 #[test]
 fn a_child_process_holds_nothing() {
-    let (mut server, mut client) = pair();
-    let fill = client.fill(&0, at(1)).unwrap();
-    client.filled(server.fill(&fill, at(0)), at(2));
-    client.lapse();
-    assert_eq!((read(&mut client, at(3)), client.len()), (Err(Miss::NoSession), 0));
-    assert!(client.probe(at(4)).is_none() && client.fill(&0, at(4)).is_none());
+    let (mut site, mut reader) = pair();
+    reader.fill(&mut site, 0, at(1));
+    reader.client.lapse(&mut reader.places);
+    assert_eq!((reader.read(0, at(3)), reader.client.len()), (Err(Miss::NoSession), 0));
+    let places = &mut reader.places;
+    assert!(reader.client.probe(at(4), places).is_none());
+    assert!(reader.client.fill(ironorb_cache::EntryId(0), at(4), places).is_none());
 }
 
 /// The clocks of clients may run slower than the server's, by the drift.
 #[test]
 fn a_linearizable_write_waits_for_the_term_of_a_slow_clock() {
     let terms = Terms { term: Duration::from_secs(1), drift_ppm: 1_000 };
-    let mut server = Server::new(Epoch(1), ServerLimits::default(), terms, at(0));
-    server.commit(&0, 1);
-    let mut client = Client::new(ClientLimits::default());
+    let mut site = Site::new(ServerLimits::default(), terms, 1);
     let start = 2_000_000_000;
-    client.opened(server.open(at(start)));
-    let fill = client.fill(&0, at(7)).unwrap();
-    client.filled(server.fill(&fill, at(start)), at(8));
-    let write = server.begin_write(&0, 2);
+    site.now = at(start);
+    let mut reader = Reader::new(&mut site, ClientLimits::default());
+    let fill = reader.ask(0, at(7));
+    reader.take(0, site.fill(0, &fill), at(8));
+    let write = site.server.begin_write(&0);
     // A thousandth slower, its second ends after 1,001,001,001 of the server's nanoseconds and a part of one.
     let last = start + 1_001_001_002;
-    assert_eq!(server.committed(at(last)), []);
-    assert_eq!(server.state(&0), Some((Position(1), &1)), "a remote call sees no write that waits");
-    let done = server.committed(at(last + 1));
-    assert_eq!(done.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [write]);
-    assert_eq!(server.state(&0).map(|(_, state)| *state), Some(2));
-    let read = client.read(&0, terms.term, Position::START, at(1_000_000_008));
+    assert_eq!(site.server.ready(at(last)), []);
+    assert_eq!(site.server.ready(at(last + 1)), [write]);
+    assert_eq!(site.server.finish_write(write), Some(site.server.head()));
+    assert_eq!(site.server.finish_write(write), None);
+    let read = reader.look(0, terms.term, Position::START, at(1_000_000_008));
     assert_eq!(read, Read::Miss(Miss::TooOld));
 }
 
 #[test]
 fn a_linearizable_write_waits_no_longer_than_until_all_have_dropped() {
-    let (mut server, mut client) = pair();
+    let (mut site, mut reader) = pair();
     let now = at(5_000_000_000);
-    let fill = client.fill(&0, at(1)).unwrap();
-    client.filled(server.fill(&fill, now), at(2));
-    let writes = [server.begin_write(&0, 2), server.begin_write(&0, 3)];
-    assert_eq!(server.committed(now), []);
+    site.now = now;
+    reader.fill(&mut site, 0, at(1));
+    let writes = [site.server.begin_write(&0), site.server.begin_write(&0)];
+    let ready = |site: &mut Site, now: Moment| site.server.ready(now);
+    assert_eq!(ready(&mut site, now), []);
     // Nobody comes to hold the object meanwhile.
-    let mut other = Client::new(ClientLimits::default());
-    other.opened(server.open(now));
-    let refused = other.fill(&0, at(1)).unwrap();
-    other.filled(server.fill(&refused, now), at(2));
-    assert_eq!((read(&mut other, at(3)), server.holders(&0)), (Err(Miss::NotHeld), 0));
-    let renew = |client: &mut Client<u8, u32>, server: &mut Server<u8, u32>, at| {
-        let probe = client.probe(at).unwrap();
-        client.answered(server.probe(&probe, now), at);
-    };
+    let mut other = Reader::new(&mut site, ClientLimits::default());
+    other.fill(&mut site, 0, at(1));
+    assert_eq!((other.read(0, at(3)), site.server.holders(&0)), (Err(Miss::NotHeld), 0));
     // The answer says that the object is to be dropped, and the next probe that it has been.
-    renew(&mut client, &mut server, at(4));
-    assert_eq!((read(&mut client, at(5)), server.committed(now)), (Err(Miss::NotHeld), vec![]));
-    renew(&mut client, &mut server, at(6));
-    let done = server.committed(now);
-    assert_eq!(done.iter().map(|(id, _)| *id).collect::<Vec<_>>(), writes);
-    assert!(done[0].1 < done[1].1 && server.state(&0).map(|(_, state)| *state) == Some(3));
+    reader.renew(&mut site, at(4));
+    assert_eq!((reader.read(0, at(5)), ready(&mut site, now)), (Err(Miss::NotHeld), vec![]));
+    reader.renew(&mut site, at(6));
+    for write in writes {
+        assert_eq!(ready(&mut site, now), [write], "one after another");
+        site.server.finish_write(write);
+    }
+    assert_eq!(ready(&mut site, now), []);
 }

@@ -8,9 +8,11 @@ use std::time::Duration;
 use fastrand::Rng;
 use ironorb_cache::history::{History, SeenRead};
 use ironorb_cache::{
-    Answer, Client, ClientLimits, Epoch, Fill, Filled, Miss, Moment, Opened, Position, Probe, Read, Server,
-    ServerLimits, Terms, WriteId,
+    Answer, Client, ClientLimits, Due, EntryId, Epoch, Fill, Filled, Members, Miss, Moment, Opened, Position,
+    Probe, Read, Server, ServerLimits, Terms, WriteId,
 };
+
+use super::places::{Places, State, only};
 
 const OBJECTS: u8 = 4;
 const CLIENTS: usize = 3;
@@ -32,12 +34,30 @@ const TERMS: Terms = Terms { term: Duration::from_millis(3), drift_ppm: 1_000 };
 enum Message {
     Open,
     Opened(Opened),
-    Fill(Fill<u8>),
-    Filled(Filled<u8, u64>),
+    Fill {
+        object: u8,
+        entry: EntryId,
+        fill: Fill,
+    },
+    /// No answer of the machine, if there is no such object.
+    Filled {
+        object: u8,
+        entry: EntryId,
+        fill: Fill,
+        filled: Option<(Filled<u8>, Option<State>)>,
+    },
     Probe(Probe),
-    Answer(Answer<u8, u64>),
-    Write { object: u8, value: u64 },
-    Written { epoch: Epoch, object: u8, value: u64, at: Position },
+    Answer(Answer<u8, State>),
+    Write {
+        object: u8,
+        value: u64,
+    },
+    Written {
+        epoch: Epoch,
+        object: u8,
+        value: u64,
+        at: Position,
+    },
 }
 
 #[derive(Debug, Clone)]
@@ -64,13 +84,27 @@ enum Event {
 #[derive(Debug, Clone, Copy)]
 struct Reading {
     object: u8,
+    entry: EntryId,
     lag: Duration,
     from: Moment,
     asked: Option<Moment>,
 }
 
+/// An object, as the server's driver has it.
+#[derive(Debug, Clone, Copy)]
+struct Cell {
+    version: Option<Position>,
+    state: State,
+}
+
+/// A state as one value. No two states of an object are equal, because no number is written twice.
+fn value_of([first, second]: State) -> u64 {
+    first << 32 | second
+}
+
 struct Reader {
-    cache: Client<u8, u64>,
+    cache: Client<u8>,
+    places: Places,
     /// Its clock is so much ahead of the time, and runs faster by so many millionths.
     clock: u64,
     drift_ppm: i64,
@@ -103,7 +137,8 @@ struct World {
     events: BinaryHeap<Reverse<(Moment, u64)>>,
     pending: BTreeMap<u64, Event>,
     sequence: u64,
-    server: Server<u8, u64>,
+    server: Server<u8>,
+    cells: BTreeMap<u8, Cell>,
     epoch: u64,
     values: u64,
     /// The linearizable writes that have begun: the value, and the client that waits for a reply.
@@ -121,6 +156,7 @@ impl World {
         let mut rng = Rng::with_seed(seed);
         let reader = |rng: &mut Rng| Reader {
             cache: Client::new(ClientLimits { entries_max: rng.usize(2..=OBJECTS as usize) }),
+            places: Places::default(),
             clock: rng.u64(1_000_000..1_000_000_000),
             drift_ppm: [-1_000, 0, 1_000][rng.usize(0..3)],
             stopped_until: Moment::from_nanos(0),
@@ -131,6 +167,7 @@ impl World {
         let clients = (0..CLIENTS).map(|_| reader(&mut rng)).collect();
         let mut world = World {
             server: Server::new(Epoch(1), World::limits(&mut rng), TERMS, Moment::from_nanos(1)),
+            cells: BTreeMap::new(),
             rng,
             now: Moment::from_nanos(1),
             events: BinaryHeap::new(),
@@ -210,32 +247,56 @@ impl World {
         (self.history, self.counts)
     }
 
+    /// Writes a new number into some members of an object, which is made if it is not there.
     fn commit(&mut self, object: u8) -> (u64, Position) {
         self.values += 1;
-        let at = self.server.commit(&object, self.values);
-        self.history.wrote(&object, self.values, self.now);
-        (self.values, at)
+        self.commit_value(object, self.values)
+    }
+
+    fn commit_value(&mut self, object: u8, value: u64) -> (u64, Position) {
+        let members = [Members::one(0), Members::one(1), Members::ALL][self.rng.usize(0..3)];
+        // Two commits never fall on one instant.
+        self.now = self.now.after(Duration::from_nanos(1));
+        let cell = self.cells.entry(object).or_insert(Cell { version: None, state: [0; 2] });
+        cell.state = only(members, [value; 2], cell.state);
+        cell.version = self.server.commit(&object, members);
+        let value = value_of(cell.state);
+        self.history.wrote(&object, value, self.now);
+        (value, self.server.head())
     }
 
     fn begin_write(&mut self, value: u64, client: Option<usize>) {
-        let id = self.server.begin_write(&LINEARIZABLE, value);
+        let id = self.server.begin_write(&LINEARIZABLE);
         self.begun.insert(id, (value, client));
         self.last_begun = value;
     }
 
-    /// Commits the writes for which nobody has to be waited any more.
+    /// Makes the writes for which nobody has to be waited any more.
     fn end_writes(&mut self) {
-        for (id, at) in self.server.committed(self.now) {
-            let (value, client) = self.begun.remove(&id).expect("each write is committed once");
-            self.history.wrote(&LINEARIZABLE, value, self.now);
-            self.counts.linearizable_writes += 1;
-            if let Some(client) = client {
-                let epoch = Epoch(self.epoch);
-                self.answer(client, &Message::Written { epoch, object: LINEARIZABLE, value, at });
+        loop {
+            let ready = self.server.ready(self.now);
+            if ready.is_empty() {
+                return;
             }
-            // Two commits never fall on one instant.
-            self.now = self.now.after(Duration::from_nanos(1));
+            for id in ready {
+                self.end_write(id);
+            }
         }
+    }
+
+    fn end_write(&mut self, id: WriteId) {
+        let (value, client) = self.begun.remove(&id).expect("each write is made once");
+        let at = self.server.finish_write(id);
+        let state = [value; 2];
+        self.cells.insert(LINEARIZABLE, Cell { version: at, state });
+        let (value, at) = (value_of(state), at.expect("the write waits"));
+        self.history.wrote(&LINEARIZABLE, value, self.now);
+        self.counts.linearizable_writes += 1;
+        if let Some(client) = client {
+            let epoch = Epoch(self.epoch);
+            self.answer(client, &Message::Written { epoch, object: LINEARIZABLE, value, at });
+        }
+        self.now = self.now.after(Duration::from_nanos(1));
     }
 
     fn server_turn(&mut self) {
@@ -247,7 +308,8 @@ impl World {
             }
             0..850 => drop(self.commit(object)),
             850..880 => {
-                if object != LINEARIZABLE && self.server.remove(&object).is_some() {
+                if object != LINEARIZABLE && self.cells.remove(&object).is_some() {
+                    self.server.remove(&object);
                     self.history.removed(&object, self.now);
                     self.counts.removals += 1;
                 }
@@ -281,25 +343,23 @@ impl World {
     /// The server begins a new life with the states of the old one.
     fn restart(&mut self) {
         self.epoch += 1;
-        let mut server = Server::new(Epoch(self.epoch), World::limits(&mut self.rng), TERMS, self.now);
+        self.server = Server::new(Epoch(self.epoch), World::limits(&mut self.rng), TERMS, self.now);
         self.begun.clear();
-        for object in 0..OBJECTS {
-            if let Some((_, state)) = self.server.state(&object) {
-                server.commit(&object, *state);
-            }
-        }
-        self.server = server;
+        self.cells.values_mut().for_each(|cell| cell.version = None);
         self.counts.lives += 1;
     }
 
     fn serve(&mut self, from: usize, message: Message) {
         let reply = match message {
             Message::Open => Message::Opened(self.server.open(self.now)),
-            Message::Fill(fill) => Message::Filled(self.server.fill(&fill, self.now)),
-            Message::Probe(probe) => Message::Answer(self.server.probe(&probe, self.now)),
+            Message::Fill { object, entry, fill } => {
+                let filled = self.fill(object, &fill);
+                Message::Filled { object, entry, fill, filled }
+            }
+            Message::Probe(probe) => Message::Answer(self.probe(&probe)),
             Message::Write { object, value } => {
                 // A copy that comes again is not carried out again: the ORB sends a call once.
-                if self.server.state(&object).is_none_or(|(_, state)| *state >= value) {
+                if self.cells.get(&object).is_none_or(|cell| cell.state.iter().any(|it| *it >= value)) {
                     return;
                 }
                 if object == LINEARIZABLE {
@@ -308,13 +368,40 @@ impl World {
                     }
                     return;
                 }
-                let at = self.server.commit(&object, value);
-                self.history.wrote(&object, value, self.now);
+                let (value, at) = self.commit_value(object, value);
                 Message::Written { epoch: Epoch(self.epoch), object, value, at }
             }
             _ => unreachable!("a server gets no replies"),
         };
         self.answer(from, &reply);
+    }
+
+    /// What a driver answers to a fill: it has the object's lock meanwhile.
+    fn fill(&mut self, object: u8, fill: &Fill) -> Option<(Filled<u8>, Option<State>)> {
+        let cell = self.cells.get_mut(&object)?;
+        let filled = self.server.fill(fill, &object, cell.version, self.now);
+        let state = match filled {
+            Filled::State { version, .. } => {
+                cell.version = Some(version);
+                Some(cell.state)
+            }
+            Filled::Refused { .. } | Filled::Unknown { .. } => None,
+        };
+        Some((filled, state))
+    }
+
+    /// What a driver answers to a probe. Others may write before it has read the states.
+    fn probe(&mut self, probe: &Probe) -> Answer<u8, State> {
+        let answer = self.server.probe(probe, self.now);
+        if self.rng.u8(0..4) == 0 {
+            let object = self.rng.u8(LINEARIZABLE + 1..OBJECTS);
+            self.commit(object);
+        }
+        answer.with_values(|object, due: Due| {
+            let cell = self.cells.get(object)?;
+            let members = due.of_version(cell.version?);
+            Some((cell.version?, members, only(members, cell.state, [u64::MAX; 2])))
+        })
     }
 
     fn local(&self, of: usize) -> Moment {
@@ -333,16 +420,26 @@ impl World {
         let local = self.local(to);
         match message {
             Message::Opened(opened) => self.clients[to].cache.opened(opened),
-            Message::Filled(filled) => {
-                self.read_by_fill(to, &filled);
-                self.clients[to].cache.filled(filled, local);
+            Message::Filled { object, entry, fill, filled } => {
+                let Reader { cache, places, .. } = &mut self.clients[to];
+                match filled {
+                    None => cache.fill_failed(entry, fill.token, places),
+                    Some(filled) => {
+                        cache.filled(entry, filled, local, places);
+                        if let (_, Some(state)) = filled {
+                            self.read_by_fill(to, object, fill.token, state);
+                        }
+                    }
+                }
             }
             Message::Answer(answer) => {
                 self.counts.renewals += usize::from(matches!(answer, Answer::Changes { .. }));
-                self.clients[to].cache.answered(answer, local);
+                let Reader { cache, places, .. } = &mut self.clients[to];
+                cache.answered(answer, local, places);
             }
             Message::Written { epoch, object, value, at } => {
-                self.clients[to].cache.wrote(epoch, at);
+                let Reader { cache, places, .. } = &mut self.clients[to];
+                cache.wrote(epoch, at, places);
                 self.history.told(to, &object, value, self.now);
             }
             _ => unreachable!("a client gets no requests"),
@@ -351,14 +448,13 @@ impl World {
     }
 
     /// The answer to a fill is also that of a remote call.
-    fn read_by_fill(&mut self, of: usize, filled: &Filled<u8, u64>) {
-        let Filled::State { token, object, state, .. } = filled else { return };
+    fn read_by_fill(&mut self, of: usize, object: u8, token: ironorb_cache::Token, state: State) {
         let client = &mut self.clients[of];
-        let Some(reading) = client.reading.filter(|it| it.object == *object) else { return };
-        if client.fills.contains(token) {
+        let Some(reading) = client.reading.filter(|it| it.object == object) else { return };
+        if client.fills.contains(&token) {
             client.reading = None;
             self.counts.fills += 1;
-            self.note(of, reading, *state);
+            self.note(of, reading, value_of(state));
         }
     }
 
@@ -373,8 +469,9 @@ impl World {
         if self.clients[of].stopped_until <= self.now {
             // A client may renew before it must, and so while fills are out.
             let local = self.local(of);
+            let Reader { cache, places, .. } = &mut self.clients[of];
             if self.rng.bool()
-                && let Some(probe) = self.clients[of].cache.probe(local)
+                && let Some(probe) = cache.probe(local, places)
             {
                 self.ask(of, &Message::Probe(probe));
             }
@@ -390,7 +487,10 @@ impl World {
                     let (object, lag) = (self.rng.u8(0..OBJECTS), LAGS[self.rng.usize(0..LAGS.len())]);
                     let lag = if object == LINEARIZABLE { TERMS.term } else { lag };
                     self.clients[of].fills.clear();
-                    self.clients[of].reading = Some(Reading { object, lag, from: self.now, asked: None });
+                    // A client may have two places for one object.
+                    let entry = EntryId(u64::from(object + OBJECTS * self.rng.u8(0..2)));
+                    self.clients[of].reading =
+                        Some(Reading { object, entry, lag, from: self.now, asked: None });
                     self.go_on(of);
                 }
             }
@@ -403,14 +503,15 @@ impl World {
     fn go_on(&mut self, of: usize) {
         let local = self.local(of);
         let Some(reading) = self.clients[of].reading else { return };
-        let miss = match self.clients[of].cache.read(&reading.object, reading.lag, Position::START, local) {
-            Read::Hit { state, .. } => {
-                let state = *state;
+        let Reader { cache, places, .. } = &mut self.clients[of];
+        let miss = match cache.read(reading.entry, (reading.lag, Position::START), local, places) {
+            Read::Hit { .. } => {
+                let state = places.state(reading.entry);
                 self.clients[of].reading = None;
                 self.counts.hits += 1;
                 self.counts.linearizable_hits += usize::from(reading.object == LINEARIZABLE);
                 // A read that has waited is one from now on: what it found is at most as old as its lag now.
-                return self.note(of, reading, state);
+                return self.note(of, reading, value_of(state));
             }
             Read::Miss(miss) => miss,
         };
@@ -425,11 +526,12 @@ impl World {
         }
         let message = match miss {
             Miss::NoSession => Some(Message::Open),
-            Miss::TooOld => self.clients[of].cache.probe(local).map(Message::Probe),
+            Miss::TooOld => cache.probe(local, places).map(Message::Probe),
             Miss::NotHeld | Miss::Filling => {
-                let fill = self.clients[of].cache.fill(&reading.object, local);
-                self.clients[of].fills.extend(fill.as_ref().map(|fill| fill.token));
-                fill.map(Message::Fill)
+                let Reading { object, entry, .. } = reading;
+                let fill = cache.fill(entry, local, places);
+                self.clients[of].fills.extend(fill.map(|fill| fill.token));
+                fill.map(|fill| Message::Fill { object, entry, fill })
             }
         };
         self.clients[of].reading = Some(Reading { asked: Some(self.now), ..reading });

@@ -4,3 +4,4 @@ mod cases;
 mod checker;
 mod histories;
 mod limits;
+mod places;

@@ -1,0 +1,40 @@
+//! What makes a cached read a hit: one function, for the machine and for the fast way of a driver.
+
+use std::time::Duration;
+
+use crate::message::Position;
+use crate::time::Moment;
+
+/// What is known of a state that a client holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Held {
+    /// The position of the object's last write.
+    pub version: Position,
+    /// No write to the object up to here is missing.
+    pub as_of: Position,
+    /// When the message left that this state answers.
+    pub left: Moment,
+}
+
+/// What the answers to probes have proved for everything that a session holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Proof {
+    /// When the newest answered probe left.
+    pub proved: Option<Moment>,
+    /// Up to where the answers to probes have been taken.
+    pub taken: Position,
+    /// What a read must not be older than: where the client's own writes are in the log.
+    pub floor: Position,
+}
+
+impl Proof {
+    /// How old a state is at most, if it may be read now: the object has had it within the lag, and it has the client's own
+    /// writes and all up to `at_least` in it.
+    #[inline]
+    pub fn age_of(&self, held: &Held, lag: Duration, at_least: Position, now: Moment) -> Option<Duration> {
+        let has_all = held.as_of.max(self.taken) >= self.floor.max(at_least);
+        let proved = self.proved.map_or(held.left, |proved| proved.max(held.left));
+        // A clock that has run backwards says nothing.
+        now.since(proved).filter(|age| has_all && *age <= lag)
+    }
+}
