@@ -34,6 +34,7 @@
 
 mod ast;
 mod builtin;
+mod caching;
 mod diagnostics;
 mod dump;
 mod intern;

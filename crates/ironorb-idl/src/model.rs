@@ -4,6 +4,7 @@
 //! definition knows its repository id. A model exists only for input without errors, so its users
 //! check nothing again.
 
+pub use crate::caching::Caching;
 use crate::source::Span;
 pub use crate::timing::{Level, Timing};
 
@@ -298,6 +299,8 @@ pub struct Attribute {
     pub set_raises: Vec<DefId>,
     /// What `@rt` says of reading and of writing it.
     pub timing: Option<Timing>,
+    /// How clients may cache it (`@cached`).
+    pub caching: Option<Caching>,
 }
 
 /// A struct or exception body.

@@ -221,7 +221,8 @@ impl Preprocessor<'_> {
         let body = body.strip_suffix("*/").unwrap_or(body).trim_end();
         let annotation = body.trim_start();
         let is_timing = annotation.starts_with(RT) && annotation.ends_with(')');
-        if annotation != OWNED && !is_timing {
+        let is_caching = annotation.starts_with(CACHED) && annotation.ends_with(')');
+        if annotation != OWNED && !is_timing && !is_caching {
             return;
         }
         let end = start + 2 + body.len();
@@ -339,6 +340,7 @@ impl Preprocessor<'_> {
 /// The annotations that may stand in a comment.
 const OWNED: &str = "@owned";
 const RT: &str = "@rt(";
+const CACHED: &str = "@cached(";
 
 /// The most bytes of an identifier. Repository ids are composed of names, so long names would multiply.
 const NAME_BYTES_MAX: usize = 1_024;

@@ -5,6 +5,7 @@
 
 mod annotations;
 mod bits;
+mod caching;
 mod constants;
 mod fixed;
 mod ids;
@@ -25,6 +26,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::Options;
 use crate::ast;
+use crate::caching::Caching;
 use crate::diagnostics::Diagnostics;
 use crate::intern::{CounterMap, Name};
 use crate::model::{
@@ -75,6 +77,8 @@ pub(crate) fn resolve<'a>(
         seen_features: Vec::new(),
         last_annotations: (ast::Lead::NO_TOKEN, Vec::new()),
         timed: ast::Lead::NO_TOKEN,
+        cached: ast::Lead::NO_TOKEN,
+        caching_of_interface: None,
         supplement: redefinition::supplement(unit, ast),
     };
     resolver.items(&ast.items, ScopeId::FILE);
@@ -112,6 +116,10 @@ struct Resolver<'a> {
     last_annotations: (u32, Vec<Annotation>),
     /// The lead of the last operation or attribute with a timing.
     timed: u32,
+    /// The lead of the last attribute or interface with `@cached`.
+    cached: u32,
+    /// How the attributes of the interface that is being read may be cached.
+    caching_of_interface: Option<Caching>,
     /// The items of module `CORBA` in the built-in file, by folded name, where another file is read in its
     /// place.
     supplement: HashMap<Name, &'a ast::Item>,

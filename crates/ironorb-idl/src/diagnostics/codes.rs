@@ -559,6 +559,26 @@ codes! {
         "`probability` is the share of calls that must meet the deadline, so there must be one."
         "interface I { @rt(probability = 0.99) void f(); };"
         "interface I { @rt(deadline = \"5ms\", probability = 0.99) void f(); };"
+    537 Error CACHED_NOT_HERE
+        "`@cached` stands before an attribute of an interface that is neither local nor abstract, or before such an interface."
+        "interface I { @cached(lag = \"1ms\") long f(); };"
+        "interface I { @cached(lag = \"1ms\") readonly attribute long f; };"
+    538 Error UNKNOWN_CACHED
+        "`@cached` says with `lag` how old a value may be that a client holds."
+        "interface I { @cached(log = \"1ms\") attribute long a; };"
+        "interface I { @cached(lag = \"1ms\") attribute long a; };"
+    539 Error CACHED_TWICE
+        "An attribute has one lag."
+        "interface I { @cached(lag = \"1ms\", lag = \"2ms\") attribute long a; };"
+        "interface I { @cached(lag = \"2ms\") attribute long a; };"
+    540 Error NOT_A_LAG
+        "The lag of `@cached` is a string with a number and a unit: ns, us, ms or s. It is more than 0 and at most 1,000,000 s."
+        "interface I { @cached(lag = 5) attribute long a; };"
+        "interface I { @cached(lag = \"5ms\") attribute long a; };"
+    541 Error CACHED_RAISES
+        "A client that holds a value reads it without the server, which could raise the exception."
+        "exception E { };\ninterface I { @cached(lag = \"1ms\") attribute long a getraises (E); };"
+        "exception E { };\ninterface I { @cached(lag = \"1ms\") attribute long a setraises (E); };"
 
     // IDL06xx: constants.
     601 Error NOT_A_CONSTANT_TYPE

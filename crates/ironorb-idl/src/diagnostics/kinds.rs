@@ -1,5 +1,6 @@
 //! One constructor per kind of diagnostic.
 
+mod caching;
 mod constants;
 mod files;
 mod interfaces;

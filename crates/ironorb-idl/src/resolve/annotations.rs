@@ -25,6 +25,7 @@ impl Resolver<'_> {
             return copy;
         }
         self.report_timings(lead, scope);
+        self.report_cachings(lead, scope);
         let list: Vec<Annotation> =
             lead.annotations.iter().map(|annotation| self.annotation(annotation, scope)).collect();
         let copy = self.copied_annotations(&list, lead.annotations[0].span);
@@ -348,6 +349,7 @@ const STANDARD: &[&str] = &[
     "appendable",
     "autoid",
     "bit_bound",
+    "cached",
     "data_representation",
     "default",
     "default_literal",

@@ -14,6 +14,7 @@ impl Resolver<'_> {
     pub(super) fn interface(&mut self, lead: &ast::Lead, interface: &ast::Interface, scope: ScopeId) {
         let name = interface.name;
         let own_kind = self.interface_kind(interface, scope);
+        let caching = self.interface_caching(lead, own_kind, scope);
         let existing = self.own_definition(scope, name.name);
         let existing = existing.and_then(|id| match &self.model.get(id).kind {
             DefKind::Interface(old) => Some((id, old.kind, old.defined)),
@@ -55,7 +56,9 @@ impl Resolver<'_> {
         }
         self.check_inherited_clash(inner, name);
         let outer = self.enter_prefix(id);
+        self.caching_of_interface = caching;
         self.items(items, inner);
+        self.caching_of_interface = None;
         self.prefix = outer;
     }
 
@@ -340,6 +343,7 @@ impl Resolver<'_> {
         let get_raises = self.raises(attribute.get_raises.as_ref(), scope);
         let set_raises = self.raises(attribute.set_raises.as_ref(), scope);
         let timing = self.timing(lead, scope);
+        let caching = self.attribute_caching(lead, attribute, scope);
         for &name in &attribute.names {
             let Some(ty) = ty.clone() else {
                 self.define_broken(name, scope);
@@ -351,6 +355,7 @@ impl Resolver<'_> {
                 get_raises: get_raises.clone(),
                 set_raises: set_raises.clone(),
                 timing,
+                caching,
             };
             self.define(lead, name, scope, DefKind::Attribute(attribute));
         }
@@ -380,6 +385,12 @@ impl Resolver<'_> {
             DefKind::Interface(interface) if interface.kind != InterfaceKind::Local => Some(self.shown(def)),
             _ => None,
         }
+    }
+
+    /// Whether a scope belongs to an interface that is neither local nor abstract.
+    pub(super) fn is_in_plain_interface(&self, scope: ScopeId) -> bool {
+        let kind = self.scopes[scope.index()].def.map(|def| &self.model.get(def).kind);
+        matches!(kind, Some(DefKind::Interface(interface)) if interface.kind == InterfaceKind::Remote)
     }
 
     /// The native type that a type is or holds in sequences and arrays.
