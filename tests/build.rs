@@ -9,6 +9,7 @@ use ironorb_idl::{Options, compile_file};
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     ironorb_build::compile([
         "idl/bulk.idl",
+        "idl/cached.idl",
         "idl/dynamic.idl",
         "idl/keeping.idl",
         "idl/probe.idl",

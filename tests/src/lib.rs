@@ -2,6 +2,7 @@
 //! command.
 
 ironorb::include_idl!("bulk");
+ironorb::include_idl!("cached");
 ironorb::include_idl!("dynamic");
 ironorb::include_idl!("keeping");
 ironorb::include_idl!("lenient");
@@ -10,6 +11,7 @@ ironorb::include_idl!("steady");
 ironorb::include_idl!("timing");
 ironorb::include_idl!("wires");
 
+mod cells;
 pub mod command;
 pub mod converse;
 pub mod counting;
@@ -26,6 +28,7 @@ mod servant;
 pub mod system_calls;
 pub mod watch;
 
+pub use cells::{Counting, Living, Pricing};
 pub use exchange::{Exchanging, Listening};
 pub use servant::{Deriving, Hook, Hooked, Probing};
 

@@ -9,6 +9,7 @@ mod bridge;
 mod bridge_command;
 mod bridge_given_up;
 mod bulk;
+mod caching;
 mod call_command;
 mod call_sources;
 mod calls;

@@ -41,6 +41,12 @@ pub(crate) struct DefNames {
     pub(crate) type_code: String,
     /// The method that writes an attribute.
     pub(crate) setter: String,
+    /// The method that reads a cached attribute with options.
+    pub(crate) with: String,
+    /// The state of the cached attributes of an interface.
+    pub(crate) state: String,
+    /// What changes the state in a cell.
+    pub(crate) update: String,
     /// The error enum of writing an attribute.
     pub(crate) setter_error: String,
 }
@@ -100,7 +106,7 @@ impl Names {
         self.take_all(&mut scope.values, values);
         for &id in items {
             let def = model.get(id);
-            if let DefKind::Interface(_) = def.kind {
+            if let DefKind::Interface(interface) = &def.kind {
                 let own = self.of(id).own.clone();
                 let names = &mut self.definitions[id.index()];
                 names.reference = scope.types.take([own.trim_end_matches('_'), "Ref"].concat());
@@ -108,6 +114,10 @@ impl Names {
                 names.skeleton = scope.types.take([own, "Skeleton"].concat());
                 names.asynchronous = scope.types.take([own, "Async"].concat());
                 names.deferred = scope.types.take(["Deferred", own].concat());
+                if interface.items.iter().any(|&item| is_cached(model, item)) {
+                    names.state = scope.types.take([own, "State"].concat());
+                    names.update = scope.types.take([own, "Update"].concat());
+                }
             }
             if let DefKind::Value(value) = &def.kind {
                 let own = self.of(id).own.trim_end_matches('_').to_owned();
@@ -201,7 +211,7 @@ impl Names {
             self.methods(model, base, done);
             for &item in members(model, base).unwrap_or_default() {
                 let names = self.of(item);
-                let methods = [&names.own, &names.setter, &names.later, &names.setter_later];
+                let methods = [&names.own, &names.setter, &names.later, &names.setter_later, &names.with];
                 methods.iter().filter(|name| !name.is_empty()).for_each(|name| taken.add(name));
             }
         }
@@ -223,11 +233,19 @@ impl Names {
         for &id in &callable {
             let names = &mut self.definitions[id.index()];
             names.later = taken.take([names.own.trim_end_matches('_'), "_async"].concat());
+            if is_cached(model, id) {
+                names.with = taken.take([names.own.trim_end_matches('_'), "_with"].concat());
+            }
             if !names.setter.is_empty() {
                 names.setter_later = taken.take(format!("{}_async", names.setter.trim_end_matches('_')));
             }
         }
     }
+}
+
+/// Whether something is an attribute that clients may cache.
+pub(crate) fn is_cached(model: &Model, id: DefId) -> bool {
+    matches!(&model.get(id).kind, DefKind::Attribute(attribute) if attribute.caching.is_some())
 }
 
 /// The items of an interface or valuetype.

@@ -222,9 +222,34 @@ pub(crate) struct Interface<'t> {
     pub(crate) methods: Vec<Method<'t>>,
     /// Whether a servant may leave methods out.
     pub(crate) has_defaults: bool,
+    /// Its cached attributes, if there are any. Their getters are not among the methods.
+    pub(crate) cached: Option<Cached<'t>>,
     pub(crate) type_code: TypeCode<'t>,
     /// `None` for a local interface.
     pub(crate) remote: Option<Remote<'t>>,
+}
+
+/// The cached attributes of an interface.
+#[derive(Debug)]
+pub(crate) struct Cached<'t> {
+    /// The type of their state, and its documentation.
+    pub(crate) docs: Vec<Text<'t>>,
+    pub(crate) state: Text<'t>,
+    /// The type that changes it in a cell.
+    pub(crate) update: Text<'t>,
+    /// `words` or `shared`: how clients keep it.
+    pub(crate) storage: &'static str,
+    pub(crate) members: Vec<CachedMember<'t>>,
+}
+
+/// A cached attribute.
+#[derive(Debug)]
+pub(crate) struct CachedMember<'t> {
+    /// Its getter.
+    pub(crate) method: Method<'t>,
+    /// The reference's method that reads it with options.
+    pub(crate) with: Text<'t>,
+    pub(crate) lag_nanos: u128,
 }
 
 #[derive(Debug, Default)]

@@ -396,6 +396,11 @@ impl<K: Ord + Clone> Client<K> {
         }
     }
 
+    /// Forgets an entry that nobody reads any more.
+    pub fn release<S>(&mut self, entry: EntryId, entries: &mut impl Entries<S>) {
+        self.drop_entry(entry, entries);
+    }
+
     fn drop_entry<S>(&mut self, id: EntryId, entries: &mut impl Entries<S>) {
         let Some(entry) = self.entries.remove(&id) else { return };
         self.order.remove(&id);

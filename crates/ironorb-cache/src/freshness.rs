@@ -28,13 +28,18 @@ pub struct Proof {
 }
 
 impl Proof {
+    /// The moment up to which it is proved that nothing was missing in a state, on the client's clock.
+    #[inline]
+    pub fn proved_for(&self, held: &Held) -> Moment {
+        self.proved.map_or(held.left, |proved| proved.max(held.left))
+    }
+
     /// How old a state is at most, if it may be read now: the object has had it within the lag, and it has the client's own
     /// writes and all up to `at_least` in it.
     #[inline]
     pub fn age_of(&self, held: &Held, lag: Duration, at_least: Position, now: Moment) -> Option<Duration> {
         let has_all = held.as_of.max(self.taken) >= self.floor.max(at_least);
-        let proved = self.proved.map_or(held.left, |proved| proved.max(held.left));
         // A clock that has run backwards says nothing.
-        now.since(proved).filter(|age| has_all && *age <= lag)
+        now.since(self.proved_for(held)).filter(|age| has_all && *age <= lag)
     }
 }

@@ -283,6 +283,13 @@ impl<K: Ord + Clone> Server<K> {
         self.heard.remove(&id);
     }
 
+    /// Ends all sessions, as [`end`](Self::end) does.
+    pub fn end_all(&mut self) {
+        while let Some(id) = self.sessions.keys().next().copied() {
+            self.end(id);
+        }
+    }
+
     /// Answers a probe. What is due of states is read afterwards ([`Answer::with_values`]).
     pub fn probe(&mut self, probe: &Probe, now: Moment) -> Answer<K, Due> {
         let of = probe.of;

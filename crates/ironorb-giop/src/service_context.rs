@@ -491,8 +491,8 @@ impl<'a> EncodedContexts<'a> {
 }
 
 /// Contexts that fit here with their padding are copied whole: those of a priority, a deadline or an identity, and those
-/// of a priority with a deadline.
-pub(crate) const PADDED_BYTES: usize = 64;
+/// of a priority with a deadline and the question of a cache.
+pub(crate) const PADDED_BYTES: usize = 72;
 
 /// A few short contexts that are copied whole: those that an ORB itself adds to many messages. They have room for
 /// [`PaddedContexts::BYTES`] bytes.

@@ -43,6 +43,7 @@
 #![forbid(unsafe_code)]
 
 mod base;
+pub mod cache;
 mod call;
 mod codegen;
 mod connection;

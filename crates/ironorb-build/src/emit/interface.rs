@@ -8,12 +8,22 @@ use ironorb_idl::model::Timing;
 use super::items::quoted;
 use super::{Printer, ROOT_ALLOW};
 use crate::hash::PerfectHash;
-use crate::tree::{Base, Interface, Method, OperationError, Remote, Text};
+use crate::tree::{Base, Cached, Interface, Method, OperationError, Remote, Text};
 
 impl Printer {
     pub(super) fn interface(&mut self, interface: &Interface<'_>, support: &str) {
         if interface.has_defaults && !interface.methods.is_empty() {
             self.trait_with_defaults(interface, support);
+        } else if let Some(cached) = &interface.cached {
+            self.trait_head(&interface.name, &interface.supertraits, false);
+            self.indented(|out| {
+                out.cell(cached, support);
+                if !interface.methods.is_empty() {
+                    out.blank();
+                }
+            });
+            self.methods(&interface.methods);
+            self.line("}");
         } else {
             self.trait_with_methods(&interface.name, &interface.supertraits, &interface.methods);
         }
@@ -54,8 +64,11 @@ impl Printer {
         self.line("#[allow(unused_variables)]");
         self.trait_head(&interface.name, &interface.supertraits, false);
         self.indented(|out| {
+            if let Some(cached) = &interface.cached {
+                out.cell(cached, support);
+            }
             for (at, method) in interface.methods.iter().enumerate() {
-                if at > 0 {
+                if at > 0 || interface.cached.is_some() {
                     out.blank();
                 }
                 out.docs(&method.docs);
@@ -66,6 +79,17 @@ impl Printer {
             }
         });
         self.line("}");
+    }
+
+    /// Prints the method that gives the cell of the cached attributes.
+    fn cell(&mut self, cached: &Cached<'_>, support: &str) {
+        self.line("/// Where the cached attributes are: a servant returns `(&self.cell).into()`.");
+        let result = ["-> ", support, "::CellRef<'_, ", &cached.state, ">;"].concat();
+        if !self.put_if_fits(&["fn cell(&self) ", &result]) {
+            self.line("fn cell(");
+            self.indented(|out| out.line("&self,"));
+            self.put(&[") ", &result]);
+        }
     }
 
     pub(super) fn methods(&mut self, methods: &[Method<'_>]) {
@@ -183,21 +207,101 @@ impl Printer {
         self.docs(&remote.docs);
         self.allowed();
         self.line("#[derive(Debug, Clone, PartialEq, Eq, Hash)]");
-        self.put(&[
-            "pub struct ",
-            &remote.reference,
-            "(",
-            support,
-            "::Reference<dyn ",
-            &interface.name,
-            ">);",
-        ]);
+        let proxy = interface
+            .cached
+            .as_ref()
+            .map_or_else(String::new, |cached| [", ", support, "::ProxyCell<", &cached.state, ">"].concat());
+        let contents = [support, "::Reference<dyn ", &interface.name, &proxy, ">"].concat();
+        if !self.put_if_fits(&["pub struct ", &remote.reference, "(", &contents, ");"]) {
+            self.put(&["pub struct ", &remote.reference, "("]);
+            self.indented(|out| {
+                if !out.put_if_fits(&[&contents, ","]) {
+                    out.put(&[support, "::Reference<"]);
+                    out.indented(|out| {
+                        out.put(&["dyn ", &interface.name, ","]);
+                        if !proxy.is_empty() {
+                            out.put(&[&proxy[2..], ","]);
+                        }
+                    });
+                    out.line(">,");
+                }
+            });
+            self.line(");");
+        }
         self.blank();
+        if let Some(cached) = &interface.cached {
+            self.cached_state(cached, &interface.type_code.repository_id, support);
+            self.blank();
+        }
         self.asynchronous(interface, remote, support);
         self.blank();
         self.deferred(interface, remote, support);
         self.blank();
         self.bodies(interface, remote, support);
+    }
+
+    /// Prints the state of cached attributes. A macro makes the items.
+    fn cached_state(&mut self, cached: &Cached<'_>, repository_id: &str, support: &str) {
+        let count = cached.members.len().to_string();
+        self.put(&[support, "::cached_state! {"]);
+        self.indented(|out| {
+            out.docs(&cached.docs);
+            let of = [cached.storage, " ", &count, " ", &quoted(repository_id), " {"].concat();
+            let state = [&*cached.state, ","].concat();
+            if !out.put_if_fits(&[&state, " ", &cached.update, ": ", &of]) {
+                out.line(&state);
+                out.put(&[&cached.update, ": ", &of]);
+            }
+            out.indented(|out| {
+                for (place, member) in cached.members.iter().enumerate() {
+                    let method = &member.method;
+                    out.docs(&method.docs);
+                    let plain = method.name.trim_start_matches("r#").trim_end_matches('_');
+                    let names = [&*method.name, " / set_", plain, " / ", plain, "_mut: "].concat();
+                    let types =
+                        [&*tuple(&method.results), " = ", &method.result_codecs.join(""), ";"].concat();
+                    if !out.put_if_fits(&[&place.to_string(), " ", &names, &types]) {
+                        out.put(&[&place.to_string(), " ", names.trim_end()]);
+                        out.indented(|out| out.line(&types));
+                    }
+                }
+            });
+            out.line("}");
+        });
+        self.line("}");
+    }
+
+    /// Prints what the implementation of an interface must know of its cached attributes.
+    fn cached_operations(&mut self, cached: &Cached<'_>, first: usize, support: &str) {
+        let lag = cached.members.iter().map(|member| member.lag_nanos).min().unwrap_or_default();
+        let whole = [" / cached_state(", &lag.to_string(), ") {"].concat();
+        let state = ["cached ", cached.storage, " ", &cached.state].concat();
+        if !self.put_if_fits(&[&state, &whole]) {
+            self.line(&state);
+            self.line(whole.trim_start());
+        }
+        self.indented(|out| {
+            for (place, member) in cached.members.iter().enumerate() {
+                let (method, at) = (&member.method, first + place);
+                let number = [&at.to_string(), " ", &number(at, support), ": "].concat();
+                let names = [&*method.name, " / ", &method.later, " / ", &member.with].concat();
+                let of_state = format!("({place} {}, {})", method.name, member.lag_nanos);
+                let head = [&number, &quoted(&method.wire_name), " fn"].concat();
+                if !out.put_if_fits(&[&head, " ", &names, &of_state]) {
+                    out.line(&head);
+                    out.put(&[&names, &of_state]);
+                }
+                let value = tuple(&method.results);
+                let codec = match method.result_codecs.as_slice() {
+                    [codec] if *codec != value => [" = ", codec].concat(),
+                    _ => String::new(),
+                };
+                let bounds = if method.bounded { ", bounds()" } else { "" };
+                let timing = method.timing.as_ref().map_or_else(String::new, timing);
+                out.indented(|out| out.put(&["-> ", &value, &codec, bounds, &timing, ";"]));
+            }
+        });
+        self.line("}");
     }
 
     /// Prints the allowed lints of an item at the top of a file.
@@ -211,7 +315,14 @@ impl Printer {
         let name = &interface.name;
         self.put(&["/// The operations of [`", name, "`], called without waiting for the reply."]);
         self.allowed();
-        let twoway: Vec<&Method<'_>> = interface.methods.iter().filter(|method| !method.oneway).collect();
+        let cached = interface.cached.iter().flat_map(|cached| &cached.members);
+        let twoway: Vec<(&Text<'_>, &Method<'_>)> = interface
+            .methods
+            .iter()
+            .filter(|method| !method.oneway)
+            .map(|method| (name, method))
+            .chain(cached.map(|member| (&remote.reference, &member.method)))
+            .collect();
         let supertrait = [support, "::RefTo<dyn ", name, ">"].concat();
         self.trait_head(&remote.asynchronous, &[supertrait.into()], twoway.is_empty());
         if twoway.is_empty() {
@@ -219,11 +330,11 @@ impl Printer {
         }
         let pending = [support, "::Pending"].concat();
         self.indented(|out| {
-            for (at, method) in twoway.iter().enumerate() {
+            for (at, &(owner, method)) in twoway.iter().enumerate() {
                 if at > 0 {
                     out.blank();
                 }
-                out.put(&["/// Begins [`", &method.name, "`](", name, "::", &method.name, ")."]);
+                out.put(&["/// Begins [`", &method.name, "`](", owner, "::", &method.name, ")."]);
                 out.function(
                     &method.later,
                     &parameters(method),
@@ -244,14 +355,18 @@ impl Printer {
         ]);
         self.line("/// `Deferred(servant)`. The operations of base interfaces are traits of their own.");
         self.allowed();
-        self.trait_head(&remote.deferred, &[], interface.methods.is_empty());
-        if interface.methods.is_empty() {
+        let is_empty = interface.methods.is_empty() && interface.cached.is_none();
+        self.trait_head(&remote.deferred, &[], is_empty);
+        if is_empty {
             return;
         }
         let reply = [support, "::Reply"].concat();
         self.indented(|out| {
+            if let Some(cached) = &interface.cached {
+                out.cell(cached, support);
+            }
             for (at, method) in interface.methods.iter().enumerate() {
-                if at > 0 {
+                if at > 0 || interface.cached.is_some() {
                     out.blank();
                 }
                 out.docs(&method.docs);
@@ -282,6 +397,9 @@ impl Printer {
             out.operation_names(remote);
             if !remote.own.is_empty() {
                 out.put(&["own ", &range(&remote.own), ";"]);
+            }
+            if let Some(cached) = &interface.cached {
+                out.cached_operations(cached, interface.methods.len(), support);
             }
             interface.methods.iter().enumerate().for_each(|(at, method)| {
                 out.operation(at, method, support);

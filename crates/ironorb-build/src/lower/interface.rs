@@ -7,7 +7,7 @@ use ironorb_idl::model::{
 use super::types::joined;
 use super::{Lowerer, Place, with_docs};
 use crate::hash::PerfectHash;
-use crate::names::{Taken, camel, side_by_side, snake};
+use crate::names::{Taken, camel, is_cached, side_by_side, snake};
 use crate::owned;
 use crate::tree::{self, Text};
 
@@ -23,8 +23,17 @@ impl<'a> Lowerer<'a> {
         let lowered = tree::Interface {
             name: names.own.as_str().into(),
             supertraits: interface.bases.iter().map(|&base| self.path(base, at)).collect(),
-            methods: interface.items.iter().flat_map(|&id| self.methods(def, id, at)).collect(),
+            methods: interface
+                .items
+                .iter()
+                .flat_map(|&id| {
+                    // The getter of a cached attribute is no method of servants.
+                    let methods = self.methods(def, id, at).into_iter();
+                    methods.skip(usize::from(is_cached(self.model, id)))
+                })
+                .collect(),
             has_defaults: !is_local && self.config.has_defaults(&self.scoped(def)),
+            cached: self.cached(def, interface, at),
             type_code: self.type_code(def),
             remote: (!is_local).then(|| self.remote(def, interface, at)),
         };
@@ -40,6 +49,39 @@ impl<'a> Lowerer<'a> {
             .then(|| tree::Item { docs: Vec::new(), kind: tree::ItemKind::OperationErrors(errors) });
         items.extend(self.inner_module(def, what, errors.into_iter().collect(), &interface.items, at));
         items
+    }
+
+    /// The attributes of an interface that clients may cache.
+    fn cached(
+        &'a self,
+        def: &'a Definition,
+        interface: &'a Interface,
+        at: &Place<'a>,
+    ) -> Option<tree::Cached<'a>> {
+        let member = |&id: &DefId| {
+            let attribute = match &self.model.get(id).kind {
+                DefKind::Attribute(attribute) => attribute,
+                _ => return None,
+            };
+            let lag_nanos = attribute.caching?.lag.as_nanos();
+            let method = self.attribute(def, self.model.get(id), attribute, at).into_iter().next()?;
+            Some(tree::CachedMember { method, with: self.names.of(id).with.as_str().into(), lag_nanos })
+        };
+        let members: Vec<_> = interface.items.iter().filter_map(member).collect();
+        if members.is_empty() {
+            return None;
+        }
+        let fits_word =
+            |member: &tree::CachedMember<'_>| WORDS.contains(&member.method.results.join(" ").as_str());
+        let names = self.names.of(def.id);
+        let doc = joined(&["The cached attributes of the IDL interface `", &self.scoped(def), "`."]);
+        Some(tree::Cached {
+            docs: vec![doc],
+            state: names.state.as_str().into(),
+            update: names.update.as_str().into(),
+            storage: if members.iter().all(fits_word) { "words" } else { "shared" },
+            members,
+        })
     }
 
     fn remote(&'a self, def: &'a Definition, interface: &'a Interface, at: &Place<'a>) -> tree::Remote<'a> {
@@ -267,7 +309,7 @@ impl<'a> Lowerer<'a> {
 }
 
 /// The operation names in requests of the interface's own operations and attributes, in the order of its
-/// methods.
+/// methods; the getters of cached attributes are the last.
 fn wire_names<'a>(lowerer: &'a Lowerer<'a>, items: &[DefId]) -> Vec<Text<'a>> {
     let mut names = Vec::new();
     for &id in items {
@@ -275,7 +317,9 @@ fn wire_names<'a>(lowerer: &'a Lowerer<'a>, items: &[DefId]) -> Vec<Text<'a>> {
         match &def.kind {
             DefKind::Operation(_) => names.push(def.name.as_str().into()),
             DefKind::Attribute(attribute) => {
-                names.push(getter(def));
+                if attribute.caching.is_none() {
+                    names.push(getter(def));
+                }
                 if !attribute.readonly {
                     names.push(setter(def));
                 }
@@ -283,8 +327,14 @@ fn wire_names<'a>(lowerer: &'a Lowerer<'a>, items: &[DefId]) -> Vec<Text<'a>> {
             _ => {}
         }
     }
+    let cached = items.iter().filter(|id| is_cached(lowerer.model, **id));
+    names.extend(cached.map(|&id| getter(lowerer.model.get(id))));
     names
 }
+
+/// The Rust types that fit a word of 64 bits, so that clients read them without a lock or a copy of the rest.
+const WORDS: [&str; 12] =
+    ["bool", "char", "u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f32", "f64"];
 
 // CORBA 3.3 part 2, 9.4.2: the operation names of attributes.
 fn getter(def: &Definition) -> Text<'_> {

@@ -22,6 +22,11 @@ macro_rules! __ironorb_interface {
         )*]
         operations($slots:literal, $seed:literal $(, [$($move:literal),* $(,)?])?) [$($name:literal),* $(,)?];
         $(own 0..=$own:literal;)?
+        $(cached $storage:ident $state:ident / $whole:ident($whole_lag:literal) {$(
+            $cached_at:literal $cached_number:ty: $cached_wire:literal
+            fn $cached:ident / $cached_later:ident / $cached_with:ident($cached_place:literal $member:ident, $lag:literal)
+            -> $cached_value:ty $(= $cached_codec:ty)? $(, $cached_clause:ident($($cached_pattern:literal),*))*;
+        )*})?
         $($at:literal $number:ty: $kind:ident $wire:literal fn $operation:ident $(/ $later:ident)?(
             $($parameter:ident: $type:ty = $argument:ty),* $(,)?
         ) -> $value:ty $(= $codec:ty)?, $error:ty $(, $clause:ident($($pattern:literal),* $(,)?))*;)*
@@ -47,15 +52,67 @@ macro_rules! __ironorb_interface {
             where
                 __R: $crate::generated::RefTo<dyn $interface> $(+ $crate::generated::RefTo<dyn $base>)*,
             {
+                $(fn cell(&self) -> $crate::generated::CellRef<'_, $state> {
+                    $crate::generated::CellRef::ELSEWHERE
+                })?
+
                 $(fn $operation(&self, $($parameter: $type),*) -> ::std::result::Result<$value, $error> {
                     $crate::generated::stub::$kind::<$skeleton<$number>, __R>(self, ($($parameter,)*))
                 })*
             }
 
+            $(impl $reference {
+                $(
+                    /// Reads the cached attribute. The value is as old as its declaration allows, or less. Blocks only where
+                    /// the server must be asked.
+                    #[inline]
+                    pub fn $cached(
+                        &self,
+                    ) -> ::std::result::Result<$cached_value, $crate::generated::SystemException> {
+                        $crate::generated::cached::get::<$skeleton<$cached_number>, $reference>(self, &self.0.proxy)
+                    }
+
+                    /// Reads the cached attribute in the way that the options say, and tells what is known of the value.
+                    pub fn $cached_with(
+                        &self,
+                        options: &$crate::generated::ReadOptions,
+                    ) -> ::std::result::Result<
+                        $crate::generated::SeenValue<$cached_value>,
+                        $crate::generated::SystemException,
+                    > {
+                        $crate::generated::cached::get_with::<$skeleton<$cached_number>, $reference>(
+                            self,
+                            &self.0.proxy,
+                            options,
+                        )
+                    }
+                )*
+
+                /// Reads all cached attributes at one version, in one round trip at most.
+                pub fn $whole(
+                    &self,
+                    options: &$crate::generated::ReadOptions,
+                ) -> ::std::result::Result<
+                    $crate::generated::SeenValue<$state>,
+                    $crate::generated::SystemException,
+                > {
+                    let lag = ::std::time::Duration::from_nanos($whole_lag);
+                    $crate::generated::cached::state_with(self, &self.0.proxy, lag, options, || {
+                        $crate::generated::cached::state_here::<dyn $interface, $state, $reference>(self, |servant| {
+                            $interface::cell(servant)
+                        })
+                    })
+                }
+            })?
+
             impl<__R: $crate::generated::RefTo<dyn $interface>> $asynchronous for __R {
                 $($crate::__ironorb_begin! {
                     $skeleton<$number> __R fn $($later)?($($parameter: $type),*) -> $value, $error
                 })*
+                $($($crate::__ironorb_begin! {
+                    $skeleton<$cached_number> __R
+                    fn $cached_later() -> $cached_value, $crate::generated::SystemException
+                })*)?
             }
 
             static __OPERATIONS: $crate::generated::OperationTable<$slots> =
@@ -110,6 +167,9 @@ macro_rules! __ironorb_interface {
                     }
                     match position {
                         $($at => $crate::generated::skeleton::$kind::<$skeleton<$number>, __S>(servant, view, call),)*
+                        $($($cached_at => {
+                            $crate::generated::skeleton::twoway::<$skeleton<$cached_number>, __S>(servant, view, call)
+                        })*)?
                         _ => call.standard_operation(__IDS),
                     }
                 }
@@ -118,6 +178,15 @@ macro_rules! __ironorb_interface {
                     operation: &[::std::primitive::u8],
                 ) -> ::std::option::Option<&'static $crate::generated::Timing> {
                     <dyn $interface as $crate::generated::InterfaceTimings>::timing_of(operation)
+                }
+
+                $(fn own_cell(servant: &__S, visitor: &mut $crate::generated::CellVisitor<'_>) {
+                    visitor.visit::<$state>($interface::cell(servant));
+                })?
+
+                fn cells(servant: &__S, visitor: &mut $crate::generated::CellVisitor<'_>) {
+                    <Self as $crate::generated::InterfaceOf<__S>>::own_cell(servant, visitor);
+                    $(<dyn $base as $crate::generated::InterfaceOf<__S>>::own_cell(servant, visitor);)*
                 }
 
                 fn provide(servant: &::std::sync::Arc<__S>, slot: &mut $crate::generated::LocalSlot<'_>) {
@@ -148,6 +217,9 @@ macro_rules! __ironorb_interface {
                 ) -> ::std::option::Option<&'static $crate::generated::Timing> {
                     match position {
                         $($at => <$skeleton<$number> as $crate::generated::RemoteOperation>::TIMING,)*
+                        $($($cached_at => {
+                            <$skeleton<$cached_number> as $crate::generated::RemoteOperation>::TIMING
+                        })*)?
                         _ => ::std::option::Option::None,
                     }
                 }
@@ -162,6 +234,9 @@ macro_rules! __ironorb_interface {
                 ) -> $crate::generated::Replied {
                     match position {
                         $($at => $crate::generated::deferred::$kind::<$skeleton<$number>>(self, call),)*
+                        $($($cached_at => {
+                            $crate::generated::deferred::twoway::<$skeleton<$cached_number>>(self, call)
+                        })*)?
                         _ => call.standard_operation(__IDS),
                     }
                 }
@@ -206,6 +281,15 @@ macro_rules! __ironorb_interface {
                     <dyn $interface as $crate::generated::InterfaceTimings>::timing_of(operation)
                 }
 
+                $(fn own_cell(servant: &$crate::generated::Deferred<__S>, visitor: &mut $crate::generated::CellVisitor<'_>) {
+                    visitor.visit::<$state>($deferred::cell(&servant.0));
+                })?
+
+                fn cells(servant: &$crate::generated::Deferred<__S>, visitor: &mut $crate::generated::CellVisitor<'_>) {
+                    <Self as $crate::generated::InterfaceOf<$crate::generated::Deferred<__S>>>::own_cell(servant, visitor);
+                    $(<dyn $base as $crate::generated::InterfaceOf<$crate::generated::Deferred<__S>>>::own_cell(servant, visitor);)*
+                }
+
                 fn provide(
                     _: &::std::sync::Arc<$crate::generated::Deferred<__S>>,
                     _: &mut $crate::generated::LocalSlot<'_>,
@@ -247,6 +331,51 @@ macro_rules! __ironorb_interface {
                         }
                     }
                 )*
+                $($(
+                    impl $crate::generated::RemoteOperation for $skeleton<$cached_number> {
+                        type Interface = dyn $interface;
+                        type Deferred = dyn $deferred;
+                        type Arguments = ();
+                        type Results = $crate::__ironorb_results!($cached_value $(= $cached_codec)?);
+                        type Error = $crate::generated::SystemException;
+                        type Reply = $crate::generated::Reply<$cached_value, $crate::generated::SystemException>;
+                        const OPERATION: &'static $crate::generated::Operation<'static> =
+                            &$crate::generated::Operation::twoway($cached_wire);
+                        $($crate::__ironorb_clause! { $cached_clause $($cached_pattern),* })*
+
+                        fn call(
+                            servant: &(dyn $interface + 'static),
+                            (): (),
+                        ) -> ::std::result::Result<$cached_value, $crate::generated::SystemException> {
+                            $crate::generated::cached::of_cell::<Self>($interface::cell(servant))
+                        }
+
+                        fn defer(
+                            servant: &(dyn $deferred + 'static),
+                            (): (),
+                            reply: $crate::generated::Reply<$cached_value, $crate::generated::SystemException>,
+                        ) {
+                            reply.send($crate::generated::cached::of_cell::<Self>($deferred::cell(servant)));
+                        }
+                    }
+
+                    impl $crate::generated::CachedMember for $skeleton<$cached_number> {
+                        type State = $state;
+                        type Value = $cached_value;
+                        const LAG: ::std::time::Duration = ::std::time::Duration::from_nanos($lag);
+
+                        fn of(state: &$state) -> $cached_value {
+                            ::std::clone::Clone::clone(&state.$member)
+                        }
+
+                        #[inline(always)]
+                        fn load(
+                            storage: &<$state as $crate::generated::CachedState>::Storage,
+                        ) -> ::std::option::Option<$cached_value> {
+                            $crate::__ironorb_load!($storage storage $cached_place $member)
+                        }
+                    }
+                )*)?
             };
         };
 

@@ -3,6 +3,7 @@
 //! Not for use by hand, except in bounds of generic code: its contents may change with the generator.
 
 mod bits;
+pub mod cached;
 mod codec;
 mod errors;
 mod interface_macros;
@@ -26,8 +27,13 @@ pub use remote_operation::{
 pub use value_macros::*;
 pub use value_support::*;
 
+pub use crate::__ironorb_cached_state as cached_state;
 pub use crate::base::config::OperationLookup;
 pub use crate::base::marshal_profile::Use;
+pub use crate::cache::{
+    CachedMember, CachedState, CellRef, CellVisitor, ProxyCell, ReadOptions, Seen as SeenValue, Shared, Word,
+    WordState, Words,
+};
 pub use crate::driver::context::{get_context, pass_context, put_context};
 pub use crate::driver::pending::Pending;
 pub use crate::object::lease::LeaseCell;
@@ -42,6 +48,7 @@ pub use crate::poa::PoaError;
 pub use crate::poa::servant::{
     Call, Deferred, DeferredServant, InterfaceOf, InterfaceTimings, LocalSlot, Replied, Reply,
 };
+pub use ironorb_cache::Members;
 pub use ironorb_giop::any::{Any, ExtractError};
 pub use ironorb_giop::cdr::{
     AnyBitPattern, Block, BlockLayout, BlockReader, BlockWriter, LongDouble, MarshalNillable, Ownable,

@@ -10,43 +10,47 @@ use crate::object::lease::LeaseCell;
 use crate::object::{ObjectRef, TypedRef};
 
 /// The contents of a typed reference: the object, and its lease on a servant in this process, seen as the
-/// interface `I`. Two are equal when their objects are equal.
-pub struct Reference<I: ?Sized> {
+/// interface `I`. Two are equal when their objects are equal. `P` is what it has of the object's cached state, if the interface
+/// has one.
+pub struct Reference<I: ?Sized, P = ()> {
     /// The object.
     pub object: ObjectRef,
     /// The lease on the servant, while the object is in this process.
     pub lease_cell: LeaseCell<I>,
+    /// The place of its cached state.
+    pub proxy: P,
 }
 
-impl<I: ?Sized> Reference<I> {
+impl<I: ?Sized, P: Default> Reference<I, P> {
     /// Makes a reference without a check of the object's interface.
     #[inline]
     pub fn new(object: ObjectRef) -> Self {
-        Reference { object, lease_cell: LeaseCell::new() }
+        Reference { object, lease_cell: LeaseCell::new(), proxy: P::default() }
     }
 }
 
-impl<I: ?Sized> Clone for Reference<I> {
+impl<I: ?Sized, P: Clone> Clone for Reference<I, P> {
     fn clone(&self) -> Self {
-        Reference { object: self.object.clone(), lease_cell: self.lease_cell.clone() }
+        let (object, lease_cell) = (self.object.clone(), self.lease_cell.clone());
+        Reference { object, lease_cell, proxy: self.proxy.clone() }
     }
 }
 
-impl<I: ?Sized> fmt::Debug for Reference<I> {
+impl<I: ?Sized, P> fmt::Debug for Reference<I, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.object.fmt(f)
     }
 }
 
-impl<I: ?Sized> PartialEq for Reference<I> {
+impl<I: ?Sized, P> PartialEq for Reference<I, P> {
     fn eq(&self, other: &Self) -> bool {
         self.object == other.object
     }
 }
 
-impl<I: ?Sized> Eq for Reference<I> {}
+impl<I: ?Sized, P> Eq for Reference<I, P> {}
 
-impl<I: ?Sized> Hash for Reference<I> {
+impl<I: ?Sized, P> Hash for Reference<I, P> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.object.hash(state);
     }

@@ -31,7 +31,7 @@ pub(crate) fn add(
     arguments: Arguments<'_>,
     batching: &OnewayBatching,
 ) -> Option<Result<(), SystemException>> {
-    if object.shared().call_extras != CallExtras::None {
+    if object.shared().call_extras() != CallExtras::None {
         return None;
     }
     let target = object.settled()?.first_target()?;

@@ -12,6 +12,7 @@ use ironorb_giop::service_context::ServiceContextList;
 use crate::base::time::Time;
 use crate::call::invocation::{CallFailure, results_at};
 use crate::call::remote_call::{CallEvent, Completed, RemoteCall, Step};
+use crate::driver::cache::note_reply;
 use crate::driver::call_contexts::{contexts_of, tell_band};
 use crate::driver::call_policies::deadline_of;
 use crate::driver::client::asynchronous::AsyncCall;
@@ -48,6 +49,7 @@ impl Answer {
         body_at: usize,
         user_exception: bool,
     ) -> Answer {
+        note_reply(object, &message);
         let server = object.environment_of_reply(link.as_ref());
         Answer { message, link, body_at, user_exception, server }
     }
@@ -351,6 +353,7 @@ impl<'c> BlockingCall<'c> {
     #[inline]
     fn received(&mut self, reply: Received) -> Step {
         let reply = self.reply.insert(reply);
+        note_reply(self.object, &reply.message);
         self.call.on_reply(&reply.message)
     }
 

@@ -10,6 +10,7 @@ use ironorb_giop::service_context::{
 };
 
 use crate::base::time::Time;
+use crate::cache::wire::{QUESTION_BYTES, encoded_question};
 use crate::driver::clock;
 use crate::interceptor::Attempt;
 use crate::object::ObjectRef;
@@ -19,7 +20,7 @@ use crate::object::orb_shared::CallExtras;
 use crate::object::priority::{Priority, RealTimeConfig, current_priority, priority_of_thread};
 use crate::object::request_contexts::{ContextBuffer, OutgoingCall};
 use crate::object::route::Reference;
-use crate::object::wire_numbers::DEADLINE_CONTEXT;
+use crate::object::wire_numbers::{CACHE_CONTEXT, DEADLINE_CONTEXT};
 
 /// Writes the service contexts of a request that this thread is about to send, for a call that may take `left` from now on:
 /// those of the program, and how long the caller waits. Runs application code. Takes nothing from the heap in the steady
@@ -65,17 +66,23 @@ pub(crate) fn write_own_contexts(
     {
         contexts.push(stamp.encode_context());
     }
+    if orb.caches() {
+        contexts.push(encoded_question());
+    }
     answer
 }
 
-// There is room for a priority and a deadline.
-const _: () = assert!(PRIORITY_ELEMENT_BYTES + STAMP_CONTEXT_BYTES <= PaddedContexts::BYTES);
+// There is room for all of them.
+const _: () = assert!(PRIORITY_ELEMENT_BYTES + STAMP_CONTEXT_BYTES + QUESTION_BYTES <= PaddedContexts::BYTES);
 
 /// Writes what the calling thread alone knows: the contexts of the program, and its priority.
 #[inline(always)] // a step of every call with contexts
 fn write_contexts_of_caller(to: &mut ContextBuffer, call: &OutgoingCall<'_>) {
     let orb = call.target.shared();
     orb.client_contexts.write(call, to);
+    if orb.caches() {
+        to.add(CACHE_CONTEXT, |_| true);
+    }
     if let Some(real_time) = &orb.real_time {
         write_priority(to, call.target, real_time);
     }
@@ -157,9 +164,9 @@ pub(crate) fn contexts_of(
     left: Timeout,
     attempt: Option<&Attempt>,
 ) -> ServiceContextList {
-    match object.shared().call_extras {
+    match object.shared().call_extras() {
         CallExtras::None => ServiceContextList::default(),
-        CallExtras::OwnContexts | CallExtras::Contexts | CallExtras::Observed => {
+        CallExtras::OwnContexts | CallExtras::Caching | CallExtras::Contexts | CallExtras::Observed => {
             some_contexts_of(object, operation, response_expected, left, attempt)
         }
     }
@@ -175,7 +182,8 @@ fn some_contexts_of(
 ) -> ServiceContextList {
     let mut list = attempt.map(Attempt::contexts).unwrap_or_default();
     let orb = object.shared();
-    if !orb.client_contexts.is_empty() || orb.real_time.is_some() || orb.deadline_clock.is_some() {
+    let has_own = orb.real_time.is_some() || orb.deadline_clock.is_some() || orb.caches();
+    if !orb.client_contexts.is_empty() || has_own {
         let mut contexts = ContextBuffer::new();
         write_contexts(&mut contexts, object, &operation, response_expected, left);
         list.append(contexts.encoded());
@@ -197,7 +205,7 @@ pub(crate) fn kept_contexts(
     left: Timeout,
 ) -> KeptContexts {
     let orb = object.shared();
-    if orb.client_contexts.is_empty() && orb.real_time.is_none() {
+    if orb.client_contexts.is_empty() && orb.real_time.is_none() && !orb.caches() {
         return None;
     }
     let (mut contexts, mut list) = (ContextBuffer::new(), ServiceContextList::default());

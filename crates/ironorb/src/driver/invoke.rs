@@ -351,7 +351,7 @@ fn twoway(
     arguments: Arguments<'_>,
     slot: &mut ReplySlot,
 ) -> Result<(), SystemException> {
-    match object.shared().call_extras {
+    match object.shared().call_extras() {
         CallExtras::None => plain_twoway(object, to, operation, arguments, slot),
         CallExtras::OwnContexts => match to.map_or(PriorityUse::Any, |to| to.priority_use(object)) {
             // The server has declared the priority, and the reference leads to its lane.
@@ -359,6 +359,7 @@ fn twoway(
             PriorityUse::Told => twoway_with_priority(object, to, operation, arguments, slot),
             PriorityUse::Any => twoway_with_own_contexts(object, to, operation, arguments, slot),
         },
+        CallExtras::Caching => twoway_with_own_contexts(object, to, operation, arguments, slot),
         CallExtras::Contexts => twoway_with_contexts(object, to, operation, arguments, slot),
         CallExtras::Observed => twoway_observed(object, to, operation, arguments, slot),
     }
@@ -540,7 +541,7 @@ fn oneway(
     if object.sync_scope() != SyncScope::WithTransport {
         return blocking::oneway(object, operation, arguments);
     }
-    if object.shared().call_extras != CallExtras::None {
+    if object.shared().call_extras() != CallExtras::None {
         return oneway_with_contexts(object, operation, arguments);
     }
     let Some((target, link, time)) = object.settled().and_then(|to| fast_path(object, to)) else {

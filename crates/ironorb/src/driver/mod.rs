@@ -4,6 +4,7 @@
 pub(crate) mod adapter_threads;
 pub(crate) mod batching;
 pub(crate) mod blocking;
+pub(crate) mod cache;
 pub(crate) mod call_contexts;
 pub(crate) mod call_policies;
 pub(crate) mod client;

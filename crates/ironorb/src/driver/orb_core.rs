@@ -22,12 +22,13 @@ use ironorb_giop::value::ValueFactory;
 use crate::base::config::{OrbConfig, Transport};
 use crate::base::lane::{LaneId, current_lane};
 use crate::base::lane_table::LaneTable;
-use crate::base::locks::{ColdLock, Snapshot};
+use crate::base::locks::{ColdLock, PiLock, Snapshot};
 use crate::base::marshal_profile::MarshalProfile;
 use crate::base::randomness::Randomness;
 use crate::base::time::Time;
 use crate::call::remote_call::shut_down;
 use crate::driver::adapter_threads::AdapterThreads;
+use crate::driver::cache::ClientCache;
 use crate::driver::client::Connector;
 use crate::driver::clock;
 use crate::driver::real_time::Listed;
@@ -44,7 +45,7 @@ use crate::object::protocols::Protocols;
 use crate::object::server_profile::{Partition, ServerEndpoint};
 use crate::object::threadpool::{ReachedBy, ThreadpoolId};
 use crate::poa::adapter::{Adapter, Ownership, Threadpools};
-use crate::poa::{AdapterHost, ManagerState, Poa, PoaError};
+use crate::poa::{AdapterHost, ManagerState, ObjectId, Poa, PoaError};
 use crate::rt::RtOrb;
 use crate::rt::distributable::SchedulingCurrent;
 use crate::transport::tcp::HostPort;
@@ -64,6 +65,10 @@ pub(crate) struct OrbCore {
     pub(crate) begun: Time,
     /// What the root adapter gets before a client can connect.
     furnish_root: Option<FurnishRoot>,
+    /// The object that opens sessions for clients' caches, once one has asked for it.
+    pub(crate) cache_object: PiLock<Option<ObjectId>>,
+    /// What the ORB holds of other servers' objects.
+    pub(crate) cache: ClientCache,
     pub(crate) interceptors: Arc<Interceptors>,
     /// What runs the calls of stubs in virtual time, if they do not run on threads.
     pub(crate) simulated: Option<Simulated>,
@@ -252,6 +257,8 @@ impl OrbCore {
                 server_lanes,
                 counters,
                 furnish_root: parts.furnish_root,
+                cache_object: PiLock::default(),
+                cache: ClientCache::default(),
                 begun: clock::now(),
                 rt_orb: RtOrb::new(shared, threadpools, parts.scheduling),
                 initial: Snapshot::nothing(),
@@ -343,7 +350,7 @@ impl OrbCore {
     }
 
     /// The root adapter, if it has been made or no longer can be. Never blocks for long.
-    fn present_root(self: &Arc<Self>) -> Option<Poa> {
+    pub(crate) fn present_root(self: &Arc<Self>) -> Option<Poa> {
         let root = self.root.cloned();
         root.or_else(|| self.is_shut_down().then(|| Poa::destroyed_root(&self.host())))
     }

@@ -184,6 +184,14 @@ impl ObjectRef {
         if self.settled().is_some() { Ok(None) } else { self.local_or_not(operation) }
     }
 
+    /// Whether calls of the reference stay in this process. Fails where it leads nowhere.
+    pub(crate) fn is_local_object(&self) -> Result<bool, SystemException> {
+        if self.settled().is_some() {
+            return Ok(false);
+        }
+        Ok(matches!(self.routes().current()?.route(), Route::Local(_)))
+    }
+
     #[inline(never)]
     fn local_or_not(&self, operation: &Operation<'_>) -> Result<Option<Upcall>, SystemException> {
         match self.routes().current()?.route() {

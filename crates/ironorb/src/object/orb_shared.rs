@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use ironorb_giop::cdr::Environment;
@@ -43,8 +44,10 @@ pub(crate) struct OrbShared {
     pub(crate) real_time: Option<RealTimeConfig>,
     /// The clock by which requests tell how long their callers wait, if they tell it.
     pub(crate) deadline_clock: Option<DeadlineClock>,
-    /// What calls have beside their arguments, in one value.
-    pub(crate) call_extras: CallExtras,
+    /// What calls have beside their arguments: the number of a [`CallExtras`].
+    call_extras: AtomicU8,
+    /// Whether the ORB holds states of objects, so that requests ask for the end of the server's log.
+    caches: AtomicBool,
     /// Whether the calls run in virtual time.
     pub(crate) is_simulated: bool,
     pub(crate) values: ValueRegistry,
@@ -56,11 +59,14 @@ pub(crate) struct OrbShared {
 
 /// What the calls of an ORB have beside their arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
 pub(crate) enum CallExtras {
     /// Nothing.
     None,
     /// Service contexts of the ORB itself: a priority, or how long the caller waits.
     OwnContexts,
+    /// The ORB caches: its requests ask for the end of the server's log. They may have other contexts of the ORB itself.
+    Caching,
     /// Service contexts of the program, and perhaps some of the ORB itself.
     Contexts,
     /// Interceptors see them, or a clock measures them. They may have contexts, too.
@@ -96,12 +102,13 @@ impl OrbShared {
             measures_calls,
             observes_calls,
             has_client_interceptors,
-            call_extras: match has_client_interceptors || observes_calls {
+            call_extras: AtomicU8::new(match has_client_interceptors || observes_calls {
                 true => CallExtras::Observed,
                 false if has_contexts => CallExtras::Contexts,
                 false if has_own_contexts => CallExtras::OwnContexts,
                 false => CallExtras::None,
-            },
+            } as u8),
+            caches: AtomicBool::new(false),
             client_contexts,
             deadline_clock,
             real_time,
@@ -109,6 +116,33 @@ impl OrbShared {
             values: ValueRegistry::default(),
             server_profiles: ServerProfiles::new(hash_keys),
             driver: OnceLock::new(),
+        }
+    }
+
+    /// What calls have beside their arguments.
+    #[inline(always)] // a step of every call
+    pub(crate) fn call_extras(&self) -> CallExtras {
+        match self.call_extras.load(Ordering::Relaxed) {
+            0 => CallExtras::None,
+            1 => CallExtras::OwnContexts,
+            2 => CallExtras::Caching,
+            3 => CallExtras::Contexts,
+            _ => CallExtras::Observed,
+        }
+    }
+
+    /// Whether the ORB holds states of objects.
+    #[inline]
+    pub(crate) fn caches(&self) -> bool {
+        self.caches.load(Ordering::Relaxed)
+    }
+
+    /// Has requests ask for the end of the server's log from now on.
+    #[cold]
+    pub(crate) fn begin_caching(&self) {
+        self.caches.store(true, Ordering::Relaxed);
+        if matches!(self.call_extras(), CallExtras::None | CallExtras::OwnContexts) {
+            self.call_extras.store(CallExtras::Caching as u8, Ordering::Relaxed);
         }
     }
 

@@ -9,7 +9,7 @@ use ironorb_giop::service_context::{
 
 use crate::object::deadline_context::DeadlineStamp;
 use crate::object::scheduling_context::{DistributableThreadId, SchedulingParameter, ThreadMessage};
-use crate::object::wire_numbers::{DEADLINE_CONTEXT, SCHEDULING_CONTEXT, TRACE_CONTEXT};
+use crate::object::wire_numbers::{CACHE_CONTEXT, DEADLINE_CONTEXT, SCHEDULING_CONTEXT, TRACE_CONTEXT};
 
 /// What a request says besides its target and its arguments, in service contexts: each way to a servant reads it here.
 ///
@@ -82,6 +82,11 @@ impl<'m> RequestFacts<'m> {
     /// the moment at which the client sent the request. `None` without one, or if its context cannot be read.
     pub fn distributable_thread(&self) -> Option<(DistributableThreadId, SchedulingParameter)> {
         ThreadMessage::decode_urgency(self.context(SCHEDULING_CONTEXT)?)
+    }
+
+    /// Whether the client caches, and wants to know the end of the server's log (`docs/wire.md`).
+    pub(crate) fn asks_for_log(&self) -> bool {
+        self.context(CACHE_CONTEXT).is_some()
     }
 
     /// The data of the SecurityAttributeService context (CORBA 3.3 part 2, 10.2), which names the caller.

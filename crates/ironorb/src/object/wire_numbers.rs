@@ -12,3 +12,6 @@ pub(crate) const TRACE_CONTEXT: u32 = 0x494F_5203;
 
 /// The service context that a distributable thread travels with.
 pub(crate) const SCHEDULING_CONTEXT: u32 = 0x494F_5204;
+
+/// The service context by which a client that caches asks for the end of the server's log, and in which a reply tells it.
+pub(crate) const CACHE_CONTEXT: u32 = 0x494F_5205;

@@ -3,12 +3,14 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use ironorb_cache::Moment;
 use ironorb_giop::exception::SystemException;
 use ironorb_giop::ior::TaggedComponent;
 use ironorb_giop::message::Request;
 
-use super::Orb;
+use super::{Orb, cache_object};
 use crate::base::config::Transport;
+use crate::driver::clock;
 use crate::driver::orb_core::OrbCore;
 use crate::initial::ifr;
 use crate::interceptor::{Interception, Outcome};
@@ -29,6 +31,14 @@ impl Orb {
     /// [`ThreadModel::MainThread`](crate::poa::ThreadModel::MainThread). False after a shutdown.
     pub fn work_pending(&self) -> bool {
         self.core().adapter.main_thread().has_work()
+    }
+
+    /// Ends the sessions of all clients that cache the states of this ORB's objects. What they hold they may still read for
+    /// as long as their lag allows, and then they must ask: interceptors and servants see that.
+    ///
+    /// Blocks only while other threads are at the log.
+    pub fn revoke_caches(&self) {
+        self.core().adapter.cache().revoke();
     }
 
     /// Carries out one request for an adapter with
@@ -69,6 +79,14 @@ impl AdapterHost for OrbCore {
         reached_by: ReachedBy,
     ) -> ObjectRef {
         OrbCore::reference(&self, repository_id, key, components, reached_by)
+    }
+
+    fn steady(&self) -> Moment {
+        Moment::from_nanos(clock::steady().as_nanos())
+    }
+
+    fn cache_object(self: Arc<Self>) -> Option<ObjectRef> {
+        cache_object::object(&self).ok()
     }
 
     fn listens_by(&self, transport: Transport) -> bool {

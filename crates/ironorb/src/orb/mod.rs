@@ -3,6 +3,7 @@
 mod adapters;
 mod builder;
 mod builder_settings;
+mod cache_object;
 mod engines;
 mod error;
 mod file_url;

@@ -22,6 +22,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use ironorb_cache::Epoch;
 use ironorb_giop::Version;
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::framer::BUFFER_BYTES;
@@ -35,6 +36,7 @@ use crate::base::lane_table::LaneTable;
 use crate::base::lease::OrbBindings;
 use crate::base::locks::PiLock;
 use crate::base::randomness::Randomness;
+use crate::cache::ServerCache;
 use crate::interceptor::Interceptors;
 use crate::object::priority::RealTimeConfig;
 use crate::object::request_contexts::ServerContexts;
@@ -81,6 +83,8 @@ pub(crate) struct Adapter {
     misplaced_requests: AtomicU64,
     /// How far statistical operations keep their promises.
     promises: Promises,
+    /// Which clients hold the states of objects.
+    cache: Arc<ServerCache>,
     /// The requests that were dropped because they came too late.
     late_requests: AtomicU64,
     /// Whether an adapter marks the packets of replies.
@@ -103,6 +107,11 @@ pub(crate) enum CannotRegister {
 }
 
 impl Adapter {
+    /// Which clients hold the states of objects.
+    pub(crate) fn cache(&self) -> &Arc<ServerCache> {
+        &self.cache
+    }
+
     pub(crate) fn new(
         randomness: Randomness,
         config: &OrbConfig,
@@ -121,6 +130,7 @@ impl Adapter {
         Adapter {
             startup_timeout: config.call_timeout,
             nonce: Nonce(randomness.nonce()),
+            cache: Arc::new(ServerCache::new(Epoch(randomness.nonce()))),
             randomness,
             directory: Directory::default(),
             table: PiLock::default(),

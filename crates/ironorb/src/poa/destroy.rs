@@ -73,6 +73,7 @@ impl Poa {
         let activator = self.0.activator();
         let keeper = activator.is_some().then(Gate::of_any_thread);
         let deactivation = deactivation(activator, false, keeper);
+        let servant = self.0.objects.servant_of(id.as_bytes());
         let removed = {
             let mut objects = self.0.objects.open();
             // The count comes before the object leaves the map, because a destruction waits for it.
@@ -81,6 +82,7 @@ impl Poa {
         };
         match removed {
             Some(removal) => {
+                servant.iter().for_each(withdraw);
                 self.0.follow(removal);
                 Ok(())
             }
@@ -90,6 +92,11 @@ impl Poa {
             }
         }
     }
+}
+
+/// Has no client hold the cached state of a servant's object any more. Takes the locks of its cells.
+fn withdraw(servant: &ServantHandle) {
+    servant.each_cell(|cell| cell.withdraw());
 }
 
 fn deactivation(
@@ -306,9 +313,11 @@ impl PoaInner {
     /// Deactivates all objects. Those without requests end here. With `are_doomed`, they are etherealised
     /// later.
     fn remove_all(self: &Arc<Self>, deactivation: impl Fn() -> Deactivation, are_doomed: bool) {
+        let mut servants = Vec::new();
         let removed: Vec<Removal> = {
             let mut objects = self.objects.open();
             let ids = objects.ids();
+            servants.extend(ids.iter().filter_map(|id| self.objects.servant_of(id.as_bytes())));
             // The count comes before any of them can end: that needs the map's lock.
             self.leaving.fetch_add(ids.len(), Ordering::SeqCst);
             if are_doomed {
@@ -317,6 +326,8 @@ impl PoaInner {
             }
             ids.iter().filter_map(|id| objects.remove(id.as_bytes(), deactivation())).collect()
         };
+        servants.iter().for_each(withdraw);
+        drop(servants);
         for removal in removed {
             self.follow(removal);
         }

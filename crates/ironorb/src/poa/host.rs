@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ironorb_cache::Moment;
 use ironorb_giop::cdr::Environment;
 use ironorb_giop::exception::SystemException;
 use ironorb_giop::ior::TaggedComponent;
@@ -24,6 +25,12 @@ pub(crate) trait AdapterHost: Environment {
 
     /// Calls the interceptors when a request has come, as [`Interception::begin`] does.
     fn intercept(self: Arc<Self>, request: &Request<'_>) -> (Interception, Option<Outcome>);
+
+    /// The moment now, for caches: on the clock that goes on while the system sleeps.
+    fn steady(&self) -> Moment;
+
+    /// The object that opens sessions for clients' caches. `None` if it cannot be made.
+    fn cache_object(self: Arc<Self>) -> Option<ObjectRef>;
 
     /// Whether the ORB listens by a transport.
     fn listens_by(&self, transport: Transport) -> bool;

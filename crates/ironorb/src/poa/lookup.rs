@@ -248,7 +248,9 @@ impl PoaInner {
 
     /// Makes the handle by which this adapter keeps a servant.
     pub(super) fn keep(&self, servant: Arc<dyn Servant>) -> ServantHandle {
-        ServantHandle::new(servant, self.orb.adapter().config().operation_lookup)
+        let servant = ServantHandle::new(servant, self.orb.adapter().config().operation_lookup);
+        servant.each_cell(|cell| cell.admit());
+        servant
     }
 
     /// Whether the work on an object cannot end before this thread's upcalls end.

@@ -30,7 +30,7 @@ pub use iron_orb::{
     WaitParty, WaitRecord, Watch, WatchRef, WatchSnapshot, WatchedLane, WatchedThread,
 };
 pub use prometheus::{CONTENT_TYPE, prometheus};
-pub(crate) use servant::furnish_root;
+pub(crate) use servant::{adapter, furnish_root};
 
 pub(crate) use watch::furnish_root as furnish_root_with_watch;
 

@@ -16,7 +16,7 @@ use crate::poa::{Poa, PoaError, PoaPolicies};
 const ADAPTER: &str = "IronORB";
 
 /// The adapter of the ORB's own objects.
-pub(super) fn adapter(root: &Poa) -> Result<Poa, PoaError> {
+pub(crate) fn adapter(root: &Poa) -> Result<Poa, PoaError> {
     match root.find_poa(ADAPTER, false) {
         Ok(poa) => Ok(poa),
         Err(_) => root.create_poa(ADAPTER, None, PoaPolicies::default()),

@@ -1,6 +1,7 @@
 //! One request for a skeleton.
 
 use std::cell::Cell;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ironorb_giop::connection::{ServerConnection, WriteBody};
@@ -14,6 +15,8 @@ use ironorb_giop::{Encoding, Malformed, Marshal, Misuse, Reader, Writer};
 use super::reply::Reply;
 use super::{ReplySink, Servant};
 use crate::base::probe::{self, Stage};
+use crate::cache::wire::{self, FILL, read_fill, write_filled};
+use crate::cache::{CellHandle, CellVisitor, ServerCache};
 use crate::connection::OnCancel;
 use crate::interceptor::{Interception, Outcome};
 use crate::object::OBJECT_ID;
@@ -23,7 +26,8 @@ use crate::object::operation::{OperationError, Raised};
 use crate::object::operation_table::{Found, OperationTable};
 use crate::object::protocols::CodePoint;
 use crate::poa::adapter::Session;
-use crate::poa::{ActiveObject, UpcallShare, current_object};
+use crate::poa::current::current_upcall;
+use crate::poa::{ActiveObject, Upcall, UpcallShare, current_object};
 
 /// A request to be carried out. It must be answered exactly once, which gives a [`Replied`].
 #[allow(missing_debug_implementations)]
@@ -55,8 +59,29 @@ pub(crate) struct Responder<'c> {
     interception: Option<&'c Interception>,
     /// The operation's position from an earlier lookup; `None` when the request is not in the request cache.
     operation: Option<&'c Cell<Found>>,
-    /// The priority that the reply tells.
-    priority: Cell<Option<i16>>,
+    /// What the reply tells by the ORB's own contexts.
+    tells: Cell<Tells>,
+    /// The log whose end it tells, outside of the upcall.
+    log: Option<&'c Arc<ServerCache>>,
+}
+
+/// What a reply tells by contexts of the ORB itself. One word, because each reply is asked whether it tells anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Tells(u32);
+
+impl Tells {
+    const NOTHING: Tells = Tells(0);
+    const PRIORITY: u32 = 1 << 16;
+    const LOG: u32 = 1 << 17;
+
+    fn with_priority(self, priority: Option<i16>) -> Tells {
+        let others = self.0 & Tells::LOG;
+        Tells(others | priority.map_or(0, |priority| Tells::PRIORITY | u32::from(priority as u16)))
+    }
+
+    fn priority(self) -> Option<i16> {
+        (self.0 & Tells::PRIORITY != 0).then_some(self.0 as i16)
+    }
 }
 
 impl Replied {
@@ -293,26 +318,61 @@ impl<'c> Call<'c> {
                     false => responder.raise(Raised::System(&no_band())),
                 }
             }
+            operation if operation == FILL.as_bytes() => {
+                match object.as_ref().and_then(|object| self.fill(object)) {
+                    Some(replied) => replied,
+                    None => responder.raise(Raised::System(&no_such_operation())),
+                }
+            }
             b"_component" => match servant.map_or(Ok(None), <dyn Servant>::component) {
                 Ok(component) => responder.results(|w, component| w.put(component), &component),
                 Err(e) => responder.raise(Raised::System(&e)),
             },
-            _ => {
-                let e = SystemException::new(
-                    SystemExceptionKind::BadOperation,
-                    MinorCode::NO_SUCH_OPERATION,
-                    CompletionStatus::No,
-                );
-                responder.raise(Raised::System(&e))
-            }
+            _ => responder.raise(Raised::System(&no_such_operation())),
         }
     }
+}
+
+#[cold]
+fn no_such_operation() -> SystemException {
+    SystemException::new(
+        SystemExceptionKind::BadOperation,
+        MinorCode::NO_SUCH_OPERATION,
+        CompletionStatus::No,
+    )
 }
 
 impl Call<'_> {
     /// The connection; `None` for a request that has waited, and for a call within the process.
     fn session(&self) -> Option<&Session> {
         self.arguments.environment()?.downcast_ref()
+    }
+
+    /// Answers a client that asks for the cached state of an object. `None` if the object has no such.
+    #[cold]
+    fn fill(&mut self, object: &ActiveObject) -> Option<Replied> {
+        let responder = self.responder;
+        let (interface, of) = match read_fill(&mut self.arguments) {
+            Ok(asked) => asked,
+            Err(e) => return Some(responder.bad_arguments(e)),
+        };
+        let orb = &object.poa.orb;
+        let (cache, now) = (orb.adapter().cache(), orb.steady());
+        let mut replied = None;
+        let mut fill = |cell: &dyn CellHandle| {
+            if replied.is_some() || cell.repository_id() != interface {
+                return;
+            }
+            // Only a client without a session needs it, and the cell is locked when the log answers.
+            let opener = (of.epoch != cache.epoch()).then(|| orb.clone().cache_object()).flatten();
+            cell.fill(cache, of, now, &mut |filled, state| {
+                let opener = (cache.epoch(), opener.as_ref());
+                let results = |w: &mut Writer<'_>, (): &()| write_filled(&filled, opener, state, w);
+                replied = Some(responder.results(results, &()));
+            });
+        };
+        object.servant.cells(&mut CellVisitor::new(&mut fill));
+        replied
     }
 
     fn has_band(&self) -> bool {
@@ -356,7 +416,8 @@ impl<'c> Responder<'c> {
         interception: Option<&'c Interception>,
     ) -> Self {
         let (answered, operation) = (Cell::new(false), None);
-        Responder { sink, encoding, id, wanted, answered, interception, operation, priority: Cell::new(None) }
+        let tells = Cell::new(Tells::NOTHING);
+        Responder { sink, encoding, id, wanted, answered, interception, operation, tells, log: None }
     }
 
     /// Makes the responder of a cached request, whose operation was found before.
@@ -370,7 +431,8 @@ impl<'c> Responder<'c> {
         operation: &'c Cell<Found>,
     ) -> Self {
         let (answered, operation) = (Cell::new(false), Some(operation));
-        Responder { sink, encoding, id, wanted, answered, interception, operation, priority: Cell::new(None) }
+        let tells = Cell::new(Tells::NOTHING);
+        Responder { sink, encoding, id, wanted, answered, interception, operation, tells, log: None }
     }
 
     /// The state of the request's interceptors, if there are any.
@@ -387,14 +449,31 @@ impl<'c> Responder<'c> {
     /// Has the reply tell the priority of the request, as real-time ORBs expect.
     #[inline]
     pub(crate) fn echo_priority(&self, priority: Option<i16>) {
-        self.priority.set(priority);
+        self.tells.set(self.tells.get().with_priority(priority));
+    }
+
+    /// Has the reply tell the end of the log, for a client that caches.
+    #[cold]
+    pub(crate) fn tell_log(&self) {
+        self.tells.set(Tells(self.tells.get().0 | Tells::LOG));
+    }
+
+    /// The log whose end the reply tells, if it tells that. Before the upcall there is nothing to tell.
+    #[cold]
+    fn log(&self) -> Option<Arc<ServerCache>> {
+        let of_upcall = |upcall: &Upcall| upcall.poa().orb.adapter().cache().clone();
+        let tells_it = self.tells.get().0 & Tells::LOG != 0;
+        if tells_it { self.log.cloned().or_else(|| current_upcall(of_upcall)) } else { None }
     }
 
     /// Adds the service contexts that the ORB itself adds to the reply.
     #[inline]
     fn add_own_contexts(&self, to: &mut ServiceContextList) {
-        if let Some(priority) = self.priority.get() {
+        if let Some(priority) = self.tells.get().priority() {
             to.append(EncodedContexts::new(1, &encoded_priority_context(priority)));
+        }
+        if let Some(log) = self.log() {
+            to.append(EncodedContexts::new(1, &wire::encoded_end(log.epoch(), log.head())));
         }
     }
 
@@ -427,7 +506,8 @@ impl<'c> Responder<'c> {
             upcall: None,
             interception,
             deadline: deadline_of_request(),
-            priority: self.priority.get(),
+            priority: self.tells.get().priority(),
+            log: self.log(),
             sink,
         })
     }
@@ -451,23 +531,35 @@ impl<'c> Responder<'c> {
     #[inline]
     fn answer(&self, reply: impl FnOnce(EncodedContexts<'_>)) -> Replied {
         self.answered.set(true);
-        match (self.interception, self.priority.get()) {
-            (None, None) => {
+        match (self.interception, self.tells.get()) {
+            (None, Tells::NOTHING) => {
                 if self.wanted {
                     reply(EncodedContexts::EMPTY);
                 }
             }
-            (None, Some(priority)) => self.answer_with_priority(priority, reply),
+            (None, tells) => self.answer_with_contexts(tells, reply),
             (Some(interception), _) => self.answer_intercepted(interception, reply),
         }
         Replied(())
     }
 
-    /// Without the heap: each reply to a request with a priority tells it.
+    /// Without the heap where the reply tells a priority alone, or the end of the log alone.
     #[inline(never)]
-    fn answer_with_priority(&self, priority: i16, reply: impl FnOnce(EncodedContexts<'_>)) {
-        if self.wanted {
-            reply(EncodedContexts::new(1, &encoded_priority_context(priority)));
+    fn answer_with_contexts(&self, tells: Tells, reply: impl FnOnce(EncodedContexts<'_>)) {
+        if !self.wanted {
+            return;
+        }
+        match (tells.priority(), self.log()) {
+            (Some(priority), None) => reply(EncodedContexts::new(1, &encoded_priority_context(priority))),
+            (None, Some(log)) => {
+                reply(EncodedContexts::new(1, &wire::encoded_end(log.epoch(), log.head())));
+            }
+            (None, None) => reply(EncodedContexts::EMPTY),
+            (Some(_), Some(_)) => {
+                let mut contexts = ServiceContextList::default();
+                self.add_own_contexts(&mut contexts);
+                reply(contexts.encoded());
+            }
         }
     }
 
@@ -724,6 +816,8 @@ pub(crate) struct Later {
     deadline: Deadline,
     /// The priority that the reply tells.
     priority: Option<i16>,
+    /// The log whose end it tells.
+    log: Option<Arc<ServerCache>>,
     sink: Box<dyn ReplySink + Send>,
 }
 
@@ -777,8 +871,12 @@ impl Later {
     /// Answers by `answer`. Returns itself when `answer` says that it has not answered.
     fn try_answer(self, answer: impl FnOnce(&Responder<'_>) -> bool) -> Option<Later> {
         let interception = self.interception.as_ref();
-        let responder = Responder::new(&*self.sink, self.encoding, self.id, self.wanted, interception);
-        responder.priority.set(self.priority);
+        let mut responder = Responder::new(&*self.sink, self.encoding, self.id, self.wanted, interception);
+        responder.echo_priority(self.priority);
+        if self.log.is_some() {
+            responder.tell_log();
+            responder.log = self.log.as_ref();
+        }
         if answer(&responder) {
             drop(self.upcall);
             return None;

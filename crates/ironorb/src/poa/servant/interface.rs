@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::{Call, Replied};
 use crate::base::config::OperationLookup;
+use crate::cache::CellVisitor;
 use crate::object::timing::Timing;
 
 /// Connects an interface, `dyn Account`, with an implementation of its trait.
@@ -38,6 +39,18 @@ pub trait InterfaceOf<S>: 'static {
     fn timing_of(operation: &[u8]) -> Option<&'static Timing> {
         let _ = operation;
         None
+    }
+
+    /// Shows the cells of the servant: those of the interface and of all its bases.
+    #[doc(hidden)]
+    fn cells(servant: &S, visitor: &mut CellVisitor<'_>) {
+        let _ = (servant, visitor);
+    }
+
+    /// Shows the cell of the attributes that the interface itself declares. For derived interfaces.
+    #[doc(hidden)]
+    fn own_cell(servant: &S, visitor: &mut CellVisitor<'_>) {
+        let _ = (servant, visitor);
     }
 
     /// Offers the servant, as each of its interfaces, to a caller in the same process.

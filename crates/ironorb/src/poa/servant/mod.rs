@@ -34,6 +34,7 @@ use ironorb_giop::exception::SystemException;
 
 use crate::base::config::OperationLookup;
 use crate::base::discards::Discard;
+use crate::cache::{CellHandle, CellVisitor};
 use crate::object::timing::Timing;
 use crate::object::{OBJECT_ID, ObjectRef, TypedRef};
 use crate::poa::{ObjectId, Poa};
@@ -97,6 +98,12 @@ pub trait Servant: Send + Sync + 'static {
     fn timing_of(&self, operation: &[u8]) -> Option<&'static Timing> {
         let _ = operation;
         None
+    }
+
+    /// Shows the cells of the servant's cached attributes, if its skeleton knows some.
+    #[doc(hidden)]
+    fn cells(&self, visitor: &mut CellVisitor<'_>) {
+        let _ = visitor;
     }
 
     /// Whether its drop has an effect, so that the adapter must drop it as soon as its object ends.
@@ -179,6 +186,11 @@ impl ServantHandle {
     #[inline]
     pub(crate) fn get(&self) -> &dyn Servant {
         &*self.0
+    }
+
+    /// Calls each cell of the servant's cached attributes.
+    pub(crate) fn each_cell(&self, mut call: impl FnMut(&dyn CellHandle)) {
+        self.0.cells(&mut CellVisitor::new(&mut call));
     }
 
     /// Offers the servant to a caller in the same process.
@@ -273,6 +285,10 @@ where
 
     fn timing_of(&self, operation: &[u8]) -> Option<&'static Timing> {
         I::timing_of(operation)
+    }
+
+    fn cells(&self, visitor: &mut CellVisitor<'_>) {
+        I::cells(&self.implementation, visitor);
     }
 
     fn provide(self: Arc<Self>, slot: &mut LocalSlot<'_>) {

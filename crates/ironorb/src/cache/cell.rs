@@ -1,0 +1,228 @@
+//! The state of an object, in its server.
+
+use std::fmt;
+use std::sync::Arc;
+
+use ironorb_cache::{Due, Fill, Filled, Members, Moment, Opened, Position, Token};
+use ironorb_giop::{Misuse, Writer};
+
+use super::log::{CellNumber, ServerCache};
+use super::state::CachedState;
+use crate::base::locks::PiLock;
+
+/// The cached attributes of an object, in its server: the only source of their values. A servant has it, its skeleton answers
+/// from it, and clients are told of what changes in it. Clones are the same cell.
+///
+/// A cell has a lock of its own. A thread that holds it runs at the priority of the most urgent thread that waits for it.
+pub struct Cell<S: CachedState>(Arc<Shared<S>>);
+
+struct Shared<S>(PiLock<Inner<S>>);
+
+struct Inner<S> {
+    state: S,
+    /// The position of the last write, if a client has asked for the state since.
+    version: Option<Position>,
+    /// The log, once a client has asked for the state.
+    joined: Option<Joined>,
+    /// The object has been deactivated: no client holds its state any more.
+    is_withdrawn: bool,
+}
+
+#[derive(Clone)]
+struct Joined {
+    cache: Arc<ServerCache>,
+    number: CellNumber,
+}
+
+impl<S: CachedState> Cell<S> {
+    /// A cell with this state.
+    pub fn new(state: S) -> Cell<S> {
+        let inner = Inner { state, version: None, joined: None, is_withdrawn: false };
+        Cell(Arc::new(Shared(PiLock::new(inner))))
+    }
+
+    /// Looks at the state. Blocks while another thread is at the cell; `look` must not use the cell itself.
+    pub fn read<T>(&self, look: impl FnOnce(&S) -> T) -> T {
+        look(&self.0.0.lock().state)
+    }
+
+    /// Changes the state, and has clients told of the members that are changed through the accessor. All of them change
+    /// at once: no reader sees some of them without the others.
+    ///
+    /// Blocks while another thread is at the cell; `change` must not use the cell itself, and makes no calls. Where `change`
+    /// panics, what it has changed until then stays changed, and clients are told of it.
+    pub fn update<T>(&self, change: impl FnOnce(S::Update<'_>) -> T) -> T {
+        /// Notes the members that have changed, also when the change ends by a panic.
+        struct Change<'c, S> {
+            inner: &'c mut Inner<S>,
+            changed: Members,
+        }
+        impl<S> Drop for Change<'_, S> {
+            fn drop(&mut self) {
+                if self.changed != Members::NONE {
+                    self.inner.note(self.changed);
+                }
+            }
+        }
+        let mut inner = self.0.0.lock();
+        let mut update = Change { inner: &mut inner, changed: Members::NONE };
+        let Change { inner, changed } = &mut update;
+        change(inner.state.update(changed))
+    }
+}
+
+/// A cell without its type, for its adapter.
+pub(crate) trait CellHandle {
+    /// The repository id of the interface whose state it has.
+    fn repository_id(&self) -> &'static str;
+
+    /// Hands out the state for a client that will hold it, with the answer of the log.
+    fn fill(
+        &self,
+        cache: &Arc<ServerCache>,
+        of: Opened,
+        now: Moment,
+        answer: &mut dyn FnMut(Filled<CellNumber>, WriteMembers<'_>),
+    );
+
+    /// Has no client hold the state any more, or come to hold it: the object is no longer active.
+    fn withdraw(&self);
+
+    /// The object is active again.
+    fn admit(&self);
+}
+
+impl<S: CachedState> CellHandle for Cell<S> {
+    fn repository_id(&self) -> &'static str {
+        S::REPOSITORY_ID
+    }
+
+    fn fill(
+        &self,
+        cache: &Arc<ServerCache>,
+        of: Opened,
+        now: Moment,
+        answer: &mut dyn FnMut(Filled<CellNumber>, WriteMembers<'_>),
+    ) {
+        let fill = Fill { of, token: Token(0) };
+        let mut inner = self.0.0.lock();
+        let Inner { state, version, joined, is_withdrawn } = &mut *inner;
+        let joined = joined.get_or_insert_with(|| {
+            let number = cache.join(self.0.clone());
+            Joined { cache: cache.clone(), number }
+        });
+        // A cell is in the log of one ORB.
+        let filled = match Arc::ptr_eq(&joined.cache, cache) && !*is_withdrawn {
+            true => cache.fill(&fill, joined.number, *version, now),
+            false => Filled::Refused { of, token: fill.token },
+        };
+        if let Filled::State { version: told, .. } = filled {
+            *version = Some(told);
+        }
+        answer(filled, &|members, w| state.write(members, w));
+    }
+
+    fn withdraw(&self) {
+        let mut inner = self.0.0.lock();
+        inner.is_withdrawn = true;
+        inner.version = None;
+        if let Some(joined) = &inner.joined {
+            joined.cache.remove(joined.number);
+        }
+    }
+
+    fn admit(&self) {
+        self.0.0.lock().is_withdrawn = false;
+    }
+}
+
+/// What a skeleton shows its cells to.
+#[allow(missing_debug_implementations)]
+pub struct CellVisitor<'v>(&'v mut dyn FnMut(&dyn CellHandle));
+
+impl<'v> CellVisitor<'v> {
+    pub(crate) fn new(visit: &'v mut dyn FnMut(&dyn CellHandle)) -> Self {
+        CellVisitor(visit)
+    }
+
+    /// Shows a servant's cell.
+    pub fn visit<S: CachedState>(&mut self, cell: CellRef<'_, S>) {
+        if let Some(cell) = cell.get() {
+            (self.0)(cell);
+        }
+    }
+}
+
+impl<S> Inner<S> {
+    fn note(&mut self, changed: Members) {
+        // Without a version no client holds the state, as of the last write.
+        if let (Some(_), Some(joined)) = (self.version, &self.joined) {
+            self.version = joined.cache.commit(joined.number, changed);
+        }
+    }
+}
+
+impl<S> Drop for Shared<S> {
+    fn drop(&mut self) {
+        if let Some(joined) = self.0.lock().joined.take() {
+            joined.cache.leave(joined.number);
+        }
+    }
+}
+
+impl<S: CachedState> Clone for Cell<S> {
+    fn clone(&self) -> Self {
+        Cell(self.0.clone())
+    }
+}
+
+impl<S: CachedState> fmt::Debug for Cell<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cell").field("state", &S::REPOSITORY_ID).finish_non_exhaustive()
+    }
+}
+
+/// A cell without its type, for the log.
+pub(crate) trait AnyCell: Send + Sync {
+    /// Writes what is due of the state: `write` gets the position of the last write and the members that are due, and writes
+    /// them by the function that it is given. False if no client holds the state.
+    fn due(&self, due: Due, write: &mut dyn FnMut(Position, Members, WriteMembers<'_>)) -> bool;
+}
+
+/// Writes some members of a state.
+pub(crate) type WriteMembers<'w> = &'w dyn Fn(Members, &mut Writer<'_>) -> Result<(), Misuse>;
+
+impl<S: CachedState> AnyCell for Shared<S> {
+    fn due(&self, due: Due, write: &mut dyn FnMut(Position, Members, WriteMembers<'_>)) -> bool {
+        let inner = self.0.lock();
+        let Some(version) = inner.version else { return false };
+        write(version, due.of_version(version), &|members, w| inner.state.write(members, w));
+        true
+    }
+}
+
+/// Where the cached state of an object is: in its servant's [`Cell`], or, for a reference, elsewhere. A servant makes it of its
+/// cell: `(&self.cell).into()`.
+pub struct CellRef<'c, S: CachedState>(Option<&'c Cell<S>>);
+
+impl<'c, S: CachedState> CellRef<'c, S> {
+    /// What a reference has.
+    pub const ELSEWHERE: CellRef<'static, S> = CellRef(None);
+
+    /// The cell, if it is here.
+    pub fn get(self) -> Option<&'c Cell<S>> {
+        self.0
+    }
+}
+
+impl<'c, S: CachedState> From<&'c Cell<S>> for CellRef<'c, S> {
+    fn from(cell: &'c Cell<S>) -> Self {
+        CellRef(Some(cell))
+    }
+}
+
+impl<S: CachedState> fmt::Debug for CellRef<'_, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("CellRef").field(&self.0).finish()
+    }
+}

@@ -1,0 +1,30 @@
+//! Caching proxies: what a client holds of objects' states, and the cells from which servants answer.
+//!
+//! [`ironorb_cache`] decides what may be answered; this folder holds the states, and `driver/cache` carries the messages.
+//!
+//! - `state`: what generated code says of an object's cached state
+//! - `storage`: how a client keeps a state that many threads read
+//! - `place`: a client's place for the state of one object; `peer`: its session with a server, and all places of that; `view`:
+//!   what they are proved by
+//! - `cell`: a servant's state; `log`: the order of writes, and who holds what
+//! - `wire`: the messages
+
+mod cell;
+mod log;
+mod options;
+mod peer;
+mod place;
+mod state;
+mod storage;
+mod view;
+pub(crate) mod wire;
+
+pub(crate) use cell::CellHandle;
+pub use cell::{Cell, CellRef, CellVisitor};
+pub(crate) use log::ServerCache;
+pub use options::ReadOptions;
+pub(crate) use peer::{Advice, NO_SESSION, Peer};
+pub(crate) use place::{AnyPlace, Place};
+pub use place::{ProxyCell, Seen, Source};
+pub use state::{CachedMember, CachedState};
+pub use storage::{Shared, Storage, Word, WordState, Words};

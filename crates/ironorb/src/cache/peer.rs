@@ -1,0 +1,183 @@
+//! What a client has of one server: its session, and the places that this fills.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use ironorb_cache::{
+    Answer, Client, ClientLimits, Entries, EntryId, Epoch, Fill, Filled, Held, Members, Moment, Opened,
+    Position, Probe, Read, Token,
+};
+
+use super::log::CellNumber;
+use super::place::AnyPlace;
+use super::view::View;
+use super::wire::Values;
+use crate::base::locks::PiLock;
+use crate::object::ObjectRef;
+
+/// A server whose objects' states a client holds. Its session may end, and another may follow.
+pub(crate) struct Peer {
+    view: View,
+    state: PiLock<State>,
+}
+
+struct State {
+    client: Client<CellNumber>,
+    places: Places,
+    /// What answers probes, once there was a session.
+    cache: Option<ObjectRef>,
+    /// The process that has opened the session. A child has the memory of its parent, and no session.
+    process: u32,
+}
+
+/// The places by their entries. A reference that is dropped drops its place.
+#[derive(Default)]
+struct Places(BTreeMap<EntryId, Weak<dyn AnyPlace>>);
+
+impl Entries<Values> for Places {
+    fn put(&mut self, entry: EntryId, held: Held, members: Members, values: Values) {
+        // What cannot be read is not held: the next read asks the object.
+        let _unread = self.with(entry, |place| place.put(held, members, &values));
+    }
+
+    fn end(&mut self, entry: EntryId) {
+        self.with(entry, |place| place.end());
+    }
+}
+
+impl Places {
+    fn with<T>(&self, entry: EntryId, f: impl FnOnce(&dyn AnyPlace) -> T) -> Option<T> {
+        self.0.get(&entry)?.upgrade().map(|place| f(&*place))
+    }
+}
+
+/// What a read that found nothing is to do.
+pub(crate) enum Advice {
+    /// It is there: read again.
+    Look,
+    /// Ask the session's server what has changed.
+    Probe(Probe, ObjectRef),
+    /// Ask the object.
+    Fill(Fill),
+}
+
+impl Peer {
+    pub(crate) fn new(limits: ClientLimits) -> Arc<Peer> {
+        let client = Client::new(limits);
+        let state = State { client, places: Places::default(), cache: None, process: std::process::id() };
+        Arc::new(Peer { view: View::default(), state: PiLock::new(state) })
+    }
+
+    pub(crate) fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// Changes the state, and publishes what is proved then.
+    fn with<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let mut state = self.state.lock();
+        let result = change(&mut state);
+        self.view.publish(state.client.proof(), state.client.session());
+        result
+    }
+
+    /// Takes a place in.
+    pub(crate) fn add(&self, entry: EntryId, place: Weak<dyn AnyPlace>) {
+        self.state.lock().places.0.insert(entry, place);
+    }
+
+    /// A place is dropped.
+    pub(crate) fn leave(&self, entry: EntryId) {
+        self.with(|State { client, places, .. }| {
+            places.0.remove(&entry);
+            client.release(entry, places);
+        });
+    }
+
+    /// What to do for a read that has found nothing. `process` is this process.
+    pub(crate) fn advise(
+        &self,
+        entry: EntryId,
+        (lag, at_least): (Duration, Position),
+        now: Moment,
+        process: u32,
+    ) -> Advice {
+        self.with(|State { client, places, cache, process: owner }| {
+            if *owner != process {
+                client.lapse(places);
+                *owner = process;
+            }
+            match client.read(entry, (lag, at_least), now, places) {
+                Read::Hit { .. } if places.with(entry, |place| place.holds()) == Some(true) => Advice::Look,
+                Read::Miss(ironorb_cache::Miss::TooOld) if let Some(cache) = &*cache => {
+                    match client.probe(now, places) {
+                        Some(probe) => Advice::Probe(probe, cache.clone()),
+                        None => Advice::Fill(NO_SESSION),
+                    }
+                }
+                _ => Advice::Fill(client.fill(entry, now, places).unwrap_or(NO_SESSION)),
+            }
+        })
+    }
+
+    /// Takes the answer to a probe.
+    pub(crate) fn answered(&self, answer: Answer<CellNumber, Values>, now: Moment) {
+        self.with(|State { client, places, .. }| client.answered(answer, now, places));
+    }
+
+    /// Takes the answer to a fill.
+    pub(crate) fn filled(&self, entry: EntryId, filled: Filled<CellNumber>, state: Values, now: Moment) {
+        self.with(|State { client, places, .. }| client.filled(entry, (filled, Some(state)), now, places));
+    }
+
+    /// A fill has come to nothing.
+    pub(crate) fn fill_failed(&self, entry: EntryId, token: Token) {
+        self.with(|State { client, places, .. }| client.fill_failed(entry, token, places));
+    }
+
+    /// The session, and what answers its probes.
+    pub(crate) fn session(&self) -> Option<(Opened, ObjectRef)> {
+        let state = self.state.lock();
+        Some((state.client.session()?, state.cache.clone()?))
+    }
+
+    /// A probe of a session that may be over.
+    pub(crate) fn probe(&self, now: Moment) -> Option<(Probe, ObjectRef)> {
+        self.with(|State { client, places, cache, .. }| Some((client.probe(now, places)?, cache.clone()?)))
+    }
+
+    /// The server has opened a session. Ignored while there is one.
+    pub(crate) fn opened(&self, opened: Opened, cache: ObjectRef) {
+        self.with(|state| {
+            if state.client.session().is_none() {
+                state.client.opened(opened);
+                state.cache = Some(cache);
+            }
+        });
+    }
+
+    /// Ends the session, unless it is of this epoch.
+    pub(crate) fn lapse_unless(&self, epoch: Option<Epoch>) {
+        self.with(|State { client, places, .. }| {
+            if client.session().is_some_and(|session| Some(session.epoch) != epoch) {
+                client.lapse(places);
+            }
+        });
+    }
+
+    /// A reply has told the end of the server's log. No read that begins later goes behind it.
+    pub(crate) fn told(&self, epoch: Epoch, head: Position) {
+        self.with(|State { client, places, .. }| client.wrote(epoch, head, places));
+    }
+}
+
+/// What a client asks with that has no session, or leaves its place as it is. No server opens such a one.
+pub(crate) const NO_SESSION: Fill =
+    Fill { of: Opened { epoch: Epoch(0), session: ironorb_cache::SessionId(0) }, token: Token(0) };
+
+impl fmt::Debug for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Peer").field("session", &self.state.lock().client.session()).finish_non_exhaustive()
+    }
+}

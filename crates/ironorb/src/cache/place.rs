@@ -1,0 +1,232 @@
+//! A client's place for the state of one object.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use ironorb_cache::{EntryId, Held, Members, Moment, Position};
+use ironorb_giop::{Malformed, MalformedKind};
+
+use super::peer::Peer;
+use super::state::CachedState;
+use super::storage::Storage;
+use super::wire::Values;
+use crate::object::ObjectRef;
+
+/// A client's place for the state of one object. Readers take no lock; the session's driver writes with its lock held.
+pub(crate) struct Place<S: CachedState> {
+    /// Odd while a thread writes.
+    sequence: AtomicU64,
+    /// The position of the object's last write; 0 while the place holds nothing.
+    version: AtomicU64,
+    as_of: AtomicU64,
+    left: AtomicU64,
+    storage: S::Storage,
+    pub(crate) peer: Arc<Peer>,
+    pub(crate) entry: EntryId,
+    /// The object, to which fills go.
+    pub(crate) object: ObjectRef,
+    /// The place in another session that has followed, because the object has come to another server.
+    next: OnceLock<Arc<Place<S>>>,
+}
+
+/// Where the value of a read is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// From the cache of this process.
+    Cache,
+    /// From the object's server, by a call.
+    Remote,
+    /// From the object itself, which is in this process.
+    Collocated,
+}
+
+/// A value, and what is known of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seen<T> {
+    /// The value.
+    pub value: T,
+    /// The object had this value at most so long before the end of the read.
+    pub age: Duration,
+    /// The position of the object's last write in its server's log; `None` if the server has told none.
+    pub version: Option<u64>,
+    /// Where the value is from.
+    pub source: Source,
+}
+
+impl<S: CachedState> Place<S> {
+    pub(crate) fn new(object: ObjectRef, entry: EntryId, peer: Arc<Peer>) -> Place<S> {
+        Place {
+            sequence: AtomicU64::new(0),
+            version: AtomicU64::new(0),
+            as_of: AtomicU64::new(0),
+            left: AtomicU64::new(0),
+            storage: S::Storage::default(),
+            peer,
+            entry,
+            object,
+            next: OnceLock::new(),
+        }
+    }
+
+    /// Reads, if what is held is fresh enough. Neither blocks nor allocates, beyond what `load` does. `now` gives an instant of
+    /// the read, once the state has been read; it is told up to which moment the state is proved.
+    #[inline]
+    pub(crate) fn read<T>(
+        &self,
+        lag: Duration,
+        at_least: Position,
+        now: impl FnOnce(Moment) -> Moment,
+        load: impl FnOnce(&S::Storage) -> Option<T>,
+    ) -> Option<(T, Duration, Position)> {
+        let proof = self.peer.view().proof();
+        let before = self.sequence.load(Ordering::Acquire);
+        let held = self.held()?;
+        let value = load(&self.storage)?;
+        fence(Ordering::Acquire);
+        if !before.is_multiple_of(2) || self.sequence.load(Ordering::Relaxed) != before {
+            return None;
+        }
+        let age = proof.age_of(&held, lag, at_least, now(proof.proved_for(&held)))?;
+        Some((value, age, held.version))
+    }
+
+    #[inline]
+    fn held(&self) -> Option<Held> {
+        let version = self.version.load(Ordering::Relaxed);
+        (version != 0).then(|| Held {
+            version: Position(version),
+            as_of: Position(self.as_of.load(Ordering::Relaxed)),
+            left: Moment::from_nanos(self.left.load(Ordering::Relaxed)),
+        })
+    }
+
+    /// Writes, so that readers see all of it or nothing.
+    fn write(&self, held: Option<Held>, store: impl FnOnce(&S::Storage)) {
+        let before = self.sequence.load(Ordering::Relaxed);
+        self.sequence.store(before + 1, Ordering::Relaxed);
+        fence(Ordering::Release);
+        if let Some(held) = held {
+            self.as_of.store(held.as_of.0, Ordering::Relaxed);
+            self.left.store(held.left.as_nanos(), Ordering::Relaxed);
+        }
+        self.version.store(held.map_or(0, |held| held.version.0), Ordering::Relaxed);
+        store(&self.storage);
+        self.sequence.store(before + 2, Ordering::Release);
+    }
+
+    /// The place that has followed last.
+    pub(crate) fn newest(self: &Arc<Self>) -> Arc<Place<S>> {
+        let mut place = self;
+        while let Some(next) = place.next.get() {
+            place = next;
+        }
+        place.clone()
+    }
+
+    /// Has another place follow. Where one has already, that stays.
+    pub(crate) fn follow(&self, next: Arc<Place<S>>) {
+        let _lost = self.next.set(next);
+    }
+}
+
+/// A place without its type.
+pub(crate) trait AnyPlace: Send + Sync {
+    /// Puts members there that an encapsulation has. If they cannot be read, the place holds nothing.
+    fn put(&self, held: Held, members: Members, values: &Values) -> Result<(), Malformed>;
+
+    /// Whether the place holds something.
+    fn holds(&self) -> bool;
+
+    /// Has the place hold nothing.
+    fn end(&self);
+
+    /// The place with its type, if it is this.
+    fn with_type(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
+
+    /// The object.
+    fn object(&self) -> &ObjectRef;
+}
+
+impl<S: CachedState> AnyPlace for Place<S> {
+    fn put(&self, held: Held, members: Members, values: &Values) -> Result<(), Malformed> {
+        let read = || match members {
+            Members::ALL => values.read_state(self.object.environment()),
+            members => {
+                let mut r = values.reader(self.object.environment())?;
+                let Some(mut state) = self.storage.whole() else {
+                    return Err(r.malformed(MalformedKind::BadEncapsulation));
+                };
+                state.read_over(members, &mut r)?;
+                Ok(state)
+            }
+        };
+        match read() {
+            Ok(state) => {
+                self.write(Some(held), |storage| storage.store(&state));
+                Ok(())
+            }
+            Err(e) => {
+                self.end();
+                Err(e)
+            }
+        }
+    }
+
+    fn holds(&self) -> bool {
+        self.held().is_some()
+    }
+
+    fn end(&self) {
+        self.write(None, S::Storage::clear);
+    }
+
+    fn with_type(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+
+    fn object(&self) -> &ObjectRef {
+        &self.object
+    }
+}
+
+/// What a typed reference has of its object's place. Clones share it, once it is known.
+pub struct ProxyCell<S: CachedState>(OnceLock<Arc<Place<S>>>);
+
+impl<S: CachedState> ProxyCell<S> {
+    /// The place, once the reference has been read.
+    #[inline]
+    pub(crate) fn get(&self) -> Option<&Arc<Place<S>>> {
+        self.0.get()
+    }
+
+    pub(crate) fn set(&self, place: Arc<Place<S>>) {
+        let _lost = self.0.set(place);
+    }
+}
+
+impl<S: CachedState> Default for ProxyCell<S> {
+    fn default() -> Self {
+        ProxyCell(OnceLock::new())
+    }
+}
+
+impl<S: CachedState> Clone for ProxyCell<S> {
+    fn clone(&self) -> Self {
+        ProxyCell(self.0.get().map_or_else(OnceLock::new, |place| OnceLock::from(place.newest())))
+    }
+}
+
+impl<S: CachedState> fmt::Debug for ProxyCell<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProxyCell").finish_non_exhaustive()
+    }
+}
+
+impl<S: CachedState> Drop for Place<S> {
+    fn drop(&mut self) {
+        self.peer.leave(self.entry);
+    }
+}

@@ -1,0 +1,254 @@
+//! The messages of caching proxies, as CDR; `docs/wire.md` lists them.
+
+use ironorb_cache::{
+    Answer, Change, Epoch, Fill, Filled, Members, Opened, Position, Probe, SessionId, Token, Unit,
+};
+use ironorb_giop::cdr::Environment;
+use ironorb_giop::{ByteOrder, Encoding, Malformed, MalformedKind, Misuse, Reader, Writer};
+
+use super::cell::WriteMembers;
+use super::log::CellNumber;
+use super::state::CachedState;
+use crate::object::ObjectRef;
+use crate::object::wire_numbers::CACHE_CONTEXT;
+
+/// The operation by which a client asks an object for its cached state.
+pub(crate) const FILL: &str = "_ironorb_fill";
+/// The plain key of the object that opens sessions and answers probes.
+pub(crate) const CACHE_KEY: &str = "IronORBCache";
+/// Its repository id.
+pub(crate) const CACHE_ID: &str = "IDL:IronORB/Cache:1.0";
+/// Its operations.
+pub(crate) const OPEN: &str = "open";
+pub(crate) const PROBE: &str = "probe";
+
+/// Values in an encapsulation, and how their strings are encoded.
+#[derive(Debug, Clone)]
+pub(crate) struct Values {
+    pub(crate) octets: Vec<u8>,
+    pub(crate) encoding: Encoding,
+}
+
+impl Values {
+    /// A reader at the values.
+    pub(crate) fn reader<'v>(&'v self, environment: &'v dyn Environment) -> Result<Reader<'v>, Malformed> {
+        Ok(Reader::encapsulated(&self.octets, self.encoding)?.with_environment(environment))
+    }
+
+    /// The whole state that the values are.
+    pub(crate) fn read_state<S: CachedState>(&self, environment: &dyn Environment) -> Result<S, Malformed> {
+        S::read(&mut self.reader(environment)?)
+    }
+
+    fn read(r: &mut Reader<'_>) -> Result<Values, Malformed> {
+        Ok(Values { octets: r.read_octets()?.to_vec(), encoding: r.encoding() })
+    }
+}
+
+fn write_opened(opened: Opened, w: &mut Writer<'_>) {
+    w.write_u64(opened.epoch.0);
+    w.write_u64(opened.session.0);
+}
+
+fn read_opened(r: &mut Reader<'_>) -> Result<Opened, Malformed> {
+    Ok(Opened { epoch: Epoch(r.read_u64()?), session: SessionId(r.read_u64()?) })
+}
+
+/// Writes the arguments of [`FILL`]. A client without a session names none.
+pub(crate) fn write_fill(interface: &str, of: Opened, w: &mut Writer<'_>) -> Result<(), Misuse> {
+    w.write_str(interface)?;
+    write_opened(of, w);
+    Ok(())
+}
+
+/// Reads the arguments of [`FILL`]: the interface, and the session.
+pub(crate) fn read_fill(r: &mut Reader<'_>) -> Result<(String, Opened), Malformed> {
+    Ok((r.read_str()?.into_owned(), read_opened(r)?))
+}
+
+const STATE: u8 = 0;
+const REFUSED: u8 = 1;
+const UNKNOWN: u8 = 2;
+
+/// Writes the results of [`FILL`]. `cache` opens sessions, where that of the client is not known.
+pub(crate) fn write_filled(
+    filled: &Filled<CellNumber>,
+    (epoch, cache): (Epoch, Option<&ObjectRef>),
+    state: WriteMembers<'_>,
+    w: &mut Writer<'_>,
+) -> Result<(), Misuse> {
+    match filled {
+        Filled::State { object, version, head, .. } => {
+            w.write_u8(STATE);
+            w.write_u64(*object);
+            w.write_u64(version.0);
+            w.write_u64(head.0);
+        }
+        Filled::Refused { .. } => w.write_u8(REFUSED),
+        Filled::Unknown { .. } => {
+            w.write_u8(UNKNOWN);
+            w.write_u64(epoch.0);
+            w.put(&cache)?;
+        }
+    }
+    w.write_encapsulation(|w| state(Members::ALL, w))
+}
+
+/// The results of [`FILL`].
+#[derive(Debug)]
+pub(crate) struct FillResults {
+    pub(crate) filled: Filled<CellNumber>,
+    /// The server's life, and what opens sessions of it; where the session of the fill is not known.
+    pub(crate) server: Option<(Epoch, ObjectRef)>,
+    /// The state, which is there in any case.
+    pub(crate) state: Values,
+}
+
+pub(crate) fn read_filled(fill: &Fill, r: &mut Reader<'_>) -> Result<FillResults, Malformed> {
+    let Fill { of, token } = *fill;
+    let mut server = None;
+    let filled = match r.read_u8()? {
+        STATE => {
+            let (object, version, head) = (r.read_u64()?, Position(r.read_u64()?), Position(r.read_u64()?));
+            Filled::State { of, token, object, version, head }
+        }
+        REFUSED => Filled::Refused { of, token },
+        UNKNOWN => {
+            let epoch = Epoch(r.read_u64()?);
+            server = r.get::<Option<ObjectRef>>()?.map(|cache| (epoch, cache));
+            Filled::Unknown { of }
+        }
+        _ => return Err(r.malformed(MalformedKind::BadEncapsulation)),
+    };
+    Ok(FillResults { filled, server, state: Values::read(r)? })
+}
+
+/// Writes the results of [`OPEN`].
+pub(crate) fn write_open(opened: Opened, w: &mut Writer<'_>) {
+    write_opened(opened, w);
+}
+
+/// Reads the results of [`OPEN`].
+pub(crate) fn read_open(r: &mut Reader<'_>) -> Result<Opened, Malformed> {
+    read_opened(r)
+}
+
+/// Writes the arguments of [`PROBE`].
+pub(crate) fn write_probe(probe: &Probe, w: &mut Writer<'_>) {
+    write_opened(probe.of, w);
+    w.write_u64(probe.taken.0);
+}
+
+/// Reads the arguments of [`PROBE`].
+pub(crate) fn read_probe(r: &mut Reader<'_>) -> Result<Probe, Malformed> {
+    Ok(Probe { of: read_opened(r)?, taken: Position(r.read_u64()?), token: Token(0) })
+}
+
+/// Writes the results of [`PROBE`]. The values have been encoded before, each as an encapsulation without its length.
+pub(crate) fn write_answer(answer: &Answer<CellNumber, Vec<u8>>, w: &mut Writer<'_>) -> Result<(), Misuse> {
+    let Answer::Changes { head, units, .. } = answer else {
+        w.write_bool(false);
+        return Ok(());
+    };
+    w.write_bool(true);
+    w.write_u64(head.0);
+    w.write_length(units.len())?;
+    for Unit { object, at, change } in units {
+        w.write_u64(*object);
+        w.write_u64(at.0);
+        let (members, values) = match change {
+            Change::Members(members, values) => (*members, &**values),
+            Change::Dropped => (Members::NONE, &[][..]),
+        };
+        w.write_u64(members.0);
+        w.write_octets(values)?;
+    }
+    Ok(())
+}
+
+/// Object, position, members and the length of their values.
+const UNIT_BYTES_MIN: usize = 28;
+
+/// Reads the results of [`PROBE`].
+pub(crate) fn read_answer(
+    probe: &Probe,
+    r: &mut Reader<'_>,
+) -> Result<Answer<CellNumber, Values>, Malformed> {
+    let Probe { of, token, .. } = *probe;
+    if !r.read_bool()? {
+        return Ok(Answer::Unknown { of });
+    }
+    let head = Position(r.read_u64()?);
+    let count = r.read_length(UNIT_BYTES_MIN)?;
+    let mut units = Vec::with_capacity(count);
+    for _ in 0..count {
+        let (object, at, members) = (r.read_u64()?, Position(r.read_u64()?), Members(r.read_u64()?));
+        let values = Values::read(r)?;
+        let change = match members {
+            Members::NONE => Change::Dropped,
+            members => Change::Members(members, values),
+        };
+        units.push(Unit { object, at, change });
+    }
+    Ok(Answer::Changes { of, token, head, units })
+}
+
+/// The request's context that asks for the end of the log: a client that caches sends it. Its number, and the
+/// length of its data: there is none.
+pub(crate) fn encoded_question() -> [u8; QUESTION_BYTES] {
+    let mut context = [0; QUESTION_BYTES];
+    context[..4].copy_from_slice(&CACHE_CONTEXT.to_ne_bytes());
+    context
+}
+
+/// The bytes of the question, with its number and its length.
+pub(crate) const QUESTION_BYTES: usize = 8;
+
+/// The reply's context that tells the end of the log: its number, the length of its data, and an encapsulation with the server's
+/// epoch and the position.
+pub(crate) fn encoded_end(epoch: Epoch, head: Position) -> [u8; 32] {
+    let mut context = [0; 32];
+    context[..4].copy_from_slice(&CACHE_CONTEXT.to_ne_bytes());
+    context[4..8].copy_from_slice(&(END_BYTES as u32).to_ne_bytes());
+    context[8] = u8::from(ByteOrder::NATIVE == ByteOrder::Little);
+    context[16..24].copy_from_slice(&epoch.0.to_ne_bytes());
+    context[24..].copy_from_slice(&head.0.to_ne_bytes());
+    context
+}
+
+const END_BYTES: usize = 24;
+
+/// Reads the data of a reply's context. `None` if it cannot be read.
+pub(crate) fn decode_end(data: &[u8]) -> Option<(Epoch, Position)> {
+    let order = match data.first()? {
+        0 => ByteOrder::Big,
+        1 => ByteOrder::Little,
+        _ => return None,
+    };
+    let number = |at: usize| {
+        let bytes: [u8; 8] = data.get(at..at + 8)?.try_into().ok()?;
+        Some(if order == ByteOrder::Big { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) })
+    };
+    Some((Epoch(number(8)?), Position(number(16)?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_the_log_is_read_in_both_orders() {
+        let told = (Epoch(0x0102_0304_0506_0708), Position(0x1112_1314_1516_1718));
+        let native = encoded_end(told.0, told.1);
+        assert_eq!(decode_end(&native[8..]), Some(told));
+        let mut other = native;
+        other[8] ^= 1;
+        other[16..24].reverse();
+        other[24..].reverse();
+        assert_eq!(decode_end(&other[8..]), Some(told));
+        for cut in 0..END_BYTES {
+            assert_eq!(decode_end(&native[8..8 + cut]), None, "{cut} bytes");
+        }
+        assert_eq!(decode_end(&[2; END_BYTES]), None);
+    }
+}

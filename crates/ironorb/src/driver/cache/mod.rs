@@ -1,0 +1,332 @@
+//! Caching proxies: what an ORB holds of the objects of other servers, and the calls that fill and renew it.
+//!
+//! A read that finds nothing fresh enough does the work itself, in its own thread: it asks the server what has changed, or
+//! the object for its state. [`Peer`] says which.
+
+use std::any::TypeId;
+use std::cell::Cell as StdCell;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use ironorb_cache::{ClientLimits, EntryId, Epoch, Fill, Filled, Moment, Position, Probe};
+use ironorb_giop::exception::{SystemException, SystemExceptionKind};
+use ironorb_giop::ior::{IRONORB_ORB_TYPE, Ior};
+use ironorb_giop::message::Message;
+use ironorb_giop::{Malformed, Misuse, Reader, Writer};
+
+use crate::base::locks::{PiLock, Snapshot};
+use crate::cache::wire::{self, FILL, FillResults, OPEN, PROBE};
+use crate::cache::{Advice, AnyPlace, CachedState, NO_SESSION, Peer, Place, ProxyCell, Seen, Source};
+use crate::call::invocation::bad_reply;
+use crate::driver::clock;
+use crate::driver::invoke::remote;
+use crate::object::ObjectRef;
+use crate::object::operation::Operation;
+use crate::object::wire_numbers::CACHE_CONTEXT;
+
+/// What an ORB holds of the objects of other servers.
+#[derive(Default)]
+pub(crate) struct ClientCache {
+    /// The servers, by their first addresses. The places of one keep it.
+    peers: Snapshot<BTreeMap<String, Weak<Peer>>>,
+    places: PiLock<Places>,
+    entries: AtomicU64,
+}
+
+/// The places by the hashes of their objects, so that references to one object share its place.
+#[derive(Default)]
+struct Places(BTreeMap<(TypeId, u32), Vec<Weak<dyn AnyPlace>>>);
+
+/// Which values a read takes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds {
+    /// How old they may be.
+    pub(crate) lag: Duration,
+    /// Which writes they must have in them.
+    pub(crate) at_least: Position,
+}
+
+static FILL_OPERATION: Operation<'static> = Operation::twoway(FILL);
+static OPEN_OPERATION: Operation<'static> = Operation::twoway(OPEN);
+static PROBE_OPERATION: Operation<'static> = Operation::twoway(PROBE);
+
+/// How often a read asks what has changed, and finds what it needs changed again meanwhile, before it asks the object.
+const PROBES_MAX: usize = 2;
+
+/// How often a read looks again at a place that other threads write, before it asks the object.
+const LOOKS_MAX: usize = 100;
+
+/// The moment now, for caches: on the clock that goes on while the system sleeps.
+#[inline]
+pub(crate) fn moment() -> Moment {
+    Moment::from_nanos(clock::steady().as_nanos())
+}
+
+/// Reads what a place holds, if it is fresh enough.
+#[inline]
+pub(crate) fn read_held<S: CachedState, T>(
+    place: &Place<S>,
+    bounds: Bounds,
+    load: impl FnOnce(&S::Storage) -> Option<T>,
+) -> Option<Seen<T>> {
+    let (value, age, version) = place.read(bounds.lag, bounds.at_least, |_| moment(), load)?;
+    Some(Seen { value, age, version: Some(version.0), source: Source::Cache })
+}
+
+/// Reads what a place holds, if it was fresh enough when the read began or has been since. What has been proved since then is
+/// newer than the read.
+fn read_held_since<S: CachedState, T>(
+    place: &Place<S>,
+    bounds: Bounds,
+    begun: Moment,
+    load: impl FnOnce(&S::Storage) -> Option<T>,
+) -> Option<Seen<T>> {
+    let mut proved = begun;
+    let at = |proved_for: Moment| {
+        proved = proved_for;
+        begun.max(proved_for)
+    };
+    let (value, _, version) = place.read(bounds.lag, bounds.at_least, at, load)?;
+    let age = moment().since(proved).unwrap_or_default();
+    Some(Seen { value, age, version: Some(version.0), source: Source::Cache })
+}
+
+/// Reads a state that no place holds fresh enough. `None` if the object's server keeps no caches. Blocks as a call does.
+#[cold]
+pub(crate) fn read_anew<S: CachedState, T>(
+    object: &ObjectRef,
+    proxy: &ProxyCell<S>,
+    bounds: Bounds,
+    load: impl Fn(&S::Storage) -> Option<T>,
+    of: impl Fn(&S) -> T,
+) -> Result<Option<Seen<T>>, SystemException> {
+    let Some(place) = place_of(object, proxy) else { return Ok(None) };
+    let (begun, process) = (moment(), std::process::id());
+    let asks = || (bounds.lag, bounds.at_least);
+    let (mut probes, mut looks) = (0, 0);
+    loop {
+        if let Some(seen) = read_held_since(&place, bounds, begun, &load) {
+            return Ok(Some(seen));
+        }
+        let fill = match place.peer.advise(place.entry, asks(), moment(), process) {
+            // A thread has just filled or renewed it.
+            Advice::Look if looks < LOOKS_MAX => {
+                looks += 1;
+                continue;
+            }
+            Advice::Probe(probe, cache) if probes < PROBES_MAX => {
+                probes += 1;
+                match ask_for_changes(&place.peer, &probe, &cache) {
+                    Ok(()) => continue,
+                    // The object itself may still answer. What is held stays, for those who take it as it is.
+                    Err(_) => NO_SESSION,
+                }
+            }
+            Advice::Look | Advice::Probe(..) => NO_SESSION,
+            Advice::Fill(fill) => fill,
+        };
+        let asked = moment();
+        let arguments = |w: &mut Writer<'_>| wire::write_fill(S::REPOSITORY_ID, fill.of, w);
+        let answer = ask(&place.object, &FILL_OPERATION, arguments, |r| wire::read_filled(&fill, r));
+        let results = match answer {
+            Ok(results) => results,
+            Err(e) => {
+                place.peer.fill_failed(place.entry, fill.token);
+                // The server does not know the operation: it keeps no caches.
+                return if e.kind == SystemExceptionKind::BadOperation { Ok(None) } else { Err(e) };
+            }
+        };
+        let version = match results.filled {
+            Filled::State { version, .. } => Some(version.0),
+            Filled::Refused { .. } | Filled::Unknown { .. } => None,
+        };
+        let state = results.state.read_state::<S>(place.object.environment()).map_err(bad_reply);
+        take_fill(&place, &fill, results);
+        let (value, now) = (of(&state?), moment());
+        let age = now.since(asked).unwrap_or_default();
+        return Ok(Some(Seen { value, age, version, source: Source::Remote }));
+    }
+}
+
+/// Asks the server what has changed.
+fn ask_for_changes(peer: &Peer, probe: &Probe, cache: &ObjectRef) -> Result<(), SystemException> {
+    let arguments = |w: &mut Writer<'_>| {
+        wire::write_probe(probe, w);
+        Ok(())
+    };
+    let answer = ask(cache, &PROBE_OPERATION, arguments, |r| wire::read_answer(probe, r))?;
+    peer.answered(answer, moment());
+    Ok(())
+}
+
+/// Takes the answer to a fill, and opens a session where there is none. Where that cannot be done, the next read tries again.
+fn take_fill<S: CachedState>(place: &Place<S>, fill: &Fill, results: FillResults) {
+    let FillResults { filled, server, state } = results;
+    place.peer.filled(place.entry, filled, state, moment());
+    let Some((epoch, opener)) = server else { return };
+    if is_session_over(&place.peer, fill, epoch) {
+        open(&place.peer, opener);
+    } else if place.peer.session().is_some_and(|(session, _)| session.epoch != epoch) {
+        // The object has come to another server, and has its place in a session with that from now on.
+        let cache = &place.object.core().cache;
+        let peer = cache.peer_at(format!("epoch {:016x}", epoch.0));
+        open(&peer, opener);
+        place.follow(cache.new_place(&place.object, peer));
+    }
+}
+
+/// Whether a session must be opened, because there is none with the server of this epoch, which does not know that of a fill.
+fn is_session_over(peer: &Peer, fill: &Fill, epoch: Epoch) -> bool {
+    let Some((session, opener)) = peer.session() else { return true };
+    if session.epoch == epoch {
+        if session == fill.of {
+            peer.lapse_unless(None);
+        }
+        return session == fill.of; // else another thread has opened one meanwhile
+    }
+    // The object has come to another server, or the server has begun a new life: its old session shows which.
+    if let Some((probe, _)) = peer.probe(moment())
+        && ask_for_changes(peer, &probe, &opener).is_err()
+    {
+        peer.lapse_unless(None);
+    }
+    peer.session().is_none()
+}
+
+fn open(peer: &Peer, opener: ObjectRef) {
+    if peer.session().is_none()
+        && let Ok(opened) = ask(&opener, &OPEN_OPERATION, |_| Ok(()), wire::read_open)
+    {
+        peer.opened(opened, opener);
+    }
+}
+
+thread_local! {
+    /// Whether the call of this thread is one for the cache itself. What its answer says is heeded by itself.
+    static IS_FOR_CACHE: StdCell<bool> = const { StdCell::new(false) };
+}
+
+/// Calls for the cache itself.
+fn ask<T>(
+    object: &ObjectRef,
+    operation: &Operation<'static>,
+    arguments: impl Fn(&mut Writer<'_>) -> Result<(), Misuse>,
+    results: impl FnOnce(&mut Reader<'_>) -> Result<T, Malformed>,
+) -> Result<T, SystemException> {
+    IS_FOR_CACHE.set(true);
+    let answer = remote(object, operation, &arguments, results);
+    IS_FOR_CACHE.set(false);
+    answer
+}
+
+/// Heeds what the reply to a call of `object` tells of the server's log.
+#[inline]
+pub(crate) fn note_reply(object: &ObjectRef, message: &Message) {
+    if object.shared().caches() && !IS_FOR_CACHE.get() {
+        note_log(object, message);
+    }
+}
+
+#[cold]
+fn note_log(object: &ObjectRef, message: &Message) {
+    let Ok(reply) = message.parse_reply() else { return };
+    let told = reply.contexts.find(CACHE_CONTEXT).and_then(|context| wire::decode_end(context.data));
+    if let Some((epoch, head)) = told {
+        object.core().cache.told(epoch, head, object);
+    }
+}
+
+/// The place for an object's state. `None` if its server keeps no caches, as far as its reference says.
+fn place_of<S: CachedState>(object: &ObjectRef, proxy: &ProxyCell<S>) -> Option<Arc<Place<S>>> {
+    if let Some(place) = proxy.get() {
+        return Some(place.newest());
+    }
+    if object.shared().is_simulated || !is_of_ironorb(object) {
+        return None;
+    }
+    object.shared().begin_caching();
+    let place = object.core().cache.place_of::<S>(object)?;
+    proxy.set(place.clone());
+    Some(place.newest())
+}
+
+/// Whether an object's reference, or the one to which it is forwarded, is of this kind of ORB.
+fn is_of_ironorb(object: &ObjectRef) -> bool {
+    let is_ours = |ior: &Ior| ior.iiop_profiles().any(|profile| profile.orb_type() == Some(IRONORB_ORB_TYPE));
+    object.forwarded_to().as_ref().map_or_else(|| object.with_ior(is_ours), is_ours)
+}
+
+impl ClientCache {
+    fn place_of<S: CachedState>(&self, object: &ObjectRef) -> Option<Arc<Place<S>>> {
+        let peer = self.peer_at(object.address()?);
+        let key = (TypeId::of::<S>(), object.hash_code(u32::MAX));
+        let mut places = self.places.lock();
+        let of_key = places.0.entry(key).or_default();
+        of_key.retain(|place| place.strong_count() > 0);
+        let of_object =
+            |place: &Weak<dyn AnyPlace>| place.upgrade().filter(|place| place.object().is_equivalent(object));
+        let known = of_key.iter().find_map(of_object);
+        if let Some(place) = known.and_then(|place| place.with_type().downcast().ok()) {
+            return Some(place);
+        }
+        let place = self.new_place(object, peer);
+        of_key.push(untyped(&place));
+        Some(place)
+    }
+
+    fn new_place<S: CachedState>(&self, object: &ObjectRef, peer: Arc<Peer>) -> Arc<Place<S>> {
+        let entry = EntryId(self.entries.fetch_add(1, Ordering::Relaxed));
+        let place = Arc::new(Place::new(object.clone(), entry, peer));
+        place.peer.add(entry, untyped(&place));
+        place
+    }
+
+    /// The server with this address.
+    fn peer_at(&self, address: String) -> Arc<Peer> {
+        let known =
+            |peers: Option<&BTreeMap<String, Weak<Peer>>>| peers?.get(&address).and_then(Weak::upgrade);
+        if let Some(peer) = self.peers.with(known) {
+            return peer;
+        }
+        let mut peer = Peer::new(ClientLimits::default());
+        let _before: Result<_, ()> = self.peers.change(|peers| {
+            let mut all = peers.map(|peers| BTreeMap::clone(peers)).unwrap_or_default();
+            match all.get(&address).and_then(Weak::upgrade) {
+                Some(known) => peer = known,
+                None => drop(all.insert(address, Arc::downgrade(&peer))),
+            }
+            all.retain(|_, peer| peer.strong_count() > 0);
+            Ok(Some(all))
+        });
+        peer
+    }
+
+    /// A server has told the end of its log with a reply to a call of `object`. No cached read that begins later goes
+    /// behind it.
+    pub(crate) fn told(&self, epoch: Epoch, head: Position, object: &ObjectRef) {
+        self.peers.with(|peers| {
+            let Some(peers) = peers else { return };
+            let mut is_known = false;
+            let peers_now = peers.values().filter_map(Weak::upgrade);
+            for peer in peers_now.filter(|peer| peer.view().is_of(epoch)) {
+                is_known = true;
+                if !peer.view().is_beyond(head) {
+                    peer.told(epoch, head);
+                }
+            }
+            // The server has begun a new life, if it is one that there is a session with.
+            if !is_known
+                && let Some(peer) = object.address().and_then(|address| peers.get(&address)?.upgrade())
+            {
+                peer.lapse_unless(Some(epoch));
+            }
+        });
+    }
+}
+
+fn untyped<S: CachedState>(place: &Arc<Place<S>>) -> Weak<dyn AnyPlace> {
+    let place: Weak<Place<S>> = Arc::downgrade(place);
+    place
+}

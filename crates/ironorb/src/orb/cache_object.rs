@@ -1,0 +1,90 @@
+//! The object that opens sessions for clients' caches and tells them what has changed.
+
+use std::sync::{Arc, Weak};
+
+use ironorb_cache::{Answer, Due};
+use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
+use ironorb_giop::minor::MinorCode;
+use ironorb_giop::{ByteOrder, Misuse, Writer};
+
+use crate::cache::ServerCache;
+use crate::cache::wire::{CACHE_ID, CACHE_KEY, OPEN, PROBE, read_probe, write_answer, write_open};
+use crate::driver::orb_core::OrbCore;
+use crate::object::ObjectRef;
+use crate::poa::servant::{Call, Replied, Servant};
+use crate::poa::{AdapterHost, PoaError};
+use crate::status;
+
+/// The object, which is made when a client asks for a cached state for the first time.
+pub(super) fn object(orb: &Arc<OrbCore>) -> Result<ObjectRef, PoaError> {
+    let root = orb.present_root().ok_or(PoaError::Destroyed)?;
+    let poa = status::adapter(&root)?;
+    let mut made = orb.cache_object.lock();
+    let id = match &*made {
+        Some(id) => id.clone(),
+        None => {
+            let id = poa.activate_object(Arc::new(CacheServant(Arc::downgrade(orb))))?;
+            poa.bind_plain_key(CACHE_KEY, &id)?;
+            made.insert(id).clone()
+        }
+    };
+    drop(made);
+    poa.id_to_reference(&id)
+}
+
+struct CacheServant(Weak<OrbCore>);
+
+impl Servant for CacheServant {
+    fn repository_ids(&self) -> &[&'static str] {
+        &[CACHE_ID]
+    }
+
+    fn dispatch(&self, mut call: Call<'_>) -> Replied {
+        let Some(orb) = self.0.upgrade() else { return call.raise(&gone()) };
+        let cache = orb.adapter.cache();
+        let now = orb.steady();
+        match call.operation() {
+            operation if operation == OPEN.as_bytes() => {
+                let opened = cache.open(now);
+                call.reply(|w| {
+                    write_open(opened, w);
+                    Ok(())
+                })
+            }
+            operation if operation == PROBE.as_bytes() => match read_probe(call.arguments()) {
+                Ok(probe) => {
+                    let answer = cache.probe(&probe, now);
+                    call.reply(|w| write_due(cache, answer, w))
+                }
+                Err(e) => call.refuse_arguments(e),
+            },
+            _ => call.standard_operation(&[]),
+        }
+    }
+}
+
+/// Reads what is due of the cells, and writes the answer.
+fn write_due(cache: &ServerCache, answer: Answer<u64, Due>, w: &mut Writer<'_>) -> Result<(), Misuse> {
+    let encoding = w.encoding();
+    let mut failed = Ok(());
+    let answer = answer.with_values(|number, due| {
+        let cell = cache.cell(*number)?;
+        let mut read = None;
+        cell.due(due, &mut |version, members, write| {
+            let mut octets = vec![u8::from(encoding.order == ByteOrder::Little)];
+            match write(members, &mut Writer::continuing(&mut octets, 0, encoding)) {
+                Ok(()) => read = Some((version, members, octets)),
+                Err(e) => failed = Err(e),
+            }
+        });
+        read
+    });
+    failed?;
+    write_answer(&answer, w)
+}
+
+#[cold]
+fn gone() -> SystemException {
+    let kind = SystemExceptionKind::ObjectNotExist;
+    SystemException::new(kind, MinorCode::NO_SUCH_OBJECT, CompletionStatus::No)
+}

@@ -1,0 +1,123 @@
+//! Servants with cells: those of `idl/cached.idl`.
+
+use ironorb::SystemException;
+use ironorb::cache::{Cell, CellRef};
+
+use crate::cached::{Address, Meter, MeterState, Person, PersonState, Tariff, TariffState};
+
+/// A meter.
+pub struct Counting {
+    /// Its state.
+    pub cell: Cell<MeterState>,
+    /// What it adds to when it is to add elsewhere.
+    pub other: Option<Cell<MeterState>>,
+}
+
+impl Default for Counting {
+    fn default() -> Self {
+        Counting { cell: Cell::new(MeterState { value: 0, factor: 1.0 }), other: None }
+    }
+}
+
+impl Meter for Counting {
+    fn cell(&self) -> CellRef<'_, MeterState> {
+        (&self.cell).into()
+    }
+
+    fn set_factor(&self, value: f64) -> Result<(), SystemException> {
+        self.cell.update(|mut state| state.set_factor(value));
+        Ok(())
+    }
+
+    fn place(&self) -> Result<String, SystemException> {
+        Ok("cellar".to_owned())
+    }
+
+    fn add(&self, amount: i32) -> Result<(), SystemException> {
+        self.cell.update(|mut state| *state.value_mut() += amount);
+        Ok(())
+    }
+
+    fn add_elsewhere(&self, amount: i32) -> Result<(), SystemException> {
+        if let Some(other) = &self.other {
+            other.update(|mut state| *state.value_mut() += amount);
+        }
+        Ok(())
+    }
+}
+
+/// A person.
+pub struct Living {
+    /// Its state.
+    pub cell: Cell<PersonState>,
+}
+
+impl Default for Living {
+    fn default() -> Self {
+        let home = Address { street: "Main Street".to_owned(), number: 1 };
+        Living { cell: Cell::new(PersonState { name: "Ada".to_owned(), home }) }
+    }
+}
+
+impl Person for Living {
+    fn cell(&self) -> CellRef<'_, PersonState> {
+        (&self.cell).into()
+    }
+
+    fn set_name(&self, value: &str) -> Result<(), SystemException> {
+        self.cell.update(|mut state| state.set_name(value.to_owned()));
+        Ok(())
+    }
+
+    fn move_to(&self, home: &Address) -> Result<(), SystemException> {
+        self.cell.update(|mut state| state.set_home(home.clone()));
+        Ok(())
+    }
+}
+
+/// A tariff, with a cell for each of its interfaces.
+pub struct Pricing {
+    /// What it is as a meter.
+    pub meter: Counting,
+    /// Its state.
+    pub cell: Cell<TariffState>,
+}
+
+impl Default for Pricing {
+    fn default() -> Self {
+        Pricing { meter: Counting::default(), cell: Cell::new(TariffState { price: 7 }) }
+    }
+}
+
+impl Meter for Pricing {
+    fn cell(&self) -> CellRef<'_, MeterState> {
+        Meter::cell(&self.meter)
+    }
+
+    fn set_factor(&self, value: f64) -> Result<(), SystemException> {
+        self.meter.set_factor(value)
+    }
+
+    fn place(&self) -> Result<String, SystemException> {
+        self.meter.place()
+    }
+
+    fn add(&self, amount: i32) -> Result<(), SystemException> {
+        self.meter.add(amount)
+    }
+
+    fn add_elsewhere(&self, amount: i32) -> Result<(), SystemException> {
+        self.meter.add_elsewhere(amount)
+    }
+}
+
+impl Tariff for Pricing {
+    fn cell(&self) -> CellRef<'_, TariffState> {
+        (&self.cell).into()
+    }
+
+    fn set_price(&self, price: u16) -> Result<(), SystemException> {
+        self.cell.update(|mut state| state.set_price(price));
+        Ok(())
+    }
+}

@@ -1,0 +1,253 @@
+//! Caching proxies between ORBs.
+
+use std::time::Duration;
+
+use ironorb::cache::{Cell, ReadOptions, Source};
+use ironorb::poa::{IdAssignment, PoaPolicies};
+use ironorb::{Orb, SystemExceptionKind, TypedRef};
+use ironorb_tests::cached::{
+    Address, Meter, MeterAsync, MeterRef, MeterState, Person, PersonRef, Tariff, TariffRef,
+};
+use ironorb_tests::{Counting, Living, Pricing};
+
+fn server() -> Orb {
+    Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap()
+}
+
+fn client() -> Orb {
+    Orb::builder().no_endpoint().build().unwrap()
+}
+
+fn elsewhere<R: TypedRef>(client: &Orb, local: &R) -> R {
+    client.string_to_object(&local.object().to_ior_string()).unwrap().narrow_unchecked()
+}
+
+/// Any age will do, as far as the client's own writes are in it.
+const ANY: ReadOptions = ReadOptions::new().lag(Duration::from_secs(1_000_000));
+
+/// No older than the read.
+const NEW: ReadOptions = ReadOptions::new().lag(Duration::ZERO);
+
+/// A meter in a server, and two clients that hold its state.
+struct Site {
+    server: Orb,
+    cell: Cell<MeterState>,
+    local: MeterRef,
+    meter: MeterRef,
+    other: MeterRef,
+}
+
+impl Site {
+    fn new() -> Site {
+        let (server, servant) = (server(), Counting::default());
+        let cell = servant.cell.clone();
+        let local: MeterRef = server.root_poa().activate(servant).unwrap();
+        let [meter, other] = [client(), client()].map(|client| elsewhere(&client, &local));
+        [&meter, &other].into_iter().for_each(hold);
+        Site { server, cell, local, meter, other }
+    }
+}
+
+/// Reads until the client holds the state: the first read opens a session, and the second fills the place.
+fn hold(meter: &MeterRef) {
+    let sources: Vec<_> = (0..3).map(|_| meter.value_with(&ANY).unwrap().source).collect();
+    assert_eq!(sources, [Source::Remote, Source::Remote, Source::Cache]);
+}
+
+#[test]
+fn a_value_is_read_here_once_it_has_been_filled() {
+    let site = Site::new();
+    let Site { meter, .. } = &site;
+    let seen = meter.factor_with(&ANY).unwrap();
+    assert_eq!((seen.value, seen.source, seen.version.is_some()), (1.0, Source::Cache, true));
+    assert_eq!((meter.value().unwrap(), meter.factor().unwrap()), (0, 1.0));
+    assert_eq!(meter.place().unwrap(), "cellar");
+    assert_eq!(meter.value_with(&ANY.remote()).unwrap().source, Source::Remote);
+    let whole = meter.cached_state(&ANY).unwrap();
+    assert_eq!((whole.value, whole.source), (MeterState { value: 0, factor: 1.0 }, Source::Cache));
+    assert_eq!(meter.value_async().wait().unwrap(), 0);
+}
+
+/// A read that must be new asks what has changed, and finds all that has been committed before.
+#[test]
+fn what_has_changed_is_told_when_a_read_asks() {
+    let site = Site::new();
+    let Site { cell, meter, other, .. } = &site;
+    for value in 1..20 {
+        cell.update(|mut state| state.set_value(value));
+        assert_eq!(other.value_with(&ANY).unwrap().value, 0, "nobody has asked");
+        let seen = meter.value_with(&NEW).unwrap();
+        assert_eq!((seen.value, seen.source), (value, Source::Cache));
+    }
+    cell.update(|mut state| state.set_factor(2.5));
+    assert_eq!(other.cached_state(&NEW).unwrap().value, MeterState { value: 19, factor: 2.5 });
+}
+
+/// The reply to a call tells where the server's log ends, so that the client's own writes are read, also those that a call to
+/// one object makes to another.
+#[test]
+fn a_client_reads_its_own_writes() {
+    let site = Site::new();
+    let Site { server, cell, meter, .. } = &site;
+    for value in 1..20 {
+        meter.add(1).unwrap();
+        assert_eq!(meter.value_with(&ANY).unwrap().value, value);
+    }
+    let servant = Counting { other: Some(cell.clone()), ..Counting::default() };
+    let agent: MeterRef = server.root_poa().activate(servant).unwrap();
+    let agent = same_client(meter, &agent);
+    for value in 20..40 {
+        agent.add_elsewhere(1).unwrap();
+        assert_eq!(meter.value_with(&ANY).unwrap().value, value);
+    }
+    agent.add_elsewhere_async(1).wait().unwrap();
+    assert_eq!(meter.value_with(&ANY).unwrap().value, 40);
+    // A call that writes nothing costs no question.
+    meter.place().unwrap();
+    assert_eq!(meter.value_with(&ANY.held_only()).unwrap().value, 40);
+}
+
+/// The reference of another ORB, in the client of `meter`.
+fn same_client<R: TypedRef>(meter: &MeterRef, other: &R) -> R {
+    let client = meter.object().orb();
+    client.string_to_object(&other.object().to_ior_string()).unwrap().narrow_unchecked()
+}
+
+#[test]
+fn references_to_one_object_share_its_place() {
+    let site = Site::new();
+    let Site { meter, local, .. } = &site;
+    let again: MeterRef = same_client(meter, local);
+    assert_eq!(again.value_with(&ANY.held_only()).unwrap_err().kind, SystemExceptionKind::Transient);
+    let clone = meter.clone();
+    assert_eq!(clone.value_with(&ANY.held_only()).unwrap().source, Source::Cache);
+    assert_eq!(again.value_with(&ANY).unwrap().source, Source::Cache, "the first read finds the place");
+}
+
+/// An object that is no longer active is not read any more, as soon as its clients hear of it.
+#[test]
+fn a_deactivated_object_has_no_cached_state() {
+    let site = Site::new();
+    let Site { server, cell, local, meter, .. } = &site;
+    let poa = server.root_poa();
+    poa.deactivate(&poa.reference_to_id(local.object()).unwrap()).unwrap();
+    assert_eq!(meter.value_with(&ANY).unwrap().value, 0, "nobody has asked");
+    assert_eq!(meter.value_with(&NEW).unwrap_err().kind, SystemExceptionKind::ObjectNotExist);
+    assert_eq!(meter.value_with(&ANY).unwrap_err().kind, SystemExceptionKind::ObjectNotExist);
+    cell.update(|mut state| state.set_value(7));
+}
+
+/// A session lasts as long as its server. The next life of the server has nothing to do with it.
+#[test]
+fn a_new_life_of_the_server_is_noticed() {
+    let policies = || PoaPolicies {
+        lifespan: ironorb::poa::Lifespan::Persistent,
+        id_assignment: IdAssignment::User,
+        ..PoaPolicies::default()
+    };
+    let life = |port: u16, value: i32| {
+        let endpoint = format!("iiop://127.0.0.1:{port}");
+        let server = Orb::builder().endpoint(&endpoint).unwrap().server_id("meters").build().unwrap();
+        let poa = server.root_poa().create_poa("meters", None, policies()).unwrap();
+        let servant = Counting { cell: Cell::new(MeterState { value, factor: 1.0 }), other: None };
+        let local: MeterRef = poa.activate_with_id("one", servant).unwrap();
+        (server, local)
+    };
+    let (server, local) = life(0, 1);
+    let port = server.published_addresses()[0].rsplit(':').next().unwrap().parse().unwrap();
+    let meter = elsewhere(&client(), &local);
+    hold(&meter);
+    server.shutdown(true).unwrap();
+    drop((server, local));
+    let held = meter.value_with(&NEW.or_within(Duration::from_secs(1_000))).unwrap();
+    assert_eq!(
+        (held.value, held.source),
+        (1, Source::Cache),
+        "the server does not answer, and an older value does"
+    );
+    assert!(meter.value_with(&NEW).is_err());
+    let (server, _local) = life(port, 2);
+    assert_eq!(meter.value_with(&ANY).unwrap().value, 1, "any age");
+    assert_eq!(meter.value_with(&NEW).unwrap().value, 2);
+    assert_eq!(meter.value_with(&NEW).unwrap().value, 2);
+    let seen = meter.value_with(&ANY).unwrap();
+    assert_eq!((seen.value, seen.source), (2, Source::Cache), "it has a session with the new life");
+    // The client's own write is in the new life, too.
+    meter.add(1).unwrap();
+    assert_eq!(meter.value_with(&ANY).unwrap().value, 3);
+    drop(server);
+}
+
+#[test]
+fn states_of_any_type_are_held() {
+    let server = server();
+    let local: PersonRef = server.root_poa().activate(Living::default()).unwrap();
+    let person = elsewhere(&client(), &local);
+    let sources: Vec<_> = (0..3).map(|_| person.name_with(&ANY).unwrap().source).collect();
+    assert_eq!(sources, [Source::Remote, Source::Remote, Source::Cache]);
+    let home = Address { street: "Hill".to_owned(), number: 7 };
+    person.move_to(&home).unwrap();
+    let seen = person.home_with(&ANY).unwrap();
+    assert_eq!((&seen.value, seen.source), (&home, Source::Cache));
+    person.set_name("Grace").unwrap();
+    assert_eq!((person.name().unwrap(), person.home().unwrap()), ("Grace".to_owned(), home));
+}
+
+/// An object of a derived interface has a cell for each interface with cached attributes.
+#[test]
+fn a_derived_interface_has_its_own_state() {
+    let server = server();
+    let local: TariffRef = server.root_poa().activate(Pricing::default()).unwrap();
+    let tariff = elsewhere(&client(), &local);
+    let meter: MeterRef = tariff.clone().into();
+    hold(&meter);
+    assert_eq!([(); 3].map(|()| tariff.price_with(&ANY).unwrap().value), [7; 3]);
+    tariff.set_price(8).unwrap();
+    tariff.add(3).unwrap();
+    assert_eq!((tariff.price_with(&ANY).unwrap().value, meter.value_with(&ANY).unwrap().value), (8, 3));
+    assert_eq!(meter.value_with(&ANY).unwrap().source, Source::Cache);
+}
+
+/// In the object's own process, and for servants that answer later, the cell is read.
+#[test]
+fn an_object_in_this_process_is_read_from_its_cell() {
+    let site = Site::new();
+    let Site { local, cell, .. } = &site;
+    cell.update(|mut state| state.set_value(5));
+    assert_eq!(local.value().unwrap(), 5);
+    let seen = local.value_with(&ANY).unwrap();
+    assert_eq!((seen.value, seen.source), (5, Source::Collocated));
+    let whole = local.cached_state(&ANY).unwrap();
+    assert_eq!((whole.value.value, whole.source), (5, Source::Collocated));
+}
+
+/// What a change has done before it panics stays, and clients are told.
+#[test]
+fn a_panic_in_a_change_ends_it() {
+    let site = Site::new();
+    let Site { cell, meter, .. } = &site;
+    let panics = || {
+        cell.update(|mut state| {
+            state.set_value(9);
+            panic!("on purpose");
+        })
+    };
+    assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics)).is_err());
+    let seen = meter.value_with(&NEW).unwrap();
+    assert_eq!((seen.value, seen.source), (9, Source::Cache));
+    assert_eq!(cell.read(|state| state.value), 9);
+}
+
+/// A client whose session has been revoked holds nothing once it asks, and may begin another.
+#[test]
+fn a_revoked_session_is_over_when_its_client_asks() {
+    let site = Site::new();
+    let Site { server, cell, meter, .. } = &site;
+    server.revoke_caches();
+    cell.update(|mut state| state.set_value(3));
+    assert_eq!(meter.value_with(&ANY).unwrap().value, 0, "the client has not asked");
+    let seen = meter.value_with(&NEW).unwrap();
+    assert_eq!((seen.value, seen.source), (3, Source::Remote));
+    meter.value_with(&NEW).unwrap();
+    assert_eq!(meter.value_with(&ANY).unwrap().source, Source::Cache);
+}
