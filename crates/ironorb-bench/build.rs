@@ -9,6 +9,7 @@ use ironorb_build::{Config, Marshalling};
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Tests have servants of a few operations.
     Config::new().servant_defaults_of("bench::Echo").compile([
+        "idl/caching.idl",
         "idl/cubit.idl",
         "idl/echo.idl",
         "idl/latency.idl",

@@ -45,6 +45,12 @@ fn collocated_calls_are_compared_with_virtual_calls() {
 }
 
 #[test]
+fn cached_reads_are_compared_with_the_clock() {
+    let (_, lines) = quick("caching", &[], 0);
+    assert_eq!(rows(&lines, "caching").len(), 4);
+}
+
+#[test]
 fn clients_are_threads_or_processes() {
     let choice = ["--peers=ironorb", "--clients=1,8"];
     let (out, lines) = quick("concurrency", &choice, 1);

@@ -10,6 +10,7 @@
 //! application would, without access to its internals.
 
 mod all;
+mod caching;
 mod chart;
 mod codec;
 mod collocated;
@@ -57,6 +58,7 @@ use clap::Parser as _;
 use role::Role;
 
 use all::AllOptions;
+use caching::CachingOptions;
 use codec::constructs::{self, TypesOptions};
 use codec::marshalling::{self, MarshalOptions};
 use collocated::CollocatedOptions;
@@ -100,6 +102,8 @@ enum BenchCommand {
     Cubit(CubitOptions),
     /// Measure calls to objects in the same process, beside a virtual call.
     Collocated(CollocatedOptions),
+    /// Measure reads of cached attributes, beside the reading of the clock that each needs.
+    Caching(CachingOptions),
     /// Measure how many calls per second several clients make, beside plain sockets with a thread for each.
     Concurrency(ConcurrencyOptions),
     /// Measure the cost of thousands of connections, idle and active.
@@ -189,7 +193,7 @@ macro_rules! suites {
 
 suites! {
     Echo echo Idl idl Types constructs Marshal marshalling Ttcp ttcp Latency latency Cubit cubit
-    Collocated collocated Concurrency concurrency Connections connections Realtime realtime
+    Collocated collocated Caching caching Concurrency concurrency Connections connections Realtime realtime
     Overhead overhead Hartstone hartstone
 }
 
@@ -215,6 +219,7 @@ macro_rules! generated {
 
 generated! {
     generated "echo"
+    generated_caching "caching"
     generated_cubit "cubit"
     generated_latency "latency"
     generated_probes "probes"

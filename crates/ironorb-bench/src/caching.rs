@@ -1,0 +1,137 @@
+//! `ironorb bench caching`: reads of cached attributes beside the reading of the clock that each needs, calls beside such
+//! reads, and writes that a client is told of beside those of which nobody is.
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use ironorb::cache::{Cell, CellRef, ReadOptions};
+use ironorb::{Orb, SystemException, TypedRef};
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::error::BenchError;
+use crate::generated_caching::caching::{Echo, EchoRef, EchoState, Person, PersonRef, PersonState};
+use crate::machine::{Layout, Placement, Unpin, pin};
+use crate::measure::{Contest, Group, Label, Sample};
+use crate::options::Run;
+use crate::render::{Report, Table};
+use crate::row::{Measure, parameters};
+
+/// `ironorb bench caching`
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct CachingOptions {
+    #[command(flatten)]
+    pub(crate) run: Run,
+}
+
+const NOTES: &str = "Samples are batches of a thousand. read-long, read-string: baseline: a reading of the clock that goes on while the system sleeps;\n\
+    every cached read has one. call-long: a call of the same attribute over loopback; baseline: the cached read. write-told: a\n\
+    write of a cell whose state a client holds; baseline: of one that nobody holds. In the paper a cached read takes 4 to 6 us on\n\
+    its machines, and a call a hundred times as long.";
+
+/// Calls in one sample.
+const BATCH: usize = 1_000;
+
+struct EchoServant(Cell<EchoState>);
+
+impl Echo for EchoServant {
+    fn cell(&self) -> CellRef<'_, EchoState> {
+        (&self.0).into()
+    }
+
+    fn write(&self, value: i32) -> Result<(), SystemException> {
+        self.0.update(|mut state| state.set_value(value));
+        Ok(())
+    }
+}
+
+struct PersonServant(Cell<PersonState>);
+
+impl Person for PersonServant {
+    fn cell(&self) -> CellRef<'_, PersonState> {
+        (&self.0).into()
+    }
+}
+
+/// Runs `ironorb bench caching`.
+pub(crate) fn measure(options: &CachingOptions) -> Result<Report, BenchError> {
+    let mut report = Report::new("caching", "cached attributes", &options.run);
+    let _unpin = Unpin::later();
+    let Some(layout) = Layout::of(&[Placement::OneCore]).pop() else { return Ok(report) };
+    pin(layout.client)?;
+    let server = Orb::builder().endpoint("iiop://127.0.0.1:0")?.build()?;
+    let client = Orb::builder().no_endpoint().build()?;
+    let [told, untold] = [(); 2].map(|()| Cell::new(EchoState { value: 7 }));
+    let local: EchoRef = server.root_poa().activate(EchoServant(told.clone()))?;
+    let echo: EchoRef = elsewhere(&client, &local)?;
+    let named = PersonServant(Cell::new(PersonState { name: "Ada Lovelace".to_owned() }));
+    let local: PersonRef = server.root_poa().activate(named)?;
+    let person: PersonRef = elsewhere(&client, &local)?;
+    for _ in 0..3 {
+        echo.value()?;
+        person.name()?;
+    }
+    let remote = ReadOptions::new().remote();
+    let clock = || {
+        black_box(clock_gettime(ClockId::Boottime));
+        Ok(())
+    };
+    let read = || {
+        black_box(black_box(&echo).value()?);
+        Ok(())
+    };
+    let read_string = || {
+        black_box(black_box(&person).name()?);
+        Ok(())
+    };
+    let call = || {
+        black_box(echo.value_with(&remote)?);
+        Ok(())
+    };
+    let mut rows = Vec::new();
+    let compared: [(&str, usize, Sample<'_>, Sample<'_>); 3] = [
+        ("read-long", 200, batch(clock), batch(read)),
+        ("read-string", 200, batch(clock), batch(read_string)),
+        ("call-long", 4, batch(read), batch(call)),
+    ];
+    for (name, samples, baseline, ours) in compared {
+        rows.extend(compare(name, samples, baseline, ours, &options.run)?);
+    }
+    let write = |cell: Cell<EchoState>| {
+        batch(move || {
+            cell.update(|mut state| state.set_value(black_box(9)));
+            Ok(())
+        })
+    };
+    rows.extend(compare("write-told", 200, write(untold), write(told), &options.run)?);
+    client.shutdown(true)?;
+    server.shutdown(true)?;
+    let table = Table::new("row", "cached attributes, nanoseconds each", rows);
+    report.tables.push(table.notes(NOTES));
+    Ok(report)
+}
+
+fn compare<'a>(
+    name: &str,
+    samples: usize,
+    baseline: Sample<'a>,
+    ours: Sample<'a>,
+    run: &Run,
+) -> Result<Vec<crate::row::Row>, BenchError> {
+    crate::note(format_args!("measuring {name}"));
+    let contest = Contest {
+        calls_per_sample: BATCH,
+        time_max: Some(Duration::from_secs(30)),
+        ..Contest::of(run.choose(2, samples), run.repetitions(15))
+    };
+    let mut group = Group::new(parameters![row = name], Measure::NANOSECONDS, contest, baseline);
+    group.enter(Label::ours(), Ok(Box::new(ours)));
+    group.run()
+}
+
+fn elsewhere<R: TypedRef>(client: &Orb, local: &R) -> Result<R, BenchError> {
+    Ok(client.string_to_object(&local.object().to_ior_string())?.narrow_unchecked())
+}
+
+fn batch<'a>(mut once: impl FnMut() -> Result<(), BenchError> + 'a) -> Sample<'a> {
+    Box::new(move || (0..BATCH).try_for_each(|_| once()))
+}
