@@ -469,7 +469,6 @@ fn threads_are_listed_with_what_they_are_for() {
     let (server, probe) = serve(|config| config.concurrency = ServerConcurrency::ThreadPerConnection);
     let (_client, remote) = client(&probe);
     remote.ping().unwrap();
-    let seen = server.status();
     for (name, duty) in
         [("ironorb-keeper", "listener"), ("ironorb-connection", "worker"), ("ironorb-idle", "timer")]
     {
@@ -480,8 +479,10 @@ fn threads_are_listed_with_what_they_are_for() {
         let exists = |thread: &OrbThread| {
             std::path::Path::new(&format!("/proc/self/task/{}", thread.system_id)).exists()
         };
-        assert!(seen.threads.iter().filter(is_it).any(exists), "{name}: {:?}", seen.threads);
+        // A thread is listed when it has begun to run.
+        eventually(name, || server.status().threads.iter().filter(is_it).any(exists));
     }
+    let seen = server.status();
     assert_eq!(seen.lanes.len(), 1);
 }
 
