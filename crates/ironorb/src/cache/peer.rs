@@ -34,7 +34,12 @@ struct State {
 
 /// The places by their entries. A reference that is dropped drops its place.
 #[derive(Default)]
-struct Places(BTreeMap<EntryId, Weak<dyn AnyPlace>>);
+struct Places {
+    by_entry: BTreeMap<EntryId, Weak<dyn AnyPlace>>,
+    /// Those that have been used with the lock held. The last owner of a place may be gone meanwhile, and its drop takes the
+    /// lock.
+    used: Vec<Arc<dyn AnyPlace>>,
+}
 
 impl Entries<Values> for Places {
     fn put(&mut self, entry: EntryId, held: Held, members: Members, values: Values) {
@@ -48,8 +53,11 @@ impl Entries<Values> for Places {
 }
 
 impl Places {
-    fn with<T>(&self, entry: EntryId, f: impl FnOnce(&dyn AnyPlace) -> T) -> Option<T> {
-        self.0.get(&entry)?.upgrade().map(|place| f(&*place))
+    fn with<T>(&mut self, entry: EntryId, f: impl FnOnce(&dyn AnyPlace) -> T) -> Option<T> {
+        let place = self.by_entry.get(&entry)?.upgrade()?;
+        let result = f(&*place);
+        self.used.push(place);
+        Some(result)
     }
 }
 
@@ -79,18 +87,21 @@ impl Peer {
         let mut state = self.state.lock();
         let result = change(&mut state);
         self.view.publish(state.client.proof(), state.client.session());
+        let used = std::mem::take(&mut state.places.used);
+        drop(state);
+        drop(used);
         result
     }
 
     /// Takes a place in.
     pub(crate) fn add(&self, entry: EntryId, place: Weak<dyn AnyPlace>) {
-        self.state.lock().places.0.insert(entry, place);
+        self.state.lock().places.by_entry.insert(entry, place);
     }
 
     /// A place is dropped.
     pub(crate) fn leave(&self, entry: EntryId) {
         self.with(|State { client, places, .. }| {
-            places.0.remove(&entry);
+            places.by_entry.remove(&entry);
             client.release(entry, places);
         });
     }

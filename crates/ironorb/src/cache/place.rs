@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -28,6 +28,8 @@ pub(crate) struct Place<S: CachedState> {
     pub(crate) entry: EntryId,
     /// The object, to which fills go.
     pub(crate) object: ObjectRef,
+    /// Whether the server knows no cached state of the object, so that it is not asked again.
+    has_none: AtomicBool,
     /// The place in another session that has followed, because the object has come to another server.
     next: OnceLock<Arc<Place<S>>>,
 }
@@ -67,6 +69,7 @@ impl<S: CachedState> Place<S> {
             peer,
             entry,
             object,
+            has_none: AtomicBool::new(false),
             next: OnceLock::new(),
         }
     }
@@ -115,6 +118,16 @@ impl<S: CachedState> Place<S> {
         self.version.store(held.map_or(0, |held| held.version.0), Ordering::Relaxed);
         store(&self.storage);
         self.sequence.store(before + 2, Ordering::Release);
+    }
+
+    /// Whether the server is known to have no cached state of the object.
+    pub(crate) fn has_none(&self) -> bool {
+        self.has_none.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the server has no cached state of the object.
+    pub(crate) fn note_none(&self) {
+        self.has_none.store(true, Ordering::Relaxed);
     }
 
     /// The place that has followed last.

@@ -70,11 +70,12 @@ const STATE: u8 = 0;
 const REFUSED: u8 = 1;
 const UNKNOWN: u8 = 2;
 
-/// Writes the results of [`FILL`]. `cache` opens sessions, where that of the client is not known.
+/// Writes the results of [`FILL`]: the state is an encapsulation without its length. `cache` opens sessions, where that of the
+/// client is not known.
 pub(crate) fn write_filled(
     filled: &Filled<CellNumber>,
     (epoch, cache): (Epoch, Option<&ObjectRef>),
-    state: WriteMembers<'_>,
+    state: &[u8],
     w: &mut Writer<'_>,
 ) -> Result<(), Misuse> {
     match filled {
@@ -91,7 +92,18 @@ pub(crate) fn write_filled(
             w.put(&cache)?;
         }
     }
-    w.write_encapsulation(|w| state(Members::ALL, w))
+    w.write_octets(state)
+}
+
+/// Some members of a state as an encapsulation, without its length.
+pub(crate) fn encapsulated(
+    members: Members,
+    write: WriteMembers<'_>,
+    encoding: Encoding,
+) -> Result<Vec<u8>, Misuse> {
+    let mut octets = vec![u8::from(encoding.order == ByteOrder::Little)];
+    write(members, &mut Writer::continuing(&mut octets, 0, encoding))?;
+    Ok(octets)
 }
 
 /// The results of [`FILL`].

@@ -5,10 +5,12 @@ use std::sync::{Arc, Weak};
 use ironorb_cache::{Answer, Due};
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::minor::MinorCode;
-use ironorb_giop::{ByteOrder, Misuse, Writer};
+use ironorb_giop::{Encoding, Misuse};
 
 use crate::cache::ServerCache;
-use crate::cache::wire::{CACHE_ID, CACHE_KEY, OPEN, PROBE, read_probe, write_answer, write_open};
+use crate::cache::wire::{
+    CACHE_ID, CACHE_KEY, OPEN, PROBE, encapsulated, read_probe, write_answer, write_open,
+};
 use crate::driver::orb_core::OrbCore;
 use crate::object::ObjectRef;
 use crate::poa::servant::{Call, Replied, Servant};
@@ -53,8 +55,11 @@ impl Servant for CacheServant {
             }
             operation if operation == PROBE.as_bytes() => match read_probe(call.arguments()) {
                 Ok(probe) => {
-                    let answer = cache.probe(&probe, now);
-                    call.reply(|w| write_due(cache, answer, w))
+                    // No cell is waited for while the reply is written.
+                    match read_due(cache, cache.probe(&probe, now), call.encoding()) {
+                        Ok(answer) => call.reply(|w| write_answer(&answer, w)),
+                        Err(misuse) => call.raise(&SystemException::from(misuse)),
+                    }
                 }
                 Err(e) => call.refuse_arguments(e),
             },
@@ -63,24 +68,23 @@ impl Servant for CacheServant {
     }
 }
 
-/// Reads what is due of the cells, and writes the answer.
-fn write_due(cache: &ServerCache, answer: Answer<u64, Due>, w: &mut Writer<'_>) -> Result<(), Misuse> {
-    let encoding = w.encoding();
+/// Reads what is due of the cells.
+fn read_due(
+    cache: &ServerCache,
+    answer: Answer<u64, Due>,
+    encoding: Encoding,
+) -> Result<Answer<u64, Vec<u8>>, Misuse> {
     let mut failed = Ok(());
     let answer = answer.with_values(|number, due| {
         let cell = cache.cell(*number)?;
         let mut read = None;
-        cell.due(due, &mut |version, members, write| {
-            let mut octets = vec![u8::from(encoding.order == ByteOrder::Little)];
-            match write(members, &mut Writer::continuing(&mut octets, 0, encoding)) {
-                Ok(()) => read = Some((version, members, octets)),
-                Err(e) => failed = Err(e),
-            }
+        cell.due(due, &mut |version, members, write| match encapsulated(members, write, encoding) {
+            Ok(octets) => read = Some((version, members, octets)),
+            Err(misuse) => failed = Err(misuse),
         });
         read
     });
-    failed?;
-    write_answer(&answer, w)
+    failed.map(|()| answer)
 }
 
 #[cold]

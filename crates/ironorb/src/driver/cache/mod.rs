@@ -102,7 +102,7 @@ pub(crate) fn read_anew<S: CachedState, T>(
     load: impl Fn(&S::Storage) -> Option<T>,
     of: impl Fn(&S) -> T,
 ) -> Result<Option<Seen<T>>, SystemException> {
-    let Some(place) = place_of(object, proxy) else { return Ok(None) };
+    let Some(place) = place_of(object, proxy).filter(|place| !place.has_none()) else { return Ok(None) };
     let (begun, process) = (moment(), std::process::id());
     let asks = || (bounds.lag, bounds.at_least);
     let (mut probes, mut looks) = (0, 0);
@@ -134,8 +134,11 @@ pub(crate) fn read_anew<S: CachedState, T>(
             Ok(results) => results,
             Err(e) => {
                 place.peer.fill_failed(place.entry, fill.token);
-                // The server does not know the operation: it keeps no caches.
-                return if e.kind == SystemExceptionKind::BadOperation { Ok(None) } else { Err(e) };
+                if e.kind != SystemExceptionKind::BadOperation {
+                    return Err(e);
+                }
+                place.note_none();
+                return Ok(None);
             }
         };
         let version = match results.filled {
@@ -215,10 +218,15 @@ fn ask<T>(
     arguments: impl Fn(&mut Writer<'_>) -> Result<(), Misuse>,
     results: impl FnOnce(&mut Reader<'_>) -> Result<T, Malformed>,
 ) -> Result<T, SystemException> {
+    struct ForCache;
+    impl Drop for ForCache {
+        fn drop(&mut self) {
+            IS_FOR_CACHE.set(false);
+        }
+    }
     IS_FOR_CACHE.set(true);
-    let answer = remote(object, operation, &arguments, results);
-    IS_FOR_CACHE.set(false);
-    answer
+    let _until_answered = ForCache;
+    remote(object, operation, &arguments, results)
 }
 
 /// Heeds what the reply to a call of `object` tells of the server's log.
@@ -263,6 +271,9 @@ impl ClientCache {
         let peer = self.peer_at(object.address()?);
         let key = (TypeId::of::<S>(), object.hash_code(u32::MAX));
         let mut places = self.places.lock();
+        if places.0.len().is_power_of_two() {
+            places.0.retain(|_, of_key| of_key.iter().any(|place| place.strong_count() > 0));
+        }
         let of_key = places.0.entry(key).or_default();
         of_key.retain(|place| place.strong_count() > 0);
         let of_object =

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ironorb_cache::{Filled, Members};
 use ironorb_giop::connection::{ServerConnection, WriteBody};
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::message::{AddressingDisposition, RawBody, ReplyStatus, RequestId};
@@ -358,21 +359,30 @@ impl Call<'_> {
         };
         let orb = &object.poa.orb;
         let (cache, now) = (orb.adapter().cache(), orb.steady());
-        let mut replied = None;
+        let mut answer = None;
         let mut fill = |cell: &dyn CellHandle| {
-            if replied.is_some() || cell.repository_id() != interface {
-                return;
+            if answer.is_none() && cell.repository_id() == interface {
+                cell.fill(cache, of, now, &mut |filled, state| {
+                    answer = Some((filled, wire::encapsulated(Members::ALL, state, responder.encoding)));
+                });
             }
-            // Only a client without a session needs it, and the cell is locked when the log answers.
-            let opener = (of.epoch != cache.epoch()).then(|| orb.clone().cache_object()).flatten();
-            cell.fill(cache, of, now, &mut |filled, state| {
-                let opener = (cache.epoch(), opener.as_ref());
-                let results = |w: &mut Writer<'_>, (): &()| write_filled(&filled, opener, state, w);
-                replied = Some(responder.results(results, &()));
-            });
         };
         object.servant.cells(&mut CellVisitor::new(&mut fill));
-        replied
+        let (filled, state) = answer?;
+        let state = match state {
+            Ok(state) => state,
+            Err(misuse) => return Some(responder.raise(Raised::System(&misuse.into()))),
+        };
+        let is_unknown = matches!(filled, Filled::Unknown { .. });
+        let opener = if is_unknown { orb.clone().cache_object() } else { None };
+        let opener = (cache.epoch(), opener.as_ref());
+        let results = |w: &mut Writer<'_>, (): &()| write_filled(&filled, opener, &state, w);
+        Some(responder.results(results, &()))
+    }
+
+    /// How the reply is encoded.
+    pub(crate) fn encoding(&self) -> Encoding {
+        self.responder.encoding
     }
 
     fn has_band(&self) -> bool {
