@@ -251,3 +251,41 @@ fn a_revoked_session_is_over_when_its_client_asks() {
     meter.value_with(&NEW).unwrap();
     assert_eq!(meter.value_with(&ANY).unwrap().source, Source::Cache);
 }
+
+/// Threads read while the state changes, and while their references come and go: members that change together are read
+/// together, and no thread goes backwards.
+#[test]
+fn threads_read_one_version_at_a_time() {
+    let site = Site::new();
+    let Site { cell, meter, other, local, .. } = &site;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for value in 1..=2_000 {
+                cell.update(|mut state| {
+                    state.set_value(value);
+                    state.set_factor(f64::from(value));
+                });
+            }
+        });
+        for (number, reference) in [meter, meter, other, other].into_iter().enumerate() {
+            scope.spawn(move || {
+                let options = ReadOptions::new().lag(Duration::from_micros(200));
+                let mut newest = 1;
+                while newest < 2_000 {
+                    let again: MeterRef;
+                    let reference = match number % 2 {
+                        0 => reference,
+                        _ => {
+                            again = same_client(reference, local);
+                            &again
+                        }
+                    };
+                    let MeterState { value, factor } = reference.cached_state(&options).unwrap().value;
+                    assert_eq!(f64::from(value.max(1)), factor);
+                    assert!(value.max(1) >= newest, "{value} after {newest}");
+                    newest = value.max(newest);
+                }
+            });
+        }
+    });
+}

@@ -129,7 +129,13 @@ pub(crate) fn read_anew<S: CachedState, T>(
         };
         let asked = moment();
         let arguments = |w: &mut Writer<'_>| wire::write_fill(S::REPOSITORY_ID, fill.of, w);
-        let answer = ask(&place.object, &FILL_OPERATION, arguments, |r| wire::read_filled(&fill, r));
+        let read = |r: &mut Reader<'_>| wire::read_filled(&fill, r);
+        // Only a fill of a session leaves a state in the place, or nothing. Another is a call as any other: no read goes
+        // behind what it shows.
+        let answer = match fill == NO_SESSION {
+            true => remote(&place.object, &FILL_OPERATION, &arguments, read),
+            false => ask(&place.object, &FILL_OPERATION, arguments, read),
+        };
         let results = match answer {
             Ok(results) => results,
             Err(e) => {
