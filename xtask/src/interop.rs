@@ -37,6 +37,7 @@ const REACHES_THE_WIRE: &[&str] = &[
     "Cargo.toml",
     "crates/ironorb",
     "crates/ironorb-build",
+    "crates/ironorb-cache",
     "crates/ironorb-giop",
     "crates/ironorb-idl",
     "crates/ironorb-locks",
