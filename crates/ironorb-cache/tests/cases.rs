@@ -138,6 +138,26 @@ fn an_entry_is_as_old_as_the_message_that_it_answers_was_sent() {
     assert_eq!(age(&mut reader, at(1_400)), 300);
 }
 
+/// An answer that comes after a later one has nothing new, not even for a place that waits for its fill.
+#[test]
+fn an_answer_that_comes_after_a_later_one_is_not_taken() {
+    let (mut site, mut reader) = pair();
+    let first = reader.ask(0, at(1));
+    reader.take(0, site.fill(0, &first), at(2));
+    site.server.evict(first.of.session, &0);
+    let lost = reader.ask(0, at(3));
+    site.fill(0, &lost);
+    site.write(0, Members::one(0), 7);
+    let probe = reader.probe(at(4));
+    let late = site.probe(&probe);
+    site.write(0, Members::one(0), 8);
+    reader.renew(&mut site, at(5));
+    assert_eq!(reader.read(0, at(6)), Ok([8, 0]));
+    reader.ask(0, at(7));
+    reader.answered(late, at(8));
+    assert_eq!(reader.read(0, at(9)), Err(Miss::Filling));
+}
+
 /// A client that was revoked, or whose server is gone, reads for as long as its lag, and no longer.
 #[test]
 fn a_session_that_has_ended_renews_nothing() {
