@@ -65,6 +65,17 @@ fn members_are_put_over_the_state_that_is_held() {
     assert_eq!(reader.read(0, at(4)), Ok([7, 8]));
 }
 
+/// Some members alone are no state: a place whose fill is out has to be filled anew.
+#[test]
+fn members_are_not_put_where_no_state_is() {
+    let (mut site, mut reader) = pair();
+    reader.fill(&mut site, 0, at(1));
+    site.write(0, Members::one(0), 7);
+    reader.ask(0, at(2));
+    reader.renew(&mut site, at(3));
+    assert_eq!(reader.read(0, at(4)), Err(Miss::NotHeld));
+}
+
 /// The driver reads states after the answer has been made. What was written in between need not be due by the answer.
 #[test]
 fn a_write_before_the_values_are_read_makes_the_state_due() {
