@@ -47,6 +47,12 @@ impl<'m> RequestFacts<'m> {
         matches!(id, CODE_SETS | BI_DIR_IIOP | RT_CORBA_PRIORITY_RANGE)
     }
 
+    /// Whether a request with a context of this kind must be parsed: it concerns the whole connection, or the reply.
+    #[inline(always)] // a step of every call with contexts
+    pub(crate) fn want_parsing(id: u32) -> bool {
+        RequestFacts::concern_connection(id) || id == CACHE_CONTEXT
+    }
+
     /// The data of the first context of a kind.
     #[inline]
     pub fn context(&self, id: u32) -> Option<&'m [u8]> {

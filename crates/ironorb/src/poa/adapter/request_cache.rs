@@ -20,7 +20,6 @@ use crate::base::config::{Demultiplexing, ObjectLookup, OrbConfig};
 use crate::base::lease::BindingLease;
 use crate::base::probe::{self, Stage};
 use crate::object::operation_table::Found;
-use crate::object::request_facts::RequestFacts;
 use crate::poa::key::{self, ParsedKey};
 use crate::poa::servant::{LeasedServant, Servant};
 use crate::poa::{AdapterLease, ObjectSelector, Upcall};
@@ -117,13 +116,6 @@ impl<'k> CachedUpcall<'k> {
     #[inline(always)] // a step of every call
     pub(super) fn is_plain(self) -> bool {
         self.target.is_plain
-    }
-
-    /// Whether the client caches, and wants to know the end of the log.
-    #[inline]
-    pub(super) fn asks_for_log(self, message: &Message) -> bool {
-        let head = self.head();
-        matches!(head.contexts(), HeaderContexts::Any) && RequestFacts::of_known(head, message).asks_for_log()
     }
 
     #[inline(always)] // a step of every call with a priority

@@ -130,17 +130,11 @@ impl Adapter {
             };
         }
         let fingerprint = message.fingerprint();
-        let known = self.if_cached(fingerprint, message, |known, message| {
-            if known.is_plain() {
-                let body_at = known.head().plain_body_at().get();
-                return serve_cached_plainly(known, message, body_at, session, sink, |_| ());
-            }
-            seldom();
-            match known.priority() {
-                None => self.serve_cached_with_contexts(known, message, session, sink),
-                Some(_) => self.serve_cached_at_priority(known, message, session, sink),
-            }
-        });
+        let known =
+            self.if_cached(fingerprint, message, |known, message| match small_body_at(known, message) {
+                Some(body_at) => serve_cached_plainly(known, message, body_at.get(), session, sink, |_| ()),
+                None => self.serve_cached_at_priority(known, message, session, sink),
+            });
         if known {
             return;
         }
@@ -159,26 +153,6 @@ impl Adapter {
         self.serve_parsed(message, session, sink, None, true);
     }
 
-    /// Carries out a small request that is recognised by its bytes, and has service contexts that no priority concerns.
-    #[inline(never)]
-    fn serve_cached_with_contexts(
-        &self,
-        known: CachedUpcall<'_>,
-        message: &mut Message,
-        session: &Session,
-        sink: &dyn ReplySink,
-    ) {
-        let Some(body_at) = body_at(known.head(), message) else {
-            return self.serve_parsed(message, session, sink, None, false);
-        };
-        let asks = known.asks_for_log(message);
-        serve_cached_plainly(known, message, body_at.get(), session, sink, |responder| {
-            if asks {
-                responder.tell_log();
-            }
-        });
-    }
-
     /// Carries out a large request.
     #[inline(never)]
     fn serve_large(&self, message: &mut Message, session: &Session, sink: &dyn ReplySink) {
@@ -192,9 +166,6 @@ impl Adapter {
             }
             let (_, encoding) = plain_encoding(session);
             let responder = responder_of(known, message, encoding, sink, None);
-            if known.asks_for_log(message) {
-                responder.tell_log();
-            }
             let arguments = CachedArguments { head: known.head(), body_at: body_at.get(), encoding };
             let (servant, responder) = (known.servant, &responder);
             ReadyUpcall { servant, arguments, environment: session, responder }.make_moving(message);
@@ -242,9 +213,6 @@ impl Adapter {
         let responder = responder_of(known, message, encoding, sink, None);
         let propagated = propagated_of_known(known.head(), message);
         responder.echo_priority(echoed_priority(rule.precedence.model, propagated));
-        if known.asks_for_log(message) {
-            responder.tell_log();
-        }
         let mut arguments = known.head().arguments_at(message, body_at.get(), encoding);
         arguments.set_environment(session);
         let call = Call::new(known.head().operation(), arguments, &responder);
@@ -297,9 +265,6 @@ impl Adapter {
         let facts = RequestFacts::of_known(known.head(), message);
         let (_, encoding) = plain_encoding(session);
         let responder = responder_of(known, message, encoding, sink, None);
-        if facts.asks_for_log() {
-            responder.tell_log();
-        }
         let Some(_deadline) = self.in_time(self.deadline(&facts, session, sink), &responder) else { return };
         let told = || session.told_priority(facts.priority());
         let Some(_priority) = self.in_priority(known.precedence(), told, &responder) else { return };
@@ -329,13 +294,9 @@ impl Adapter {
         let _slots = FreshSlots::enter();
         let facts = RequestFacts::of(&request);
         let (due, told) = (self.deadline(&facts, session, sink), self.told_priority(&facts, session));
-        let asks_for_log = facts.asks_for_log();
         let (interception, instead) = orb.intercept(&request);
         let (_, encoding) = plain_encoding(session);
         let responder = responder_of(known, message, encoding, sink, Some(&interception));
-        if asks_for_log {
-            responder.tell_log();
-        }
         let Some(_deadline) = self.in_time(due, &responder) else { return };
         if let Some(outcome) = instead.or_else(|| interception.found(target_of())) {
             return responder.end_instead(&outcome);
@@ -836,6 +797,19 @@ fn serve_cached_plainly(
     dispatch(known.servant, call, &responder);
 }
 
+/// Where the arguments of a small request begin that no priority concerns; `None` where one does, or where [`body_at`] finds
+/// nothing.
+#[inline(always)] // a step of every call
+fn small_body_at(known: CachedUpcall<'_>, message: &Message) -> Option<NonZeroUsize> {
+    match known.is_plain() {
+        true => Some(known.head().plain_body_at()),
+        false => {
+            seldom();
+            if known.priority().is_none() { body_at(known.head(), message) } else { None }
+        }
+    }
+}
+
 /// Where the priority of a request to a lane with a priority comes from, and the one in it. `None` elsewhere, and where other
 /// contexts are, too.
 #[inline(always)] // a step of every call in a lane with a priority
@@ -863,7 +837,7 @@ fn body_at(head: &HeaderTemplate, message: &Message) -> Option<NonZeroUsize> {
 
 #[inline(never)] // few requests have contexts
 fn pass_over_contexts(head: &HeaderTemplate, message: &Message) -> Option<NonZeroUsize> {
-    head.pass_over_contexts(message, RequestFacts::concern_connection)
+    head.pass_over_contexts(message, RequestFacts::want_parsing)
 }
 
 /// The priority in a request that is recognised by its bytes.

@@ -553,24 +553,26 @@ impl<'c> Responder<'c> {
         Replied(())
     }
 
-    /// Without the heap where the reply tells a priority alone, or the end of the log alone.
+    /// Without the heap where the reply tells a priority alone.
     #[inline(never)]
     fn answer_with_contexts(&self, tells: Tells, reply: impl FnOnce(EncodedContexts<'_>)) {
         if !self.wanted {
             return;
         }
-        match (tells.priority(), self.log()) {
-            (Some(priority), None) => reply(EncodedContexts::new(1, &encoded_priority_context(priority))),
-            (None, Some(log)) => {
-                reply(EncodedContexts::new(1, &wire::encoded_end(log.epoch(), log.head())));
-            }
-            (None, None) => reply(EncodedContexts::EMPTY),
-            (Some(_), Some(_)) => {
-                let mut contexts = ServiceContextList::default();
-                self.add_own_contexts(&mut contexts);
-                reply(contexts.encoded());
-            }
+        if tells.0 & Tells::LOG == 0
+            && let Some(priority) = tells.priority()
+        {
+            return reply(EncodedContexts::new(1, &encoded_priority_context(priority)));
         }
+        self.answer_with_log(reply);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn answer_with_log(&self, reply: impl FnOnce(EncodedContexts<'_>)) {
+        let mut contexts = ServiceContextList::default();
+        self.add_own_contexts(&mut contexts);
+        reply(contexts.encoded());
     }
 
     #[cold]
