@@ -20,6 +20,7 @@ pub(crate) fn run(steps: &Steps) -> Outcome {
         ("shared memory under miri", "ironorb-shm", of_shared_memory),
         ("memory of lanes under miri", "ironorb-lane-alloc", &[]),
         ("locks under miri", "ironorb-locks", &[]),
+        ("extents under miri", "ironorb-extent", &[]),
     ];
     let can_run = need_miri();
     for (name, package, filters) in under_miri {

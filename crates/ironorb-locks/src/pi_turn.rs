@@ -8,6 +8,7 @@ use crate::turn::{TimedTurn, Turn, Waits, Watch, thread_id};
 /// The turn to use something: four bytes. The thread that has it runs at the priority of the most urgent one that waits for
 /// it ([`Waits::Lending`]). The thread that takes it releases it.
 #[derive(Debug, Default)]
+#[repr(transparent)]
 pub struct PiTurn(Turn);
 
 impl PiTurn {

@@ -43,6 +43,7 @@ impl Watch for () {
 
 /// The turn to use something. The thread that takes it releases it.
 #[derive(Default)]
+#[repr(transparent)]
 pub(crate) struct Turn {
     /// The thread id of the holder, or 0. [`WAITERS`] tells the holder that it must not release it by itself.
     word: AtomicU32,

@@ -1,0 +1,439 @@
+//! The elements of an extent.
+
+use std::fmt;
+use std::fs::OpenOptions;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use bytemuck::Pod;
+use ironorb_locks::PiTurn;
+
+use crate::durability::Durability;
+use crate::error::{ElementError, ExtentError};
+use crate::file::{FileOptions, OpenFile};
+use crate::lanes::{CHANGES_MAX, Lanes};
+use crate::log::Log;
+use crate::memory::{Held, LockedRow, Memory, NotHeld, Pages, Row};
+
+/// A state: plain data without padding, for which every bit pattern is valid. `#[derive(bytemuck::Pod, bytemuck::Zeroable)]`
+/// checks that.
+pub trait Element: Pod + Send + Sync {}
+
+impl<T: Pod + Send + Sync> Element for T {}
+
+/// How often an element has been made: 0 for the first time. It has 24 bits, and begins anew after that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Generation(pub u32);
+
+/// States of one type, each with a lock of its own. Clones are the same elements.
+pub struct Elements<T: Element>(Arc<Inner<T>>);
+
+struct Inner<T: Element> {
+    states: LockedRow<T>,
+    /// For each element a [`Mark`]. It changes with the element's turn held.
+    marks: Row<AtomicU32>,
+    journal: Journal<T>,
+    file: Option<OpenFile>,
+}
+
+/// What makes updates survive.
+enum Journal<T> {
+    Nothing,
+    Lanes(Lanes<T>),
+    Log(Log<std::fs::File>),
+}
+
+/// A change of an element that is about to be made.
+pub(crate) struct Change<'r, T> {
+    held: Held<'r, T>,
+    pub(crate) index: u64,
+    pub(crate) mark: u32,
+    pub(crate) state: T,
+}
+
+impl<'r, T> Change<'r, T> {
+    pub(crate) fn new(held: Held<'r, T>, index: u64, mark: u32, state: T) -> Change<'r, T> {
+        Change { held, index, mark, state }
+    }
+}
+
+/// Whether an element exists, and its generation. Zero is an element of the first generation.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Mark(u32);
+
+impl Mark {
+    const ABSENT: u32 = 1;
+    const GENERATION_AT: u32 = 8;
+
+    fn exists(self) -> bool {
+        self.0 & Mark::ABSENT == 0
+    }
+
+    fn generation(self) -> Generation {
+        Generation(self.0 >> Mark::GENERATION_AT)
+    }
+
+    fn absent(self) -> Mark {
+        Mark(self.0 | Mark::ABSENT)
+    }
+
+    /// The mark of the element that is made in the place of an absent one.
+    fn next(self) -> Mark {
+        Mark((self.generation().0 + 1) << Mark::GENERATION_AT)
+    }
+}
+
+/// The most bytes of a state.
+const STATE_BYTES_MAX: usize = 4096;
+
+impl<T: Element> Elements<T> {
+    /// Elements in memory, which the system gives at once. `state` gives the state of each.
+    pub fn in_memory(count: u64, state: impl FnMut(u64) -> T) -> Result<Elements<T>, ExtentError> {
+        check_state::<T>()?;
+        let layout = usize::try_from(count).ok().and_then(|count| {
+            let marks = count.checked_mul(size_of::<PiTurn>())?;
+            let states =
+                count.checked_mul(size_of::<u32>())?.checked_add(marks)?.checked_next_multiple_of(64)?;
+            let end = count.checked_mul(size_of::<T>())?.checked_add(states)?;
+            (end < isize::MAX as usize).then_some((count, marks, states, end))
+        });
+        let max = isize::MAX as u64 / (BESIDE_STATE + size_of::<T>()) as u64;
+        let (count, marks, states, end) = layout.ok_or(ExtentError::TooManyElements { max })?;
+        let memory = memory_of_zeros(end)?;
+        let turns = Row::at(&memory, 0, count);
+        let elements = Elements(Arc::new(Inner {
+            marks: Row::at(&memory, marks, count),
+            states: LockedRow::new(turns, Row::at(&memory, states, count)),
+            journal: Journal::Nothing,
+            file: None,
+        }));
+        elements.fill(state);
+        Ok(elements)
+    }
+
+    /// Elements in a file, as it has them. Where there is no file yet, it is made, with all its room on the disk taken, and
+    /// `state` gives the state of each.
+    pub fn in_file(
+        options: &FileOptions,
+        count: u64,
+        state: impl FnMut(u64) -> T,
+    ) -> Result<Elements<T>, ExtentError> {
+        check_state::<T>()?;
+        let file = OpenFile::open(options, count, size_of::<T>())?;
+        let count_here = usize::try_from(count).unwrap_or(usize::MAX);
+        let (memory, layout) = (&file.memory, file.layout);
+        let turns = memory_of_zeros((count_here + Lanes::<T>::TURNS).saturating_mul(size_of::<PiTurn>()))?;
+        let states =
+            LockedRow::new(Row::at(&turns, 0, count_here), Row::at(memory, layout.states, count_here));
+        let lane_turns = Row::at(&turns, count_here * size_of::<PiTurn>(), Lanes::<T>::TURNS);
+        let lanes = Lanes::new(memory, layout.lanes, lane_turns);
+        let is_new = file.is_new;
+        let inner = Inner {
+            states,
+            marks: Row::at(memory, layout.marks, count_here),
+            journal: Inner::journal(options, lanes)?,
+            file: Some(file),
+        };
+        let elements = Elements(Arc::new(inner));
+        elements.begin(options, is_new, count, state)?;
+        Ok(elements)
+    }
+
+    fn begin(
+        &self,
+        options: &FileOptions,
+        is_new: bool,
+        count: u64,
+        state: impl FnMut(u64) -> T,
+    ) -> Result<(), ExtentError> {
+        let at = |error: io::Error| ExtentError::Io { path: options.path.clone(), error };
+        let Some(file) = &self.0.file else { return Ok(()) };
+        if is_new {
+            self.fill(state);
+            self.0.forget_what_was_under_way().map_err(at)?;
+            file.finish(count, size_of::<T>(), options.durability)?;
+        } else {
+            self.finish_what_was_under_way().map_err(at)?;
+        }
+        file.mark_open(true).map_err(at)
+    }
+
+    fn fill(&self, mut state: impl FnMut(u64) -> T) {
+        for index in 0..self.0.states.len() {
+            // Nobody else has the elements yet.
+            if let Ok(mut held) = self.0.states.hold(index) {
+                *held = state(index as u64);
+            }
+        }
+    }
+
+    fn finish_what_was_under_way(&self) -> io::Result<()> {
+        let put = |index: u64, mark: u32, state: T| {
+            let index = usize::try_from(index).unwrap_or(usize::MAX);
+            if let (Ok(mut held), Some(place)) = (self.0.states.hold(index), self.0.marks.get(index)) {
+                *held = state;
+                place.store(mark, Ordering::Relaxed);
+            }
+        };
+        match &self.0.journal {
+            Journal::Nothing => Ok(()),
+            Journal::Lanes(lanes) => {
+                lanes.finish(put);
+                Ok(())
+            }
+            Journal::Log(log) => log.finish(put, || self.0.flush()),
+        }
+    }
+
+    /// How many elements there are, with those that do not exist.
+    pub fn len(&self) -> u64 {
+        self.0.states.len() as u64
+    }
+
+    /// Whether the extent has no elements at all.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes of memory or of the file that elements take, states and all beside them.
+    pub fn bytes(&self) -> u64 {
+        self.len() * (BESIDE_STATE + size_of::<T>()) as u64
+    }
+
+    /// Which pages the system has given.
+    pub fn pages(&self) -> Pages {
+        self.0.states.states().memory().pages()
+    }
+
+    /// The generation of an element.
+    pub fn generation(&self, index: u64) -> Result<Generation, ElementError> {
+        let mark = self.mark(index)?;
+        if mark.exists() { Ok(mark.generation()) } else { Err(ElementError::Absent) }
+    }
+
+    /// The indices of the elements that exist, in order. An element that is made or destroyed meanwhile may be among them.
+    pub fn indices(&self) -> impl Iterator<Item = u64> + use<T> {
+        let elements = self.clone();
+        (0..self.len()).filter(move |index| elements.mark(*index).is_ok_and(Mark::exists))
+    }
+
+    /// Looks at an element. Blocks while another thread uses it. Never allocates.
+    #[inline]
+    pub fn read<R>(&self, index: u64, look: impl FnOnce(&T) -> R) -> Result<R, ElementError> {
+        let (held, _) = self.hold(index)?;
+        Ok(look(&held))
+    }
+
+    /// Changes an element. Blocks while another thread uses it, and with durability `Power` for the disk. A change that
+    /// panics changes nothing. Allocates nothing, but with durability `Power`.
+    #[inline]
+    pub fn update<R>(&self, index: u64, change: impl FnOnce(&mut T) -> R) -> Result<R, ElementError> {
+        let (held, mark) = self.hold(index)?;
+        let mut state = *held;
+        let result = change(&mut state);
+        self.0.commit(&mut [Change::new(held, index, mark.0, state)])?;
+        Ok(result)
+    }
+
+    /// Changes several elements at once: who reads them sees all changes or none. At most 16, in any order, each once.
+    pub fn update_all<R>(
+        &self,
+        indices: &[u64],
+        change: impl FnOnce(&mut [T]) -> R,
+    ) -> Result<R, ElementError> {
+        let mut order: Vec<usize> = (0..indices.len()).collect();
+        // All threads take turns in one order, so that none waits in a circle.
+        order.sort_unstable_by_key(|nth| indices[*nth]);
+        let is_twice = order.windows(2).any(|pair| indices[pair[0]] == indices[pair[1]]);
+        if is_twice || indices.len() > CHANGES_MAX {
+            return Err(ElementError::BadSelection { max: CHANGES_MAX });
+        }
+        let mut changes = Vec::with_capacity(order.len());
+        for nth in &order {
+            let (held, mark) = self.hold(indices[*nth])?;
+            let state = *held;
+            changes.push(Change::new(held, indices[*nth], mark.0, state));
+        }
+        let mut states = vec![T::zeroed(); indices.len()];
+        for (nth, change) in order.iter().zip(&changes) {
+            states[*nth] = change.state;
+        }
+        let result = change(&mut states);
+        for (nth, change) in order.iter().zip(&mut changes) {
+            change.state = states[*nth];
+        }
+        self.0.commit(&mut changes)?;
+        Ok(result)
+    }
+
+    /// Makes an element that does not exist. Gives its generation: references to an earlier element of this index are not of
+    /// this one.
+    pub fn create(&self, index: u64, state: T) -> Result<Generation, ElementError> {
+        let (held, mark) = self.hold_any(index)?;
+        if mark.exists() {
+            return Err(ElementError::Exists);
+        }
+        let next = mark.next();
+        self.0.commit(&mut [Change::new(held, index, next.0, state)])?;
+        Ok(next.generation())
+    }
+
+    /// Destroys an element. Its state becomes zeros.
+    pub fn destroy(&self, index: u64) -> Result<(), ElementError> {
+        let (held, mark) = self.hold(index)?;
+        self.0.commit(&mut [Change::new(held, index, mark.absent().0, T::zeroed())])
+    }
+
+    /// Waits until all that has been changed is on the disk. Does nothing for elements in memory.
+    pub fn flush(&self) -> io::Result<()> {
+        self.0.flush()
+    }
+
+    fn mark(&self, index: u64) -> Result<Mark, ElementError> {
+        let place = usize::try_from(index).ok().and_then(|index| self.0.marks.get(index));
+        let place = place.ok_or_else(|| ElementError::OutOfRange { index, count: self.len() })?;
+        Ok(Mark(place.load(Ordering::Relaxed)))
+    }
+
+    /// Waits for the turn of an element that exists.
+    #[inline]
+    fn hold(&self, index: u64) -> Result<(Held<'_, T>, Mark), ElementError> {
+        let (held, mark) = self.hold_any(index)?;
+        if mark.exists() { Ok((held, mark)) } else { Err(ElementError::Absent) }
+    }
+
+    #[inline]
+    fn hold_any(&self, index: u64) -> Result<(Held<'_, T>, Mark), ElementError> {
+        match self.0.states.hold(usize::try_from(index).unwrap_or(usize::MAX)) {
+            Ok(held) => Ok((held, self.mark(index)?)),
+            Err(NotHeld::OwnTurn) => Err(ElementError::Reentered),
+            Err(NotHeld::NoSuchPlace) => Err(ElementError::OutOfRange { index, count: self.len() }),
+        }
+    }
+}
+
+impl<T: Element> Inner<T> {
+    fn journal(options: &FileOptions, lanes: Lanes<T>) -> Result<Journal<T>, ExtentError> {
+        Ok(match options.durability {
+            Durability::None => Journal::Nothing,
+            Durability::Process => Journal::Lanes(lanes),
+            Durability::Power => {
+                let path = options.log_path();
+                let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+                let file = file.map_err(|error| ExtentError::Io { path, error })?;
+                Journal::Log(Log::new(file, options.log_bytes_max))
+            }
+        })
+    }
+
+    /// Forgets what an earlier file of the same name has left.
+    fn forget_what_was_under_way(&self) -> io::Result<()> {
+        match &self.journal {
+            Journal::Log(log) => log.forget(),
+            Journal::Nothing | Journal::Lanes(_) => Ok(()),
+        }
+    }
+
+    /// Has all on the disk, and says so in the file.
+    fn close(&self) -> io::Result<()> {
+        self.flush()?;
+        self.forget_what_was_under_way()?;
+        self.file.as_ref().map_or(Ok(()), |file| file.mark_open(false))
+    }
+
+    #[inline]
+    fn commit(&self, changes: &mut [Change<'_, T>]) -> Result<(), ElementError> {
+        match &self.journal {
+            Journal::Nothing => {
+                self.store(changes);
+                Ok(())
+            }
+            journal => self.commit_durably(journal, changes),
+        }
+    }
+
+    #[inline(never)]
+    fn commit_durably(
+        &self,
+        journal: &Journal<T>,
+        changes: &mut [Change<'_, T>],
+    ) -> Result<(), ElementError> {
+        match journal {
+            Journal::Nothing => self.store(changes),
+            Journal::Lanes(lanes) => lanes.carry_out(changes, |changes| self.store(changes)),
+            Journal::Log(log) => log.carry_out(changes, || self.flush(), |changes| self.store(changes))?,
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn store(&self, changes: &mut [Change<'_, T>]) {
+        for change in changes {
+            *change.held = change.state;
+            if let Some(place) = self.marks.get(change.index as usize) {
+                place.store(change.mark, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        match &self.file {
+            Some(file) => file.memory.flush(),
+            None => Ok(()),
+        }
+    }
+}
+
+impl<T: Element> Drop for Inner<T> {
+    fn drop(&mut self) {
+        // A file that cannot be closed counts as one whose process has ended.
+        let _closed = self.close();
+    }
+}
+
+/// Bytes of an element beside its state: its turn and its mark.
+const BESIDE_STATE: usize = size_of::<PiTurn>() + size_of::<AtomicU32>();
+
+const _: () = assert!(BESIDE_STATE == 8);
+
+fn check_state<T>() -> Result<(), ExtentError> {
+    let (bytes, alignment) = (size_of::<T>(), align_of::<T>());
+    match (1..=STATE_BYTES_MAX).contains(&bytes) && alignment <= 8 {
+        true => Ok(()),
+        false => Err(ExtentError::UnfitState { bytes, alignment, max: STATE_BYTES_MAX }),
+    }
+}
+
+fn memory_of_zeros(bytes: usize) -> Result<Arc<Memory>, ExtentError> {
+    // The system promises more memory than it has, and ends processes that believe it.
+    let available = available_memory().unwrap_or(u64::MAX);
+    if bytes as u64 > available {
+        return Err(ExtentError::NotEnoughMemory { needed: bytes as u64, available });
+    }
+    let memory = Memory::zeros(bytes.max(1));
+    memory.map(Arc::new).map_err(|error| ExtentError::Io { path: Default::default(), error })
+}
+
+/// Bytes that the system can give without taking any from a process; `None` where it does not tell.
+fn available_memory() -> Option<u64> {
+    let told = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = told.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes * 1024)
+}
+
+impl<T: Element> Clone for Elements<T> {
+    fn clone(&self) -> Self {
+        Elements(self.0.clone())
+    }
+}
+
+impl<T: Element> fmt::Debug for Elements<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Elements").field("len", &self.len()).field("pages", &self.pages()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests;

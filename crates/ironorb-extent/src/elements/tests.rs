@@ -1,0 +1,73 @@
+use super::*;
+
+/// Fewer where every step is interpreted.
+const ROUNDS: u64 = if cfg!(miri) { 20 } else { 2_000 };
+
+#[test]
+fn elements_are_read_updated_destroyed_and_made_anew() {
+    let elements = Elements::in_memory(1000, |index| index * 2).unwrap();
+    assert_eq!((elements.len(), elements.bytes()), (1000, 16_000));
+    assert_eq!(elements.read(7, |state| *state).unwrap(), 14);
+    assert_eq!(elements.update(7, |state| std::mem::replace(state, 5)).unwrap(), 14);
+    assert!(matches!(elements.create(7, 1), Err(ElementError::Exists)));
+    assert_eq!(elements.generation(7).unwrap(), Generation(0));
+    elements.destroy(7).unwrap();
+    for gone in [elements.read(7, |_| ()), elements.update(7, |_| ()), elements.destroy(7)] {
+        assert!(matches!(gone, Err(ElementError::Absent)));
+    }
+    assert_eq!(elements.indices().count(), 999);
+    assert_eq!(elements.create(7, 8).unwrap(), Generation(1));
+    assert_eq!(elements.read(7, |state| *state).unwrap(), 8);
+    assert_eq!(elements.indices().take(9).last(), Some(8));
+    for outside in [1000, u64::MAX] {
+        assert!(matches!(elements.read(outside, |_| ()), Err(ElementError::OutOfRange { .. })));
+    }
+}
+
+#[test]
+fn an_update_that_panics_changes_nothing_and_a_thread_does_not_wait_for_itself() {
+    let elements = Elements::in_memory(2, |_| 1_u32).unwrap();
+    let panicked = std::panic::catch_unwind(|| {
+        elements.update(0, |state| {
+            *state = 9;
+            panic!("in the middle");
+        })
+    });
+    assert!(panicked.is_err());
+    assert_eq!(elements.read(0, |state| *state).unwrap(), 1);
+    let within = elements.update(0, |_| {
+        let (own, other) = (elements.read(0, |_| ()), elements.update(1, |state| *state = 3));
+        matches!(own, Err(ElementError::Reentered)) && other.is_ok()
+    });
+    assert!(within.unwrap());
+    assert_eq!(elements.read(1, |state| *state).unwrap(), 3);
+}
+
+#[test]
+fn threads_take_turns_and_several_elements_change_at_once() {
+    let elements = Elements::in_memory(8, |_| 100_i64).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..4_u64 {
+            let elements = &elements;
+            scope.spawn(move || {
+                for round in 0..ROUNDS {
+                    let (from, to) = ((thread + round) % 8, (thread * 3 + round * 5 + 1) % 8);
+                    if from != to {
+                        elements
+                            .update_all(&[from, to], |states| {
+                                states[0] -= 1;
+                                states[1] += 1;
+                            })
+                            .unwrap();
+                    }
+                    elements.update(to, |state| *state += 1).unwrap();
+                }
+            });
+        }
+    });
+    let sum: i64 = (0..8).map(|index| elements.read(index, |state| *state).unwrap()).sum();
+    assert_eq!(sum, 800 + 4 * ROUNDS as i64);
+    for bad in [&[1, 1][..], &[0; 17]] {
+        assert!(matches!(elements.update_all(bad, |_| ()), Err(ElementError::BadSelection { max: 16 })));
+    }
+}

@@ -1,0 +1,238 @@
+//! The file of an extent: a page that says what it is, then marks, states, and lanes.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rustix::fs::FallocateFlags;
+
+use crate::durability::Durability;
+use crate::error::ExtentError;
+use crate::lanes;
+use crate::memory::{Memory, Row};
+
+/// How an extent's file is opened.
+#[derive(Debug, Clone)]
+pub struct FileOptions {
+    pub(crate) path: PathBuf,
+    pub(crate) durability: Durability,
+    pub(crate) accepts_torn: bool,
+    pub(crate) log_bytes_max: u64,
+}
+
+impl FileOptions {
+    /// A file with durability `Process`. It is made where there is none.
+    pub fn new(path: impl Into<PathBuf>) -> FileOptions {
+        FileOptions {
+            path: path.into(),
+            durability: Durability::Process,
+            accepts_torn: false,
+            log_bytes_max: 64 << 20,
+        }
+    }
+
+    /// What the elements survive. A file keeps what it was made with.
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+
+    /// Opens a file whose elements may be torn, because it was not closed: one with durability `None`, or with durability
+    /// `Process` after the end of the machine.
+    pub fn accept_torn(mut self) -> Self {
+        self.accepts_torn = true;
+        self
+    }
+
+    /// Bytes of the log of durability `Power` from which on it is emptied; 64 MiB without this. A short log costs more writes
+    /// of the elements, a long one a longer start after the machine has ended.
+    pub fn log_bytes_max(mut self, bytes: u64) -> Self {
+        self.log_bytes_max = bytes;
+        self
+    }
+
+    /// The file of the log.
+    pub(crate) fn log_path(&self) -> PathBuf {
+        let mut path = self.path.clone().into_os_string();
+        path.push(".log");
+        path.into()
+    }
+}
+
+/// Where the parts of a file begin, in bytes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Layout {
+    pub(crate) marks: usize,
+    pub(crate) states: usize,
+    pub(crate) lanes: lanes::Layout,
+    end: usize,
+}
+
+/// Bytes of the head, and the multiple at which parts begin.
+const PAGE: usize = 4096;
+
+impl Layout {
+    pub(crate) fn of(count: usize, state_bytes: usize) -> Option<Layout> {
+        let marks = PAGE;
+        let states =
+            count.checked_mul(size_of::<u32>())?.checked_add(marks)?.checked_next_multiple_of(PAGE)?;
+        let after = count.checked_mul(state_bytes)?.checked_add(states)?.checked_next_multiple_of(PAGE)?;
+        let lanes = lanes::Layout::at(after, state_bytes);
+        let end = lanes.end.checked_next_multiple_of(PAGE)?;
+        // Offsets in a file are signed.
+        (i64::try_from(end).is_ok() && end < usize::MAX / 2).then_some(Layout { marks, states, lanes, end })
+    }
+}
+
+// The head: magic, format, durability, count, bytes of a state, and the mark of the run of the machine in which a process has
+// it open; 0 while none has.
+const MAGIC: [u8; 8] = *b"IROEXTNT";
+const FORMAT: u32 = 1;
+const HEAD: usize = 40;
+const OPEN_AT: usize = 32;
+
+/// A file that this process has for itself.
+pub(crate) struct OpenFile {
+    file: File,
+    pub(crate) memory: Arc<Memory>,
+    pub(crate) layout: Layout,
+    pub(crate) is_new: bool,
+    path: PathBuf,
+    is_open: Row<AtomicU32>,
+}
+
+impl OpenFile {
+    /// Opens or makes the file. All its room on the disk is taken.
+    pub(crate) fn open(
+        options: &FileOptions,
+        count: u64,
+        state_bytes: usize,
+    ) -> Result<OpenFile, ExtentError> {
+        let path = &options.path;
+        let at = |error: io::Error| ExtentError::Io { path: path.clone(), error };
+        let layout = usize::try_from(count)
+            .ok()
+            .and_then(|count| Layout::of(count, state_bytes))
+            .ok_or(ExtentError::TooManyElements { max: (i64::MAX as u64 / 2) / (state_bytes as u64 + 8) })?;
+        let file =
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(at)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(ExtentError::InUse { path: path.clone() }),
+            Err(TryLockError::Error(e)) => return Err(at(e)),
+        }
+        let bytes = file.metadata().map_err(at)?.len();
+        let is_new = bytes == 0 || is_half_made(&file, bytes).map_err(at)?;
+        match is_new {
+            true => allocate(&file, path, layout.end)?,
+            false => check(&file, options, bytes, (count, state_bytes, layout.end))?,
+        }
+        let memory = Arc::new(Memory::of_file(&file, layout.end).map_err(at)?);
+        let is_open = Row::at(&memory, OPEN_AT, 1);
+        Ok(OpenFile { file, memory, layout, is_new, path: path.clone(), is_open })
+    }
+
+    /// Says in the file what it is, once its elements are there. A file without that is made anew.
+    pub(crate) fn finish(
+        &self,
+        count: u64,
+        state_bytes: usize,
+        durability: Durability,
+    ) -> Result<(), ExtentError> {
+        let mut head = Vec::with_capacity(HEAD);
+        head.extend(MAGIC);
+        head.extend(FORMAT.to_le_bytes());
+        head.extend(durability.number().to_le_bytes());
+        head.extend(count.to_le_bytes());
+        head.extend((state_bytes as u64).to_le_bytes());
+        let written = self.memory.flush().and_then(|()| self.file.write_all_at(&head, 0));
+        let written = written.and_then(|()| self.file.sync_all());
+        written.map_err(|error| ExtentError::Io { path: self.path.clone(), error })
+    }
+
+    /// Says in the file, and on the disk, whether it is open.
+    pub(crate) fn mark_open(&self, is_open: bool) -> io::Result<()> {
+        if let Some(place) = self.is_open.get(0) {
+            place.store(if is_open { mark_of_this_run() } else { 0 }, Ordering::SeqCst);
+        }
+        self.memory.flush_first(PAGE)
+    }
+}
+
+/// Whether a file of ours was being made when its process ended: it has no head yet.
+fn is_half_made(file: &File, bytes: u64) -> io::Result<bool> {
+    let mut head = [0; HEAD];
+    if bytes < PAGE as u64 {
+        return Ok(false);
+    }
+    file.read_exact_at(&mut head, 0)?;
+    Ok(head[..OPEN_AT].iter().all(|octet| *octet == 0))
+}
+
+fn allocate(file: &File, path: &Path, bytes: usize) -> Result<(), ExtentError> {
+    use rustix::io::Errno;
+    let at = |error: io::Error| ExtentError::Io { path: path.to_owned(), error };
+    file.set_len(0).map_err(at)?;
+    let Err(error) = rustix::fs::fallocate(file, FallocateFlags::empty(), 0, bytes as u64) else {
+        return Ok(());
+    };
+    let _what_was_taken = file.set_len(0);
+    Err(match error {
+        Errno::NOSPC | Errno::FBIG | Errno::DQUOT => {
+            ExtentError::DiskFull { needed: bytes as u64, path: path.to_owned() }
+        }
+        error => at(error.into()),
+    })
+}
+
+/// Checks that a file is an extent of this shape.
+fn check(
+    file: &File,
+    options: &FileOptions,
+    bytes: u64,
+    (count, state_bytes, end): (u64, usize, usize),
+) -> Result<(), ExtentError> {
+    let path = options.path.clone();
+    let mut head = [0; HEAD];
+    let mismatch = |what: String| ExtentError::Mismatch { path: options.path.clone(), what };
+    if file.read_exact_at(&mut head, 0).is_err() || !head.starts_with(&MAGIC) {
+        return Err(mismatch("it does not begin as one".to_owned()));
+    }
+    let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+    let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
+    if word(8) != FORMAT {
+        return Err(mismatch(format!("its format is {}, this program knows {FORMAT}", word(8))));
+    }
+    for (what, is, wanted) in [
+        ("elements", long(16), count),
+        ("bytes a state", long(24), state_bytes as u64),
+        ("bytes", bytes, end as u64),
+    ] {
+        if is != wanted {
+            return Err(mismatch(format!("it has {is} {what}, {wanted} are asked for")));
+        }
+    }
+    let durability = Durability::of_number(word(12));
+    if durability != Some(options.durability) {
+        let was = durability.map_or("unknown".to_owned(), |it| format!("{it:?}"));
+        return Err(mismatch(format!("its durability is {was}, {:?} is asked for", options.durability)));
+    }
+    let may_be_torn = match options.durability {
+        Durability::None => word(OPEN_AT) != 0,
+        Durability::Process => ![0, mark_of_this_run()].contains(&word(OPEN_AT)),
+        Durability::Power => false,
+    };
+    match may_be_torn && !options.accepts_torn {
+        true => Err(ExtentError::MayBeTorn { path, durability: options.durability }),
+        false => Ok(()),
+    }
+}
+
+/// A number, not 0, that differs between runs of the machine. Where the system tells none, all runs count as one.
+fn mark_of_this_run() -> u32 {
+    let run = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    crc32fast::hash(&run) | 1
+}

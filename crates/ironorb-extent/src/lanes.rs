@@ -1,0 +1,125 @@
+//! What makes an update survive the end of the process at any instruction: before elements change, their new states stand in
+//! a lane of the file. Whoever opens the file finishes what stands there.
+//!
+//! A process that ends leaves what it has written in the file, as far as it came. So the order of the writes is what counts:
+//! the states, then their number, then the elements, then the number zero.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence};
+
+use bytemuck::Pod;
+
+use crate::elements::Change;
+use crate::memory::{Held, LockedRow, Memory, Row};
+
+/// Lanes: so many updates go on at once.
+const LANES: usize = 16;
+/// Elements of one update.
+pub(crate) const CHANGES_MAX: usize = 16;
+
+/// The part of a file that the lanes take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Layout {
+    filled: usize,
+    indices: usize,
+    marks: usize,
+    states: usize,
+    pub(crate) end: usize,
+}
+
+impl Layout {
+    /// Lanes from an offset on, which is a multiple of eight.
+    pub(crate) fn at(offset: usize, state_bytes: usize) -> Layout {
+        let indices = offset + LANES * size_of::<u64>();
+        let marks = indices + LANES * CHANGES_MAX * size_of::<u64>();
+        let states = marks + LANES * CHANGES_MAX * size_of::<u64>();
+        let end = states + LANES * CHANGES_MAX * state_bytes;
+        Layout { filled: offset, indices, marks, states, end }
+    }
+}
+
+/// The lanes of a file.
+pub(crate) struct Lanes<T> {
+    /// How many states of a lane count. Zero when no update is under way there.
+    filled: Row<AtomicU64>,
+    indices: Row<AtomicU64>,
+    marks: Row<AtomicU32>,
+    states: LockedRow<T>,
+}
+
+/// An update that is under way. It has a lane, whose first state's turn stands for all of it.
+pub(crate) struct UnderWay<'l> {
+    filled: &'l AtomicU64,
+}
+
+impl<T: Pod + Send> Lanes<T> {
+    pub(crate) fn new(memory: &Arc<Memory>, layout: Layout, turns: Row<ironorb_locks::PiTurn>) -> Lanes<T> {
+        let places = LANES * CHANGES_MAX;
+        Lanes {
+            filled: Row::at(memory, layout.filled, LANES),
+            indices: Row::at(memory, layout.indices, places),
+            marks: Row::at(memory, layout.marks, places),
+            states: LockedRow::new(turns, Row::at(memory, layout.states, places)),
+        }
+    }
+
+    /// The turns that lanes need.
+    pub(crate) const TURNS: usize = LANES * CHANGES_MAX;
+
+    /// Carries out an update: `store` puts the states where they belong.
+    pub(crate) fn carry_out(&self, changes: &mut [Change<'_, T>], store: impl FnOnce(&mut [Change<'_, T>])) {
+        let lane = ironorb_locks::thread_id() as usize % LANES;
+        let first = lane * CHANGES_MAX;
+        let mut held: Vec<Held<'_, T>> = Vec::new();
+        // A thread has one update under way at most: closures have ended by now.
+        let one = self.states.hold(first).ok();
+        let (Some(mut one), Some(filled)) = (one, self.filled.get(lane)) else { return store(changes) };
+        for (nth, change) in changes.iter().enumerate() {
+            let place = first + nth;
+            let (Some(index), Some(mark)) = (self.indices.get(place), self.marks.get(place)) else {
+                continue;
+            };
+            index.store(change.index, Ordering::Relaxed);
+            mark.store(change.mark, Ordering::Relaxed);
+            match nth {
+                0 => *one = change.state,
+                _ => {
+                    if let Ok(mut other) = self.states.hold(place) {
+                        *other = change.state;
+                        held.push(other);
+                    }
+                }
+            }
+        }
+        filled.store(changes.len() as u64, Ordering::Release);
+        let under_way = UnderWay { filled };
+        compiler_fence(Ordering::SeqCst);
+        store(changes);
+        drop(under_way);
+    }
+
+    /// Finishes what a process has left under way: `store` gets each element's index, mark and state.
+    pub(crate) fn finish(&self, mut store: impl FnMut(u64, u32, T)) {
+        for lane in 0..LANES {
+            let Some(filled) = self.filled.get(lane) else { continue };
+            let count = filled.load(Ordering::Acquire).min(CHANGES_MAX as u64) as usize;
+            for place in lane * CHANGES_MAX..lane * CHANGES_MAX + count {
+                let (Some(index), Some(mark)) = (self.indices.get(place), self.marks.get(place)) else {
+                    continue;
+                };
+                if let Ok(state) = self.states.hold(place) {
+                    store(index.load(Ordering::Relaxed), mark.load(Ordering::Relaxed), *state);
+                }
+            }
+            compiler_fence(Ordering::SeqCst);
+            filled.store(0, Ordering::Release);
+        }
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        compiler_fence(Ordering::SeqCst);
+        self.filled.store(0, Ordering::Release);
+    }
+}
