@@ -11,6 +11,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "idl/bulk.idl",
         "idl/cached.idl",
         "idl/dynamic.idl",
+        "idl/extents.idl",
         "idl/keeping.idl",
         "idl/probe.idl",
         "idl/steady.idl",

@@ -3,6 +3,7 @@
 
 ironorb::include_idl!("bulk");
 ironorb::include_idl!("cached");
+ironorb::include_idl!("extents");
 ironorb::include_idl!("dynamic");
 ironorb::include_idl!("keeping");
 ironorb::include_idl!("lenient");
@@ -14,6 +15,7 @@ ironorb::include_idl!("wires");
 mod cells;
 pub mod command;
 pub mod converse;
+mod counters;
 pub mod counting;
 pub mod everything;
 mod exchange;
@@ -29,6 +31,7 @@ pub mod system_calls;
 pub mod watch;
 
 pub use cells::{Counting, Living, Pricing};
+pub use counters::Counters;
 pub use exchange::{Exchanging, Listening};
 pub use servant::{Deriving, Hook, Hooked, Probing};
 

@@ -26,6 +26,7 @@ mod doctor_command;
 mod dynamic;
 mod equal_paths;
 mod exported_definitions;
+mod extents;
 mod failover;
 mod failures;
 mod idle_calls;

@@ -22,9 +22,24 @@ pub trait Element: Pod + Send + Sync {}
 
 impl<T: Pod + Send + Sync> Element for T {}
 
-/// How often an element has been made: 0 for the first time. It has 24 bits, and begins anew after that.
+/// How often an element has been made: 0 for the first time. It is below 2^24 - 1, and begins anew after that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Generation(pub u32);
+
+/// Which element: its index and, where only one of a certain generation is meant, that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ElementId {
+    /// The index.
+    pub index: u64,
+    /// The generation; `None` for the element that has the index at the time.
+    pub generation: Option<Generation>,
+}
+
+impl From<u64> for ElementId {
+    fn from(index: u64) -> ElementId {
+        ElementId { index, generation: None }
+    }
+}
 
 /// States of one type, each with a lock of its own. Clones are the same elements.
 pub struct Elements<T: Element>(Arc<Inner<T>>);
@@ -80,9 +95,12 @@ impl Mark {
 
     /// The mark of the element that is made in the place of an absent one.
     fn next(self) -> Mark {
-        Mark((self.generation().0 + 1) << Mark::GENERATION_AT)
+        Mark((self.generation().0 + 1) % GENERATIONS << Mark::GENERATION_AT)
     }
 }
+
+/// How many generations there are. One number of 24 bits is left for whoever writes generations beside another mark.
+const GENERATIONS: u32 = (1 << 24) - 1;
 
 /// The most bytes of a state.
 const STATE_BYTES_MAX: usize = 4096;
@@ -206,10 +224,13 @@ impl<T: Element> Elements<T> {
         self.0.states.states().memory().pages()
     }
 
-    /// The generation of an element.
-    pub fn generation(&self, index: u64) -> Result<Generation, ElementError> {
-        let mark = self.mark(index)?;
-        if mark.exists() { Ok(mark.generation()) } else { Err(ElementError::Absent) }
+    /// The generation of an element. Never blocks.
+    #[inline]
+    pub fn generation(&self, id: impl Into<ElementId>) -> Result<Generation, ElementError> {
+        let id = id.into();
+        let mark = self.mark(id.index)?;
+        let is_meant = mark.exists() && id.generation.is_none_or(|it| it == mark.generation());
+        if is_meant { Ok(mark.generation()) } else { Err(ElementError::Absent) }
     }
 
     /// The indices of the elements that exist, in order. An element that is made or destroyed meanwhile may be among them.
@@ -220,19 +241,24 @@ impl<T: Element> Elements<T> {
 
     /// Looks at an element. Blocks while another thread uses it. Never allocates.
     #[inline]
-    pub fn read<R>(&self, index: u64, look: impl FnOnce(&T) -> R) -> Result<R, ElementError> {
-        let (held, _) = self.hold(index)?;
+    pub fn read<R>(&self, id: impl Into<ElementId>, look: impl FnOnce(&T) -> R) -> Result<R, ElementError> {
+        let (held, _) = self.hold(id.into())?;
         Ok(look(&held))
     }
 
     /// Changes an element. Blocks while another thread uses it, and with durability `Power` for the disk. A change that
     /// panics changes nothing. Allocates nothing, but with durability `Power`.
     #[inline]
-    pub fn update<R>(&self, index: u64, change: impl FnOnce(&mut T) -> R) -> Result<R, ElementError> {
-        let (held, mark) = self.hold(index)?;
+    pub fn update<R>(
+        &self,
+        id: impl Into<ElementId>,
+        change: impl FnOnce(&mut T) -> R,
+    ) -> Result<R, ElementError> {
+        let id = id.into();
+        let (held, mark) = self.hold(id)?;
         let mut state = *held;
         let result = change(&mut state);
-        self.0.commit(&mut [Change::new(held, index, mark.0, state)])?;
+        self.0.commit(&mut [Change::new(held, id.index, mark.0, state)])?;
         Ok(result)
     }
 
@@ -251,7 +277,7 @@ impl<T: Element> Elements<T> {
         }
         let mut changes = Vec::with_capacity(order.len());
         for nth in &order {
-            let (held, mark) = self.hold(indices[*nth])?;
+            let (held, mark) = self.hold(indices[*nth].into())?;
             let state = *held;
             changes.push(Change::new(held, indices[*nth], mark.0, state));
         }
@@ -280,9 +306,10 @@ impl<T: Element> Elements<T> {
     }
 
     /// Destroys an element. Its state becomes zeros.
-    pub fn destroy(&self, index: u64) -> Result<(), ElementError> {
-        let (held, mark) = self.hold(index)?;
-        self.0.commit(&mut [Change::new(held, index, mark.absent().0, T::zeroed())])
+    pub fn destroy(&self, id: impl Into<ElementId>) -> Result<(), ElementError> {
+        let id = id.into();
+        let (held, mark) = self.hold(id)?;
+        self.0.commit(&mut [Change::new(held, id.index, mark.absent().0, T::zeroed())])
     }
 
     /// Waits until all that has been changed is on the disk. Does nothing for elements in memory.
@@ -296,11 +323,12 @@ impl<T: Element> Elements<T> {
         Ok(Mark(place.load(Ordering::Relaxed)))
     }
 
-    /// Waits for the turn of an element that exists.
+    /// Waits for the turn of an element that exists, and is of the generation that is meant.
     #[inline]
-    fn hold(&self, index: u64) -> Result<(Held<'_, T>, Mark), ElementError> {
-        let (held, mark) = self.hold_any(index)?;
-        if mark.exists() { Ok((held, mark)) } else { Err(ElementError::Absent) }
+    fn hold(&self, id: ElementId) -> Result<(Held<'_, T>, Mark), ElementError> {
+        let (held, mark) = self.hold_any(id.index)?;
+        let is_meant = mark.exists() && id.generation.is_none_or(|it| it == mark.generation());
+        if is_meant { Ok((held, mark)) } else { Err(ElementError::Absent) }
     }
 
     #[inline]

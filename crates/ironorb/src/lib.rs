@@ -89,9 +89,11 @@ pub use transport::Endpoint;
 pub use transport::endpoint::BadAddress;
 
 // Objects and servants.
+pub use ironorb_extent::{Durability, Element, ElementError, Elements, ExtentError, FileOptions};
+pub use object::extent_range::{ExtentRange, ExtentReferences};
 pub use object::{ObjectRef, TypedRef, WireProfile, nil_reference};
 pub use poa::servant::{Call, Deferred, Replied, Reply, Servant, servant};
-pub use poa::{Poa, PoaPolicies};
+pub use poa::{CannotCreateExtent, Extent, ExtentConfig, Poa, PoaPolicies, UsedElement};
 
 // Calls.
 pub use driver::call_policies::{

@@ -88,7 +88,7 @@ fn an_activator_that_panics_or_breaks_the_rules_harms_only_the_request() {
         );
         get("itself").ping().unwrap();
         assert_eq!(get("other").whoami().unwrap(), "other");
-        let mut ids = poa.active_ids();
+        let mut ids: Vec<_> = poa.active_ids().collect();
         ids.sort();
         assert_eq!(ids, ["itself".into(), "other".into(), "shared".into()]);
     }

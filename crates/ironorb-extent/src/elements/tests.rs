@@ -17,6 +17,12 @@ fn elements_are_read_updated_destroyed_and_made_anew() {
     }
     assert_eq!(elements.indices().count(), 999);
     assert_eq!(elements.create(7, 8).unwrap(), Generation(1));
+    for (generation, is_there) in [(None, true), (Some(Generation(1)), true), (Some(Generation(0)), false)] {
+        let id = ElementId { index: 7, generation };
+        assert_eq!(elements.read(id, |_| ()).is_ok(), is_there);
+        assert_eq!(elements.update(id, |_| ()).is_ok(), is_there);
+        assert_eq!(elements.generation(id).is_ok(), is_there);
+    }
     assert_eq!(elements.read(7, |state| *state).unwrap(), 8);
     assert_eq!(elements.indices().take(9).last(), Some(8));
     for outside in [1000, u64::MAX] {

@@ -5,6 +5,7 @@ pub(crate) mod client_policies;
 pub(crate) mod codec;
 pub(crate) mod deadline;
 pub(crate) mod deadline_context;
+pub(crate) mod extent_range;
 pub(crate) mod lease;
 pub(crate) mod messaging;
 pub(crate) mod operation;
@@ -107,6 +108,12 @@ impl ObjectRef {
     /// Makes a reference for an IOR that is not nil.
     pub(crate) fn new(orb: &OrbHandle, ior: Ior) -> Self {
         ObjectRef(Arc::new(Reference::new(orb, ior, None, InvocationPolicies::NONE)))
+    }
+
+    /// A reference to another object of the same server, with the same policies. `None` if this reference has no object key,
+    /// or several.
+    pub(crate) fn with_key(&self, key: &[u8]) -> Option<ObjectRef> {
+        Some(ObjectRef(Arc::new(self.0.with_key(key)?)))
     }
 
     /// Where the priority of the object's requests comes from (`_get_policy` of `PriorityModelPolicy`), as its reference says.

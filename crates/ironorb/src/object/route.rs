@@ -261,6 +261,17 @@ impl Reference {
         self.request.object_key()
     }
 
+    /// A reference to another object of the same server, with the same policies. `None` if the reference has no object key, or
+    /// several.
+    pub(super) fn with_key(&self, key: &[u8]) -> Option<Reference> {
+        if self.server.whole().is_some() {
+            return None;
+        }
+        let (request, further) = (self.server.first_request(key), self.server.further_requests(key));
+        let rare = Rare { policies: self.policies(), further, ..Rare::default() };
+        Some(Reference::made(self.server.clone(), request, rare))
+    }
+
     /// The IOR, which stays in memory from now on.
     pub(super) fn ior(&self) -> &Ior {
         let kept = || self.rare().ior.get_or_init(|| self.server.without_key().with_object_key(self.key()));

@@ -131,6 +131,11 @@ impl PoaInner {
         }
     }
 
+    /// Counts once more what is counted already.
+    pub(super) fn use_again(&self) {
+        self.leaving.fetch_add(1, Ordering::SeqCst);
+    }
+
     /// Ends a count of [`begin_use`](Self::begin_use). The last one completes a destruction.
     pub(super) fn end_use(self: &Arc<Self>) {
         if self.leaving.fetch_sub(1, Ordering::SeqCst) == 1 {

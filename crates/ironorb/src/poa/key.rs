@@ -16,6 +16,8 @@
 //!
 //! However deep an adapter lies, a request finds it by its hint and then compares the path.
 
+use super::Lifespan;
+
 /// Identifies one run of a process, so that a reference from an earlier run finds nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Nonce(pub(crate) u64);
@@ -160,6 +162,15 @@ pub(crate) fn path_key(nonce: Nonce, hint: Hint, instance: u32, path: &[u8], id:
     key
 }
 
+/// Where the id begins in a path key of an adapter.
+pub(crate) fn id_offset(lifespan: Lifespan, path: &[u8]) -> u32 {
+    let before_path = match lifespan {
+        Lifespan::Persistent => 3 + 8 + 2,
+        Lifespan::Transient => 3 + 8 + 4 + 2,
+    };
+    before_path + path.len() as u32
+}
+
 /// The key with the priority of its object in front.
 pub(crate) fn with_priority(priority: i16, key: &[u8]) -> Vec<u8> {
     [&PRIORITY_KEY[..], &priority.to_be_bytes(), key].concat()
@@ -253,6 +264,9 @@ mod tests {
             };
             let key = path_key(nonce, hint, instance, b"a/b", b"id");
             assert_eq!(parse(&key), ParsedKey::Path { nonce, hint, instance, path: b"a/b", id: b"id" });
+            let lifespan =
+                if nonce == Nonce::PERSISTENT { Lifespan::Persistent } else { Lifespan::Transient };
+            assert_eq!(&key[id_offset(lifespan, b"a/b") as usize..], b"id");
         }
         // Hints are in keys that clients have stored, so they must not change.
         assert_eq!(Hint::of_path(b""), Hint(0xcbf2_9ce4_8422_2325));

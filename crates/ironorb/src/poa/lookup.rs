@@ -10,6 +10,7 @@ use ironorb_giop::minor::MinorCode;
 
 use super::active_object_map::{AdmittedRequest, IdState};
 use super::current::{enter_adapter, is_being, is_in_upcall_of_poa};
+use super::extent::{AnyElements, element_id_of};
 use super::key::Slot;
 use super::single_thread::SingleThreadGuard;
 use super::upcall::{Deactivation, UpcallTarget, refusal};
@@ -57,10 +58,8 @@ impl PoaInner {
             return None;
         }
         let entered = self.manager.enter_now()?;
-        match self.find_active(naming) {
-            Some((activation, servant)) => {
-                Some(Upcall::new(self, servant, UpcallTarget::Slot(activation), entered))
-            }
+        match self.find_at_once(naming) {
+            Some((target, servant)) => Some(Upcall::new(self, servant, target, entered)),
             None => {
                 self.manager.leave(entered);
                 None
@@ -77,8 +76,8 @@ impl PoaInner {
             let Some(guard) = SingleThreadGuard::wait(self) else {
                 return Err(Refusal::NotThisThread(self.clone()));
             };
-            let found = match self.find_active(naming) {
-                Some((activation, servant)) => Ok((UpcallTarget::Slot(activation), servant)),
+            let found = match self.find_at_once(naming) {
+                Some(found) => Ok(found),
                 None => self.find_inactive(naming, operation),
             };
             match found {
@@ -94,6 +93,40 @@ impl PoaInner {
                 }
             }
         }
+    }
+
+    /// Finds the servant of an active object, or of an element.
+    #[inline]
+    fn find_at_once(self: &Arc<Self>, naming: ObjectSelector<'_>) -> Option<(UpcallTarget, ServantHandle)> {
+        if let Some(extent) = &self.extent {
+            return self.find_element(&**extent, naming).ok();
+        }
+        let (activation, servant) = self.find_active(naming)?;
+        Some((UpcallTarget::Slot(activation), servant))
+    }
+
+    /// Finds the servant of an element, if the element exists.
+    fn find_element(
+        self: &Arc<Self>,
+        extent: &dyn AnyElements,
+        naming: ObjectSelector<'_>,
+    ) -> Result<(UpcallTarget, ServantHandle), Refusal> {
+        let id = match naming {
+            ObjectSelector::Id(id) => element_id_of(id).and_then(|id| extent.existing(id)),
+            ObjectSelector::Slot(_) => None,
+        };
+        let id = id.ok_or_else(|| not_exist(MinorCode::NO_SUCH_OBJECT))?;
+        let servant = self.servant_by_default()?;
+        self.begin_use()?;
+        Ok((UpcallTarget::Element(id), self.keep(servant)))
+    }
+
+    fn servant_by_default(&self) -> Result<Arc<dyn Servant>, Refusal> {
+        self.default_servant.cloned().ok_or_else(|| {
+            self.absence().unwrap_or_else(|| {
+                refusal(SystemExceptionKind::ObjAdapter, MinorCode::OBJ_ADAPTER_NO_DEFAULT_SERVANT)
+            })
+        })
     }
 
     #[inline]
@@ -120,11 +153,10 @@ impl PoaInner {
                 Err(self.absence().unwrap_or_else(|| not_exist(MinorCode::NO_SUCH_OBJECT)).into())
             }
             RequestProcessing::DefaultServant => {
-                let servant = self.default_servant.cloned().ok_or_else(|| {
-                    self.absence().unwrap_or_else(|| {
-                        refusal(SystemExceptionKind::ObjAdapter, MinorCode::OBJ_ADAPTER_NO_DEFAULT_SERVANT)
-                    })
-                })?;
+                if let Some(extent) = &self.extent {
+                    return Ok(self.find_element(&**extent, naming)?);
+                }
+                let servant = self.servant_by_default()?;
                 self.begin_use()?;
                 let servant = self.keep(servant);
                 Ok((UpcallTarget::once(id, servant.clone(), Deactivation::Drop), servant))

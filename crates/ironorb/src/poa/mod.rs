@@ -2,6 +2,7 @@
 //!
 //! - the tree of adapters: this file, `destroy`, `servant_manager` (what applications implement)
 //! - objects and references: `objects`, `active_object_map` (over `slots` and `ids`), `object_id`, `key`
+//! - objects that are elements of an extent: `extent`
 //! - requests: `manager` (whether they may pass), `lookup` (to which servant), `upcall` (what is counted),
 //!   `single_thread` and `main_thread` (on which thread), `current` (what the servant may ask),
 //!   `collocated_binding` (calls that are not counted)
@@ -17,6 +18,7 @@ mod current;
 mod destroy;
 mod driver;
 mod error;
+mod extent;
 mod host;
 mod ids;
 pub(crate) mod key;
@@ -40,6 +42,7 @@ pub use current::PoaCurrent;
 pub(crate) use current::{Current, current_object, is_in_upcall_of};
 pub(crate) use driver::{AdapterDriver, Task};
 pub use error::PoaError;
+pub use extent::{ActiveIds, CannotCreateExtent, Extent, ExtentConfig, UsedElement};
 pub(crate) use host::AdapterHost;
 pub use key::describe_object_key;
 pub(crate) use lookup::ObjectSelector;
@@ -77,11 +80,13 @@ use crate::base::discards::Discard;
 use crate::base::locks::{PiLock, Snapshot};
 use crate::base::monitor::Monitor;
 use crate::base::single_thread_lock::SingleThreadLock;
+use crate::object::extent_range::ExtentComponent;
 use crate::poa::adapter::{AdapterLookup, CannotRegister, no_such_threadpool};
 use crate::poa::servant::{Servant, ServantHandle};
 use active_object_map::{ActiveObjectMap, IdState};
 use current::enter_adapter;
 use destroy::LifecycleState;
+use extent::AnyElements;
 use key::{Hint, Nonce, Slot};
 
 /// A portable object adapter: it takes requests to the servants of its objects. Cheap to clone; the clones
@@ -110,6 +115,8 @@ pub(crate) struct PoaInner {
     /// adapters.
     children: PiLock<BTreeMap<String, Poa>>,
     objects: ActiveObjectMap,
+    /// The objects, if the adapter is an extent: elements, which need no map.
+    extent: Option<Arc<dyn AnyElements>>,
     /// Ids are made from slots, which gives the shortest ids.
     ids_are_slots: bool,
     /// Keys name slots instead of paths and ids.
@@ -137,7 +144,7 @@ impl Poa {
     pub(crate) fn root(orb: &Arc<dyn AdapterHost>, state: ManagerState) -> Result<Poa, PoaError> {
         let manager = orb.adapter().create_manager(Some(ROOT_MANAGER), state)?;
         let components = orb.components_for(&[]);
-        Poa::register(orb, None, ROOT_NAME, Vec::new(), PoaPolicies::ROOT, components, manager)
+        Poa::register(orb, None, ROOT_NAME, Vec::new(), PoaPolicies::ROOT, (components, None), manager)
     }
 
     /// The root adapter of an ORB that has been shut down.
@@ -156,12 +163,13 @@ impl Poa {
         name: &str,
         path: Vec<u8>,
         policies: PoaPolicies,
-        components: Vec<TaggedComponent<'static>>,
+        (components, extent): (Vec<TaggedComponent<'static>>, Option<Arc<dyn AnyElements>>),
         manager: PoaManager,
     ) -> Result<Poa, PoaError> {
         let adopter = manager.clone();
         let poa = orb.adapter().register(path.clone(), policies.threadpool, |slot, instance| {
-            Arc::new(PoaInner::new(orb, parent, name, path, policies, components, manager, slot, instance))
+            let poa = PoaInner::new(orb, parent, name, path, policies, components, manager, slot, instance);
+            Arc::new(PoaInner { extent, ..poa })
         });
         let poa = match poa {
             Ok(poa) => poa,
@@ -184,6 +192,17 @@ impl Poa {
         manager: Option<PoaManager>,
         policies: PoaPolicies,
     ) -> Result<Poa, PoaError> {
+        self.create_child(name, manager, policies, None)
+    }
+
+    /// Makes a child adapter, which is an extent if it has elements.
+    fn create_child(
+        &self,
+        name: &str,
+        manager: Option<PoaManager>,
+        policies: PoaPolicies,
+        extent: Option<Arc<dyn AnyElements>>,
+    ) -> Result<Poa, PoaError> {
         policies.check()?;
         self.0.orb.adapter().check_real_time(&policies)?;
         let path = self.path_of_child(name);
@@ -202,11 +221,16 @@ impl Poa {
         // call anything.
         let mut components = orb.components_for(&path::names(&path));
         components.extend(policies.real_time_component());
+        components.extend(extent.as_ref().map(|elements| {
+            let id_at = key::id_offset(policies.lifespan, &path);
+            ExtentComponent { id_at, count: elements.count() }.to_tagged()
+        }));
         orb.adapter().note_policies(&policies);
         let mut children = self.0.children.lock();
         // A destruction needs this lock to see all children.
         self.check_alive()?;
-        let poa = Poa::register(orb, Some(self.clone()), name, path, policies, components, manager)?;
+        let parent = Some(self.clone());
+        let poa = Poa::register(orb, parent, name, path, policies, (components, extent), manager)?;
         children.insert(name.to_owned(), poa.clone());
         if policies.thread == ThreadModel::MainThread {
             orb.adapter().main_thread().want();
@@ -414,6 +438,7 @@ impl PoaInner {
                 orb.adapter().randomness(),
             ),
             manager,
+            extent: None,
             ids_are_slots,
             keys_are_slots: ids_are_slots && config.demultiplexing == Demultiplexing::Delayered,
             next_id: AtomicU64::new(0),

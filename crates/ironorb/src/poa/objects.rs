@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::active_object_map::{IdState, MapGuard};
+use super::extent::ActiveIds;
 use super::key::{self, Slot};
 use super::{
     ActiveObject, IdAssignment, ImplicitActivation, Lifespan, ObjectId, Poa, PoaError, RequestProcessing,
@@ -253,9 +254,13 @@ impl Poa {
         implementation.and_then(|it| it.downcast().ok()).ok_or(PoaError::ObjectNotActive)
     }
 
-    /// The ids of all active objects, in no order.
-    pub fn active_ids(&self) -> Vec<ObjectId> {
-        self.0.objects.open().ids()
+    /// The ids of all active objects, in no order; those of an extent's elements in the order of their indices, each looked for
+    /// when it is asked for.
+    pub fn active_ids(&self) -> ActiveIds {
+        match &self.0.extent {
+            None => ActiveIds::kept(self.0.objects.open().ids()),
+            Some(elements) => ActiveIds::of(elements),
+        }
     }
 
     /// Lets clients reach an object under a plain key. Makes no reference, so that the ORB need not listen yet.

@@ -7,12 +7,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use ironorb_extent::ElementId;
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::ior::Ior;
 use ironorb_giop::minor::MinorCode;
 
 use super::active_object_map::DeactivatedObject;
 use super::current::{Current, current_upcall, enter};
+use super::extent::object_id_of;
 use super::manager::Stripe;
 use super::{
     AdapterHost, Cookie, ObjectId, Poa, PoaInner, PoaManager, ServantActivator, ServantLocator, ThreadModel,
@@ -60,6 +62,8 @@ pub(super) enum UpcallTarget {
     Slot(Activation),
     /// With its object, which exists for this request alone.
     Once(Arc<RequestActivation>),
+    /// In its adapter, which is an extent: with this element.
+    Element(ElementId),
 }
 
 /// An object that its adapter does not keep: it exists for one request. Replies that come later belong to
@@ -91,6 +95,7 @@ impl UpcallTarget {
             UpcallTarget::Once(object) => {
                 object.shares.fetch_add(1, Ordering::SeqCst);
             }
+            UpcallTarget::Element(_) => poa.use_again(),
         }
     }
 
@@ -99,6 +104,7 @@ impl UpcallTarget {
         let ended = match self {
             UpcallTarget::Slot(activation) => poa.objects.leave(*activation),
             UpcallTarget::Once(object) => object.leave(),
+            UpcallTarget::Element(_) => return poa.end_use(),
         };
         if let Some(ended) = ended {
             poa.finish_deactivation(ended);
@@ -273,6 +279,21 @@ impl Upcall {
                 self.poa.objects.id_of(*activation).unwrap_or_else(|| ObjectId::from(""))
             }
             UpcallTarget::Once(object) => object.id.clone(),
+            UpcallTarget::Element(id) => object_id_of(*id),
+        }
+    }
+
+    /// Whether the object is an element of an extent.
+    pub(super) fn is_to_element(&self) -> bool {
+        matches!(self.target, UpcallTarget::Element(_))
+    }
+
+    /// The element of an extent that the request is to.
+    #[inline]
+    pub(super) fn element_of(&self, extent: &Arc<PoaInner>) -> Option<ElementId> {
+        match &self.target {
+            UpcallTarget::Element(id) if Arc::ptr_eq(&self.poa, extent) => Some(*id),
+            _ => None,
         }
     }
 

@@ -231,7 +231,8 @@ impl Adapter {
             object.forget();
             is_often
         });
-        if !self.caches_requests {
+        // An element is found by its index, and no two requests are for the same one.
+        if !self.caches_requests || upcall.is_to_element() {
             return;
         }
         let known = || {
