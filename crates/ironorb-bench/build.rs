@@ -12,6 +12,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "idl/caching.idl",
         "idl/cubit.idl",
         "idl/echo.idl",
+        "idl/extents.idl",
         "idl/latency.idl",
         "idl/probes.idl",
         "idl/realtime.idl",

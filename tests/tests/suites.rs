@@ -51,6 +51,15 @@ fn cached_reads_are_compared_with_the_clock() {
 }
 
 #[test]
+fn calls_to_many_elements_are_compared_with_those_to_few() {
+    let (out, lines) = quick("extents", &["--objects=10000"], 2);
+    let of = |kind: &str| lines.iter().filter(|line| line["kind"] == kind).count();
+    assert_eq!(["creation", "access", "durability", "restart", "pages", "paper"].map(of), [2, 2, 3, 1, 3, 6]);
+    assert!(of("latency") >= 2, "{out}");
+    assert!(out.contains("bytes an object beside its state"), "{out}");
+}
+
+#[test]
 fn clients_are_threads_or_processes() {
     let choice = ["--peers=ironorb", "--clients=1,8"];
     let (out, lines) = quick("concurrency", &choice, 1);

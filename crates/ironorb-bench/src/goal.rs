@@ -98,6 +98,13 @@ const RULES: &[Rule] = &[
     rule(LOOKUP, &[("strategy", DEFAULTS)], &["among", "strategy"],
         |row, _| row.median("over_fewest").filter(|_| row.count("count") > Some(1.0)), AtMost(1.5),
         "finding an {sought} among {count} {among} / among 1, {strategy}"),
+    // A billion objects.
+    Rule { greatest: Some("objects"), ..rule(("extents", "latency"), &[], &["row"], |row, _| row.median("over_raw"),
+        AtMost(1.05), "{row} of random ones of {objects} objects / of a hundred") },
+    Rule { greatest: Some("objects"), ..rule(("extents", "creation"), &[], &[],
+        |row, _| row.median("bytes_each").map(|bytes| bytes - 4.0), AtMost(8.0), "bytes an object beside its state") },
+    Rule { greatest: Some("objects"), ..rule(("extents", "restart"), &[], &[], |row, _| row.median("restart_s"),
+        AtMost(2.0), "s until a file with {objects} objects is there again") },
     // Large sequences, beside the plain stream.
     rule(RATE, &[BY_OCTETS, TO_STATIC, ("invocation", "sii|dii-new|dii-reused")], A_STREAM, of_stream, AtLeast(0.95),
         OF_STREAM),

@@ -20,6 +20,7 @@ mod contender;
 mod cubit;
 mod echo;
 mod error;
+mod extents;
 mod goal;
 mod hartstone;
 mod idl;
@@ -66,6 +67,7 @@ use concurrency::ConcurrencyOptions;
 use connections::ConnectionsOptions;
 use cubit::CubitOptions;
 use echo::EchoOptions;
+use extents::ExtentsOptions;
 use hartstone::HartstoneOptions;
 use idl::IdlOptions;
 use latency::LatencyOptions;
@@ -104,6 +106,8 @@ enum BenchCommand {
     Collocated(CollocatedOptions),
     /// Measure reads of cached attributes, beside the reading of the clock that each needs.
     Caching(CachingOptions),
+    /// Measure objects that are elements of an extent, up to a billion, beside a hundred of them.
+    Extents(ExtentsOptions),
     /// Measure how many calls per second several clients make, beside plain sockets with a thread for each.
     Concurrency(ConcurrencyOptions),
     /// Measure the cost of thousands of connections, idle and active.
@@ -193,7 +197,7 @@ macro_rules! suites {
 
 suites! {
     Echo echo Idl idl Types constructs Marshal marshalling Ttcp ttcp Latency latency Cubit cubit
-    Collocated collocated Caching caching Concurrency concurrency Connections connections Realtime realtime
+    Collocated collocated Caching caching Extents extents Concurrency concurrency Connections connections Realtime realtime
     Overhead overhead Hartstone hartstone
 }
 
@@ -221,6 +225,7 @@ generated! {
     generated "echo"
     generated_caching "caching"
     generated_cubit "cubit"
+    generated_extents "extents"
     generated_latency "latency"
     generated_probes "probes"
     generated_realtime "realtime"

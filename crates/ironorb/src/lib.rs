@@ -89,7 +89,9 @@ pub use transport::Endpoint;
 pub use transport::endpoint::BadAddress;
 
 // Objects and servants.
-pub use ironorb_extent::{Durability, Element, ElementError, Elements, ExtentError, FileOptions};
+pub use ironorb_extent::{
+    Durability, Element, ElementError, ElementId, Elements, ExtentError, FileOptions, Generation, Pages,
+};
 pub use object::extent_range::{ExtentRange, ExtentReferences};
 pub use object::{ObjectRef, TypedRef, WireProfile, nil_reference};
 pub use poa::servant::{Call, Deferred, Replied, Reply, Servant, servant};

@@ -225,16 +225,32 @@ impl Poa {
         config: ExtentConfig,
         state: impl FnMut(u64) -> T,
     ) -> Result<Extent<T>, CannotCreateExtent> {
-        if count > ELEMENTS_MAX {
-            return Err(ExtentError::TooManyElements { max: ELEMENTS_MAX }.into());
-        }
+        check_count(count)?;
         let elements = match &config.file {
             None => Elements::in_memory(count, state)?,
             Some(file) => Elements::in_file(file, count, state)?,
         };
+        self.create_extent_of(name, elements, config)
+    }
+
+    /// Makes a child adapter whose objects are elements that the program has already. It ignores the file in `config`.
+    pub fn create_extent_of<T: Element>(
+        &self,
+        name: &str,
+        elements: Elements<T>,
+        config: ExtentConfig,
+    ) -> Result<Extent<T>, CannotCreateExtent> {
+        check_count(elements.len())?;
         let policies = config.adapter_policies();
         let poa = self.create_child(name, config.manager, policies, Some(Arc::new(elements.clone())))?;
         Ok(Extent { poa, elements })
+    }
+}
+
+fn check_count(count: u64) -> Result<(), ExtentError> {
+    match count <= ELEMENTS_MAX {
+        true => Ok(()),
+        false => Err(ExtentError::TooManyElements { max: ELEMENTS_MAX }),
     }
 }
 

@@ -1,0 +1,124 @@
+//! `ironorb bench extents`: objects that are elements of an extent, by their number: calls to random ones (the first test case
+//! of MinORB's paper), the element within the process, how long it takes to make them, and elements in files.
+
+mod access;
+mod file;
+mod remote;
+
+use std::time::Instant;
+
+use ironorb::{Elements, Pages};
+
+use crate::error::BenchError;
+use crate::machine::Unpin;
+use crate::measure::{Label, Sample};
+use crate::options::Run;
+use crate::render::{Report, Table};
+use crate::row::{Row, parameters};
+use crate::settings::Settings;
+use crate::variant::Peer;
+
+/// `ironorb bench extents`
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct ExtentsOptions {
+    /// The most objects of an extent. Default: a billion, or as many as the free memory holds.
+    #[arg(long)]
+    pub(crate) objects: Option<u64>,
+    /// The most objects of an extent in a file. Default 100,000,000, or what --objects says if that is less.
+    #[arg(long)]
+    pub(crate) file_objects: Option<u64>,
+    /// The folder of the files. Default: the system's folder for such files.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) folder: Option<std::path::PathBuf>,
+    #[command(flatten)]
+    pub(crate) run: Run,
+}
+
+/// The numbers of objects. The first is what all others are compared with.
+const COUNTS: [u64; 5] = [100, 10_000, 1_000_000, 100_000_000, 1_000_000_000];
+
+/// Bytes of an element: those of the paper's object, its lock, and its mark.
+const BYTES_EACH: u64 = 4 + 8;
+
+/// A state: the four bytes of the paper's object.
+type State = i32;
+
+/// Elements, and how many.
+struct Extent {
+    count: u64,
+    elements: Elements<State>,
+}
+
+/// Runs `ironorb bench extents`.
+pub(crate) fn measure(options: &ExtentsOptions) -> Result<Report, BenchError> {
+    let mut report = Report::new("extents", "objects by their number", &options.run);
+    let _unpin = Unpin::later();
+    let counts = counts(options);
+    let (extents, created) = create(&counts)?;
+    report
+        .tables
+        .push(Table::new("creation", "extents in memory, all of it taken at once", created).notes(CREATION));
+    report.tables.push(access::table(&extents, &options.run)?);
+    report.tables.push(remote::table(&extents, &options.run)?);
+    report.tables.push(remote::paper());
+    drop(extents);
+    report.tables.extend(file::tables(options)?);
+    Ok(report)
+}
+
+const CREATION: &str = "bytes each: of memory, beside the four of the state eight. pages: huge, or joined to such by the system.";
+
+/// The numbers of objects that the options and the memory allow.
+fn counts(options: &ExtentsOptions) -> Vec<u64> {
+    let most = options.objects.unwrap_or(options.run.choose(1_000_000, COUNTS[COUNTS.len() - 1]));
+    let mut counts: Vec<u64> = COUNTS.into_iter().filter(|count| *count <= most).collect();
+    if counts.last() != Some(&most) {
+        counts.push(most);
+    }
+    let needed: u64 = counts.iter().map(|count| count * BYTES_EACH).sum();
+    crate::note(format_args!("extents of up to {most} objects need {:.1} GB of memory", needed as f64 / 1e9));
+    counts
+}
+
+/// Makes the extents. Where the memory does not hold the largest, says so and goes on with the others.
+fn create(counts: &[u64]) -> Result<(Vec<Extent>, Vec<Row>), BenchError> {
+    let (mut extents, mut rows) = (Vec::new(), Vec::new());
+    for count in counts.iter().copied() {
+        let begun = Instant::now();
+        let row = match Elements::in_memory(count, |index| index as State) {
+            Ok(elements) => {
+                let row = row_of_creation(&elements, begun.elapsed().as_secs_f64());
+                extents.push(Extent { count, elements });
+                row
+            }
+            Err(why) => Row { parameters: parameters![objects = count], outcome: Err(why.to_string()) },
+        };
+        rows.push(row);
+    }
+    Ok((extents, rows))
+}
+
+fn row_of_creation(elements: &Elements<State>, seconds: f64) -> Row {
+    let pages = match elements.pages() {
+        Pages::Huge => "huge",
+        Pages::Joined => "joined",
+        Pages::OfFile => "of a file",
+    };
+    let count = elements.len() as f64;
+    let numbers = [
+        ("seconds", seconds),
+        ("objects_s", count / seconds),
+        ("bytes_each", elements.bytes() as f64 / count.max(1.0)),
+    ];
+    Row::of_numbers(parameters![objects = elements.len(), pages = pages], numbers)
+}
+
+/// A label for each number of objects: sides are told apart by theirs.
+fn label() -> Label {
+    Label::of(Peer::Ironorb, Settings::default())
+}
+
+/// Batches of one thing, so that a sample is longer than the clock's step.
+fn batch<'a>(size: usize, mut once: impl FnMut() -> Result<(), BenchError> + 'a) -> Sample<'a> {
+    Box::new(move || (0..size).try_for_each(|_| once()))
+}
