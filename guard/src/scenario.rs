@@ -9,10 +9,13 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
+use ironorb::cache::Cell;
 use ironorb::dynamic::{self, OperationDescription, Request};
 use ironorb::poa::{PoaError, PoaPolicies};
 use ironorb::rt::{Priority, PriorityModel, RealTimeConfig, SchedulingPolicy};
-use ironorb::{Deferred, LaneConfig, Orb, OrbBuilder, ServerConcurrency, TypedRef};
+use ironorb::{
+    Deferred, ExtentConfig, ExtentRange, LaneConfig, Orb, OrbBuilder, ServerConcurrency, TypedRef,
+};
 use ironorb_trace::{CurrentTrace, TraceContext};
 
 mod idl {
@@ -20,8 +23,8 @@ mod idl {
 }
 
 use crate::table::Tolerance;
-use idl::guard::{BinStruct, Counted, CountedAsync, CountedRef, Gate, GateRef, PlainRef};
-use servants::{AddsContext, Closed, Described, Passive, ReadsContext, Replies, Servant};
+use idl::guard::{BinStruct, Counted, CountedAsync, CountedRef, Gate, GateRef, HeldRef, HeldState, PlainRef};
+use servants::{AddsContext, Closed, Described, Elements, Keeps, Passive, ReadsContext, Replies, Servant};
 
 /// A kind of call that is counted.
 #[derive(Debug, Clone, Copy)]
@@ -61,6 +64,21 @@ enum Call {
     FirstOfReference,
     /// Without parameters, to a hundred objects in turn.
     Robin(Population),
+    /// Without parameters, to a hundred elements of an extent in turn.
+    Elements,
+    /// At a state that clients may hold, without a call.
+    Held(AtState),
+}
+
+/// What is done at a state that clients may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AtState {
+    /// The client reads what it holds.
+    Read,
+    /// The server writes, and no client holds the state.
+    WriteUntold,
+    /// The server writes, and a client holds the state.
+    WriteTold,
 }
 
 /// The server, where it differs from the default.
@@ -92,6 +110,8 @@ enum Server {
     PriorityLane,
     /// Requests come to a lane whose priority the server has declared.
     DeclaredLane,
+    /// Objects are elements of an extent.
+    Extent,
     /// A servant that gets a `Reply`, and answers within its upcall.
     DeferredServant,
     /// A servant that learns at run time which operation is called.
@@ -165,6 +185,10 @@ impl Scenario {
         Scenario::of("robin-spread", Call::Robin(Population { is_persistent: false, is_spread: true })),
         Scenario::of("persistent", Call::Robin(Population { is_persistent: true, is_spread: false })),
         Scenario::of("persistent-spread", Call::Robin(Population { is_persistent: true, is_spread: true })),
+        Scenario::of("elements", Call::Elements).to(Server::Extent),
+        Scenario::of("cached-read", Call::Held(AtState::Read)),
+        Scenario::of("write-untold", Call::Held(AtState::WriteUntold)),
+        Scenario::of("write-told", Call::Held(AtState::WriteTold)),
     ];
 
     const fn of(name: &'static str, call: Call) -> Scenario {
@@ -184,7 +208,7 @@ impl Scenario {
         match self.call {
             // As many as the system queues for a server that does not read.
             Call::Oneway => 500,
-            Call::Collocated => 10_000,
+            Call::Collocated | Call::Held(_) => 10_000,
             // Each call has markers of its own, and callgrind writes a file for each.
             _ if self.is_prepared() => 50,
             _ => 1_000,
@@ -207,7 +231,11 @@ impl Scenario {
 
     /// Whether a server thread takes part.
     pub(crate) fn has_server(self) -> bool {
-        !matches!(self.call, Call::Collocated | Call::CollocatedAfterEpoch)
+        !self.is_collocated() && !matches!(self.call, Call::Held(_))
+    }
+
+    fn is_collocated(self) -> bool {
+        matches!(self.call, Call::Collocated | Call::CollocatedAfterEpoch)
     }
 
     /// Warms up, and makes the calls between the markers.
@@ -221,12 +249,13 @@ impl Scenario {
         let served = self.server.activate(&server, Servant::new(held))?;
         // A second ORB does not know that the object is in this process.
         let client = self.client.start()?;
-        let object: CountedRef = match self.has_server() {
-            false => served,
-            true => client.string_to_object(&served.object().to_ior_string())?.narrow_unchecked(),
+        let object: CountedRef = match self.is_collocated() {
+            true => served,
+            false => client.string_to_object(&served.object().to_ior_string())?.narrow_unchecked(),
         };
         let others = match self.call {
             Call::Robin(population) => population.make(&server, &client)?,
+            Call::Elements => elements(&object),
             _ => Vec::new(),
         };
         let gate = match self.client {
@@ -329,6 +358,11 @@ impl Server {
             Server::DeferredServant => {
                 let plain: PlainRef = poa.activate(Deferred(Replies))?;
                 Ok(plain.object().narrow_unchecked())
+            }
+            Server::Extent => {
+                let extent = poa.create_extent("elements", ELEMENTS, ExtentConfig::in_memory(), |_| 0_u32)?;
+                extent.serve::<PlainRef, _>(Elements(extent.clone()))?;
+                Ok(extent.reference::<PlainRef>(0)?.object().narrow_unchecked())
             }
             Server::DynamicServant => {
                 let id = poa.activate_object(dynamic::servant(Arc::new(Described)))?;
@@ -441,15 +475,18 @@ impl Call {
                 let call = move || Ok(servants::lock(&called).nothing()?);
                 Steps { prepare: Some(Box::new(prepare)), call: Box::new(call) }
             }
+            Call::Held(what) => Steps { prepare: None, call: what.step(server, client)? },
             _ => Steps { prepare: None, call: self.step(object.clone(), others) },
         })
     }
 
     fn step(self, object: CountedRef, others: Vec<CountedRef>) -> Step {
         match self {
-            Call::Void | Call::Collocated | Call::CollocatedAfterEpoch | Call::FirstOfReference => {
-                Box::new(move || Ok(object.nothing()?))
-            }
+            Call::Void
+            | Call::Collocated
+            | Call::CollocatedAfterEpoch
+            | Call::FirstOfReference
+            | Call::Held(_) => Box::new(move || Ok(object.nothing()?)),
             Call::Long => Box::new(move || {
                 black_box(object.take_long(black_box(42))?);
                 Ok(())
@@ -471,7 +508,7 @@ impl Call {
             }
             Call::Oneway => Box::new(move || Ok(object.forget()?)),
             Call::Async => Box::new(move || Ok(object.nothing_async().wait()?)),
-            Call::Robin(_) => {
+            Call::Robin(_) | Call::Elements => {
                 let mut next = 0;
                 Box::new(move || {
                     next = (next + 1) % others.len();
@@ -494,6 +531,34 @@ impl Call {
                 })
             }
         }
+    }
+}
+
+/// References to elements, as a client computes them.
+fn elements(first: &CountedRef) -> Vec<CountedRef> {
+    ExtentRange::of(first).into_iter().flatten().skip(1).take(OBJECTS).collect()
+}
+
+impl AtState {
+    fn step(self, server: &Orb, client: &Orb) -> Result<Step, Failure> {
+        let cell = Cell::new(HeldState { value: 7 });
+        let local: HeldRef = server.root_poa().activate(Keeps(cell.clone()))?;
+        let held: HeldRef = client.string_to_object(&local.object().to_ior_string())?.narrow_unchecked();
+        if self != AtState::WriteUntold {
+            // The first read opens a session, the second is a fill.
+            (0..3).try_for_each(|_| held.value().map(drop))?;
+        }
+        Ok(match self {
+            AtState::Read => Box::new(move || {
+                black_box(black_box(&held).value()?);
+                Ok(())
+            }),
+            AtState::WriteUntold | AtState::WriteTold => Box::new(move || {
+                let _client = &held;
+                cell.update(|mut state| state.set_value(black_box(9)));
+                Ok(())
+            }),
+        })
     }
 }
 
@@ -532,6 +597,7 @@ impl Population {
 }
 
 const OBJECTS: usize = 100;
+const ELEMENTS: u64 = 1_000;
 const ADAPTERS: usize = 1_000;
 const LEVELS: usize = 50;
 

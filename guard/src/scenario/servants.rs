@@ -4,15 +4,16 @@ use std::hint::black_box;
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use ironorb::cache::{Cell, CellRef};
 use ironorb::dynamic::{DynamicServant, InterfaceDescription, ServerRequest};
 use ironorb::interceptor::{
     ClientContext, ClientInterceptor, ContextData, OutgoingCall, RequestFacts, ServerContext,
     ServerInterceptor,
 };
 use ironorb::poa::ObjectId;
-use ironorb::{Replied, Reply, SystemException};
+use ironorb::{Extent, Replied, Reply, SystemException};
 
-use super::idl::guard::{BinStruct, Counted, DeferredPlain, Gate};
+use super::idl::guard::{BinStruct, Counted, DeferredPlain, Gate, Held, HeldState, Plain};
 use super::{server_begins, server_ends};
 
 /// Returns its arguments.
@@ -68,6 +69,34 @@ impl Counted for Servant {
     fn end(&self) -> Result<(), SystemException> {
         server_ends();
         Ok(())
+    }
+}
+
+/// Serves the elements of an extent, and changes the one that it is called for.
+pub(super) struct Elements(pub(super) Extent<u32>);
+
+impl Plain for Elements {
+    fn nothing(&self) -> Result<(), SystemException> {
+        self.0.current()?.update(|count| *count += 1)
+    }
+
+    fn begin(&self) -> Result<(), SystemException> {
+        server_begins();
+        Ok(())
+    }
+
+    fn end(&self) -> Result<(), SystemException> {
+        server_ends();
+        Ok(())
+    }
+}
+
+/// Has a state that clients hold.
+pub(super) struct Keeps(pub(super) Cell<HeldState>);
+
+impl Held for Keeps {
+    fn cell(&self) -> CellRef<'_, HeldState> {
+        (&self.0).into()
     }
 }
 
