@@ -3,8 +3,8 @@
 use std::fmt;
 use std::fs::OpenOptions;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use bytemuck::Pod;
 use ironorb_locks::PiTurn;
@@ -41,6 +41,13 @@ impl From<u64> for ElementId {
     }
 }
 
+/// Is told what becomes of the elements that are [watched](Elements::watch).
+pub trait Watcher<T>: Send + Sync {
+    /// An element has changed, or has been destroyed, if `state` is `None`. Its lock is held: the watcher must not use this
+    /// element, nor wait for a thread that does. False ends the watch.
+    fn changed(&self, index: u64, state: Option<&T>) -> bool;
+}
+
 /// States of one type, each with a lock of its own. Clones are the same elements.
 pub struct Elements<T: Element>(Arc<Inner<T>>);
 
@@ -49,6 +56,7 @@ struct Inner<T: Element> {
     /// For each element a [`Mark`]. It changes with the element's turn held.
     marks: Row<AtomicU32>,
     journal: Journal<T>,
+    watcher: OnceLock<Arc<dyn Watcher<T>>>,
     file: Option<OpenFile>,
 }
 
@@ -73,12 +81,14 @@ impl<'r, T> Change<'r, T> {
     }
 }
 
-/// Whether an element exists, and its generation. Zero is an element of the first generation.
+/// Whether an element exists, whether it is watched, and its generation. Zero is an element of the first generation that
+/// nobody watches.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Mark(u32);
 
 impl Mark {
     const ABSENT: u32 = 1;
+    const WATCHED: u32 = 2;
     const GENERATION_AT: u32 = 8;
 
     fn exists(self) -> bool {
@@ -87,6 +97,14 @@ impl Mark {
 
     fn generation(self) -> Generation {
         Generation(self.0 >> Mark::GENERATION_AT)
+    }
+
+    fn is_watched(self) -> bool {
+        self.0 & Mark::WATCHED != 0
+    }
+
+    fn watched(self, is_watched: bool) -> Mark {
+        Mark(if is_watched { self.0 | Mark::WATCHED } else { self.0 & !Mark::WATCHED })
     }
 
     fn absent(self) -> Mark {
@@ -124,6 +142,7 @@ impl<T: Element> Elements<T> {
             marks: Row::at(&memory, marks, count),
             states: LockedRow::new(turns, Row::at(&memory, states, count)),
             journal: Journal::Nothing,
+            watcher: OnceLock::new(),
             file: None,
         }));
         elements.fill(state);
@@ -151,6 +170,7 @@ impl<T: Element> Elements<T> {
             states,
             marks: Row::at(memory, layout.marks, count_here),
             journal: Inner::journal(options, lanes)?,
+            watcher: OnceLock::new(),
             file: Some(file),
         };
         let elements = Elements(Arc::new(inner));
@@ -312,6 +332,20 @@ impl<T: Element> Elements<T> {
         self.0.commit(&mut [Change::new(held, id.index, mark.absent().0, T::zeroed())])
     }
 
+    /// Sets who is told of changes to watched elements. Once; false if somebody is already.
+    pub fn set_watcher(&self, watcher: Arc<dyn Watcher<T>>) -> bool {
+        self.0.watcher.set(watcher).is_ok()
+    }
+
+    /// Looks at an element as [`read`](Self::read) does, and has the watcher told of its changes from now on. Costs others
+    /// nothing: an element that is not watched is changed as before.
+    pub fn watch<R>(&self, id: impl Into<ElementId>, look: impl FnOnce(&T) -> R) -> Result<R, ElementError> {
+        let id = id.into();
+        let (held, mark) = self.hold(id)?;
+        self.0.put_mark(id.index, mark.watched(true));
+        Ok(look(&held))
+    }
+
     /// Waits until all that has been changed is on the disk. Does nothing for elements in memory.
     pub fn flush(&self) -> io::Result<()> {
         self.0.flush()
@@ -399,9 +433,28 @@ impl<T: Element> Inner<T> {
     fn store(&self, changes: &mut [Change<'_, T>]) {
         for change in changes {
             *change.held = change.state;
-            if let Some(place) = self.marks.get(change.index as usize) {
-                place.store(change.mark, Ordering::Relaxed);
+            self.put_mark(change.index, Mark(change.mark));
+            if Mark(change.mark).is_watched() {
+                self.tell(change);
             }
+        }
+    }
+
+    #[inline]
+    fn put_mark(&self, index: u64, mark: Mark) {
+        if let Some(place) = self.marks.get(index as usize) {
+            place.store(mark.0, Ordering::Relaxed);
+        }
+    }
+
+    /// Tells the watcher. A file may have marks of watchers of earlier runs.
+    #[cold]
+    fn tell(&self, change: &Change<'_, T>) {
+        let mark = Mark(change.mark);
+        let state = mark.exists().then_some(&change.state);
+        let goes_on = self.watcher.get().is_some_and(|watcher| watcher.changed(change.index, state));
+        if !goes_on || !mark.exists() {
+            self.put_mark(change.index, mark.watched(false));
         }
     }
 
@@ -450,6 +503,10 @@ fn available_memory() -> Option<u64> {
     let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kilobytes * 1024)
 }
+
+// An update that panics changes nothing.
+impl<T: Element> std::panic::UnwindSafe for Elements<T> {}
+impl<T: Element> std::panic::RefUnwindSafe for Elements<T> {}
 
 impl<T: Element> Clone for Elements<T> {
     fn clone(&self) -> Self {

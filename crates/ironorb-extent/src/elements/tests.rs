@@ -77,3 +77,37 @@ fn threads_take_turns_and_several_elements_change_at_once() {
         assert!(matches!(elements.update_all(bad, |_| ()), Err(ElementError::BadSelection { max: 16 })));
     }
 }
+
+/// Notes what it is told, and wants no more after a state of 9.
+#[derive(Default)]
+struct Notes(std::sync::Mutex<Vec<(u64, Option<u32>)>>);
+
+impl Watcher<u32> for Notes {
+    fn changed(&self, index: u64, state: Option<&u32>) -> bool {
+        self.0.lock().unwrap().push((index, state.copied()));
+        state != Some(&9)
+    }
+}
+
+#[test]
+fn a_watcher_is_told_of_the_elements_that_are_watched() {
+    let (elements, notes) = (Elements::in_memory(5, |_| 0_u32).unwrap(), Arc::new(Notes::default()));
+    assert!(elements.set_watcher(notes.clone()) && !elements.set_watcher(notes.clone()));
+    let told = || std::mem::take(&mut *notes.0.lock().unwrap());
+    elements.update(1, |state| *state = 3).unwrap();
+    assert_eq!(elements.watch(1, |state| *state).unwrap(), 3);
+    assert_eq!(told(), []);
+    elements.update(1, |state| *state = 4).unwrap();
+    elements.update(2, |state| *state = 4).unwrap();
+    elements.update_all(&[0, 1], |states| states.fill(5)).unwrap();
+    assert_eq!(told(), [(1, Some(4)), (1, Some(5))]);
+    elements.update(1, |state| *state = 9).unwrap();
+    elements.update(1, |state| *state = 10).unwrap();
+    assert_eq!(told(), [(1, Some(9))]);
+    elements.watch(1, |_| ()).unwrap();
+    elements.destroy(1).unwrap();
+    elements.create(1, 7).unwrap();
+    elements.update(1, |state| *state = 8).unwrap();
+    assert_eq!(told(), [(1, None)]);
+    assert!(matches!(elements.watch(9, |_| ()), Err(ElementError::OutOfRange { .. })));
+}
