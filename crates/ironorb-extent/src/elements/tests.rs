@@ -111,3 +111,35 @@ fn a_watcher_is_told_of_the_elements_that_are_watched() {
     assert_eq!(told(), [(1, None)]);
     assert!(matches!(elements.watch(9, |_| ()), Err(ElementError::OutOfRange { .. })));
 }
+
+/// Not a test: what the next one starts. It ends between the stores of one update.
+#[test]
+#[cfg(not(miri))]
+#[ignore = "a process that another test starts"]
+fn a_process_that_ends_between_two_stores() {
+    let Ok(path) = std::env::var("EXTENT_TO_END") else { return };
+    let elements = Elements::in_file(&FileOptions::new(path), 4, |_| 1_u64).unwrap();
+    let Journal::Lanes(lanes) = &elements.0.journal else { panic!("durability is `Process`") };
+    let change = |index: u64| {
+        let (held, mark) = elements.hold(index.into()).unwrap();
+        Change::new(held, index, mark.0, 7)
+    };
+    lanes.carry_out(&mut [change(2), change(3)], |changes| {
+        elements.0.store(&mut changes[..1]);
+        std::process::abort();
+    });
+}
+
+#[test]
+#[cfg(not(miri))]
+fn what_a_process_has_left_under_way_is_finished() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("elements");
+    let mut process = std::process::Command::new(std::env::current_exe().unwrap());
+    process.args(["--exact", "elements::tests::a_process_that_ends_between_two_stores", "--ignored"]);
+    process.env("EXTENT_TO_END", &path).stdout(std::process::Stdio::null());
+    assert!(!process.status().unwrap().success(), "it ends by force");
+    let elements = Elements::in_file(&FileOptions::new(&path), 4, |_| 0_u64).unwrap();
+    let states = [0, 1, 2, 3].map(|index| elements.read(index, |state| *state).unwrap());
+    assert_eq!(states, [1, 1, 7, 7]);
+}
