@@ -40,6 +40,8 @@ pub struct SeenRead<K, V> {
     pub to: Moment,
     /// How stale the value may be.
     pub lag: Duration,
+    /// How many writes before the call it may have missed, where that is bounded.
+    pub missed_max: Option<usize>,
 }
 
 /// A write whose writer has been told that it is done.
@@ -69,6 +71,8 @@ pub enum Wrong {
     FromTheFuture,
     /// The object has not had this value any more for so much longer than the lag.
     TooOld(Duration),
+    /// The value misses so many writes too many.
+    Missed(usize),
     /// The reader had seen a later value before.
     Backwards,
     /// The reader had written a later value itself.
@@ -164,7 +168,13 @@ impl<K: Ord + Clone, V: PartialEq + Clone> History<K, V> {
         if writes[place].at > read.to {
             return Some(Wrong::FromTheFuture);
         }
-        let gone = writes.get(place + 1)?.at;
+        let after = &writes[place + 1..];
+        let missed = after.iter().take_while(|write| write.at <= read.from).count();
+        if let Some(more) = read.missed_max.and_then(|most| missed.checked_sub(most)).filter(|more| *more > 0)
+        {
+            return Some(Wrong::Missed(more));
+        }
+        let gone = after.first()?.at;
         // It was there before `gone`, and not at it any more.
         let stale = read.from.since(gone)?;
         (stale >= read.lag).then(|| Wrong::TooOld(stale - read.lag))

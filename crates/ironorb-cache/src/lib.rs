@@ -21,11 +21,20 @@
 //! - A **fill** brings a state into the cache. The entry exists before the fill leaves, with a token of its own, so that a fill
 //!   that comes late replaces nothing newer, and what a probe's answer says meanwhile is heeded.
 //!
-//! # Linearizable writes
+//! # Writes with a bound
 //!
-//! A write may wait until no client can read the state from before. Clients read such objects with a lag of the server's
-//! [`Terms`]. The write tells all holders to drop the object, and is committed when each has said that it has, or when the term
-//! of its last answer is over, the drift of its clock included. A server that begins a new life waits for the terms of the last one.
+//! A write may wait until no client would miss more than so many writes of the object in what it reads by itself. Clients read such
+//! objects with a lag of the server's [`Terms`] at most. The server counts what a session has not said that it has taken. A
+//! write that would be one too many waits until the session says so, or until the term of its last answer is over, the drift of its
+//! clock included. A server that begins a new life waits for the terms of the last one.
+//!
+//! A bound of 0 makes writes linearizable: the write tells all holders to drop the object, and nobody comes to hold it before it
+//! has been made.
+//!
+//! # News
+//!
+//! A probe may wait at the server. It is answered when there is **news** for its session: a write that was
+//! [published](Server::publish), or an object that a write with a bound waits for. Each session has one such probe.
 //!
 //! [`Server`] and [`Client`] are the two machines, [`history`] checks what they have promised.
 

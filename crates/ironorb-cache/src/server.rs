@@ -51,7 +51,7 @@ impl Default for Terms {
     }
 }
 
-/// A linearizable write that has begun.
+/// A write with a bound that has begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WriteId(u64);
 
@@ -80,18 +80,28 @@ pub struct Server<K> {
     ended_terms: Moment,
     writes: VecDeque<PendingWrite<K>>,
     writes_made: u64,
+    /// The sessions whose probe waits for news.
+    waiting: BTreeSet<SessionId>,
+    /// Those among them that have news now.
+    due: Vec<SessionId>,
 }
 
-/// A write that waits for those who may still read the state from before.
+/// A write that waits for sessions whose clients would otherwise read what they may not read any more.
 #[derive(Debug)]
 struct PendingWrite<K> {
     id: WriteId,
     object: K,
-    /// The sessions that have not said yet that they have dropped the object.
-    waits_for: BTreeSet<SessionId>,
-    /// Where the drop is in the log.
-    dropped_at: Position,
-    /// It waits for sessions that had ended before, too.
+    missed_max: u32,
+    /// What it waits for; `None` while another write of the object is before it.
+    waits: Option<Waits>,
+}
+
+#[derive(Debug)]
+struct Waits {
+    /// Up to where each session must have taken what it was told, and when its term is over. What answers after this moment bring
+    /// has the object's change in it, so that they lengthen no term.
+    sessions: BTreeMap<SessionId, (Position, Moment)>,
+    /// When the terms of the sessions are over that had ended before.
     not_before: Moment,
 }
 
@@ -104,6 +114,8 @@ struct Session<K> {
     untold: BTreeMap<K, Untold>,
     /// How many of these are drops.
     dropped: usize,
+    /// Whether some of these are news.
+    has_news: bool,
     /// Up to where the client has taken what it was told.
     taken: Position,
     /// When its term is over, on the server's clock.
@@ -115,31 +127,49 @@ struct Untold {
     at: Position,
     /// The members that have been written; `None` for a drop.
     members: Option<Members>,
+    /// How many writes these are; the most where they have not been counted.
+    missed: u32,
+    /// Whether a probe that waits is answered because of it.
+    is_news: bool,
 }
 
 impl<K: Ord + Clone> Session<K> {
-    fn note_write(&mut self, object: &K, at: Position, members: Members) {
-        let before = self.untold.get(object).map_or(Some(Members::NONE), |before| before.members);
-        // What was written between the drop and the next fill has been noted nowhere.
-        let members = before.map_or(Members::ALL, |before| before.and(members));
-        self.note(object, Untold { at, members: Some(members) });
+    fn note_write(&mut self, object: &K, at: Position, members: Members, is_news: bool) {
+        let (members, missed) = match self.untold.get(object) {
+            None => (members, 1),
+            Some(Untold { members: Some(before), missed, .. }) => {
+                (before.and(members), missed.saturating_add(1))
+            }
+            // What was written between the drop and the next fill has been noted nowhere.
+            Some(Untold { members: None, .. }) => (Members::ALL, u32::MAX),
+        };
+        self.note(object, Untold { at, members: Some(members), missed, is_news });
     }
 
     fn note(&mut self, object: &K, untold: Untold) {
         let before = self.untold.insert(object.clone(), untold);
+        self.has_news |= untold.is_news;
         self.dropped += usize::from(untold.members.is_none());
         self.dropped -= usize::from(before.is_some_and(|before| before.members.is_none()));
     }
 
-    /// Whether the client may still have a state of an object that it has been told to drop.
-    fn may_have_kept(&self, object: &K) -> bool {
-        self.untold.get(object).is_some_and(|untold| untold.members.is_none())
+    /// Where the drop of an object is of which the client may still have a state.
+    fn may_have_kept(&self, object: &K) -> Option<Position> {
+        let untold = self.untold.get(object)?;
+        untold.members.is_none().then_some(untold.at)
+    }
+
+    /// The last write of an object that the client may have missed, if one more would be too many.
+    fn has_missed(&self, object: &K, missed_max: u32) -> Option<Position> {
+        let untold = self.untold.get(object)?;
+        (untold.missed >= missed_max).then_some(untold.at)
     }
 
     /// Forgets what the client has taken.
     fn take(&mut self, taken: Position) {
         self.taken = self.taken.max(taken);
         self.untold.retain(|_, untold| untold.at > taken);
+        self.has_news = self.untold.values().any(|untold| untold.is_news);
         self.dropped = self.untold.values().filter(|untold| untold.members.is_none()).count();
     }
 }
@@ -160,6 +190,8 @@ impl<K: Ord + Clone> Server<K> {
             ended_terms: terms.over(now),
             writes: VecDeque::new(),
             writes_made: 0,
+            waiting: BTreeSet::new(),
+            due: Vec::new(),
         }
     }
 
@@ -184,65 +216,138 @@ impl<K: Ord + Clone> Server<K> {
     }
 
     /// Commits a write of some members. Returns its position, which is the object's version now. `None` if nobody holds the
-    /// object: its version is unknown then, until the next fill gives it one.
+    /// object: its version is unknown then, until the next fill gives it one. Sessions are told when they ask.
     pub fn commit(&mut self, object: &K, members: Members) -> Option<Position> {
+        self.commit_as(object, members, false)
+    }
+
+    /// Commits a write as [`commit`](Self::commit) does, as news: a session whose probe waits is [`due`](Self::take_due) an answer.
+    pub fn publish(&mut self, object: &K, members: Members) -> Option<Position> {
+        self.commit_as(object, members, true)
+    }
+
+    fn commit_as(&mut self, object: &K, members: Members, is_news: bool) -> Option<Position> {
         let holders = self.holders.get(object)?;
         self.head = self.head.next();
         for holder in holders {
             if let Some(session) = self.sessions.get_mut(holder) {
-                session.note_write(object, self.head, members);
+                session.note_write(object, self.head, members, is_news);
+            }
+            if is_news && self.waiting.remove(holder) {
+                self.due.push(*holder); // not by its method: the holders are borrowed
             }
         }
         Some(self.head)
     }
 
-    /// Begins a linearizable write: it may be made when nobody can read the state from before any more. Until then remote
-    /// calls still see that, and no client comes to hold the object. [`ready`](Self::ready) says when it may be, and
-    /// [`finish_write`](Self::finish_write) says that it is. Writes of one object are made in their order.
-    pub fn begin_write(&mut self, object: &K) -> WriteId {
+    /// Begins a write that lets no client miss more than `missed_max` writes of the object in what it reads by itself. It may be
+    /// made when no client would. Until then remote calls still see the state from before. [`waits_until`](Self::waits_until) says
+    /// when it may be, and [`finish_write`](Self::finish_write) says that it is. Writes of one object are made in their order.
+    ///
+    /// With 0 the write is linearizable: all clients drop the object, and meanwhile none comes to hold it.
+    pub fn begin_write(&mut self, object: &K, missed_max: u32) -> WriteId {
         self.writes_made += 1;
         let id = WriteId(self.writes_made);
-        let holders = self.holders.remove(object).unwrap_or_default();
-        let told = self.sessions.iter().filter(|(_, session)| session.may_have_kept(object));
-        let waits_for = told.map(|(session, _)| *session).chain(holders.iter().copied()).collect();
-        self.head = self.head.next();
-        let dropped_at = self.head;
-        // A session that ends by this has a term that is waited for, too.
-        for holder in holders {
-            self.drop_in(holder, object);
-        }
-        let (object, not_before) = (object.clone(), self.ended_terms);
-        self.writes.push_back(PendingWrite { id, object, waits_for, dropped_at, not_before });
+        let is_first = self.writes.iter().all(|write| write.object != *object);
+        // Without misses nobody comes to hold the object until the last of its writes has been made.
+        let waits = (is_first || missed_max == 0).then(|| self.waits_of(object, missed_max));
+        self.writes.push_back(PendingWrite { id, object: object.clone(), missed_max, waits });
         id
     }
 
-    /// The linearizable writes for which nobody has to be waited any more, the first of each object. To be asked after each
-    /// probe, and as time goes by.
-    pub fn ready(&mut self, now: Moment) -> Vec<WriteId> {
-        let mut ready = Vec::new();
-        let mut seen = BTreeSet::new();
-        for write in &mut self.writes {
-            if write.waits_for.iter().any(|session| !self.sessions.contains_key(session)) {
-                write.not_before = write.not_before.max(self.ended_terms);
-            }
-            let may_read =
-                |session: &Session<K>| session.taken < write.dropped_at && session.term_over >= now;
-            write.waits_for.retain(|session| self.sessions.get(session).is_some_and(may_read));
-            let is_first = seen.insert(write.object.clone());
-            if is_first && write.waits_for.is_empty() && write.not_before < now {
-                ready.push(write.id);
+    /// For whom a write waits that is the first of its object, or a linearizable one. Those have news.
+    fn waits_of(&mut self, object: &K, missed_max: u32) -> Waits {
+        let not_before = self.ended_terms;
+        let mut sessions = BTreeMap::new();
+        for (id, session) in &self.sessions {
+            if let Some(dropped_at) = session.may_have_kept(object) {
+                sessions.insert(*id, (dropped_at, session.term_over));
             }
         }
-        ready
+        if missed_max == 0 {
+            self.drop_everywhere(object, &mut sessions);
+        } else {
+            for holder in self.holders.get(object).into_iter().flatten() {
+                let Some(session) = self.sessions.get(holder) else { continue };
+                if let Some(position) = session.has_missed(object, missed_max) {
+                    sessions.insert(*holder, (position, session.term_over));
+                }
+            }
+        }
+        sessions.keys().for_each(|id| self.hurry(*id, object));
+        Waits { sessions, not_before }
     }
 
-    /// A linearizable write has been made, or given up. Returns the end of the log, which is the object's version if it has been
-    /// made; `None` if no such write waits.
-    pub fn finish_write(&mut self, id: WriteId) -> Option<Position> {
-        let at = self.writes.iter().position(|write| write.id == id)?;
-        self.writes.remove(at);
+    /// Has nobody hold an object any more. Adds the sessions that held it, with what they must take and their terms.
+    fn drop_everywhere(&mut self, object: &K, sessions: &mut BTreeMap<SessionId, (Position, Moment)>) {
+        let Some(holders) = self.holders.remove(object) else { return };
         self.head = self.head.next();
-        Some(self.head)
+        let held = holders.iter().filter_map(|id| Some((*id, (self.head, self.sessions.get(id)?.term_over))));
+        sessions.extend(held);
+        // A session that ends by this has a term that is waited for, too.
+        holders.into_iter().for_each(|holder| self.drop_in(holder, object));
+    }
+
+    /// What is untold of an object is news for a session.
+    fn hurry(&mut self, id: SessionId, object: &K) {
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        if let Some(untold) = session.untold.get_mut(object) {
+            untold.is_news = true;
+            session.has_news = true;
+            self.answer_waiting(id);
+        }
+    }
+
+    /// A session's probe waits no longer, if one waits.
+    fn answer_waiting(&mut self, id: SessionId) {
+        if self.waiting.remove(&id) {
+            self.due.push(id);
+        }
+    }
+
+    /// Until when a write waits if no session answers before. `None` if it may be made now, or is not there. To be asked after each
+    /// probe, after the end of another write, and as time goes by.
+    pub fn waits_until(&mut self, id: WriteId, now: Moment) -> Option<Moment> {
+        let at = self.writes.iter().position(|write| write.id == id)?;
+        let object = &self.writes[at].object;
+        if self.writes.iter().take(at).any(|before| before.object == *object) {
+            return Some(Moment::LAST);
+        }
+        let Some(waits) = &mut self.writes[at].waits else { return Some(Moment::LAST) };
+        let may_read = |id: &SessionId, (must_take, term_over): &mut (Position, Moment)| {
+            let has_taken = self.sessions.get(id).is_some_and(|session| session.taken >= *must_take);
+            !has_taken && *term_over >= now
+        };
+        waits.sessions.retain(may_read);
+        let terms = waits.sessions.values().map(|(_, term_over)| *term_over);
+        let last = terms.fold(waits.not_before, Moment::max);
+        (last >= now).then(|| last.after(Duration::from_nanos(1)))
+    }
+
+    /// The writes for which nobody has to be waited any more, the first of each object.
+    pub fn ready(&mut self, now: Moment) -> Vec<WriteId> {
+        let writes: Vec<_> = self.writes.iter().map(|write| write.id).collect();
+        writes.into_iter().filter(|id| self.waits_until(*id, now).is_none()).collect()
+    }
+
+    /// Whether writes wait.
+    pub fn has_writes(&self) -> bool {
+        !self.writes.is_empty()
+    }
+
+    /// A write has been made, of these members; or given up, if they are none. Returns the object's version as
+    /// [`commit`](Self::commit) does.
+    pub fn finish_write(&mut self, id: WriteId, members: Members) -> Option<Position> {
+        let at = self.writes.iter().position(|write| write.id == id)?;
+        let object = self.writes.remove(at)?.object;
+        let version = if members == Members::NONE { None } else { self.publish(&object, members) };
+        if let Some(next) = self.writes.iter().position(|write| write.object == object)
+            && self.writes[next].waits.is_none()
+        {
+            let waits = self.waits_of(&object, self.writes[next].missed_max);
+            self.writes[next].waits = Some(waits);
+        }
+        version
     }
 
     /// Removes an object: it has been deactivated or destroyed, or is elsewhere now.
@@ -264,7 +369,8 @@ impl<K: Ord + Clone> Server<K> {
         self.sessions_made += 1;
         let session = SessionId(self.sessions_made);
         let (held, untold) = (InOrder::default(), BTreeMap::new());
-        let opened = Session { held, untold, dropped: 0, taken: Position::START, term_over: now };
+        let opened =
+            Session { held, untold, dropped: 0, has_news: false, taken: Position::START, term_over: now };
         self.sessions.insert(session, opened);
         self.heard.move_to_end(&session);
         Opened { epoch: self.epoch, session }
@@ -274,6 +380,7 @@ impl<K: Ord + Clone> Server<K> {
     pub fn end(&mut self, id: SessionId) {
         let Some(session) = self.sessions.remove(&id) else { return };
         self.ended_terms = self.ended_terms.max(session.term_over);
+        self.answer_waiting(id);
         // What is written from now on is not noted for it. So a reply to a write of its client must tell of a position that the
         // client has not seen.
         self.head = self.head.next();
@@ -310,6 +417,28 @@ impl<K: Ord + Clone> Server<K> {
         Answer::Changes { of, token: probe.token, head: self.head, units }
     }
 
+    /// Takes a probe that waits for news. It says up to where the client has taken what it was told; and it is to be answered by
+    /// [`probe`](Self::probe) when its session is [`due`](Self::take_due), or after a time. False if it is to be answered at once.
+    /// A session has one such probe: the one before it waits no more.
+    pub fn wait(&mut self, probe: &Probe) -> bool {
+        if !self.knows(probe.of) {
+            return false;
+        }
+        let id = probe.of.session;
+        self.heard.move_to_end(&id);
+        let Some(session) = self.sessions.get_mut(&id) else { return false };
+        session.take(probe.taken.min(self.head));
+        !session.has_news && {
+            self.waiting.insert(id);
+            true
+        }
+    }
+
+    /// The sessions whose waiting probes are to be answered now, each once. Those wait no more.
+    pub fn take_due(&mut self) -> Vec<SessionId> {
+        std::mem::take(&mut self.due)
+    }
+
     /// Answers a fill. The client holds the object from then on, and the driver sends the state with the answer. `known` is the
     /// object's version, if nothing has been written since that was told.
     pub fn fill(&mut self, fill: &Fill, object: &K, known: Option<Position>, now: Moment) -> Filled<K> {
@@ -318,8 +447,8 @@ impl<K: Ord + Clone> Server<K> {
             return Filled::Unknown { of };
         }
         self.heard.move_to_end(&of.session);
-        // While a write waits, nobody may come to hold the state from before.
-        let is_written = self.writes.iter().any(|write| write.object == *object);
+        // While a linearizable write waits, nobody may come to hold the state from before.
+        let is_written = self.writes.iter().any(|write| write.missed_max == 0 && write.object == *object);
         let Some(session) = self.sessions.get_mut(&of.session).filter(|_| !is_written) else {
             return Filled::Refused { of, token };
         };
@@ -365,7 +494,7 @@ impl<K: Ord + Clone> Server<K> {
         let at = self.head;
         let Some(session) = self.sessions.get_mut(&id) else { return };
         session.held.remove(object);
-        session.note(object, Untold { at, members: None });
+        session.note(object, Untold { at, members: None, missed: u32::MAX, is_news: false });
         if session.dropped > self.limits.dropped_max {
             self.end(id);
         }

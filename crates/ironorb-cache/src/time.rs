@@ -8,6 +8,9 @@ use std::time::Duration;
 pub struct Moment(u64);
 
 impl Moment {
+    /// The last moment of all.
+    pub const LAST: Moment = Moment(u64::MAX);
+
     /// So many nanoseconds after the beginning.
     pub const fn from_nanos(nanos: u64) -> Moment {
         Moment(nanos)

@@ -218,13 +218,14 @@ fn a_linearizable_write_waits_for_the_term_of_a_slow_clock() {
     let mut reader = Reader::new(&mut site, ClientLimits::default());
     let fill = reader.ask(0, at(7));
     reader.take(0, site.fill(0, &fill), at(8));
-    let write = site.server.begin_write(&0);
+    let write = site.server.begin_write(&0, 0);
     // A thousandth slower, its second ends after 1,001,001,001 of the server's nanoseconds and a part of one.
     let last = start + 1_001_001_002;
+    assert_eq!(site.server.waits_until(write, at(last)), Some(at(last + 1)));
     assert_eq!(site.server.ready(at(last)), []);
     assert_eq!(site.server.ready(at(last + 1)), [write]);
-    assert_eq!(site.server.finish_write(write), Some(site.server.head()));
-    assert_eq!(site.server.finish_write(write), None);
+    site.server.finish_write(write, Members::ALL);
+    assert_eq!(site.server.waits_until(write, at(last)), None, "there is no such write");
     let read = reader.look(0, terms.term, Position::START, at(1_000_000_008));
     assert_eq!(read, Read::Miss(Miss::TooOld));
 }
@@ -235,7 +236,7 @@ fn a_linearizable_write_waits_no_longer_than_until_all_have_dropped() {
     let now = at(5_000_000_000);
     site.now = now;
     reader.fill(&mut site, 0, at(1));
-    let writes = [site.server.begin_write(&0), site.server.begin_write(&0)];
+    let writes = [site.server.begin_write(&0, 0), site.server.begin_write(&0, 0)];
     let ready = |site: &mut Site, now: Moment| site.server.ready(now);
     assert_eq!(ready(&mut site, now), []);
     // Nobody comes to hold the object meanwhile.
@@ -248,7 +249,98 @@ fn a_linearizable_write_waits_no_longer_than_until_all_have_dropped() {
     reader.renew(&mut site, at(6));
     for write in writes {
         assert_eq!(ready(&mut site, now), [write], "one after another");
-        site.server.finish_write(write);
+        site.server.finish_write(write, Members::ALL);
     }
     assert_eq!(ready(&mut site, now), []);
+}
+
+/// A third write would be one too many for a client that has taken none of the two before.
+#[test]
+fn a_write_waits_for_those_that_would_miss_too_many() {
+    let (mut site, mut reader) = pair();
+    let now = at(5_000_000_000);
+    site.now = now;
+    reader.fill(&mut site, 0, at(1));
+    let write = |site: &mut Site| {
+        let write = site.server.begin_write(&0, 2);
+        let is_ready = site.server.ready(now) == [write];
+        is_ready.then(|| site.server.finish_write(write, Members::ALL))
+    };
+    assert!(write(&mut site).is_some() && write(&mut site).is_some());
+    assert_eq!(write(&mut site), None);
+    // The next write of the object comes after it.
+    assert_eq!(write(&mut site), None);
+    let waiting = reader.probe(at(3));
+    assert!(!site.server.wait(&waiting), "it has news");
+    site.cells.insert(0, (Some(site.server.head()), [7; 2]));
+    reader.answered(site.probe(&waiting), at(4));
+    assert_eq!(site.server.ready(now), [], "the client has not said that it has taken them");
+    reader.renew(&mut site, at(5));
+    let ready = site.server.ready(now);
+    assert_eq!(ready.len(), 1);
+    site.server.finish_write(ready[0], Members::ALL);
+    assert_eq!(site.server.ready(now).len(), 1, "the next one is no longer too many");
+}
+
+/// A client that was dropped may have its old copy still, although it has asked anew: its misses were not counted.
+#[test]
+fn what_was_written_after_a_drop_counts_as_missed() {
+    let (mut site, mut reader) = pair();
+    site.now = at(5_000_000_000);
+    reader.fill(&mut site, 0, at(1));
+    let fill = reader.ask(0, at(2));
+    site.server.evict(fill.of.session, &0);
+    site.write(0, Members::ALL, 1);
+    // The answer is lost.
+    site.fill(0, &fill);
+    site.write(0, Members::ALL, 2);
+    let write = site.server.begin_write(&0, 5);
+    assert_eq!(site.server.ready(site.now), []);
+    reader.renew(&mut site, at(3));
+    reader.renew(&mut site, at(4));
+    assert_eq!(site.server.ready(site.now), [write]);
+}
+
+/// A probe that waits is answered for news, and for nothing else.
+#[test]
+fn a_waiting_probe_is_due_when_there_is_news() {
+    let mut site = Site::new(ServerLimits::default(), Terms::default(), 2);
+    let mut reader = Reader::new(&mut site, ClientLimits::default());
+    reader.fill(&mut site, 0, at(1));
+    reader.fill(&mut site, 1, at(1));
+    let waiting = reader.probe(at(2));
+    let session = waiting.of.session;
+    assert!(site.server.wait(&waiting));
+    site.write(1, Members::ALL, 1);
+    assert_eq!(site.server.take_due(), []);
+    site.server.publish(&0, Members::ALL);
+    site.server.publish(&0, Members::ALL);
+    assert_eq!((site.server.take_due(), site.server.take_due()), (vec![session], vec![]));
+    assert!(!site.server.wait(&waiting), "the news has not been taken");
+    site.cells.insert(0, (Some(site.server.head()), [2; 2]));
+    reader.answered(site.probe(&waiting), at(3));
+    assert_eq!(reader.read(0, at(4)), Ok([2; 2]));
+    let waiting = reader.probe(at(5));
+    assert!(site.server.wait(&waiting));
+    site.server.begin_write(&0, 0);
+    assert_eq!(site.server.take_due(), [session], "the client is to drop the object");
+    let later = ironorb_cache::Probe { taken: site.server.head(), ..reader.probe(at(6)) };
+    assert!(site.server.wait(&later));
+    site.server.end(session);
+    assert_eq!(site.server.take_due(), [session]);
+    assert!(!site.server.wait(&later), "no such session");
+}
+
+/// Nobody knows what the client of a session that has ended still reads, as long as its term lasts.
+#[test]
+fn a_bounded_write_waits_for_the_term_of_a_session_that_has_ended() {
+    for missed_max in [0, 3] {
+        let (mut site, mut reader) = pair();
+        site.now = at(5_000_000_000);
+        reader.fill(&mut site, 0, at(1));
+        site.server.end(reader.client.session().expect("there is one").session);
+        let write = site.server.begin_write(&0, missed_max);
+        assert_eq!(site.server.ready(at(6_000_000_000)), []);
+        assert_eq!(site.server.ready(at(6_002_000_000)), [write]);
+    }
 }

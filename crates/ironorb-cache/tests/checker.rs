@@ -10,7 +10,8 @@ fn at(nanos: u64) -> Moment {
 }
 
 fn read(reader: usize, value: u32, from: u64, to: u64, lag: u64) -> SeenRead<u8, u32> {
-    SeenRead { reader, object: 0, value, from: at(from), to: at(to), lag: Duration::from_nanos(lag) }
+    let (from, to, lag) = (at(from), at(to), Duration::from_nanos(lag));
+    SeenRead { reader, object: 0, value, from, to, lag, missed_max: None }
 }
 
 /// Values 1, 2 and 3 from 10, 20 and 30 on.
@@ -38,6 +39,18 @@ fn a_value_may_be_as_old_as_the_lag_and_no_older() {
     assert_eq!(wrong(&[read(0, 1, 19, 22, 0)]), []);
     assert_eq!(wrong(&[read(0, 2, 19, 22, 0)]), []);
     assert_eq!(wrong(&[read(0, 1, 20, 22, 0)]), [Wrong::TooOld(Duration::ZERO)]);
+}
+
+#[test]
+fn a_value_misses_so_many_writes_and_no_more() {
+    let missing = |value, from, most| {
+        let bounded = SeenRead { missed_max: Some(most), ..read(0, value, from, from, 99) };
+        wrong(&[bounded])
+    };
+    // At 19 there is one write, and at 30 there are three.
+    assert_eq!((missing(1, 19, 0), missing(1, 29, 1), missing(1, 30, 2)), (vec![], vec![], vec![]));
+    assert_eq!((missing(1, 20, 0), missing(1, 30, 1)), (vec![Wrong::Missed(1)], vec![Wrong::Missed(1)]));
+    assert_eq!((missing(1, 30, 0), missing(2, 30, 0)), (vec![Wrong::Missed(2)], vec![Wrong::Missed(1)]));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use fastrand::Rng;
 use ironorb_cache::history::{History, SeenRead};
 use ironorb_cache::{
     Answer, Client, ClientLimits, Due, EntryId, Epoch, Fill, Filled, Members, Miss, Moment, Opened, Position,
-    Probe, Read, Server, ServerLimits, Terms, WriteId,
+    Probe, Read, Server, ServerLimits, SessionId, Terms, WriteId,
 };
 
 use super::places::{Places, State, only};
@@ -27,7 +27,21 @@ const LAGS: [Duration; 4] =
 
 /// Writes of this object are linearizable; the server's program removes it never.
 const LINEARIZABLE: u8 = 0;
+/// Clients miss at most so many writes of this object, which is removed never either.
+const BOUNDED: u8 = 1;
+const MISSED_MAX: u32 = 2;
+/// Writes of this object are news.
+const PUSHED: u8 = 2;
 const TERMS: Terms = Terms { term: Duration::from_millis(3), drift_ppm: 1_000 };
+
+/// How many writes of an object a client may miss, where that is bounded.
+fn missed_max(object: u8) -> Option<u32> {
+    match object {
+        LINEARIZABLE => Some(0),
+        BOUNDED => Some(MISSED_MAX),
+        _ => None,
+    }
+}
 
 /// What goes over the network.
 #[derive(Debug, Clone)]
@@ -47,6 +61,8 @@ enum Message {
         filled: Option<(Filled<u8>, Option<State>)>,
     },
     Probe(Probe),
+    /// A probe that waits for news.
+    Wait(Probe),
     Answer(Answer<u8, State>),
     Write {
         object: u8,
@@ -128,6 +144,12 @@ struct Counts {
     removals: usize,
     linearizable_writes: usize,
     linearizable_hits: usize,
+    bounded_writes: usize,
+    bounded_hits: usize,
+    /// Writes that wait for a client.
+    waited: usize,
+    /// Waiting probes that were answered for news.
+    news: usize,
     given_up: usize,
 }
 
@@ -141,10 +163,12 @@ struct World {
     cells: BTreeMap<u8, Cell>,
     epoch: u64,
     values: u64,
-    /// The linearizable writes that have begun: the value, and the client that waits for a reply.
-    begun: BTreeMap<WriteId, (u64, Option<usize>)>,
+    /// The writes that have begun: the object and the value, and the client that waits for a reply.
+    begun: BTreeMap<WriteId, ((u8, u64), Option<usize>)>,
     /// The last value of such a write.
     last_begun: u64,
+    /// The probes that wait, and whose they are.
+    waiting: BTreeMap<SessionId, (usize, Probe)>,
     clients: Vec<Reader>,
     history: History<u8, u64>,
     counts: Counts,
@@ -177,6 +201,7 @@ impl World {
             values: 0,
             begun: BTreeMap::new(),
             last_begun: 0,
+            waiting: BTreeMap::new(),
             clients,
             history: History::default(),
             counts,
@@ -243,6 +268,7 @@ impl World {
                 Event::WriteTurn => self.at(Duration::from_micros(100), Event::WriteTurn),
             }
             self.end_writes();
+            self.tell_news();
         }
         (self.history, self.counts)
     }
@@ -259,16 +285,35 @@ impl World {
         self.now = self.now.after(Duration::from_nanos(1));
         let cell = self.cells.entry(object).or_insert(Cell { version: None, state: [0; 2] });
         cell.state = only(members, [value; 2], cell.state);
-        cell.version = self.server.commit(&object, members);
+        cell.version = match object {
+            PUSHED => self.server.publish(&object, members),
+            _ => self.server.commit(&object, members),
+        };
         let value = value_of(cell.state);
         self.history.wrote(&object, value, self.now);
         (value, self.server.head())
     }
 
-    fn begin_write(&mut self, value: u64, client: Option<usize>) {
-        let id = self.server.begin_write(&LINEARIZABLE);
-        self.begun.insert(id, (value, client));
+    fn begin_write(&mut self, object: u8, value: u64, client: Option<usize>) {
+        let id = self.server.begin_write(&object, missed_max(object).expect("it has a bound"));
+        self.counts.waited += usize::from(self.server.waits_until(id, self.now).is_some());
+        self.begun.insert(id, ((object, value), client));
         self.last_begun = value;
+    }
+
+    /// Answers the probes that wait and have news.
+    fn tell_news(&mut self) {
+        for session in self.server.take_due() {
+            self.counts.news += 1;
+            self.answer_waiting(session);
+        }
+    }
+
+    fn answer_waiting(&mut self, session: SessionId) {
+        if let Some((client, probe)) = self.waiting.remove(&session) {
+            let answer = self.probe(&probe);
+            self.answer(client, &Message::Answer(answer));
+        }
     }
 
     /// Makes the writes for which nobody has to be waited any more.
@@ -285,16 +330,21 @@ impl World {
     }
 
     fn end_write(&mut self, id: WriteId) {
-        let (value, client) = self.begun.remove(&id).expect("each write is made once");
-        let at = self.server.finish_write(id);
-        let state = [value; 2];
-        self.cells.insert(LINEARIZABLE, Cell { version: at, state });
-        let (value, at) = (value_of(state), at.expect("the write waits"));
-        self.history.wrote(&LINEARIZABLE, value, self.now);
-        self.counts.linearizable_writes += 1;
+        let ((object, number), client) = self.begun.remove(&id).expect("each write is made once");
+        let members = [Members::one(0), Members::one(1), Members::ALL][self.rng.usize(0..3)];
+        let before = self.cells[&object].state;
+        let state = only(members, [number; 2], before);
+        let version = self.server.finish_write(id, members);
+        self.cells.insert(object, Cell { version, state });
+        let (value, at) = (value_of(state), self.server.head());
+        self.history.wrote(&object, value, self.now);
+        match object {
+            LINEARIZABLE => self.counts.linearizable_writes += 1,
+            _ => self.counts.bounded_writes += 1,
+        }
         if let Some(client) = client {
             let epoch = Epoch(self.epoch);
-            self.answer(client, &Message::Written { epoch, object: LINEARIZABLE, value, at });
+            self.answer(client, &Message::Written { epoch, object, value, at });
         }
         self.now = self.now.after(Duration::from_nanos(1));
     }
@@ -302,13 +352,13 @@ impl World {
     fn server_turn(&mut self) {
         let object = self.rng.u8(0..OBJECTS);
         match self.rng.u16(0..1_000) {
-            0..850 if object == LINEARIZABLE => {
+            0..850 if missed_max(object).is_some() => {
                 self.values += 1;
-                self.begin_write(self.values, None);
+                self.begin_write(object, self.values, None);
             }
             0..850 => drop(self.commit(object)),
             850..880 => {
-                if object != LINEARIZABLE && self.cells.remove(&object).is_some() {
+                if missed_max(object).is_none() && self.cells.remove(&object).is_some() {
                     self.server.remove(&object);
                     self.history.removed(&object, self.now);
                     self.counts.removals += 1;
@@ -336,6 +386,12 @@ impl World {
                 self.clients[client].stopped_until = self.now.after(self.micros(1_000..40_000));
             }
         }
+        // A probe does not wait for ever.
+        if self.rng.u8(0..4) == 0
+            && let Some(session) = self.waiting.keys().next().copied()
+        {
+            self.answer_waiting(session);
+        }
         let pause = self.micros(50..1_500);
         self.at(pause, Event::ServerTurn);
     }
@@ -345,6 +401,7 @@ impl World {
         self.epoch += 1;
         self.server = Server::new(Epoch(self.epoch), World::limits(&mut self.rng), TERMS, self.now);
         self.begun.clear();
+        self.waiting.clear();
         self.cells.values_mut().for_each(|cell| cell.version = None);
         self.counts.lives += 1;
     }
@@ -357,14 +414,25 @@ impl World {
                 Message::Filled { object, entry, fill, filled }
             }
             Message::Probe(probe) => Message::Answer(self.probe(&probe)),
+            Message::Wait(probe) => {
+                if self.server.wait(&probe) {
+                    let before = self.waiting.insert(probe.of.session, (from, probe));
+                    if let Some((client, probe)) = before {
+                        let answer = self.probe(&probe);
+                        self.answer(client, &Message::Answer(answer));
+                    }
+                    return;
+                }
+                Message::Answer(self.probe(&probe))
+            }
             Message::Write { object, value } => {
                 // A copy that comes again is not carried out again: the ORB sends a call once.
                 if self.cells.get(&object).is_none_or(|cell| cell.state.iter().any(|it| *it >= value)) {
                     return;
                 }
-                if object == LINEARIZABLE {
+                if missed_max(object).is_some() {
                     if value > self.last_begun {
-                        self.begin_write(value, Some(from));
+                        self.begin_write(object, value, Some(from));
                     }
                     return;
                 }
@@ -394,7 +462,7 @@ impl World {
     fn probe(&mut self, probe: &Probe) -> Answer<u8, State> {
         let answer = self.server.probe(probe, self.now);
         if self.rng.u8(0..4) == 0 {
-            let object = self.rng.u8(LINEARIZABLE + 1..OBJECTS);
+            let object = self.rng.u8(PUSHED..OBJECTS);
             self.commit(object);
         }
         answer.with_values(|object, due: Due| {
@@ -462,7 +530,8 @@ impl World {
         let Reading { object, lag, from, .. } = reading;
         // A lag on a slow clock is a little more, and a linearizable read has none.
         let lag = if object == LINEARIZABLE { Duration::ZERO } else { lag + lag / 900 };
-        self.history.read(SeenRead { reader: of, object, value, from, to: self.now, lag });
+        let missed_max = missed_max(object).map(|most| most as usize);
+        self.history.read(SeenRead { reader: of, object, value, from, to: self.now, lag, missed_max });
     }
 
     fn turn(&mut self, of: usize) {
@@ -473,7 +542,8 @@ impl World {
             if self.rng.bool()
                 && let Some(probe) = cache.probe(local, places)
             {
-                self.ask(of, &Message::Probe(probe));
+                let waits = self.rng.bool();
+                self.ask(of, &if waits { Message::Wait(probe) } else { Message::Probe(probe) });
             }
             match self.clients[of].reading {
                 Some(_) => self.go_on(of),
@@ -485,7 +555,7 @@ impl World {
                 }
                 None => {
                     let (object, lag) = (self.rng.u8(0..OBJECTS), LAGS[self.rng.usize(0..LAGS.len())]);
-                    let lag = if object == LINEARIZABLE { TERMS.term } else { lag };
+                    let lag = if missed_max(object).is_some() { TERMS.term } else { lag };
                     self.clients[of].fills.clear();
                     // A client may have two places for one object.
                     let entry = EntryId(u64::from(object + OBJECTS * self.rng.u8(0..2)));
@@ -510,6 +580,7 @@ impl World {
                 self.clients[of].reading = None;
                 self.counts.hits += 1;
                 self.counts.linearizable_hits += usize::from(reading.object == LINEARIZABLE);
+                self.counts.bounded_hits += usize::from(reading.object == BOUNDED);
                 // A read that has waited is one from now on: what it found is at most as old as its lag now.
                 return self.note(of, reading, value_of(state));
             }
@@ -572,8 +643,9 @@ fn no_read_breaks_the_promise() {
         return;
     }
     let linearizable = [all.linearizable_writes, all.linearizable_hits];
+    let bounded = [all.bounded_writes, all.bounded_hits, all.waited, all.news];
     let each = [all.hits, all.fills, all.renewals, all.lives, all.evictions, all.removals];
-    let mut each = each.iter().chain(&linearizable);
+    let mut each = each.iter().chain(&linearizable).chain(&bounded);
     assert!(each.all(|count| *count > seeds().count()), "{all:?}, {reads} reads");
     assert!(all.given_up * 10 < reads, "{all:?}, {reads} reads");
 }
