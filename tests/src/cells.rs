@@ -1,9 +1,12 @@
 //! Servants with cells: those of `idl/cached.idl`.
 
 use ironorb::SystemException;
-use ironorb::cache::{Cell, CellRef};
+use ironorb::cache::{CachedState, Cell, CellRef};
 
-use crate::cached::{Address, Meter, MeterState, Person, PersonState, Tariff, TariffState};
+use crate::cached::{
+    Address, Counter, CounterState, Gauge, GaugeState, Lever, LeverState, Meter, MeterState, Person,
+    PersonState, Tariff, TariffState,
+};
 
 /// A meter.
 pub struct Counting {
@@ -36,6 +39,10 @@ impl Meter for Counting {
     fn add(&self, amount: i32) -> Result<(), SystemException> {
         self.cell.update(|mut state| *state.value_mut() += amount);
         Ok(())
+    }
+
+    fn add_later(&self, amount: i32) -> Result<(), SystemException> {
+        self.add(amount)
     }
 
     fn add_elsewhere(&self, amount: i32) -> Result<(), SystemException> {
@@ -106,6 +113,10 @@ impl Meter for Pricing {
         self.meter.add(amount)
     }
 
+    fn add_later(&self, amount: i32) -> Result<(), SystemException> {
+        self.meter.add_later(amount)
+    }
+
     fn add_elsewhere(&self, amount: i32) -> Result<(), SystemException> {
         self.meter.add_elsewhere(amount)
     }
@@ -118,6 +129,59 @@ impl Tariff for Pricing {
 
     fn set_price(&self, price: u16) -> Result<(), SystemException> {
         self.cell.update(|mut state| state.set_price(price));
+        Ok(())
+    }
+}
+
+/// What has a cell and nothing else.
+pub struct Holding<S: CachedState> {
+    /// Its state.
+    pub cell: Cell<S>,
+}
+
+impl<S: CachedState> Holding<S> {
+    /// An object with this state, and its cell.
+    pub fn new(state: S) -> (Self, Cell<S>) {
+        let cell = Cell::new(state);
+        (Holding { cell: cell.clone() }, cell)
+    }
+}
+
+impl Gauge for Holding<GaugeState> {
+    fn cell(&self) -> CellRef<'_, GaugeState> {
+        (&self.cell).into()
+    }
+
+    fn set_value(&self, value: i32) -> Result<(), SystemException> {
+        self.cell.update(|mut state| {
+            state.set_value(value);
+            state.set_text(value.to_string());
+        });
+        Ok(())
+    }
+}
+
+impl Lever for Holding<LeverState> {
+    fn cell(&self) -> CellRef<'_, LeverState> {
+        (&self.cell).into()
+    }
+
+    fn set_value(&self, value: i32) -> Result<(), SystemException> {
+        self.cell.update(|mut state| state.set_value(value));
+        Ok(())
+    }
+}
+
+impl Counter for Holding<CounterState> {
+    fn cell(&self) -> CellRef<'_, CounterState> {
+        (&self.cell).into()
+    }
+
+    fn set_value(&self, value: i32) -> Result<(), SystemException> {
+        self.cell.update(|mut state| {
+            state.set_value(value);
+            state.set_twice(2 * value);
+        });
         Ok(())
     }
 }

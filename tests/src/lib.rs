@@ -30,7 +30,7 @@ mod servant;
 pub mod system_calls;
 pub mod watch;
 
-pub use cells::{Counting, Living, Pricing};
+pub use cells::{Counting, Holding, Living, Pricing};
 pub use counters::Counters;
 pub use exchange::{Exchanging, Listening};
 pub use servant::{Deriving, Hook, Hooked, Probing};

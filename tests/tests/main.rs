@@ -10,6 +10,7 @@ mod bridge_command;
 mod bridge_given_up;
 mod bulk;
 mod caching;
+mod caching_modes;
 mod call_command;
 mod call_sources;
 mod calls;

@@ -239,6 +239,8 @@ pub(crate) struct Cached<'t> {
     pub(crate) update: Text<'t>,
     /// `words` or `shared`: how clients keep it.
     pub(crate) storage: &'static str,
+    /// How clients are told of changes: `pushed` or `missed`, and how many writes they may miss. `None`: when they ask.
+    pub(crate) mode: Option<(&'static str, u32)>,
     pub(crate) members: Vec<CachedMember<'t>>,
 }
 
@@ -249,6 +251,7 @@ pub(crate) struct CachedMember<'t> {
     pub(crate) method: Method<'t>,
     /// The reference's method that reads it with options.
     pub(crate) with: Text<'t>,
+    /// 0 where the lag is the session's term.
     pub(crate) lag_nanos: u128,
 }
 

@@ -36,6 +36,9 @@ pub struct Terms {
 }
 
 impl Terms {
+    /// A second, and clocks that differ by a thousandth.
+    pub const DEFAULT: Terms = Terms { term: Duration::from_secs(1), drift_ppm: 1_000 };
+
     /// When the term is over for sure that begins with an answer now. The message that it answers has left before.
     fn over(self, now: Moment) -> Moment {
         // While a slow clock counts a term, the server's counts term / (1 - drift).
@@ -47,7 +50,7 @@ impl Terms {
 
 impl Default for Terms {
     fn default() -> Self {
-        Terms { term: Duration::from_secs(1), drift_ppm: 1_000 }
+        Terms::DEFAULT
     }
 }
 

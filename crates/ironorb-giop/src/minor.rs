@@ -131,6 +131,7 @@ codes! {
         56 => PEER_NOT_GIOP "the peer does not speak GIOP"
         61 => WRONG_LANE "the lane cannot serve the object"
         60 => OPERATION_LEFT_OUT "the servant leaves the operation out"
+        65 => CALL_IN_UPDATE "a change of a cell makes no remote calls"
         64 => STATUS_NOT_FOR_CLIENT "the server does not tell this client its status (setting status)"
     }
 }

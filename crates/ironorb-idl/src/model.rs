@@ -258,6 +258,8 @@ pub struct Operation {
     pub context: Option<Vec<String>>,
     /// What `@rt` says.
     pub timing: Option<Timing>,
+    /// Clients run it over the cached attributes that they hold (`@cached`). All its parameters are `in`, and it raises nothing.
+    pub is_cached: bool,
 }
 
 /// Direction of a parameter.

@@ -221,7 +221,10 @@ impl Preprocessor<'_> {
         let body = body.strip_suffix("*/").unwrap_or(body).trim_end();
         let annotation = body.trim_start();
         let is_timing = annotation.starts_with(RT) && annotation.ends_with(')');
-        let is_caching = annotation.starts_with(CACHED) && annotation.ends_with(')');
+        let is_caching = match annotation.strip_prefix(CACHED) {
+            Some(rest) => rest.is_empty() || rest.starts_with('(') && rest.ends_with(')'),
+            None => false,
+        };
         if annotation != OWNED && !is_timing && !is_caching {
             return;
         }
@@ -340,7 +343,7 @@ impl Preprocessor<'_> {
 /// The annotations that may stand in a comment.
 const OWNED: &str = "@owned";
 const RT: &str = "@rt(";
-const CACHED: &str = "@cached(";
+const CACHED: &str = "@cached";
 
 /// The most bytes of an identifier. Repository ids are composed of names, so long names would multiply.
 const NAME_BYTES_MAX: usize = 1_024;

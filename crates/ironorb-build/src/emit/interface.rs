@@ -246,7 +246,8 @@ impl Printer {
         self.put(&[support, "::cached_state! {"]);
         self.indented(|out| {
             out.docs(&cached.docs);
-            let of = [cached.storage, " ", &count, " ", &quoted(repository_id), " {"].concat();
+            let mode = cached.mode.map_or_else(String::new, |(mode, missed)| format!("{mode} {missed} "));
+            let of = [cached.storage, " ", &count, " ", &mode, &quoted(repository_id), " {"].concat();
             let state = [&*cached.state, ","].concat();
             if !out.put_if_fits(&[&state, " ", &cached.update, ": ", &of]) {
                 out.line(&state);
@@ -273,7 +274,8 @@ impl Printer {
 
     /// Prints what the implementation of an interface must know of its cached attributes.
     fn cached_operations(&mut self, cached: &Cached<'_>, first: usize, support: &str) {
-        let lag = cached.members.iter().map(|member| member.lag_nanos).min().unwrap_or_default();
+        let lags = cached.members.iter().map(|member| member.lag_nanos).filter(|lag| *lag > 0);
+        let lag = lags.min().unwrap_or_default();
         let whole = [" / cached_state(", &lag.to_string(), ") {"].concat();
         let state = ["cached ", cached.storage, " ", &cached.state].concat();
         if !self.put_if_fits(&[&state, &whole]) {

@@ -1,7 +1,8 @@
 //! Interfaces: the trait, the typed reference, the errors of operations and the table of operations.
 
 use ironorb_idl::model::{
-    Attribute, DefId, DefKind, Definition, Direction, Interface, InterfaceKind, Operation, Type,
+    Attribute, Caching, DefId, DefKind, Definition, Direction, Interface, InterfaceKind, Model, Operation,
+    Type,
 };
 
 use super::types::joined;
@@ -63,7 +64,7 @@ impl<'a> Lowerer<'a> {
                 DefKind::Attribute(attribute) => attribute,
                 _ => return None,
             };
-            let lag_nanos = attribute.caching?.lag.as_nanos();
+            let lag_nanos = attribute.caching.as_ref()?.lag.map_or(0, |lag| lag.as_nanos());
             let method = self.attribute(def, self.model.get(id), attribute, at).into_iter().next()?;
             Some(tree::CachedMember { method, with: self.names.of(id).with.as_str().into(), lag_nanos })
         };
@@ -80,6 +81,7 @@ impl<'a> Lowerer<'a> {
             state: names.state.as_str().into(),
             update: names.update.as_str().into(),
             storage: if members.iter().all(fits_word) { "words" } else { "shared" },
+            mode: interface.items.iter().find_map(|id| caching(self.model, *id)).and_then(mode),
             members,
         })
     }
@@ -330,6 +332,21 @@ fn wire_names<'a>(lowerer: &'a Lowerer<'a>, items: &[DefId]) -> Vec<Text<'a>> {
     let cached = items.iter().filter(|id| is_cached(lowerer.model, **id));
     names.extend(cached.map(|&id| getter(lowerer.model.get(id))));
     names
+}
+
+fn caching(model: &Model, id: DefId) -> Option<&Caching> {
+    match &model.get(id).kind {
+        DefKind::Attribute(attribute) => attribute.caching.as_ref(),
+        _ => None,
+    }
+}
+
+/// How clients are told of changes, which is the same for all cached attributes of an interface.
+fn mode(caching: &Caching) -> Option<(&'static str, u32)> {
+    match caching.missed_max() {
+        Some(missed_max) => Some(("missed", missed_max)),
+        None => caching.is_pushed().then_some(("pushed", 0)),
+    }
 }
 
 /// The Rust types that fit a word of 64 bits, so that clients read them without a lock or a copy of the rest.

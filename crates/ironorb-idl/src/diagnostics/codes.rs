@@ -560,25 +560,45 @@ codes! {
         "interface I { @rt(probability = 0.99) void f(); };"
         "interface I { @rt(deadline = \"5ms\", probability = 0.99) void f(); };"
     537 Error CACHED_NOT_HERE
-        "`@cached` stands before an attribute of an interface that is neither local nor abstract, or before such an interface."
+        "`@cached` stands before an attribute of an interface that is neither local nor abstract, or before such an interface; and without values before an operation that clients run over the cached attributes."
         "interface I { @cached(lag = \"1ms\") long f(); };"
         "interface I { @cached(lag = \"1ms\") readonly attribute long f; };"
     538 Error UNKNOWN_CACHED
-        "`@cached` says with `lag` how old a value may be that a client holds."
+        "`@cached` says how old a value may be that a client holds (`lag`), how many writes it may miss (`updates`), or that it misses none (`linearizable`); `group` names attributes that belong together."
         "interface I { @cached(log = \"1ms\") attribute long a; };"
         "interface I { @cached(lag = \"1ms\") attribute long a; };"
     539 Error CACHED_TWICE
-        "An attribute has one lag."
+        "An attribute has one lag, one number of updates and one group."
         "interface I { @cached(lag = \"1ms\", lag = \"2ms\") attribute long a; };"
         "interface I { @cached(lag = \"2ms\") attribute long a; };"
     540 Error NOT_A_LAG
-        "The lag of `@cached` is a string with a number and a unit: ns, us, ms or s. It is more than 0 and at most 1,000,000 s."
+        "The lag of `@cached` is a string with a number and a unit: ns, us, ms or s. It is more than 0 and at most 1,000,000 s; or it is \"0\", and changes are sent at once."
         "interface I { @cached(lag = 5) attribute long a; };"
         "interface I { @cached(lag = \"5ms\") attribute long a; };"
     541 Error CACHED_RAISES
         "A client that holds a value reads it without the server, which could raise the exception."
         "exception E { };\ninterface I { @cached(lag = \"1ms\") attribute long a getraises (E); };"
         "exception E { };\ninterface I { @cached(lag = \"1ms\") attribute long a setraises (E); };"
+    542 Error NOT_UPDATES
+        "`updates` is how many writes a read may miss: a whole number from 0 to 1,000,000."
+        "interface I { @cached(updates = \"few\") attribute long a; };"
+        "interface I { @cached(updates = 3) attribute long a; };"
+    543 Error CACHED_BOTH
+        "A read of a linearizable attribute gives the value that it has at that moment, so that no other bound says more."
+        "interface I { @cached(linearizable, lag = \"1ms\") attribute long a; };"
+        "interface I { @cached(linearizable) attribute long a; };"
+    544 Error CACHED_MODES
+        "A client holds the cached attributes of an interface as one state of one version, and is told of its changes in one way: all are linearizable, or all are sent at once, and all allow the same number of missed writes. Their lags may differ."
+        "interface I { @cached(linearizable) attribute long a; @cached(lag = \"1ms\") attribute long b; };"
+        "interface I { @cached(lag = \"5ms\") attribute long a; @cached(lag = \"1ms\") attribute long b; };"
+    545 Error CACHED_READ
+        "An operation with `@cached` is a function of the cached attributes: it has only `in` parameters, is not oneway, raises nothing, and stands in an interface with cached attributes."
+        "interface I { @cached(lag = \"1ms\") attribute long a; @cached long half(out long rest); };"
+        "interface I { @cached(lag = \"1ms\") attribute long a; @cached long half(); };"
+    546 Error NOT_A_GROUP
+        "A group has a name, and two attributes or more, which a client always holds at one version."
+        "interface I { @cached(lag = \"1ms\", group = \"g\") attribute long a; };"
+        "interface I { @cached(lag = \"1ms\", group = \"g\") attribute long a, b; };"
 
     // IDL06xx: constants.
     601 Error NOT_A_CONSTANT_TYPE

@@ -59,6 +59,7 @@ impl Resolver<'_> {
         self.caching_of_interface = caching;
         self.items(items, inner);
         self.caching_of_interface = None;
+        self.check_cached_state(inner);
         self.prefix = outer;
     }
 
@@ -247,6 +248,7 @@ impl Resolver<'_> {
             self.check_oneway(operation, oneway);
         }
         let timing = self.timing(lead, scope);
+        let is_cached = self.is_cached_read(lead, operation, scope);
         let operation = Operation {
             oneway: operation.oneway.is_some(),
             result: result.unwrap_or(Type::Void),
@@ -254,6 +256,7 @@ impl Resolver<'_> {
             raises,
             context,
             timing,
+            is_cached,
         };
         self.define(lead, name, scope, DefKind::Operation(operation));
     }
@@ -355,7 +358,7 @@ impl Resolver<'_> {
                 get_raises: get_raises.clone(),
                 set_raises: set_raises.clone(),
                 timing,
-                caching,
+                caching: caching.clone(),
             };
             self.define(lead, name, scope, DefKind::Attribute(attribute));
         }

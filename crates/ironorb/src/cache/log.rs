@@ -1,22 +1,41 @@
 //! The server's half of an ORB's caches: the order of writes, who holds what, and the cells.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use ironorb_cache::{
-    Answer, Due, Epoch, Fill, Filled, Members, Moment, Opened, Position, Probe, Server, ServerLimits,
-    SessionId, Terms,
+    Answer, Epoch, Fill, Filled, Members, Moment, Opened, Position, Probe, Server, ServerLimits, SessionId,
+    Terms, WriteId,
 };
+use ironorb_giop::{Encoding, Misuse};
 
 use super::cell::AnyCell;
+use super::wire::encapsulated;
 use crate::base::locks::PiLock;
 
 /// What answers to clients call a cell.
 pub(crate) type CellNumber = u64;
 
+/// What the log needs of threads and clocks.
+pub(crate) trait LogHost: fmt::Debug + Send + Sync {
+    /// The moment now, on the clock that goes on while the system sleeps.
+    fn now(&self) -> Moment;
+
+    /// Has the waiting probes of these sessions answered, by a thread of the host.
+    fn answer(&self, sessions: Vec<SessionId>);
+
+    /// Blocks until `look` gives no moment. It is called again at the moment that it has given, and after each [`wake`](Self::wake).
+    fn block(&self, look: &mut dyn FnMut(Moment) -> Option<Moment>);
+
+    /// Has blocked threads look again.
+    fn wake(&self);
+}
+
 /// The log of an ORB's cells. Its lock is taken with a cell's held, and never the other way round.
 pub(crate) struct ServerCache {
+    host: Arc<dyn LogHost>,
     epoch: Epoch,
     log: PiLock<Log>,
     /// The end of the log, for replies: those who read it need no lock.
@@ -27,14 +46,17 @@ pub(crate) struct ServerCache {
 struct Log {
     /// Made when the first client asks for something.
     server: Option<Server<CellNumber>>,
+    /// When the first cell became that of an active object whose writes may wait: the terms of the server's last life were
+    /// given before.
+    begun: Option<Moment>,
     cells: BTreeMap<CellNumber, Weak<dyn AnyCell>>,
     joined: u64,
 }
 
 impl ServerCache {
     /// A log without cells. No two have the same epoch.
-    pub(crate) fn new(epoch: Epoch) -> ServerCache {
-        ServerCache { epoch, log: PiLock::default(), head: AtomicU64::new(0) }
+    pub(crate) fn new(epoch: Epoch, host: Arc<dyn LogHost>) -> ServerCache {
+        ServerCache { host, epoch, log: PiLock::default(), head: AtomicU64::new(0) }
     }
 
     /// The life of the server that it is the log of.
@@ -47,23 +69,29 @@ impl ServerCache {
         Position(self.head.load(Ordering::Acquire))
     }
 
-    /// Asks the machine, and publishes the end of its log.
-    fn with<T>(
-        &self,
-        log: &mut Log,
-        now: Option<Moment>,
-        ask: impl FnOnce(&mut Server<CellNumber>) -> T,
-    ) -> Option<T> {
+    /// Asks the machine, publishes the end of its log, and has the probes answered that need not wait any more. With a moment the
+    /// machine is made if it is not there.
+    fn with<T>(&self, now: Option<Moment>, ask: impl FnOnce(&mut Server<CellNumber>) -> T) -> Option<T> {
+        let mut log = self.log.lock();
         if let (None, Some(now)) = (&log.server, now) {
-            log.server = Some(Server::new(self.epoch, ServerLimits::default(), Terms::default(), now));
+            let begun = log.begun.unwrap_or(now);
+            log.server = Some(Server::new(self.epoch, ServerLimits::default(), Terms::DEFAULT, begun));
         }
         let server = log.server.as_mut()?;
         let answer = ask(server);
         self.head.store(server.head().0, Ordering::Release);
+        let (due, has_writes) = (server.take_due(), server.has_writes());
+        drop(log);
+        if !due.is_empty() {
+            self.host.answer(due);
+        }
+        if has_writes {
+            self.host.wake();
+        }
         Some(answer)
     }
 
-    /// Takes a cell in, of which a client asks for the first time.
+    /// Takes a cell in, of which a client asks for the first time, or whose writes may wait.
     pub(super) fn join(&self, cell: Arc<dyn AnyCell>) -> CellNumber {
         let mut log = self.log.lock();
         log.joined += 1;
@@ -72,11 +100,16 @@ impl ServerCache {
         number
     }
 
+    /// The object of a cell whose writes may wait is active.
+    pub(super) fn begin(&self) {
+        let now = self.host.now();
+        self.log.lock().begun.get_or_insert(now);
+    }
+
     /// A cell has been dropped.
     pub(super) fn leave(&self, cell: CellNumber) {
-        let mut log = self.log.lock();
-        log.cells.remove(&cell);
-        self.with(&mut log, None, |server| server.remove(&cell));
+        self.log.lock().cells.remove(&cell);
+        self.remove(cell);
     }
 
     pub(super) fn fill(
@@ -86,40 +119,81 @@ impl ServerCache {
         known: Option<Position>,
         now: Moment,
     ) -> Filled<CellNumber> {
-        let filled =
-            self.with(&mut self.log.lock(), Some(now), |server| server.fill(fill, &cell, known, now));
+        let filled = self.with(Some(now), |server| server.fill(fill, &cell, known, now));
         filled.unwrap_or(Filled::Unknown { of: fill.of })
     }
 
     /// Commits a write. `None` if no client holds the cell's state.
-    pub(super) fn commit(&self, cell: CellNumber, changed: Members) -> Option<Position> {
-        self.with(&mut self.log.lock(), None, |server| server.commit(&cell, changed))?
+    pub(super) fn commit(&self, cell: CellNumber, changed: Members, is_news: bool) -> Option<Position> {
+        self.with(None, |server| match is_news {
+            true => server.publish(&cell, changed),
+            false => server.commit(&cell, changed),
+        })?
+    }
+
+    /// Begins a write, and blocks until no client would miss more than `missed_max` writes of the cell: at most for a session's
+    /// term after its beginning, and after the writes of the cell that have begun before. No lock may be held.
+    pub(super) fn begin_write(&self, cell: CellNumber, missed_max: u32) -> WriteId {
+        let write = self.with(Some(self.host.now()), |server| server.begin_write(&cell, missed_max));
+        let write = write.expect("the log has been made for this moment");
+        self.host.block(&mut |now| self.log.lock().server.as_mut()?.waits_until(write, now));
+        write
+    }
+
+    /// Ends a write: these members have changed. `None` if no client holds the cell's state.
+    pub(super) fn finish_write(&self, write: WriteId, changed: Members) -> Option<Position> {
+        self.with(None, |server| server.finish_write(write, changed))?
     }
 
     /// Has no client hold a cell's state.
     pub(super) fn remove(&self, cell: CellNumber) {
-        self.with(&mut self.log.lock(), None, |server| server.remove(&cell));
+        self.with(None, |server| server.remove(&cell));
     }
 
     /// Opens a session.
     pub(crate) fn open(&self, now: Moment) -> Opened {
-        let opened = self.with(&mut self.log.lock(), Some(now), |server| server.open(now));
+        let opened = self.with(Some(now), |server| server.open(now));
         opened.unwrap_or(Opened { epoch: self.epoch, session: SessionId(0) })
     }
 
     /// Ends all sessions.
     pub(crate) fn revoke(&self) {
-        self.with(&mut self.log.lock(), None, Server::end_all);
+        self.with(None, Server::end_all);
     }
 
-    /// Answers a probe. The states are read afterwards.
-    pub(crate) fn probe(&self, probe: &Probe, now: Moment) -> Answer<CellNumber, Due> {
-        let answer = self.with(&mut self.log.lock(), Some(now), |server| server.probe(probe, now));
-        answer.unwrap_or(Answer::Unknown { of: probe.of })
+    /// Takes a probe that waits for news. `park` keeps it if it may wait, before any news can come.
+    pub(crate) fn wait(&self, probe: &Probe, now: Moment, park: impl FnOnce()) {
+        self.with(Some(now), |server| {
+            if server.wait(probe) {
+                park();
+            }
+        });
+    }
+
+    /// Answers a probe. Takes the locks of cells whose values are due, one after another.
+    pub(crate) fn answer(
+        &self,
+        probe: &Probe,
+        now: Moment,
+        encoding: Encoding,
+    ) -> Result<Answer<CellNumber, Vec<u8>>, Misuse> {
+        let answer = self.with(Some(now), |server| server.probe(probe, now));
+        let answer = answer.unwrap_or(Answer::Unknown { of: probe.of });
+        let mut failed = Ok(());
+        let answer = answer.with_values(|number, due| {
+            let cell = self.cell(*number)?;
+            let mut read = None;
+            cell.due(due, &mut |version, members, write| match encapsulated(members, write, encoding) {
+                Ok(octets) => read = Some((version, members, octets)),
+                Err(misuse) => failed = Err(misuse),
+            });
+            read
+        });
+        failed.map(|()| answer)
     }
 
     /// A cell, if it is still there.
-    pub(crate) fn cell(&self, number: CellNumber) -> Option<Arc<dyn AnyCell>> {
+    fn cell(&self, number: CellNumber) -> Option<Arc<dyn AnyCell>> {
         self.log.lock().cells.get(&number)?.upgrade()
     }
 }

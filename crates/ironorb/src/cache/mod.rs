@@ -21,10 +21,11 @@ pub(crate) mod wire;
 
 pub(crate) use cell::CellHandle;
 pub use cell::{Cell, CellRef, CellVisitor};
-pub(crate) use log::ServerCache;
+pub(crate) use log::CellNumber;
+pub(crate) use log::{LogHost, ServerCache};
 pub use options::ReadOptions;
-pub(crate) use peer::{Advice, NO_SESSION, Peer};
+pub(crate) use peer::{Advice, NO_SESSION, Peer, Reading};
 pub(crate) use place::{AnyPlace, Place};
 pub use place::{ProxyCell, Seen, Source};
-pub use state::{CachedMember, CachedState};
+pub use state::{CachedMember, CachedMode, CachedState, lag_of};
 pub use storage::{Shared, Storage, Word, WordState, Words};

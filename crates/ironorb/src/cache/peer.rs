@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -21,6 +22,33 @@ use crate::object::ObjectRef;
 pub(crate) struct Peer {
     view: View,
     state: PiLock<State>,
+    /// What a [`Reading`] is, as a number.
+    reading: AtomicU8,
+}
+
+/// What is read of a server's objects whose changes are told at once. Unless that is nothing, a probe waits for news.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Reading {
+    /// Nothing, and no probe waits.
+    Nothing = 0,
+    /// Nothing since the last probe.
+    Before = 1,
+    /// Something.
+    Lately = 2,
+    /// The server lets no probe wait: changes are asked for when they are read.
+    Never = 3,
+}
+
+impl Reading {
+    fn of(number: u8) -> Reading {
+        match number {
+            0 => Reading::Nothing,
+            1 => Reading::Before,
+            2 => Reading::Lately,
+            _ => Reading::Never,
+        }
+    }
 }
 
 struct State {
@@ -71,15 +99,60 @@ pub(crate) enum Advice {
     Fill(Fill),
 }
 
+/// Tells the moment now. It is asked with the lock held: moments that threads bring along would come in another order, as if the
+/// clock had run backwards.
+type Clock = fn() -> Moment;
+
 impl Peer {
     pub(crate) fn new(limits: ClientLimits) -> Arc<Peer> {
         let client = Client::new(limits);
         let state = State { client, places: Places::default(), cache: None, process: std::process::id() };
-        Arc::new(Peer { view: View::default(), state: PiLock::new(state) })
+        Arc::new(Peer { view: View::default(), state: PiLock::new(state), reading: AtomicU8::new(0) })
     }
 
     pub(crate) fn view(&self) -> &View {
         &self.view
+    }
+
+    /// Whether a read need not be noted: another one has been since the last probe, or no probe can wait.
+    #[inline]
+    pub(crate) fn is_read(&self) -> bool {
+        self.reading.load(Ordering::Relaxed) >= Reading::Lately as u8
+    }
+
+    /// Something is read whose changes are told at once. Gives what was before: if that is nothing, the caller begins to wait.
+    pub(crate) fn note_read(&self) -> Reading {
+        let note = |now| (now < Reading::Lately as u8).then_some(Reading::Lately as u8);
+        let before = self.reading.fetch_update(Ordering::Relaxed, Ordering::Relaxed, note);
+        Reading::of(before.unwrap_or_else(|before| before))
+    }
+
+    /// Whether something has been read since this was last called.
+    pub(crate) fn take_reading(&self) -> Reading {
+        self.change_reading(Reading::Lately, Reading::Before)
+    }
+
+    /// No probe waits any more, unless something has been read lately.
+    pub(crate) fn end_reading_unless_read(&self) -> bool {
+        self.change_reading(Reading::Before, Reading::Nothing) == Reading::Before
+    }
+
+    /// No probe waits any more: the next read begins anew.
+    pub(crate) fn end_reading(&self) {
+        self.change_reading(Reading::Lately, Reading::Nothing);
+        self.change_reading(Reading::Before, Reading::Nothing);
+    }
+
+    /// The server lets no probe wait.
+    pub(crate) fn note_no_news(&self) {
+        self.reading.store(Reading::Never as u8, Ordering::Relaxed);
+    }
+
+    /// Changes what is read, if it is this. Gives what it was.
+    fn change_reading(&self, from: Reading, to: Reading) -> Reading {
+        let (from, to) = (from as u8, to as u8);
+        let before = self.reading.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
+        Reading::of(before.unwrap_or_else(|before| before))
     }
 
     /// Changes the state, and publishes what is proved then.
@@ -111,13 +184,16 @@ impl Peer {
         &self,
         entry: EntryId,
         (lag, at_least): (Duration, Position),
-        now: Moment,
+        now: Clock,
         process: u32,
     ) -> Advice {
         self.with(|State { client, places, cache, process: owner }| {
+            let now = now();
             if *owner != process {
                 client.lapse(places);
                 *owner = process;
+                // The thread whose probe waits is the parent's.
+                self.end_reading();
             }
             match client.read(entry, (lag, at_least), now, places) {
                 Read::Hit { .. } if places.with(entry, |place| place.holds()) == Some(true) => Advice::Look,
@@ -133,13 +209,13 @@ impl Peer {
     }
 
     /// Takes the answer to a probe.
-    pub(crate) fn answered(&self, answer: Answer<CellNumber, Values>, now: Moment) {
-        self.with(|State { client, places, .. }| client.answered(answer, now, places));
+    pub(crate) fn answered(&self, answer: Answer<CellNumber, Values>, now: Clock) {
+        self.with(|State { client, places, .. }| client.answered(answer, now(), places));
     }
 
     /// Takes the answer to a fill.
-    pub(crate) fn filled(&self, entry: EntryId, filled: Filled<CellNumber>, state: Values, now: Moment) {
-        self.with(|State { client, places, .. }| client.filled(entry, (filled, Some(state)), now, places));
+    pub(crate) fn filled(&self, entry: EntryId, filled: Filled<CellNumber>, state: Values, now: Clock) {
+        self.with(|State { client, places, .. }| client.filled(entry, (filled, Some(state)), now(), places));
     }
 
     /// A fill has come to nothing.
@@ -154,8 +230,8 @@ impl Peer {
     }
 
     /// A probe of a session that may be over.
-    pub(crate) fn probe(&self, now: Moment) -> Option<(Probe, ObjectRef)> {
-        self.with(|State { client, places, cache, .. }| Some((client.probe(now, places)?, cache.clone()?)))
+    pub(crate) fn probe(&self, now: Clock) -> Option<(Probe, ObjectRef)> {
+        self.with(|State { client, places, cache, .. }| Some((client.probe(now(), places)?, cache.clone()?)))
     }
 
     /// The server has opened a session. Ignored while there is one.

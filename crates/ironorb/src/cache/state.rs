@@ -2,10 +2,40 @@
 
 use std::time::Duration;
 
-use ironorb_cache::Members;
+use ironorb_cache::{Members, Terms};
 use ironorb_giop::{Malformed, Misuse, Reader, Writer};
 
 use super::storage::Storage;
+
+/// How the clients that hold a state are told of its changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CachedMode {
+    /// When they ask.
+    Asked,
+    /// At once. A write waits for nobody.
+    Pushed,
+    /// At once. A write waits for those that would miss more than so many writes: with 0 it is linearizable.
+    Missed(u32),
+}
+
+impl CachedMode {
+    /// Whether clients that read have a probe waiting at the server.
+    pub(crate) const fn is_told_at_once(self) -> bool {
+        !matches!(self, CachedMode::Asked)
+    }
+}
+
+/// How old a cached read may be, of a state with this mode whose declaration says `nanos`; 0 if it says nothing. No server waits
+/// for a client beyond the term of its session.
+pub const fn lag_of(mode: CachedMode, nanos: u64) -> Duration {
+    const TERM_NANOS: u64 = Terms::DEFAULT.term.as_nanos() as u64;
+    let is_bounded_by_term = mode.is_told_at_once();
+    match nanos {
+        0 => Terms::DEFAULT.term,
+        nanos if is_bounded_by_term && nanos > TERM_NANOS => Terms::DEFAULT.term,
+        nanos => Duration::from_nanos(nanos),
+    }
+}
 
 /// The cached attributes of an interface: `AccountState` for `Account`.
 pub trait CachedState: Clone + Send + Sync + 'static {
@@ -15,6 +45,8 @@ pub trait CachedState: Clone + Send + Sync + 'static {
     type Update<'s>;
     /// The interface's repository id.
     const REPOSITORY_ID: &'static str;
+    /// How clients are told of changes.
+    const MODE: CachedMode;
 
     /// Writes some members, in their order.
     fn write(&self, members: Members, w: &mut Writer<'_>) -> Result<(), Misuse>;

@@ -21,6 +21,7 @@ pub(crate) const CACHE_ID: &str = "IDL:IronORB/Cache:1.0";
 /// Its operations.
 pub(crate) const OPEN: &str = "open";
 pub(crate) const PROBE: &str = "probe";
+pub(crate) const WAIT: &str = "wait";
 
 /// Values in an encapsulation, and how their strings are encoded.
 #[derive(Debug, Clone)]

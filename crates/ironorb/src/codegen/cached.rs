@@ -193,7 +193,7 @@ fn no_caches(object: &ObjectRef) -> SystemException {
 macro_rules! __ironorb_cached_state {
     (
         $(#[$meta:meta])*
-        $state:ident, $update:ident: $storage:ident $count:literal $id:literal {
+        $state:ident, $update:ident: $storage:ident $count:literal $($mode:ident $missed:literal)? $id:literal {
             $($(#[$member_meta:meta])* $place:literal $member:ident / $set:ident / $mut:ident: $type:ty = $codec:ty;)*
         }
     ) => {
@@ -246,6 +246,7 @@ macro_rules! __ironorb_cached_state {
             type Storage = $crate::__ironorb_storage!($storage $state $count);
             type Update<'s> = $update<'s>;
             const REPOSITORY_ID: &'static str = $id;
+            const MODE: $crate::generated::CachedMode = $crate::__ironorb_cached_mode!($($mode $missed)?);
 
             fn write(
                 &self,
@@ -283,6 +284,21 @@ macro_rules! __ironorb_cached_state {
         }
 
         $crate::__ironorb_words! { $storage $state $count { $($place $member: $type;)* } }
+    };
+}
+
+/// How clients are told of changes.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_cached_mode {
+    () => {
+        $crate::generated::CachedMode::Asked
+    };
+    (pushed $missed:literal) => {
+        $crate::generated::CachedMode::Pushed
+    };
+    (missed $missed:literal) => {
+        $crate::generated::CachedMode::Missed($missed)
     };
 }
 

@@ -96,7 +96,8 @@ macro_rules! __ironorb_interface {
                     $crate::generated::SeenValue<$state>,
                     $crate::generated::SystemException,
                 > {
-                    let lag = ::std::time::Duration::from_nanos($whole_lag);
+                    let mode = <$state as $crate::generated::CachedState>::MODE;
+                    let lag = $crate::generated::lag_of(mode, $whole_lag);
                     $crate::generated::cached::state_with(self, &self.0.proxy, lag, options, || {
                         $crate::generated::cached::state_here::<dyn $interface, $state, $reference>(self, |servant| {
                             $interface::cell(servant)
@@ -362,7 +363,8 @@ macro_rules! __ironorb_interface {
                     impl $crate::generated::CachedMember for $skeleton<$cached_number> {
                         type State = $state;
                         type Value = $cached_value;
-                        const LAG: ::std::time::Duration = ::std::time::Duration::from_nanos($lag);
+                        const LAG: ::std::time::Duration =
+                            $crate::generated::lag_of(<$state as $crate::generated::CachedState>::MODE, $lag);
 
                         fn of(state: &$state) -> $cached_value {
                             ::std::clone::Clone::clone(&state.$member)

@@ -16,7 +16,7 @@ use crate::driver::invoke::Arguments;
 use crate::driver::orb_core::OrbCore;
 use crate::driver::simulated::Simulated;
 use crate::object::ObjectRef;
-use crate::object::deadline::Deadline;
+use crate::object::deadline::{Deadline, thread_makes_no_calls};
 use crate::object::messaging::SyncScope;
 use crate::object::operation::Operation;
 use crate::object::orb_shared::CallExtras;
@@ -31,7 +31,7 @@ pub(crate) fn add(
     arguments: Arguments<'_>,
     batching: &OnewayBatching,
 ) -> Option<Result<(), SystemException>> {
-    if object.shared().call_extras() != CallExtras::None {
+    if object.shared().call_extras() != CallExtras::None || thread_makes_no_calls() {
         return None;
     }
     let target = object.settled()?.first_target()?;

@@ -25,7 +25,7 @@ use crate::driver::client::{FastOutcome, Link};
 use crate::driver::clock;
 use crate::driver::counting;
 use crate::driver::loopback;
-use crate::object::deadline::CallTime;
+use crate::object::deadline::{CallTime, thread_makes_no_calls};
 use crate::object::lease::{Lease, LeasedServant};
 use crate::object::messaging::SyncScope;
 use crate::object::operation::{Operation, OperationError, RefTo};
@@ -614,6 +614,7 @@ pub(crate) fn about(object: &ObjectRef, operation: &Operation<'_>, e: SystemExce
 
 #[cold]
 pub(crate) fn about_named(object: &ObjectRef, operation: &str, e: SystemException) -> SystemException {
+    let e = or_call_in_update(e);
     let of = match object.type_id() {
         "" => "an untyped object",
         id => id,
@@ -629,6 +630,17 @@ pub(crate) fn about_named(object: &ObjectRef, operation: &str, e: SystemExceptio
         (None, None) => format!("{operation} of {of}"),
     };
     e.with_detail(detail)
+}
+
+/// Why a call has failed that ended because this thread changes a cell: it has had no time.
+#[cold]
+pub(crate) fn or_call_in_update(e: SystemException) -> SystemException {
+    if !thread_makes_no_calls() {
+        return e;
+    }
+    let kind = SystemExceptionKind::BadInvOrder;
+    SystemException::new(kind, MinorCode::CALL_IN_UPDATE, CompletionStatus::No)
+        .with_detail("a change of a cell holds its lock: make the call before or after it")
 }
 
 /// Asks where an object is. `false` when it does not exist.

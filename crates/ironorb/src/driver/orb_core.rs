@@ -29,6 +29,7 @@ use crate::base::time::Time;
 use crate::call::remote_call::shut_down;
 use crate::driver::adapter_threads::AdapterThreads;
 use crate::driver::cache::ClientCache;
+use crate::driver::cache::desk::NewsDesk;
 use crate::driver::client::Connector;
 use crate::driver::clock;
 use crate::driver::real_time::Listed;
@@ -65,6 +66,8 @@ pub(crate) struct OrbCore {
     pub(crate) begun: Time,
     /// What the root adapter gets before a client can connect.
     furnish_root: Option<FurnishRoot>,
+    /// Where clients' probes wait for news.
+    pub(crate) news_desk: Arc<NewsDesk>,
     /// The object that opens sessions for clients' caches, once one has asked for it.
     pub(crate) cache_object: PiLock<Option<ObjectId>>,
     /// What the ORB holds of other servers' objects.
@@ -239,6 +242,7 @@ impl OrbCore {
         let watch = real_time.as_ref().and_then(|real_time| real_time.watch).filter(|_| !shared.is_simulated);
         let counters = Counters::new(shared.measures_calls, watch);
         let connector = Connector::new(client_lanes.into_iter(), &counters);
+        let news_desk = NewsDesk::new();
         Arc::new_cyclic(|this: &Weak<OrbCore>| {
             shared.set_driver(this.clone());
             OrbCore {
@@ -249,8 +253,9 @@ impl OrbCore {
                     &interceptors,
                     (real_time, lane_facts, threadpools.clone()),
                     adapter_threads.clone(),
-                    this.clone(),
+                    (this.clone(), news_desk.clone()),
                 ),
+                news_desk,
                 adapter_threads,
                 shared: shared.clone(),
                 connector,
@@ -578,7 +583,8 @@ impl OrbCore {
 
     /// Stops listening, closes the connections of clients and destroys the adapters.
     pub(crate) fn stop_serving(&self, wait: bool) {
-        // Held requests are refused, because a shutdown must not wait for them.
+        // A shutdown must not wait for the probes that wait, and refuses requests that are held.
+        self.news_desk.close();
         self.adapter.managers().begin_close();
         self.adapter.main_thread().begin_close();
         let servers = std::mem::take(&mut *self.servers.lock());

@@ -116,22 +116,55 @@ impl Deadline {
 }
 
 thread_local! {
-    /// Whether anything but references and the ORB has ever limited this thread's calls. Nearly no thread has it, so
-    /// calls read only this.
-    static HAS_LIMITS: Cell<bool> = const { Cell::new(false) };
+    /// Not 0 when anything but references and the ORB has ever limited this thread's calls, or forbids them now. Nearly no thread
+    /// has that, so calls read only this.
+    static LIMITS: Cell<u8> = const { Cell::new(0) };
     /// The deadline of the request that this thread carries out, as far as its caller has told it.
     static OF_REQUEST: Cell<Deadline> = const { Cell::new(Deadline::NEVER) };
 }
 
+const HAS_LIMITS: u8 = 1;
+const MAKES_NO_CALLS: u8 = 2;
+
 /// False when nothing but references and the ORB limits this thread's calls.
 #[inline(always)] // a step of every call
 pub(crate) fn thread_has_limits() -> bool {
-    HAS_LIMITS.get()
+    LIMITS.get() != 0
 }
 
 /// Makes calls look for this thread's limits from now on.
 pub(crate) fn note_thread_limits() {
-    HAS_LIMITS.set(true);
+    LIMITS.set(LIMITS.get() | HAS_LIMITS);
+}
+
+/// Whether this thread may make no remote calls, because it holds what others wait for.
+pub(crate) fn thread_makes_no_calls() -> bool {
+    LIMITS.get() & MAKES_NO_CALLS != 0
+}
+
+/// Forbids the thread's remote calls until this is dropped. They end before they are sent, as those for a caller that has given up
+/// do, so that no call needs a test of its own for it.
+#[must_use]
+pub(crate) struct NoCalls {
+    limits: u8,
+    of_request: Deadline,
+}
+
+impl NoCalls {
+    #[inline]
+    pub(crate) fn enter() -> NoCalls {
+        let limits = LIMITS.get();
+        LIMITS.set(limits | MAKES_NO_CALLS);
+        NoCalls { limits: limits & MAKES_NO_CALLS, of_request: OF_REQUEST.replace(Deadline(Time::ZERO)) }
+    }
+}
+
+impl Drop for NoCalls {
+    #[inline]
+    fn drop(&mut self) {
+        LIMITS.set(LIMITS.get() & !MAKES_NO_CALLS | self.limits);
+        OF_REQUEST.set(self.of_request);
+    }
 }
 
 /// The deadline of the request that this thread carries out, as far as its caller has told it.

@@ -2,15 +2,11 @@
 
 use std::sync::{Arc, Weak};
 
-use ironorb_cache::{Answer, Due};
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::minor::MinorCode;
-use ironorb_giop::{Encoding, Misuse};
 
-use crate::cache::ServerCache;
-use crate::cache::wire::{
-    CACHE_ID, CACHE_KEY, OPEN, PROBE, encapsulated, read_probe, write_answer, write_open,
-};
+use crate::cache::wire::{CACHE_ID, CACHE_KEY, OPEN, PROBE, WAIT, read_probe, write_answer, write_open};
+use crate::driver::cache::desk::ProbeReply;
 use crate::driver::orb_core::OrbCore;
 use crate::object::ObjectRef;
 use crate::poa::servant::{Call, Replied, Servant};
@@ -56,35 +52,21 @@ impl Servant for CacheServant {
             operation if operation == PROBE.as_bytes() => match read_probe(call.arguments()) {
                 Ok(probe) => {
                     // No cell is waited for while the reply is written.
-                    match read_due(cache, cache.probe(&probe, now), call.encoding()) {
+                    match cache.answer(&probe, now, call.encoding()) {
                         Ok(answer) => call.reply(|w| write_answer(&answer, w)),
                         Err(misuse) => call.raise(&SystemException::from(misuse)),
                     }
                 }
                 Err(e) => call.refuse_arguments(e),
             },
+            operation if operation == WAIT.as_bytes() => {
+                let encoding = call.encoding();
+                let wait = |probe, reply: ProbeReply| orb.news_desk.wait(cache, probe, encoding, reply);
+                call.deferred(read_probe, wait, |w, answer| write_answer(answer, w))
+            }
             _ => call.standard_operation(&[]),
         }
     }
-}
-
-/// Reads what is due of the cells.
-fn read_due(
-    cache: &ServerCache,
-    answer: Answer<u64, Due>,
-    encoding: Encoding,
-) -> Result<Answer<u64, Vec<u8>>, Misuse> {
-    let mut failed = Ok(());
-    let answer = answer.with_values(|number, due| {
-        let cell = cache.cell(*number)?;
-        let mut read = None;
-        cell.due(due, &mut |version, members, write| match encapsulated(members, write, encoding) {
-            Ok(octets) => read = Some((version, members, octets)),
-            Err(misuse) => failed = Err(misuse),
-        });
-        read
-    });
-    failed.map(|()| answer)
 }
 
 #[cold]

@@ -36,7 +36,7 @@ use crate::base::lane_table::LaneTable;
 use crate::base::lease::OrbBindings;
 use crate::base::locks::PiLock;
 use crate::base::randomness::Randomness;
-use crate::cache::ServerCache;
+use crate::cache::{LogHost, ServerCache};
 use crate::interceptor::Interceptors;
 use crate::object::priority::RealTimeConfig;
 use crate::object::request_contexts::ServerContexts;
@@ -118,7 +118,7 @@ impl Adapter {
         interceptors: &Interceptors,
         (real_time, lanes, threadpools): (Option<RealTimeConfig>, LaneTable<LaneFacts>, Arc<Threadpools>),
         driver: Arc<dyn AdapterDriver>,
-        host: Weak<dyn AdapterHost>,
+        (host, log_host): (Weak<dyn AdapterHost>, Arc<dyn LogHost>),
     ) -> Self {
         let has_interceptors = !interceptors.server.is_empty();
         let has_best_effort_lane = lanes.iter().any(|lane| lane.is_best_effort);
@@ -130,7 +130,7 @@ impl Adapter {
         Adapter {
             startup_timeout: config.call_timeout,
             nonce: Nonce(randomness.nonce()),
-            cache: Arc::new(ServerCache::new(Epoch(randomness.nonce()))),
+            cache: Arc::new(ServerCache::new(Epoch(randomness.nonce()), log_host)),
             randomness,
             directory: Directory::default(),
             table: PiLock::default(),

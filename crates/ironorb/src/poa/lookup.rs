@@ -280,8 +280,9 @@ impl PoaInner {
 
     /// Makes the handle by which this adapter keeps a servant.
     pub(super) fn keep(&self, servant: Arc<dyn Servant>) -> ServantHandle {
-        let servant = ServantHandle::new(servant, self.orb.adapter().config().operation_lookup);
-        servant.each_cell(|cell| cell.admit());
+        let adapter = self.orb.adapter();
+        let servant = ServantHandle::new(servant, adapter.config().operation_lookup);
+        servant.each_cell(|cell| cell.admit(adapter.cache()));
         servant
     }
 

@@ -269,4 +269,165 @@ pub mod pool {
                 -> i32;
         }
     }
+
+    /// IDL interface `pool::Pushed`.
+    pub trait Pushed: Send + Sync + 'static {
+        /// Where the cached attributes are: a servant returns `(&self.cell).into()`.
+        fn cell(&self) -> g::CellRef<'_, PushedState>;
+
+        /// Writes the IDL attribute `value`.
+        fn set_value(&self, value: i32) -> Result<(), g::SystemException>;
+    }
+
+    /// A reference to an object of the IDL interface `pool::Pushed`.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub struct PushedRef(g::Reference<dyn Pushed, g::ProxyCell<PushedState>>);
+
+    g::cached_state! {
+        /// The cached attributes of the IDL interface `pool::Pushed`.
+        PushedState, PushedUpdate: words 1 pushed 0 "IDL:pool/Pushed:1.0" {
+            /// Reads the IDL attribute `value`.
+            0 value / set_value / value_mut: i32 = i32;
+        }
+    }
+
+    /// The operations of [`Pushed`], called without waiting for the reply.
+    pub trait PushedAsync: g::RefTo<dyn Pushed> {
+        /// Begins [`set_value`](Pushed::set_value).
+        fn set_value_async(&self, value: i32) -> g::Pending<(), g::SystemException>;
+
+        /// Begins [`value`](PushedRef::value).
+        fn value_async(&self) -> g::Pending<i32, g::SystemException>;
+    }
+
+    /// A servant of [`Pushed`] that answers later, from any thread; activated as
+    /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+    pub trait DeferredPushed: Send + Sync + 'static {
+        /// Where the cached attributes are: a servant returns `(&self.cell).into()`.
+        fn cell(&self) -> g::CellRef<'_, PushedState>;
+
+        /// Writes the IDL attribute `value`.
+        fn set_value(&self, value: i32, reply: g::Reply<(), g::SystemException>);
+    }
+
+    g::interface! {
+        PushedRef: dyn Pushed, PushedSkeleton, PushedAsync, DeferredPushed,
+            TC_PUSHED = "IDL:pool/Pushed:1.0";
+        bases []
+        operations(2, 0) ["_set_value", "_get_value"];
+        own 0..=1;
+        cached words PushedState / cached_state(0) {
+            1 g::N1: "_get_value" fn value / value_async / value_with(0 value, 0)
+                -> i32;
+        }
+        0 g::N0: twoway "_set_value" fn set_value / set_value_async(
+            value: i32 = g::Copied<i32>,
+        ) -> () = g::Results<()>, g::SystemException;
+    }
+
+    /// IDL interface `pool::Linearizable`.
+    pub trait Linearizable: Send + Sync + 'static {
+        /// Where the cached attributes are: a servant returns `(&self.cell).into()`.
+        fn cell(&self) -> g::CellRef<'_, LinearizableState>;
+
+        /// Writes the IDL attribute `value`.
+        fn set_value(&self, value: &str) -> Result<(), g::SystemException>;
+    }
+
+    /// A reference to an object of the IDL interface `pool::Linearizable`.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub struct LinearizableRef(g::Reference<dyn Linearizable, g::ProxyCell<LinearizableState>>);
+
+    g::cached_state! {
+        /// The cached attributes of the IDL interface `pool::Linearizable`.
+        LinearizableState, LinearizableUpdate: shared 1 missed 0 "IDL:pool/Linearizable:1.0" {
+            /// Reads the IDL attribute `value`.
+            0 value / set_value / value_mut: String = String;
+        }
+    }
+
+    /// The operations of [`Linearizable`], called without waiting for the reply.
+    pub trait LinearizableAsync: g::RefTo<dyn Linearizable> {
+        /// Begins [`set_value`](Linearizable::set_value).
+        fn set_value_async(&self, value: &str) -> g::Pending<(), g::SystemException>;
+
+        /// Begins [`value`](LinearizableRef::value).
+        fn value_async(&self) -> g::Pending<String, g::SystemException>;
+    }
+
+    /// A servant of [`Linearizable`] that answers later, from any thread; activated as
+    /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+    pub trait DeferredLinearizable: Send + Sync + 'static {
+        /// Where the cached attributes are: a servant returns `(&self.cell).into()`.
+        fn cell(&self) -> g::CellRef<'_, LinearizableState>;
+
+        /// Writes the IDL attribute `value`.
+        fn set_value(&self, value: &str, reply: g::Reply<(), g::SystemException>);
+    }
+
+    g::interface! {
+        LinearizableRef: dyn Linearizable,
+            LinearizableSkeleton, LinearizableAsync, DeferredLinearizable,
+            TC_LINEARIZABLE = "IDL:pool/Linearizable:1.0";
+        bases []
+        operations(2, 0) ["_set_value", "_get_value"];
+        own 0..=1;
+        cached shared LinearizableState / cached_state(0) {
+            1 g::N1: "_get_value" fn value / value_async / value_with(0 value, 0)
+                -> String;
+        }
+        0 g::N0: twoway "_set_value" fn set_value / set_value_async(
+            value: &str = g::Text,
+        ) -> () = g::Results<()>, g::SystemException;
+    }
+
+    /// IDL interface `pool::Bounded`.
+    pub trait Bounded: Send + Sync + 'static {
+        /// Where the cached attributes are: a servant returns `(&self.cell).into()`.
+        fn cell(&self) -> g::CellRef<'_, BoundedState>;
+    }
+
+    /// A reference to an object of the IDL interface `pool::Bounded`.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub struct BoundedRef(g::Reference<dyn Bounded, g::ProxyCell<BoundedState>>);
+
+    g::cached_state! {
+        /// The cached attributes of the IDL interface `pool::Bounded`.
+        BoundedState, BoundedUpdate: words 2 missed 3 "IDL:pool/Bounded:1.0" {
+            /// Reads the IDL attribute `value`.
+            0 value / set_value / value_mut: i32 = i32;
+            /// Reads the IDL attribute `newer`.
+            1 newer / set_newer / newer_mut: i32 = i32;
+        }
+    }
+
+    /// The operations of [`Bounded`], called without waiting for the reply.
+    pub trait BoundedAsync: g::RefTo<dyn Bounded> {
+        /// Begins [`value`](BoundedRef::value).
+        fn value_async(&self) -> g::Pending<i32, g::SystemException>;
+
+        /// Begins [`newer`](BoundedRef::newer).
+        fn newer_async(&self) -> g::Pending<i32, g::SystemException>;
+    }
+
+    /// A servant of [`Bounded`] that answers later, from any thread; activated as
+    /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+    pub trait DeferredBounded: Send + Sync + 'static {
+        /// Where the cached attributes are: a servant returns `(&self.cell).into()`.
+        fn cell(&self) -> g::CellRef<'_, BoundedState>;
+    }
+
+    g::interface! {
+        BoundedRef: dyn Bounded, BoundedSkeleton, BoundedAsync, DeferredBounded,
+            TC_BOUNDED = "IDL:pool/Bounded:1.0";
+        bases []
+        operations(2, 2) ["_get_value", "_get_newer"];
+        own 0..=1;
+        cached words BoundedState / cached_state(1000000) {
+            0 g::N0: "_get_value" fn value / value_async / value_with(0 value, 0)
+                -> i32;
+            1 g::N1: "_get_newer" fn newer / newer_async / newer_with(1 newer, 1000000)
+                -> i32;
+        }
+    }
 }

@@ -3,6 +3,9 @@
 //! A read that finds nothing fresh enough does the work itself, in its own thread: it asks the server what has changed, or
 //! the object for its state. [`Peer`] says which.
 
+pub(crate) mod desk;
+mod news;
+
 use std::any::TypeId;
 use std::cell::Cell as StdCell;
 use std::collections::BTreeMap;
@@ -72,7 +75,16 @@ pub(crate) fn read_held<S: CachedState, T>(
     load: impl FnOnce(&S::Storage) -> Option<T>,
 ) -> Option<Seen<T>> {
     let (value, age, version) = place.read(bounds.lag, bounds.at_least, |_| moment(), load)?;
+    note_read(place);
     Some(Seen { value, age, version: Some(version.0), source: Source::Cache })
+}
+
+/// Has a probe wait for news of a place, if its changes are told at once.
+#[inline]
+fn note_read<S: CachedState>(place: &Place<S>) {
+    if S::MODE.is_told_at_once() && !place.peer.is_read() {
+        news::begin(&place.peer);
+    }
 }
 
 /// Reads what a place holds, if it was fresh enough when the read began or has been since. What has been proved since then is
@@ -89,6 +101,7 @@ fn read_held_since<S: CachedState, T>(
         begun.max(proved_for)
     };
     let (value, _, version) = place.read(bounds.lag, bounds.at_least, at, load)?;
+    note_read(place);
     let age = moment().since(proved).unwrap_or_default();
     Some(Seen { value, age, version: Some(version.0), source: Source::Cache })
 }
@@ -110,7 +123,7 @@ pub(crate) fn read_anew<S: CachedState, T>(
         if let Some(seen) = read_held_since(&place, bounds, begun, &load) {
             return Ok(Some(seen));
         }
-        let fill = match place.peer.advise(place.entry, asks(), moment(), process) {
+        let fill = match place.peer.advise(place.entry, asks(), moment, process) {
             // A thread has just filled or renewed it.
             Advice::Look if looks < LOOKS_MAX => {
                 looks += 1;
@@ -153,6 +166,7 @@ pub(crate) fn read_anew<S: CachedState, T>(
         };
         let state = results.state.read_state::<S>(place.object.environment()).map_err(bad_reply);
         take_fill(&place, &fill, results);
+        note_read(&place);
         let (value, now) = (of(&state?), moment());
         let age = now.since(asked).unwrap_or_default();
         return Ok(Some(Seen { value, age, version, source: Source::Remote }));
@@ -166,14 +180,14 @@ fn ask_for_changes(peer: &Peer, probe: &Probe, cache: &ObjectRef) -> Result<(), 
         Ok(())
     };
     let answer = ask(cache, &PROBE_OPERATION, arguments, |r| wire::read_answer(probe, r))?;
-    peer.answered(answer, moment());
+    peer.answered(answer, moment);
     Ok(())
 }
 
 /// Takes the answer to a fill, and opens a session where there is none. Where that cannot be done, the next read tries again.
 fn take_fill<S: CachedState>(place: &Place<S>, fill: &Fill, results: FillResults) {
     let FillResults { filled, server, state } = results;
-    place.peer.filled(place.entry, filled, state, moment());
+    place.peer.filled(place.entry, filled, state, moment);
     let Some((epoch, opener)) = server else { return };
     if is_session_over(&place.peer, fill, epoch) {
         open(&place.peer, opener);
@@ -196,7 +210,7 @@ fn is_session_over(peer: &Peer, fill: &Fill, epoch: Epoch) -> bool {
         return session == fill.of; // else another thread has opened one meanwhile
     }
     // The object has come to another server, or the server has begun a new life: its old session shows which.
-    if let Some((probe, _)) = peer.probe(moment())
+    if let Some((probe, _)) = peer.probe(moment)
         && ask_for_changes(peer, &probe, &opener).is_err()
     {
         peer.lapse_unless(None);

@@ -25,7 +25,7 @@ use crate::driver::client::retry_body::{BodySource, RetryArguments, RetryBody, e
 use crate::driver::client::{Link, LinkLookup};
 use crate::driver::clock;
 use crate::driver::engine;
-use crate::driver::invoke::Arguments;
+use crate::driver::invoke::{Arguments, or_call_in_update};
 use crate::driver::loopback::{self, loopback_later, loopback_oneway};
 use crate::driver::simulated::{self, Simulated};
 use crate::interceptor::{self, Attempt};
@@ -115,7 +115,7 @@ impl AsyncCall {
             let event = match step {
                 Step::Send(index) => self.send(index, false, arguments, now)?,
                 Step::Connect { index, .. } => self.send(index, true, arguments, now)?,
-                Step::Done(outcome) => return Some(outcome.map(|_| None)),
+                Step::Done(outcome) => return Some(outcome.map(|_| None).map_err(or_call_in_update)),
                 Step::RunHere => self.run_here(arguments)?,
                 Step::Show => self.show(),
                 Step::Tell => self.tell(None),

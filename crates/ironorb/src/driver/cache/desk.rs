@@ -1,0 +1,206 @@
+//! Probes that wait at the server for news, and writes that wait for clients.
+//!
+//! One thread answers such probes: when there is news for them, and after [`WAIT_MAX`]. It is there while probes wait.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::mem;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ironorb_cache::{Answer, Moment, Probe, SessionId};
+use ironorb_giop::Encoding;
+use ironorb_giop::exception::SystemException;
+
+use super::moment;
+use crate::base::locks::{Condition, PiLock};
+use crate::base::spawner::{NewThread, ThreadClass};
+use crate::cache::{CellNumber, LogHost, ServerCache};
+use crate::poa::servant::Reply;
+
+/// How long a probe waits at most. Less than half of a session's term, so that a client that reads has always an answer to a probe
+/// that left within the term.
+const WAIT_MAX: Duration = Duration::from_millis(250);
+
+/// How long the thread is there without a probe.
+const LINGER: Duration = Duration::from_secs(2);
+
+/// The answer to a probe that is owed.
+pub(crate) type ProbeReply = Reply<Answer<CellNumber, Vec<u8>>, SystemException>;
+
+/// The probes that wait, one a session, and the writes that wait.
+pub(crate) struct NewsDesk {
+    probes: PiLock<Probes>,
+    /// Notified when a probe is due, or the first one waits.
+    more: Condition,
+    /// Counts what may have ended the wait of a write.
+    events: PiLock<u64>,
+    event: Condition,
+}
+
+#[derive(Default)]
+struct Probes {
+    waiting: BTreeMap<SessionId, Waiting>,
+    due: Vec<Waiting>,
+    has_thread: bool,
+    is_closed: bool,
+}
+
+/// A probe that waits.
+struct Waiting {
+    cache: Arc<ServerCache>,
+    probe: Probe,
+    encoding: Encoding,
+    reply: ProbeReply,
+    until: Moment,
+}
+
+impl Waiting {
+    /// Answers. Takes the locks of cells, and blocks only while the client takes no bytes of earlier answers.
+    fn answer(self) {
+        let Waiting { cache, probe, encoding, reply, .. } = self;
+        if !reply.is_cancelled() {
+            reply.send(cache.answer(&probe, moment(), encoding).map_err(SystemException::from));
+        }
+    }
+}
+
+impl NewsDesk {
+    pub(crate) fn new() -> Arc<NewsDesk> {
+        let (more, event) = (Condition::new(), Condition::new());
+        Arc::new(NewsDesk { probes: PiLock::default(), more, events: PiLock::default(), event })
+    }
+
+    /// Takes a probe that waits for news, and answers it when there is some.
+    pub(crate) fn wait(
+        self: &Arc<Self>,
+        cache: &Arc<ServerCache>,
+        probe: Probe,
+        encoding: Encoding,
+        reply: ProbeReply,
+    ) {
+        let (now, session) = (moment(), probe.of.session);
+        let mut new =
+            Some(Waiting { cache: cache.clone(), probe, encoding, reply, until: now.after(WAIT_MAX) });
+        let mut before = None;
+        cache.wait(&probe, now, || {
+            let mut probes = self.probes.lock();
+            if self.has_thread(&mut probes)
+                && let Some(waiting) = new.take()
+            {
+                before = probes.waiting.insert(session, waiting);
+            }
+        });
+        // The one that is not parked, and the one whose place another has taken.
+        [new, before].into_iter().flatten().for_each(Waiting::answer);
+    }
+
+    /// Makes the thread if it is not there. False if there is none, and none can be made.
+    fn has_thread(self: &Arc<Self>, probes: &mut Probes) -> bool {
+        if probes.is_closed {
+            return false;
+        }
+        if !probes.has_thread {
+            let desk = self.clone();
+            let thread = NewThread::new("ironorb-caches", ThreadClass::Background);
+            probes.has_thread = thread.spawn(move || desk.answer_probes()).is_ok();
+        } else if probes.waiting.is_empty() {
+            self.more.notify_one();
+        }
+        probes.has_thread
+    }
+
+    /// Answers probes, as long as some wait now and then.
+    fn answer_probes(&self) {
+        let mut idle_since = moment();
+        loop {
+            let mut probes = self.probes.lock();
+            let now = moment();
+            probes.release_late(now);
+            let due = mem::take(&mut probes.due);
+            if !due.is_empty() {
+                drop(probes);
+                due.into_iter().for_each(Waiting::answer);
+                idle_since = moment();
+                continue;
+            }
+            let left = match probes.waiting.values().map(|waiting| waiting.until).min() {
+                Some(until) => until.since(now).unwrap_or_default(),
+                None if probes.is_closed => Duration::ZERO,
+                None => LINGER.saturating_sub(now.since(idle_since).unwrap_or(LINGER)),
+            };
+            if left.is_zero() && probes.waiting.is_empty() {
+                probes.has_thread = false;
+                return;
+            }
+            drop(self.more.wait_for(probes, left));
+        }
+    }
+
+    /// Answers all probes that wait, and lets none wait any more: the ORB ends.
+    pub(crate) fn close(&self) {
+        let mut probes = self.probes.lock();
+        probes.is_closed = true;
+        let waiting = mem::take(&mut probes.waiting);
+        drop(probes);
+        self.more.notify_one();
+        waiting.into_values().for_each(Waiting::answer);
+    }
+}
+
+impl Probes {
+    /// Has the probes answered that have waited long enough.
+    fn release_late(&mut self, now: Moment) {
+        let late = |waiting: &Waiting| waiting.until <= now;
+        let sessions: Vec<_> =
+            self.waiting.iter().filter(|(_, it)| late(it)).map(|(session, _)| *session).collect();
+        self.release(&sessions);
+    }
+
+    fn release(&mut self, sessions: &[SessionId]) {
+        let released = sessions.iter().filter_map(|session| self.waiting.remove(session));
+        self.due.extend(released);
+    }
+}
+
+impl LogHost for NewsDesk {
+    fn now(&self) -> Moment {
+        moment()
+    }
+
+    fn answer(&self, sessions: Vec<SessionId>) {
+        let mut probes = self.probes.lock();
+        probes.release(&sessions);
+        let is_due = !probes.due.is_empty();
+        drop(probes);
+        if is_due {
+            self.more.notify_one();
+        }
+    }
+
+    fn block(&self, look: &mut dyn FnMut(Moment) -> Option<Moment>) {
+        loop {
+            let seen = *self.events.lock();
+            let now = moment();
+            let Some(until) = look(now) else { return };
+            let events = self.events.lock();
+            if *events == seen {
+                drop(self.event.wait_for(events, until.since(now).unwrap_or_default().min(LOOK_AGAIN)));
+            }
+        }
+    }
+
+    fn wake(&self) {
+        *self.events.lock() += 1;
+        self.event.notify_all();
+    }
+}
+
+/// A write that waits for another one looks again after so long, whatever has happened.
+const LOOK_AGAIN: Duration = Duration::from_secs(2);
+
+impl fmt::Debug for NewsDesk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NewsDesk").field("waiting", &self.probes.lock().waiting.len()).finish_non_exhaustive()
+    }
+}
