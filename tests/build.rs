@@ -14,6 +14,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "idl/extents.idl",
         "idl/keeping.idl",
         "idl/probe.idl",
+        "idl/stamps.idl",
         "idl/steady.idl",
         "idl/timing.idl",
         "idl/wires.idl",

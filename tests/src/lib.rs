@@ -8,6 +8,7 @@ ironorb::include_idl!("dynamic");
 ironorb::include_idl!("keeping");
 ironorb::include_idl!("lenient");
 ironorb::include_idl!("probe");
+ironorb::include_idl!("stamps");
 ironorb::include_idl!("steady");
 ironorb::include_idl!("timing");
 ironorb::include_idl!("wires");
