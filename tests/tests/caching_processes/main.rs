@@ -136,6 +136,24 @@ fn late_answers_renew_nothing() {
     site.check();
 }
 
+/// A child of a fork reads what its parent held as long as it is fresh, and asks nothing with its parent's ORB. With an ORB of its
+/// own it has a session of its own. Its parent goes on.
+#[test]
+fn a_child_asks_nothing_with_its_parents_orb() {
+    let site = Site::new(7);
+    let server = site.server();
+    let client = site.client("client");
+    client.reads_from_its_cache(10);
+    let forked = client.forks(&["child", "child-with-its-own-orb"]);
+    forked[0].fails_after(logs::now());
+    let from = logs::now();
+    forked[1].reads_from_its_cache(50);
+    client.reads_from_its_cache(50);
+    forked[0].holds_nothing_between(from + LAG, logs::now());
+    drop((client, server));
+    site.check();
+}
+
 /// The check itself finds what must not be.
 #[test]
 fn broken_promises_are_found() {

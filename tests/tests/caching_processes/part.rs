@@ -7,6 +7,7 @@ use ironorb::cache::{Cell, CellRef, ReadOptions, Source};
 use ironorb::poa::{IdAssignment, Lifespan, PoaPolicies};
 use ironorb::{Orb, TypedRef as _};
 use ironorb_tests::stamps::{Stamp, StampRef, StampState};
+use rustix::process::Signal;
 
 use crate::logs::{Log, Outcome, Read, Write, now, writes};
 
@@ -21,6 +22,8 @@ pub(crate) const TIMEOUT_MS: &str = "IRONORB_TEST_TIMEOUT_MS";
 /// The files in the folder of a test.
 pub(crate) const WRITES: &str = "writes";
 pub(crate) const REFERENCE: &str = "reference";
+/// With a client's name behind it, a file that tells the client to fork, and the name of the child.
+pub(crate) const FORK: &str = "fork-";
 
 /// How stale a value may be for the clients of these tests.
 pub(crate) const LAG: Duration = Duration::from_millis(20);
@@ -95,14 +98,35 @@ fn read() {
     let reference = std::fs::read_to_string(folder().join(REFERENCE)).unwrap();
     let timeout: u64 = variable(TIMEOUT_MS).parse().unwrap();
     let timeout = (timeout > 0).then(|| Duration::from_millis(timeout));
-    let orb = Orb::builder().no_endpoint().call_timeout(timeout).build().unwrap();
-    let stamp: StampRef = orb.string_to_object(&reference).unwrap().narrow_unchecked();
-    read_on(&stamp, &mut Log::append_to(&folder().join(variable(NAME))));
+    let resolve = || -> StampRef {
+        let orb = Orb::builder().no_endpoint().call_timeout(timeout).build().unwrap();
+        orb.string_to_object(&reference).unwrap().narrow_unchecked()
+    };
+    let stamp = resolve();
+    let mut name = variable(NAME);
+    while let Some(child) = read_until_told_to_fork(&stamp, &name) {
+        if fork::fork().unwrap().is_child() {
+            rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).unwrap();
+            name = child;
+            if name.ends_with("own-orb") {
+                return drop(read_until_told_to_fork(&resolve(), &name));
+            }
+        }
+    }
 }
 
-fn read_on(stamp: &StampRef, log: &mut Log) {
+/// Reads until it is killed, or until a file tells the name of a child.
+fn read_until_told_to_fork(stamp: &StampRef, name: &str) -> Option<String> {
+    let mut log = Log::append_to(&folder().join(name));
+    let told = folder().join(format!("{FORK}{name}"));
     let options = ReadOptions::new().lag(LAG);
     for count in 0u64.. {
+        if count % 16 == 0
+            && let Ok(child) = std::fs::read_to_string(&told)
+        {
+            std::fs::remove_file(told).unwrap();
+            return Some(child);
+        }
         let is_held_only = count % 4 == 3;
         let from = now().0;
         let read = stamp.cached_state(&if is_held_only { options.held_only() } else { options });
@@ -119,4 +143,5 @@ fn read_on(stamp: &StampRef, log: &mut Log) {
         log.read(Read { from, to, outcome });
         std::thread::sleep(PAUSE);
     }
+    None
 }

@@ -56,8 +56,6 @@ struct State {
     places: Places,
     /// What answers probes, once there was a session.
     cache: Option<ObjectRef>,
-    /// The process that has opened the session. A child has the memory of its parent, and no session.
-    process: u32,
 }
 
 /// The places by their entries. A reference that is dropped drops its place.
@@ -106,7 +104,7 @@ type Clock = fn() -> Moment;
 impl Peer {
     pub(crate) fn new(limits: ClientLimits) -> Arc<Peer> {
         let client = Client::new(limits);
-        let state = State { client, places: Places::default(), cache: None, process: std::process::id() };
+        let state = State { client, places: Places::default(), cache: None };
         Arc::new(Peer { view: View::default(), state: PiLock::new(state), reading: AtomicU8::new(0) })
     }
 
@@ -179,22 +177,15 @@ impl Peer {
         });
     }
 
-    /// What to do for a read that has found nothing. `process` is this process.
+    /// What to do for a read that has found nothing.
     pub(crate) fn advise(
         &self,
         entry: EntryId,
         (lag, at_least): (Duration, Position),
         now: Clock,
-        process: u32,
     ) -> Advice {
-        self.with(|State { client, places, cache, process: owner }| {
+        self.with(|State { client, places, cache }| {
             let now = now();
-            if *owner != process {
-                client.lapse(places);
-                *owner = process;
-                // The thread whose probe waits is the parent's.
-                self.end_reading();
-            }
             match client.read(entry, (lag, at_least), now, places) {
                 Read::Hit { .. } if places.with(entry, |place| place.holds()) == Some(true) => Advice::Look,
                 Read::Miss(ironorb_cache::Miss::TooOld) if let Some(cache) = &*cache => {

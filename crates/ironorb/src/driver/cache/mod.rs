@@ -14,9 +14,10 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use ironorb_cache::{ClientLimits, EntryId, Epoch, Fill, Filled, Moment, Position, Probe};
-use ironorb_giop::exception::{SystemException, SystemExceptionKind};
+use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::ior::{IRONORB_ORB_TYPE, Ior};
 use ironorb_giop::message::Message;
+use ironorb_giop::minor::MinorCode;
 use ironorb_giop::{Malformed, Misuse, Reader, Writer};
 
 use crate::base::locks::{PiLock, Snapshot};
@@ -30,8 +31,9 @@ use crate::object::operation::Operation;
 use crate::object::wire_numbers::CACHE_CONTEXT;
 
 /// What an ORB holds of the objects of other servers.
-#[derive(Default)]
 pub(crate) struct ClientCache {
+    /// The process that has made the ORB. A child of a fork has its memory and its sockets, and must leave both alone.
+    process: u32,
     /// The servers, by their first addresses. The places of one keep it.
     peers: Snapshot<BTreeMap<String, Weak<Peer>>>,
     places: PiLock<Places>,
@@ -115,15 +117,16 @@ pub(crate) fn read_anew<S: CachedState, T>(
     load: impl Fn(&S::Storage) -> Option<T>,
     of: impl Fn(&S) -> T,
 ) -> Result<Option<Seen<T>>, SystemException> {
+    object.core().cache.in_its_own_process()?;
     let Some(place) = place_of(object, proxy).filter(|place| !place.has_none()) else { return Ok(None) };
-    let (begun, process) = (moment(), std::process::id());
+    let begun = moment();
     let asks = || (bounds.lag, bounds.at_least);
     let (mut probes, mut looks) = (0, 0);
     loop {
         if let Some(seen) = read_held_since(&place, bounds, begun, &load) {
             return Ok(Some(seen));
         }
-        let fill = match place.peer.advise(place.entry, asks(), moment, process) {
+        let fill = match place.peer.advise(place.entry, asks(), moment) {
             // A thread has just filled or renewed it.
             Advice::Look if looks < LOOKS_MAX => {
                 looks += 1;
@@ -287,6 +290,21 @@ fn is_of_ironorb(object: &ObjectRef) -> bool {
 }
 
 impl ClientCache {
+    /// A cache that holds nothing, of an ORB of this process.
+    pub(crate) fn new() -> ClientCache {
+        let (peers, places, entries) = Default::default();
+        ClientCache { process: std::process::id(), peers, places, entries }
+    }
+
+    /// Refuses to ask in a child of the ORB's process. A question of the child over the parent's connection would have its
+    /// answer read by either, and the parent would take what the child has asked for.
+    fn in_its_own_process(&self) -> Result<(), SystemException> {
+        match self.process == std::process::id() {
+            true => Ok(()),
+            false => Err(of_the_parent()),
+        }
+    }
+
     fn place_of<S: CachedState>(&self, object: &ObjectRef) -> Option<Arc<Place<S>>> {
         let peer = self.peer_at(object.address()?);
         let key = (TypeId::of::<S>(), object.hash_code(u32::MAX));
@@ -355,6 +373,13 @@ impl ClientCache {
             }
         });
     }
+}
+
+#[cold]
+fn of_the_parent() -> SystemException {
+    SystemException::new(SystemExceptionKind::BadInvOrder, MinorCode::NONE, CompletionStatus::No).with_detail(
+        "the ORB belongs to the process that has forked this one; a child needs an ORB of its own",
+    )
 }
 
 fn untyped<S: CachedState>(place: &Arc<Place<S>>) -> Weak<dyn AnyPlace> {
