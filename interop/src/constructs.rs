@@ -171,6 +171,7 @@ pub const CONSTRUCTS: &[(&str, &[&str])] = &[
     ("`corbaloc:` without a version, plain keys", &["corbaloc"]),
     ("Unix domain sockets, and the component that names them", &["unix"]),
     ("profiles of TAO's Unix sockets before those of IIOP, passed over", &["uiop"]),
+    ("cached attributes, beside clients that cache", &["cached"]),
     ("naming services, `corbaname:`", &["naming"]),
     ("clients of the interface repository", &["repository"]),
     ("`ironorb call` with types from IDL, and from the object", &["call"]),

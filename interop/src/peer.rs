@@ -45,17 +45,26 @@ impl Peer {
         ClientReport::of(self.start(Program::Client, arguments))
     }
 
+    /// Has the peer's client of an object with cached attributes carry out commands. Returns what it prints, a line for each.
+    ///
+    /// # Panics
+    ///
+    /// If a command fails.
+    pub fn run_cached(self, ior: &str, commands: &[&str]) -> Vec<String> {
+        let finished = self.start(Program::Cached, &[&[ior], commands].concat()).finish();
+        assert!(finished.status.success(), "{} {commands:?}: {}", self.name(), finished.errors);
+        finished.lines
+    }
+
     fn start(self, program: Program, arguments: &[&str]) -> Process {
-        let build = self.built();
+        let (name, class) = match program {
+            Program::Server => ("server", "peer.Server"),
+            Program::Client => ("client", "peer.Client"),
+            Program::Cached => ("cached", "peer.CachedClient"),
+        };
         match self {
-            Peer::OmniOrb => {
-                let name = if program == Program::Server { "server" } else { "client" };
-                Process::start(build.join(name), arguments)
-            }
-            Peer::JacOrb => {
-                let class = if program == Program::Server { "peer.Server" } else { "peer.Client" };
-                java(class, arguments)
-            }
+            Peer::OmniOrb => Process::start(self.built().join(name), arguments),
+            Peer::JacOrb => java(class, arguments),
         }
     }
 
@@ -76,7 +85,7 @@ impl Peer {
         let (name, tools, kept): (&str, &[&[&str]], &[&str]) = match self {
             Peer::OmniOrb => {
                 let tools: &[&[&str]] = &[&["omniidl", "-V"], &["g++", "--version"]];
-                ("omniorb", tools, &["server", "client", "repository"])
+                ("omniorb", tools, &["server", "client", "repository", "cached"])
             }
             Peer::JacOrb => ("jacorb", &[&["javac", "-version"]], &["classpath", "classes"]),
         };
@@ -163,6 +172,7 @@ pub fn java(class: &str, arguments: &[&str]) -> Process {
 enum Program {
     Server,
     Client,
+    Cached,
 }
 
 /// The results of a client.

@@ -2,6 +2,7 @@
 
 mod bidirectional;
 mod bridge;
+mod cached;
 mod circumstances;
 mod code_sets;
 mod command_line;
