@@ -1,11 +1,11 @@
 //! Servants with cells: those of `idl/cached.idl`.
 
-use ironorb::SystemException;
 use ironorb::cache::{CachedState, Cell, CellRef};
+use ironorb::{Reply, SystemException};
 
 use crate::cached::{
-    Address, Counter, CounterState, Gauge, GaugeState, Lever, LeverState, Meter, MeterState, Person,
-    PersonState, Tariff, TariffState,
+    Address, Counter, CounterState, DeferredMeter, Gauge, GaugeState, Lever, LeverState, Meter, MeterState,
+    Person, PersonState, Tariff, TariffState,
 };
 
 /// A meter.
@@ -42,7 +42,7 @@ impl Meter for Counting {
     }
 
     fn add_later(&self, amount: i32) -> Result<(), SystemException> {
-        self.add(amount)
+        Meter::add(self, amount)
     }
 
     fn add_elsewhere(&self, amount: i32) -> Result<(), SystemException> {
@@ -50,6 +50,41 @@ impl Meter for Counting {
             other.update(|mut state| *state.value_mut() += amount);
         }
         Ok(())
+    }
+}
+
+/// Answers from other threads, after its upcalls.
+impl DeferredMeter for Counting {
+    fn cell(&self) -> CellRef<'_, MeterState> {
+        (&self.cell).into()
+    }
+
+    fn set_factor(&self, value: f64, reply: Reply<(), SystemException>) {
+        let cell = self.cell.clone();
+        std::thread::spawn(move || {
+            cell.update(|mut state| state.set_factor(value));
+            reply.send(Ok(()));
+        });
+    }
+
+    fn place(&self, reply: Reply<String, SystemException>) {
+        reply.send(Meter::place(self));
+    }
+
+    fn add(&self, amount: i32, reply: Reply<(), SystemException>) {
+        let cell = self.cell.clone();
+        std::thread::spawn(move || {
+            cell.update(|mut state| *state.value_mut() += amount);
+            reply.send(Ok(()));
+        });
+    }
+
+    fn add_later(&self, amount: i32, reply: Reply<(), SystemException>) {
+        DeferredMeter::add(self, amount, reply);
+    }
+
+    fn add_elsewhere(&self, amount: i32, reply: Reply<(), SystemException>) {
+        reply.send(Meter::add_elsewhere(self, amount));
     }
 }
 
@@ -102,23 +137,23 @@ impl Meter for Pricing {
     }
 
     fn set_factor(&self, value: f64) -> Result<(), SystemException> {
-        self.meter.set_factor(value)
+        Meter::set_factor(&self.meter, value)
     }
 
     fn place(&self) -> Result<String, SystemException> {
-        self.meter.place()
+        Meter::place(&self.meter)
     }
 
     fn add(&self, amount: i32) -> Result<(), SystemException> {
-        self.meter.add(amount)
+        Meter::add(&self.meter, amount)
     }
 
     fn add_later(&self, amount: i32) -> Result<(), SystemException> {
-        self.meter.add_later(amount)
+        Meter::add_later(&self.meter, amount)
     }
 
     fn add_elsewhere(&self, amount: i32) -> Result<(), SystemException> {
-        self.meter.add_elsewhere(amount)
+        Meter::add_elsewhere(&self.meter, amount)
     }
 }
 

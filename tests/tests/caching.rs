@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ironorb::cache::{Cell, ReadOptions, Source};
 use ironorb::poa::{IdAssignment, PoaPolicies};
-use ironorb::{Orb, SystemExceptionKind, TypedRef};
+use ironorb::{Deferred, Orb, SystemExceptionKind, TypedRef};
 use ironorb_tests::cached::{
     Address, Meter, MeterAsync, MeterRef, MeterState, Person, PersonRef, Tariff, TariffRef,
 };
@@ -219,6 +219,29 @@ fn an_object_in_this_process_is_read_from_its_cell() {
     assert_eq!((seen.value, seen.source), (5, Source::Collocated));
     let whole = local.cached_state(&ANY).unwrap();
     assert_eq!((whole.value.value, whole.source), (5, Source::Collocated));
+}
+
+/// A servant that answers later has a cell as any other: clients hold its state, and read their own writes, which are committed
+/// after the upcall.
+#[test]
+fn a_servant_that_answers_later_has_a_cell() {
+    let (server, servant) = (server(), Counting::default());
+    let cell = servant.cell.clone();
+    let local: MeterRef = server.root_poa().activate(Deferred(servant)).unwrap();
+    let meter = elsewhere(&client(), &local);
+    hold(&meter);
+    for value in 1..20 {
+        meter.add(1).unwrap();
+        let seen = meter.value_with(&ANY).unwrap();
+        assert_eq!((seen.value, seen.source), (value, Source::Cache));
+    }
+    meter.set_factor(2.5).unwrap();
+    assert_eq!(meter.factor_with(&ANY).unwrap().value, 2.5);
+    cell.update(|mut state| state.set_value(7));
+    assert_eq!(meter.value_with(&ANY).unwrap().value, 19, "nobody has asked");
+    assert_eq!(meter.value_with(&NEW).unwrap().value, 7);
+    assert_eq!(meter.value_with(&ANY.remote()).unwrap().value, 7);
+    assert_eq!((local.value().unwrap(), local.value_with(&ANY).unwrap().source), (7, Source::Collocated));
 }
 
 /// What a change has done before it panics stays, and clients are told.
