@@ -58,6 +58,21 @@ impl Default for Terms {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WriteId(u64);
 
+/// What a server has done for its clients, and keeps for them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ServerCounts {
+    /// The sessions.
+    pub sessions: u64,
+    /// The sessions that have been opened.
+    pub sessions_opened: u64,
+    /// The objects that sessions hold, once for each session.
+    pub held: u64,
+    /// The changes that sessions are not known to have taken, once for each session and object.
+    pub untold: u64,
+    /// The objects that sessions held no more because they held too many.
+    pub evicted: u64,
+}
+
 /// The order of a server's writes, and what each session knows of them. The states are in the cells of its driver.
 ///
 /// A driver calls what changes a cell, or lets a client hold it ([`commit`](Self::commit), [`fill`](Self::fill),
@@ -87,6 +102,7 @@ pub struct Server<K> {
     waiting: BTreeSet<SessionId>,
     /// Those among them that have news now.
     due: Vec<SessionId>,
+    evicted: u64,
 }
 
 /// A write that waits for sessions whose clients would otherwise read what they may not read any more.
@@ -195,6 +211,7 @@ impl<K: Ord + Clone> Server<K> {
             writes_made: 0,
             waiting: BTreeSet::new(),
             due: Vec::new(),
+            evicted: 0,
         }
     }
 
@@ -211,6 +228,18 @@ impl<K: Ord + Clone> Server<K> {
     /// How many sessions there are.
     pub fn sessions(&self) -> usize {
         self.sessions.len()
+    }
+
+    /// What it has done, and keeps. Takes time for each session.
+    pub fn counts(&self) -> ServerCounts {
+        let sum = |of: fn(&Session<K>) -> usize| self.sessions.values().map(|it| of(it) as u64).sum();
+        ServerCounts {
+            sessions: self.sessions.len() as u64,
+            sessions_opened: self.sessions_made,
+            held: sum(|session| session.held.len()),
+            untold: sum(|session| session.untold.len()),
+            evicted: self.evicted,
+        }
     }
 
     /// How many sessions may hold an object.
@@ -468,6 +497,7 @@ impl<K: Ord + Clone> Server<K> {
             if session.held.len() > self.limits.held_max.max(1)
                 && let Some(oldest) = session.held.first().cloned()
             {
+                self.evicted += 1;
                 self.evict(of.session, &oldest);
             }
         }

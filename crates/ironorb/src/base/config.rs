@@ -246,6 +246,9 @@ pub struct OrbConfig {
     /// its status also measures the latencies of calls and of upcalls, by two readings of the clock each. Default:
     /// [`StatusAccess::Off`].
     pub status: StatusAccess,
+    /// Whether cached reads that ask no server are counted, for `cache_hits_total` of the [status](crate::status). Each such
+    /// read has an atomic addition more then, and takes some nanoseconds longer. Default: false.
+    pub count_cached_reads: bool,
 }
 
 impl OrbConfig {
@@ -321,13 +324,16 @@ impl Default for OrbConfig {
             object_lookup: ObjectLookup::Active,
             demultiplexing: Demultiplexing::Delayered,
             status: StatusAccess::Off,
+            count_cached_reads: false,
         }
     }
 }
 
 /// Which clients an ORB tells its [status](crate::status).
 ///
-/// The status names the addresses of the ORB's peers, and says how busy it is. It changes nothing.
+/// The status names the addresses of the ORB's peers, and says how busy it is. It changes nothing. Beside it there is an
+/// object by which clients on the same machine, and no others, end the sessions of all caches
+/// ([`status::Caches`](crate::status::Caches)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum StatusAccess {
     /// None: there is no such object.

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use ironorb_cache::{
-    Answer, Epoch, Fill, Filled, Members, Moment, Opened, Position, Probe, Server, ServerLimits, SessionId,
-    Terms, WriteId,
+    Answer, Epoch, Fill, Filled, Members, Moment, Opened, Position, Probe, Server, ServerCounts,
+    ServerLimits, SessionId, Terms, WriteId,
 };
 use ironorb_giop::{Encoding, Misuse};
 
@@ -40,6 +40,7 @@ pub(crate) struct ServerCache {
     log: PiLock<Log>,
     /// The end of the log, for replies: those who read it need no lock.
     head: AtomicU64,
+    answered: Answered,
 }
 
 #[derive(Default)]
@@ -53,10 +54,28 @@ struct Log {
     joined: u64,
 }
 
+/// How many questions of clients have been answered, and what else the log has seen.
+#[derive(Debug, Default)]
+pub(crate) struct Answered {
+    /// States that were given to clients to hold.
+    pub(crate) fills: AtomicU64,
+    pub(crate) probes: AtomicU64,
+    /// Changed states in answers to probes.
+    pub(crate) updates: AtomicU64,
+    /// Writes of states that clients held.
+    pub(crate) writes: AtomicU64,
+}
+
 impl ServerCache {
     /// A log without cells. No two have the same epoch.
     pub(crate) fn new(epoch: Epoch, host: Arc<dyn LogHost>) -> ServerCache {
-        ServerCache { host, epoch, log: PiLock::default(), head: AtomicU64::new(0) }
+        ServerCache {
+            host,
+            epoch,
+            log: PiLock::default(),
+            head: AtomicU64::new(0),
+            answered: Answered::default(),
+        }
     }
 
     /// The life of the server that it is the log of.
@@ -120,15 +139,17 @@ impl ServerCache {
         now: Moment,
     ) -> Filled<CellNumber> {
         let filled = self.with(Some(now), |server| server.fill(fill, &cell, known, now));
+        self.answered.fills.fetch_add(u64::from(matches!(filled, Some(Filled::State { .. }))), Ordering::Relaxed);
         filled.unwrap_or(Filled::Unknown { of: fill.of })
     }
 
     /// Commits a write. `None` if no client holds the cell's state.
     pub(super) fn commit(&self, cell: CellNumber, changed: Members, is_news: bool) -> Option<Position> {
-        self.with(None, |server| match is_news {
+        let committed = self.with(None, |server| match is_news {
             true => server.publish(&cell, changed),
             false => server.commit(&cell, changed),
-        })?
+        })?;
+        self.note_write(committed)
     }
 
     /// Begins a write, and blocks until no client would miss more than `missed_max` writes of the cell: at most for a session's
@@ -142,7 +163,13 @@ impl ServerCache {
 
     /// Ends a write: these members have changed. `None` if no client holds the cell's state.
     pub(super) fn finish_write(&self, write: WriteId, changed: Members) -> Option<Position> {
-        self.with(None, |server| server.finish_write(write, changed))?
+        let committed = self.with(None, |server| server.finish_write(write, changed))?;
+        self.note_write(committed)
+    }
+
+    fn note_write(&self, committed: Option<Position>) -> Option<Position> {
+        self.answered.writes.fetch_add(u64::from(committed.is_some()), Ordering::Relaxed);
+        committed
     }
 
     /// Has no client hold a cell's state.
@@ -156,9 +183,24 @@ impl ServerCache {
         opened.unwrap_or(Opened { epoch: self.epoch, session: SessionId(0) })
     }
 
-    /// Ends all sessions.
-    pub(crate) fn revoke(&self) {
-        self.with(None, Server::end_all);
+    /// Ends all sessions. Returns how many there were.
+    pub(crate) fn revoke(&self) -> usize {
+        let end_all = |server: &mut Server<CellNumber>| {
+            let sessions = server.sessions();
+            server.end_all();
+            sessions
+        };
+        self.with(None, end_all).unwrap_or(0)
+    }
+
+    /// What it keeps for clients.
+    pub(crate) fn counts(&self) -> ServerCounts {
+        self.log.lock().server.as_ref().map(Server::counts).unwrap_or_default()
+    }
+
+    /// What it has done for clients.
+    pub(crate) fn answered(&self) -> &Answered {
+        &self.answered
     }
 
     /// Takes a probe that waits for news. `park` keeps it if it may wait, before any news can come.
@@ -179,6 +221,10 @@ impl ServerCache {
     ) -> Result<Answer<CellNumber, Vec<u8>>, Misuse> {
         let answer = self.with(Some(now), |server| server.probe(probe, now));
         let answer = answer.unwrap_or(Answer::Unknown { of: probe.of });
+        if let Answer::Changes { units, .. } = &answer {
+            self.answered.probes.fetch_add(1, Ordering::Relaxed);
+            self.answered.updates.fetch_add(units.len() as u64, Ordering::Relaxed);
+        }
         let mut failed = Ok(());
         let answer = answer.with_values(|number, due| {
             let cell = self.cell(*number)?;

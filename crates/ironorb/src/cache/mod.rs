@@ -7,9 +7,10 @@
 //! - `place`: a client's place for the state of one object; `peer`: its session with a server, and all places of that; `view`:
 //!   what they are proved by
 //! - `cell`: a servant's state; `log`: the order of writes, and who holds what
-//! - `wire`: the messages
+//! - `wire`: the messages; `count`: how often something happens that is done in nanoseconds
 
 mod cell;
+mod count;
 mod log;
 mod options;
 mod peer;
@@ -21,6 +22,7 @@ pub(crate) mod wire;
 
 pub(crate) use cell::CellHandle;
 pub use cell::{Cell, CellRef, CellVisitor};
+pub(crate) use count::ShardedCount;
 pub(crate) use log::CellNumber;
 pub(crate) use log::{LogHost, ServerCache};
 pub use options::ReadOptions;

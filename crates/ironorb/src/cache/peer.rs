@@ -225,6 +225,12 @@ impl Peer {
         self.with(|State { client, places, cache, .. }| Some((client.probe(now(), places)?, cache.clone()?)))
     }
 
+    /// Whether there is a session, and how many objects it holds or asks for.
+    pub(crate) fn holds(&self) -> (bool, usize) {
+        let state = self.state.lock();
+        (state.client.session().is_some(), state.client.len())
+    }
+
     /// The server has opened a session. Ignored while there is one.
     pub(crate) fn opened(&self, opened: Opened, cache: ObjectRef) {
         self.with(|state| {

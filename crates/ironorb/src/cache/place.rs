@@ -9,6 +9,7 @@ use std::time::Duration;
 use ironorb_cache::{EntryId, Held, Members, Moment, Position};
 use ironorb_giop::{Malformed, MalformedKind};
 
+use super::count::ShardedCount;
 use super::peer::Peer;
 use super::state::CachedState;
 use super::storage::Storage;
@@ -30,6 +31,8 @@ pub(crate) struct Place<S: CachedState> {
     pub(crate) object: ObjectRef,
     /// Whether the server knows no cached state of the object, so that it is not asked again.
     has_none: AtomicBool,
+    /// Counts the reads that ask nobody, if they are to be counted.
+    hits: Option<Arc<ShardedCount>>,
     /// The place in another session that has followed, because the object has come to another server.
     next: OnceLock<Arc<Place<S>>>,
 }
@@ -59,7 +62,12 @@ pub struct Seen<T> {
 }
 
 impl<S: CachedState> Place<S> {
-    pub(crate) fn new(object: ObjectRef, entry: EntryId, peer: Arc<Peer>) -> Place<S> {
+    pub(crate) fn new(
+        object: ObjectRef,
+        entry: EntryId,
+        peer: Arc<Peer>,
+        hits: Option<Arc<ShardedCount>>,
+    ) -> Place<S> {
         Place {
             sequence: AtomicU64::new(0),
             version: AtomicU64::new(0),
@@ -70,6 +78,7 @@ impl<S: CachedState> Place<S> {
             entry,
             object,
             has_none: AtomicBool::new(false),
+            hits,
             next: OnceLock::new(),
         }
     }
@@ -118,6 +127,14 @@ impl<S: CachedState> Place<S> {
         self.version.store(held.map_or(0, |held| held.version.0), Ordering::Relaxed);
         store(&self.storage);
         self.sequence.store(before + 2, Ordering::Release);
+    }
+
+    /// Counts a read that asked nobody, if such reads are counted.
+    #[inline]
+    pub(crate) fn count_hit(&self) {
+        if let Some(hits) = &self.hits {
+            hits.add_one();
+        }
     }
 
     /// Whether the server is known to have no cached state of the object.

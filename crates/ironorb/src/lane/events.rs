@@ -67,6 +67,10 @@ events! {
     UpcallOverran "upcalls_overrun_total" "Upcalls that ran longer than the wcet of their operation.";
     DeadlineMissed "deadlines_missed_total" "Upcalls that ended after the deadline of their operation.";
     PromiseBroken "promises_broken_total" "Windows of calls in which a statistical operation missed too many deadlines.";
+    CachedReadMissed "cache_misses_total" "Cached reads that found nothing fresh enough, and asked.";
+    CacheFilled "cache_fills_total" ("side" "client") "States of objects that were given to clients to hold.";
+    CacheProbed "cache_probes_total" ("side" "client") "Answered questions of clients what has changed.";
+    CacheUpdated "cache_updates_total" ("side" "client") "Changed states in answers to probes.";
     StreamMalformed "streams_malformed_total" "Connections ended because their bytes made no sense.";
 }
 

@@ -14,6 +14,8 @@ pub(crate) struct Latencies {
     pub(crate) upcalls: Histogram,
     /// From the moment a caller has begun a twoway call until it has the reply.
     pub(crate) calls: Histogram,
+    /// The ages of values that cached reads gave which had to ask.
+    pub(crate) cached_reads: Histogram,
 }
 
 /// Latencies of one kind.

@@ -38,7 +38,7 @@ impl Orb {
     ///
     /// Blocks only while other threads are at the log.
     pub fn revoke_caches(&self) {
-        self.core().adapter.cache().revoke();
+        let _ended = self.core().adapter.cache().revoke();
     }
 
     /// Carries out one request for an adapter with

@@ -367,6 +367,12 @@ impl OrbBuilder {
         self
     }
 
+    /// Has the cached reads counted that ask no server. See [`OrbConfig::count_cached_reads`]. Default: false.
+    pub fn count_cached_reads(mut self, yes: bool) -> Self {
+        self.settings.config.count_cached_reads = yes;
+        self
+    }
+
     /// Has the ORB's calls run in a simulation's virtual time, instead of on threads and sockets. Its calls fail with
     /// BAD_INV_ORDER until it has an [engine](crate::engine::ClientEngine::for_stubs).
     pub fn simulation(mut self, simulation: Arc<dyn Simulation>) -> Self {

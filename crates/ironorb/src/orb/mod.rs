@@ -3,6 +3,7 @@
 mod adapters;
 mod builder;
 mod builder_settings;
+mod cache_audit;
 mod cache_object;
 mod engines;
 mod error;
@@ -17,6 +18,7 @@ mod threadpools;
 mod values;
 
 pub use builder::{BuildError, OrbBuilder};
+pub use cache_audit::{AuditFinding, AuditReport, CacheAudit};
 pub use error::Error;
 pub use initial::InitialReference;
 pub use lanes::{InLane, Lane, LaneConfig};

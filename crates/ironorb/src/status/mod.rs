@@ -18,6 +18,7 @@
 //! # Ok::<(), ironorb::BuildError>(())
 //! ```
 
+mod caches;
 mod prometheus;
 mod seen;
 mod servant;
@@ -26,8 +27,8 @@ mod watch;
 include!(concat!(env!("OUT_DIR"), "/ironorb_status.rs"));
 
 pub use iron_orb::{
-    Bucket, Connection, Fact, Histogram, Lane, Metric, OrbThread, Queue, Snapshot, Status, StatusRef,
-    WaitParty, WaitRecord, Watch, WatchRef, WatchSnapshot, WatchedLane, WatchedThread,
+    Bucket, Caches, CachesRef, Connection, Fact, Histogram, Lane, Metric, OrbThread, Queue, Snapshot, Status,
+    StatusRef, WaitParty, WaitRecord, Watch, WatchRef, WatchSnapshot, WatchedLane, WatchedThread,
 };
 pub use prometheus::{CONTENT_TYPE, prometheus};
 pub(crate) use servant::{adapter, furnish_root};
@@ -41,6 +42,9 @@ pub const STATUS_KEY: &str = "IronORBStatus";
 
 /// The plain key of the [`Watch`] of an ORB that may watch: `corbaloc::HOST:PORT/IronORBWatch`.
 pub const WATCH_KEY: &str = "IronORBWatch";
+
+/// The plain key of the [`Caches`] of an ORB that tells its status: `corbaloc::HOST:PORT/IronORBCaches`.
+pub const CACHES_KEY: &str = "IronORBCaches";
 
 impl Orb {
     /// What the ORB has measured of its lanes, and the records of waits after the one with this number; 0 for all that are

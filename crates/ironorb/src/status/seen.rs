@@ -36,6 +36,7 @@ pub(super) fn snapshot(orb: &OrbCore) -> Snapshot {
         snapshot.lanes.push(Lane { number, name: lane.name.clone(), more: Vec::new() });
     }
     put_queues(orb, &mut snapshot);
+    put_caches(orb, &mut snapshot);
     snapshot
 }
 
@@ -127,9 +128,11 @@ impl InLane<'_> {
 
     fn put_latencies(&mut self, counters: &LaneCounters) {
         let Some(latencies) = &counters.latencies else { return };
-        for ((name, help), histogram) in
-            [(UPCALL_LATENCY, &latencies.upcalls), (CALL_LATENCY, &latencies.calls)]
-        {
+        for ((name, help), histogram) in [
+            (UPCALL_LATENCY, &latencies.upcalls),
+            (CALL_LATENCY, &latencies.calls),
+            (CACHE_AGE, &latencies.cached_reads),
+        ] {
             let Distribution { count, sum_ns, max_ns, buckets } = histogram.read();
             self.snapshot.histograms.push(Histogram {
                 name: name.to_owned(),
@@ -207,6 +210,34 @@ fn put_queues(orb: &OrbCore, snapshot: &mut Snapshot) {
     put(MISPLACED, orb.adapter.misplaced_requests());
 }
 
+/// What the ORB's clients hold of it, and what it holds of its servers. Both count for the whole ORB, in its first lane.
+fn put_caches(orb: &OrbCore, snapshot: &mut Snapshot) {
+    let lane = LaneId::DEFAULT.index() as u16;
+    let mut put = |described, label, value| {
+        snapshot.metrics.push(metric(described, labels(lane, label), value));
+    };
+    let (client, server) = (Some(("side", "client")), Some(("side", "server")));
+    let cache = orb.adapter.cache();
+    let (kept, answered) = (cache.counts(), cache.answered());
+    put(CACHE_FILLS, server, answered.fills.load(Relaxed));
+    put(CACHE_PROBES, server, answered.probes.load(Relaxed));
+    put(CACHE_UPDATES, server, answered.updates.load(Relaxed));
+    put(CACHE_WRITES, None, answered.writes.load(Relaxed));
+    put(CACHE_SESSIONS, server, kept.sessions);
+    put(CACHE_OPENED, None, kept.sessions_opened);
+    put(CACHE_HELD, None, kept.held);
+    put(CACHE_UNTOLD, None, kept.untold);
+    put(CACHE_EVICTED, None, kept.evicted);
+    put(CACHE_POSITION, None, cache.head().0);
+    let holds = orb.cache.counts();
+    put(CACHE_SESSIONS, client, holds.sessions);
+    put(CACHE_ENTRIES, None, holds.entries);
+    if let Some(hits) = holds.hits {
+        put(CACHE_HITS, None, hits);
+    }
+    snapshot.more.push(fact("cache_epoch", &format!("{:016x}", cache.epoch().0)));
+}
+
 /// The name of a metric, its kind, and what it says.
 type Described = (&'static str, &'static str, &'static str);
 
@@ -237,6 +268,26 @@ const MISPLACED: Described = (
     "counter",
     "Requests served at the priority of their lane, because their own is not the lane's.",
 );
+const CACHE_FILLS: Described = (Event::CacheFilled.metric(), "counter", Event::CacheFilled.help());
+const CACHE_PROBES: Described = (Event::CacheProbed.metric(), "counter", Event::CacheProbed.help());
+const CACHE_UPDATES: Described = (Event::CacheUpdated.metric(), "counter", Event::CacheUpdated.help());
+const CACHE_WRITES: Described = ("cache_writes_total", "counter", "Writes of states that clients held.");
+const CACHE_SESSIONS: Described = ("cache_sessions", "gauge", "Sessions of caches.");
+const CACHE_OPENED: Described =
+    ("cache_sessions_opened_total", "counter", "Sessions that have been opened for clients' caches.");
+const CACHE_HELD: Described =
+    ("cache_held", "gauge", "Objects that clients may hold, once for each client that may.");
+const CACHE_UNTOLD: Described =
+    ("cache_untold", "gauge", "Changes that clients are not known to have taken, once for each client.");
+const CACHE_EVICTED: Described =
+    ("cache_evicted_total", "counter", "Objects that a client held no more because it held too many.");
+const CACHE_POSITION: Described =
+    ("cache_log_position", "gauge", "The end of the log of writes that clients are told of.");
+const CACHE_ENTRIES: Described = ("cache_entries", "gauge", "Objects that the ORB holds or asks for.");
+const CACHE_HITS: Described =
+    ("cache_hits_total", "counter", "Cached reads that asked no server, if the ORB counts them.");
+const CACHE_AGE: (&str, &str) =
+    ("cache_age", "The ages of values that cached reads gave which had to ask, as the reads ended.");
 const LIMIT_USED: Described = ("limit_used", "gauge", "What is used of a limit, in the unit of its setting.");
 const LIMIT_MAX: Described = ("limit_max", "gauge", "The limit that a setting gives.");
 const UPCALL_LATENCY: (&str, &str) = (

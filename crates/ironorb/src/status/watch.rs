@@ -25,6 +25,7 @@ use crate::poa::{Poa, PoaError};
 pub(crate) fn furnish_root(orb: &Arc<OrbCore>, root: &Poa) -> Result<(), PoaError> {
     if orb.config.status != StatusAccess::Off {
         super::furnish_root(orb, root)?;
+        super::caches::furnish_root(orb, root)?;
     }
     if orb.counters.watching().is_some() {
         let skeleton = servant::<WatchRef, _>(Arc::new(WatchServant(Arc::downgrade(orb))));

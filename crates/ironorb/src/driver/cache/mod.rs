@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use ironorb_cache::{ClientLimits, EntryId, Epoch, Fill, Filled, Moment, Position, Probe};
+use ironorb_cache::{Answer, ClientLimits, EntryId, Epoch, Fill, Filled, Moment, Position, Probe};
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::ior::{IRONORB_ORB_TYPE, Ior};
 use ironorb_giop::message::Message;
@@ -22,10 +22,13 @@ use ironorb_giop::{Malformed, Misuse, Reader, Writer};
 
 use crate::base::locks::{PiLock, Snapshot};
 use crate::cache::wire::{self, FILL, FillResults, OPEN, PROBE};
-use crate::cache::{Advice, AnyPlace, CachedState, NO_SESSION, Peer, Place, ProxyCell, Seen, Source};
+use crate::cache::{
+    Advice, AnyPlace, CachedState, NO_SESSION, Peer, Place, ProxyCell, Seen, ShardedCount, Source,
+};
 use crate::call::invocation::bad_reply;
 use crate::driver::clock;
 use crate::driver::invoke::remote;
+use crate::lane::Event;
 use crate::object::ObjectRef;
 use crate::object::operation::Operation;
 use crate::object::wire_numbers::CACHE_CONTEXT;
@@ -38,6 +41,19 @@ pub(crate) struct ClientCache {
     peers: Snapshot<BTreeMap<String, Weak<Peer>>>,
     places: PiLock<Places>,
     entries: AtomicU64,
+    /// Counts the reads that ask nobody, if they are to be counted.
+    hits: Option<Arc<ShardedCount>>,
+}
+
+/// What a client's cache holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct ClientCounts {
+    /// Its sessions with servers.
+    pub(crate) sessions: u64,
+    /// The objects that it holds or asks for.
+    pub(crate) entries: u64,
+    /// The reads that have asked nobody; `None` where they are not counted.
+    pub(crate) hits: Option<u64>,
 }
 
 /// The places by the hashes of their objects, so that references to one object share its place.
@@ -53,9 +69,9 @@ pub(crate) struct Bounds {
     pub(crate) at_least: Position,
 }
 
-static FILL_OPERATION: Operation<'static> = Operation::twoway(FILL);
-static OPEN_OPERATION: Operation<'static> = Operation::twoway(OPEN);
-static PROBE_OPERATION: Operation<'static> = Operation::twoway(PROBE);
+pub(crate) static FILL_OPERATION: Operation<'static> = Operation::twoway(FILL);
+pub(crate) static OPEN_OPERATION: Operation<'static> = Operation::twoway(OPEN);
+pub(crate) static PROBE_OPERATION: Operation<'static> = Operation::twoway(PROBE);
 
 /// How often a read asks what has changed, and finds what it needs changed again meanwhile, before it asks the object.
 const PROBES_MAX: usize = 2;
@@ -78,6 +94,7 @@ pub(crate) fn read_held<S: CachedState, T>(
 ) -> Option<Seen<T>> {
     let (value, age, version) = place.read(bounds.lag, bounds.at_least, |_| moment(), load)?;
     note_read(place);
+    place.count_hit();
     Some(Seen { value, age, version: Some(version.0), source: Source::Cache })
 }
 
@@ -119,12 +136,20 @@ pub(crate) fn read_anew<S: CachedState, T>(
 ) -> Result<Option<Seen<T>>, SystemException> {
     object.core().cache.in_its_own_process()?;
     let Some(place) = place_of(object, proxy).filter(|place| !place.has_none()) else { return Ok(None) };
+    let counters = &object.core().counters;
+    counters.count(Event::CachedReadMissed);
+    let gives = |seen: Seen<T>| {
+        if let Some(latencies) = counters.latencies() {
+            latencies.cached_reads.add(seen.age.as_nanos() as u64);
+        }
+        Ok(Some(seen))
+    };
     let begun = moment();
     let asks = || (bounds.lag, bounds.at_least);
     let (mut probes, mut looks) = (0, 0);
     loop {
         if let Some(seen) = read_held_since(&place, bounds, begun, &load) {
-            return Ok(Some(seen));
+            return gives(seen);
         }
         let fill = match place.peer.advise(place.entry, asks(), moment) {
             // A thread has just filled or renewed it.
@@ -168,11 +193,12 @@ pub(crate) fn read_anew<S: CachedState, T>(
             Filled::Refused { .. } | Filled::Unknown { .. } => None,
         };
         let state = results.state.read_state::<S>(place.object.environment()).map_err(bad_reply);
+        counters.count_many(Event::CacheFilled, u64::from(version.is_some()));
         take_fill(&place, &fill, results);
         note_read(&place);
         let (value, now) = (of(&state?), moment());
         let age = now.since(asked).unwrap_or_default();
-        return Ok(Some(Seen { value, age, version, source: Source::Remote }));
+        return gives(Seen { value, age, version, source: Source::Remote });
     }
 }
 
@@ -183,6 +209,11 @@ fn ask_for_changes(peer: &Peer, probe: &Probe, cache: &ObjectRef) -> Result<(), 
         Ok(())
     };
     let answer = ask(cache, &PROBE_OPERATION, arguments, |r| wire::read_answer(probe, r))?;
+    if let Answer::Changes { units, .. } = &answer {
+        let counters = &cache.core().counters;
+        counters.count(Event::CacheProbed);
+        counters.count_many(Event::CacheUpdated, units.len() as u64);
+    }
     peer.answered(answer, moment);
     Ok(())
 }
@@ -235,7 +266,7 @@ thread_local! {
 }
 
 /// Calls for the cache itself.
-fn ask<T>(
+pub(crate) fn ask<T>(
     object: &ObjectRef,
     operation: &Operation<'static>,
     arguments: impl Fn(&mut Writer<'_>) -> Result<(), Misuse>,
@@ -291,9 +322,24 @@ fn is_of_ironorb(object: &ObjectRef) -> bool {
 
 impl ClientCache {
     /// A cache that holds nothing, of an ORB of this process.
-    pub(crate) fn new() -> ClientCache {
+    pub(crate) fn new(counts_hits: bool) -> ClientCache {
         let (peers, places, entries) = Default::default();
-        ClientCache { process: std::process::id(), peers, places, entries }
+        let hits = counts_hits.then(Arc::default);
+        ClientCache { process: std::process::id(), peers, places, entries, hits }
+    }
+
+    /// What it holds. Takes the lock of each server's session, one after the other.
+    pub(crate) fn counts(&self) -> ClientCounts {
+        let hits = self.hits.as_ref().map(|hits| hits.get());
+        let mut counts = ClientCounts { hits, ..ClientCounts::default() };
+        let peers: Vec<_> = self.peers.with(|peers| {
+            peers.map(|peers| peers.values().filter_map(Weak::upgrade).collect()).unwrap_or_default()
+        });
+        for (has_session, entries) in peers.iter().map(|peer: &Arc<Peer>| peer.holds()) {
+            counts.sessions += u64::from(has_session);
+            counts.entries += entries as u64;
+        }
+        counts
     }
 
     /// Refuses to ask in a child of the ORB's process. A question of the child over the parent's connection would have its
@@ -327,7 +373,7 @@ impl ClientCache {
 
     fn new_place<S: CachedState>(&self, object: &ObjectRef, peer: Arc<Peer>) -> Arc<Place<S>> {
         let entry = EntryId(self.entries.fetch_add(1, Ordering::Relaxed));
-        let place = Arc::new(Place::new(object.clone(), entry, peer));
+        let place = Arc::new(Place::new(object.clone(), entry, peer, self.hits.clone()));
         place.peer.add(entry, untyped(&place));
         place
     }

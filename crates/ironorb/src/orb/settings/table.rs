@@ -448,6 +448,12 @@ pub(super) static SETTINGS: &[Setting] = &[
         "Which clients the ORB tells its status (`ironorb status`); yes is local. Default: no.",
         |s, v| assign(&mut s.config.status, status(v)),
     ),
+    once(
+        "countCachedReads",
+        "yes | no",
+        "Whether cached reads that ask no server are counted: some nanoseconds each. Default: no.",
+        |s, v| assign(&mut s.config.count_cached_reads, yes(v)),
+    ),
     once("forwardsMax", "NUMBER", "Forwards that one call follows, at most 255. Default: 16.", |s, v| {
         assign(&mut s.config.forwards_max, number(v))
     }),
