@@ -11,6 +11,7 @@ mod bridge_given_up;
 mod bulk;
 mod caching;
 mod caching_modes;
+mod caching_seen;
 mod call_command;
 mod call_sources;
 mod calls;

@@ -9,6 +9,7 @@
 
 mod bench;
 mod bridge;
+mod cache;
 mod call;
 mod calling;
 mod completions;
@@ -55,6 +56,8 @@ enum Command {
     Bridge(bridge::Arguments),
     /// Show what an ORB does: threads, connections, queues, counters and latencies.
     Status(status::Arguments),
+    /// Show, empty and audit the caches of a server's clients, and say whether caching pays.
+    Cache(cache::Arguments),
     /// Say whether the deadlines of a task set hold, and write the table that a system looks up.
     Sched(sched::Arguments),
     /// Say what a real-time ORB needs of this machine.
@@ -92,6 +95,7 @@ fn main() -> ExitCode {
         Command::ServeMock(arguments) => serve_mock::run(&arguments),
         Command::Bridge(arguments) => bridge::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
+        Command::Cache(arguments) => cache::run(&arguments),
         Command::Sched(arguments) => sched::run(&arguments),
         Command::Rt(arguments) => rt::run(&arguments),
         Command::Ior(arguments) => ior::run(&arguments),

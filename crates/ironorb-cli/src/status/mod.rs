@@ -85,7 +85,7 @@ fn as_json(snapshot: &Snapshot) -> Result<serde_json::Value, Failure> {
 }
 
 /// Why the server has not told its status, and what to do about it.
-fn explain(server: &str, object: &ObjectRef, e: &SystemException) -> Failure {
+pub(crate) fn explain(server: &str, object: &ObjectRef, e: &SystemException) -> Failure {
     match e.kind {
         SystemExceptionKind::ObjectNotExist => Failure::new(format!("{server} answers, but does not tell its status"))
             .with_help(

@@ -219,10 +219,10 @@ fn put_caches(orb: &OrbCore, snapshot: &mut Snapshot) {
     let (client, server) = (Some(("side", "client")), Some(("side", "server")));
     let cache = orb.adapter.cache();
     let (kept, answered) = (cache.counts(), cache.answered());
-    put(CACHE_FILLS, server, answered.fills.load(Relaxed));
-    put(CACHE_PROBES, server, answered.probes.load(Relaxed));
-    put(CACHE_UPDATES, server, answered.updates.load(Relaxed));
-    put(CACHE_WRITES, None, answered.writes.load(Relaxed));
+    put(CACHE_FILLS, server, answered.fills.load(Ordering::Relaxed));
+    put(CACHE_PROBES, server, answered.probes.load(Ordering::Relaxed));
+    put(CACHE_UPDATES, server, answered.updates.load(Ordering::Relaxed));
+    put(CACHE_WRITES, None, answered.writes.load(Ordering::Relaxed));
     put(CACHE_SESSIONS, server, kept.sessions);
     put(CACHE_OPENED, None, kept.sessions_opened);
     put(CACHE_HELD, None, kept.held);
