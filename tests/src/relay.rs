@@ -44,7 +44,7 @@ impl Relay {
         Relay::to_address(SocketAddr::from(([127, 0, 0, 1], target)))
     }
 
-    /// A relay to an address. A connection that comes while nobody listens there is closed.
+    /// A relay to an address. A connection that comes while no process listens there is closed.
     ///
     /// # Panics
     ///

@@ -88,7 +88,7 @@ fn both_sides_count_what_caches_do() {
     assert_eq!(client.status().total("cache_entries"), 0);
 }
 
-/// Unless they are to be counted, nothing is told of reads that ask nobody.
+/// Unless they are to be counted, nothing is told of reads that ask no server.
 #[test]
 fn hits_are_counted_only_if_asked_for() {
     let (site, client) = (Site::new(), client());

@@ -77,7 +77,7 @@ pub(crate) enum Outcome {
         written_at: u64,
         is_held: bool,
     },
-    /// It was to ask nobody, and nothing fresh enough was held.
+    /// It was to ask no server, and nothing fresh enough was held.
     NotHeld,
     Failed,
 }

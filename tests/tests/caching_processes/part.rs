@@ -93,7 +93,7 @@ fn serve() {
     }
 }
 
-/// Reads until it is killed. Every fourth read asks nobody.
+/// Reads until it is killed. Every fourth read asks no server.
 fn read() {
     let reference = std::fs::read_to_string(folder().join(REFERENCE)).unwrap();
     let timeout: u64 = variable(TIMEOUT_MS).parse().unwrap();

@@ -140,7 +140,7 @@ impl Part {
         });
     }
 
-    /// Waits until reads of the client have failed that began later than this, those that ask nobody among them.
+    /// Waits until reads of the client have failed that began later than this, those that ask no server among them.
     pub(crate) fn fails_after(&self, moment: Moment) {
         for outcome in [Outcome::Failed, Outcome::NotHeld] {
             let is_so = |read: &Read| read.outcome == outcome && read.from > moment.0;

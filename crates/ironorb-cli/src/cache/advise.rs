@@ -75,7 +75,7 @@ struct Load {
 struct Advice {
     /// Gray and Cheriton's factor 2R/(SW): above 1, reads are worth more than telling all clients of each write.
     alpha: f64,
-    /// The part of the reads that would ask nobody, from 0 to 1.
+    /// The part of the reads that would ask no server, from 0 to 1.
     hits: f64,
     /// Questions of all clients, a second.
     probes: f64,
@@ -94,16 +94,16 @@ enum Verdict {
     LagBelowRoundTrip,
     /// The clients read too seldom: it would pay from this lag on.
     ReadsTooRare { from: Duration },
-    /// Writes are too many for those who read.
+    /// Writes are too many for the reads.
     WritesTooMany,
 }
 
-/// What a read takes that asks nobody, and what a write takes longer of which a client must be told: `ironorb bench caching` on
+/// What a read takes that asks no server, and what a write takes longer of which a client must be told: `ironorb bench caching` on
 /// two cores of an AMD EPYC.
 const HIT: Duration = Duration::from_nanos(39);
 const TOLD_WRITE: Duration = Duration::from_nanos(24);
 
-/// At least this part of the reads should ask nobody: then a read takes half a call or less in the mean.
+/// At least this part of the reads should ask no server: then a read takes half a call or less in the mean.
 const HITS_MIN: f64 = 0.5;
 
 /// What caching would do with a load.
@@ -202,8 +202,8 @@ fn sentence(load: &Load, advice: &Advice) -> String {
                 shown(from)
             )
         }
-        Verdict::ReadsTooRare { .. } => "do not cache: nobody reads".to_owned(),
-        Verdict::WritesTooMany => "do not cache: there are too many writes for those who read".to_owned(),
+        Verdict::ReadsTooRare { .. } => "do not cache: no client reads".to_owned(),
+        Verdict::WritesTooMany => "do not cache: there are too many writes for the reads".to_owned(),
     }
 }
 
@@ -217,7 +217,7 @@ fn text(load: &Load, advice: &Advice) -> String {
     );
     let _ = writeln!(
         text,
-        "  {:.1} % of the reads would ask nobody, and a read would take {} instead of {}",
+        "  {:.1} % of the reads would ask no server, and a read would take {} instead of {}",
         advice.hits * 100.0,
         shown(advice.read),
         shown(load.rtt)

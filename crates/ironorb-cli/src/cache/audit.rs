@@ -124,7 +124,7 @@ fn text(reports: &[(&str, &AuditReport)], lag: Duration) -> String {
         );
         let _ = writeln!(
             text,
-            "  {hits} reads asked nobody, {probes} questions what has changed, {sessions} sessions; the object was asked {asked} \
+            "  {hits} reads asked no server, {probes} questions what has changed, {sessions} sessions; the object was asked {asked} \
              times and had changed {changes_seen} times"
         );
         for finding in &report.findings {

@@ -31,7 +31,7 @@ pub(crate) struct Place<S: CachedState> {
     pub(crate) object: ObjectRef,
     /// Whether the server knows no cached state of the object, so that it is not asked again.
     has_none: AtomicBool,
-    /// Counts the reads that ask nobody, if they are to be counted.
+    /// Counts the reads that ask no server, if they are to be counted.
     hits: Option<Arc<ShardedCount>>,
     /// The place in another session that has followed, because the object has come to another server.
     next: OnceLock<Arc<Place<S>>>,
@@ -129,7 +129,7 @@ impl<S: CachedState> Place<S> {
         self.sequence.store(before + 2, Ordering::Release);
     }
 
-    /// Counts a read that asked nobody, if such reads are counted.
+    /// Counts a read that asked no server, if such reads are counted.
     #[inline]
     pub(crate) fn count_hit(&self) {
         if let Some(hits) = &self.hits {

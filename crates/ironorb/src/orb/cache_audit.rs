@@ -63,7 +63,7 @@ pub struct AuditReport {
     pub changes_seen: u64,
     /// Cached reads.
     pub reads: u64,
-    /// Those among them that asked nobody.
+    /// Those among them that asked no server.
     pub hits: u64,
     /// How often the cache asked what has changed.
     pub probes: u64,

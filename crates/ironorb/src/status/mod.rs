@@ -69,7 +69,8 @@ impl Orb {
     /// them, and of all that have ended. What happens meanwhile may be in one number and not yet in another.
     ///
     /// Allocates for each metric, thread and connection, and asks the system for the addresses of up to 1,000 peers. Waits
-    /// only for locks that a connection's threads hold while they write or send without blocking.
+    /// only for locks that a connection's threads hold while they write or send without blocking, and for those of caches, which
+    /// no thread holds while it calls.
     pub fn status(&self) -> Snapshot {
         seen::snapshot(self.core())
     }

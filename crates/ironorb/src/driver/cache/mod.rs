@@ -41,7 +41,7 @@ pub(crate) struct ClientCache {
     peers: Snapshot<BTreeMap<String, Weak<Peer>>>,
     places: PiLock<Places>,
     entries: AtomicU64,
-    /// Counts the reads that ask nobody, if they are to be counted.
+    /// Counts the reads that ask no server, if they are to be counted.
     hits: Option<Arc<ShardedCount>>,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct ClientCounts {
     pub(crate) sessions: u64,
     /// The objects that it holds or asks for.
     pub(crate) entries: u64,
-    /// The reads that have asked nobody; `None` where they are not counted.
+    /// The reads that have asked no server; `None` where they are not counted.
     pub(crate) hits: Option<u64>,
 }
 
