@@ -79,8 +79,9 @@ impl DeferredMeter for Counting {
         });
     }
 
-    fn add_later(&self, amount: i32, reply: Reply<(), SystemException>) {
-        DeferredMeter::add(self, amount, reply);
+    fn add_later(&self, amount: i32) {
+        let cell = self.cell.clone();
+        std::thread::spawn(move || cell.update(|mut state| *state.value_mut() += amount));
     }
 
     fn add_elsewhere(&self, amount: i32, reply: Reply<(), SystemException>) {

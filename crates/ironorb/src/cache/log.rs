@@ -139,7 +139,9 @@ impl ServerCache {
         now: Moment,
     ) -> Filled<CellNumber> {
         let filled = self.with(Some(now), |server| server.fill(fill, &cell, known, now));
-        self.answered.fills.fetch_add(u64::from(matches!(filled, Some(Filled::State { .. }))), Ordering::Relaxed);
+        self.answered
+            .fills
+            .fetch_add(u64::from(matches!(filled, Some(Filled::State { .. }))), Ordering::Relaxed);
         filled.unwrap_or(Filled::Unknown { of: fill.of })
     }
 

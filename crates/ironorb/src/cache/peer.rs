@@ -178,12 +178,7 @@ impl Peer {
     }
 
     /// What to do for a read that has found nothing.
-    pub(crate) fn advise(
-        &self,
-        entry: EntryId,
-        (lag, at_least): (Duration, Position),
-        now: Clock,
-    ) -> Advice {
+    pub(crate) fn advise(&self, entry: EntryId, (lag, at_least): (Duration, Position), now: Clock) -> Advice {
         self.with(|State { client, places, cache }| {
             let now = now();
             match client.read(entry, (lag, at_least), now, places) {
