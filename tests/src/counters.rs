@@ -1,8 +1,43 @@
-//! The servant of the elements of an extent: that of `idl/extents.idl`.
+//! The servants of elements of extents: those of `idl/extents.idl`.
 
-use ironorb::{Extent, SystemException};
+use ironorb::cache::CellRef;
+use ironorb::{ElementCells, Extent, SystemException};
 
-use crate::extents::Counter;
+use crate::extents::{Counter, Lamp, LampState, Line, LineState};
+
+/// Serves all lines of an extent: an element is the carrier, and 1,000 more while the line is busy.
+pub struct Lines(pub ElementCells<i32, LineState>);
+
+impl From<&i32> for LineState {
+    fn from(element: &i32) -> LineState {
+        LineState { carrier: element % 1_000, is_busy: *element >= 1_000 }
+    }
+}
+
+impl Line for Lines {
+    fn cell(&self) -> CellRef<'_, LineState> {
+        self.0.current()
+    }
+
+    fn move_to(&self, carrier: i32) -> Result<(), SystemException> {
+        self.0.extent().current()?.update(|element| *element = *element / 1_000 * 1_000 + carrier)
+    }
+}
+
+/// Serves all lamps of an extent.
+pub struct Lamps(pub ElementCells<i32, LampState>);
+
+impl From<&i32> for LampState {
+    fn from(element: &i32) -> LampState {
+        LampState { level: *element }
+    }
+}
+
+impl Lamp for Lamps {
+    fn cell(&self) -> CellRef<'_, LampState> {
+        self.0.current()
+    }
+}
 
 /// Serves all counters of an extent.
 pub struct Counters(pub Extent<i64>);

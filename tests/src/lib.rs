@@ -32,7 +32,7 @@ pub mod system_calls;
 pub mod watch;
 
 pub use cells::{Counting, Holding, Living, Pricing};
-pub use counters::Counters;
+pub use counters::{Counters, Lamps, Lines};
 pub use exchange::{Exchanging, Listening};
 pub use servant::{Deriving, Hook, Hooked, Probing};
 

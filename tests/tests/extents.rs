@@ -4,14 +4,15 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
+use ironorb::cache::{ReadOptions, Source};
 use ironorb::poa::{Lifespan, ObjectId, PoaError};
 use ironorb::{
     Call, CannotCreateExtent, Durability, Extent, ExtentConfig, ExtentError, ExtentRange, FileOptions,
     MinorCode, Orb, Replied, Servant, SystemException, SystemExceptionKind, TypedRef,
 };
-use ironorb_tests::Counters;
 use ironorb_tests::command::run;
-use ironorb_tests::extents::{Counter, CounterRef};
+use ironorb_tests::extents::{Counter, CounterRef, LampRef, Line as _, LineRef, LineState};
+use ironorb_tests::{Counters, Lamps, Lines, eventually};
 
 const COUNTERS_IDL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/idl/extents.idl");
 
@@ -302,7 +303,68 @@ fn the_destruction_of_an_extent_waits_for_its_requests() {
     assert!(adapter.create_extent("counters", 5, ExtentConfig::in_memory(), |_| 0_i64).is_err());
     go.send(()).unwrap();
     assert_eq!(call.join().unwrap().unwrap(), 7);
-    ironorb_tests::eventually("the name is free", || {
+    eventually("the name is free", || {
         adapter.create_extent("counters", 5, ExtentConfig::in_memory(), |_| 0_i64).is_ok()
     });
+}
+
+/// A server of a hundred lines, and one of them with its client.
+fn lines() -> (Orb, Extent<i32>, Orb, LineRef) {
+    let (server, client) = (server(), client());
+    let extent = server.root_poa().create_extent("lines", 100, ExtentConfig::in_memory(), |_| 5_i32).unwrap();
+    extent.serve::<LineRef, _>(Lines(extent.cells().unwrap())).unwrap();
+    let line = elsewhere(&client, &extent.reference::<LineRef>(7).unwrap());
+    (server, extent, client, line)
+}
+
+/// No older than the read.
+const NEW: ReadOptions = ReadOptions::new().lag(std::time::Duration::ZERO);
+
+#[test]
+fn clients_hold_the_cached_attributes_of_elements() {
+    let (_server, extent, _client, line) = lines();
+    let any = ReadOptions::new();
+    let sources: Vec<_> = (0..3).map(|_| line.carrier_with(&any).unwrap().source).collect();
+    assert_eq!(sources, [Source::Remote, Source::Remote, Source::Cache]);
+    // Whoever changes the element, and several at once.
+    extent.elements().update(7, |element| *element += 1_001).unwrap();
+    let seen = line.cached_state(&NEW).unwrap();
+    assert_eq!((seen.value, seen.source), (LineState { carrier: 6, is_busy: true }, Source::Cache));
+    extent.elements().update_all(&[6, 7], |elements| elements.fill(9)).unwrap();
+    assert_eq!(line.carrier_with(&NEW).unwrap().value, 9);
+    // The client's own write is read at once, whatever the lag.
+    line.move_to(11).unwrap();
+    let seen = line.carrier_with(&any).unwrap();
+    assert_eq!((seen.value, seen.source), (11, Source::Cache));
+    // A client of another ORB calls the getter.
+    let ior = extent.reference::<LineRef>(7).unwrap().object().to_ior_string();
+    assert!(run(["call", &ior, "carrier", "--idl", COUNTERS_IDL]).expect().contains("11"));
+    assert_eq!(extent.reference::<LineRef>(7).unwrap().carrier().unwrap(), 11, "here");
+    assert!(matches!(extent.cells::<LineState>(), Err(PoaError::WrongPolicy(_))));
+}
+
+#[test]
+fn a_destroyed_element_is_held_by_no_client() {
+    let (_server, extent, client, line) = lines();
+    (0..3).for_each(|_| assert_eq!(line.carrier().unwrap(), 5));
+    let other = elsewhere(&client, &extent.reference::<LineRef>(8).unwrap());
+    (0..3).for_each(|_| assert_eq!(other.carrier().unwrap(), 5));
+    extent.elements().destroy(7).unwrap();
+    is_gone(line.carrier_with(&NEW));
+    assert_eq!(other.carrier_with(&NEW).unwrap().source, Source::Cache);
+    extent.elements().create(7, 70).unwrap();
+    assert_eq!(line.carrier_with(&NEW).unwrap().value, 70);
+    extent.elements().update(7, |element| *element = 71).unwrap();
+    assert_eq!(line.carrier_with(&NEW).unwrap().value, 71);
+}
+
+#[test]
+fn clients_are_told_at_once_of_elements_that_are_pushed() {
+    let (server, client) = (server(), client());
+    let extent = server.root_poa().create_extent("lamps", 10, ExtentConfig::in_memory(), |_| 1_i32).unwrap();
+    extent.serve::<LampRef, _>(Lamps(extent.cells().unwrap())).unwrap();
+    let lamp = elsewhere(&client, &extent.reference::<LampRef>(3).unwrap());
+    (0..3).for_each(|_| assert_eq!(lamp.level().unwrap(), 1));
+    extent.elements().update(3, |level| *level = 2).unwrap();
+    eventually("the client is told", || lamp.level().unwrap() == 2);
 }

@@ -41,6 +41,7 @@ mod layers;
 mod leases;
 mod limits;
 mod naming_service;
+mod number_portability;
 mod one_error;
 mod oneway_batching;
 mod owned_arguments;

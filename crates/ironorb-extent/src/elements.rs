@@ -4,7 +4,7 @@ use std::fmt;
 use std::fs::OpenOptions;
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use bytemuck::Pod;
 use ironorb_locks::PiTurn;
@@ -237,6 +237,11 @@ impl<T: Element> Elements<T> {
     /// Bytes of memory or of the file that elements take, states and all beside them.
     pub fn bytes(&self) -> u64 {
         self.len() * (BESIDE_STATE + size_of::<T>()) as u64
+    }
+
+    /// A handle that does not keep the elements: for a [`Watcher`], which they keep.
+    pub fn downgrade(&self) -> WeakElements<T> {
+        WeakElements(Arc::downgrade(&self.0))
     }
 
     /// Which pages the system has given.
@@ -507,6 +512,28 @@ fn available_memory() -> Option<u64> {
 // An update that panics changes nothing.
 impl<T: Element> std::panic::UnwindSafe for Elements<T> {}
 impl<T: Element> std::panic::RefUnwindSafe for Elements<T> {}
+
+/// A handle that does not keep the elements.
+pub struct WeakElements<T: Element>(Weak<Inner<T>>);
+
+impl<T: Element> WeakElements<T> {
+    /// The elements, while somebody keeps them.
+    pub fn upgrade(&self) -> Option<Elements<T>> {
+        self.0.upgrade().map(Elements)
+    }
+}
+
+impl<T: Element> Clone for WeakElements<T> {
+    fn clone(&self) -> Self {
+        WeakElements(self.0.clone())
+    }
+}
+
+impl<T: Element> fmt::Debug for WeakElements<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("WeakElements").finish()
+    }
+}
 
 impl<T: Element> Clone for Elements<T> {
     fn clone(&self) -> Self {

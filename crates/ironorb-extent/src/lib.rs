@@ -37,7 +37,7 @@ mod log;
 mod memory;
 
 pub use durability::Durability;
-pub use elements::{Element, ElementId, Elements, Generation, Watcher};
+pub use elements::{Element, ElementId, Elements, Generation, Watcher, WeakElements};
 pub use error::{ElementError, ExtentError};
 pub use file::FileOptions;
 pub use memory::Pages;

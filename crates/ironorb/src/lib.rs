@@ -95,7 +95,7 @@ pub use ironorb_extent::{
 pub use object::extent_range::{ExtentRange, ExtentReferences};
 pub use object::{ObjectRef, TypedRef, WireProfile, nil_reference};
 pub use poa::servant::{Call, Deferred, Replied, Reply, Servant, servant};
-pub use poa::{CannotCreateExtent, Extent, ExtentConfig, Poa, PoaPolicies, UsedElement};
+pub use poa::{CannotCreateExtent, ElementCells, Extent, ExtentConfig, Poa, PoaPolicies, UsedElement};
 
 // Calls.
 pub use driver::call_policies::{

@@ -5,8 +5,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use ironorb_cache::{Due, Fill, Filled, Members, Moment, Opened, Position, Token};
+use ironorb_extent::{ElementError, ElementId};
 use ironorb_giop::{Misuse, Writer};
 
+use super::elements::{ElementCell, ElementStates};
 use super::log::{CellNumber, ServerCache};
 use super::state::{CachedMode, CachedState};
 use crate::base::locks::PiLock;
@@ -239,8 +241,10 @@ impl<'v> CellVisitor<'v> {
 
     /// Shows a servant's cell.
     pub fn visit<S: CachedState>(&mut self, cell: CellRef<'_, S>) {
-        if let Some(cell) = cell.get() {
-            (self.0)(cell);
+        match &cell.0 {
+            Place::Elsewhere => {}
+            Place::Cell(cell) => (self.0)(*cell),
+            Place::Element(element) => (self.0)(element),
         }
     }
 }
@@ -284,28 +288,56 @@ impl<S: CachedState> AnyCell for Shared<S> {
     }
 }
 
-/// Where the cached state of an object is: in its servant's [`Cell`], or, for a reference, elsewhere. A servant makes it of its
-/// cell: `(&self.cell).into()`.
-pub struct CellRef<'c, S: CachedState>(Option<&'c Cell<S>>);
+/// Where the cached state of an object is: in its servant's [`Cell`], in an element of an extent, or, for a reference, elsewhere. A
+/// servant makes it of its cell: `(&self.cell).into()`; or of the element that it serves:
+/// [`ElementCells::current`](crate::ElementCells::current).
+pub struct CellRef<'c, S: CachedState>(Place<'c, S>);
+
+enum Place<'c, S: CachedState> {
+    Elsewhere,
+    Cell(&'c Cell<S>),
+    Element(ElementCell<'c, S>),
+}
 
 impl<'c, S: CachedState> CellRef<'c, S> {
     /// What a reference has.
-    pub const ELSEWHERE: CellRef<'static, S> = CellRef(None);
+    pub const ELSEWHERE: CellRef<'static, S> = CellRef(Place::Elsewhere);
 
-    /// The cell, if it is here.
+    /// The cell, if there is one here.
     pub fn get(self) -> Option<&'c Cell<S>> {
-        self.0
+        match self.0 {
+            Place::Cell(cell) => Some(cell),
+            Place::Elsewhere | Place::Element(_) => None,
+        }
+    }
+
+    pub(crate) fn of_element(states: &'c dyn ElementStates<S>, id: ElementId) -> CellRef<'c, S> {
+        CellRef(Place::Element(ElementCell { states, id }))
+    }
+
+    /// Looks at the state, if it is here.
+    pub(crate) fn read<T>(self, look: impl FnOnce(&S) -> T) -> Option<Result<T, ElementError>> {
+        match self.0 {
+            Place::Elsewhere => None,
+            Place::Cell(cell) => Some(Ok(cell.read(look))),
+            Place::Element(ElementCell { states, id }) => Some(states.state(id).map(|state| look(&state))),
+        }
     }
 }
 
 impl<'c, S: CachedState> From<&'c Cell<S>> for CellRef<'c, S> {
     fn from(cell: &'c Cell<S>) -> Self {
-        CellRef(Some(cell))
+        CellRef(Place::Cell(cell))
     }
 }
 
 impl<S: CachedState> fmt::Debug for CellRef<'_, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("CellRef").field(&self.0).finish()
+        let place = match &self.0 {
+            Place::Elsewhere => "elsewhere",
+            Place::Cell(_) => "cell",
+            Place::Element(_) => "element",
+        };
+        f.debug_tuple("CellRef").field(&place).finish()
     }
 }

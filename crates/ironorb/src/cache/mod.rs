@@ -6,11 +6,12 @@
 //! - `storage`: how a client keeps a state that many threads read
 //! - `place`: a client's place for the state of one object; `peer`: its session with a server, and all places of that; `view`:
 //!   what they are proved by
-//! - `cell`: a servant's state; `log`: the order of writes, and who holds what
+//! - `cell`: a servant's state; `elements`: those of an extent; `log`: the order of writes, and who holds what
 //! - `wire`: the messages; `count`: how often something happens that is done in nanoseconds
 
 mod cell;
 mod count;
+mod elements;
 mod log;
 mod options;
 mod peer;
@@ -23,6 +24,7 @@ pub(crate) mod wire;
 pub(crate) use cell::CellHandle;
 pub use cell::{Cell, CellRef, CellVisitor};
 pub(crate) use count::ShardedCount;
+pub(crate) use elements::HeldElements;
 pub(crate) use log::CellNumber;
 pub(crate) use log::{LogHost, ServerCache};
 pub use options::ReadOptions;

@@ -13,6 +13,7 @@ use crate::cache::{CachedMember, CachedState, CellRef, ProxyCell, ReadOptions, S
 use crate::driver::cache::{Bounds, moment, read_anew, read_held};
 use crate::driver::invoke::invoke;
 use crate::object::ObjectRef;
+use crate::poa::exception_of_element;
 
 /// Reads an attribute with the lag that its declaration gives.
 #[inline]
@@ -153,7 +154,7 @@ pub fn whole_of_cell<S: CachedState, T>(
     cell: CellRef<'_, S>,
     look: impl FnOnce(&S) -> T,
 ) -> Result<T, SystemException> {
-    cell.get().map(|cell| cell.read(look)).ok_or_else(no_cell)
+    cell.read(look).ok_or_else(no_cell)?.map_err(exception_of_element)
 }
 
 /// All that the cell of an object in this process has.

@@ -13,6 +13,7 @@ use super::{
     IdAssignment, IdUniqueness, ImplicitActivation, Lifespan, ObjectId, Poa, PoaError, PoaManager,
     PoaPolicies, RequestProcessing, ServantRetention,
 };
+use crate::cache::{CachedState, CellRef, HeldElements};
 use crate::object::extent_range::{ExtentRange, ID_BYTES};
 use crate::object::{ObjectRef, TypedRef};
 use crate::poa::servant::{InterfaceOf, Servant, servant};
@@ -289,6 +290,19 @@ impl<T: Element> Extent<T> {
         }
     }
 
+    /// Lets clients hold cached attributes of the elements: `S` is the state of an interface with such, `ThingState`, and is made of
+    /// an element's. Clients are told of every change, whoever makes it. [`PoaError::WrongPolicy`] the second time.
+    ///
+    /// The attributes are neither `linearizable` nor bounded by `updates`: writes of elements wait for no client.
+    pub fn cells<S>(&self) -> Result<ElementCells<T, S>, PoaError>
+    where
+        S: CachedState + for<'t> From<&'t T>,
+    {
+        let held = HeldElements::of(&self.elements);
+        let held = held.ok_or(PoaError::WrongPolicy("clients are told of its elements' changes already"))?;
+        Ok(ElementCells { extent: self.clone(), held })
+    }
+
     /// The reference to the element with an index, whether it exists or not, and whichever it is when it is called.
     pub fn reference<R: TypedRef>(&self, index: u64) -> Result<R, PoaError> {
         self.reference_to(index.into())
@@ -324,6 +338,38 @@ impl<T: Element> Extent<T> {
     }
 }
 
+/// The cells of an extent's elements ([`Extent::cells`]): what a servant with cached attributes has in the place of a
+/// [`Cell`](crate::cache::Cell).
+pub struct ElementCells<T: Element, S> {
+    extent: Extent<T>,
+    held: Arc<HeldElements<T, S>>,
+}
+
+impl<T, S> ElementCells<T, S>
+where
+    T: Element,
+    S: CachedState + for<'t> From<&'t T>,
+{
+    /// The cell of the element that the calling thread's upcall is to: what the servant's method `cell` returns.
+    pub fn current(&self) -> CellRef<'_, S> {
+        match self.extent.current() {
+            Ok(element) => CellRef::of_element(&*self.held, element.id),
+            Err(_) => CellRef::ELSEWHERE,
+        }
+    }
+
+    /// The extent.
+    pub fn extent(&self) -> &Extent<T> {
+        &self.extent
+    }
+}
+
+impl<T: Element, S> fmt::Debug for ElementCells<T, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ElementCells").field("extent", &self.extent).finish_non_exhaustive()
+    }
+}
+
 /// The element that an upcall is to.
 #[derive(Debug, Clone, Copy)]
 pub struct UsedElement<'e, T: Element> {
@@ -341,24 +387,25 @@ impl<T: Element> UsedElement<'_, T> {
     /// a closure at this element.
     #[inline]
     pub fn read<R>(&self, look: impl FnOnce(&T) -> R) -> Result<R, SystemException> {
-        self.elements.read(self.id, look).map_err(exception_of)
+        self.elements.read(self.id, look).map_err(exception_of_element)
     }
 
     /// Changes the element, as [`Elements::update`] does. Exceptions are those of [`read`](Self::read), and PERSIST_STORE
     /// where its file cannot be written.
     #[inline]
     pub fn update<R>(&self, change: impl FnOnce(&mut T) -> R) -> Result<R, SystemException> {
-        self.elements.update(self.id, change).map_err(exception_of)
+        self.elements.update(self.id, change).map_err(exception_of_element)
     }
 
     /// Destroys the element. Exceptions as above.
     pub fn destroy(&self) -> Result<(), SystemException> {
-        self.elements.destroy(self.id).map_err(exception_of)
+        self.elements.destroy(self.id).map_err(exception_of_element)
     }
 }
 
+/// What the caller of an element that cannot be used gets.
 #[cold]
-fn exception_of(e: ElementError) -> SystemException {
+pub(crate) fn exception_of_element(e: ElementError) -> SystemException {
     match e {
         ElementError::Reentered => {
             not_here(SystemExceptionKind::BadInvOrder, MinorCode::BAD_INV_ORDER_WOULD_DEADLOCK)

@@ -1,0 +1,203 @@
+//! The cached states of an extent's elements, in their server. An element that no client holds is not here, and costs nothing.
+
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ironorb_cache::{Due, Fill, Filled, Members, Moment, Opened, Position, Token};
+use ironorb_extent::{Element, ElementError, ElementId, Elements, Watcher, WeakElements};
+
+use super::cell::{AnyCell, CellHandle, WriteMembers};
+use super::log::{CellNumber, ServerCache};
+use super::state::{CachedMode, CachedState};
+use crate::base::locks::PiLock;
+
+/// The cached states of elements, without the type of the elements.
+pub(crate) trait ElementStates<S>: Send + Sync {
+    /// The state of an element.
+    fn state(&self, id: ElementId) -> Result<S, ElementError>;
+
+    /// Hands out the state of an element for a client that will hold it, with the answer of the log.
+    fn fill(
+        &self,
+        id: ElementId,
+        cache: &Arc<ServerCache>,
+        of: Opened,
+        now: Moment,
+        answer: &mut dyn FnMut(Filled<CellNumber>, WriteMembers<'_>),
+    );
+}
+
+/// The elements that clients hold. The lock is taken with an element's held, and never the other way round; the log's is taken
+/// after it.
+pub(crate) struct HeldElements<T: Element, S> {
+    elements: WeakElements<T>,
+    held: PiLock<BTreeMap<u64, Member<T, S>>>,
+}
+
+/// An element in the log, and what the log calls it.
+struct Member<T: Element, S> {
+    number: CellNumber,
+    element: Arc<HeldElement<T, S>>,
+}
+
+/// An element that clients hold.
+struct HeldElement<T: Element, S> {
+    elements: WeakElements<T>,
+    id: ElementId,
+    cache: Arc<ServerCache>,
+    /// The position of the last write; 0 if no client holds the state. Changes with the element's lock held.
+    version: AtomicU64,
+    _state: PhantomData<fn() -> S>,
+}
+
+impl<T, S> HeldElements<T, S>
+where
+    T: Element,
+    S: CachedState + for<'t> From<&'t T>,
+{
+    /// Has clients told of all changes of these elements. `None` if somebody else watches them.
+    pub(crate) fn of(elements: &Elements<T>) -> Option<Arc<HeldElements<T, S>>> {
+        const {
+            let waits = matches!(S::MODE, CachedMode::Missed(_));
+            assert!(!waits, "writes of elements wait for no client: neither `linearizable` nor `updates`");
+        }
+        let held = Arc::new(HeldElements { elements: elements.downgrade(), held: PiLock::default() });
+        elements.set_watcher(held.clone()).then_some(held)
+    }
+
+    /// Puts an element into the log whose lock the thread has, unless it is there.
+    fn join(&self, id: ElementId, cache: &Arc<ServerCache>) -> (CellNumber, Arc<HeldElement<T, S>>) {
+        let mut held = self.held.lock();
+        let member = held.entry(id.index).or_insert_with(|| {
+            let element = Arc::new(HeldElement {
+                elements: self.elements.clone(),
+                id,
+                cache: cache.clone(),
+                version: AtomicU64::new(0),
+                _state: PhantomData,
+            });
+            Member { number: cache.join(element.clone()), element }
+        });
+        (member.number, member.element.clone())
+    }
+
+    /// Takes an element out of the log: no client holds it any more.
+    fn leave(&self, index: u64) {
+        let left = self.held.lock().remove(&index);
+        if let Some(Member { number, element }) = left {
+            element.cache.leave(number);
+        }
+    }
+}
+
+impl<T, S> Watcher<T> for HeldElements<T, S>
+where
+    T: Element,
+    S: CachedState + for<'t> From<&'t T>,
+{
+    fn changed(&self, index: u64, state: Option<&T>) -> bool {
+        let member = self.held.lock().get(&index).map(|it| (it.number, it.element.clone()));
+        let Some((number, element)) = member else { return false };
+        if state.is_some() && element.commit(number) {
+            return true;
+        }
+        self.leave(index);
+        false
+    }
+}
+
+impl<T, S> ElementStates<S> for HeldElements<T, S>
+where
+    T: Element,
+    S: CachedState + for<'t> From<&'t T>,
+{
+    fn state(&self, id: ElementId) -> Result<S, ElementError> {
+        self.elements.upgrade().ok_or(ElementError::Absent)?.read(id, |state| S::from(state))
+    }
+
+    fn fill(
+        &self,
+        id: ElementId,
+        cache: &Arc<ServerCache>,
+        of: Opened,
+        now: Moment,
+        answer: &mut dyn FnMut(Filled<CellNumber>, WriteMembers<'_>),
+    ) {
+        let Some(elements) = self.elements.upgrade() else { return };
+        let fill = Fill { of, token: Token(0) };
+        let _gone = elements.watch(id, |state| {
+            let (number, element) = self.join(id, cache);
+            // An element is in the log of one ORB.
+            let filled = match Arc::ptr_eq(&element.cache, cache) {
+                true => cache.fill(&fill, number, element.version(), now),
+                false => Filled::Refused { of, token: fill.token },
+            };
+            if let Filled::State { version, .. } = filled {
+                element.version.store(version.0, Ordering::Relaxed);
+            }
+            let state = S::from(state);
+            answer(filled, &|members, w| state.write(members, w));
+        });
+    }
+}
+
+impl<T: Element, S: CachedState> HeldElement<T, S> {
+    fn version(&self) -> Option<Position> {
+        let version = self.version.load(Ordering::Relaxed);
+        (version != 0).then_some(Position(version))
+    }
+
+    /// Commits a write of any members: an element does not tell which. False if no client holds the state.
+    fn commit(&self, number: CellNumber) -> bool {
+        let held = self.version();
+        let version = held.and_then(|_| self.cache.commit(number, Members::ALL, S::MODE.is_told_at_once()));
+        self.version.store(version.map_or(0, |version| version.0), Ordering::Relaxed);
+        version.is_some()
+    }
+}
+
+impl<T, S> AnyCell for HeldElement<T, S>
+where
+    T: Element,
+    S: CachedState + for<'t> From<&'t T>,
+{
+    fn due(&self, due: Due, write: &mut dyn FnMut(Position, Members, WriteMembers<'_>)) -> bool {
+        let Some(elements) = self.elements.upgrade() else { return false };
+        let read = elements.read(self.id, |state| {
+            let Some(version) = self.version() else { return false };
+            let state = S::from(state);
+            write(version, due.of_version(version), &|members, w| state.write(members, w));
+            true
+        });
+        read.unwrap_or(false)
+    }
+}
+
+/// One of the elements, as a servant's cell.
+pub(super) struct ElementCell<'c, S> {
+    pub(super) states: &'c dyn ElementStates<S>,
+    pub(super) id: ElementId,
+}
+
+impl<S: CachedState> CellHandle for ElementCell<'_, S> {
+    fn repository_id(&self) -> &'static str {
+        S::REPOSITORY_ID
+    }
+
+    fn fill(
+        &self,
+        cache: &Arc<ServerCache>,
+        of: Opened,
+        now: Moment,
+        answer: &mut dyn FnMut(Filled<CellNumber>, WriteMembers<'_>),
+    ) {
+        self.states.fill(self.id, cache, of, now, answer);
+    }
+
+    // Elements are not activated: their watcher is told of their ends.
+    fn withdraw(&self) {}
+
+    fn admit(&self, _: &Arc<ServerCache>) {}
+}
