@@ -21,7 +21,8 @@ fn part() {
     part::play();
 }
 
-/// The server goes on writing while a client stops, and waits for none. The client's first read afterwards is as new as any.
+/// The server goes on writing while a client stops, and waits for none. However much it writes, it keeps one change for each
+/// object that the client holds. The client's first read afterwards is as new as any.
 #[test]
 fn a_stopped_client_reads_nothing_stale() {
     let site = Site::new(1);
@@ -31,6 +32,7 @@ fn a_stopped_client_reads_nothing_stale() {
         client.reads_from_its_cache(10);
         client.stop();
         site.writes_past(logs::now() + 5 * LAG);
+        assert_eq!(site.untold(), 1);
         client.go_on();
     }
     client.reads_from_its_cache(10);

@@ -68,6 +68,7 @@ fn serve() {
         .unwrap()
         .publish(&variable(PUBLISHED))
         .server_id("stamps")
+        .status(true)
         .build()
         .unwrap();
     let policies = PoaPolicies {

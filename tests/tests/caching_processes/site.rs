@@ -4,6 +4,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
+use ironorb::Orb;
+use ironorb::status::{STATUS_KEY, Status as _, StatusRef};
 use ironorb_tests::eventually;
 use ironorb_tests::relay::Relay;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
@@ -64,6 +66,14 @@ impl Site {
         eventually("the server writes", || {
             logs::writes(&path).last().is_some_and(|write| write.begun > moment.0)
         });
+    }
+
+    /// How many changes the server keeps for clients that have not taken them, as its status tells.
+    pub(crate) fn untold(&self) -> u64 {
+        let client = Orb::builder().no_endpoint().build().unwrap();
+        let url = format!("corbaloc::1.2@{}/{STATUS_KEY}", self.address);
+        let status: StatusRef = client.string_to_object(&url).unwrap().narrow_unchecked();
+        status.take_snapshot().unwrap().total("cache_untold")
     }
 
     /// Holds all that was read against what was written.
