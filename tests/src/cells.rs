@@ -5,7 +5,7 @@ use ironorb::{Reply, SystemException};
 
 use crate::cached::{
     Address, Counter, CounterState, DeferredMeter, Gauge, GaugeState, Lever, LeverState, Meter, MeterState,
-    Person, PersonState, Tariff, TariffState,
+    Person, PersonState, Tariff, TariffState, gauge,
 };
 
 /// A meter.
@@ -195,6 +195,23 @@ impl Gauge for Holding<GaugeState> {
         });
         Ok(())
     }
+}
+
+impl gauge::Reads for GaugeState {
+    fn is_over(&self, limit: i32) -> bool {
+        RUNS.set(RUNS.get() + 1);
+        self.value > limit
+    }
+
+    fn described(&self, unit: &str) -> String {
+        assert_eq!(self.text, self.value.to_string(), "a function never sees two versions");
+        format!("{} {unit}", self.text)
+    }
+}
+
+thread_local! {
+    /// How often this thread has run `is_over`.
+    pub static RUNS: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
 }
 
 impl Lever for Holding<LeverState> {

@@ -31,7 +31,7 @@ mod servant;
 pub mod system_calls;
 pub mod watch;
 
-pub use cells::{Counting, Holding, Living, Pricing};
+pub use cells::{Counting, Holding, Living, Pricing, RUNS};
 pub use counters::{Counters, Lamps, Lines};
 pub use exchange::{Exchanging, Listening};
 pub use servant::{Deriving, Hook, Hooked, Probing};

@@ -8,11 +8,11 @@ use ironorb::cache::{Cell, ReadOptions, Source};
 use ironorb::poa::{IdAssignment, PoaPolicies};
 use ironorb::{Orb, SystemException, SystemExceptionKind, TypedRef};
 use ironorb_tests::Counting;
-use ironorb_tests::Holding;
 use ironorb_tests::cached::{
-    Counter, CounterRef, CounterState, Gauge, GaugeRef, GaugeState, Lever, LeverAsync, LeverRef, LeverState,
-    Meter, MeterRef, MeterState,
+    Counter, CounterRef, CounterState, Gauge, GaugeAsync, GaugeRef, GaugeState, Lever, LeverAsync, LeverRef,
+    LeverState, Meter, MeterRef, MeterState,
 };
+use ironorb_tests::{Holding, RUNS};
 
 const HELD: ReadOptions = ReadOptions::new().held_only();
 
@@ -107,6 +107,32 @@ fn what_is_read_is_renewed_without_a_question() {
         newest = age;
         thread::sleep(Duration::from_millis(10));
     }
+}
+
+/// An operation that is a function of the state is run by the server for clients without it, and by the thread that asks where it
+/// is held.
+#[test]
+fn a_read_operation_runs_where_the_state_is() {
+    let (_server, cell, local) = gauge();
+    let gauge = elsewhere(&local);
+    let runs = |run: &dyn Fn() -> bool| {
+        let before = RUNS.get();
+        (run(), RUNS.get() - before)
+    };
+    hold(|| gauge.value_with(&ReadOptions::new()));
+    assert_eq!(runs(&|| gauge.is_over(-1).unwrap()), (true, 1));
+    assert_eq!(runs(&|| gauge.is_over_async(-1).wait().unwrap()), (true, 0), "the server runs it");
+    assert_eq!(runs(&|| local.is_over(0).unwrap()), (false, 1), "the object is in this process");
+    cell.update(|mut state| {
+        state.set_value(7);
+        state.set_text("7".to_owned());
+    });
+    while gauge.described("mm").unwrap() != "7 mm" {}
+    gauge.set_value(8).unwrap();
+    assert_eq!(gauge.described("mm").unwrap(), "8 mm");
+    assert_eq!(local.described("mm").unwrap(), "8 mm");
+    // A first read asks the object.
+    assert_eq!(elsewhere(&local).described("cm").unwrap(), "8 cm");
 }
 
 #[test]

@@ -158,6 +158,7 @@ impl Printer {
             ItemKind::ValueFactory(factory) => self.value_factory(factory),
             ItemKind::RegisterValues(register) => self.register_values(register, support),
             ItemKind::OperationErrors(errors) => self.operation_errors(errors, support),
+            ItemKind::Reads(reads) => self.reads(reads),
         }
     }
 

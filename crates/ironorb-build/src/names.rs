@@ -47,6 +47,8 @@ pub(crate) struct DefNames {
     pub(crate) state: String,
     /// What changes the state in a cell.
     pub(crate) update: String,
+    /// The trait of the operations that clients run over the state, in the inner module of the interface.
+    pub(crate) reads: String,
     /// The error enum of writing an attribute.
     pub(crate) setter_error: String,
 }
@@ -174,6 +176,9 @@ impl Names {
                 _ => self.definitions[id.index()].error = scope.types.take([name, "Error"].concat()),
             }
         }
+        if items.iter().any(|&item| is_cached_read(model, item)) {
+            self.definitions[owner.index()].reads = scope.types.take("Reads".to_owned());
+        }
         if let DefKind::Value(value) = &model.get(owner).kind {
             let errors = value.factories.iter().map(|factory| {
                 let name = camel(&factory.name);
@@ -246,6 +251,11 @@ impl Names {
 /// Whether something is an attribute that clients may cache.
 pub(crate) fn is_cached(model: &Model, id: DefId) -> bool {
     matches!(&model.get(id).kind, DefKind::Attribute(attribute) if attribute.caching.is_some())
+}
+
+/// Whether something is an operation that clients run over the state that they hold.
+pub(crate) fn is_cached_read(model: &Model, id: DefId) -> bool {
+    matches!(&model.get(id).kind, DefKind::Operation(operation) if operation.is_cached)
 }
 
 /// The items of an interface or valuetype.

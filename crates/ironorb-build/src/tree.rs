@@ -45,6 +45,7 @@ pub(crate) enum ItemKind<'t> {
     ValueFactory(ValueFactory<'t>),
     RegisterValues(RegisterValues<'t>),
     OperationErrors(Vec<OperationError<'t>>),
+    Reads(Reads<'t>),
 }
 
 impl ItemKind<'_> {
@@ -242,6 +243,16 @@ pub(crate) struct Cached<'t> {
     /// How clients are told of changes: `pushed` or `missed`, and how many writes they may miss. `None`: when they ask.
     pub(crate) mode: Option<(&'static str, u32)>,
     pub(crate) members: Vec<CachedMember<'t>>,
+    /// The operations that clients run over the state, and the trait of these.
+    pub(crate) reads: Option<Reads<'t>>,
+}
+
+/// Operations that are functions of a state.
+#[derive(Debug)]
+pub(crate) struct Reads<'t> {
+    /// The trait: its name in its module, its path elsewhere.
+    pub(crate) path: Text<'t>,
+    pub(crate) methods: Vec<Method<'t>>,
 }
 
 /// A cached attribute.

@@ -8,7 +8,7 @@ use ironorb_idl::model::Timing;
 use super::items::quoted;
 use super::{Printer, ROOT_ALLOW};
 use crate::hash::PerfectHash;
-use crate::tree::{Base, Cached, Interface, Method, OperationError, Remote, Text};
+use crate::tree::{Base, Cached, Interface, Method, OperationError, Reads, Remote, Text};
 
 impl Printer {
     pub(super) fn interface(&mut self, interface: &Interface<'_>, support: &str) {
@@ -306,6 +306,39 @@ impl Printer {
         self.line("}");
     }
 
+    /// Prints the operations that clients run over cached attributes, for the implementation of an interface.
+    fn read_operations(&mut self, reads: &Reads<'_>, first: usize, support: &str) {
+        self.put(&["reads ", &reads.path, " {"]);
+        self.indented(|out| {
+            for (place, method) in reads.methods.iter().enumerate() {
+                out.operation(first + place, method, support);
+            }
+        });
+        self.line("}");
+    }
+
+    /// Prints the trait of the operations that clients run over cached attributes.
+    pub(super) fn reads(&mut self, reads: &Reads<'_>) {
+        self.put(&["pub trait ", &reads.path, " {"]);
+        self.indented(|out| {
+            for (at, method) in reads.methods.iter().enumerate() {
+                if at > 0 {
+                    out.blank();
+                }
+                out.docs(&method.docs);
+                let end = ["-> ", &tuple(&method.results), ";"].concat();
+                let parameters = parameters(method);
+                if out.put_if_fits(&["fn ", &method.name, "(", &parameters.join(", "), ") ", &end]) {
+                    continue;
+                }
+                out.put(&["fn ", &method.name, "("]);
+                out.indented(|out| parameters.iter().for_each(|p| out.put(&[p, ","])));
+                out.put(&[") ", &end]);
+            }
+        });
+        self.line("}");
+    }
+
     /// Prints the allowed lints of an item at the top of a file.
     fn allowed(&mut self) {
         if self.depth == 0 {
@@ -318,12 +351,15 @@ impl Printer {
         self.put(&["/// The operations of [`", name, "`], called without waiting for the reply."]);
         self.allowed();
         let cached = interface.cached.iter().flat_map(|cached| &cached.members);
+        let reads = interface.cached.iter().filter_map(|cached| cached.reads.as_ref());
+        let reads = reads.flat_map(|reads| &reads.methods);
         let twoway: Vec<(&Text<'_>, &Method<'_>)> = interface
             .methods
             .iter()
             .filter(|method| !method.oneway)
             .map(|method| (name, method))
             .chain(cached.map(|member| (&remote.reference, &member.method)))
+            .chain(reads.map(|method| (&remote.reference, method)))
             .collect();
         let supertrait = [support, "::RefTo<dyn ", name, ">"].concat();
         self.trait_head(&remote.asynchronous, &[supertrait.into()], twoway.is_empty());
@@ -401,7 +437,11 @@ impl Printer {
                 out.put(&["own ", &range(&remote.own), ";"]);
             }
             if let Some(cached) = &interface.cached {
-                out.cached_operations(cached, interface.methods.len(), support);
+                let first = interface.methods.len();
+                out.cached_operations(cached, first, support);
+                if let Some(reads) = &cached.reads {
+                    out.read_operations(reads, first + cached.members.len(), support);
+                }
             }
             interface.methods.iter().enumerate().for_each(|(at, method)| {
                 out.operation(at, method, support);

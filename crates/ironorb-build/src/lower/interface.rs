@@ -8,7 +8,7 @@ use ironorb_idl::model::{
 use super::types::joined;
 use super::{Lowerer, Place, with_docs};
 use crate::hash::PerfectHash;
-use crate::names::{Taken, camel, is_cached, side_by_side, snake};
+use crate::names::{Taken, camel, is_cached, is_cached_read, side_by_side, snake};
 use crate::owned;
 use crate::tree::{self, Text};
 
@@ -27,6 +27,7 @@ impl<'a> Lowerer<'a> {
             methods: interface
                 .items
                 .iter()
+                .filter(|&&id| !is_cached_read(self.model, id))
                 .flat_map(|&id| {
                     // The getter of a cached attribute is no method of servants.
                     let methods = self.methods(def, id, at).into_iter();
@@ -48,7 +49,16 @@ impl<'a> Lowerer<'a> {
         let errors = self.operation_errors(&interface.items, &at.inside(def.id, &names.inner));
         let errors = (!errors.is_empty())
             .then(|| tree::Item { docs: Vec::new(), kind: tree::ItemKind::OperationErrors(errors) });
-        items.extend(self.inner_module(def, what, errors.into_iter().collect(), &interface.items, at));
+        let reads = self.reads(def, interface, &names.reads, &at.inside(def.id, &names.inner)).map(|reads| {
+            let doc = [
+                "The operations of the IDL interface `",
+                &self.scoped(def),
+                "` that are functions of its cached attributes.",
+            ];
+            tree::Item { docs: vec![joined(&doc)], kind: tree::ItemKind::Reads(reads) }
+        });
+        let first = errors.into_iter().chain(reads).collect();
+        items.extend(self.inner_module(def, what, first, &interface.items, at));
         items
     }
 
@@ -81,9 +91,23 @@ impl<'a> Lowerer<'a> {
             state: names.state.as_str().into(),
             update: names.update.as_str().into(),
             storage: if members.iter().all(fits_word) { "words" } else { "shared" },
+            reads: self.reads(def, interface, &joined(&[&names.inner, "::", &names.reads]), at),
             mode: interface.items.iter().find_map(|id| caching(self.model, *id)).and_then(mode),
             members,
         })
+    }
+
+    /// The operations that clients run over the state that they hold.
+    fn reads(
+        &'a self,
+        def: &'a Definition,
+        interface: &'a Interface,
+        path: &str,
+        at: &Place<'a>,
+    ) -> Option<tree::Reads<'a>> {
+        let reads = interface.items.iter().filter(|&&id| is_cached_read(self.model, id));
+        let methods: Vec<_> = reads.flat_map(|&id| self.methods(def, id, at)).collect();
+        (!methods.is_empty()).then(|| tree::Reads { path: path.to_owned().into(), methods })
     }
 
     fn remote(&'a self, def: &'a Definition, interface: &'a Interface, at: &Place<'a>) -> tree::Remote<'a> {
@@ -311,12 +335,13 @@ impl<'a> Lowerer<'a> {
 }
 
 /// The operation names in requests of the interface's own operations and attributes, in the order of its
-/// methods; the getters of cached attributes are the last.
+/// methods; the getters of cached attributes, and the operations that clients run over them, are the last.
 fn wire_names<'a>(lowerer: &'a Lowerer<'a>, items: &[DefId]) -> Vec<Text<'a>> {
     let mut names = Vec::new();
     for &id in items {
         let def = lowerer.model.get(id);
         match &def.kind {
+            DefKind::Operation(operation) if operation.is_cached => {}
             DefKind::Operation(_) => names.push(def.name.as_str().into()),
             DefKind::Attribute(attribute) => {
                 if attribute.caching.is_none() {
@@ -331,6 +356,8 @@ fn wire_names<'a>(lowerer: &'a Lowerer<'a>, items: &[DefId]) -> Vec<Text<'a>> {
     }
     let cached = items.iter().filter(|id| is_cached(lowerer.model, **id));
     names.extend(cached.map(|&id| getter(lowerer.model.get(id))));
+    let reads = items.iter().filter(|id| is_cached_read(lowerer.model, **id));
+    names.extend(reads.map(|&id| lowerer.model.get(id).name.as_str().into()));
     names
 }
 

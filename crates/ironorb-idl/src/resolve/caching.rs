@@ -174,6 +174,7 @@ impl Resolver<'_> {
         let gives_back = operation.parameters.iter().any(|parameter| parameter.direction != Direction::In);
         let why = match () {
             () if operation.oneway.is_some() => "it is oneway",
+            () if matches!(operation.result.kind, ast::TypeKind::Void) => "it has no result",
             () if gives_back => "it has a parameter that is not `in`",
             () if operation.raises.is_some() => "it raises exceptions",
             () if operation.context.is_some() => "it has a context clause",

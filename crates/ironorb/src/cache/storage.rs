@@ -1,5 +1,6 @@
 //! How a client keeps a state that one thread writes while others read.
 
+use std::borrow::Borrow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,6 +12,14 @@ use arc_swap::ArcSwapOption;
 pub trait Storage: Default + Send + Sync + 'static {
     /// The state.
     type State: CachedState;
+    /// A state that was there, whatever is put there since.
+    type Snapshot: Borrow<Self::State>;
+
+    /// What is there; `None` before the first.
+    fn snapshot(&self) -> Option<Self::Snapshot>;
+
+    /// What would be there.
+    fn snapshot_of(state: &Self::State) -> Self::Snapshot;
 
     /// Puts a state there.
     fn store(&self, state: &Self::State);
@@ -95,6 +104,15 @@ pub trait WordState<const N: usize>: CachedState {
 
 impl<S: WordState<N>, const N: usize> Storage for Words<S, N> {
     type State = S;
+    type Snapshot = S;
+
+    fn snapshot(&self) -> Option<S> {
+        self.whole()
+    }
+
+    fn snapshot_of(state: &S) -> S {
+        state.clone()
+    }
 
     fn store(&self, state: &S) {
         let words = state.to_words();
@@ -128,6 +146,15 @@ impl<S> Shared<S> {
 
 impl<S: CachedState<Storage = Self>> Storage for Shared<S> {
     type State = S;
+    type Snapshot = Arc<S>;
+
+    fn snapshot(&self) -> Option<Arc<S>> {
+        self.0.load_full()
+    }
+
+    fn snapshot_of(state: &S) -> Arc<S> {
+        Arc::new(state.clone())
+    }
 
     fn store(&self, state: &S) {
         self.0.store(Some(Arc::new(state.clone())));

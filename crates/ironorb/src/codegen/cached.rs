@@ -87,6 +87,22 @@ pub fn state_with<S: CachedState, R: super::TypedRef>(
     }
 }
 
+/// The state over which a client runs an operation, if it holds one within the lag or can come to hold it. `None`: the object
+/// runs the operation, because it is in this process or its server keeps no caches.
+pub fn snapshot<S: CachedState, R: super::TypedRef>(
+    target: &R,
+    proxy: &ProxyCell<S>,
+    declared: Duration,
+) -> Result<Option<<S::Storage as Storage>::Snapshot>, SystemException> {
+    let bounds = Bounds { lag: declared, at_least: Position::START };
+    let held = proxy.get().and_then(|place| read_held(place, bounds, S::Storage::snapshot));
+    if held.is_some() || target.object().is_local_object()? {
+        return Ok(held.map(|seen| seen.value));
+    }
+    let asked = read_anew(target.object(), proxy, bounds, S::Storage::snapshot, S::Storage::snapshot_of)?;
+    Ok(asked.map(|seen| seen.value))
+}
+
 /// What a read finds that is older than it should be, if the caller takes that where the server does not answer.
 fn or_older<T>(
     e: SystemException,

@@ -26,7 +26,12 @@ macro_rules! __ironorb_interface {
             $cached_at:literal $cached_number:ty: $cached_wire:literal
             fn $cached:ident / $cached_later:ident / $cached_with:ident($cached_place:literal $member:ident, $lag:literal)
             -> $cached_value:ty $(= $cached_codec:ty)? $(, $cached_clause:ident($($cached_pattern:literal),*))*;
-        )*})?
+        )*} $(reads $reads:path {$(
+            $read_at:literal $read_number:ty: twoway $read_wire:literal fn $read:ident / $read_later:ident(
+                $($read_parameter:ident: $read_type:ty = $read_argument:ty),* $(,)?
+            ) -> $read_value:ty $(= $read_codec:ty)?, $read_error:ty
+            $(, $read_clause:ident($($read_pattern:literal),* $(,)?))*;
+        )*})?)?
         $($at:literal $number:ty: $kind:ident $wire:literal fn $operation:ident $(/ $later:ident)?(
             $($parameter:ident: $type:ty = $argument:ty),* $(,)?
         ) -> $value:ty $(= $codec:ty)?, $error:ty $(, $clause:ident($($pattern:literal),* $(,)?))*;)*
@@ -88,6 +93,30 @@ macro_rules! __ironorb_interface {
                     }
                 )*
 
+                $($(
+                    /// Runs the operation over the cached attributes, here if they are as old as their declarations allow, or less.
+                    /// Blocks only where the server must be asked.
+                    pub fn $read(
+                        &self,
+                        $($read_parameter: $read_type),*
+                    ) -> ::std::result::Result<$read_value, $read_error> {
+                        let mode = <$state as $crate::generated::CachedState>::MODE;
+                        let lag = $crate::generated::lag_of(mode, $whole_lag);
+                        match $crate::generated::cached::snapshot::<$state, $reference>(self, &self.0.proxy, lag)? {
+                            ::std::option::Option::Some(state) => {
+                                let state = ::std::borrow::Borrow::borrow(&state);
+                                ::std::result::Result::Ok(<$state as $reads>::$read(state, $($read_parameter),*))
+                            }
+                            ::std::option::Option::None => {
+                                $crate::generated::stub::twoway::<$skeleton<$read_number>, $reference>(
+                                    self,
+                                    ($($read_parameter,)*),
+                                )
+                            }
+                        }
+                    }
+                )*)?
+
                 /// Reads all cached attributes at one version, in one round trip at most.
                 pub fn $whole(
                     &self,
@@ -110,10 +139,16 @@ macro_rules! __ironorb_interface {
                 $($crate::__ironorb_begin! {
                     $skeleton<$number> __R fn $($later)?($($parameter: $type),*) -> $value, $error
                 })*
-                $($($crate::__ironorb_begin! {
-                    $skeleton<$cached_number> __R
-                    fn $cached_later() -> $cached_value, $crate::generated::SystemException
-                })*)?
+                $(
+                    $($crate::__ironorb_begin! {
+                        $skeleton<$cached_number> __R
+                        fn $cached_later() -> $cached_value, $crate::generated::SystemException
+                    })*
+                    $($($crate::__ironorb_begin! {
+                        $skeleton<$read_number> __R
+                        fn $read_later($($read_parameter: $read_type),*) -> $read_value, $read_error
+                    })*)?
+                )?
             }
 
             static __OPERATIONS: $crate::generated::OperationTable<$slots> =
@@ -168,9 +203,14 @@ macro_rules! __ironorb_interface {
                     }
                     match position {
                         $($at => $crate::generated::skeleton::$kind::<$skeleton<$number>, __S>(servant, view, call),)*
-                        $($($cached_at => {
-                            $crate::generated::skeleton::twoway::<$skeleton<$cached_number>, __S>(servant, view, call)
-                        })*)?
+                        $(
+                            $($cached_at => {
+                                $crate::generated::skeleton::twoway::<$skeleton<$cached_number>, __S>(servant, view, call)
+                            })*
+                            $($($read_at => {
+                                $crate::generated::skeleton::twoway::<$skeleton<$read_number>, __S>(servant, view, call)
+                            })*)?
+                        )?
                         _ => call.standard_operation(__IDS),
                     }
                 }
@@ -218,9 +258,12 @@ macro_rules! __ironorb_interface {
                 ) -> ::std::option::Option<&'static $crate::generated::Timing> {
                     match position {
                         $($at => <$skeleton<$number> as $crate::generated::RemoteOperation>::TIMING,)*
-                        $($($cached_at => {
-                            <$skeleton<$cached_number> as $crate::generated::RemoteOperation>::TIMING
-                        })*)?
+                        $(
+                            $($cached_at => {
+                                <$skeleton<$cached_number> as $crate::generated::RemoteOperation>::TIMING
+                            })*
+                            $($($read_at => <$skeleton<$read_number> as $crate::generated::RemoteOperation>::TIMING,)*)?
+                        )?
                         _ => ::std::option::Option::None,
                     }
                 }
@@ -235,9 +278,14 @@ macro_rules! __ironorb_interface {
                 ) -> $crate::generated::Replied {
                     match position {
                         $($at => $crate::generated::deferred::$kind::<$skeleton<$number>>(self, call),)*
-                        $($($cached_at => {
-                            $crate::generated::deferred::twoway::<$skeleton<$cached_number>>(self, call)
-                        })*)?
+                        $(
+                            $($cached_at => {
+                                $crate::generated::deferred::twoway::<$skeleton<$cached_number>>(self, call)
+                            })*
+                            $($($read_at => {
+                                $crate::generated::deferred::twoway::<$skeleton<$read_number>>(self, call)
+                            })*)?
+                        )?
                         _ => call.standard_operation(__IDS),
                     }
                 }
@@ -377,7 +425,40 @@ macro_rules! __ironorb_interface {
                             $crate::__ironorb_load!($storage storage $cached_place $member)
                         }
                     }
+                )*
+                $($(
+                    impl $crate::generated::RemoteOperation for $skeleton<$read_number> {
+                        type Interface = dyn $interface;
+                        type Deferred = dyn $deferred;
+                        type Arguments = ($($read_argument,)*);
+                        type Results = $crate::__ironorb_results!($read_value $(= $read_codec)?);
+                        type Error = $read_error;
+                        type Reply = $crate::generated::Reply<$read_value, $read_error>;
+                        const OPERATION: &'static $crate::generated::Operation<'static> =
+                            &$crate::generated::Operation::twoway($read_wire);
+                        $($crate::__ironorb_clause! { $read_clause $($read_pattern),* })*
+
+                        fn call(
+                            servant: &(dyn $interface + 'static),
+                            ($($read_parameter,)*): $crate::generated::Lent<'_, Self>,
+                        ) -> ::std::result::Result<$read_value, $read_error> {
+                            $crate::generated::cached::whole_of_cell($interface::cell(servant), |state| {
+                                <$state as $reads>::$read(state, $($read_parameter),*)
+                            })
+                        }
+
+                        fn defer(
+                            servant: &(dyn $deferred + 'static),
+                            ($($read_parameter,)*): $crate::generated::Lent<'_, Self>,
+                            reply: $crate::generated::Reply<$read_value, $read_error>,
+                        ) {
+                            reply.send($crate::generated::cached::whole_of_cell($deferred::cell(servant), |state| {
+                                <$state as $reads>::$read(state, $($read_parameter),*)
+                            }));
+                        }
+                    }
                 )*)?
+                )?
             };
         };
 

@@ -408,6 +408,17 @@ pub mod pool {
 
         /// Begins [`newer`](BoundedRef::newer).
         fn newer_async(&self) -> g::Pending<i32, g::SystemException>;
+
+        /// Begins [`is_over`](BoundedRef::is_over).
+        fn is_over_async(&self, limit: i32) -> g::Pending<bool, g::SystemException>;
+
+        /// Begins [`names_below`](BoundedRef::names_below).
+        fn names_below_async(
+            &self,
+            limit: i32,
+            names: &[String],
+            address: &Address,
+        ) -> g::Pending<Names, g::SystemException>;
     }
 
     /// A servant of [`Bounded`] that answers later, from any thread; activated as
@@ -421,13 +432,39 @@ pub mod pool {
         BoundedRef: dyn Bounded, BoundedSkeleton, BoundedAsync, DeferredBounded,
             TC_BOUNDED = "IDL:pool/Bounded:1.0";
         bases []
-        operations(2, 2) ["_get_value", "_get_newer"];
-        own 0..=1;
+        operations(4, 6) ["_get_value", "_get_newer", "is_over", "names_below"];
+        own 0..=3;
         cached words BoundedState / cached_state(1000000) {
             0 g::N0: "_get_value" fn value / value_async / value_with(0 value, 0)
                 -> i32;
             1 g::N1: "_get_newer" fn newer / newer_async / newer_with(1 newer, 1000000)
                 -> i32;
+        }
+        reads bounded::Reads {
+            2 g::N2: twoway "is_over" fn is_over / is_over_async(
+                limit: i32 = g::Copied<i32>,
+            ) -> bool, g::SystemException;
+            3 g::N3: twoway "names_below" fn names_below / names_below_async(
+                limit: i32 = g::Copied<i32>, names: &[String] = g::Checked<g::Seq<String, 4>>,
+                 address: &Address = g::Borrowed<Address>,
+            ) -> Names = g::Seq<String, 4>, g::SystemException, bounds();
+        }
+    }
+
+    /// What belongs to the IDL interface `pool::Bounded`.
+    pub mod bounded {
+        /// The operations of the IDL interface `pool::Bounded` that are functions of its cached attributes.
+        pub trait Reads {
+            /// IDL operation `is_over`.
+            fn is_over(&self, limit: i32) -> bool;
+
+            /// IDL operation `names_below`.
+            fn names_below(
+                &self,
+                limit: i32,
+                names: &[String],
+                address: &super::Address,
+            ) -> super::Names;
         }
     }
 }
