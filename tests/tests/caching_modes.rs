@@ -55,18 +55,20 @@ fn what_is_written_comes_by_itself() {
     let (_server, cell, local) = gauge();
     let gauges = [elsewhere(&local), elsewhere(&local)];
     gauges.iter().for_each(|gauge| hold(|| gauge.value_with(&ReadOptions::new())));
-    for value in 1..50 {
+    let mut questions = 0;
+    for value in 1..20 {
         cell.update(|mut state| {
             state.set_value(value);
             state.set_text(value.to_string());
         });
         for gauge in &gauges {
             loop {
-                let seen = match gauge.cached_state(&HELD) {
-                    Ok(seen) => seen.value,
+                let seen = gauge.cached_state(&HELD).or_else(|_| {
                     // The client has stopped for longer than the term.
-                    Err(_) => gauge.cached_state(&ReadOptions::new()).unwrap().value,
-                };
+                    questions += 1;
+                    gauge.cached_state(&ReadOptions::new())
+                });
+                let seen = seen.unwrap().value;
                 assert_eq!(seen.text, seen.value.to_string());
                 if seen.value == value {
                     break;
@@ -76,6 +78,23 @@ fn what_is_written_comes_by_itself() {
             }
         }
     }
+    assert!(questions < 10, "{questions}");
+}
+
+/// A client that is cut off reads what it holds until the term of its session is over.
+#[test]
+fn what_cannot_be_renewed_is_read_until_its_term_is_over() {
+    let (server, _cell, local) = gauge();
+    let gauge = elsewhere(&local);
+    hold(|| gauge.value_with(&ReadOptions::new()));
+    server.shutdown(true).unwrap();
+    let mut reads = (0..10_000).map(|_| {
+        thread::sleep(Duration::from_millis(1));
+        gauge.value_with(&HELD)
+    });
+    let over = reads.find_map(Result::err).expect("ten seconds are more than a term");
+    assert_eq!(over.kind, SystemExceptionKind::Transient);
+    assert!(gauge.value().is_err());
 }
 
 /// A client's own write is read at once, whether the server's message has come or not.

@@ -22,7 +22,8 @@ impl ReadOptions {
         ReadOptions { lag: None, or_within: None, at_least: 0, is_remote: false, is_held_only: false }
     }
 
-    /// The value may be as old as this, whatever its declaration says.
+    /// The value may be as old as this, whatever its declaration says. Beyond a second it may have missed any number of writes, also
+    /// where the declaration bounds them.
     pub const fn lag(self, lag: Duration) -> ReadOptions {
         ReadOptions { lag: Some(lag), ..self }
     }

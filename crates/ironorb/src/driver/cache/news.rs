@@ -26,6 +26,9 @@ const PATIENCE: Duration = Terms::DEFAULT.term;
 /// The least time between two probes of which the first has brought nothing.
 const PAUSE_MIN: Duration = Duration::from_millis(10);
 
+/// How long no probe is sent after one that has failed: the next read begins with another thread.
+const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(100);
+
 /// What is told at once has been read: a probe is to wait for news of it.
 #[cold]
 pub(super) fn begin(peer: &Arc<Peer>) {
@@ -47,7 +50,11 @@ fn wait_for_news(peer: &Weak<Peer>) {
     while let Some(peer) = peer.upgrade() {
         let asked = moment();
         let Some((probe, cache)) = peer.probe(moment) else { return peer.end_reading() };
-        let Ok(has_news) = wait(&peer, &probe, &cache, &mut server) else { return peer.end_reading() };
+        let waited = wait(&peer, &probe, &cache, &mut server);
+        let Ok(has_news) = waited else {
+            std::thread::sleep(PAUSE_AFTER_FAILURE);
+            return peer.end_reading();
+        };
         let now = moment();
         if peer.take_reading() == Reading::Lately {
             last_read = now;
