@@ -10,6 +10,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Tests have servants of a few operations.
     Config::new().servant_defaults_of("bench::Echo").compile([
         "idl/caching.idl",
+        "idl/caching_cases.idl",
         "idl/cubit.idl",
         "idl/echo.idl",
         "idl/extents.idl",

@@ -46,8 +46,29 @@ fn collocated_calls_are_compared_with_virtual_calls() {
 
 #[test]
 fn cached_reads_are_compared_with_the_clock() {
-    let (_, lines) = quick("caching", &[], 0);
+    let (_, lines) = quick("caching", &["--parts=single"], 0);
     assert_eq!(rows(&lines, "caching").len(), 4);
+}
+
+/// Charts of cases three and four.
+const CASES: usize = 1 + 2;
+
+#[test]
+fn the_papers_cases_of_caching_are_measured_beside_its_figures() {
+    let (_, lines) = quick("caching", &["--parts=shares,lags"], CASES);
+    let of = |kind| lines_of(&lines, kind);
+    let shares = of("shares");
+    assert_eq!(shares.len(), 2 * 2);
+    let lags = of("lags");
+    assert_eq!(
+        lags.iter().map(|row| row["lag_us"].as_u64().unwrap()).collect::<Vec<_>>(),
+        [100, 1_000, 10_000]
+    );
+    for row in shares.iter().chain(&lags) {
+        assert!(row["over_raw"]["median"].as_f64() > Some(0.0), "{row}");
+    }
+    let of_paper = |kind| lines.iter().filter(|line| line["kind"] == kind).count();
+    assert_eq!(["paper-shares", "paper-lags"].map(of_paper), [4, 3]);
 }
 
 #[test]

@@ -82,7 +82,10 @@ impl Plot {
     pub(crate) fn charts<'a>(&self, rows: impl IntoIterator<Item = &'a Row> + Clone) -> Vec<Chart> {
         let label = |row: &Row| texts(row, self.lines).join(" ");
         let labels: Vec<String> = partition(rows.clone(), label).iter().map(|rows| label(rows[0])).collect();
-        let point = |row: &Row, figure: &str| Some((row.count(self.x.0)?, row.median(figure)?));
+        // The plotting library never ends an axis that leads to infinity.
+        let point = |row: &Row, figure: &str| {
+            Some((row.count(self.x.0)?, row.median(figure).filter(|figure| figure.is_finite())?))
+        };
         let sorted = |mut points: Vec<(f64, f64)>| {
             points.sort_by(|a, b| a.0.total_cmp(&b.0));
             points.dedup_by_key(|point| point.0);

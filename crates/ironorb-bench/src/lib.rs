@@ -141,6 +141,7 @@ fn say(text: std::fmt::Arguments<'_>) {
 /// The roles of all suites for child processes.
 const ROLES: &[&[Role]] = &[
     plain::ROLES,
+    caching::ROLES,
     echo::ROLES,
     cubit::ROLES,
     concurrency::ROLES,
@@ -224,6 +225,7 @@ macro_rules! generated {
 generated! {
     generated "echo"
     generated_caching "caching"
+    generated_cases "caching_cases"
     generated_cubit "cubit"
     generated_extents "extents"
     generated_latency "latency"

@@ -1,5 +1,11 @@
 //! `ironorb bench caching`: reads of cached attributes beside the reading of the clock that each needs, calls beside such
-//! reads, and writes that a client is told of beside those of which nobody is.
+//! reads, writes that a client is told of beside those of which nobody is, and the cases of the paper on MinORB.
+
+mod lags;
+mod paper;
+mod relay;
+mod shares;
+mod stage;
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -14,14 +20,39 @@ use crate::machine::{Layout, Placement, Unpin, pin};
 use crate::measure::{Contest, Group, Label, Sample};
 use crate::options::Run;
 use crate::render::{Report, Table};
+use crate::role::Role;
 use crate::row::{Measure, parameters};
 
 /// `ironorb bench caching`
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct CachingOptions {
+    /// What to measure.
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Part::ALL)]
+    pub(crate) parts: Vec<Part>,
+    /// How many objects the server of the paper's cases has. Default 100,000.
+    #[arg(long)]
+    pub(crate) objects: Option<usize>,
     #[command(flatten)]
     pub(crate) run: Run,
 }
+
+/// A part of the suite.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Part {
+    /// Single reads, writes and calls.
+    Single,
+    /// Case 3: latency by the share of reads and of cached objects.
+    Shares,
+    /// Case 4: writes and messages by the lag of a client that reads.
+    Lags,
+}
+
+impl Part {
+    const ALL: [Part; 3] = [Part::Single, Part::Shares, Part::Lags];
+}
+
+/// The processes of the cases.
+pub(crate) const ROLES: &[Role] = &[stage::ROLE, lags::ROLE];
 
 const NOTES: &str = "Samples are batches of a thousand. read-long, read-string: baseline: a reading of the clock that goes on while the system sleeps;\n\
     every cached read has one. call-long: a call of the same attribute over loopback; baseline: the cached read. write-told: a\n\
@@ -55,8 +86,22 @@ impl Person for PersonServant {
 /// Runs `ironorb bench caching`.
 pub(crate) fn measure(options: &CachingOptions) -> Result<Report, BenchError> {
     let mut report = Report::new("caching", "cached attributes", &options.run);
+    let objects = options.objects.unwrap_or(options.run.choose(100, 100_000)).max(1);
+    for part in &options.parts {
+        let tables = match part {
+            Part::Single => single(&options.run).map(|table| vec![table]),
+            Part::Shares => shares::table(&options.run, objects).map(|table| vec![table, paper::shares()]),
+            Part::Lags => lags::table(&options.run, objects).map(|table| vec![table, paper::lags()]),
+        };
+        report.tables.extend(tables?);
+    }
+    Ok(report)
+}
+
+fn single(run: &Run) -> Result<Table, BenchError> {
+    let table = Table::new("row", "cached attributes, nanoseconds each", Vec::new()).notes(NOTES);
     let _unpin = Unpin::later();
-    let Some(layout) = Layout::of(&[Placement::OneCore]).pop() else { return Ok(report) };
+    let Some(layout) = Layout::of(&[Placement::OneCore]).pop() else { return Ok(table) };
     pin(layout.client)?;
     let server = Orb::builder().endpoint("iiop://127.0.0.1:0")?.build()?;
     let client = Orb::builder().no_endpoint().build()?;
@@ -94,7 +139,7 @@ pub(crate) fn measure(options: &CachingOptions) -> Result<Report, BenchError> {
         ("call-long", 4, batch(read), batch(call)),
     ];
     for (name, samples, baseline, ours) in compared {
-        rows.extend(compare(name, samples, baseline, ours, &options.run)?);
+        rows.extend(compare(name, samples, baseline, ours, run)?);
     }
     let write = |cell: Cell<EchoState>| {
         batch(move || {
@@ -102,12 +147,10 @@ pub(crate) fn measure(options: &CachingOptions) -> Result<Report, BenchError> {
             Ok(())
         })
     };
-    rows.extend(compare("write-told", 200, write(untold), write(told), &options.run)?);
+    rows.extend(compare("write-told", 200, write(untold), write(told), run)?);
     client.shutdown(true)?;
     server.shutdown(true)?;
-    let table = Table::new("row", "cached attributes, nanoseconds each", rows);
-    report.tables.push(table.notes(NOTES));
-    Ok(report)
+    Ok(Table { rows, ..table })
 }
 
 fn compare<'a>(
