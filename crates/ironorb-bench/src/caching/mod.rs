@@ -1,6 +1,7 @@
 //! `ironorb bench caching`: reads of cached attributes beside the reading of the clock that each needs, calls beside such
 //! reads, writes that a client is told of beside those of which nobody is, and the cases of the paper on MinORB.
 
+mod fan_out;
 mod lags;
 mod paper;
 mod relay;
@@ -45,14 +46,16 @@ pub(crate) enum Part {
     Shares,
     /// Case 4: writes and messages by the lag of a client that reads.
     Lags,
+    /// Many caching clients of one object: whether reads keep to their bound, and how many need no message.
+    FanOut,
 }
 
 impl Part {
-    const ALL: [Part; 3] = [Part::Single, Part::Shares, Part::Lags];
+    const ALL: [Part; 4] = [Part::Single, Part::Shares, Part::Lags, Part::FanOut];
 }
 
 /// The processes of the cases.
-pub(crate) const ROLES: &[Role] = &[stage::ROLE, lags::ROLE];
+pub(crate) const ROLES: &[Role] = &[stage::ROLE, lags::ROLE, fan_out::ROLE];
 
 const NOTES: &str = "Samples are batches of a thousand. read-long, read-string: baseline: a reading of the clock that goes on while the system sleeps;\n\
     every cached read has one. call-long: a call of the same attribute over loopback; baseline: the cached read. write-told: a\n\
@@ -92,6 +95,7 @@ pub(crate) fn measure(options: &CachingOptions) -> Result<Report, BenchError> {
             Part::Single => single(&options.run).map(|table| vec![table]),
             Part::Shares => shares::table(&options.run, objects).map(|table| vec![table, paper::shares()]),
             Part::Lags => lags::table(&options.run, objects).map(|table| vec![table, paper::lags()]),
+            Part::FanOut => fan_out::table(&options.run).map(|table| vec![table]),
         };
         report.tables.extend(tables?);
     }
