@@ -50,12 +50,12 @@ fn cached_reads_are_compared_with_the_clock() {
     assert_eq!(rows(&lines, "caching").len(), 4);
 }
 
-/// Charts of cases three and four.
-const CASES: usize = 1 + 2;
+/// Charts of cases two, three and four.
+const CASES: usize = 1 + 1 + 2;
 
 #[test]
 fn the_papers_cases_of_caching_are_measured_beside_its_figures() {
-    let (_, lines) = quick("caching", &["--parts=shares,lags"], CASES);
+    let (_, lines) = quick("caching", &["--parts=throughput,shares,lags,fan-out"], CASES);
     let of = |kind| lines_of(&lines, kind);
     let shares = of("shares");
     assert_eq!(shares.len(), 2 * 2);
@@ -67,8 +67,16 @@ fn the_papers_cases_of_caching_are_measured_beside_its_figures() {
     for row in shares.iter().chain(&lags) {
         assert!(row["over_raw"]["median"].as_f64() > Some(0.0), "{row}");
     }
+    let throughput = of("throughput");
+    assert_eq!(throughput.len(), 2 * 2);
+    for row in throughput {
+        assert!(row["of_raw"]["median"].as_f64() > Some(0.0), "{row}");
+    }
+    for row in of("fan-out") {
+        assert!(row["reads_s"].as_f64() > Some(0.0) && row["violations"] == 0, "{row}");
+    }
     let of_paper = |kind| lines.iter().filter(|line| line["kind"] == kind).count();
-    assert_eq!(["paper-shares", "paper-lags"].map(of_paper), [4, 3]);
+    assert_eq!(["paper-throughput", "paper-shares", "paper-lags"].map(of_paper), [2, 4, 3]);
 }
 
 #[test]

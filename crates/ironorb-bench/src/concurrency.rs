@@ -139,7 +139,7 @@ fn processes(clients: usize, calls_of_each: usize, args: &[String]) -> Result<Sa
 }
 
 /// Client threads that call at once, each equally often and with its own sample.
-fn threads(
+pub(crate) fn threads(
     clients: usize,
     calls_of_each: usize,
     mut prepare: impl FnMut() -> Result<SendSample, BenchError>,

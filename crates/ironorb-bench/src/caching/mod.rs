@@ -4,9 +4,11 @@
 mod fan_out;
 mod lags;
 mod paper;
+mod pipeline;
 mod relay;
 mod shares;
 mod stage;
+mod throughput;
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -42,6 +44,8 @@ pub(crate) struct CachingOptions {
 pub(crate) enum Part {
     /// Single reads, writes and calls.
     Single,
+    /// Case 2: writes a second of clients with many calls in flight.
+    Throughput,
     /// Case 3: latency by the share of reads and of cached objects.
     Shares,
     /// Case 4: writes and messages by the lag of a client that reads.
@@ -51,11 +55,11 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    const ALL: [Part; 4] = [Part::Single, Part::Shares, Part::Lags, Part::FanOut];
+    const ALL: [Part; 5] = [Part::Single, Part::Throughput, Part::Shares, Part::Lags, Part::FanOut];
 }
 
 /// The processes of the cases.
-pub(crate) const ROLES: &[Role] = &[stage::ROLE, lags::ROLE, fan_out::ROLE];
+pub(crate) const ROLES: &[Role] = &[stage::ROLE, lags::ROLE, fan_out::ROLE, pipeline::ROLE];
 
 const NOTES: &str = "Samples are batches of a thousand. read-long, read-string: baseline: a reading of the clock that goes on while the system sleeps;\n\
     every cached read has one. call-long: a call of the same attribute over loopback; baseline: the cached read. write-told: a\n\
@@ -94,6 +98,9 @@ pub(crate) fn measure(options: &CachingOptions) -> Result<Report, BenchError> {
         let tables = match part {
             Part::Single => single(&options.run).map(|table| vec![table]),
             Part::Shares => shares::table(&options.run, objects).map(|table| vec![table, paper::shares()]),
+            Part::Throughput => {
+                throughput::table(&options.run, objects).map(|table| vec![table, paper::throughput()])
+            }
             Part::Lags => lags::table(&options.run, objects).map(|table| vec![table, paper::lags()]),
             Part::FanOut => fan_out::table(&options.run).map(|table| vec![table]),
         };

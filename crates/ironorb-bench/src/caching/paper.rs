@@ -12,6 +12,14 @@ use crate::row::Row;
 const MACHINES: &str =
     "Dell 6100 (Pentium Pro, 200 MHz) and Sun E6000 (UltraSPARC, 250 MHz), 100 Mbit/s Ethernet";
 
+const THROUGHPUT: &str = "machine,what,clients,calls_s
+E6000,linear up to 6 clients; about 6000 calls/s each,6,36000
+E6000,the greatest rate,9,42000";
+
+pub(super) fn throughput() -> Table {
+    Table::new("paper-throughput", "case 2 in the paper", Row::quoted(THROUGHPUT, 1)).elsewhere(MACHINES)
+}
+
 const SHARES: &str = "machine,what,read_percent,cached_percent,us
 Dell,a call (case 1: 10^6 objects),,0,600
 E6000,a call (case 1: 10^5 objects),,0,516
@@ -50,5 +58,10 @@ pub(super) fn add_shares(chart: &mut Chart) {
 /// Each step of the curve at its end.
 pub(super) fn add_lags(chart: &mut Chart) {
     add(chart, [("Dell", &[(80.0, 680.0), (700.0, 663.0), (6_000.0, 652.0)]), ("E6000", &[])]);
+    chart.crosses.retain(|series| !series.points.is_empty());
+}
+
+pub(super) fn add_throughput(chart: &mut Chart) {
+    add(chart, [("Dell", &[]), ("E6000", &[(1.0, 6_000.0), (6.0, 36_000.0), (9.0, 42_000.0)])]);
     chart.crosses.retain(|series| !series.points.is_empty());
 }

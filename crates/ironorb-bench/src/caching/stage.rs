@@ -133,7 +133,8 @@ pub(super) fn steady_nanos() -> i64 {
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
-struct Item(Cell<ItemState>);
+/// A servant of the paper's object.
+pub(super) struct Item(pub(super) Cell<ItemState>);
 
 impl idl::Item for Item {
     fn cell(&self) -> CellRef<'_, ItemState> {
