@@ -6,6 +6,7 @@ mod lags;
 mod paper;
 mod pipeline;
 mod relay;
+mod rivals;
 mod shares;
 mod stage;
 mod throughput;
@@ -52,10 +53,13 @@ pub(crate) enum Part {
     Lags,
     /// Many caching clients of one object: whether reads keep to their bound, and how many need no message.
     FanOut,
+    /// Hits and writes beside Redis with the cache of its client.
+    Redis,
 }
 
 impl Part {
-    const ALL: [Part; 5] = [Part::Single, Part::Throughput, Part::Shares, Part::Lags, Part::FanOut];
+    const ALL: [Part; 6] =
+        [Part::Single, Part::Throughput, Part::Shares, Part::Lags, Part::FanOut, Part::Redis];
 }
 
 /// The processes of the cases.
@@ -102,6 +106,7 @@ pub(crate) fn measure(options: &CachingOptions) -> Result<Report, BenchError> {
                 throughput::table(&options.run, objects).map(|table| vec![table, paper::throughput()])
             }
             Part::Lags => lags::table(&options.run, objects).map(|table| vec![table, paper::lags()]),
+            Part::Redis => rivals::table(&options.run).map(|table| vec![table]),
             Part::FanOut => fan_out::table(&options.run).map(|table| vec![table]),
         };
         report.tables.extend(tables?);
