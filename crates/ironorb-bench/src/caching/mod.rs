@@ -1,6 +1,7 @@
 //! `ironorb bench caching`: reads of cached attributes beside the reading of the clock that each needs, calls beside such
 //! reads, writes that a client is told of beside those of which nobody is, and the cases of the paper on MinORB.
 
+mod delays;
 mod fan_out;
 mod lags;
 mod paper;
@@ -49,6 +50,8 @@ pub(crate) enum Part {
     Throughput,
     /// Case 3: latency by the share of reads and of cached objects.
     Shares,
+    /// Case 3 over networks with round-trip times of 0, 1 and 20 ms.
+    Delays,
     /// Case 4: writes and messages by the lag of a client that reads.
     Lags,
     /// Many caching clients of one object: whether reads keep to their bound, and how many need no message.
@@ -58,8 +61,8 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    const ALL: [Part; 6] =
-        [Part::Single, Part::Throughput, Part::Shares, Part::Lags, Part::FanOut, Part::Redis];
+    const ALL: [Part; 7] =
+        [Part::Single, Part::Throughput, Part::Shares, Part::Delays, Part::Lags, Part::FanOut, Part::Redis];
 }
 
 /// The processes of the cases.
@@ -105,6 +108,7 @@ pub(crate) fn measure(options: &CachingOptions) -> Result<Report, BenchError> {
             Part::Throughput => {
                 throughput::table(&options.run, objects).map(|table| vec![table, paper::throughput()])
             }
+            Part::Delays => delays::table(&options.run).map(|table| vec![table]),
             Part::Lags => lags::table(&options.run, objects).map(|table| vec![table, paper::lags()]),
             Part::Redis => rivals::table(&options.run).map(|table| vec![table]),
             Part::FanOut => fan_out::table(&options.run).map(|table| vec![table]),

@@ -15,7 +15,7 @@ use crate::machine::{Layout, Unpin, pin};
 use crate::measure::{Contest, Group, Label, Sample};
 use crate::options::Run;
 use crate::render::Table;
-use crate::row::{Measure, Row, parameters};
+use crate::row::{Measure, Parameters, Row, parameters, shown};
 
 pub(super) const PERCENTS: [usize; 5] = [0, 25, 50, 75, 100];
 
@@ -45,12 +45,15 @@ impl Mix {
     /// A row for each share of reads, of a client that holds this share of the objects.
     pub(super) fn rows(
         &self,
-        (place, layout): (&str, Layout),
+        place: &Parameters,
+        layout: Layout,
         setup: &Setup,
         cached_percent: usize,
         read_percents: &[usize],
     ) -> Result<Vec<Row>, BenchError> {
-        crate::note(format_args!("measuring {place} with {cached_percent} % of the objects cached"));
+        let of_place = place.iter().map(|(name, value)| format!("{name} {}", shown(value)));
+        let of_place = of_place.collect::<Vec<_>>().join(", ");
+        crate::note(format_args!("measuring {of_place} with {cached_percent} % of the objects cached"));
         let _unpin = Unpin::later();
         let stage = Stage::start(setup)?;
         pin(layout.client)?;
@@ -63,8 +66,8 @@ impl Mix {
                 time_max: Some(self.time_max),
                 ..Contest::of(1, self.repetitions)
             };
-            let of =
-                parameters![layout = place, cached_percent = cached_percent, read_percent = read_percent];
+            let shares = parameters![cached_percent = cached_percent, read_percent = read_percent];
+            let of = [&place[..], &shares].concat();
             let mut group = Group::new(of, Measure::MICROSECONDS, contest, self.sample(&plain, 0, 100));
             group.enter(Label::ours(), Ok(Box::new(self.sample(&client, cached_percent, *read_percent))));
             rows.extend(group.run()?);
@@ -110,7 +113,7 @@ pub(super) fn table(run: &Run, objects: usize) -> Result<Table, BenchError> {
         let setup = Setup::of(objects, *layout);
         for cached in run.choose(&[0, 100][..], &PERCENTS) {
             let reads = run.choose(&[0, 100][..], &PERCENTS);
-            rows.extend(mix.rows((layout.name, *layout), &setup, *cached, reads)?);
+            rows.extend(mix.rows(&parameters![layout = layout.name], *layout, &setup, *cached, reads)?);
         }
     }
     let charts = charts(&rows);
