@@ -16,7 +16,7 @@ pub(crate) struct AllOptions {
 }
 
 /// The command lines of the suites that have goals, with the rows that have goals.
-const SUITES: [&[&str]; 8] = [
+const SUITES: [&[&str]; 9] = [
     &[
         "echo",
         "--rows=void,void-adaptive,void-unix,void-shm,void-pool,long,struct64,octet-1k,octet-64k,oneway,\
@@ -34,12 +34,13 @@ const SUITES: [&[&str]; 8] = [
     ],
     &["cubit"],
     &["collocated"],
+    &["caching", "--parts=throughput,shares,lags,fan-out,redis"],
     &["concurrency"],
     &["connections"],
     &["realtime", "--clients=0,50", "--high-hz=1000", "--sides=lanes,shared,twin", "--minutes=2"],
 ];
 
-fn names() -> [&'static str; 8] {
+fn names() -> [&'static str; 9] {
     SUITES.map(|line| line[0])
 }
 

@@ -48,7 +48,7 @@ const NOTES: &str = "baseline: plain blocking sockets with as many bytes, with a
     calls/s: of all clients together. of baseline: the fraction of its rate in the same repetition.";
 
 /// The name of the layout: threads are not pinned.
-const ANYWHERE: &str = "all cores";
+pub(crate) const ANYWHERE: &str = "all cores";
 
 /// Runs `ironorb bench concurrency`.
 pub(crate) fn measure(options: &ConcurrencyOptions) -> Result<Report, BenchError> {

@@ -59,6 +59,13 @@ const DEFAULTS: &str = "operationLookup=perfectHash|objectLookup=active|demultip
 const SMALL: (&str, &str) = ("call", "void|octet-1k|octet-64k");
 const STRUCTS: (&str, &str) = ("call", "struct-1024");
 
+const THROUGHPUT: (&str, &str) = ("caching", "throughput");
+const SHARES: (&str, &str) = ("caching", "shares");
+const LAGS: (&str, &str) = ("caching", "lags");
+const FAN_OUT: (&str, &str) = ("caching", "fan-out");
+const REDIS: (&str, &str) = ("caching", "redis");
+const CLIENTS_AND_LAG: &[&str] = &["clients", "lag_ms"];
+
 const HIGH: (&str, &str) = ("realtime", "high");
 const LOW: (&str, &str) = ("realtime", "low");
 const LANES: (&str, &str) = ("side", "lanes");
@@ -127,6 +134,20 @@ const RULES: &[Rule] = &[
     Rule { greatest: Some("idle"), ..rule(("connections", "row"), &[], &["settings"],
         |row, _| row.median("bytes_each"), AtMost(16384.0),
         "bytes in the server of each of {idle} idle connections, ironorb {settings}") },
+    // Cached attributes: the paper's cases, many clients, and Redis.
+    rule(THROUGHPUT, &[("side", "ironorb")], &[], |row, _| row.median("of_raw"), AtLeast(0.9),
+        "writes/s with 32 in flight / plain sockets (worst: {clients} clients)"),
+    rule(SHARES, &[("read_percent", "100"), ("cached_percent", "100")], &[], |row, _| row.median("over_raw"),
+        AtMost(0.01), "a read of a cached object / a call"),
+    rule(LAGS, &[("lag_us", "10000")], &[], |row, _| row.median("writes_per_message"), AtLeast(20.0),
+        "writes for each message, lag {lag_us} us"),
+    rule(FAN_OUT, &[], CLIENTS_AND_LAG, |row, _| row.median("violations"), AtMost(0.0),
+        "reads beyond their bound, {clients} clients, lag {lag_ms} ms"),
+    rule(FAN_OUT, &[("lag_ms", "10|100")], CLIENTS_AND_LAG, |row, _| row.median("hit_percent"), AtLeast(99.0),
+        "per cent of reads without a message, {clients} clients, lag {lag_ms} ms"),
+    rule(REDIS, &[("row", "hit")], &[], |row, _| row.median("over_raw"), AtMost(0.2), "a hit / Redis's"),
+    rule(REDIS, &[("row", "visible"), ("lag_us", "10")], &[], |row, _| row.median("over_raw"), AtMost(0.5),
+        "from a write until another client reads it, lag {lag_us} us / Redis's"),
     // The client of the highest priority, beside as many others as there are; the system's own delays are the twin's.
     Rule { greatest: CLIENTS, ..rule(HIGH, &[LANES, LOADED, AT_60], SINCE, |row, _| row.median("over_0"), AtMost(1.3),
         "high client, mean with {clients} others / without, from {since}") },

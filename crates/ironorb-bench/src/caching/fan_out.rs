@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use ironorb::cache::ReadOptions;
 
 use super::stage::{Client, Setup, Stage, steady_nanos};
+use crate::concurrency::ANYWHERE;
 use crate::error::BenchError;
 use crate::generated_cases::caching_cases::{Life, Stage as _, StampRef};
 use crate::options::Run;
@@ -48,7 +49,7 @@ pub(super) fn table(run: &Run) -> Result<Table, BenchError> {
     let rows = run.choose(&GROUPS_QUICK[..], &GROUPS).iter();
     let rows = rows.map(|(clients, lag_ms)| row(*clients, *lag_ms, duration)).collect::<Result<_, _>>()?;
     let title = "one object, written 100 times a second, and its caching clients";
-    Ok(Table::new("fan-out", title, rows).notes(NOTES))
+    Ok(Table::new("fan-out", title, rows).blocks(&["layout"]).notes(NOTES))
 }
 
 fn row(clients: usize, lag_ms: u64, duration: Duration) -> Result<Row, BenchError> {
@@ -103,7 +104,7 @@ impl Tally {
 
     fn row(self, clients: usize, lag_ms: u64, processes: usize, duration: Duration) -> Row {
         let [hits, renewals, seconds] = [self.hits as f64, self.renewals as f64, duration.as_secs_f64()];
-        let of = parameters![clients = clients, lag_ms = lag_ms, processes = processes];
+        let of = parameters![layout = ANYWHERE, clients = clients, lag_ms = lag_ms, processes = processes];
         Row::of_numbers(
             of,
             [

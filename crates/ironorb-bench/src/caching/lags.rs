@@ -29,6 +29,9 @@ const READER: &str = "caching-reader";
 
 const LAGS: [Duration; 3] = [Duration::from_micros(100), Duration::from_millis(1), Duration::from_millis(10)];
 
+/// The name of the layout.
+const LAYOUT: &str = "writer and server on one core";
+
 const NOTES: &str = "Writes of random objects, one after another, while a second client holds all objects and reads random ones without a pause.\n\
     Writer and server share a processor, the reader has another. baseline: such writes where no client holds anything, in turns.\n\
     messages per write: probes and answers, counted by a relay between the reader and the server. In the paper the server sends\n\
@@ -36,7 +39,7 @@ const NOTES: &str = "Writes of random objects, one after another, while a second
 
 pub(super) fn table(run: &Run, objects: usize) -> Result<Table, BenchError> {
     let title = "case 4: a write by the lag of the client that reads";
-    let table = Table::new("lags", title, Vec::new()).notes(NOTES);
+    let table = Table::new("lags", title, Vec::new()).blocks(&["layout"]).notes(NOTES);
     let Some(layout) = Layout::of(&[Placement::OneCore]).pop() else { return Ok(table) };
     crate::note(format_args!("measuring writes beside a client that reads"));
     let _unpin = Unpin::later();
@@ -66,7 +69,8 @@ fn rows(
 ) -> Result<Vec<Row>, BenchError> {
     let batch = run.choose(200, 5_000);
     let contest = Contest::of_batches(run.repetitions(15), batch);
-    let mut group = Group::new(parameters![], Measure::MICROSECONDS, contest, writes(alone, batch));
+    let mut group =
+        Group::new(parameters![layout = LAYOUT], Measure::MICROSECONDS, contest, writes(alone, batch));
     let mut tallies = Vec::new();
     for lag in LAGS {
         let tally = Rc::new(RefCell::new(Tally::default()));

@@ -16,7 +16,7 @@ use ironorb::cache::ReadOptions;
 use super::stage::{Client, Setup, Stage, free_port};
 use crate::error::BenchError;
 use crate::generated_cases::caching_cases::Item as _;
-use crate::machine::{Layout, Placement, Unpin, pin};
+use crate::machine::{Layout, ONE_CORE, Placement, Unpin, pin};
 use crate::measure::{Contest, Entrant, Group, Label, Side};
 use crate::options::Run;
 use crate::process::{Process, find_program};
@@ -33,7 +33,7 @@ const LAGS: [Duration; 3] = [Duration::from_micros(10), Duration::from_micros(10
 
 pub(super) fn table(run: &Run) -> Result<Table, BenchError> {
     let title = "Redis with its client's cache, and cached attributes";
-    let table = Table::new("redis", title, Vec::new()).notes(NOTES);
+    let table = Table::new("redis", title, Vec::new()).blocks(&["layout"]).notes(NOTES);
     let Some(layout) = Layout::of(&[Placement::OneCore]).pop() else { return Ok(table) };
     crate::note(format_args!("measuring Redis with its client's cache"));
     let _unpin = Unpin::later();
@@ -81,8 +81,12 @@ impl<'a> Ours<'a> {
         (batch, ours): (usize, fn(Ours<'a>, usize) -> Result<(), BenchError>),
     ) -> Result<Vec<Row>, BenchError> {
         let contest = Contest::of_batches(run.repetitions(15), batch);
-        let mut group =
-            Group::new(parameters![row = row], Measure::MICROSECONDS, contest, theirs(redis, row, batch));
+        let mut group = Group::new(
+            parameters![layout = ONE_CORE, row = row],
+            Measure::MICROSECONDS,
+            contest,
+            theirs(redis, row, batch),
+        );
         group.enter(Label::ours(), Ok(Box::new(move || ours(self, batch))));
         group.run()
     }
@@ -95,7 +99,12 @@ impl<'a> Ours<'a> {
     ) -> Result<Vec<Row>, BenchError> {
         let contest = Contest::of_batches(run.repetitions(15), batch);
         let baseline = theirs(redis, "visible", batch);
-        let mut group = Group::new(parameters![row = "visible"], Measure::MICROSECONDS, contest, baseline);
+        let mut group = Group::new(
+            parameters![layout = ONE_CORE, row = "visible"],
+            Measure::MICROSECONDS,
+            contest,
+            baseline,
+        );
         for (place, lag) in (0..).zip(LAGS) {
             let mut next = place << 24;
             let side = Box::new(move || self.visible(lag, batch, &mut next));

@@ -11,7 +11,7 @@ use super::paper;
 use super::pipeline::{Pipeline, Writes};
 use super::stage::{Client, Item, Setup, Stage};
 use crate::chart::{Axis, Chart, Plot, Scale};
-use crate::concurrency::threads;
+use crate::concurrency::{ANYWHERE, threads};
 use crate::error::BenchError;
 use crate::generated_cases::caching_cases::{Item as _, ItemAsync as _, ItemRef, ItemState};
 use crate::measure::{Contest, Entrant, Group, Label, SendSample};
@@ -48,7 +48,7 @@ pub(super) fn table(run: &Run, objects: usize) -> Result<Table, BenchError> {
     stage.end()?;
     let charts = charts(&rows);
     let title = "case 2: writes a second of clients with many calls in flight";
-    Ok(Table::new("throughput", title, rows).notes(NOTES).charts(charts))
+    Ok(Table::new("throughput", title, rows).blocks(&["layout"]).notes(NOTES).charts(charts))
 }
 
 fn group(
@@ -65,8 +65,12 @@ fn group(
         orb(stage, (place - 1) * objects / clients..place * objects / clients, burst)
     })?;
     let contest = Contest::of_batches(run.repetitions(9), burst * clients);
-    let mut group =
-        Group::new(parameters![clients = clients], Measure::CALLS, contest, sockets(Writes::Each)?);
+    let mut group = Group::new(
+        parameters![layout = ANYWHERE, clients = clients],
+        Measure::CALLS,
+        contest,
+        sockets(Writes::Each)?,
+    );
     for (name, side) in [("ironorb", ours), ("together", sockets(Writes::Together)?)] {
         let parameters = parameters![side = name];
         group.entrants.push(Entrant { label: Label::ours(), parameters, side: Ok(Box::new(side)) });
