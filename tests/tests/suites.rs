@@ -55,16 +55,18 @@ const CASES: usize = 1 + 1 + 2;
 
 #[test]
 fn the_papers_cases_of_caching_are_measured_beside_its_figures() {
-    let (_, lines) = quick("caching", &["--parts=throughput,shares,lags,fan-out"], CASES);
+    let (_, lines) = quick("caching", &["--parts=throughput,shares,delays,lags,fan-out,redis"], CASES);
     let of = |kind| lines_of(&lines, kind);
     let shares = of("shares");
     assert_eq!(shares.len(), 2 * 2);
+    let delays = of("delays");
+    assert_eq!(delays.len(), 2 * 2 * 2);
     let lags = of("lags");
     assert_eq!(
         lags.iter().map(|row| row["lag_us"].as_u64().unwrap()).collect::<Vec<_>>(),
         [100, 1_000, 10_000]
     );
-    for row in shares.iter().chain(&lags) {
+    for row in shares.iter().chain(&delays).chain(&lags) {
         assert!(row["over_raw"]["median"].as_f64() > Some(0.0), "{row}");
     }
     let throughput = of("throughput");
@@ -74,6 +76,13 @@ fn the_papers_cases_of_caching_are_measured_beside_its_figures() {
     }
     for row in of("fan-out") {
         assert!(row["reads_s"].as_f64() > Some(0.0) && row["violations"] == 0, "{row}");
+    }
+    for row in of("redis") {
+        let missing = row["missing"].as_str().unwrap_or_default();
+        assert!(
+            row["subject"].is_object() || missing.contains("not installed") || missing.contains("not built"),
+            "{row}"
+        );
     }
     let of_paper = |kind| lines.iter().filter(|line| line["kind"] == kind).count();
     assert_eq!(["paper-throughput", "paper-shares", "paper-lags"].map(of_paper), [2, 4, 3]);
