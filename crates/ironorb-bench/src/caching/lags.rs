@@ -29,6 +29,9 @@ const READER: &str = "caching-reader";
 
 const LAGS: [Duration; 3] = [Duration::from_micros(100), Duration::from_millis(1), Duration::from_millis(10)];
 
+/// How long the first answer after a pause takes at most, which tells of all writes of the other turns.
+const SETTLING: Duration = Duration::from_millis(20);
+
 /// The name of the layout.
 const LAYOUT: &str = "writer and server on one core";
 
@@ -158,9 +161,11 @@ impl Reader {
         Ok(Reader { process, counters })
     }
 
-    /// Has it read with a lag from now on.
+    /// Has it read with a lag from now on, and lets it learn of all that was written while it did not.
     fn begin(&mut self, lag: Duration) -> Result<(), BenchError> {
-        self.process.ask(&lag.as_nanos().to_string()).map(drop)
+        self.process.ask(&lag.as_nanos().to_string())?;
+        std::thread::sleep(lag + SETTLING);
+        Ok(())
     }
 
     /// Has it stop. Returns how often it has read.
