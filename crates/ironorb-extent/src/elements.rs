@@ -113,7 +113,7 @@ impl Mark {
 
     /// The mark of the element that is made in the place of an absent one.
     fn next(self) -> Mark {
-        Mark((self.generation().0 + 1) % GENERATIONS << Mark::GENERATION_AT)
+        Mark(((self.generation().0 + 1) % GENERATIONS) << Mark::GENERATION_AT)
     }
 }
 
@@ -223,6 +223,9 @@ impl<T: Element> Elements<T> {
             Journal::Log(log) => log.finish(put, || self.0.flush()),
         }
     }
+
+    /// Bytes of an element beside its state: its lock and its mark.
+    pub const BYTES_BESIDE_STATE: usize = BESIDE_STATE;
 
     /// How many elements there are, with those that do not exist.
     pub fn len(&self) -> u64 {

@@ -26,7 +26,8 @@
 //!
 //! # Unsafe code
 //!
-//! In `memory.rs` alone: mapped memory as rows of values, and elements that the thread with their lock uses.
+//! In `memory.rs` alone: mapped memory as rows of values, elements that the thread with their lock uses, and the settings of
+//! the C library's allocator.
 
 mod durability;
 mod elements;
@@ -40,4 +41,4 @@ pub use durability::Durability;
 pub use elements::{Element, ElementId, Elements, Generation, Watcher, WeakElements};
 pub use error::{ElementError, ExtentError};
 pub use file::FileOptions;
-pub use memory::Pages;
+pub use memory::{Pages, keep_heap, reserve_heap};

@@ -144,6 +144,44 @@ fn touch(mapping: &MmapRaw) {
 #[cfg(not(miri))]
 const HUGE_PAGE_BITS: u8 = 21;
 
+/// Has the allocator of the C library take so many bytes from the system now, with their pages, for threads that are made after
+/// [`keep_heap`]: while these need no more than that, the resident size stays as it is.
+///
+/// Blocks until the system has given all pages: seconds for gigabytes.
+pub fn reserve_heap(bytes: usize) -> io::Result<()> {
+    keep_heap()?;
+    // The calling thread may have a heap of its own, from before.
+    let reserved = std::thread::spawn(move || {
+        let mut block: Vec<u8> = Vec::new();
+        block.try_reserve_exact(bytes).map_err(|e| io::Error::new(io::ErrorKind::OutOfMemory, e))?;
+        // Written, so that the pages are there.
+        block.resize(bytes, 1);
+        drop(std::hint::black_box(block));
+        Ok(())
+    });
+    reserved.join().unwrap_or_else(|_| Err(io::ErrorKind::OutOfMemory.into()))
+}
+
+/// Has the allocator of the C library keep what is freed, and threads that are made from now on share one heap, with its lock.
+/// Unsupported without the GNU C library.
+#[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
+pub fn keep_heap() -> io::Result<()> {
+    // Nothing is given back, large blocks are of the heap as well, and no thread has a heap of its own.
+    for (parameter, value) in [(libc::M_TRIM_THRESHOLD, -1), (libc::M_MMAP_MAX, 0), (libc::M_ARENA_MAX, 1)] {
+        // SAFETY: it sets a number of the allocator, under the allocator's lock.
+        if unsafe { libc::mallopt(parameter, value) } != 1 {
+            return Err(io::Error::other("the allocator refuses to keep what is freed"));
+        }
+    }
+    Ok(())
+}
+
+/// Unsupported: there is no GNU C library.
+#[cfg(not(all(target_os = "linux", target_env = "gnu", not(miri))))]
+pub fn keep_heap() -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 /// What may be shared in mapped memory.
 ///
 /// # Safety

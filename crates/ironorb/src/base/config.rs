@@ -1,5 +1,6 @@
 //! The configuration of an ORB: every limit with its unit, default and worst case.
 
+use super::memory_plan::{buffers_of, entries_of};
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -246,12 +247,35 @@ pub struct OrbConfig {
     /// its status also measures the latencies of calls and of upcalls, by two readings of the clock each. Default:
     /// [`StatusAccess::Off`].
     pub status: StatusAccess,
+    /// The memory of the process in bytes, all of it taken at the start: the paper's fixed footprint. Extents in memory take from it,
+    /// and fail to be made where it has no room. When the ORB [runs](crate::Orb::run) or
+    /// [settles](crate::Orb::settle_memory), the rest is taken for the heap, with its pages, and the resident size stays as it is
+    /// while that is enough. Buffers for large messages and for unread replies, and the caches of either side, get an eighth each
+    /// at most. Default: `None`, memory is taken when it is needed.
+    pub memory: Option<usize>,
+    /// The most objects whose cached attributes the ORB holds, of all servers together each. Beyond that those that it asked for first
+    /// go first. Default: 1,000,000; at least 1.
+    pub cache_entries_max: usize,
+    /// The most objects whose cached attributes one client may hold of this ORB. Beyond that those that it asked for first go first.
+    /// Default: 1,000,000; at least 1.
+    pub cache_held_max: usize,
     /// Whether cached reads that ask no server are counted, for `cache_hits_total` of the [status](crate::status). Each such
     /// read has an atomic addition more then, and takes some nanoseconds longer. Default: false.
     pub count_cached_reads: bool,
 }
 
 impl OrbConfig {
+    /// Bounds what grows by the memory that is planned for the process.
+    pub(crate) fn keep_to_memory(&mut self) {
+        let Some(total) = self.memory else { return };
+        for bytes in [&mut self.receive_memory_max, &mut self.transmit_memory_max] {
+            *bytes = Some(bytes.unwrap_or(usize::MAX).min(buffers_of(total)));
+        }
+        for entries in [&mut self.cache_entries_max, &mut self.cache_held_max] {
+            *entries = (*entries).min(entries_of(total));
+        }
+    }
+
     /// The code sets that this ORB supports.
     pub fn code_sets(&self) -> CodeSetComponentInfo {
         CodeSetComponentInfo::with_native(self.native_char_set)
@@ -324,6 +348,9 @@ impl Default for OrbConfig {
             object_lookup: ObjectLookup::Active,
             demultiplexing: Demultiplexing::Delayered,
             status: StatusAccess::Off,
+            memory: None,
+            cache_entries_max: 1_000_000,
+            cache_held_max: 1_000_000,
             count_cached_reads: false,
         }
     }

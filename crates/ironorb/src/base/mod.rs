@@ -10,6 +10,7 @@ pub(crate) mod lease;
 pub(crate) mod locks;
 pub mod marshal_profile;
 pub(crate) mod memory;
+pub(crate) mod memory_plan;
 pub(crate) mod monitor;
 pub mod probe;
 pub(crate) mod randomness;

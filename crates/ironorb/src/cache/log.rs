@@ -37,6 +37,7 @@ pub(crate) trait LogHost: fmt::Debug + Send + Sync {
 pub(crate) struct ServerCache {
     host: Arc<dyn LogHost>,
     epoch: Epoch,
+    limits: ServerLimits,
     log: PiLock<Log>,
     /// The end of the log, for replies: those who read it need no lock.
     head: AtomicU64,
@@ -68,10 +69,11 @@ pub(crate) struct Answered {
 
 impl ServerCache {
     /// A log without cells. No two have the same epoch.
-    pub(crate) fn new(epoch: Epoch, host: Arc<dyn LogHost>) -> ServerCache {
+    pub(crate) fn new(epoch: Epoch, host: Arc<dyn LogHost>, held_max: usize) -> ServerCache {
         ServerCache {
             host,
             epoch,
+            limits: ServerLimits { held_max, ..ServerLimits::default() },
             log: PiLock::default(),
             head: AtomicU64::new(0),
             answered: Answered::default(),
@@ -94,7 +96,7 @@ impl ServerCache {
         let mut log = self.log.lock();
         if let (None, Some(now)) = (&log.server, now) {
             let begun = log.begun.unwrap_or(now);
-            log.server = Some(Server::new(self.epoch, ServerLimits::default(), Terms::DEFAULT, begun));
+            log.server = Some(Server::new(self.epoch, self.limits, Terms::DEFAULT, begun));
         }
         let server = log.server.as_mut()?;
         let answer = ask(server);

@@ -263,7 +263,7 @@ impl OrbCore {
                 counters,
                 furnish_root: parts.furnish_root,
                 cache_object: PiLock::default(),
-                cache: ClientCache::new(config.count_cached_reads),
+                cache: ClientCache::new(&config),
                 begun: clock::now(),
                 rt_orb: RtOrb::new(shared, threadpools, parts.scheduling),
                 initial: Snapshot::nothing(),

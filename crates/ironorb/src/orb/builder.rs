@@ -367,6 +367,13 @@ impl OrbBuilder {
         self
     }
 
+    /// Has the process take so many bytes of memory at the start, and no more while that is enough. See [`OrbConfig::memory`].
+    /// Default: memory is taken when it is needed.
+    pub fn memory(mut self, bytes: usize) -> Self {
+        self.settings.config.memory = Some(bytes);
+        self
+    }
+
     /// Has the cached reads counted that ask no server. See [`OrbConfig::count_cached_reads`]. Default: false.
     pub fn count_cached_reads(mut self, yes: bool) -> Self {
         self.settings.config.count_cached_reads = yes;
@@ -397,6 +404,10 @@ impl OrbBuilder {
             File::options().append(true).create(true).open(file).map_err(|error| {
                 BuildError::Io(io::Error::new(error.kind(), format!("{}: {error}", file.display())))
             })?;
+        }
+        if self.settings.config.memory.is_some() {
+            ironorb_extent::keep_heap()?;
+            self.settings.config.keep_to_memory();
         }
         let listens_now = self.settings.listens_now();
         let watches = self.settings.real_time.as_ref().is_some_and(|real_time| real_time.watch.is_some());

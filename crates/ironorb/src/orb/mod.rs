@@ -41,6 +41,7 @@ use ironorb_giop::minor::MinorCode;
 use ironorb_giop::url::ObjectUrl;
 
 use crate::base::marshal_profile::MarshalProfile;
+use crate::base::memory_plan::MemoryPlan;
 use crate::driver::orb_core::OrbCore;
 use crate::object::client_policies::ClientPolicies;
 use crate::object::codec::Codec;
@@ -277,13 +278,28 @@ impl Orb {
         self.core.client_policies.get()
     }
 
+    /// Takes the memory that is planned for the process ([`OrbConfig::memory`]) and not yet taken, for the heap, with its pages: a
+    /// program calls it once it has made its extents and what else it needs from the start. [`run`](Self::run) calls it, too. Does
+    /// nothing without a plan, and from the second time on.
+    ///
+    /// Blocks until the system has given all pages. Fails where it does not, and where the C library is not GNU's.
+    pub fn settle_memory(&self) -> io::Result<()> {
+        let Some(bytes) = self.core.adapter.memory().and_then(MemoryPlan::settle) else { return Ok(()) };
+        ironorb_extent::reserve_heap(usize::try_from(bytes).unwrap_or(usize::MAX))
+    }
+
     /// Blocks until the ORB is shut down. Meanwhile this thread makes the upcalls of adapters with
     /// [`ThreadModel::MainThread`](crate::poa::ThreadModel::MainThread). All other adapters use other
     /// threads.
     ///
     /// INITIALIZE when the ORB cannot listen, and when no client could call its objects: it never listens
-    /// ([`OrbBuilder::no_endpoint`]), publishes no address and is not bidirectional.
+    /// ([`OrbBuilder::no_endpoint`]), publishes no address and is not bidirectional. NO_MEMORY when the planned memory is not
+    /// there.
     pub fn run(&self) -> Result<(), SystemException> {
+        self.settle_memory().map_err(|e| {
+            SystemException::new(SystemExceptionKind::NoMemory, MinorCode::NONE, CompletionStatus::No)
+                .with_detail(format!("the planned memory is not there: {e}"))
+        })?;
         // An ORB that runs also serves when it has no objects yet.
         self.core.root_poa().map_err(|e| {
             SystemException::new(

@@ -35,6 +35,7 @@ use crate::base::lane::LaneId;
 use crate::base::lane_table::LaneTable;
 use crate::base::lease::OrbBindings;
 use crate::base::locks::PiLock;
+use crate::base::memory_plan::MemoryPlan;
 use crate::base::randomness::Randomness;
 use crate::cache::{LogHost, ServerCache};
 use crate::interceptor::Interceptors;
@@ -68,6 +69,8 @@ pub(crate) struct Adapter {
     driver: Arc<dyn AdapterDriver>,
     host: Weak<dyn AdapterHost>,
     config: OrbConfig,
+    /// The memory of the process, if it is planned.
+    memory: Option<MemoryPlan>,
     has_interceptors: bool,
     /// What the program reads from requests.
     server_contexts: ServerContexts,
@@ -112,6 +115,11 @@ impl Adapter {
         &self.cache
     }
 
+    /// The memory of the process, if it is planned.
+    pub(crate) fn memory(&self) -> Option<&MemoryPlan> {
+        self.memory.as_ref()
+    }
+
     pub(crate) fn new(
         randomness: Randomness,
         config: &OrbConfig,
@@ -130,7 +138,8 @@ impl Adapter {
         Adapter {
             startup_timeout: config.call_timeout,
             nonce: Nonce(randomness.nonce()),
-            cache: Arc::new(ServerCache::new(Epoch(randomness.nonce()), log_host)),
+            cache: Arc::new(ServerCache::new(Epoch(randomness.nonce()), log_host, config.cache_held_max)),
+            memory: config.memory.map(MemoryPlan::new),
             randomness,
             directory: Directory::default(),
             table: PiLock::default(),

@@ -14,6 +14,7 @@ use super::{
     PoaPolicies, RequestProcessing, ServantRetention,
 };
 use crate::cache::{CachedState, CellRef, HeldElements};
+use crate::object::deadline::NoCalls;
 use crate::object::extent_range::{ExtentRange, ID_BYTES};
 use crate::object::{ObjectRef, TypedRef};
 use crate::poa::servant::{InterfaceOf, Servant, servant};
@@ -64,7 +65,7 @@ pub(super) fn element_id_of(id: &[u8]) -> Option<ElementId> {
 /// The id of an element.
 pub(super) fn object_id_of(id: ElementId) -> ObjectId {
     let generation = id.generation.map_or(0, |it| u64::from(it.0) + 1);
-    ObjectId::from(&(generation << GENERATION_AT | id.index).to_be_bytes()[..])
+    ObjectId::from(&((generation << GENERATION_AT) | id.index).to_be_bytes()[..])
 }
 
 /// The ids of an adapter's active objects ([`Poa::active_ids`]).
@@ -227,11 +228,21 @@ impl Poa {
         state: impl FnMut(u64) -> T,
     ) -> Result<Extent<T>, CannotCreateExtent> {
         check_count(count)?;
-        let elements = match &config.file {
-            None => Elements::in_memory(count, state)?,
-            Some(file) => Elements::in_file(file, count, state)?,
+        let memory = self.0.orb.adapter().memory();
+        let bytes = bytes_in_memory::<T>(count, &config);
+        if let Some(Err(available)) = memory.map(|plan| plan.take(bytes)) {
+            return Err(ExtentError::NotEnoughMemory { needed: bytes, available }.into());
+        }
+        let made = match &config.file {
+            None => Elements::in_memory(count, state),
+            Some(file) => Elements::in_file(file, count, state),
         };
-        self.create_extent_of(name, elements, config)
+        let made = made.map_err(CannotCreateExtent::from);
+        made.and_then(|elements| self.create_extent_of(name, elements, config)).inspect_err(|_| {
+            if let Some(plan) = memory {
+                plan.give_back(bytes);
+            }
+        })
     }
 
     /// Makes a child adapter whose objects are elements that the program has already. It ignores the file in `config`.
@@ -246,6 +257,16 @@ impl Poa {
         let poa = self.create_child(name, config.manager, policies, Some(Arc::new(elements.clone())))?;
         Ok(Extent { poa, elements })
     }
+}
+
+/// What an extent takes of the process's own memory.
+fn bytes_in_memory<T>(count: u64, config: &ExtentConfig) -> u64 {
+    let each = match &config.file {
+        None => size_of::<T>() + Elements::<u8>::BYTES_BESIDE_STATE,
+        // The locks.
+        Some(_) => size_of::<u32>(),
+    };
+    count.saturating_mul(each as u64)
 }
 
 fn check_count(count: u64) -> Result<(), ExtentError> {
@@ -390,10 +411,11 @@ impl<T: Element> UsedElement<'_, T> {
         self.elements.read(self.id, look).map_err(exception_of_element)
     }
 
-    /// Changes the element, as [`Elements::update`] does. Exceptions are those of [`read`](Self::read), and PERSIST_STORE
+    /// Changes the element, as [`Elements::update`] does. A remote call in `change` fails with BAD_INV_ORDER. Exceptions are those of [`read`](Self::read), and PERSIST_STORE
     /// where its file cannot be written.
     #[inline]
     pub fn update<R>(&self, change: impl FnOnce(&mut T) -> R) -> Result<R, SystemException> {
+        let _holds_the_element = NoCalls::enter();
         self.elements.update(self.id, change).map_err(exception_of_element)
     }
 

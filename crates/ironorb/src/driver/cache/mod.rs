@@ -20,6 +20,7 @@ use ironorb_giop::message::Message;
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::{Malformed, Misuse, Reader, Writer};
 
+use crate::base::config::OrbConfig;
 use crate::base::locks::{PiLock, Snapshot};
 use crate::cache::wire::{self, FILL, FillResults, OPEN, PROBE};
 use crate::cache::{
@@ -37,6 +38,7 @@ use crate::object::wire_numbers::CACHE_CONTEXT;
 pub(crate) struct ClientCache {
     /// The process that has made the ORB. A child of a fork has its memory and its sockets, and must leave both alone.
     process: u32,
+    limits: ClientLimits,
     /// The servers, by their first addresses. The places of one keep it.
     peers: Snapshot<BTreeMap<String, Weak<Peer>>>,
     places: PiLock<Places>,
@@ -322,10 +324,11 @@ fn is_of_ironorb(object: &ObjectRef) -> bool {
 
 impl ClientCache {
     /// A cache that holds nothing, of an ORB of this process.
-    pub(crate) fn new(counts_hits: bool) -> ClientCache {
+    pub(crate) fn new(config: &OrbConfig) -> ClientCache {
         let (peers, places, entries) = Default::default();
-        let hits = counts_hits.then(Arc::default);
-        ClientCache { process: std::process::id(), peers, places, entries, hits }
+        let hits = config.count_cached_reads.then(Arc::default);
+        let limits = ClientLimits { entries_max: config.cache_entries_max };
+        ClientCache { process: std::process::id(), limits, peers, places, entries, hits }
     }
 
     /// What it holds. Takes the lock of each server's session, one after the other.
@@ -385,7 +388,7 @@ impl ClientCache {
         if let Some(peer) = self.peers.with(known) {
             return peer;
         }
-        let mut peer = Peer::new(ClientLimits::default());
+        let mut peer = Peer::new(self.limits);
         let _before: Result<_, ()> = self.peers.change(|peers| {
             let mut all = peers.map(|peers| BTreeMap::clone(peers)).unwrap_or_default();
             match all.get(&address).and_then(Weak::upgrade) {

@@ -449,6 +449,24 @@ pub(super) static SETTINGS: &[Setting] = &[
         |s, v| assign(&mut s.config.status, status(v)),
     ),
     once(
+        "memory",
+        "SIZE | never",
+        "Memory of the process, all of it taken at the start. Default: never, it is taken when it is needed.",
+        |s, v| assign(&mut s.config.memory, never_or(v, size)),
+    ),
+    once(
+        "cacheEntriesMax",
+        "NUMBER",
+        "Objects of one server whose cached attributes the ORB holds. Default: 1000000.",
+        |s, v| assign(&mut s.config.cache_entries_max, at_least_one(v)),
+    ),
+    once(
+        "cacheHeldMax",
+        "NUMBER",
+        "Objects whose cached attributes one client may hold. Default: 1000000.",
+        |s, v| assign(&mut s.config.cache_held_max, at_least_one(v)),
+    ),
+    once(
         "countCachedReads",
         "yes | no",
         "Whether cached reads that ask no server are counted: some nanoseconds each. Default: no.",
