@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use ironorb::cache::{Cell, ReadOptions, Source};
+use ironorb::cache::{Cell, ReadOptions, Seen, Source};
 use ironorb::poa::{IdAssignment, PoaPolicies};
-use ironorb::{Deferred, Orb, SystemExceptionKind, TypedRef};
+use ironorb::{Deferred, Orb, SystemException, SystemExceptionKind, TypedRef, watch_cached};
 use ironorb_tests::cached::{
     Address, Meter, MeterAsync, MeterRef, MeterState, Person, PersonRef, Tariff, TariffRef,
 };
@@ -311,4 +311,25 @@ fn threads_read_one_version_at_a_time() {
             });
         }
     });
+}
+
+#[test]
+fn who_watches_is_told_of_changes_and_of_errors_once() {
+    let site = Site::new();
+    let (told, tells) = std::sync::mpsc::channel();
+    let options = ReadOptions::new().lag(Duration::from_millis(1));
+    let tell = move |seen: Result<Seen<i32>, SystemException>| {
+        let _gone = told.send(seen.map(|seen| seen.value).map_err(|e| e.kind));
+    };
+    let watching = watch_cached(&site.meter, options, MeterRef::value_with, tell).unwrap();
+    assert_eq!(tells.recv().unwrap(), Ok(0));
+    for value in [5, 7] {
+        site.cell.update(|mut state| state.set_value(value));
+        assert_eq!(tells.recv().unwrap(), Ok(value));
+    }
+    site.cell.update(|mut state| state.set_value(7));
+    site.server.shutdown(true).unwrap();
+    assert!(tells.recv().unwrap().is_err(), "what has not changed is not told again");
+    drop(watching);
+    assert!(tells.recv().is_err(), "the watch has ended, and told one error");
 }

@@ -98,6 +98,7 @@ pub use poa::servant::{Call, Deferred, Replied, Reply, Servant, servant};
 pub use poa::{CannotCreateExtent, ElementCells, Extent, ExtentConfig, Poa, PoaPolicies, UsedElement};
 
 // Calls.
+pub use driver::cache::watch::{Watching, watch_cached};
 pub use driver::call_policies::{
     remaining_time, set_thread_policies, set_thread_timeout, thread_policies, with_timeout,
 };

@@ -5,6 +5,7 @@
 
 pub(crate) mod desk;
 mod news;
+pub(crate) mod watch;
 
 use std::any::TypeId;
 use std::cell::Cell as StdCell;
@@ -24,7 +25,7 @@ use crate::base::config::OrbConfig;
 use crate::base::locks::{PiLock, Snapshot};
 use crate::cache::wire::{self, FILL, FillResults, OPEN, PROBE};
 use crate::cache::{
-    Advice, AnyPlace, CachedState, NO_SESSION, Peer, Place, ProxyCell, Seen, ShardedCount, Source,
+    Advice, AnyPlace, CachedState, CellNumber, NO_SESSION, Peer, Place, ProxyCell, Seen, ShardedCount, Source,
 };
 use crate::call::invocation::bad_reply;
 use crate::driver::clock;
@@ -43,6 +44,8 @@ pub(crate) struct ClientCache {
     peers: Snapshot<BTreeMap<String, Weak<Peer>>>,
     places: PiLock<Places>,
     entries: AtomicU64,
+    /// Tells those who watch what is held.
+    changes: watch::Changes,
     /// Counts the reads that ask no server, if they are to be counted.
     hits: Option<Arc<ShardedCount>>,
 }
@@ -216,8 +219,17 @@ fn ask_for_changes(peer: &Peer, probe: &Probe, cache: &ObjectRef) -> Result<(), 
         counters.count(Event::CacheProbed);
         counters.count_many(Event::CacheUpdated, units.len() as u64);
     }
-    peer.answered(answer, moment);
+    take_answer(peer, answer, cache);
     Ok(())
+}
+
+/// Takes the answer to a probe, and tells those who watch if it brings changes.
+fn take_answer(peer: &Peer, answer: Answer<CellNumber, wire::Values>, cache: &ObjectRef) {
+    let brings_changes = !matches!(&answer, Answer::Changes { units, .. } if units.is_empty());
+    peer.answered(answer, moment);
+    if brings_changes {
+        cache.core().cache.changes.note();
+    }
 }
 
 /// Takes the answer to a fill, and opens a session where there is none. Where that cannot be done, the next read tries again.
@@ -328,7 +340,8 @@ impl ClientCache {
         let (peers, places, entries) = Default::default();
         let hits = config.count_cached_reads.then(Arc::default);
         let limits = ClientLimits { entries_max: config.cache_entries_max };
-        ClientCache { process: std::process::id(), limits, peers, places, entries, hits }
+        let changes = watch::Changes::default();
+        ClientCache { process: std::process::id(), limits, peers, places, entries, changes, hits }
     }
 
     /// What it holds. Takes the lock of each server's session, one after the other.

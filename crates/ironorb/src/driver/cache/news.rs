@@ -9,7 +9,7 @@ use std::time::Duration;
 use ironorb_cache::{Answer, Moment, Opened, Probe, Terms};
 use ironorb_giop::exception::{SystemException, SystemExceptionKind};
 
-use super::{ask, ask_for_changes, moment};
+use super::{ask, ask_for_changes, moment, take_answer};
 use crate::base::spawner::{NewThread, ThreadClass};
 use crate::cache::wire::{self, WAIT};
 use crate::cache::{Peer, Reading};
@@ -112,6 +112,6 @@ fn wait(
         Answer::Changes { units, .. } => !units.is_empty(),
         Answer::Unknown { .. } => false,
     };
-    peer.answered(answer, moment);
+    take_answer(peer, answer, cache);
     Ok(has_news)
 }
