@@ -150,7 +150,7 @@ impl ExtentConfig {
             implicit_activation: ImplicitActivation::No,
             servant_retention: ServantRetention::NonRetain,
             request_processing: RequestProcessing::DefaultServant,
-            ..self.policies.clone()
+            ..self.policies
         }
     }
 }
