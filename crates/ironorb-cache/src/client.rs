@@ -9,7 +9,7 @@ use crate::message::{Answer, Change, Epoch, Fill, Filled, Members, Opened, Posit
 use crate::time::Moment;
 
 /// How much a client holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ClientLimits {
     /// The most entries. One more takes the place of that which was filled the longest time ago.
     pub entries_max: usize,
@@ -42,7 +42,7 @@ pub trait Entries<S> {
 ///
 /// Its moments are those of a clock that runs through suspension. Memory: at most `entries_max` entries, and their
 /// objects' names.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Client<K> {
     limits: ClientLimits,
     session: Option<Opened>,
@@ -64,7 +64,7 @@ pub struct Client<K> {
 }
 
 /// An object that is held or asked for.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Entry<K> {
     /// The fill that is out, and when it left.
     asked: Option<(Token, Moment)>,
@@ -74,7 +74,7 @@ struct Entry<K> {
 }
 
 /// What answers have shown of an object.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 struct Early {
     /// The newest version.
     version: Position,

@@ -6,7 +6,7 @@ use crate::message::Position;
 use crate::time::Moment;
 
 /// What is known of a state that a client holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Held {
     /// The position of the object's last write.
     pub version: Position,
@@ -17,7 +17,7 @@ pub struct Held {
 }
 
 /// What the answers to probes have proved for everything that a session holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Proof {
     /// When the newest answered probe left.
     pub proved: Option<Moment>,

@@ -1,9 +1,11 @@
 //! A set that knows the order in which its members came.
 
 use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
 
-/// Every operation takes time in proportion to the logarithm of the number of members.
-#[derive(Debug)]
+/// Every operation takes time in proportion to the logarithm of the number of members. Two sets are equal when they have the same
+/// members in the same order, however they came to it.
+#[derive(Debug, Clone)]
 pub(crate) struct InOrder<K> {
     places: BTreeMap<K, u64>,
     members: BTreeMap<u64, K>,
@@ -13,6 +15,21 @@ pub(crate) struct InOrder<K> {
 impl<K> Default for InOrder<K> {
     fn default() -> Self {
         InOrder { places: BTreeMap::new(), members: BTreeMap::new(), next: 0 }
+    }
+}
+
+impl<K: PartialEq> PartialEq for InOrder<K> {
+    fn eq(&self, other: &Self) -> bool {
+        self.members.values().eq(other.members.values())
+    }
+}
+
+impl<K: Eq> Eq for InOrder<K> {}
+
+impl<K: Hash> Hash for InOrder<K> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.members.len().hash(state);
+        self.members.values().for_each(|member| member.hash(state));
     }
 }
 

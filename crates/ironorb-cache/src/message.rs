@@ -27,7 +27,7 @@ pub struct SessionId(pub u64);
 pub struct Token(pub u64);
 
 /// A session that a server has opened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Opened {
     /// The server's life.
     pub epoch: Epoch,
@@ -36,7 +36,7 @@ pub struct Opened {
 }
 
 /// Asks what has changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Probe {
     /// Of which session.
     pub of: Opened,
@@ -47,7 +47,7 @@ pub struct Probe {
 }
 
 /// Asks an object for its state, which the client will hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Fill {
     /// For which session.
     pub of: Opened,
@@ -56,7 +56,7 @@ pub struct Fill {
 }
 
 /// Which members of an object's state, a bit for each. A member beyond the 63rd shares the last bit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Members(pub u64);
 
 impl Members {
@@ -84,7 +84,7 @@ impl Members {
 
 /// The answer to a probe. `S` is what it has of a state: what is [`Due`] when the server's machine has made it, and the values
 /// once the driver has read them.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Answer<K, S> {
     /// All changes up to a position that the client has not taken yet.
     Changes {
@@ -114,7 +114,7 @@ impl<K, S> Answer<K, S> {
 }
 
 /// What of an object's state a session has not been told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Due {
     /// The position of the last write that it has not been told of.
     at: Position,
@@ -162,7 +162,7 @@ impl<K> Answer<K, Due> {
 }
 
 /// What has become of one object. A unit means the same without the others of its answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Unit<K, S> {
     /// The object.
     pub object: K,
@@ -173,7 +173,7 @@ pub struct Unit<K, S> {
 }
 
 /// What can become of an object.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Change<S> {
     /// These members have new values; where they are all, that is the whole state.
     Members(Members, S),
@@ -182,7 +182,7 @@ pub enum Change<S> {
 }
 
 /// The answer to a fill. The state comes beside it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Filled<K> {
     /// The object's state.
     State {

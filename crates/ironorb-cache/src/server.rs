@@ -10,7 +10,7 @@ use crate::message::{
 use crate::time::Moment;
 
 /// How much a server keeps for its clients.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ServerLimits {
     /// The most sessions. One more ends that which has been silent for the longest time.
     pub sessions_max: usize,
@@ -27,7 +27,7 @@ impl Default for ServerLimits {
 }
 
 /// For how long clients may read linearizable objects by themselves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Terms {
     /// How long what has been proved counts for a client, on its clock. Clients read such objects with this lag.
     pub term: Duration,
@@ -81,7 +81,7 @@ pub struct ServerCounts {
 ///
 /// Memory: per session at most `held_max + dropped_max` objects' names and positions, and nothing for an object that no client
 /// holds.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Server<K> {
     epoch: Epoch,
     limits: ServerLimits,
@@ -106,7 +106,7 @@ pub struct Server<K> {
 }
 
 /// A write that waits for sessions whose clients would otherwise read what they may not read any more.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct PendingWrite<K> {
     id: WriteId,
     object: K,
@@ -115,7 +115,7 @@ struct PendingWrite<K> {
     waits: Option<Waits>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Waits {
     /// Up to where each session must have taken what it was told, and when its term is over. What answers after this moment bring
     /// has the object's change in it, so that they lengthen no term.
@@ -125,7 +125,7 @@ struct Waits {
 }
 
 /// A session of one client.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Session<K> {
     /// What the client may hold, in the order in which it has asked for it.
     held: InOrder<K>,
@@ -141,7 +141,7 @@ struct Session<K> {
     term_over: Moment,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Untold {
     at: Position,
     /// The members that have been written; `None` for a drop.
@@ -218,6 +218,11 @@ impl<K: Ord + Clone> Server<K> {
     /// The server's life.
     pub fn epoch(&self) -> Epoch {
         self.epoch
+    }
+
+    /// How much it keeps.
+    pub fn limits(&self) -> ServerLimits {
+        self.limits
     }
 
     /// The end of the log. A reply to a write carries it, so that the writer's cache knows what it must have seen.
@@ -533,7 +538,8 @@ impl<K: Ord + Clone> Server<K> {
         }
     }
 
-    fn knows(&self, of: Opened) -> bool {
+    /// Whether there is such a session.
+    pub fn knows(&self, of: Opened) -> bool {
         of.epoch == self.epoch && self.sessions.contains_key(&of.session)
     }
 }
