@@ -363,7 +363,9 @@ impl<K: Ord + Clone> Client<K> {
         entries: &mut impl Entries<S>,
     ) {
         let Unit { object, at, change } = unit;
+        let mut is_behind = false;
         if let Some(early) = self.shown(&object) {
+            is_behind = early.version > at;
             match change {
                 Change::Members(..) => early.version = early.version.max(at),
                 Change::Dropped => early.dropped = early.dropped.max(at),
@@ -372,6 +374,8 @@ impl<K: Ord + Clone> Client<K> {
         for id in self.places_of(&object) {
             let Some(entry) = self.entries.get_mut(&id) else { continue };
             match (&change, entry.held) {
+                // A fill of another place has shown a later one. That which is out for this place may bring it.
+                (Change::Members(..), None) if is_behind => {}
                 (Change::Members(members, values), held)
                     if held.is_none_or(|held| held.version < at)
                         && (held.is_some() || *members == Members::ALL) =>

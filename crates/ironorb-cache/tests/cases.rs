@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ironorb_cache::{ClientLimits, Members, Miss, Moment, Position, Read, ServerLimits, Terms};
+use ironorb_cache::{ClientLimits, EntryId, Members, Miss, Moment, Position, Read, ServerLimits, Terms};
 
 use super::places::{LAG, Reader, Site, at};
 
@@ -63,6 +63,25 @@ fn members_are_put_over_the_state_that_is_held() {
     site.write(0, Members::one(1), 8);
     reader.renew(&mut site, at(3));
     assert_eq!(reader.read(0, at(4)), Ok([7, 8]));
+}
+
+/// A place whose fill is out takes no state from an answer that is older than what another place of the object has shown.
+#[test]
+fn no_answer_goes_behind_what_another_place_has_shown() {
+    let (mut site, mut reader) = pair();
+    let other = EntryId(1);
+    reader.fill(&mut site, 0, at(1));
+    let first = reader.ask(0, at(2));
+    let probe = reader.probe(at(3));
+    site.write(0, Members::ALL, 1);
+    let answer = site.probe(&probe);
+    site.write(0, Members::ALL, 2);
+    let second = reader.client.fill(other, at(4), &mut reader.places).expect("there is a session");
+    assert!(reader.client.filled(other, site.fill(0, &second), at(5), &mut reader.places));
+    reader.answered(answer, at(6));
+    assert_eq!(reader.read(1, at(7)), Ok([2; 2]));
+    assert_eq!(reader.read(0, at(7)), Err(Miss::Filling));
+    assert!(reader.take(0, site.fill(0, &first), at(8)));
 }
 
 /// Some members alone are no state: a place whose fill is out has to be filled anew.
@@ -205,7 +224,7 @@ fn a_child_process_holds_nothing() {
     assert_eq!((reader.read(0, at(3)), reader.client.len()), (Err(Miss::NoSession), 0));
     let places = &mut reader.places;
     assert!(reader.client.probe(at(4), places).is_none());
-    assert!(reader.client.fill(ironorb_cache::EntryId(0), at(4), places).is_none());
+    assert!(reader.client.fill(EntryId(0), at(4), places).is_none());
 }
 
 /// The clocks of clients may run slower than the server's, by the drift.
