@@ -43,6 +43,8 @@ fn seeds(steps: &Steps, round: u64) -> Result<(), String> {
     let mut histories = cargo(&["test", "--release", "--locked", "-p", "ironorb-cache"]);
     histories.env(SEEDS, (100 * round).to_string());
     steps.run("histories of caches", histories)?;
+    let deeper = ["test", "--release", "--locked", "-p", "ironorb-cache", "--", "--ignored"];
+    steps.run("what clients and servers of caches can do, deeper", cargo(&deeper))?;
     // Optimized, it takes a minute, and shows how long the analysis of 1,000 tasks takes.
     let sets =
         ["test", "--release", "--locked", "-p", "ironorb-sched", "--test", "all", "--", "--include-ignored"];

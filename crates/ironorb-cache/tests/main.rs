@@ -4,4 +4,5 @@ mod cases;
 mod checker;
 mod histories;
 mod limits;
+mod model;
 mod places;
