@@ -38,6 +38,7 @@
 //!
 //! [`Server`] and [`Client`] are the two machines, [`history`] checks what they have promised.
 
+mod books;
 mod client;
 mod freshness;
 pub mod history;

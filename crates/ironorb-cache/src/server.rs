@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
+use crate::books::{Books, HeldOrder, Holders, ObjectSlot, SessionSlot, bytes_of_tree};
 use crate::in_order::InOrder;
 use crate::message::{
     Answer, Change, Due, Epoch, Fill, Filled, Members, Opened, Position, Probe, SessionId, Unit,
@@ -18,11 +19,19 @@ pub struct ServerLimits {
     pub held_max: usize,
     /// The most objects of which a session has not been told that it holds them no more. Beyond that the session ends.
     pub dropped_max: usize,
+    /// The most changes that sessions have not taken, all together. Beyond that the session ends that has some and has been silent for
+    /// the longest time.
+    pub untold_max: usize,
 }
 
 impl Default for ServerLimits {
     fn default() -> Self {
-        ServerLimits { sessions_max: 1_000, held_max: 1_000_000, dropped_max: 1_000_000 }
+        ServerLimits {
+            sessions_max: 1_000,
+            held_max: 1_000_000,
+            dropped_max: 1_000_000,
+            untold_max: 1_000_000,
+        }
     }
 }
 
@@ -79,8 +88,8 @@ pub struct ServerCounts {
 /// [`finish_write`](Self::finish_write), [`remove`](Self::remove)), while it holds the cell's lock. What an answer says of states is
 /// read afterwards.
 ///
-/// Memory: per session at most `held_max + dropped_max` objects' names and positions, and nothing for an object that no client
-/// holds.
+/// Memory: a bit for each object and session that holds it, 50 bytes and twice its name for each object that is held, 8 KB for each
+/// session, and some 60 bytes and a name for each of `untold_max` changes. Nothing for an object that no client holds.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Server<K> {
     epoch: Epoch,
@@ -88,8 +97,12 @@ pub struct Server<K> {
     /// The position of the last write, or of the last drop.
     head: Position,
     /// Who may hold each object that is held.
-    holders: BTreeMap<K, BTreeSet<SessionId>>,
+    books: Books<K>,
     sessions: BTreeMap<SessionId, Session<K>>,
+    /// The sessions by their slots.
+    slots: Vec<Option<SessionId>>,
+    /// How much is untold to all sessions.
+    untold: usize,
     sessions_made: u64,
     /// The sessions in the order in which they have been heard of.
     heard: InOrder<SessionId>,
@@ -127,8 +140,9 @@ struct Waits {
 /// A session of one client.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Session<K> {
-    /// What the client may hold, in the order in which it has asked for it.
-    held: InOrder<K>,
+    slot: SessionSlot,
+    /// In which order it has asked for what it may hold.
+    held: HeldOrder,
     /// What has happened to objects, and is not known to have been taken.
     untold: BTreeMap<K, Untold>,
     /// How many of these are drops.
@@ -153,7 +167,8 @@ struct Untold {
 }
 
 impl<K: Ord + Clone> Session<K> {
-    fn note_write(&mut self, object: &K, at: Position, members: Members, is_news: bool) {
+    /// Notes a write, and says how much more is untold.
+    fn note_write(&mut self, object: &K, at: Position, members: Members, is_news: bool) -> usize {
         let (members, missed) = match self.untold.get(object) {
             None => (members, 1),
             Some(Untold { members: Some(before), missed, .. }) => {
@@ -162,14 +177,15 @@ impl<K: Ord + Clone> Session<K> {
             // What was written between the drop and the next fill has been noted nowhere.
             Some(Untold { members: None, .. }) => (Members::ALL, u32::MAX),
         };
-        self.note(object, Untold { at, members: Some(members), missed, is_news });
+        self.note(object, Untold { at, members: Some(members), missed, is_news })
     }
 
-    fn note(&mut self, object: &K, untold: Untold) {
+    fn note(&mut self, object: &K, untold: Untold) -> usize {
         let before = self.untold.insert(object.clone(), untold);
         self.has_news |= untold.is_news;
         self.dropped += usize::from(untold.members.is_none());
         self.dropped -= usize::from(before.is_some_and(|before| before.members.is_none()));
+        usize::from(before.is_none())
     }
 
     /// Where the drop of an object is of which the client may still have a state.
@@ -184,12 +200,14 @@ impl<K: Ord + Clone> Session<K> {
         (untold.missed >= missed_max).then_some(untold.at)
     }
 
-    /// Forgets what the client has taken.
-    fn take(&mut self, taken: Position) {
+    /// Forgets what the client has taken, and says how much that was.
+    fn take(&mut self, taken: Position) -> usize {
+        let before = self.untold.len();
         self.taken = self.taken.max(taken);
         self.untold.retain(|_, untold| untold.at > taken);
         self.has_news = self.untold.values().any(|untold| untold.is_news);
         self.dropped = self.untold.values().filter(|untold| untold.members.is_none()).count();
+        before - self.untold.len()
     }
 }
 
@@ -201,8 +219,10 @@ impl<K: Ord + Clone> Server<K> {
             epoch,
             limits,
             head: Position::START,
-            holders: BTreeMap::new(),
+            books: Books::default(),
             sessions: BTreeMap::new(),
+            slots: Vec::new(),
+            untold: 0,
             sessions_made: 0,
             heard: InOrder::default(),
             terms,
@@ -249,7 +269,20 @@ impl<K: Ord + Clone> Server<K> {
 
     /// How many sessions may hold an object.
     pub fn holders(&self, object: &K) -> usize {
-        self.holders.get(object).map_or(0, BTreeSet::len)
+        self.books.holders(object).map_or(0, Holders::len)
+    }
+
+    /// Whether a session may hold an object.
+    pub fn holds(&self, session: SessionId, object: &K) -> bool {
+        let slot = self.sessions.get(&session).map(|session| session.slot);
+        slot.is_some_and(|slot| self.books.holders(object).is_some_and(|holders| holders.has(slot)))
+    }
+
+    /// About how many bytes its tables take.
+    pub fn bytes(&self) -> usize {
+        let orders: usize = self.sessions.values().map(|session| session.held.bytes()).sum();
+        let untold = bytes_of_tree::<(K, Untold)>(self.untold);
+        self.books.bytes() + orders + untold + bytes_of_tree::<(SessionId, Session<K>)>(self.sessions.len())
     }
 
     /// Commits a write of some members. Returns its position, which is the object's version now. `None` if nobody holds the
@@ -264,17 +297,33 @@ impl<K: Ord + Clone> Server<K> {
     }
 
     fn commit_as(&mut self, object: &K, members: Members, is_news: bool) -> Option<Position> {
-        let holders = self.holders.get(object)?;
+        let holders = self.books.holders(object)?;
         self.head = self.head.next();
-        for holder in holders {
-            if let Some(session) = self.sessions.get_mut(holder) {
-                session.note_write(object, self.head, members, is_news);
+        let version = self.head;
+        for holder in holders.iter().filter_map(|slot| self.slots[slot.0 as usize]) {
+            if let Some(session) = self.sessions.get_mut(&holder) {
+                self.untold += session.note_write(object, version, members, is_news);
             }
-            if is_news && self.waiting.remove(holder) {
-                self.due.push(*holder); // not by its method: the holders are borrowed
+            if is_news && self.waiting.remove(&holder) {
+                self.due.push(holder); // not by its method: the holders are borrowed
             }
         }
-        Some(self.head)
+        self.end_silent();
+        Some(version)
+    }
+
+    /// Ends sessions until no more is untold than may be.
+    fn end_silent(&mut self) {
+        while self.untold > self.limits.untold_max {
+            let has_untold = |id: &&SessionId| self.sessions.get(id).is_some_and(|it| !it.untold.is_empty());
+            let Some(silent) = self.heard.iter().find(has_untold).copied() else { return };
+            self.end(silent);
+        }
+    }
+
+    /// The sessions that hold an object.
+    fn holders_of(&self, holders: &Holders) -> Vec<SessionId> {
+        holders.iter().filter_map(|slot| self.slots[slot.0 as usize]).collect()
     }
 
     /// Begins a write that lets no client miss more than `missed_max` writes of the object in what it reads by itself. It may be
@@ -304,10 +353,10 @@ impl<K: Ord + Clone> Server<K> {
         if missed_max == 0 {
             self.drop_everywhere(object, &mut sessions);
         } else {
-            for holder in self.holders.get(object).into_iter().flatten() {
-                let Some(session) = self.sessions.get(holder) else { continue };
+            for holder in self.books.holders(object).map_or_else(Vec::new, |it| self.holders_of(it)) {
+                let Some(session) = self.sessions.get(&holder) else { continue };
                 if let Some(position) = session.has_missed(object, missed_max) {
-                    sessions.insert(*holder, (position, session.term_over));
+                    sessions.insert(holder, (position, session.term_over));
                 }
             }
         }
@@ -317,12 +366,13 @@ impl<K: Ord + Clone> Server<K> {
 
     /// Has nobody hold an object any more. Adds the sessions that held it, with what they must take and their terms.
     fn drop_everywhere(&mut self, object: &K, sessions: &mut BTreeMap<SessionId, (Position, Moment)>) {
-        let Some(holders) = self.holders.remove(object) else { return };
+        let Some((slot, holders)) = self.books.release(object) else { return };
         self.head = self.head.next();
+        let holders = self.holders_of(&holders);
         let held = holders.iter().filter_map(|id| Some((*id, (self.head, self.sessions.get(id)?.term_over))));
         sessions.extend(held);
         // A session that ends by this has a term that is waited for, too.
-        holders.into_iter().for_each(|holder| self.drop_in(holder, object));
+        holders.into_iter().for_each(|holder| self.drop_in(holder, slot, object));
     }
 
     /// What is untold of an object is news for a session.
@@ -389,10 +439,10 @@ impl<K: Ord + Clone> Server<K> {
 
     /// Removes an object: it has been deactivated or destroyed, or is elsewhere now.
     pub fn remove(&mut self, object: &K) {
-        let Some(holders) = self.holders.remove(object) else { return };
+        let Some((slot, holders)) = self.books.release(object) else { return };
         self.head = self.head.next();
-        for holder in holders {
-            self.drop_in(holder, object);
+        for holder in self.holders_of(&holders) {
+            self.drop_in(holder, slot, object);
         }
     }
 
@@ -405,12 +455,26 @@ impl<K: Ord + Clone> Server<K> {
         }
         self.sessions_made += 1;
         let session = SessionId(self.sessions_made);
-        let (held, untold) = (InOrder::default(), BTreeMap::new());
-        let opened =
-            Session { held, untold, dropped: 0, has_news: false, taken: Position::START, term_over: now };
+        let opened = Session {
+            slot: self.take_slot(session),
+            held: HeldOrder::default(),
+            untold: BTreeMap::new(),
+            dropped: 0,
+            has_news: false,
+            taken: Position::START,
+            term_over: now,
+        };
         self.sessions.insert(session, opened);
         self.heard.move_to_end(&session);
         Opened { epoch: self.epoch, session }
+    }
+
+    /// The first free slot, so that sets of holders stay short.
+    fn take_slot(&mut self, session: SessionId) -> SessionSlot {
+        let free = self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len());
+        self.slots.resize(self.slots.len().max(free + 1), None);
+        self.slots[free] = Some(session);
+        SessionSlot(u32::try_from(free).expect("there are fewer sessions than bytes of memory"))
     }
 
     /// Ends a session (`revoke`): its client holds nothing from its next probe on, or when its lag is over.
@@ -421,9 +485,11 @@ impl<K: Ord + Clone> Server<K> {
         // What is written from now on is not noted for it. So a reply to a write of its client must tell of a position that the
         // client has not seen.
         self.head = self.head.next();
-        for object in session.held.iter() {
-            self.release(id, object);
+        for object in session.held.objects(session.slot, &self.books) {
+            self.books.remove(&object, session.slot);
         }
+        self.slots[session.slot.0 as usize] = None;
+        self.untold -= session.untold.len();
         self.heard.remove(&id);
     }
 
@@ -444,7 +510,7 @@ impl<K: Ord + Clone> Server<K> {
         let Some(session) = self.sessions.get_mut(&of.session) else { return Answer::Unknown { of } };
         session.term_over = self.terms.over(now);
         // A position of the future comes from no client of ours, and says nothing.
-        session.take(probe.taken.min(self.head));
+        self.untold -= session.take(probe.taken.min(self.head));
         let unit = |(object, untold): (&K, &Untold)| {
             let at = untold.at;
             let due = |members| Change::Members(members, Due::new(at, members));
@@ -464,7 +530,7 @@ impl<K: Ord + Clone> Server<K> {
         let id = probe.of.session;
         self.heard.move_to_end(&id);
         let Some(session) = self.sessions.get_mut(&id) else { return false };
-        session.take(probe.taken.min(self.head));
+        self.untold -= session.take(probe.taken.min(self.head));
         !session.has_news && {
             self.waiting.insert(id);
             true
@@ -495,12 +561,12 @@ impl<K: Ord + Clone> Server<K> {
             self.head
         });
         // What the client has not been told of the object stays: this fill may be an old one that comes once more.
-        let is_new = self.holders.entry(object.clone()).or_default().insert(of.session);
+        let new = self.books.add(object, session.slot);
         let filled = Filled::State { of, token, object: object.clone(), version, head: self.head };
-        if is_new {
-            session.held.move_to_end(object);
+        if let Some(slot) = new {
+            session.held.push(slot);
             if session.held.len() > self.limits.held_max.max(1)
-                && let Some(oldest) = session.held.first().cloned()
+                && let Some(oldest) = session.held.first(session.slot, slot, &self.books)
             {
                 self.evicted += 1;
                 self.evict(of.session, &oldest);
@@ -511,31 +577,23 @@ impl<K: Ord + Clone> Server<K> {
 
     /// Has a session hold an object no more. Its client is told before it can take anything that has happened since.
     pub fn evict(&mut self, session: SessionId, object: &K) {
-        if self.release(session, object) {
+        let Some(of) = self.sessions.get(&session) else { return };
+        if let Some(slot) = self.books.remove(object, of.slot) {
             self.head = self.head.next();
-            self.drop_in(session, object);
+            self.drop_in(session, slot, object);
         }
-    }
-
-    /// Takes a session out of those that hold an object. False if it was not among them.
-    fn release(&mut self, session: SessionId, object: &K) -> bool {
-        let Some(holders) = self.holders.get_mut(object) else { return false };
-        let was_among = holders.remove(&session);
-        if holders.is_empty() {
-            self.holders.remove(object);
-        }
-        was_among
     }
 
     /// Notes for a session that it holds an object no more, at the end of the log.
-    fn drop_in(&mut self, id: SessionId, object: &K) {
+    fn drop_in(&mut self, id: SessionId, slot: ObjectSlot, object: &K) {
         let at = self.head;
         let Some(session) = self.sessions.get_mut(&id) else { return };
-        session.held.remove(object);
-        session.note(object, Untold { at, members: None, missed: u32::MAX, is_news: false });
+        session.held.remove(slot);
+        self.untold += session.note(object, Untold { at, members: None, missed: u32::MAX, is_news: false });
         if session.dropped > self.limits.dropped_max {
             self.end(id);
         }
+        self.end_silent();
     }
 
     /// Whether there is such a session.

@@ -220,6 +220,7 @@ impl World {
             sessions_max: rng.usize(2..6),
             held_max: rng.usize(2..8),
             dropped_max: rng.usize(1..6),
+            untold_max: rng.usize(4..20),
         }
     }
 

@@ -3,6 +3,7 @@
 mod cases;
 mod checker;
 mod histories;
+mod holders;
 mod limits;
 mod model;
 mod places;

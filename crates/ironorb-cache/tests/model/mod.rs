@@ -149,7 +149,7 @@ impl World {
     }
 
     fn is_within_limits(&self, scope: &Scope) -> bool {
-        let ServerLimits { sessions_max, held_max, dropped_max } = scope.server_limits;
+        let ServerLimits { sessions_max, held_max, dropped_max, .. } = scope.server_limits;
         let holders: usize = (0..scope.objects).map(|object| self.server.holders(&object)).sum();
         self.server.sessions() <= sessions_max
             && holders <= sessions_max * held_max
@@ -172,7 +172,8 @@ impl World {
     }
 }
 
-const SERVER_LIMITS: ServerLimits = ServerLimits { sessions_max: 3, held_max: 2, dropped_max: 2 };
+const SERVER_LIMITS: ServerLimits =
+    ServerLimits { sessions_max: 3, held_max: 2, dropped_max: 2, untold_max: 10 };
 
 /// Nothing happens in this but what is added to it.
 const QUIET: Scope = Scope {
@@ -204,7 +205,7 @@ const FULL_BOOKS: Scope = Scope {
     objects: 2,
     entries: 2,
     is_filled: false,
-    server_limits: ServerLimits { sessions_max: 1, held_max: 1, dropped_max: 1 },
+    server_limits: ServerLimits { sessions_max: 1, held_max: 1, dropped_max: 1, untold_max: 10 },
     ticks: 0,
     left: Left { fills: 2, probes: 2, writes: 1, opens: 1, ..Left::NOTHING },
     ..QUIET
