@@ -13,14 +13,19 @@ mod stage;
 mod throughput;
 
 use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
-use ironorb::cache::{Cell, CellRef, ReadOptions};
+use ironorb::cache::{Cell, CellRef, ReadOptions, Source};
 use ironorb::{Orb, SystemException, TypedRef};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::error::BenchError;
-use crate::generated_caching::caching::{Echo, EchoRef, EchoState, Person, PersonRef, PersonState};
+use crate::generated_caching::caching::{
+    Echo, EchoRef, EchoState, Gauge, GaugeRef, GaugeState, Lever, LeverRef, LeverState, Person, PersonRef,
+    PersonState,
+};
 use crate::machine::{Layout, Placement, Unpin, pin};
 use crate::measure::{Contest, Group, Label, Sample};
 use crate::options::Run;
@@ -70,7 +75,10 @@ pub(crate) const ROLES: &[Role] = &[stage::ROLE, lags::ROLE, fan_out::ROLE, pipe
 
 const NOTES: &str = "Samples are batches of a thousand. read-long, read-string: baseline: a reading of the clock that goes on while the system sleeps;\n\
     every cached read has one. call-long: a call of the same attribute over loopback; baseline: the cached read. write-told: a\n\
-    write of a cell whose state a client holds; baseline: of one that nobody holds. In the paper a cached read takes 4 to 6 us on\n\
+    write of a cell whose state a client holds; baseline: of one that nobody holds. push-held: a call that writes what the server pushes\n\
+    to another client, which reads it; baseline: a call that writes what nobody holds. linearizable-held: a call that writes what another\n\
+    client holds, and that client's reads until it holds it again; baseline: a call that writes what nobody holds, and a call\n\
+    that reads it. These two rows use all processors. In the paper a cached read takes 4 to 6 us on\n\
     its machines, and a call a hundred times as long.";
 
 /// Calls in one sample.
@@ -97,6 +105,32 @@ impl Person for PersonServant {
     }
 }
 
+struct GaugeServant(Cell<GaugeState>);
+
+impl Gauge for GaugeServant {
+    fn cell(&self) -> CellRef<'_, GaugeState> {
+        (&self.0).into()
+    }
+
+    fn write(&self, value: i32) -> Result<(), SystemException> {
+        self.0.update(|mut state| state.set_value(value));
+        Ok(())
+    }
+}
+
+struct LeverServant(Cell<LeverState>);
+
+impl Lever for LeverServant {
+    fn cell(&self) -> CellRef<'_, LeverState> {
+        (&self.0).into()
+    }
+
+    fn write(&self, value: i32) -> Result<(), SystemException> {
+        self.0.update(|mut state| state.set_value(value));
+        Ok(())
+    }
+}
+
 /// Runs `ironorb bench caching`.
 pub(crate) fn measure(options: &CachingOptions) -> Result<Report, BenchError> {
     let mut report = Report::new("caching", "cached attributes", &options.run);
@@ -120,7 +154,7 @@ pub(crate) fn measure(options: &CachingOptions) -> Result<Report, BenchError> {
 
 fn single(run: &Run) -> Result<Table, BenchError> {
     let table = Table::new("row", "cached attributes, nanoseconds each", Vec::new()).notes(NOTES);
-    let _unpin = Unpin::later();
+    let unpin = Unpin::later();
     let Some(layout) = Layout::of(&[Placement::OneCore]).pop() else { return Ok(table) };
     pin(layout.client)?;
     let server = Orb::builder().endpoint("iiop://127.0.0.1:0")?.build()?;
@@ -170,7 +204,53 @@ fn single(run: &Run) -> Result<Table, BenchError> {
     rows.extend(compare("write-told", 200, write(untold), write(told), run)?);
     client.shutdown(true)?;
     server.shutdown(true)?;
+    drop(unpin);
+    rows.extend(writes_of_what_is_held(run)?);
     Ok(Table { rows, ..table })
+}
+
+/// Calls that write what another client holds.
+fn writes_of_what_is_held(run: &Run) -> Result<Vec<crate::row::Row>, BenchError> {
+    let server = Orb::builder().endpoint("iiop://127.0.0.1:0")?.build()?;
+    let [writer, holder] = [(); 2].map(|()| Orb::builder().no_endpoint().build());
+    let (writer, holder) = (writer?, holder?);
+    let poa = server.root_poa();
+    let gauge = || poa.activate(GaugeServant(Cell::new(GaugeState { value: 7 })));
+    let gauges: [GaugeRef; 2] = [gauge()?, gauge()?];
+    let lever = || poa.activate(LeverServant(Cell::new(LeverState { value: 7 })));
+    let levers: [LeverRef; 2] = [lever()?, lever()?];
+    let held: GaugeRef = elsewhere(&holder, &gauges[0])?;
+    let [pushed, unheld] = [elsewhere(&writer, &gauges[0])?, elsewhere(&writer, &gauges[1])?];
+    let is_over = AtomicBool::new(false);
+    let mut rows = thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                let _read = black_box(held.value());
+                thread::sleep(Duration::from_millis(20));
+            }
+        });
+        let write = |gauge: GaugeRef| batch(move || Ok(gauge.write(black_box(9))?));
+        let rows = compare("push-held", 4, write(unheld), write(pushed), run);
+        is_over.store(true, Ordering::Relaxed);
+        rows
+    })?;
+    let remote = ReadOptions::new().remote();
+    let [read, unheld]: [LeverRef; 2] = [elsewhere(&holder, &levers[1])?, elsewhere(&writer, &levers[1])?];
+    let [held, written]: [LeverRef; 2] = [elsewhere(&holder, &levers[0])?, elsewhere(&writer, &levers[0])?];
+    // The first writes wait for the terms of a life of the server before this one.
+    unheld.write(1)?;
+    written.write(1)?;
+    let plain = batch(|| {
+        black_box(read.value_with(&remote)?);
+        Ok(unheld.write(black_box(9))?)
+    });
+    let linearizable = batch(|| {
+        while held.value_with(&ReadOptions::new())?.source != Source::Cache {}
+        Ok(written.write(black_box(9))?)
+    });
+    rows.extend(compare("linearizable-held", 4, plain, linearizable, run)?);
+    [writer, holder, server].iter().try_for_each(|orb| orb.shutdown(true))?;
+    Ok(rows)
 }
 
 fn compare<'a>(

@@ -54,7 +54,7 @@ impl<S: CachedState> Cell<S> {
     /// at once: no reader sees some of them without the others.
     ///
     /// Blocks while another thread is at the cell; `change` must not use the cell itself, and makes no calls: a remote one fails with
-    /// BAD_INV_ORDER, minor code `CALL_IN_UPDATE`. Where `change` panics, what it has changed until then stays changed, and
+    /// BAD_INV_ORDER, minor code `CALL_IN_UPDATE`, because there is no time for it ([`remaining_time`](crate::remaining_time)). Where `change` panics, what it has changed until then stays changed, and
     /// clients are told of it.
     ///
     /// Where the declaration is `linearizable`, or bounds the writes that a client may miss (`updates`), this also blocks before

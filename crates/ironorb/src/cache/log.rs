@@ -26,6 +26,10 @@ pub(crate) trait LogHost: fmt::Debug + Send + Sync {
     /// Has the waiting probes of these sessions answered, by a thread of the host.
     fn answer(&self, sessions: Vec<SessionId>);
 
+    /// Answers the waiting probes of these sessions, for a thread that has to wait for their clients. Those whose connections take
+    /// nothing now are left to a thread of the host.
+    fn answer_here(&self, sessions: Vec<SessionId>);
+
     /// Blocks until `look` gives no moment. It is called again at the moment that it has given, and after each [`wake`](Self::wake).
     fn block(&self, look: &mut dyn FnMut(Moment) -> Option<Moment>);
 
@@ -93,6 +97,19 @@ impl ServerCache {
     /// Asks the machine, publishes the end of its log, and has the probes answered that need not wait any more. With a moment the
     /// machine is made if it is not there.
     fn with<T>(&self, now: Option<Moment>, ask: impl FnOnce(&mut Server<CellNumber>) -> T) -> Option<T> {
+        let (answer, due) = self.with_due(now, ask)?;
+        if !due.is_empty() {
+            self.host.answer(due);
+        }
+        Some(answer)
+    }
+
+    /// Asks the machine, publishes the end of its log, and gives the sessions whose probes need not wait any more.
+    fn with_due<T>(
+        &self,
+        now: Option<Moment>,
+        ask: impl FnOnce(&mut Server<CellNumber>) -> T,
+    ) -> Option<(T, Vec<SessionId>)> {
         let mut log = self.log.lock();
         if let (None, Some(now)) = (&log.server, now) {
             let begun = log.begun.unwrap_or(now);
@@ -103,13 +120,10 @@ impl ServerCache {
         self.head.store(server.head().0, Ordering::Release);
         let (due, has_writes) = (server.take_due(), server.has_writes());
         drop(log);
-        if !due.is_empty() {
-            self.host.answer(due);
-        }
         if has_writes {
             self.host.wake();
         }
-        Some(answer)
+        Some((answer, due))
     }
 
     /// Takes a cell in, of which a client asks for the first time, or whose writes may wait.
@@ -159,8 +173,9 @@ impl ServerCache {
     /// Begins a write, and blocks until no client would miss more than `missed_max` writes of the cell: at most for a session's
     /// term after its beginning, and after the writes of the cell that have begun before. No lock may be held.
     pub(super) fn begin_write(&self, cell: CellNumber, missed_max: u32) -> WriteId {
-        let write = self.with(Some(self.host.now()), |server| server.begin_write(&cell, missed_max));
-        let write = write.expect("the log has been made for this moment");
+        let begun = self.with_due(Some(self.host.now()), |server| server.begin_write(&cell, missed_max));
+        let (write, due) = begun.expect("the log has been made for this moment");
+        self.host.answer_here(due);
         self.host.block(&mut |now| self.log.lock().server.as_mut()?.waits_until(write, now));
         write
     }

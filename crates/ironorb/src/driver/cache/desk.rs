@@ -178,6 +178,19 @@ impl LogHost for NewsDesk {
         }
     }
 
+    fn answer_here(&self, sessions: Vec<SessionId>) {
+        let mut probes = self.probes.lock();
+        let due: Vec<_> = sessions.iter().filter_map(|session| probes.waiting.remove(session)).collect();
+        let (clogged, free): (Vec<_>, Vec<_>) = due.into_iter().partition(|probe| probe.reply.is_clogged());
+        let is_due = !clogged.is_empty();
+        probes.due.extend(clogged);
+        drop(probes);
+        if is_due {
+            self.more.notify_one();
+        }
+        free.into_iter().for_each(Waiting::answer);
+    }
+
     fn block(&self, look: &mut dyn FnMut(Moment) -> Option<Moment>) {
         loop {
             let seen = *self.events.lock();

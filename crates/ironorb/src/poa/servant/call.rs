@@ -843,6 +843,11 @@ impl Later {
         self.wanted && self.sink.is_client_gone()
     }
 
+    /// Whether the answer waits until the client has read earlier ones.
+    pub(super) fn is_clogged(&self) -> bool {
+        self.sink.is_clogged()
+    }
+
     /// How long the caller still waits, as far as it has told.
     pub(super) fn remaining_time(&self) -> Option<Duration> {
         self.deadline.at()?;

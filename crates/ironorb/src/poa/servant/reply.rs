@@ -54,6 +54,11 @@ impl<T, E: OperationError> Reply<T, E> {
         }
     }
 
+    /// Whether an answer that is sent now waits until the client has read earlier ones.
+    pub(crate) fn is_clogged(&self) -> bool {
+        self.later.as_ref().is_some_and(Later::is_clogged)
+    }
+
     /// False when the caller does not wait for the answer, so that the servant need not work it out.
     pub fn is_wanted(&self) -> bool {
         self.later.as_ref().is_some_and(Later::is_wanted)

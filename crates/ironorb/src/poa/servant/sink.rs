@@ -83,6 +83,11 @@ pub(crate) trait ReplySink {
         self.inner().is_some_and(|inner| inner.is_client_gone())
     }
 
+    /// Whether an answer waits until the client has read earlier ones. Only sinks from [`later`](Self::later) answer it.
+    fn is_clogged(&self) -> bool {
+        self.inner().is_some_and(|inner| inner.is_clogged())
+    }
+
     /// A number for the connection that the request came from. Requests with the same number keep their order
     /// when they must wait. `None` for a caller in this process, whose thread waits itself.
     fn client(&self) -> Option<u64> {

@@ -11,7 +11,7 @@ use ironorb_giop::service_context::ListenPoint;
 
 use super::Connection;
 use crate::base::lane::{self, InLane};
-use crate::connection::{DeferredAnswer, OnCancel};
+use crate::connection::{DeferredAnswer, Flags, OnCancel};
 use crate::poa::servant::{ReplySink, Results};
 use crate::transport::CodePoint;
 
@@ -202,6 +202,10 @@ impl ReplySink for DeferredReply {
 
     fn is_client_gone(&self) -> bool {
         self.connection.session.is_client_gone()
+    }
+
+    fn is_clogged(&self) -> bool {
+        self.connection.session.is_on(Flags::CLOGGED | Flags::STALLED)
     }
 
     fn on_cancel(&self, id: RequestId, then: OnCancel) {
