@@ -47,7 +47,7 @@ fn collocated_calls_are_compared_with_virtual_calls() {
 #[test]
 fn cached_reads_are_compared_with_the_clock() {
     let (_, lines) = quick("caching", &["--parts=single"], 0);
-    assert_eq!(rows(&lines, "caching").len(), 4);
+    assert_eq!(rows(&lines, "caching").len(), 6);
 }
 
 /// Charts of cases two, three and four.

@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::LockGuard;
 use crate::base::watch::Here;
 
-/// Where threads wait for a change of what a [`LaneLock`](super::LaneLock) or a [`ColdLock`](super::ColdLock) protects. All wait
-/// with one and the same lock.
+/// Where threads wait for a change of what a [`LaneLock`](super::LaneLock), [`PiLock`](super::PiLock) or
+/// [`ColdLock`](super::ColdLock) protects. All wait with one and the same lock.
 #[derive(Debug, Default)]
 pub(crate) struct Condition(ironorb_locks::Condition);
 
