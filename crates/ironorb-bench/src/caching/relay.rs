@@ -57,9 +57,9 @@ fn connect(client: TcpStream, server: u16, delay: Duration, counters: &Arc<Count
     let back = (server.try_clone()?, client.try_clone()?);
     for (from, to) in [(client, server), back] {
         to.set_nodelay(true)?;
-        let counters = counters.clone();
+        let (counters, to) = (counters.clone(), Closing(to));
         if delay.is_zero() {
-            std::thread::spawn(move || pass(from, &counters, to, |to, message| to.write_all(&message)));
+            std::thread::spawn(move || pass(from, &counters, to, |to, message| to.0.write_all(&message)));
             continue;
         }
         let (sender, messages) = channel();
@@ -87,17 +87,26 @@ fn pass<T>(
             break;
         }
     }
-    let _ = from.get_ref().shutdown(Shutdown::Both);
+    // The other direction has nothing to read any more.
+    let _ = from.get_ref().shutdown(Shutdown::Read);
 }
 
-fn deliver(messages: &Receiver<(Instant, Vec<u8>)>, mut to: TcpStream) {
+fn deliver(messages: &Receiver<(Instant, Vec<u8>)>, mut to: Closing) {
     for (due, message) in messages {
         std::thread::sleep(due.saturating_duration_since(Instant::now()));
-        if to.write_all(&message).is_err() {
+        if to.0.write_all(&message).is_err() {
             break;
         }
     }
-    let _ = to.shutdown(Shutdown::Both);
+}
+
+/// A connection that ends when nothing is written to it any more, although another thread reads from it.
+struct Closing(TcpStream);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        let _ = self.0.shutdown(Shutdown::Both);
+    }
 }
 
 /// Bytes of a GIOP header: magic, version, flags, type and the size of what follows.
