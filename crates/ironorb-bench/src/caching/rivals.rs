@@ -65,6 +65,9 @@ fn rows(run: &Run, layout: Layout, redis: Redis) -> Result<Vec<Row>, BenchError>
     Ok(rows)
 }
 
+/// What makes so many calls.
+type Batch<'a> = fn(Ours<'a>, usize) -> Result<(), BenchError>;
+
 /// A writer and a reader of one item.
 #[derive(Clone, Copy)]
 struct Ours<'a> {
@@ -78,7 +81,7 @@ impl<'a> Ours<'a> {
         run: &Run,
         redis: &Rc<RefCell<Redis>>,
         row: &'static str,
-        (batch, ours): (usize, fn(Ours<'a>, usize) -> Result<(), BenchError>),
+        (batch, ours): (usize, Batch<'a>),
     ) -> Result<Vec<Row>, BenchError> {
         let contest = Contest::of_batches(run.repetitions(15), batch);
         let mut group = Group::new(
