@@ -16,7 +16,9 @@ struct Shard(AtomicU64);
 const SHARDS: usize = 16;
 
 impl ShardedCount {
-    /// Counts one: an atomic addition.
+    /// Counts one: an atomic addition. Out of line, because most programs do not count.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn add_one(&self) {
         self.0[own_shard()].0.fetch_add(1, Ordering::Relaxed);
     }

@@ -129,12 +129,10 @@ impl<S: CachedState> Place<S> {
         self.sequence.store(before + 2, Ordering::Release);
     }
 
-    /// Counts a read that asked no server, if such reads are counted.
+    /// What counts the reads that ask no server, if such reads are counted.
     #[inline]
-    pub(crate) fn count_hit(&self) {
-        if let Some(hits) = &self.hits {
-            hits.add_one();
-        }
+    pub(crate) fn hits(&self) -> Option<&ShardedCount> {
+        self.hits.as_deref()
     }
 
     /// Whether the server is known to have no cached state of the object.

@@ -99,7 +99,12 @@ pub(crate) fn read_held<S: CachedState, T>(
 ) -> Option<Seen<T>> {
     let (value, age, version) = place.read(bounds.lag, bounds.at_least, |_| moment(), load)?;
     note_read(place);
-    place.count_hit();
+    // The question alone would cost 2 ns, a tenth of the read.
+    if cfg!(feature = "count-cached-reads")
+        && let Some(hits) = place.hits()
+    {
+        hits.add_one();
+    }
     Some(Seen { value, age, version: Some(version.0), source: Source::Cache })
 }
 
@@ -338,7 +343,7 @@ impl ClientCache {
     /// A cache that holds nothing, of an ORB of this process.
     pub(crate) fn new(config: &OrbConfig) -> ClientCache {
         let (peers, places, entries) = Default::default();
-        let hits = config.count_cached_reads.then(Arc::default);
+        let hits = (config.count_cached_reads && cfg!(feature = "count-cached-reads")).then(Arc::default);
         let limits = ClientLimits { entries_max: config.cache_entries_max };
         let changes = watch::Changes::default();
         ClientCache { process: std::process::id(), limits, peers, places, entries, changes, hits }

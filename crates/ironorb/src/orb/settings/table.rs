@@ -469,7 +469,7 @@ pub(super) static SETTINGS: &[Setting] = &[
     once(
         "countCachedReads",
         "yes | no",
-        "Whether cached reads that ask no server are counted: some nanoseconds each. Default: no.",
+        "Whether cached reads that ask no server are counted, in builds that can. Default: no.",
         |s, v| assign(&mut s.config.count_cached_reads, yes(v)),
     ),
     once("forwardsMax", "NUMBER", "Forwards that one call follows, at most 255. Default: 16.", |s, v| {
