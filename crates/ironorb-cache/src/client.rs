@@ -337,15 +337,41 @@ impl<K: Ord + Clone> Client<K> {
 
     /// Takes the answer to a probe. Answers may come in any order, and more than once.
     pub fn answered<S: Clone>(&mut self, answer: Answer<K, S>, now: Moment, entries: &mut impl Entries<S>) {
+        if let Some(left) = self.take_answer(answer, now, entries) {
+            self.proof.proved = self.proof.proved.max(Some(left));
+        }
+    }
+
+    /// Takes an answer that the server has cut because it would have been too long. It proves nothing of how fresh the rest is: the
+    /// client asks again at once.
+    pub fn answered_part<S: Clone>(
+        &mut self,
+        answer: Answer<K, S>,
+        now: Moment,
+        entries: &mut impl Entries<S>,
+    ) {
+        self.take_answer(answer, now, entries);
+    }
+
+    /// Takes what an answer has, and says when its probe left.
+    fn take_answer<S: Clone>(
+        &mut self,
+        answer: Answer<K, S>,
+        now: Moment,
+        entries: &mut impl Entries<S>,
+    ) -> Option<Moment> {
         self.see(now, entries);
         if self.session != Some(answer.session()) {
-            return;
+            return None;
         }
         let (token, head, units) = match answer {
-            Answer::Unknown { .. } => return self.lapse(entries),
+            Answer::Unknown { .. } => {
+                self.lapse(entries);
+                return None;
+            }
             Answer::Changes { token, head, units, .. } => (token, head, units),
         };
-        let Some(left) = self.probes.remove(&token) else { return };
+        let left = self.probes.remove(&token)?;
         // One that was made before another which has been taken has nothing new, but was asked for later perhaps.
         if head > self.proof.taken {
             for unit in units {
@@ -353,7 +379,7 @@ impl<K: Ord + Clone> Client<K> {
             }
             self.proof.taken = head;
         }
-        self.proof.proved = self.proof.proved.max(Some(left));
+        Some(left)
     }
 
     fn take<S: Clone>(

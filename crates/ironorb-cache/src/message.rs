@@ -12,6 +12,10 @@ impl Position {
     /// Before all writes.
     pub const START: Position = Position(0);
 
+    pub(crate) fn before(self) -> Position {
+        Position(self.0.saturating_sub(1))
+    }
+
     pub(crate) fn next(self) -> Position {
         // At one write a nanosecond this lasts for 584 years.
         Position(self.0 + 1)

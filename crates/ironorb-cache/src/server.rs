@@ -26,12 +26,7 @@ pub struct ServerLimits {
 
 impl Default for ServerLimits {
     fn default() -> Self {
-        ServerLimits {
-            sessions_max: 1_000,
-            held_max: 1_000_000,
-            dropped_max: 1_000_000,
-            untold_max: 1_000_000,
-        }
+        ServerLimits { sessions_max: 1_000, held_max: 1_000_000, dropped_max: 1_000_000, untold_max: 500_000 }
     }
 }
 
@@ -89,7 +84,7 @@ pub struct ServerCounts {
 /// read afterwards.
 ///
 /// Memory: a bit for each object and session that holds it, 50 bytes and twice its name for each object that is held, 8 KB for each
-/// session, and some 60 bytes and a name for each of `untold_max` changes. Nothing for an object that no client holds.
+/// session, and some 120 bytes and twice a name for each of `untold_max` changes. Nothing for an object that no client holds.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Server<K> {
     epoch: Epoch,
@@ -145,10 +140,12 @@ struct Session<K> {
     held: HeldOrder,
     /// What has happened to objects, and is not known to have been taken.
     untold: BTreeMap<K, Untold>,
+    /// The objects of these, by the positions since which they are untold.
+    since: BTreeSet<(Position, K)>,
     /// How many of these are drops.
     dropped: usize,
-    /// Whether some of these are news.
-    has_news: bool,
+    /// How many of these are news.
+    news: usize,
     /// Up to where the client has taken what it was told.
     taken: Position,
     /// When its term is over, on the server's clock.
@@ -157,13 +154,54 @@ struct Session<K> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Untold {
+    /// No later than the first of what is untold.
+    since: Position,
+    /// The last of it.
     at: Position,
+    answered: Answered,
     /// The members that have been written; `None` for a drop.
     members: Option<Members>,
     /// How many writes these are; the most where they have not been counted.
     missed: u32,
     /// Whether a probe that waits is answered because of it.
     is_news: bool,
+}
+
+/// What of an object's changes has been in an answer that has perhaps not come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Answered {
+    Nothing,
+    All,
+    /// What came before this position.
+    Before(Position),
+    /// Not known: a part of it has been taken. So it is told until all of it has been.
+    Unknown,
+}
+
+impl Untold {
+    /// It has been in an answer.
+    fn answer(&mut self) {
+        if self.answered == Answered::Nothing {
+            self.answered = Answered::All;
+        }
+    }
+
+    /// What is left of it when its client has taken an answer as of a position. That was made after what is untold first, and so the
+    /// object was in it; but perhaps it was the first such answer.
+    fn rest(mut self, taken: Position) -> Option<Untold> {
+        let since = match self.answered {
+            _ if self.at <= taken => None,
+            Answered::All => None,
+            Answered::Before(since) => Some(since),
+            Answered::Nothing | Answered::Unknown => Some(self.since),
+        }?;
+        (self.since, self.answered) = (since.max(taken.next()), Answered::Unknown);
+        Some(self)
+    }
+
+    fn is_drop(&self) -> bool {
+        self.members.is_none()
+    }
 }
 
 impl<K: Ord + Clone> Session<K> {
@@ -177,21 +215,57 @@ impl<K: Ord + Clone> Session<K> {
             // What was written between the drop and the next fill has been noted nowhere.
             Some(Untold { members: None, .. }) => (Members::ALL, u32::MAX),
         };
-        self.note(object, Untold { at, members: Some(members), missed, is_news })
+        self.note(object, at, (Some(members), missed, is_news))
     }
 
-    fn note(&mut self, object: &K, untold: Untold) -> usize {
-        let before = self.untold.insert(object.clone(), untold);
-        self.has_news |= untold.is_news;
-        self.dropped += usize::from(untold.members.is_none());
-        self.dropped -= usize::from(before.is_some_and(|before| before.members.is_none()));
+    /// Notes a drop, and says how much more is untold.
+    fn note_drop(&mut self, object: &K, at: Position) -> usize {
+        self.note(object, at, (None, u32::MAX, false))
+    }
+
+    fn note(
+        &mut self,
+        object: &K,
+        at: Position,
+        (members, missed, is_news): (Option<Members>, u32, bool),
+    ) -> usize {
+        let before = self.forget(object);
+        let (since, answered) = match before.map(|before| (before.since, before.answered)) {
+            None => (at, Answered::Nothing),
+            Some((since, Answered::All)) => (since, Answered::Before(at)),
+            Some(before) => before,
+        };
+        self.keep(object, Untold { since, at, answered, members, missed, is_news });
         usize::from(before.is_none())
+    }
+
+    fn keep(&mut self, object: &K, untold: Untold) {
+        self.since.insert((untold.since, object.clone()));
+        self.dropped += usize::from(untold.is_drop());
+        self.news += usize::from(untold.is_news);
+        self.untold.insert(object.clone(), untold);
+    }
+
+    fn forget(&mut self, object: &K) -> Option<Untold> {
+        let untold = self.untold.remove(object)?;
+        self.since.remove(&(untold.since, object.clone()));
+        self.dropped -= usize::from(untold.is_drop());
+        self.news -= usize::from(untold.is_news);
+        Some(untold)
+    }
+
+    /// What is untold of an object is news.
+    fn hurry(&mut self, object: &K) -> bool {
+        let Some(untold) = self.untold.get_mut(object) else { return false };
+        self.news += usize::from(!untold.is_news);
+        untold.is_news = true;
+        true
     }
 
     /// Where the drop of an object is of which the client may still have a state.
     fn may_have_kept(&self, object: &K) -> Option<Position> {
         let untold = self.untold.get(object)?;
-        untold.members.is_none().then_some(untold.at)
+        untold.is_drop().then_some(untold.at)
     }
 
     /// The last write of an object that the client may have missed, if one more would be too many.
@@ -200,14 +274,36 @@ impl<K: Ord + Clone> Session<K> {
         (untold.missed >= missed_max).then_some(untold.at)
     }
 
-    /// Forgets what the client has taken, and says how much that was.
+    /// Forgets what the client has taken, and says how much that was. All that is untold since then has been in an answer.
     fn take(&mut self, taken: Position) -> usize {
         let before = self.untold.len();
         self.taken = self.taken.max(taken);
-        self.untold.retain(|_, untold| untold.at > taken);
-        self.has_news = self.untold.values().any(|untold| untold.is_news);
-        self.dropped = self.untold.values().filter(|untold| untold.members.is_none()).count();
+        while let Some((_, object)) = self.since.first().filter(|(since, _)| *since <= taken).cloned() {
+            let rest = self.forget(&object).and_then(|untold| untold.rest(taken));
+            rest.into_iter().for_each(|rest| self.keep(&object, rest));
+        }
         before - self.untold.len()
+    }
+
+    /// What is untold, beginning with what has been so for the longest time, as long as there is room; at least one unit, and all that
+    /// are untold since one position. Objects share one only if they were in one answer.
+    fn units(&mut self, room: usize, bytes_of: impl Fn(&K, Members) -> usize) -> Vec<Unit<K, Due>> {
+        let mut units = Vec::new();
+        let (mut bytes, mut last) = (0_usize, Position::START);
+        for (since, object) in &self.since {
+            let Some(untold) = self.untold.get_mut(object) else { continue };
+            let at = untold.at;
+            bytes = bytes.saturating_add(bytes_of(object, untold.members.unwrap_or(Members::NONE)));
+            if bytes > room && !units.is_empty() && *since != last {
+                break;
+            }
+            last = *since;
+            untold.answer();
+            let due = |members| Change::Members(members, Due::new(at, members));
+            let change = untold.members.map_or(Change::Dropped, due);
+            units.push(Unit { object: object.clone(), at, change });
+        }
+        units
     }
 }
 
@@ -281,7 +377,7 @@ impl<K: Ord + Clone> Server<K> {
     /// About how many bytes its tables take.
     pub fn bytes(&self) -> usize {
         let orders: usize = self.sessions.values().map(|session| session.held.bytes()).sum();
-        let untold = bytes_of_tree::<(K, Untold)>(self.untold);
+        let untold = bytes_of_tree::<((K, Untold), (Position, K))>(self.untold);
         self.books.bytes() + orders + untold + bytes_of_tree::<(SessionId, Session<K>)>(self.sessions.len())
     }
 
@@ -378,9 +474,7 @@ impl<K: Ord + Clone> Server<K> {
     /// What is untold of an object is news for a session.
     fn hurry(&mut self, id: SessionId, object: &K) {
         let Some(session) = self.sessions.get_mut(&id) else { return };
-        if let Some(untold) = session.untold.get_mut(object) {
-            untold.is_news = true;
-            session.has_news = true;
+        if session.hurry(object) {
             self.answer_waiting(id);
         }
     }
@@ -459,8 +553,9 @@ impl<K: Ord + Clone> Server<K> {
             slot: self.take_slot(session),
             held: HeldOrder::default(),
             untold: BTreeMap::new(),
+            since: BTreeSet::new(),
             dropped: 0,
-            has_news: false,
+            news: 0,
             taken: Position::START,
             term_over: now,
         };
@@ -502,22 +597,35 @@ impl<K: Ord + Clone> Server<K> {
 
     /// Answers a probe. What is due of states is read afterwards ([`Answer::with_values`]).
     pub fn probe(&mut self, probe: &Probe, now: Moment) -> Answer<K, Due> {
+        self.probe_part(probe, now, usize::MAX, |_, _| 0).0
+    }
+
+    /// Answers a probe with at most so many bytes of units, or with one unit that is longer. `bytes_of` says how many a unit takes
+    /// that has these members. True if there is more: then the answer is one as of an earlier end of the log, its client takes it by
+    /// [`Client::answered_part`](crate::Client::answered_part), and asks again at once.
+    pub fn probe_part(
+        &mut self,
+        probe: &Probe,
+        now: Moment,
+        room: usize,
+        bytes_of: impl Fn(&K, Members) -> usize,
+    ) -> (Answer<K, Due>, bool) {
         let of = probe.of;
         if !self.knows(of) {
-            return Answer::Unknown { of };
+            return (Answer::Unknown { of }, false);
         }
         self.heard.move_to_end(&of.session);
-        let Some(session) = self.sessions.get_mut(&of.session) else { return Answer::Unknown { of } };
+        let Some(session) = self.sessions.get_mut(&of.session) else {
+            return (Answer::Unknown { of }, false);
+        };
         session.term_over = self.terms.over(now);
         // A position of the future comes from no client of ours, and says nothing.
         self.untold -= session.take(probe.taken.min(self.head));
-        let unit = |(object, untold): (&K, &Untold)| {
-            let at = untold.at;
-            let due = |members| Change::Members(members, Due::new(at, members));
-            Unit { object: object.clone(), at, change: untold.members.map_or(Change::Dropped, due) }
-        };
-        let units = session.untold.iter().map(unit).collect();
-        Answer::Changes { of, token: probe.token, head: self.head, units }
+        let units = session.units(room, bytes_of);
+        // All that has happened before what is untold first of the rest is in this answer.
+        let rest = session.since.iter().nth(units.len());
+        let head = rest.map_or(self.head, |(since, _)| since.before());
+        (Answer::Changes { of, token: probe.token, head, units }, rest.is_some())
     }
 
     /// Takes a probe that waits for news. It says up to where the client has taken what it was told; and it is to be answered by
@@ -531,7 +639,7 @@ impl<K: Ord + Clone> Server<K> {
         self.heard.move_to_end(&id);
         let Some(session) = self.sessions.get_mut(&id) else { return false };
         self.untold -= session.take(probe.taken.min(self.head));
-        !session.has_news && {
+        session.news == 0 && {
             self.waiting.insert(id);
             true
         }
@@ -589,7 +697,7 @@ impl<K: Ord + Clone> Server<K> {
         let at = self.head;
         let Some(session) = self.sessions.get_mut(&id) else { return };
         session.held.remove(slot);
-        self.untold += session.note(object, Untold { at, members: None, missed: u32::MAX, is_news: false });
+        self.untold += session.note_drop(object, at);
         if session.dropped > self.limits.dropped_max {
             self.end(id);
         }

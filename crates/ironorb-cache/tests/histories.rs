@@ -63,7 +63,8 @@ enum Message {
     Probe(Probe),
     /// A probe that waits for news.
     Wait(Probe),
-    Answer(Answer<u8, State>),
+    /// True if there is more.
+    Answer(Answer<u8, State>, bool),
     Write {
         object: u8,
         value: u64,
@@ -150,6 +151,8 @@ struct Counts {
     waited: usize,
     /// Waiting probes that were answered for news.
     news: usize,
+    /// Answers that were cut.
+    parts: usize,
     given_up: usize,
 }
 
@@ -313,7 +316,7 @@ impl World {
     fn answer_waiting(&mut self, session: SessionId) {
         if let Some((client, probe)) = self.waiting.remove(&session) {
             let answer = self.probe(&probe);
-            self.answer(client, &Message::Answer(answer));
+            self.answer(client, &answer);
         }
     }
 
@@ -414,17 +417,17 @@ impl World {
                 let filled = self.fill(object, &fill);
                 Message::Filled { object, entry, fill, filled }
             }
-            Message::Probe(probe) => Message::Answer(self.probe(&probe)),
+            Message::Probe(probe) => self.probe(&probe),
             Message::Wait(probe) => {
                 if self.server.wait(&probe) {
                     let before = self.waiting.insert(probe.of.session, (from, probe));
                     if let Some((client, probe)) = before {
                         let answer = self.probe(&probe);
-                        self.answer(client, &Message::Answer(answer));
+                        self.answer(client, &answer);
                     }
                     return;
                 }
-                Message::Answer(self.probe(&probe))
+                self.probe(&probe)
             }
             Message::Write { object, value } => {
                 // A copy that comes again is not carried out again: the ORB sends a call once.
@@ -460,17 +463,21 @@ impl World {
     }
 
     /// What a driver answers to a probe. Others may write before it has read the states.
-    fn probe(&mut self, probe: &Probe) -> Answer<u8, State> {
-        let answer = self.server.probe(probe, self.now);
+    fn probe(&mut self, probe: &Probe) -> Message {
+        // One object, or all but one, or all.
+        let room = [1, usize::from(OBJECTS) - 1, usize::MAX][self.rng.usize(0..3)];
+        let (answer, has_more) = self.server.probe_part(probe, self.now, room, |_, _| 1);
+        self.counts.parts += usize::from(has_more);
         if self.rng.u8(0..4) == 0 {
             let object = self.rng.u8(PUSHED..OBJECTS);
             self.commit(object);
         }
-        answer.with_values(|object, due: Due| {
+        let answer = answer.with_values(|object, due: Due| {
             let cell = self.cells.get(object)?;
             let members = due.of_version(cell.version?);
             Some((cell.version?, members, only(members, cell.state, [u64::MAX; 2])))
-        })
+        });
+        Message::Answer(answer, has_more)
     }
 
     fn local(&self, of: usize) -> Moment {
@@ -501,7 +508,14 @@ impl World {
                     }
                 }
             }
-            Message::Answer(answer) => {
+            Message::Answer(answer, true) => {
+                let Reader { cache, places, .. } = &mut self.clients[to];
+                cache.answered_part(answer, local, places);
+                if let Some(probe) = cache.probe(local, places) {
+                    self.ask(to, &Message::Probe(probe));
+                }
+            }
+            Message::Answer(answer, false) => {
                 self.counts.renewals += usize::from(matches!(answer, Answer::Changes { .. }));
                 let Reader { cache, places, .. } = &mut self.clients[to];
                 cache.answered(answer, local, places);
@@ -644,7 +658,7 @@ fn no_read_breaks_the_promise() {
         return;
     }
     let linearizable = [all.linearizable_writes, all.linearizable_hits];
-    let bounded = [all.bounded_writes, all.bounded_hits, all.waited, all.news];
+    let bounded = [all.bounded_writes, all.bounded_hits, all.waited, all.news, all.parts];
     let each = [all.hits, all.fills, all.renewals, all.lives, all.evictions, all.removals];
     let mut each = each.iter().chain(&linearizable).chain(&bounded);
     assert!(each.all(|count| *count > seeds().count()), "{all:?}, {reads} reads");

@@ -36,6 +36,8 @@ pub(crate) struct Scope {
     pub(crate) is_filled: bool,
     pub(crate) server_limits: ServerLimits,
     pub(crate) client_limits: ClientLimits,
+    /// How many units an answer has room for.
+    pub(crate) room: usize,
     pub(crate) ticks: u8,
     pub(crate) left: Left,
 }
@@ -145,8 +147,8 @@ pub(crate) enum Message {
     Fill(u8, EntryId, Fill),
     Filled(u8, EntryId, Fill, Option<(Filled<u8>, Option<State>)>),
     Probe(u8, Probe),
-    /// With the numbers of the objects' last writes when it was made.
-    Answer(u8, Answer<u8, State>, Vec<u8>),
+    /// With the numbers of the objects' last writes when it was made. True if there is more.
+    Answer(u8, Answer<u8, State>, Vec<u8>, bool),
     Write(u8, u8),
     Written(u8, u8, u8, Epoch, Position),
 }
@@ -205,6 +207,7 @@ pub(crate) struct World {
     pub(crate) hits: Vec<Hit>,
     /// When the server's life began, or a session last ended: its term is waited for.
     pub(crate) ended: u8,
+    room: usize,
     left: Left,
 }
 
@@ -239,6 +242,7 @@ impl World {
             begun: Vec::new(),
             hits: Vec::new(),
             ended: 0,
+            room: scope.room,
             left: scope.left,
         };
         for client in 0..scope.clients {
@@ -499,8 +503,8 @@ impl World {
             }
             Message::Probe(client, probe) => {
                 let numbers = self.numbers();
-                let answer = self.answer_probe(&probe, write);
-                self.post(Message::Answer(client, answer, numbers));
+                let (answer, has_more) = self.answer_probe(&probe, write);
+                self.post(Message::Answer(client, answer, numbers, has_more));
             }
             Message::Write(client, object) => {
                 let number = self.write(object);
@@ -515,7 +519,8 @@ impl World {
         match reply {
             Message::Opened(client, opened) => self.clients[usize::from(client)].cache.opened(opened),
             Message::Filled(client, entry, fill, filled) => self.take_filled(client, entry, &fill, filled),
-            Message::Answer(client, answer, numbers) => self.take_answer(client, answer, &numbers),
+            Message::Answer(client, answer, _, true) => self.take_part(client, answer),
+            Message::Answer(client, answer, numbers, false) => self.take_answer(client, answer, &numbers),
             Message::Written(client, object, number, epoch, at) => {
                 let Reader { cache, places, own, .. } = &mut self.clients[usize::from(client)];
                 cache.wrote(epoch, at, places);
@@ -544,6 +549,13 @@ impl World {
         if let Some(number) = state.and_then(number_of).filter(|_| is_asked) {
             seen[object] = number.max(seen[object]);
         }
+    }
+
+    fn take_part(&mut self, client: u8, answer: Answer<u8, State>) {
+        let now = self.client_now(client);
+        let Reader { cache, places, .. } = &mut self.clients[usize::from(client)];
+        places.of = answer.session();
+        cache.answered_part(answer, now, places);
     }
 
     fn take_answer(&mut self, client: u8, answer: Answer<u8, State>, numbers: &[u8]) {
@@ -611,18 +623,19 @@ impl World {
     }
 
     /// What a driver answers to a probe. An object may be written before it has read the states.
-    fn answer_probe(&mut self, probe: &Probe, write: Option<u8>) -> Answer<u8, State> {
-        let answer = self.server.probe(probe, self.server_now());
+    fn answer_probe(&mut self, probe: &Probe, write: Option<u8>) -> (Answer<u8, State>, bool) {
+        let (answer, has_more) = self.server.probe_part(probe, self.server_now(), self.room, |_, _| 1);
         if let Some(object) = write {
             self.left.writes -= 1;
             self.write(object);
         }
-        answer.with_values(|object, due| {
+        let answer = answer.with_values(|object, due| {
             let cell = &self.cells[usize::from(*object)];
             let version = cell.version.filter(|_| cell.is_there)?;
             let members = due.of_version(version);
             Some((version, members, only(members, state_of(cell.number), [u8::MAX; 2])))
-        })
+        });
+        (answer, has_more)
     }
 
     /// Notes what the clients can read now. A read changes nothing but the client's last moment.
@@ -653,8 +666,8 @@ impl World {
     /// Whether a read of an object ends that nothing disturbs from here on.
     pub(crate) fn read_ends(&self, client: u8, entry: EntryId) -> bool {
         let mut world = World { network: Vec::new(), ..self.clone() };
-        // A session, a fill, and a probe if the session was there and has ended.
-        for _ in 0..4 {
+        // A session, a fill, and probes if the session was there and has ended, or answers are cut.
+        for _ in 0..6 {
             if world.read(client, entry, Duration::ZERO).is_some() {
                 return true;
             }
@@ -687,7 +700,7 @@ impl World {
 
     /// A client takes all that it has not been told, and says so.
     fn answer_all(&mut self, client: u8) {
-        for _ in 0..2 {
+        for _ in 0..=self.cells.len() + 1 {
             if self.clients[usize::from(client)].cache.session().is_some() {
                 self.send_probe(client);
                 let probe = self.network.pop().expect("it has been sent");
