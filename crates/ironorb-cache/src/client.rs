@@ -13,11 +13,13 @@ use crate::time::Moment;
 pub struct ClientLimits {
     /// The most entries. One more takes the place of that which was filled the longest time ago.
     pub entries_max: usize,
+    /// The most bytes of all entries, as their driver counts them ([`Entries::bytes`]). Beyond that the oldest go.
+    pub bytes_max: usize,
 }
 
 impl Default for ClientLimits {
     fn default() -> Self {
-        ClientLimits { entries_max: 1_000_000 }
+        ClientLimits { entries_max: 1_000_000, bytes_max: usize::MAX }
     }
 }
 
@@ -36,12 +38,43 @@ pub trait Entries<S> {
 
     /// Ends what a place holds.
     fn end(&mut self, entry: EntryId);
+
+    /// How many bytes a place takes. Asked when something has been put there.
+    fn bytes(&self, entry: EntryId) -> usize {
+        let _ = entry;
+        0
+    }
+
+    /// The kind of a place, which never changes. Asked when it is filled.
+    fn kind(&self, entry: EntryId) -> Kind {
+        let _ = entry;
+        Kind::NONE
+    }
+}
+
+/// A kind of entries that has limits of its own: the number that a driver gives to an interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Kind(pub u32);
+
+impl Kind {
+    /// That of entries without one.
+    pub const NONE: Kind = Kind(0);
+}
+
+/// The entries of a kind that has limits.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct OfKind {
+    limits: ClientLimits,
+    /// In the order in which they were asked for.
+    order: InOrder<EntryId>,
+    entries: usize,
+    bytes: usize,
 }
 
 /// What a client holds of the objects of one server. The states themselves are in its driver's [`Entries`].
 ///
 /// Its moments are those of a clock that runs through suspension. Memory: at most `entries_max` entries, and their
-/// objects' names.
+/// objects' names; and a few words for each kind with limits. A driver has at most `bytes_max` bytes of states, or one state.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Client<K> {
     limits: ClientLimits,
@@ -52,6 +85,9 @@ pub struct Client<K> {
     places: BTreeSet<(K, EntryId)>,
     /// The entries in the order in which they were asked for.
     order: InOrder<EntryId>,
+    /// What the entries take.
+    bytes: usize,
+    kinds: BTreeMap<Kind, OfKind>,
     /// How many fills are out.
     fills_out: usize,
     /// What answers have shown of objects while fills were out. Such a fill may be for one of them, and its answer may be older.
@@ -71,6 +107,8 @@ struct Entry<K> {
     /// The object, once an answer has told it.
     object: Option<K>,
     held: Option<Held>,
+    kind: Kind,
+    bytes: usize,
 }
 
 /// What answers have shown of an object.
@@ -119,6 +157,8 @@ impl<K: Ord + Clone> Client<K> {
             entries: BTreeMap::new(),
             places: BTreeSet::new(),
             order: InOrder::default(),
+            bytes: 0,
+            kinds: BTreeMap::new(),
             fills_out: 0,
             early: BTreeMap::new(),
             probes: BTreeMap::new(),
@@ -140,6 +180,17 @@ impl<K: Ord + Clone> Client<K> {
     /// How many objects it holds or asks for.
     pub fn len(&self) -> usize {
         self.entries.len()
+    }
+
+    /// How many bytes its entries take.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Sets the limits of a kind, for entries that are filled from now on.
+    pub fn limit(&mut self, kind: Kind, limits: ClientLimits) {
+        let new = OfKind { limits, order: InOrder::default(), entries: 0, bytes: 0 };
+        self.kinds.entry(kind).or_insert(new).limits = limits;
     }
 
     /// Whether it holds nothing and asks for nothing.
@@ -169,6 +220,11 @@ impl<K: Ord + Clone> Client<K> {
         self.entries.clear();
         self.places.clear();
         self.order.clear();
+        self.bytes = 0;
+        for of_kind in self.kinds.values_mut() {
+            of_kind.order.clear();
+            (of_kind.entries, of_kind.bytes) = (0, 0);
+        }
         self.fills_out = 0;
         self.early.clear();
         self.probes.clear();
@@ -213,15 +269,63 @@ impl<K: Ord + Clone> Client<K> {
             _ => {}
         }
         self.fills_out += usize::from(before.as_ref().is_none_or(|before| before.asked.is_none()));
+        let kind = entries.kind(entry);
+        if let Some(before) = &before {
+            self.count(entry, before, false);
+        }
         let object = before.and_then(|before| before.object);
-        self.entries.insert(entry, Entry { asked: Some((token, now)), object, held: None });
+        let new = Entry { asked: Some((token, now)), object, held: None, kind, bytes: 0 };
+        self.count(entry, &new, true);
+        self.entries.insert(entry, new);
         self.order.move_to_end(&entry);
-        if self.entries.len() > self.limits.entries_max.max(1)
+        self.end_beyond_limits(kind, entries);
+        Some(Fill { of, token })
+    }
+
+    /// Counts an entry among those of its kind, or no longer.
+    fn count(&mut self, id: EntryId, entry: &Entry<K>, is_there: bool) {
+        if !is_there {
+            self.bytes -= entry.bytes;
+        }
+        let Some(of_kind) = self.kinds.get_mut(&entry.kind) else { return };
+        if is_there {
+            of_kind.order.move_to_end(&id);
+            of_kind.entries += 1;
+        } else if of_kind.order.has(&id) {
+            of_kind.order.remove(&id);
+            of_kind.entries -= 1;
+            of_kind.bytes -= entry.bytes;
+        }
+    }
+
+    /// Something has been put into a place: it takes other bytes now.
+    fn count_bytes<S>(&mut self, id: EntryId, entries: &mut impl Entries<S>) {
+        let Some(entry) = self.entries.get_mut(&id) else { return };
+        let before = std::mem::replace(&mut entry.bytes, entries.bytes(id));
+        self.bytes = self.bytes - before + entry.bytes;
+        let kind = entry.kind;
+        if let Some(of_kind) = self.kinds.get_mut(&kind).filter(|of_kind| of_kind.order.has(&id)) {
+            of_kind.bytes = of_kind.bytes - before + entry.bytes;
+        }
+        self.end_beyond_limits(kind, entries);
+    }
+
+    /// Ends the oldest entries, as long as there are too many of a kind or of all. One stays, whatever it takes.
+    fn end_beyond_limits<S>(&mut self, kind: Kind, entries: &mut impl Entries<S>) {
+        let is_beyond = |limits: &ClientLimits, count: usize, bytes: usize| {
+            count > 1 && (count > limits.entries_max || bytes > limits.bytes_max)
+        };
+        while let Some(of_kind) = self.kinds.get(&kind)
+            && is_beyond(&of_kind.limits, of_kind.entries, of_kind.bytes)
+            && let Some(first) = of_kind.order.first().copied()
+        {
+            self.drop_entry(first, entries);
+        }
+        while is_beyond(&self.limits, self.entries.len(), self.bytes)
             && let Some(first) = self.order.first().copied()
         {
             self.drop_entry(first, entries);
         }
-        Some(Fill { of, token })
     }
 
     /// Takes the answer to a fill, and the state that came with it. Says whether the entry holds that now.
@@ -292,7 +396,10 @@ impl<K: Ord + Clone> Client<K> {
         }
         self.places.insert((object, id));
         self.end_fill();
-        is_newer
+        if is_newer {
+            self.count_bytes(id, entries);
+        }
+        is_newer && self.entries.contains_key(&id)
     }
 
     /// No read goes behind a version that an answer has shown, in whichever place of the object.
@@ -409,6 +516,7 @@ impl<K: Ord + Clone> Client<K> {
                     let held = Held { version: at, as_of: head.max(at), left };
                     entry.held = Some(held);
                     entries.put(id, held, *members, values.clone());
+                    self.count_bytes(id, entries);
                 }
                 (Change::Members(..), Some(_)) => {}
                 // A fill that is out was perhaps carried out before this: its state is not wanted any more.
@@ -434,6 +542,7 @@ impl<K: Ord + Clone> Client<K> {
     fn drop_entry<S>(&mut self, id: EntryId, entries: &mut impl Entries<S>) {
         let Some(entry) = self.entries.remove(&id) else { return };
         self.order.remove(&id);
+        self.count(id, &entry, false);
         if let Some(object) = entry.object {
             self.places.remove(&(object, id));
         }

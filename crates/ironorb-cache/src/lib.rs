@@ -47,7 +47,7 @@ mod message;
 mod server;
 mod time;
 
-pub use client::{Client, ClientLimits, Entries, EntryId, Miss, Read};
+pub use client::{Client, ClientLimits, Entries, EntryId, Kind, Miss, Read};
 pub use freshness::{Held, Proof};
 pub use message::{
     Answer, Change, Due, Epoch, Fill, Filled, Members, Opened, Position, Probe, SessionId, Token, Unit,

@@ -182,7 +182,10 @@ impl World {
     fn new(seed: u64, counts: Counts) -> World {
         let mut rng = Rng::with_seed(seed);
         let reader = |rng: &mut Rng| Reader {
-            cache: Client::new(ClientLimits { entries_max: rng.usize(2..=OBJECTS as usize) }),
+            cache: Client::new(ClientLimits {
+                entries_max: rng.usize(2..=OBJECTS as usize),
+                ..ClientLimits::default()
+            }),
             places: Places::default(),
             clock: rng.u64(1_000_000..1_000_000_000),
             drift_ppm: [-1_000, 0, 1_000][rng.usize(0..3)],

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use ironorb_cache::{Answer, ClientLimits, Filled, Members, Miss, Position, Read, ServerLimits, Terms};
+use ironorb_cache::{
+    Answer, ClientLimits, EntryId, Filled, Kind, Members, Miss, Position, Read, ServerLimits, Terms,
+};
 
 use super::places::{LAG, Reader, Site, at};
 
@@ -11,7 +13,7 @@ fn site(limits: ServerLimits) -> Site {
 }
 
 fn reader_of(site: &mut Site, entries_max: usize) -> Reader {
-    Reader::new(site, ClientLimits { entries_max })
+    Reader::new(site, ClientLimits { entries_max, ..ClientLimits::default() })
 }
 
 #[test]
@@ -126,4 +128,54 @@ fn writes_of_what_nobody_holds_are_not_noted() {
     reader.fill(&mut site, 0, at(1));
     assert!(site.cells[&0].0.is_some_and(|version| version > before));
     assert_eq!(reader.read(0, at(2)), Ok([7; 2]));
+}
+
+/// What takes more room than there is ends the oldest, of its own kind if that has limits, and at last of all.
+#[test]
+fn a_client_holds_so_many_bytes_and_no_more() {
+    let mut site = site(ServerLimits::default());
+    let limits = ClientLimits { bytes_max: 1_000, ..ClientLimits::default() };
+    let mut reader = Reader::new(&mut site, limits);
+    for object in 0..4 {
+        reader.places.bytes.insert(EntryId(object), 300);
+        reader.fill(&mut site, u32::try_from(object).expect("few"), at(1));
+    }
+    let held =
+        |reader: &mut Reader| (0..4).map(|object| reader.read(object, at(1)).is_ok()).collect::<Vec<_>>();
+    assert_eq!((held(&mut reader), reader.client.bytes()), (vec![false, true, true, true], 900));
+    // An update counts, too.
+    reader.places.bytes.insert(EntryId(3), 500);
+    site.write(3, Members::ALL, 1);
+    reader.renew(&mut site, at(1));
+    assert_eq!((held(&mut reader), reader.client.bytes()), (vec![false, false, true, true], 800));
+    reader.places.bytes.insert(EntryId(0), 5_000);
+    reader.fill(&mut site, 0, at(1));
+    assert_eq!((held(&mut reader), reader.client.bytes()), (vec![true, false, false, false], 5_000));
+    reader.client.lapse(&mut reader.places);
+    assert_eq!(reader.client.bytes(), 0);
+}
+
+#[test]
+fn a_kind_of_entries_has_limits_of_its_own() {
+    let mut site = site(ServerLimits::default());
+    let mut reader = reader_of(&mut site, 10);
+    let two = ClientLimits { entries_max: 2, bytes_max: 1_000 };
+    reader.client.limit(Kind(1), two);
+    for object in 1..6 {
+        reader.places.kinds.insert(EntryId(object), Kind(1));
+    }
+    for object in 0..4 {
+        reader.fill(&mut site, object, at(1));
+    }
+    let held =
+        |reader: &mut Reader| (0..6).map(|object| reader.read(object, at(1)).is_ok()).collect::<Vec<_>>();
+    assert_eq!(held(&mut reader), [true, false, true, true, false, false]);
+    reader.client.release(EntryId(2), &mut reader.places);
+    reader.places.bytes.insert(EntryId(4), 900);
+    reader.fill(&mut site, 4, at(1));
+    assert_eq!(held(&mut reader), [true, false, false, true, true, false]);
+    reader.places.bytes.insert(EntryId(3), 200);
+    site.write(3, Members::ALL, 1);
+    reader.renew(&mut site, at(1));
+    assert_eq!(held(&mut reader), [true, false, false, false, true, false]);
 }

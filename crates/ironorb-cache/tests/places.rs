@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ironorb_cache::{
-    Answer, Client, ClientLimits, Entries, EntryId, Epoch, Fill, Filled, Held, Members, Miss, Moment,
+    Answer, Client, ClientLimits, Entries, EntryId, Epoch, Fill, Filled, Held, Kind, Members, Miss, Moment,
     Position, Read, Server, ServerLimits, Terms,
 };
 
@@ -21,12 +21,17 @@ pub(crate) fn only(members: Members, state: State, others: State) -> State {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Places(BTreeMap<EntryId, State>);
+pub(crate) struct Places {
+    states: BTreeMap<EntryId, State>,
+    /// What places take, if it is something.
+    pub(crate) bytes: BTreeMap<EntryId, usize>,
+    pub(crate) kinds: BTreeMap<EntryId, Kind>,
+}
 
 impl Places {
     /// What a place has that the machine has filled.
     pub(crate) fn state(&self, entry: EntryId) -> State {
-        self.0[&entry]
+        self.states[&entry]
     }
 }
 
@@ -34,13 +39,21 @@ impl Entries<State> for Places {
     fn put(&mut self, entry: EntryId, _: Held, members: Members, values: State) {
         let state = match members {
             Members::ALL => values,
-            _ => only(members, values, self.0[&entry]),
+            _ => only(members, values, self.states[&entry]),
         };
-        self.0.insert(entry, state);
+        self.states.insert(entry, state);
     }
 
     fn end(&mut self, entry: EntryId) {
-        self.0.remove(&entry);
+        self.states.remove(&entry);
+    }
+
+    fn bytes(&self, entry: EntryId) -> usize {
+        self.bytes.get(&entry).copied().unwrap_or_default()
+    }
+
+    fn kind(&self, entry: EntryId) -> Kind {
+        self.kinds.get(&entry).copied().unwrap_or(Kind::NONE)
     }
 }
 

@@ -182,7 +182,7 @@ const QUIET: Scope = Scope {
     entries: 1,
     is_filled: true,
     server_limits: SERVER_LIMITS,
-    client_limits: ClientLimits { entries_max: 2 },
+    client_limits: ClientLimits { entries_max: 2, bytes_max: usize::MAX },
     room: usize::MAX,
     ticks: 1,
     left: Left::NOTHING,
@@ -202,13 +202,8 @@ const OWN_WRITES: Scope = Scope {
     ..QUIET
 };
 /// Two objects, and answers with room for one.
-const PARTS: Scope = Scope {
-    objects: 2,
-    entries: 2,
-    room: 1,
-    left: Left { probes: 2, writes: 3, ..Left::NOTHING },
-    ..QUIET
-};
+const PARTS: Scope =
+    Scope { objects: 2, entries: 2, room: 1, left: Left { probes: 2, writes: 3, ..Left::NOTHING }, ..QUIET };
 /// Two objects, and room for one.
 const FULL_BOOKS: Scope = Scope {
     objects: 2,
