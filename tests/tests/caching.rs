@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ironorb::cache::{Cell, ReadOptions, Seen, Source};
 use ironorb::poa::{IdAssignment, PoaPolicies};
-use ironorb::{Deferred, Orb, SystemException, SystemExceptionKind, TypedRef, watch_cached};
+use ironorb::{Deferred, Orb, OrbConfig, SystemException, SystemExceptionKind, TypedRef, watch_cached};
 use ironorb_tests::cached::{
     Address, Meter, MeterAsync, MeterRef, MeterState, Person, PersonRef, Tariff, TariffRef,
 };
@@ -332,4 +332,23 @@ fn who_watches_is_told_of_changes_and_of_errors_once() {
     assert!(tells.recv().unwrap().is_err(), "what has not changed is not told again");
     drop(watching);
     assert!(tells.recv().is_err(), "the watch has ended, and told one error");
+}
+
+#[test]
+fn what_a_client_holds_is_bounded_by_entries_and_by_bytes() {
+    let bounds: [fn(&mut OrbConfig); 2] = [|it| it.cache_entries_max = 1, |it| it.cache_bytes_max = Some(1)];
+    for bound in bounds {
+        let server = server();
+        let mut builder = Orb::builder().no_endpoint();
+        bound(builder.config());
+        let client = builder.build().unwrap();
+        let [first, second] = [(); 2].map(|()| {
+            let local: MeterRef = server.root_poa().activate(Counting::default()).unwrap();
+            elsewhere(&client, &local)
+        });
+        hold(&first);
+        let read = |meter: &MeterRef| meter.value_with(&ANY).unwrap().source;
+        assert_eq!((read(&second), read(&second)), (Source::Remote, Source::Cache));
+        assert_eq!(read(&first), Source::Remote, "the place has been taken");
+    }
 }

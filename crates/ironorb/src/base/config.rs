@@ -253,9 +253,12 @@ pub struct OrbConfig {
     /// while that is enough. Buffers for large messages and for unread replies, and the caches of either side, get an eighth each
     /// at most. Default: `None`, memory is taken when it is needed.
     pub memory: Option<usize>,
-    /// The most objects whose cached attributes the ORB holds, of all servers together each. Beyond that those that it asked for first
+    /// The most objects of one server whose cached attributes the ORB holds. Beyond that those that it asked for first
     /// go first. Default: 1,000,000; at least 1.
     pub cache_entries_max: usize,
+    /// About the most bytes that the cached attributes of one server's objects take, with what the ORB keeps beside them. Beyond that
+    /// those that it asked for first go first; one stays, whatever it takes. Default: `None`, no limit but that of the entries.
+    pub cache_bytes_max: Option<usize>,
     /// The most objects whose cached attributes one client may hold of this ORB. Beyond that those that it asked for first go first.
     /// Default: 1,000,000; at least 1.
     pub cache_held_max: usize,
@@ -269,7 +272,8 @@ impl OrbConfig {
     /// Bounds what grows by the memory that is planned for the process.
     pub(crate) fn keep_to_memory(&mut self) {
         let Some(total) = self.memory else { return };
-        for bytes in [&mut self.receive_memory_max, &mut self.transmit_memory_max] {
+        for bytes in [&mut self.receive_memory_max, &mut self.transmit_memory_max, &mut self.cache_bytes_max]
+        {
             *bytes = Some(bytes.unwrap_or(usize::MAX).min(buffers_of(total)));
         }
         for entries in [&mut self.cache_entries_max, &mut self.cache_held_max] {
@@ -351,6 +355,7 @@ impl Default for OrbConfig {
             status: StatusAccess::Off,
             memory: None,
             cache_entries_max: 1_000_000,
+            cache_bytes_max: None,
             cache_held_max: 1_000_000,
             count_cached_reads: false,
         }

@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -29,6 +29,8 @@ pub(crate) struct Place<S: CachedState> {
     pub(crate) entry: EntryId,
     /// The object, to which fills go.
     pub(crate) object: ObjectRef,
+    /// About how many octets the state takes in a message.
+    octets: AtomicUsize,
     /// Whether the server knows no cached state of the object, so that it is not asked again.
     has_none: AtomicBool,
     /// Counts the reads that ask no server, if they are to be counted.
@@ -77,6 +79,7 @@ impl<S: CachedState> Place<S> {
             peer,
             entry,
             object,
+            octets: AtomicUsize::new(0),
             has_none: AtomicBool::new(false),
             hits,
             next: OnceLock::new(),
@@ -129,6 +132,17 @@ impl<S: CachedState> Place<S> {
         self.sequence.store(before + 2, Ordering::Release);
     }
 
+    /// Notes how long the values of members have been.
+    fn note_octets(&self, members: Members, octets: usize) {
+        match members {
+            Members::ALL => self.octets.store(octets, Ordering::Relaxed),
+            // The other members are there as well.
+            _ => {
+                self.octets.fetch_max(octets, Ordering::Relaxed);
+            }
+        }
+    }
+
     /// What counts the reads that ask no server, if such reads are counted.
     #[inline]
     pub(crate) fn hits(&self) -> Option<&ShardedCount> {
@@ -165,6 +179,9 @@ pub(crate) trait AnyPlace: Send + Sync {
     /// Puts members there that an encapsulation has. If they cannot be read, the place holds nothing.
     fn put(&self, held: Held, members: Members, values: &Values) -> Result<(), Malformed>;
 
+    /// About how many bytes the place takes.
+    fn bytes(&self) -> usize;
+
     /// Whether the place holds something.
     fn holds(&self) -> bool;
 
@@ -193,6 +210,7 @@ impl<S: CachedState> AnyPlace for Place<S> {
         };
         match read() {
             Ok(state) => {
+                self.note_octets(members, values.octets.len());
                 self.write(Some(held), |storage| storage.store(&state));
                 Ok(())
             }
@@ -201,6 +219,10 @@ impl<S: CachedState> AnyPlace for Place<S> {
                 Err(e)
             }
         }
+    }
+
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + self.octets.load(Ordering::Relaxed)
     }
 
     fn holds(&self) -> bool {

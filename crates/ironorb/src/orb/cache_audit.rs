@@ -137,7 +137,7 @@ impl CacheAudit {
         let server = fill(object, interface, &NO_SESSION)?.server;
         let (_, cache) = server.ok_or_else(no_sessions)?;
         let owner = open(&cache)?;
-        let mut client = Client::new(ClientLimits { entries_max: 1 });
+        let mut client = Client::new(ClientLimits { entries_max: 1, ..ClientLimits::default() });
         client.opened(open(&cache)?);
         Ok(CacheAudit {
             object: object.clone(),

@@ -344,7 +344,8 @@ impl ClientCache {
     pub(crate) fn new(config: &OrbConfig) -> ClientCache {
         let (peers, places, entries) = Default::default();
         let hits = (config.count_cached_reads && cfg!(feature = "count-cached-reads")).then(Arc::default);
-        let limits = ClientLimits { entries_max: config.cache_entries_max };
+        let bytes_max = config.cache_bytes_max.unwrap_or(usize::MAX);
+        let limits = ClientLimits { entries_max: config.cache_entries_max, bytes_max };
         let changes = watch::Changes::default();
         ClientCache { process: std::process::id(), limits, peers, places, entries, changes, hits }
     }

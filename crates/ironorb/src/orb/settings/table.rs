@@ -461,6 +461,12 @@ pub(super) static SETTINGS: &[Setting] = &[
         |s, v| assign(&mut s.config.cache_entries_max, at_least_one(v)),
     ),
     once(
+        "cacheBytesMax",
+        "SIZE | never",
+        "Memory for the cached attributes of one server's objects. Default: never, only cacheEntriesMax counts.",
+        |s, v| assign(&mut s.config.cache_bytes_max, never_or(v, size)),
+    ),
+    once(
         "cacheHeldMax",
         "NUMBER",
         "Objects whose cached attributes one client may hold. Default: 1000000.",
