@@ -52,5 +52,5 @@ pub use freshness::{Held, Proof};
 pub use message::{
     Answer, Change, Due, Epoch, Fill, Filled, Members, Opened, Position, Probe, SessionId, Token, Unit,
 };
-pub use server::{Server, ServerCounts, ServerLimits, Terms, WriteId};
+pub use server::{Server, ServerCounts, ServerLimits, Terms, UPDATE_BYTES, WriteId};
 pub use time::Moment;

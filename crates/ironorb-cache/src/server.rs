@@ -30,6 +30,9 @@ impl Default for ServerLimits {
     }
 }
 
+/// How many bytes of units an answer to a probe has room for where nothing else is set: what a TCP segment carries over Ethernet.
+pub const UPDATE_BYTES: usize = 1_460;
+
 /// For how long clients may read linearizable objects by themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Terms {

@@ -184,7 +184,9 @@ fn an_answer_that_comes_after_a_later_one_is_not_taken() {
     reader.renew(&mut site, at(5));
     assert_eq!(reader.read(0, at(6)), Ok([8, 0]));
     reader.ask(0, at(7));
+    let taken = reader.client.proof().taken;
     reader.answered(late, at(8));
+    assert_eq!(reader.client.proof().taken, taken);
     assert_eq!(reader.read(0, at(9)), Err(Miss::Filling));
 }
 
