@@ -174,6 +174,12 @@ impl Peer {
         result
     }
 
+    /// Reads while no place is written.
+    pub(crate) fn undisturbed<T>(&self, read: impl FnOnce() -> T) -> T {
+        let _writers_wait = self.state.lock();
+        read()
+    }
+
     /// Takes a place in.
     pub(crate) fn add(&self, entry: EntryId, place: Weak<dyn AnyPlace>) {
         self.state.lock().places.by_entry.insert(entry, place);

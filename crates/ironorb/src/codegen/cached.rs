@@ -10,7 +10,7 @@ use ironorb_giop::minor::MinorCode;
 use super::{Operation, RefTo, RemoteOperation, stub};
 use crate::cache::wire::FILL;
 use crate::cache::{CachedMember, CachedState, CellRef, ProxyCell, ReadOptions, Seen, Source, Storage};
-use crate::driver::cache::{Bounds, moment, read_anew, read_held};
+use crate::driver::cache::{Bounds, moment, read_anew, read_held, read_settled};
 use crate::driver::invoke::invoke;
 use crate::object::ObjectRef;
 use crate::poa::exception_of_element;
@@ -50,7 +50,8 @@ where
         return Ok(seen);
     }
     if options.is_held_only && !target.object().is_local_object()? {
-        return Err(not_held());
+        let settled = proxy.get().and_then(|place| read_settled(place, bounds, O::load));
+        return settled.ok_or_else(not_held);
     }
     get_anew::<O, R>(target, proxy, bounds).or_else(|e| or_older(e, options, bounds, held))
 }
@@ -76,7 +77,8 @@ pub fn state_with<S: CachedState, R: super::TypedRef>(
         return Ok(seen);
     }
     if options.is_held_only {
-        return Err(not_held());
+        let settled = proxy.get().and_then(|place| read_settled(place, bounds, S::Storage::whole));
+        return settled.ok_or_else(not_held);
     }
     // What is asked of the object is never older than the call.
     let bounds = if options.is_remote { Bounds { lag: Duration::ZERO, ..bounds } } else { bounds };

@@ -108,6 +108,19 @@ pub(crate) fn read_held<S: CachedState, T>(
     Some(Seen { value, age, version: Some(version.0), source: Source::Cache })
 }
 
+/// Reads what a place holds, if that is fresh enough, and waits while it is being written: for a read that must not ask the server,
+/// and has found nothing.
+pub(crate) fn read_settled<S: CachedState, T>(
+    place: &Place<S>,
+    bounds: Bounds,
+    load: impl FnOnce(&S::Storage) -> Option<T>,
+) -> Option<Seen<T>> {
+    let read = || place.read(bounds.lag, bounds.at_least, |_| moment(), load);
+    let (value, age, version) = place.peer.undisturbed(read)?;
+    note_read(place);
+    Some(Seen { value, age, version: Some(version.0), source: Source::Cache })
+}
+
 /// Has a probe wait for news of a place, if its changes are told at once.
 #[inline]
 fn note_read<S: CachedState>(place: &Place<S>) {
