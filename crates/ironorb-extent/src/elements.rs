@@ -137,16 +137,15 @@ impl<T: Element> Elements<T> {
         let max = isize::MAX as u64 / (BESIDE_STATE + size_of::<T>()) as u64;
         let (count, marks, states, end) = layout.ok_or(ExtentError::TooManyElements { max })?;
         let memory = memory_of_zeros(end)?;
-        let turns = Row::at(&memory, 0, count);
-        let elements = Elements(Arc::new(Inner {
+        let mut states = LockedRow::new(Row::at(&memory, 0, count), Row::at(&memory, states, count));
+        states.fill(state);
+        Ok(Elements(Arc::new(Inner {
             marks: Row::at(&memory, marks, count),
-            states: LockedRow::new(turns, Row::at(&memory, states, count)),
+            states,
             journal: Journal::Nothing,
             watcher: OnceLock::new(),
             file: None,
-        }));
-        elements.fill(state);
-        Ok(elements)
+        })))
     }
 
     /// Elements in a file, as it has them. Where there is no file yet, it is made, with all its room on the disk taken, and
@@ -161,11 +160,14 @@ impl<T: Element> Elements<T> {
         let count_here = usize::try_from(count).unwrap_or(usize::MAX);
         let (memory, layout) = (&file.memory, file.layout);
         let turns = memory_of_zeros((count_here + Lanes::<T>::TURNS).saturating_mul(size_of::<PiTurn>()))?;
-        let states =
+        let mut states =
             LockedRow::new(Row::at(&turns, 0, count_here), Row::at(memory, layout.states, count_here));
         let lane_turns = Row::at(&turns, count_here * size_of::<PiTurn>(), Lanes::<T>::TURNS);
         let lanes = Lanes::new(memory, layout.lanes, lane_turns);
         let is_new = file.is_new;
+        if is_new {
+            states.fill(state);
+        }
         let inner = Inner {
             states,
             marks: Row::at(memory, layout.marks, count_here),
@@ -174,36 +176,20 @@ impl<T: Element> Elements<T> {
             file: Some(file),
         };
         let elements = Elements(Arc::new(inner));
-        elements.begin(options, is_new, count, state)?;
+        elements.begin(options, is_new, count)?;
         Ok(elements)
     }
 
-    fn begin(
-        &self,
-        options: &FileOptions,
-        is_new: bool,
-        count: u64,
-        state: impl FnMut(u64) -> T,
-    ) -> Result<(), ExtentError> {
+    fn begin(&self, options: &FileOptions, is_new: bool, count: u64) -> Result<(), ExtentError> {
         let at = |error: io::Error| ExtentError::Io { path: options.path.clone(), error };
         let Some(file) = &self.0.file else { return Ok(()) };
         if is_new {
-            self.fill(state);
             self.0.forget_what_was_under_way().map_err(at)?;
             file.finish(count, size_of::<T>(), options.durability)?;
         } else {
             self.finish_what_was_under_way().map_err(at)?;
         }
         file.mark_open(true).map_err(at)
-    }
-
-    fn fill(&self, mut state: impl FnMut(u64) -> T) {
-        for index in 0..self.0.states.len() {
-            // Nobody else has the elements yet.
-            if let Ok(mut held) = self.0.states.hold(index) {
-                *held = state(index as u64);
-            }
-        }
     }
 
     fn finish_what_was_under_way(&self) -> io::Result<()> {
@@ -259,6 +245,15 @@ impl<T: Element> Elements<T> {
         let mark = self.mark(id.index)?;
         let is_meant = mark.exists() && id.generation.is_none_or(|it| it == mark.generation());
         if is_meant { Ok(mark.generation()) } else { Err(ElementError::Absent) }
+    }
+
+    /// Has the processor fetch an element, while the thread goes on: it will be used soon. Among a billion elements each lies in
+    /// memory that no cache has.
+    #[inline]
+    pub fn prefetch(&self, index: u64) {
+        let index = usize::try_from(index).unwrap_or(usize::MAX);
+        self.0.states.prefetch(index);
+        self.0.marks.prefetch(index);
     }
 
     /// The indices of the elements that exist, in order. An element that is made or destroyed meanwhile may be among them.

@@ -228,6 +228,22 @@ impl<T> Row<T> {
     }
 }
 
+impl<T> Row<T> {
+    /// Has the processor fetch a value, if there is one.
+    #[inline]
+    pub(crate) fn prefetch(&self, index: usize) {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if index < self.len {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            // SAFETY: the index is within the row, whose memory lives as long as `self`. A prefetch has no effect that a program
+            // could see.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(self.first.add(index).cast()) };
+        }
+        #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+        let _unused = index;
+    }
+}
+
 impl<T: Shared> Row<T> {
     /// A value that threads share.
     #[inline]
@@ -270,8 +286,23 @@ impl<T: Pod + Send> LockedRow<T> {
         self.states.len()
     }
 
+    /// Gives each state a value. Nobody else has the row yet, so no turns are taken.
+    pub(crate) fn fill(&mut self, mut state: impl FnMut(u64) -> T) {
+        for index in 0..self.len() {
+            // SAFETY: the index is within the row, and `&mut self` is the only way to it: a turn is held by reference.
+            unsafe { self.states.first.add(index).write(state(index as u64)) };
+        }
+    }
+
     pub(crate) fn states(&self) -> &Row<T> {
         &self.states
+    }
+
+    /// Has the processor fetch a state and its turn, while the thread goes on: they are used soon.
+    #[inline]
+    pub(crate) fn prefetch(&self, index: usize) {
+        self.turns.prefetch(index);
+        self.states.prefetch(index);
     }
 
     /// Waits for a state's turn. Lends the thread that has it the priority of the calling thread.

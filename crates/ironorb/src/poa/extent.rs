@@ -42,6 +42,7 @@ impl<T: Element> AnyElements for Elements<T> {
 
     #[inline]
     fn existing(&self, id: ElementId) -> Option<ElementId> {
+        self.prefetch(id.index);
         let generation = self.generation(id).ok()?;
         Some(ElementId { index: id.index, generation: Some(generation) })
     }
