@@ -1,6 +1,7 @@
 //! The server's half: the log, and for each session what its client holds and has not been told.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::mem;
 use std::time::Duration;
 
 use crate::books::{Books, HeldOrder, Holders, ObjectSlot, SessionSlot, bytes_of_tree};
@@ -232,14 +233,20 @@ impl<K: Ord + Clone> Session<K> {
         at: Position,
         (members, missed, is_news): (Option<Members>, u32, bool),
     ) -> usize {
-        let before = self.forget(object);
-        let (since, answered) = match before.map(|before| (before.since, before.answered)) {
-            None => (at, Answered::Nothing),
-            Some((since, Answered::All)) => (since, Answered::Before(at)),
-            Some(before) => before,
+        let Some(untold) = self.untold.get_mut(object) else {
+            let new = Untold { since: at, at, answered: Answered::Nothing, members, missed, is_news };
+            self.keep(object, new);
+            return 1;
         };
-        self.keep(object, Untold { since, at, answered, members, missed, is_news });
-        usize::from(before.is_none())
+        // It stays where it is in the order, which makes repeated writes cheap.
+        let answered = match untold.answered {
+            Answered::All => Answered::Before(at),
+            before => before,
+        };
+        let before = mem::replace(untold, Untold { at, answered, members, missed, is_news, ..*untold });
+        self.dropped = self.dropped + usize::from(members.is_none()) - usize::from(before.is_drop());
+        self.news = self.news + usize::from(is_news) - usize::from(before.is_news);
+        0
     }
 
     fn keep(&mut self, object: &K, untold: Untold) {
