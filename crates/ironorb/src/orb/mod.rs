@@ -278,7 +278,7 @@ impl Orb {
         self.core.client_policies.get()
     }
 
-    /// Takes the memory that is planned for the process ([`OrbConfig::memory`]) and not yet taken, for the heap, with its pages: a
+    /// Takes the memory that is planned for the process ([`memory`](crate::OrbConfig::memory)) and not yet taken, for the heap, with its pages: a
     /// program calls it once it has made its extents and what else it needs from the start. [`run`](Self::run) calls it, too. Does
     /// nothing without a plan, and from the second time on.
     ///
