@@ -368,3 +368,19 @@ fn clients_are_told_at_once_of_elements_that_are_pushed() {
     extent.elements().update(3, |level| *level = 2).unwrap();
     eventually("the client is told", || lamp.level().unwrap() == 2);
 }
+
+#[test]
+fn no_client_holds_elements_of_an_extent_that_has_been_destroyed() {
+    let (server, extent, client, line) = lines();
+    (0..3).for_each(|_| assert_eq!(line.carrier().unwrap(), 5));
+    extent.poa().destroy(true, true).unwrap();
+    let e = line.carrier_with(&NEW).unwrap_err();
+    assert_eq!(e.kind, SystemExceptionKind::ObjectNotExist);
+    // Another extent of the same elements is another adapter, with other references.
+    let again = server.root_poa().create_extent("lines", 100, ExtentConfig::in_memory(), |_| 6_i32).unwrap();
+    again.serve::<LineRef, _>(Lines(again.cells().unwrap())).unwrap();
+    let other = elsewhere(&client, &again.reference::<LineRef>(7).unwrap());
+    assert_eq!(other.carrier_with(&NEW).unwrap().value, 6);
+    drop((extent, again));
+    assert!(line.carrier_with(&NEW).is_err());
+}

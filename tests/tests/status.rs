@@ -731,12 +731,14 @@ fn oneways_that_are_lost_are_counted() {
         client.string_to_object(&format!("corbaloc:iiop:1.2@127.0.0.1:{port}/x")).unwrap().narrow_unchecked();
     client.flush().unwrap();
     (0..3).for_each(|_| probe.tick().unwrap());
-    drop(listener.accept().unwrap());
+    // Each connection ends at once: one in a queue that nobody takes from would swallow what is sent.
+    std::thread::spawn(move || listener.incoming().for_each(drop));
     // What is sent before the end is noticed is not known to be lost.
     let lost = std::iter::repeat_with(|| client.flush()).find_map(|flushed| {
         (0..3).for_each(|_| probe.tick().unwrap());
         flushed.err()
     });
     assert_eq!(lost.unwrap().minor, MinorCode::ONEWAYS_LOST);
-    assert_eq!(client.status().total("oneways_lost_total"), 3);
+    // Those that have waited when the end was noticed.
+    assert!((1..=3).contains(&client.status().total("oneways_lost_total")));
 }

@@ -345,11 +345,10 @@ impl<K: Ord + Clone> Client<K> {
                 self.lapse(entries);
                 false
             }
-            (Filled::Refused { token, .. } | Filled::State { token, .. }, None) => {
+            (Filled::Refused { token, .. }, _) | (Filled::State { token, .. }, None) => {
                 self.fill_failed(entry, token, entries);
                 false
             }
-            (Filled::Refused { .. }, Some(_)) => false,
             (Filled::State { token, object, version, head, .. }, Some(state)) => {
                 self.take_fill(entry, (token, object), (version, head), state, entries)
             }

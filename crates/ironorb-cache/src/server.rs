@@ -243,6 +243,8 @@ impl<K: Ord + Clone> Session<K> {
             Answered::All => Answered::Before(at),
             before => before,
         };
+        // News stays news: a write may wait for it.
+        let is_news = is_news || untold.is_news;
         let before = mem::replace(untold, Untold { at, answered, members, missed, is_news, ..*untold });
         self.dropped = self.dropped + usize::from(members.is_none()) - usize::from(before.is_drop());
         self.news = self.news + usize::from(is_news) - usize::from(before.is_news);

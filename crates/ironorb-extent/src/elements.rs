@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs::OpenOptions;
 use std::io;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use bytemuck::Pod;
@@ -58,6 +58,9 @@ struct Inner<T: Element> {
     journal: Journal<T>,
     watcher: OnceLock<Arc<dyn Watcher<T>>>,
     file: Option<OpenFile>,
+    /// Whether the elements are as the file and its log say: it has been opened, and no write to the disk has failed. Otherwise the
+    /// log is left for whoever opens the file next.
+    is_sound: AtomicBool,
 }
 
 /// What makes updates survive.
@@ -145,6 +148,7 @@ impl<T: Element> Elements<T> {
             journal: Journal::Nothing,
             watcher: OnceLock::new(),
             file: None,
+            is_sound: AtomicBool::new(true),
         })))
     }
 
@@ -174,6 +178,7 @@ impl<T: Element> Elements<T> {
             journal: Inner::journal(options, lanes)?,
             watcher: OnceLock::new(),
             file: Some(file),
+            is_sound: AtomicBool::new(false),
         };
         let elements = Elements(Arc::new(inner));
         elements.begin(options, is_new, count)?;
@@ -189,7 +194,9 @@ impl<T: Element> Elements<T> {
         } else {
             self.finish_what_was_under_way().map_err(at)?;
         }
-        file.mark_open(true).map_err(at)
+        file.mark_open(true).map_err(at)?;
+        self.0.is_sound.store(true, Ordering::Relaxed);
+        Ok(())
     }
 
     fn finish_what_was_under_way(&self) -> io::Result<()> {
@@ -270,7 +277,8 @@ impl<T: Element> Elements<T> {
     }
 
     /// Changes an element. Blocks while another thread uses it, and with durability `Power` for the disk. A change that
-    /// panics changes nothing. Allocates nothing, but with durability `Power`.
+    /// panics changes nothing. It should use no other element of the extent: threads that do so could wait in a circle. For several
+    /// at once there is [`update_all`](Self::update_all). Allocates nothing, but with durability `Power`.
     #[inline]
     pub fn update<R>(
         &self,
@@ -403,6 +411,9 @@ impl<T: Element> Inner<T> {
     /// Has all on the disk, and says so in the file.
     fn close(&self) -> io::Result<()> {
         self.flush()?;
+        if !self.is_sound.load(Ordering::Relaxed) {
+            return Ok(());
+        }
         self.forget_what_was_under_way()?;
         self.file.as_ref().map_or(Ok(()), |file| file.mark_open(false))
     }
@@ -412,6 +423,7 @@ impl<T: Element> Inner<T> {
         match &self.journal {
             Journal::Nothing => {
                 self.store(changes);
+                self.tell_all(changes);
                 Ok(())
             }
             journal => self.commit_durably(journal, changes),
@@ -424,11 +436,19 @@ impl<T: Element> Inner<T> {
         journal: &Journal<T>,
         changes: &mut [Change<'_, T>],
     ) -> Result<(), ElementError> {
-        match journal {
-            Journal::Nothing => self.store(changes),
-            Journal::Lanes(lanes) => lanes.carry_out(changes, |changes| self.store(changes)),
-            Journal::Log(log) => log.carry_out(changes, || self.flush(), |changes| self.store(changes))?,
-        }
+        let carried_out = match journal {
+            Journal::Nothing => {
+                self.store(changes);
+                Ok(())
+            }
+            Journal::Lanes(lanes) => {
+                lanes.carry_out(changes, |changes| self.store(changes));
+                Ok(())
+            }
+            Journal::Log(log) => log.carry_out(changes, || self.flush(), |changes| self.store(changes)),
+        };
+        carried_out.inspect_err(|_| self.is_sound.store(false, Ordering::Relaxed))?;
+        self.tell_all(changes);
         Ok(())
     }
 
@@ -437,9 +457,14 @@ impl<T: Element> Inner<T> {
         for change in changes {
             *change.held = change.state;
             self.put_mark(change.index, Mark(change.mark));
-            if Mark(change.mark).is_watched() {
-                self.tell(change);
-            }
+        }
+    }
+
+    /// Tells the watcher of what has changed: all of it has by now, whatever the watcher does.
+    #[inline]
+    fn tell_all(&self, changes: &[Change<'_, T>]) {
+        for change in changes.iter().filter(|change| Mark(change.mark).is_watched()) {
+            self.tell(change);
         }
     }
 
@@ -462,10 +487,9 @@ impl<T: Element> Inner<T> {
     }
 
     fn flush(&self) -> io::Result<()> {
-        match &self.file {
-            Some(file) => file.memory.flush(),
-            None => Ok(()),
-        }
+        let Some(file) = &self.file else { return Ok(()) };
+        // The system tells a failure once.
+        file.memory.flush().inspect_err(|_| self.is_sound.store(false, Ordering::Relaxed))
     }
 }
 
@@ -490,6 +514,9 @@ fn check_state<T>() -> Result<(), ExtentError> {
 }
 
 fn memory_of_zeros(bytes: usize) -> Result<Arc<Memory>, ExtentError> {
+    if let Some(memory) = Memory::huge_zeros(bytes) {
+        return Ok(Arc::new(memory));
+    }
     // The system promises more memory than it has, and ends processes that believe it.
     let available = available_memory().unwrap_or(u64::MAX);
     if bytes as u64 > available {

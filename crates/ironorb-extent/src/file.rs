@@ -125,7 +125,7 @@ impl OpenFile {
             Err(TryLockError::Error(e)) => return Err(at(e)),
         }
         let bytes = file.metadata().map_err(at)?.len();
-        let is_new = bytes == 0 || is_half_made(&file, bytes).map_err(at)?;
+        let is_new = bytes == 0 || bytes == layout.end as u64 && has_no_head(&file).map_err(at)?;
         match is_new {
             true => allocate(&file, path, layout.end)?,
             false => check(&file, options, bytes, (count, state_bytes, layout.end))?,
@@ -149,7 +149,7 @@ impl OpenFile {
         head.extend(count.to_le_bytes());
         head.extend((state_bytes as u64).to_le_bytes());
         let written = self.memory.flush().and_then(|()| self.file.write_all_at(&head, 0));
-        let written = written.and_then(|()| self.file.sync_all());
+        let written = written.and_then(|()| self.file.sync_all()).and_then(|()| sync_folder(&self.path));
         written.map_err(|error| ExtentError::Io { path: self.path.clone(), error })
     }
 
@@ -162,14 +162,17 @@ impl OpenFile {
     }
 }
 
-/// Whether a file of ours was being made when its process ended: it has no head yet.
-fn is_half_made(file: &File, bytes: u64) -> io::Result<bool> {
+/// Whether a file has no head: one of ours of the right size was being made when its process ended.
+fn has_no_head(file: &File) -> io::Result<bool> {
     let mut head = [0; HEAD];
-    if bytes < PAGE as u64 {
-        return Ok(false);
-    }
     file.read_exact_at(&mut head, 0)?;
     Ok(head[..OPEN_AT].iter().all(|octet| *octet == 0))
+}
+
+/// Waits until the names of new files are on the disk.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
 fn allocate(file: &File, path: &Path, bytes: usize) -> Result<(), ExtentError> {

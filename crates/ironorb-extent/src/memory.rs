@@ -44,19 +44,30 @@ struct Heap {
 }
 
 impl Memory {
+    /// Zeros, in huge pages that the operator has set aside, if there are enough.
+    #[cfg(not(miri))]
+    pub(crate) fn huge_zeros(bytes: usize) -> Option<Memory> {
+        // Such memory is given back in whole pages alone.
+        let bytes = bytes.max(1).checked_next_multiple_of(1 << HUGE_PAGE_BITS)?;
+        let mapping = MmapOptions::new().len(bytes).huge(Some(HUGE_PAGE_BITS)).populate().map_anon().ok()?;
+        Some(Memory { mapping: mapping.into(), pages: Pages::Huge })
+    }
+
+    #[cfg(miri)]
+    pub(crate) fn huge_zeros(_: usize) -> Option<Memory> {
+        None
+    }
+
     /// Zeros, in memory that the system has given already: a later use never fails for want of it.
     #[cfg(not(miri))]
     pub(crate) fn zeros(bytes: usize) -> io::Result<Memory> {
-        let mut options = MmapOptions::new();
-        options.len(bytes);
-        if let Ok(mapping) = options.clone().huge(Some(HUGE_PAGE_BITS)).populate().map_anon() {
-            return Ok(Memory { mapping: mapping.into(), pages: Pages::Huge });
-        }
-        let mapping = MmapRaw::from(options.map_anon()?);
+        let mapping = MmapRaw::from(MmapOptions::new().len(bytes).map_anon()?);
         let _as_it_likes = mapping.advise(Advice::HugePage);
-        if mapping.advise(Advice::PopulateWrite).is_err() {
+        match mapping.advise(Advice::PopulateWrite) {
+            Ok(()) => {}
             // An older kernel.
-            touch(&mapping);
+            Err(e) if e.raw_os_error() == Some(rustix::io::Errno::INVAL.raw_os_error()) => touch(&mapping),
+            Err(e) => return Err(e),
         }
         Ok(Memory { mapping, pages: Pages::Joined })
     }

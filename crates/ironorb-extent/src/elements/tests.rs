@@ -143,3 +143,40 @@ fn what_a_process_has_left_under_way_is_finished() {
     let states = [0, 1, 2, 3].map(|index| elements.read(index, |state| *state).unwrap());
     assert_eq!(states, [1, 1, 7, 7]);
 }
+
+#[test]
+#[cfg(not(miri))]
+fn an_extent_that_is_not_sound_leaves_its_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = FileOptions::new(folder.path().join("elements")).durability(Durability::Power);
+    let log_bytes = || std::fs::metadata(options.log_path()).unwrap().len();
+    let elements = Elements::in_file(&options, 4, |_| 1_u64).unwrap();
+    elements.update(2, |state| *state = 7).unwrap();
+    // As after a failed write, or an opening that has come to nothing.
+    elements.0.is_sound.store(false, Ordering::Relaxed);
+    drop(elements);
+    assert!(log_bytes() > 0, "whoever opens the file next finishes what is in the log");
+    let elements = Elements::in_file(&options, 4, |_| 0_u64).unwrap();
+    assert_eq!(elements.read(2, |state| *state).unwrap(), 7);
+    drop(elements);
+    assert_eq!(log_bytes(), 0);
+}
+
+/// Panics when it is told.
+struct Panics;
+
+impl Watcher<u32> for Panics {
+    fn changed(&self, _: u64, _: Option<&u32>) -> bool {
+        panic!("as asked")
+    }
+}
+
+#[test]
+fn a_watcher_that_panics_finds_all_changed() {
+    let elements = Elements::in_memory(3, |_| 0_u32).unwrap();
+    assert!(elements.set_watcher(Arc::new(Panics)));
+    elements.watch(0, |_| ()).unwrap();
+    let told = std::panic::catch_unwind(|| elements.update_all(&[0, 1, 2], |states| states.fill(5)));
+    assert!(told.is_err());
+    assert_eq!([0, 1, 2].map(|index| elements.read(index, |state| *state).unwrap()), [5, 5, 5]);
+}

@@ -33,8 +33,19 @@ pub(crate) trait ElementStates<S>: Send + Sync {
 /// after it.
 pub(crate) struct HeldElements<T: Element, S> {
     elements: WeakElements<T>,
-    held: PiLock<BTreeMap<u64, Member<T, S>>>,
+    held: PiLock<Held<T, S>>,
 }
+
+/// The elements by their indices, and in the order in which clients have asked for them.
+struct Held<T: Element, S> {
+    by_index: BTreeMap<u64, Member<T, S>>,
+    order: BTreeMap<CellNumber, u64>,
+    /// The adapter is being destroyed: no client comes to hold anything.
+    is_withdrawn: bool,
+}
+
+/// The most elements that are in the log. Beyond that those go that clients have asked for first, whoever holds them.
+const HELD_MAX: usize = 1_000_000;
 
 /// An element in the log, and what the log calls it.
 struct Member<T: Element, S> {
@@ -63,14 +74,19 @@ where
             let waits = matches!(S::MODE, CachedMode::Missed(_));
             assert!(!waits, "writes of elements wait for no client: neither `linearizable` nor `updates`");
         }
-        let held = Arc::new(HeldElements { elements: elements.downgrade(), held: PiLock::default() });
+        let none = Held { by_index: BTreeMap::new(), order: BTreeMap::new(), is_withdrawn: false };
+        let held = Arc::new(HeldElements { elements: elements.downgrade(), held: PiLock::new(none) });
         elements.set_watcher(held.clone()).then_some(held)
     }
 
-    /// Puts an element into the log whose lock the thread has, unless it is there.
-    fn join(&self, id: ElementId, cache: &Arc<ServerCache>) -> (CellNumber, Arc<HeldElement<T, S>>) {
+    /// Puts an element into the log whose lock the thread has, unless it is there. `None` once the adapter is being destroyed.
+    fn join(&self, id: ElementId, cache: &Arc<ServerCache>) -> Option<(CellNumber, Arc<HeldElement<T, S>>)> {
         let mut held = self.held.lock();
-        let member = held.entry(id.index).or_insert_with(|| {
+        if held.is_withdrawn {
+            return None;
+        }
+        let Held { by_index, order, .. } = &mut *held;
+        let member = by_index.entry(id.index).or_insert_with(|| {
             let element = Arc::new(HeldElement {
                 elements: self.elements.clone(),
                 id,
@@ -78,17 +94,68 @@ where
                 version: AtomicU64::new(0),
                 _state: PhantomData,
             });
-            Member { number: cache.join(element.clone()), element }
+            let number = cache.join(element.clone());
+            order.insert(number, id.index);
+            Member { number, element }
         });
-        (member.number, member.element.clone())
+        Some((member.number, member.element.clone()))
     }
 
+    /// Whether the log has an element under this number. It may have been taken out while it was filled.
+    fn has(&self, index: u64, number: CellNumber) -> bool {
+        self.held.lock().by_index.get(&index).is_some_and(|member| member.number == number)
+    }
+
+    /// Takes the oldest elements out, as long as there are too many.
+    fn leave_oldest(&self) {
+        while let Some(index) = {
+            let held = self.held.lock();
+            let oldest = held.order.first_key_value().map(|(_, index)| *index);
+            oldest.filter(|_| held.by_index.len() > HELD_MAX)
+        } {
+            self.leave(index);
+        }
+    }
+}
+
+impl<T: Element, S> HeldElements<T, S> {
     /// Takes an element out of the log: no client holds it any more.
     fn leave(&self, index: u64) {
-        let left = self.held.lock().remove(&index);
+        let mut held = self.held.lock();
+        let left = held.by_index.remove(&index);
         if let Some(Member { number, element }) = left {
+            held.order.remove(&number);
+            drop(held);
             element.cache.leave(number);
         }
+    }
+
+    fn leave_all(&self) {
+        while let Some(index) = {
+            let held = self.held.lock();
+            held.by_index.first_key_value().map(|(index, _)| *index)
+        } {
+            self.leave(index);
+        }
+    }
+}
+
+/// The elements that clients hold, for the adapter.
+pub(crate) trait WithdrawElements: Send + Sync {
+    /// Has no client hold any element, or come to hold one: the adapter is being destroyed.
+    fn withdraw(&self);
+}
+
+impl<T: Element, S: Send + Sync + 'static> WithdrawElements for HeldElements<T, S> {
+    fn withdraw(&self) {
+        self.held.lock().is_withdrawn = true;
+        self.leave_all();
+    }
+}
+
+impl<T: Element, S> Drop for HeldElements<T, S> {
+    fn drop(&mut self) {
+        self.leave_all();
     }
 }
 
@@ -98,7 +165,7 @@ where
     S: CachedState + for<'t> From<&'t T>,
 {
     fn changed(&self, index: u64, state: Option<&T>) -> bool {
-        let member = self.held.lock().get(&index).map(|it| (it.number, it.element.clone()));
+        let member = self.held.lock().by_index.get(&index).map(|it| (it.number, it.element.clone()));
         let Some((number, element)) = member else { return false };
         if state.is_some() && element.commit(number) {
             return true;
@@ -128,18 +195,29 @@ where
         let Some(elements) = self.elements.upgrade() else { return };
         let fill = Fill { of, token: Token(0) };
         let _gone = elements.watch(id, |state| {
-            let (number, element) = self.join(id, cache);
-            // An element is in the log of one ORB.
-            let filled = match Arc::ptr_eq(&element.cache, cache) {
-                true => cache.fill(&fill, number, element.version(), now),
-                false => Filled::Refused { of, token: fill.token },
+            let refused = Filled::Refused { of, token: fill.token };
+            let filled = match self.join(id, cache) {
+                // An element is in the log of one ORB.
+                Some((number, element)) if Arc::ptr_eq(&element.cache, cache) => {
+                    let filled = cache.fill(&fill, number, element.version(), now);
+                    if let Filled::State { version, .. } = filled {
+                        element.version.store(version.0, Ordering::Relaxed);
+                    }
+                    // Taken out meanwhile, it would change without anybody being told.
+                    match self.has(id.index, number) {
+                        true => filled,
+                        false => {
+                            cache.leave(number);
+                            refused
+                        }
+                    }
+                }
+                _ => refused,
             };
-            if let Filled::State { version, .. } = filled {
-                element.version.store(version.0, Ordering::Relaxed);
-            }
             let state = S::from(state);
             answer(filled, &|members, w| state.write(members, w));
         });
+        self.leave_oldest();
     }
 }
 

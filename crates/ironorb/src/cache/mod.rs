@@ -24,7 +24,7 @@ pub(crate) mod wire;
 pub(crate) use cell::CellHandle;
 pub use cell::{Cell, CellRef, CellVisitor};
 pub(crate) use count::ShardedCount;
-pub(crate) use elements::HeldElements;
+pub(crate) use elements::{HeldElements, WithdrawElements};
 pub(crate) use log::CellNumber;
 pub(crate) use log::{LogHost, ServerCache};
 pub use options::ReadOptions;

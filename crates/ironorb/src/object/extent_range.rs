@@ -83,6 +83,8 @@ impl<R: TypedRef> ExtentRange<R> {
         let component = element.with_ior(ExtentComponent::of)?;
         let key: Box<[u8]> = element.routes().key().into();
         let id = component.id_in(&key)?;
+        // A reference with several keys leads to no others.
+        element.with_key(&key)?;
         let (element, indices) = (element.clone(), 0..component.count);
         Some(ExtentRange { element, key, id, indices, _references: PhantomData })
     }
@@ -133,8 +135,9 @@ impl<R: TypedRef> Iterator for ExtentReferences<R> {
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
+        // The peer that made the reference may have said any number.
         let left = self.0.indices.end.saturating_sub(self.0.indices.start);
-        (usize::try_from(left).unwrap_or(usize::MAX), usize::try_from(left).ok())
+        (0, usize::try_from(left).ok())
     }
 }
 

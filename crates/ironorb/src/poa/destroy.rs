@@ -177,6 +177,9 @@ impl PoaInner {
             for child in children {
                 child.0.begin_destroy(etherealize_objects);
             }
+            if let Some(held) = self.held_elements.get() {
+                held.withdraw();
+            }
             let is_doomed = etherealize_objects && self.activator().is_some();
             self.remove_all(|| Deactivation::LeaveToAdapter, is_doomed);
         }

@@ -322,6 +322,8 @@ impl<T: Element> Extent<T> {
     {
         let held = HeldElements::of(&self.elements);
         let held = held.ok_or(PoaError::WrongPolicy("clients are told of its elements' changes already"))?;
+        // The elements have one watcher, so this is the first.
+        let _first = self.poa.0.held_elements.set(held.clone());
         Ok(ElementCells { extent: self.clone(), held })
     }
 

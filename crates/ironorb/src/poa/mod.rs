@@ -69,8 +69,8 @@ pub(crate) use upcall::{
 use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize};
+use std::sync::{Arc, OnceLock};
 
 use ironorb_giop::exception::SystemExceptionKind;
 use ironorb_giop::ior::TaggedComponent;
@@ -81,6 +81,7 @@ use crate::base::discards::Discard;
 use crate::base::locks::{PiLock, Snapshot};
 use crate::base::monitor::Monitor;
 use crate::base::single_thread_lock::SingleThreadLock;
+use crate::cache::WithdrawElements;
 use crate::object::extent_range::ExtentComponent;
 use crate::poa::adapter::{AdapterLookup, CannotRegister, no_such_threadpool};
 use crate::poa::servant::{Servant, ServantHandle};
@@ -118,6 +119,8 @@ pub(crate) struct PoaInner {
     objects: ActiveObjectMap,
     /// The objects, if the adapter is an extent: elements, which need no map.
     extent: Option<Arc<dyn AnyElements>>,
+    /// Those of the elements that clients hold.
+    held_elements: OnceLock<Arc<dyn WithdrawElements>>,
     /// Ids are made from slots, which gives the shortest ids.
     ids_are_slots: bool,
     /// Keys name slots instead of paths and ids.
@@ -440,6 +443,7 @@ impl PoaInner {
             ),
             manager,
             extent: None,
+            held_elements: OnceLock::new(),
             ids_are_slots,
             keys_are_slots: ids_are_slots && config.demultiplexing == Demultiplexing::Delayered,
             next_id: AtomicU64::new(0),

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -65,6 +66,13 @@ impl Waiting {
     }
 }
 
+impl Waiting {
+    /// Answers. What panics in a program's conversion of a state leaves its probe without an answer, and others with theirs.
+    fn answer_whatever_states_do(self) {
+        let _panicked = catch_unwind(AssertUnwindSafe(|| self.answer()));
+    }
+}
+
 impl NewsDesk {
     pub(crate) fn new() -> Arc<NewsDesk> {
         let (more, event) = (Condition::new(), Condition::new());
@@ -120,7 +128,7 @@ impl NewsDesk {
             let due = mem::take(&mut probes.due);
             if !due.is_empty() {
                 drop(probes);
-                due.into_iter().for_each(Waiting::answer);
+                due.into_iter().for_each(Waiting::answer_whatever_states_do);
                 idle_since = moment();
                 continue;
             }

@@ -41,7 +41,7 @@ impl Changes {
 /// How long a watch without a lag of its own waits for news before it reads again.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// A watch. Dropping it ends the watch: `told` is not called again once the call that may be going on has ended.
+/// A watch. Dropping it ends the watch: `told` is not called again, but for a call that has begun. It does not wait for that.
 #[must_use = "the watch ends when this is dropped"]
 pub struct Watching {
     is_over: Arc<AtomicBool>,
@@ -110,7 +110,11 @@ fn tell_changes<R, T: PartialEq + Clone>(
     while let Some(core) = orb.upgrade()
         && !is_over.load(Ordering::Acquire)
     {
-        match read(reference, options) {
+        let read = read(reference, options);
+        if is_over.load(Ordering::Acquire) {
+            return;
+        }
+        match read {
             Ok(seen) => {
                 has_failed = false;
                 if last.as_ref() != Some(&seen.value) {
