@@ -127,6 +127,13 @@ settings! {
     operation_lookup: OperationLookup => operation_lookup;
     /// How the object of a request is found, in adapters made from then on. Default: active demultiplexing.
     object_lookup: ObjectLookup => object_lookup;
+    /// The most objects of one server whose cached attributes the ORB holds. Default: 1,000,000, at least 1.
+    cache_entries_max: usize => cache_entries_max;
+    /// About the most bytes that the cached attributes of one server's objects take. Default: `None`, no limit but that of the
+    /// entries.
+    cache_bytes_max: Option<usize> => cache_bytes_max;
+    /// The most objects whose cached attributes one client may hold of this ORB. Default: 1,000,000, at least 1.
+    cache_held_max: usize => cache_held_max;
     /// The most calls that may wait for replies on one connection, 1 to 65,535. Default: 1,024.
     calls_in_flight_max: usize => connection.calls_in_flight_max;
     /// Whether clients send CancelRequest for calls that were given up. Default: no.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 
+use ironorb_extent::{ElementError, ExtentError};
 use ironorb_giop::any::{CopyError, ExtractError};
 use ironorb_giop::cdr::NotALongDouble;
 use ironorb_giop::dyn_any::DynAnyError;
@@ -20,7 +21,7 @@ use crate::object::operation::{OperationError, Raised};
 use crate::object::peers::BadPeerNetwork;
 use crate::object::selection::NotBound;
 use crate::orb::{BuildError, PolicyError, SettingError, ThreadpoolError};
-use crate::poa::PoaError;
+use crate::poa::{CannotCreateExtent, PoaError};
 use crate::transport::endpoint::BadAddress;
 
 /// Any error of this crate, of its protocol core and of generated code, for programs that do not need to
@@ -51,6 +52,8 @@ pub enum Error {
     User(Box<dyn std::error::Error + Send + Sync>),
     /// An adapter refused an operation.
     Poa(PoaError),
+    /// An extent could not be made.
+    Extent(Box<CannotCreateExtent>),
     /// A thread pool could not be made or destroyed.
     Threadpool(ThreadpoolError),
     /// A name of the naming service is wrong or leads nowhere.
@@ -93,6 +96,7 @@ impl Error {
             Error::Poa(e) => e,
             Error::Threadpool(e) => e,
             Error::Naming(e) => e,
+            Error::Extent(e) => &**e,
             Error::Dynamic(e) => &**e,
             Error::Io(e) => e,
         }
@@ -158,6 +162,8 @@ variants! {
     SettingError => |e| Error::Build(BuildError::Setting(e));
     NotBound => |e| Error::System(SystemException::from(e));
     PoaError => Error::Poa;
+    CannotCreateExtent => |e| Error::Extent(Box::new(e));
+    ExtentError => |e| Error::Extent(Box::new(CannotCreateExtent::Elements(e)));
     ThreadpoolError => Error::Threadpool;
     NamingError => Error::Naming;
     InvalidName => |e| Error::Naming(NamingError::InvalidName(e));
@@ -177,7 +183,7 @@ macro_rules! values {
 }
 
 values! {
-    BadConcurrency BadPeerNetwork BadType CodeSetIncompatible CopyError DynAnyError ExtractError FixedError Malformed Misuse NotALongDouble
+    BadConcurrency BadPeerNetwork BadType CodeSetIncompatible CopyError DynAnyError ElementError ExtractError FixedError Malformed Misuse NotALongDouble
     PolicyError TypeCodeError UrlError
 }
 
