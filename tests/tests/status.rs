@@ -739,6 +739,6 @@ fn oneways_that_are_lost_are_counted() {
         flushed.err()
     });
     assert_eq!(lost.unwrap().minor, MinorCode::ONEWAYS_LOST);
-    // Those that have waited when the end was noticed.
-    assert!((1..=3).contains(&client.status().total("oneways_lost_total")));
+    // As many as have waited when the end of a connection was noticed.
+    assert!(client.status().total("oneways_lost_total") > 0);
 }
