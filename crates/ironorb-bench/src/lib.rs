@@ -202,7 +202,7 @@ suites! {
     Overhead overhead Hartstone hartstone
 }
 
-/// Runs every requested suite. All of them together take about 25 minutes.
+/// Runs every requested suite. All of them together take about half an hour.
 fn all(options: &AllOptions) -> Result<Vec<Report>, BenchError> {
     #[derive(clap::Parser)]
     struct Alone {
