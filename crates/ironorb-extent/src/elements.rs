@@ -55,7 +55,8 @@ struct Inner<T: Element> {
     states: LockedRow<T>,
     /// For each element a [`Mark`]. It changes with the element's turn held.
     marks: Row<AtomicU32>,
-    journal: Journal<T>,
+    /// `None` where an update needs nothing.
+    journal: Option<Journal<T>>,
     watcher: OnceLock<Arc<dyn Watcher<T>>>,
     file: Option<OpenFile>,
     /// Whether the elements are as the file and its log say: it has been opened, and no write to the disk has failed. Otherwise the
@@ -65,7 +66,6 @@ struct Inner<T: Element> {
 
 /// What makes updates survive.
 enum Journal<T> {
-    Nothing,
     Lanes(Lanes<T>),
     Log(Log<std::fs::File>),
 }
@@ -100,6 +100,13 @@ impl Mark {
 
     fn generation(self) -> Generation {
         Generation(self.0 >> Mark::GENERATION_AT)
+    }
+
+    /// Whether the element exists, and is of the generation that is meant.
+    #[inline]
+    fn check(self, id: ElementId) -> Result<(), ElementError> {
+        let is_meant = self.exists() && id.generation.is_none_or(|it| it == self.generation());
+        if is_meant { Ok(()) } else { Err(ElementError::Absent) }
     }
 
     fn is_watched(self) -> bool {
@@ -145,7 +152,7 @@ impl<T: Element> Elements<T> {
         Ok(Elements(Arc::new(Inner {
             marks: Row::at(&memory, marks, count),
             states,
-            journal: Journal::Nothing,
+            journal: None,
             watcher: OnceLock::new(),
             file: None,
             is_sound: AtomicBool::new(true),
@@ -208,12 +215,12 @@ impl<T: Element> Elements<T> {
             }
         };
         match &self.0.journal {
-            Journal::Nothing => Ok(()),
-            Journal::Lanes(lanes) => {
+            None => Ok(()),
+            Some(Journal::Lanes(lanes)) => {
                 lanes.finish(put);
                 Ok(())
             }
-            Journal::Log(log) => log.finish(put, || self.0.flush()),
+            Some(Journal::Log(log)) => log.finish(put, || self.0.flush()),
         }
     }
 
@@ -250,8 +257,8 @@ impl<T: Element> Elements<T> {
     pub fn generation(&self, id: impl Into<ElementId>) -> Result<Generation, ElementError> {
         let id = id.into();
         let mark = self.mark(id.index)?;
-        let is_meant = mark.exists() && id.generation.is_none_or(|it| it == mark.generation());
-        if is_meant { Ok(mark.generation()) } else { Err(ElementError::Absent) }
+        mark.check(id)?;
+        Ok(mark.generation())
     }
 
     /// Has the processor fetch an element, while the thread goes on: it will be used soon. Among a billion elements each lies in
@@ -372,8 +379,8 @@ impl<T: Element> Elements<T> {
     #[inline]
     fn hold(&self, id: ElementId) -> Result<(Held<'_, T>, Mark), ElementError> {
         let (held, mark) = self.hold_any(id.index)?;
-        let is_meant = mark.exists() && id.generation.is_none_or(|it| it == mark.generation());
-        if is_meant { Ok((held, mark)) } else { Err(ElementError::Absent) }
+        mark.check(id)?;
+        Ok((held, mark))
     }
 
     #[inline]
@@ -387,15 +394,15 @@ impl<T: Element> Elements<T> {
 }
 
 impl<T: Element> Inner<T> {
-    fn journal(options: &FileOptions, lanes: Lanes<T>) -> Result<Journal<T>, ExtentError> {
+    fn journal(options: &FileOptions, lanes: Lanes<T>) -> Result<Option<Journal<T>>, ExtentError> {
         Ok(match options.durability {
-            Durability::None => Journal::Nothing,
-            Durability::Process => Journal::Lanes(lanes),
+            Durability::None => None,
+            Durability::Process => Some(Journal::Lanes(lanes)),
             Durability::Power => {
                 let path = options.log_path();
                 let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
                 let file = file.map_err(|error| ExtentError::Io { path, error })?;
-                Journal::Log(Log::new(file, options.log_bytes_max))
+                Some(Journal::Log(Log::new(file, options.log_bytes_max)))
             }
         })
     }
@@ -403,8 +410,8 @@ impl<T: Element> Inner<T> {
     /// Forgets what an earlier file of the same name has left.
     fn forget_what_was_under_way(&self) -> io::Result<()> {
         match &self.journal {
-            Journal::Log(log) => log.forget(),
-            Journal::Nothing | Journal::Lanes(_) => Ok(()),
+            Some(Journal::Log(log)) => log.forget(),
+            Some(Journal::Lanes(_)) | None => Ok(()),
         }
     }
 
@@ -421,35 +428,24 @@ impl<T: Element> Inner<T> {
     #[inline]
     fn commit(&self, changes: &mut [Change<'_, T>]) -> Result<(), ElementError> {
         match &self.journal {
-            Journal::Nothing => {
-                self.store(changes);
-                self.tell_all(changes);
-                Ok(())
-            }
-            journal => self.commit_durably(journal, changes),
+            None => self.store(changes),
+            Some(journal) => self.store_durably(journal, changes)?,
         }
+        self.tell_all(changes);
+        Ok(())
     }
 
     #[inline(never)]
-    fn commit_durably(
-        &self,
-        journal: &Journal<T>,
-        changes: &mut [Change<'_, T>],
-    ) -> Result<(), ElementError> {
-        let carried_out = match journal {
-            Journal::Nothing => {
-                self.store(changes);
-                Ok(())
-            }
+    fn store_durably(&self, journal: &Journal<T>, changes: &mut [Change<'_, T>]) -> io::Result<()> {
+        match journal {
             Journal::Lanes(lanes) => {
                 lanes.carry_out(changes, |changes| self.store(changes));
                 Ok(())
             }
-            Journal::Log(log) => log.carry_out(changes, || self.flush(), |changes| self.store(changes)),
-        };
-        carried_out.inspect_err(|_| self.is_sound.store(false, Ordering::Relaxed))?;
-        self.tell_all(changes);
-        Ok(())
+            Journal::Log(log) => log
+                .carry_out(changes, || self.flush(), |changes| self.store(changes))
+                .inspect_err(|_| self.is_sound.store(false, Ordering::Relaxed)),
+        }
     }
 
     #[inline]

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence};
 use bytemuck::Pod;
 
 use crate::elements::Change;
-use crate::memory::{Held, LockedRow, Memory, Row};
+use crate::memory::{LockedRow, Memory, Row};
 
 /// Lanes: so many updates go on at once.
 const LANES: usize = 16;
@@ -44,12 +44,7 @@ pub(crate) struct Lanes<T> {
     filled: Row<AtomicU64>,
     indices: Row<AtomicU64>,
     marks: Row<AtomicU32>,
-    states: LockedRow<T>,
-}
-
-/// An update that is under way. It has a lane, whose first state's turn stands for all of it.
-pub(crate) struct UnderWay<'l> {
-    filled: &'l AtomicU64,
+    states: LockedRow<[T; CHANGES_MAX]>,
 }
 
 impl<T: Pod + Send> Lanes<T> {
@@ -59,67 +54,48 @@ impl<T: Pod + Send> Lanes<T> {
             filled: Row::at(memory, layout.filled, LANES),
             indices: Row::at(memory, layout.indices, places),
             marks: Row::at(memory, layout.marks, places),
-            states: LockedRow::new(turns, Row::at(memory, layout.states, places)),
+            states: LockedRow::new(turns, Row::at(memory, layout.states, LANES)),
         }
     }
 
     /// The turns that lanes need.
-    pub(crate) const TURNS: usize = LANES * CHANGES_MAX;
+    pub(crate) const TURNS: usize = LANES;
 
     /// Carries out an update: `store` puts the states where they belong.
     pub(crate) fn carry_out(&self, changes: &mut [Change<'_, T>], store: impl FnOnce(&mut [Change<'_, T>])) {
         let lane = ironorb_locks::thread_id() as usize % LANES;
-        let first = lane * CHANGES_MAX;
-        let mut held: Vec<Held<'_, T>> = Vec::new();
         // A thread has one update under way at most: closures have ended by now.
-        let one = self.states.hold(first).ok();
-        let (Some(mut one), Some(filled)) = (one, self.filled.get(lane)) else { return store(changes) };
-        for (nth, change) in changes.iter().enumerate() {
-            let place = first + nth;
-            let (Some(index), Some(mark)) = (self.indices.get(place), self.marks.get(place)) else {
-                continue;
-            };
-            index.store(change.index, Ordering::Relaxed);
-            mark.store(change.mark, Ordering::Relaxed);
-            match nth {
-                0 => *one = change.state,
-                _ => {
-                    if let Ok(mut other) = self.states.hold(place) {
-                        *other = change.state;
-                        held.push(other);
-                    }
-                }
+        let (Ok(mut states), Some(filled)) = (self.states.hold(lane), self.filled.get(lane)) else {
+            return store(changes);
+        };
+        for ((change, state), place) in changes.iter().zip(&mut *states).zip(lane * CHANGES_MAX..) {
+            *state = change.state;
+            if let (Some(index), Some(mark)) = (self.indices.get(place), self.marks.get(place)) {
+                index.store(change.index, Ordering::Relaxed);
+                mark.store(change.mark, Ordering::Relaxed);
             }
         }
         filled.store(changes.len() as u64, Ordering::Release);
-        let under_way = UnderWay { filled };
         compiler_fence(Ordering::SeqCst);
         store(changes);
-        drop(under_way);
+        compiler_fence(Ordering::SeqCst);
+        filled.store(0, Ordering::Release);
     }
 
     /// Finishes what a process has left under way: `store` gets each element's index, mark and state.
     pub(crate) fn finish(&self, mut store: impl FnMut(u64, u32, T)) {
         for lane in 0..LANES {
-            let Some(filled) = self.filled.get(lane) else { continue };
-            let count = filled.load(Ordering::Acquire).min(CHANGES_MAX as u64) as usize;
-            for place in lane * CHANGES_MAX..lane * CHANGES_MAX + count {
-                let (Some(index), Some(mark)) = (self.indices.get(place), self.marks.get(place)) else {
-                    continue;
-                };
-                if let Ok(state) = self.states.hold(place) {
+            let (Ok(states), Some(filled)) = (self.states.hold(lane), self.filled.get(lane)) else {
+                continue;
+            };
+            let count = usize::try_from(filled.load(Ordering::Acquire)).unwrap_or(CHANGES_MAX);
+            for (state, place) in states.iter().take(count).zip(lane * CHANGES_MAX..) {
+                if let (Some(index), Some(mark)) = (self.indices.get(place), self.marks.get(place)) {
                     store(index.load(Ordering::Relaxed), mark.load(Ordering::Relaxed), *state);
                 }
             }
             compiler_fence(Ordering::SeqCst);
             filled.store(0, Ordering::Release);
         }
-    }
-}
-
-impl Drop for UnderWay<'_> {
-    fn drop(&mut self) {
-        compiler_fence(Ordering::SeqCst);
-        self.filled.store(0, Ordering::Release);
     }
 }

@@ -119,7 +119,7 @@ fn a_watcher_is_told_of_the_elements_that_are_watched() {
 fn a_process_that_ends_between_two_stores() {
     let Ok(path) = std::env::var("EXTENT_TO_END") else { return };
     let elements = Elements::in_file(&FileOptions::new(path), 4, |_| 1_u64).unwrap();
-    let Journal::Lanes(lanes) = &elements.0.journal else { panic!("durability is `Process`") };
+    let Some(Journal::Lanes(lanes)) = &elements.0.journal else { panic!("durability is `Process`") };
     let change = |index: u64| {
         let (held, mark) = elements.hold(index.into()).unwrap();
         Change::new(held, index, mark.0, 7)
