@@ -10,7 +10,7 @@ use crate::cubit::rows::{CubitServant, Kind, Value};
 use crate::error::BenchError;
 use crate::generated_cubit::idl_cubit::{Cubit, CubitRef};
 use crate::machine::{Layout, Placement, Unpin, pin};
-use crate::measure::{Contest, Group, Label, Sample};
+use crate::measure::{Contest, Group, Label, batch};
 use crate::options::{Run, Sides};
 use crate::render::{Report, Table};
 use crate::row::{Measure, parameters};
@@ -66,10 +66,10 @@ pub(crate) fn measure(options: &CollocatedOptions) -> Result<Report, BenchError>
         let contest =
             Contest { calls_per_sample: BATCH, ..Contest::of(samples, options.run.repetitions(15)) };
         let parameters = parameters![layout = layout.name, row = name];
-        let baseline = batch(value.call(black_box(&*plain)));
+        let baseline = batch(BATCH, value.call(black_box(&*plain)));
         let mut group = Group::new(parameters, Measure::NANOSECONDS, contest, baseline);
         for (label, _, cubit) in &ours {
-            group.enter(label.clone(), Ok(Box::new(batch(value.call(cubit)))));
+            group.enter(label.clone(), Ok(Box::new(batch(BATCH, value.call(cubit)))));
         }
         for contender in &contenders {
             let prepare = || format!("collocated 0 {} {BATCH}", value.words());
@@ -84,8 +84,4 @@ pub(crate) fn measure(options: &CollocatedOptions) -> Result<Report, BenchError>
     let table = Table::new("row", "calls in one process, nanoseconds a call", rows);
     report.tables.push(table.blocks(&["layout"]).notes(NOTES));
     Ok(report)
-}
-
-fn batch<'a>(mut once: Sample<'a>) -> Sample<'a> {
-    Box::new(move || (0..BATCH).try_for_each(|_| once()))
 }

@@ -15,6 +15,11 @@ use crate::variant::{Invocation, Peer, ServantKind, name};
 /// One call, or one batch of calls.
 pub(crate) type Sample<'a> = Box<dyn FnMut() -> Result<(), BenchError> + 'a>;
 
+/// A batch of so many of one thing, so that a sample is longer than the clock's step.
+pub(crate) fn batch<'a>(size: usize, mut once: impl FnMut() -> Result<(), BenchError> + 'a) -> Sample<'a> {
+    Box::new(move || (0..size).try_for_each(|_| once()))
+}
+
 /// A sample that may run on another thread.
 pub(crate) type SendSample = Box<dyn FnMut() -> Result<(), BenchError> + Send>;
 

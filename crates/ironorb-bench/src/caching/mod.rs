@@ -27,7 +27,7 @@ use crate::generated_caching::caching::{
     PersonState,
 };
 use crate::machine::{Layout, Placement, Unpin, pin};
-use crate::measure::{Contest, Group, Label, Sample};
+use crate::measure::{Contest, Group, Label, Sample, batch};
 use crate::options::Run;
 use crate::render::{Report, Table};
 use crate::role::Role;
@@ -188,15 +188,15 @@ fn single(run: &Run) -> Result<Table, BenchError> {
     };
     let mut rows = Vec::new();
     let compared: [(&str, usize, Sample<'_>, Sample<'_>); 3] = [
-        ("read-long", 200, batch(clock), batch(read)),
-        ("read-string", 200, batch(clock), batch(read_string)),
-        ("call-long", 4, batch(read), batch(call)),
+        ("read-long", 200, batch(BATCH, clock), batch(BATCH, read)),
+        ("read-string", 200, batch(BATCH, clock), batch(BATCH, read_string)),
+        ("call-long", 4, batch(BATCH, read), batch(BATCH, call)),
     ];
     for (name, samples, baseline, ours) in compared {
         rows.extend(compare(name, samples, baseline, ours, run)?);
     }
     let write = |cell: Cell<EchoState>| {
-        batch(move || {
+        batch(BATCH, move || {
             cell.update(|mut state| state.set_value(black_box(9)));
             Ok(())
         })
@@ -229,7 +229,7 @@ fn writes_of_what_is_held(run: &Run) -> Result<Vec<crate::row::Row>, BenchError>
                 thread::sleep(Duration::from_millis(20));
             }
         });
-        let write = |gauge: GaugeRef| batch(move || Ok(gauge.write(black_box(9))?));
+        let write = |gauge: GaugeRef| batch(BATCH, move || Ok(gauge.write(black_box(9))?));
         let rows = compare("push-held", 4, write(unheld), write(pushed), run);
         is_over.store(true, Ordering::Relaxed);
         rows
@@ -240,11 +240,11 @@ fn writes_of_what_is_held(run: &Run) -> Result<Vec<crate::row::Row>, BenchError>
     // The first writes wait for the terms of a life of the server before this one.
     unheld.write(1)?;
     written.write(1)?;
-    let plain = batch(|| {
+    let plain = batch(BATCH, || {
         black_box(read.value_with(&remote)?);
         Ok(unheld.write(black_box(9))?)
     });
-    let linearizable = batch(|| {
+    let linearizable = batch(BATCH, || {
         while held.value_with(&ReadOptions::new())?.source != Source::Cache {}
         Ok(written.write(black_box(9))?)
     });
@@ -273,8 +273,4 @@ fn compare<'a>(
 
 fn elsewhere<R: TypedRef>(client: &Orb, local: &R) -> Result<R, BenchError> {
     Ok(client.string_to_object(&local.object().to_ior_string())?.narrow_unchecked())
-}
-
-fn batch<'a>(mut once: impl FnMut() -> Result<(), BenchError> + 'a) -> Sample<'a> {
-    Box::new(move || (0..BATCH).try_for_each(|_| once()))
 }

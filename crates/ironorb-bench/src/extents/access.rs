@@ -3,9 +3,9 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use super::{Extent, batch, label};
+use super::Extent;
 use crate::error::BenchError;
-use crate::measure::{Contest, Entrant, Group};
+use crate::measure::{Contest, Entrant, Group, Label, batch};
 use crate::options::Run;
 use crate::render::Table;
 use crate::row::{Measure, parameters};
@@ -42,7 +42,11 @@ pub(super) fn table(extents: &[Extent], run: &Run) -> Result<Table, BenchError> 
         let mut group = Group::new(parameters![row = row], Measure::NANOSECONDS, contest, side(fewest));
         for extent in others {
             let parameters = parameters![objects = extent.count];
-            group.entrants.push(Entrant { label: label(), parameters, side: Ok(Box::new(side(extent))) });
+            group.entrants.push(Entrant {
+                label: Label::ours(),
+                parameters,
+                side: Ok(Box::new(side(extent))),
+            });
         }
         rows.extend(group.run()?);
     }

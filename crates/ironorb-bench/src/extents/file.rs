@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use ironorb::{Durability, Elements, FileOptions, Orb};
 use rustix::fs::{Advice, fadvise};
 
-use super::{COUNTS, Extent, ExtentsOptions, State, batch, label, remote};
+use super::{COUNTS, Extent, ExtentsOptions, State, remote};
 use crate::error::BenchError;
 use crate::generated_extents::extents::Echo as _;
 use crate::machine::{Layout, pin};
-use crate::measure::{Contest, Entrant, Group, Side as _};
+use crate::measure::{Contest, Entrant, Group, Label, Side as _, batch};
 use crate::options::Run;
 use crate::render::Table;
 use crate::row::{Figure, Measure, Row, parameters};
@@ -74,7 +74,7 @@ fn updates(folder: &Path, run: &Run) -> Result<Vec<Row>, BenchError> {
         let parameters = parameters![durability = name];
         let mut group = Group::new(parameters, Measure::NANOSECONDS, contest, side(in_memory, size));
         let side = Ok(Box::new(side(filed, size)) as Box<_>);
-        group.entrants.push(Entrant { label: label(), parameters: Vec::new(), side });
+        group.entrants.push(Entrant { label: Label::ours(), parameters: Vec::new(), side });
         rows.extend(group.run()?);
     }
     Ok(rows)

@@ -11,12 +11,9 @@ use ironorb::{Elements, Pages};
 
 use crate::error::BenchError;
 use crate::machine::Unpin;
-use crate::measure::{Label, Sample};
 use crate::options::Run;
 use crate::render::{Report, Table};
 use crate::row::{Row, parameters};
-use crate::settings::Settings;
-use crate::variant::Peer;
 
 /// `ironorb bench extents`
 #[derive(Debug, Clone, clap::Args)]
@@ -111,14 +108,4 @@ fn row_of_creation(elements: &Elements<State>, seconds: f64) -> Row {
         ("bytes_each", elements.bytes() as f64 / count.max(1.0)),
     ];
     Row::of_numbers(parameters![objects = elements.len(), pages = pages], numbers)
-}
-
-/// A label for each number of objects: sides are told apart by theirs.
-fn label() -> Label {
-    Label::of(Peer::Ironorb, Settings::default())
-}
-
-/// Batches of one thing, so that a sample is longer than the clock's step.
-fn batch<'a>(size: usize, mut once: impl FnMut() -> Result<(), BenchError> + 'a) -> Sample<'a> {
-    Box::new(move || (0..size).try_for_each(|_| once()))
 }

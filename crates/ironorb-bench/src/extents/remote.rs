@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use ironorb::{ExtentConfig, ExtentRange, Orb, SystemException, TypedRef};
 
-use super::{Extent, State, batch, label};
+use super::{Extent, State};
 use crate::chart::{Axis, Plot, Scale};
 use crate::error::BenchError;
 use crate::generated_extents::extents::{Echo, EchoRef};
 use crate::machine::{Layout, pin};
-use crate::measure::{Contest, Entrant, Group, Sample};
+use crate::measure::{Contest, Entrant, Group, Label, Sample, batch};
 use crate::options::Run;
 use crate::render::Table;
 use crate::row::{Measure, Row, parameters};
@@ -82,7 +82,11 @@ fn rows_of(extents: &[Extent], layout: Layout, run: &Run) -> Result<Vec<Row>, Be
         let mut group = Group::new(parameters, Measure::MICROSECONDS, contest, side(row, fewest));
         for range in others {
             let parameters = parameters![objects = range.indices().end];
-            group.entrants.push(Entrant { label: label(), parameters, side: Ok(Box::new(side(row, range))) });
+            group.entrants.push(Entrant {
+                label: Label::ours(),
+                parameters,
+                side: Ok(Box::new(side(row, range))),
+            });
         }
         rows.extend(group.run()?);
     }
