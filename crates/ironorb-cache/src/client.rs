@@ -13,7 +13,7 @@ use crate::time::Moment;
 pub struct ClientLimits {
     /// The most entries. One more takes the place of that which was filled the longest time ago.
     pub entries_max: usize,
-    /// The most bytes of all entries, as their driver counts them ([`Entries::bytes`]). Beyond that the oldest go.
+    /// The most bytes of all entries, as their driver counts them ([`Entries::put`]). Beyond that the oldest go.
     pub bytes_max: usize,
 }
 
@@ -33,17 +33,12 @@ pub struct EntryId(pub u64);
 /// The places for states, which a driver keeps. The machine says what is put there; a place that it has not filled, or has
 /// ended, is never read.
 pub trait Entries<S> {
-    /// Puts values into a place: the whole state if the members are all, and else over the state that is there.
-    fn put(&mut self, entry: EntryId, held: Held, members: Members, values: S);
+    /// Puts values into a place: the whole state if the members are all, and else over the state that is there. Gives how many
+    /// bytes the place takes now; 0 if these do not count.
+    fn put(&mut self, entry: EntryId, held: Held, members: Members, values: S) -> usize;
 
     /// Ends what a place holds.
     fn end(&mut self, entry: EntryId);
-
-    /// How many bytes a place takes. Asked when something has been put there.
-    fn bytes(&self, entry: EntryId) -> usize {
-        let _ = entry;
-        0
-    }
 
     /// The kind of a place, which never changes. Asked when it is filled.
     fn kind(&self, entry: EntryId) -> Kind {
@@ -299,9 +294,9 @@ impl<K: Ord + Clone> Client<K> {
     }
 
     /// Something has been put into a place: it takes other bytes now.
-    fn count_bytes<S>(&mut self, id: EntryId, entries: &mut impl Entries<S>) {
+    fn count_bytes<S>(&mut self, id: EntryId, bytes: usize, entries: &mut impl Entries<S>) {
         let Some(entry) = self.entries.get_mut(&id) else { return };
-        let before = std::mem::replace(&mut entry.bytes, entries.bytes(id));
+        let before = std::mem::replace(&mut entry.bytes, bytes);
         self.bytes = self.bytes - before + entry.bytes;
         let kind = entry.kind;
         if let Some(of_kind) = self.kinds.get_mut(&kind).filter(|of_kind| of_kind.order.has(&id)) {
@@ -385,18 +380,18 @@ impl<K: Ord + Clone> Client<K> {
         entry.asked = None;
         // A probe's answer may have brought a state meanwhile, and either can be the newer one.
         let is_newer = entry.held.is_none_or(|held| held.version < version);
-        if is_newer {
+        let bytes = is_newer.then(|| {
             let held = Held { version, as_of: head, left };
             entry.held = Some(held);
-            entries.put(id, held, Members::ALL, state);
-        }
+            entries.put(id, held, Members::ALL, state)
+        });
         if let Some(before) = entry.object.replace(object.clone()) {
             self.places.remove(&(before, id));
         }
         self.places.insert((object, id));
         self.end_fill();
-        if is_newer {
-            self.count_bytes(id, entries);
+        if let Some(bytes) = bytes {
+            self.count_bytes(id, bytes, entries);
         }
         is_newer && self.entries.contains_key(&id)
     }
@@ -514,8 +509,8 @@ impl<K: Ord + Clone> Client<K> {
                 {
                     let held = Held { version: at, as_of: head.max(at), left };
                     entry.held = Some(held);
-                    entries.put(id, held, *members, values.clone());
-                    self.count_bytes(id, entries);
+                    let bytes = entries.put(id, held, *members, values.clone());
+                    self.count_bytes(id, bytes, entries);
                 }
                 (Change::Members(..), Some(_)) => {}
                 // A fill that is out was perhaps carried out before this: its state is not wanted any more.

@@ -36,20 +36,17 @@ impl Places {
 }
 
 impl Entries<State> for Places {
-    fn put(&mut self, entry: EntryId, _: Held, members: Members, values: State) {
+    fn put(&mut self, entry: EntryId, _: Held, members: Members, values: State) -> usize {
         let state = match members {
             Members::ALL => values,
             _ => only(members, values, self.states[&entry]),
         };
         self.states.insert(entry, state);
+        self.bytes.get(&entry).copied().unwrap_or_default()
     }
 
     fn end(&mut self, entry: EntryId) {
         self.states.remove(&entry);
-    }
-
-    fn bytes(&self, entry: EntryId) -> usize {
-        self.bytes.get(&entry).copied().unwrap_or_default()
     }
 
     fn kind(&self, entry: EntryId) -> Kind {

@@ -62,25 +62,19 @@ struct State {
 #[derive(Default)]
 struct Places {
     by_entry: BTreeMap<EntryId, Weak<dyn AnyPlace>>,
-    /// The place where something has been put last, and what it takes now.
-    last_put: Option<(EntryId, usize)>,
     /// Those that have been used with the lock held. The last owner of a place may be gone meanwhile, and its drop takes the
     /// lock.
     used: Vec<Arc<dyn AnyPlace>>,
 }
 
 impl Entries<Values> for Places {
-    fn put(&mut self, entry: EntryId, held: Held, members: Members, values: Values) {
-        // What cannot be read is not held: the next read asks the object.
+    fn put(&mut self, entry: EntryId, held: Held, members: Members, values: Values) -> usize {
         let bytes = self.with(entry, |place| {
+            // What cannot be read is not held: the next read asks the object.
             let _unread = place.put(held, members, &values);
             place.bytes()
         });
-        self.last_put = bytes.map(|bytes| (entry, bytes));
-    }
-
-    fn bytes(&self, entry: EntryId) -> usize {
-        self.last_put.filter(|(last, _)| *last == entry).map_or(0, |(_, bytes)| bytes)
+        bytes.unwrap_or(0)
     }
 
     fn end(&mut self, entry: EntryId) {
