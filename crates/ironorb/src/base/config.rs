@@ -1,6 +1,5 @@
 //! The configuration of an ORB: every limit with its unit, default and worst case.
 
-use super::memory_plan::{buffers_of, entries_of};
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -10,6 +9,7 @@ use ironorb_giop::ior::CodeSetComponentInfo;
 use ironorb_giop::message::AddressingDisposition;
 use ironorb_giop::{CharSet, Version};
 
+use super::memory_plan::{buffers_of, entries_of};
 use super::thread_pool_config::ThreadPoolConfig;
 
 /// The configuration of one ORB; [`OrbBuilder`](crate::OrbBuilder) makes it.

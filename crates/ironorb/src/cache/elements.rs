@@ -105,17 +105,6 @@ where
     fn has(&self, index: u64, number: CellNumber) -> bool {
         self.held.lock().by_index.get(&index).is_some_and(|member| member.number == number)
     }
-
-    /// Takes the oldest elements out, as long as there are too many.
-    fn leave_oldest(&self) {
-        while let Some(index) = {
-            let held = self.held.lock();
-            let oldest = held.order.first_key_value().map(|(_, index)| *index);
-            oldest.filter(|_| held.by_index.len() > HELD_MAX)
-        } {
-            self.leave(index);
-        }
-    }
 }
 
 impl<T: Element, S> HeldElements<T, S> {
@@ -130,11 +119,14 @@ impl<T: Element, S> HeldElements<T, S> {
         }
     }
 
-    fn leave_all(&self) {
-        while let Some(index) = {
+    /// Takes the oldest elements out, until there are so many at most.
+    fn leave_beyond(&self, most: usize) {
+        let oldest = || {
             let held = self.held.lock();
-            held.by_index.first_key_value().map(|(index, _)| *index)
-        } {
+            let (_, index) = held.order.first_key_value()?;
+            (held.order.len() > most).then_some(*index)
+        };
+        while let Some(index) = oldest() {
             self.leave(index);
         }
     }
@@ -149,13 +141,13 @@ pub(crate) trait WithdrawElements: Send + Sync {
 impl<T: Element, S: Send + Sync + 'static> WithdrawElements for HeldElements<T, S> {
     fn withdraw(&self) {
         self.held.lock().is_withdrawn = true;
-        self.leave_all();
+        self.leave_beyond(0);
     }
 }
 
 impl<T: Element, S> Drop for HeldElements<T, S> {
     fn drop(&mut self) {
-        self.leave_all();
+        self.leave_beyond(0);
     }
 }
 
@@ -217,7 +209,7 @@ where
             let state = S::from(state);
             answer(filled, &|members, w| state.write(members, w));
         });
-        self.leave_oldest();
+        self.leave_beyond(HELD_MAX);
     }
 }
 

@@ -13,6 +13,7 @@ use ironorb_cache::{Answer, Moment, Probe, SessionId};
 use ironorb_giop::Encoding;
 use ironorb_giop::exception::SystemException;
 
+use super::changes::Changes;
 use super::moment;
 use crate::base::locks::{Condition, PiLock};
 use crate::base::spawner::{NewThread, ThreadClass};
@@ -34,9 +35,8 @@ pub(crate) struct NewsDesk {
     probes: PiLock<Probes>,
     /// Notified when a probe is due, or the first one waits.
     more: Condition,
-    /// Counts what may have ended the wait of a write.
-    events: PiLock<u64>,
-    event: Condition,
+    /// What may have ended the wait of a write.
+    events: Changes,
 }
 
 #[derive(Default)]
@@ -75,8 +75,8 @@ impl Waiting {
 
 impl NewsDesk {
     pub(crate) fn new() -> Arc<NewsDesk> {
-        let (more, event) = (Condition::new(), Condition::new());
-        Arc::new(NewsDesk { probes: PiLock::default(), more, events: PiLock::default(), event })
+        let more = Condition::new();
+        Arc::new(NewsDesk { probes: PiLock::default(), more, events: Changes::default() })
     }
 
     /// Takes a probe that waits for news, and answers it when there is some.
@@ -201,19 +201,15 @@ impl LogHost for NewsDesk {
 
     fn block(&self, look: &mut dyn FnMut(Moment) -> Option<Moment>) {
         loop {
-            let seen = *self.events.lock();
+            let seen = self.events.count();
             let now = moment();
             let Some(until) = look(now) else { return };
-            let events = self.events.lock();
-            if *events == seen {
-                drop(self.event.wait_for(events, until.since(now).unwrap_or_default().min(LOOK_AGAIN)));
-            }
+            self.events.wait_beyond(seen, until.since(now).unwrap_or_default().min(LOOK_AGAIN));
         }
     }
 
     fn wake(&self) {
-        *self.events.lock() += 1;
-        self.event.notify_all();
+        self.events.note();
     }
 }
 

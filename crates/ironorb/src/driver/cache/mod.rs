@@ -3,6 +3,7 @@
 //! A read that finds nothing fresh enough does the work itself, in its own thread: it asks the server what has changed, or
 //! the object for its state. [`Peer`] says which.
 
+mod changes;
 pub(crate) mod desk;
 mod news;
 pub(crate) mod watch;
@@ -21,6 +22,7 @@ use ironorb_giop::message::Message;
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::{Malformed, Misuse, Reader, Writer};
 
+use self::changes::Changes;
 use crate::base::config::OrbConfig;
 use crate::base::locks::{PiLock, Snapshot};
 use crate::cache::wire::{self, FILL, FillResults, OPEN, PROBE};
@@ -45,7 +47,7 @@ pub(crate) struct ClientCache {
     places: PiLock<Places>,
     entries: AtomicU64,
     /// Tells those who watch what is held.
-    changes: watch::Changes,
+    changes: Changes,
     /// Counts the reads that ask no server, if they are to be counted.
     hits: Option<Arc<ShardedCount>>,
 }
@@ -359,7 +361,7 @@ impl ClientCache {
         let hits = (config.count_cached_reads && cfg!(feature = "count-cached-reads")).then(Arc::default);
         let bytes_max = config.cache_bytes_max.unwrap_or(usize::MAX);
         let limits = ClientLimits { entries_max: config.cache_entries_max, bytes_max };
-        let changes = watch::Changes::default();
+        let changes = Changes::default();
         ClientCache { process: std::process::id(), limits, peers, places, entries, changes, hits }
     }
 

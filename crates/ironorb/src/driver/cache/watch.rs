@@ -8,35 +8,10 @@ use std::time::Duration;
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::minor::MinorCode;
 
-use crate::base::locks::{Condition, PiLock};
 use crate::base::spawner::{NewThread, ThreadClass};
 use crate::cache::{ReadOptions, Seen};
 use crate::driver::orb_core::OrbCore;
 use crate::object::TypedRef;
-
-/// Tells threads that something held has changed.
-#[derive(Default)]
-pub(super) struct Changes {
-    count: PiLock<u64>,
-    changed: Condition,
-}
-
-impl Changes {
-    pub(super) fn note(&self) {
-        *self.count.lock() += 1;
-        self.changed.notify_all();
-    }
-
-    /// Waits until there are more changes than these, for so long at most. Gives how many there are.
-    fn wait(&self, seen: u64, at_most: Duration) -> u64 {
-        let count = self.count.lock();
-        if *count != seen {
-            return *count;
-        }
-        let (count, _) = self.changed.wait_for(count, at_most);
-        *count
-    }
-}
 
 /// How long a watch without a lag of its own waits for news before it reads again.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -106,10 +81,12 @@ fn tell_changes<R, T: PartialEq + Clone>(
     mut told: impl FnMut(Result<Seen<T>, SystemException>),
     (orb, is_over): (&Weak<OrbCore>, &AtomicBool),
 ) {
-    let (mut last, mut has_failed, mut changes) = (None, false, 0);
+    let (mut last, mut has_failed) = (None, false);
     while let Some(core) = orb.upgrade()
         && !is_over.load(Ordering::Acquire)
     {
+        let changes = &core.cache.changes;
+        let seen = changes.count();
         let read = read(reference, options);
         if is_over.load(Ordering::Acquire) {
             return;
@@ -129,7 +106,7 @@ fn tell_changes<R, T: PartialEq + Clone>(
                 has_failed = true;
             }
         }
-        changes = core.cache.changes.wait(changes, options.lag.unwrap_or(PATIENCE).max(SHORTEST));
+        changes.wait_beyond(seen, options.lag.unwrap_or(PATIENCE).max(SHORTEST));
     }
 }
 
