@@ -1,10 +1,13 @@
 //! Caching proxies between ORBs.
 
+use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 
-use ironorb::cache::{Cell, ReadOptions, Seen, Source};
+use ironorb::cache::{Cell, CellRef, ReadOptions, Seen, Source};
 use ironorb::poa::{IdAssignment, PoaPolicies};
-use ironorb::{Deferred, Orb, OrbConfig, SystemException, SystemExceptionKind, TypedRef, watch_cached};
+use ironorb::{
+    Deferred, Orb, OrbConfig, ServerConcurrency, SystemException, SystemExceptionKind, TypedRef, watch_cached,
+};
 use ironorb_tests::cached::{
     Address, Meter, MeterAsync, MeterRef, MeterState, Person, PersonRef, Tariff, TariffRef,
 };
@@ -350,5 +353,102 @@ fn what_a_client_holds_is_bounded_by_entries_and_by_bytes() {
         let read = |meter: &MeterRef| meter.value_with(&ANY).unwrap().source;
         assert_eq!((read(&second), read(&second)), (Source::Remote, Source::Cache));
         assert_eq!(read(&first), Source::Remote, "the place has been taken");
+    }
+}
+
+/// A servant that once waits before it shows its cell: it has been asked, and it may.
+struct Slow {
+    shows: Counting,
+    waits: Arc<Mutex<Option<[Arc<Barrier>; 2]>>>,
+}
+
+impl Meter for Slow {
+    fn cell(&self) -> CellRef<'_, MeterState> {
+        let waits = self.waits.lock().unwrap().take();
+        waits.into_iter().flatten().for_each(|barrier| drop(barrier.wait()));
+        Meter::cell(&self.shows)
+    }
+
+    fn set_factor(&self, _: f64) -> Result<(), SystemException> {
+        unreachable!()
+    }
+
+    fn place(&self) -> Result<String, SystemException> {
+        unreachable!()
+    }
+
+    fn add(&self, _: i32) -> Result<(), SystemException> {
+        unreachable!()
+    }
+
+    fn add_later(&self, _: i32) -> Result<(), SystemException> {
+        unreachable!()
+    }
+
+    fn add_elsewhere(&self, _: i32) -> Result<(), SystemException> {
+        unreachable!()
+    }
+}
+
+/// The reply to a write may be received by a thread that waits for an answer to its cache.
+#[test]
+fn a_client_reads_its_own_writes_whoever_receives_the_replies() {
+    let concurrency = ServerConcurrency::LeaderFollowers { threads: 4 };
+    let builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap();
+    let server = builder.concurrency(concurrency).build().unwrap();
+    let mut builder = Orb::builder().no_endpoint();
+    builder.config().connections_per_endpoint_max = 1;
+    let client = builder.build().unwrap();
+    let meter: MeterRef = elsewhere(&client, &server.root_poa().activate(Counting::default()).unwrap());
+    hold(&meter);
+    let waits = Arc::new(Mutex::new(None));
+    let slow = Slow { shows: Counting::default(), waits: waits.clone() };
+    let slow: MeterRef = elsewhere(&client, &server.root_poa().activate(slow).unwrap());
+    let [asked, may_show] = [(); 2].map(|()| Arc::new(Barrier::new(2)));
+    *waits.lock().unwrap() = Some([asked.clone(), may_show.clone()]);
+    std::thread::scope(|scope| {
+        let reading = scope.spawn(|| slow.value_with(&ANY).unwrap().value);
+        asked.wait();
+        let added = meter.add_async(1);
+        // Whoever waits for it may receive it, too.
+        while !added.is_ready() {
+            std::thread::yield_now();
+        }
+        let seen = meter.value_with(&ANY).unwrap();
+        may_show.wait();
+        assert_eq!(seen.value, 1);
+        assert_eq!(reading.join().unwrap(), 0);
+    });
+}
+
+/// What has changed comes in parts of the client's size, which double, and a read asks until there is nothing left.
+#[test]
+fn a_long_answer_comes_in_parts() {
+    let server = server();
+    let mut builder = Orb::builder().no_endpoint().cache_update_bytes(100);
+    builder.config().cache_entries_max = 10;
+    let client = builder.build().unwrap();
+    let held: Vec<_> = (0..10)
+        .map(|_| {
+            let servant = Counting::default();
+            let cell = servant.cell.clone();
+            let local: MeterRef = server.root_poa().activate(servant).unwrap();
+            (cell, elsewhere(&client, &local))
+        })
+        .collect();
+    let (cells, meters): (Vec<_>, Vec<_>) = held.into_iter().unzip();
+    meters.iter().for_each(|meter| {
+        let read = || meter.value_with(&ANY).unwrap().source;
+        while read() == Source::Remote {}
+    });
+    cells.iter().for_each(|cell| cell.update(|mut state| state.set_value(7)));
+    let probes = || server.status().total_where("cache_probes_total", "side", "server");
+    let before = probes();
+    assert_eq!(meters[9].value_with(&NEW).unwrap().value, 7);
+    // A unit has 28 octets and a state of 17: two come in the first part, four in the second, and the rest.
+    assert_eq!(probes() - before, 3);
+    for meter in &meters {
+        let seen = meter.value_with(&ANY.held_only()).unwrap();
+        assert_eq!((seen.value, seen.source), (7, Source::Cache));
     }
 }

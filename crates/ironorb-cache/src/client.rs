@@ -23,6 +23,9 @@ impl Default for ClientLimits {
     }
 }
 
+/// For how many bytes of units an answer to a probe has room where nothing else is set: what a TCP segment carries over Ethernet.
+pub const UPDATE_BYTES: usize = 1_460;
+
 /// The most probes that are remembered while their answers are out. The answer to an older one renews nothing.
 const PROBES_MAX: usize = 64;
 
@@ -89,6 +92,11 @@ pub struct Client<K> {
     early: BTreeMap<K, Early>,
     /// When the probes left that have no answer yet.
     probes: BTreeMap<Token, Moment>,
+    /// For how many bytes an answer has room, unless it follows a part.
+    update_bytes: usize,
+    /// For how many the next one has. It doubles with each part, so that whoever asks until nothing is left comes to an end, however
+    /// fast objects are written.
+    room: usize,
     tokens: u64,
     /// The latest moment that the client has seen.
     latest: Option<Moment>,
@@ -157,9 +165,19 @@ impl<K: Ord + Clone> Client<K> {
             fills_out: 0,
             early: BTreeMap::new(),
             probes: BTreeMap::new(),
+            update_bytes: UPDATE_BYTES,
+            room: UPDATE_BYTES,
             tokens: 0,
             latest: None,
         }
+    }
+
+    /// Has answers to probes come in parts of so many bytes of units, or of one unit that is longer. [`UPDATE_BYTES`] if this is not
+    /// called.
+    pub fn set_update_bytes(&mut self, bytes: usize) {
+        // From 0 it would not double.
+        self.update_bytes = bytes.max(1);
+        self.room = self.update_bytes;
     }
 
     /// The session, if there is one.
@@ -433,25 +451,19 @@ impl<K: Ord + Clone> Client<K> {
         if self.probes.len() > PROBES_MAX {
             self.probes.pop_first();
         }
-        Some(Probe { of, taken: self.proof.taken, token })
+        Some(Probe { of, taken: self.proof.taken, room: self.room, token })
     }
 
-    /// Takes the answer to a probe. Answers may come in any order, and more than once.
+    /// Takes the answer to a probe. Answers may come in any order, and more than once. After a part the client asks again at once.
     pub fn answered<S: Clone>(&mut self, answer: Answer<K, S>, now: Moment, entries: &mut impl Entries<S>) {
-        if let Some(left) = self.take_answer(answer, now, entries) {
+        let is_part = answer.is_part();
+        let Some(left) = self.take_answer(answer, now, entries) else { return };
+        if is_part {
+            self.room = self.room.saturating_mul(2);
+        } else {
+            self.room = self.update_bytes;
             self.proof.proved = self.proof.proved.max(Some(left));
         }
-    }
-
-    /// Takes an answer that the server has cut because it would have been too long. It proves nothing of how fresh the rest is: the
-    /// client asks again at once.
-    pub fn answered_part<S: Clone>(
-        &mut self,
-        answer: Answer<K, S>,
-        now: Moment,
-        entries: &mut impl Entries<S>,
-    ) {
-        self.take_answer(answer, now, entries);
     }
 
     /// Takes what an answer has, and says when its probe left.

@@ -47,10 +47,10 @@ mod message;
 mod server;
 mod time;
 
-pub use client::{Client, ClientLimits, Entries, EntryId, Kind, Miss, Read};
+pub use client::{Client, ClientLimits, Entries, EntryId, Kind, Miss, Read, UPDATE_BYTES};
 pub use freshness::{Held, Proof};
 pub use message::{
     Answer, Change, Due, Epoch, Fill, Filled, Members, Opened, Position, Probe, SessionId, Token, Unit,
 };
-pub use server::{Server, ServerCounts, ServerLimits, Terms, UPDATE_BYTES, WriteId};
+pub use server::{Server, ServerCounts, ServerLimits, Terms, WriteId};
 pub use time::Moment;

@@ -46,6 +46,8 @@ pub struct Probe {
     pub of: Opened,
     /// Up to where the client has taken what it was told.
     pub taken: Position,
+    /// How many bytes of units the answer may have.
+    pub room: usize,
     /// Comes back with the answer.
     pub token: Token,
 }
@@ -100,6 +102,9 @@ pub enum Answer<K, S> {
         head: Position,
         /// A unit for each object that has changed.
         units: Vec<Unit<K, S>>,
+        /// There was no room for all that has changed. Then this is an answer as of an earlier end of the log, and proves nothing of
+        /// how fresh the rest is: the client asks again at once.
+        is_part: bool,
     },
     /// The server knows no such session, or no longer: the client holds nothing any more.
     Unknown {
@@ -114,6 +119,11 @@ impl<K, S> Answer<K, S> {
         match self {
             Answer::Changes { of, .. } | Answer::Unknown { of } => *of,
         }
+    }
+
+    /// Whether the client is to ask again at once, because there was no room for all that has changed.
+    pub fn is_part(&self) -> bool {
+        matches!(self, Answer::Changes { is_part: true, .. })
     }
 }
 
@@ -145,9 +155,9 @@ impl<K> Answer<K, Due> {
         self,
         mut read: impl FnMut(&K, Due) -> Option<(Position, Members, S)>,
     ) -> Answer<K, S> {
-        let (of, token, head, units) = match self {
+        let (of, token, head, units, is_part) = match self {
             Answer::Unknown { of } => return Answer::Unknown { of },
-            Answer::Changes { of, token, head, units } => (of, token, head, units),
+            Answer::Changes { of, token, head, units, is_part } => (of, token, head, units, is_part),
         };
         let with_values = |Unit { object, at, change }: Unit<K, Due>| {
             let values = match change {
@@ -161,7 +171,7 @@ impl<K> Answer<K, Due> {
             Unit { object, at, change }
         };
         let units = units.into_iter().map(with_values).collect();
-        Answer::Changes { of, token, head, units }
+        Answer::Changes { of, token, head, units, is_part }
     }
 }
 

@@ -31,9 +31,6 @@ impl Default for ServerLimits {
     }
 }
 
-/// How many bytes of units an answer to a probe has room for where nothing else is set: what a TCP segment carries over Ethernet.
-pub const UPDATE_BYTES: usize = 1_460;
-
 /// For how long clients may read linearizable objects by themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Terms {
@@ -607,37 +604,33 @@ impl<K: Ord + Clone> Server<K> {
         }
     }
 
-    /// Answers a probe. What is due of states is read afterwards ([`Answer::with_values`]).
+    /// Answers a probe with all that is due. What is due of states is read afterwards ([`Answer::with_values`]).
     pub fn probe(&mut self, probe: &Probe, now: Moment) -> Answer<K, Due> {
-        self.probe_part(probe, now, usize::MAX, |_, _| 0).0
+        self.probe_part(probe, now, |_, _| 0)
     }
 
-    /// Answers a probe with at most so many bytes of units, or with one unit that is longer. `bytes_of` says how many a unit takes
-    /// that has these members. True if there is more: then the answer is one as of an earlier end of the log, its client takes it by
-    /// [`Client::answered_part`](crate::Client::answered_part), and asks again at once.
+    /// Answers a probe with as many bytes of units as it has room for, or with one unit that is longer. `bytes_of` says how many a
+    /// unit takes that has these members.
     pub fn probe_part(
         &mut self,
         probe: &Probe,
         now: Moment,
-        room: usize,
         bytes_of: impl Fn(&K, Members) -> usize,
-    ) -> (Answer<K, Due>, bool) {
+    ) -> Answer<K, Due> {
         let of = probe.of;
         if !self.knows(of) {
-            return (Answer::Unknown { of }, false);
+            return Answer::Unknown { of };
         }
         self.heard.move_to_end(&of.session);
-        let Some(session) = self.sessions.get_mut(&of.session) else {
-            return (Answer::Unknown { of }, false);
-        };
+        let Some(session) = self.sessions.get_mut(&of.session) else { return Answer::Unknown { of } };
         session.term_over = self.terms.over(now);
         // A position of the future comes from no client of ours, and says nothing.
         self.untold -= session.take(probe.taken.min(self.head));
-        let units = session.units(room, bytes_of);
+        let units = session.units(probe.room, bytes_of);
         // All that has happened before what is untold first of the rest is in this answer.
         let rest = session.since.iter().nth(units.len());
         let head = rest.map_or(self.head, |(since, _)| since.before());
-        (Answer::Changes { of, token: probe.token, head, units }, rest.is_some())
+        Answer::Changes { of, token: probe.token, head, units, is_part: rest.is_some() }
     }
 
     /// Takes a probe that waits for news. It says up to where the client has taken what it was told; and it is to be answered by

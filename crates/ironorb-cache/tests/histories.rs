@@ -64,7 +64,7 @@ enum Message {
     /// A probe that waits for news.
     Wait(Probe),
     /// True if there is more.
-    Answer(Answer<u8, State>, bool),
+    Answer(Answer<u8, State>),
     Write {
         object: u8,
         value: u64,
@@ -469,8 +469,8 @@ impl World {
     fn probe(&mut self, probe: &Probe) -> Message {
         // One object, or all but one, or all.
         let room = [1, usize::from(OBJECTS) - 1, usize::MAX][self.rng.usize(0..3)];
-        let (answer, has_more) = self.server.probe_part(probe, self.now, room, |_, _| 1);
-        self.counts.parts += usize::from(has_more);
+        let answer = self.server.probe_part(&Probe { room, ..*probe }, self.now, |_, _| 1);
+        self.counts.parts += usize::from(answer.is_part());
         if self.rng.u8(0..4) == 0 {
             let object = self.rng.u8(PUSHED..OBJECTS);
             self.commit(object);
@@ -480,7 +480,7 @@ impl World {
             let members = due.of_version(cell.version?);
             Some((cell.version?, members, only(members, cell.state, [u64::MAX; 2])))
         });
-        Message::Answer(answer, has_more)
+        Message::Answer(answer)
     }
 
     fn local(&self, of: usize) -> Moment {
@@ -511,17 +511,14 @@ impl World {
                     }
                 }
             }
-            Message::Answer(answer, true) => {
-                let Reader { cache, places, .. } = &mut self.clients[to];
-                cache.answered_part(answer, local, places);
-                if let Some(probe) = cache.probe(local, places) {
-                    self.ask(to, &Message::Probe(probe));
-                }
-            }
-            Message::Answer(answer, false) => {
-                self.counts.renewals += usize::from(matches!(answer, Answer::Changes { .. }));
+            Message::Answer(answer) => {
+                let is_part = answer.is_part();
+                self.counts.renewals += usize::from(!is_part && matches!(answer, Answer::Changes { .. }));
                 let Reader { cache, places, .. } = &mut self.clients[to];
                 cache.answered(answer, local, places);
+                if is_part && let Some(probe) = cache.probe(local, places) {
+                    self.ask(to, &Message::Probe(probe));
+                }
             }
             Message::Written { epoch, object, value, at } => {
                 let Reader { cache, places, .. } = &mut self.clients[to];

@@ -119,7 +119,7 @@ fn what_nobody_takes_ends_silent_sessions() {
     fill(&mut server, idle, 100);
     for object in 0..8 {
         server.commit(&object, Members::ALL);
-        let probe = Probe { of: heard, taken: server.head(), token: Token(2) };
+        let probe = Probe { of: heard, taken: server.head(), room: usize::MAX, token: Token(2) };
         server.probe(&probe, at(0));
     }
     assert_eq!(server.sessions(), 3, "8 are untold");

@@ -140,7 +140,8 @@ impl World {
             let object = self.object_of(entry);
             let mut server = self.server.clone();
             server.commit(&object, ironorb_cache::Members::ALL);
-            let probe = Probe { of, taken: cache.proof().taken, token: ironorb_cache::Token(0) };
+            let taken = cache.proof().taken;
+            let probe = Probe { of, taken, room: usize::MAX, token: ironorb_cache::Token(0) };
             match server.probe(&probe, self.server_now()) {
                 Answer::Unknown { .. } => true,
                 Answer::Changes { units, .. } => units.iter().any(|unit| unit.object == object),
@@ -155,7 +156,8 @@ impl World {
             && holders <= sessions_max * held_max
             && self.clients.iter().all(|client| {
                 let Some(of) = client.cache.session() else { return true };
-                let probe = Probe { of, taken: client.cache.proof().taken, token: ironorb_cache::Token(0) };
+                let taken = client.cache.proof().taken;
+                let probe = Probe { of, taken, room: usize::MAX, token: ironorb_cache::Token(0) };
                 let untold = match self.server.clone().probe(&probe, self.server_now()) {
                     Answer::Unknown { .. } => 0,
                     Answer::Changes { units, .. } => units.len(),

@@ -148,8 +148,8 @@ pub(crate) enum Message {
     Fill(u8, EntryId, Fill),
     Filled(u8, EntryId, Fill, Option<(Filled<u8>, Option<State>)>),
     Probe(u8, Probe),
-    /// With the numbers of the objects' last writes when it was made. True if there is more.
-    Answer(u8, Answer<u8, State>, Vec<u8>, bool),
+    /// With the numbers of the objects' last writes when it was made.
+    Answer(u8, Answer<u8, State>, Vec<u8>),
     Write(u8, u8),
     Written(u8, u8, u8, Epoch, Position),
 }
@@ -256,6 +256,8 @@ impl World {
     fn enter(&mut self, client: u8, scope: &Scope) {
         let of = self.server.open(self.server_now());
         let mut cache = Client::new(scope.client_limits);
+        // The server's room is set below; one that doubles would only be more to explore.
+        cache.set_update_bytes(usize::MAX);
         cache.opened(of);
         let none = vec![0; scope.objects.into()];
         let places = Places { places: BTreeMap::new(), of };
@@ -504,8 +506,8 @@ impl World {
             }
             Message::Probe(client, probe) => {
                 let numbers = self.numbers();
-                let (answer, has_more) = self.answer_probe(&probe, write);
-                self.post(Message::Answer(client, answer, numbers, has_more));
+                let answer = self.answer_probe(&probe, write);
+                self.post(Message::Answer(client, answer, numbers));
             }
             Message::Write(client, object) => {
                 let number = self.write(object);
@@ -520,8 +522,8 @@ impl World {
         match reply {
             Message::Opened(client, opened) => self.clients[usize::from(client)].cache.opened(opened),
             Message::Filled(client, entry, fill, filled) => self.take_filled(client, entry, &fill, filled),
-            Message::Answer(client, answer, _, true) => self.take_part(client, answer),
-            Message::Answer(client, answer, numbers, false) => self.take_answer(client, answer, &numbers),
+            Message::Answer(client, answer, _) if answer.is_part() => self.take_part(client, answer),
+            Message::Answer(client, answer, numbers) => self.take_answer(client, answer, &numbers),
             Message::Written(client, object, number, epoch, at) => {
                 let Reader { cache, places, own, .. } = &mut self.clients[usize::from(client)];
                 cache.wrote(epoch, at, places);
@@ -556,7 +558,7 @@ impl World {
         let now = self.client_now(client);
         let Reader { cache, places, .. } = &mut self.clients[usize::from(client)];
         places.of = answer.session();
-        cache.answered_part(answer, now, places);
+        cache.answered(answer, now, places);
     }
 
     fn take_answer(&mut self, client: u8, answer: Answer<u8, State>, numbers: &[u8]) {
@@ -624,19 +626,19 @@ impl World {
     }
 
     /// What a driver answers to a probe. An object may be written before it has read the states.
-    fn answer_probe(&mut self, probe: &Probe, write: Option<u8>) -> (Answer<u8, State>, bool) {
-        let (answer, has_more) = self.server.probe_part(probe, self.server_now(), self.room, |_, _| 1);
+    fn answer_probe(&mut self, probe: &Probe, write: Option<u8>) -> Answer<u8, State> {
+        let probe = Probe { room: self.room, ..*probe };
+        let answer = self.server.probe_part(&probe, self.server_now(), |_, _| 1);
         if let Some(object) = write {
             self.left.writes -= 1;
             self.write(object);
         }
-        let answer = answer.with_values(|object, due| {
+        answer.with_values(|object, due| {
             let cell = &self.cells[usize::from(*object)];
             let version = cell.version.filter(|_| cell.is_there)?;
             let members = due.of_version(version);
             Some((version, members, only(members, state_of(cell.number), [u8::MAX; 2])))
-        });
-        (answer, has_more)
+        })
     }
 
     /// Notes what the clients can read now. A read changes nothing but the client's last moment.

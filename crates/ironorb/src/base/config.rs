@@ -262,6 +262,9 @@ pub struct OrbConfig {
     /// The most objects whose cached attributes one client may hold of this ORB. Beyond that those that it asked for first go first.
     /// Default: 1,000,000; at least 1.
     pub cache_held_max: usize,
+    /// About how many bytes of changes an answer to the question what has changed brings, or one change that is longer. The rest is
+    /// asked for at once, by answers of twice that size each. Default: 1,460, which a TCP segment carries over Ethernet.
+    pub cache_update_bytes: usize,
     /// Whether cached reads that ask no server are counted, for `cache_hits_total` of the [status](crate::status). Each such
     /// read has an atomic addition more then, and takes about 6 ns longer. Without the feature `count-cached-reads` of this
     /// crate it has no effect. Default: false.
@@ -357,6 +360,7 @@ impl Default for OrbConfig {
             cache_entries_max: 1_000_000,
             cache_bytes_max: None,
             cache_held_max: 1_000_000,
+            cache_update_bytes: ironorb_cache::UPDATE_BYTES,
             count_cached_reads: false,
         }
     }

@@ -12,7 +12,7 @@ use ironorb_cache::{
 use ironorb_giop::{Encoding, Misuse};
 
 use super::cell::AnyCell;
-use super::wire::encapsulated;
+use super::wire::{UNIT_BYTES_MIN, encapsulated};
 use crate::base::locks::PiLock;
 
 /// What answers to clients call a cell.
@@ -55,8 +55,15 @@ struct Log {
     /// When the first cell became that of an active object whose writes may wait: the terms of the server's last life were
     /// given before.
     begun: Option<Moment>,
-    cells: BTreeMap<CellNumber, Weak<dyn AnyCell>>,
+    cells: BTreeMap<CellNumber, KnownCell>,
     joined: u64,
+}
+
+/// A cell of which clients have asked.
+struct KnownCell {
+    cell: Weak<dyn AnyCell>,
+    /// The most octets that its values have taken in a message.
+    octets: usize,
 }
 
 /// How many questions of clients have been answered, and what else the log has seen.
@@ -97,6 +104,15 @@ impl ServerCache {
     /// Asks the machine, publishes the end of its log, and has the probes answered that need not wait any more. With a moment the
     /// machine is made if it is not there.
     fn with<T>(&self, now: Option<Moment>, ask: impl FnOnce(&mut Server<CellNumber>) -> T) -> Option<T> {
+        self.with_cells(now, |server, _| ask(server))
+    }
+
+    /// The same with the cells at hand.
+    fn with_cells<T>(
+        &self,
+        now: Option<Moment>,
+        ask: impl FnOnce(&mut Server<CellNumber>, &BTreeMap<CellNumber, KnownCell>) -> T,
+    ) -> Option<T> {
         let (answer, due) = self.with_due(now, ask)?;
         if !due.is_empty() {
             self.host.answer(due);
@@ -108,18 +124,19 @@ impl ServerCache {
     fn with_due<T>(
         &self,
         now: Option<Moment>,
-        ask: impl FnOnce(&mut Server<CellNumber>) -> T,
+        ask: impl FnOnce(&mut Server<CellNumber>, &BTreeMap<CellNumber, KnownCell>) -> T,
     ) -> Option<(T, Vec<SessionId>)> {
-        let mut log = self.log.lock();
+        let mut locked = self.log.lock();
+        let log = &mut *locked;
         if let (None, Some(now)) = (&log.server, now) {
             let begun = log.begun.unwrap_or(now);
             log.server = Some(Server::new(self.epoch, self.limits, Terms::DEFAULT, begun));
         }
         let server = log.server.as_mut()?;
-        let answer = ask(server);
+        let answer = ask(server, &log.cells);
         self.head.store(server.head().0, Ordering::Release);
         let (due, has_writes) = (server.take_due(), server.has_writes());
-        drop(log);
+        drop(locked);
         if has_writes {
             self.host.wake();
         }
@@ -131,7 +148,7 @@ impl ServerCache {
         let mut log = self.log.lock();
         log.joined += 1;
         let number = log.joined;
-        log.cells.insert(number, Arc::downgrade(&cell));
+        log.cells.insert(number, KnownCell { cell: Arc::downgrade(&cell), octets: 0 });
         number
     }
 
@@ -173,7 +190,7 @@ impl ServerCache {
     /// Begins a write, and blocks until no client would miss more than `missed_max` writes of the cell: at most for a session's
     /// term after its beginning, and after the writes of the cell that have begun before. No lock may be held.
     pub(super) fn begin_write(&self, cell: CellNumber, missed_max: u32) -> WriteId {
-        let begun = self.with_due(Some(self.host.now()), |server| server.begin_write(&cell, missed_max));
+        let begun = self.with_due(Some(self.host.now()), |server, _| server.begin_write(&cell, missed_max));
         let (write, due) = begun.expect("the log has been made for this moment");
         self.host.answer_here(due);
         self.host.block(&mut |now| self.log.lock().server.as_mut()?.waits_until(write, now));
@@ -238,27 +255,45 @@ impl ServerCache {
         now: Moment,
         encoding: Encoding,
     ) -> Result<Answer<CellNumber, Vec<u8>>, Misuse> {
-        let answer = self.with(Some(now), |server| server.probe(probe, now));
+        let answer = self.with_cells(Some(now), |server, cells| {
+            let octets_of = |cell: &CellNumber| cells.get(cell).map_or(0, |cell| cell.octets);
+            server.probe_part(probe, now, |cell, _| UNIT_BYTES_MIN + octets_of(cell))
+        });
         let answer = answer.unwrap_or(Answer::Unknown { of: probe.of });
         if let Answer::Changes { units, .. } = &answer {
             self.answered.probes.fetch_add(1, Ordering::Relaxed);
             self.answered.updates.fetch_add(units.len() as u64, Ordering::Relaxed);
         }
-        let mut failed = Ok(());
+        let (mut failed, mut longer) = (Ok(()), Vec::new());
         let answer = answer.with_values(|number, due| {
-            let cell = self.cell(*number)?;
+            let (cell, known) = self.cell(*number)?;
             let mut read = None;
             cell.due(due, &mut |version, members, write| match encapsulated(members, write, encoding) {
-                Ok(octets) => read = Some((version, members, octets)),
+                Ok(octets) => {
+                    if octets.len() > known {
+                        longer.push((*number, octets.len()));
+                    }
+                    read = Some((version, members, octets));
+                }
                 Err(misuse) => failed = Err(misuse),
             });
             read
         });
+        longer.into_iter().for_each(|(number, octets)| self.note_octets(number, octets));
         failed.map(|()| answer)
     }
 
-    /// A cell, if it is still there.
-    fn cell(&self, number: CellNumber) -> Option<Arc<dyn AnyCell>> {
-        self.log.lock().cells.get(&number)?.upgrade()
+    /// Notes how many octets the values of a cell have taken in a message.
+    pub(crate) fn note_octets(&self, number: CellNumber, octets: usize) {
+        if let Some(known) = self.log.lock().cells.get_mut(&number) {
+            known.octets = known.octets.max(octets);
+        }
+    }
+
+    /// A cell, if it is still there, and how many octets its values have taken.
+    fn cell(&self, number: CellNumber) -> Option<(Arc<dyn AnyCell>, usize)> {
+        let log = self.log.lock();
+        let KnownCell { cell, octets } = log.cells.get(&number)?;
+        Some((cell.upgrade()?, *octets))
     }
 }

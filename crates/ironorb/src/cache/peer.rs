@@ -106,8 +106,9 @@ pub(crate) enum Advice {
 type Clock = fn() -> Moment;
 
 impl Peer {
-    pub(crate) fn new(limits: ClientLimits) -> Arc<Peer> {
-        let client = Client::new(limits);
+    pub(crate) fn new(limits: ClientLimits, update_bytes: usize) -> Arc<Peer> {
+        let mut client = Client::new(limits);
+        client.set_update_bytes(update_bytes);
         let state = State { client, places: Places::default(), cache: None };
         Arc::new(Peer { view: View::default(), state: PiLock::new(state), reading: AtomicU8::new(0) })
     }

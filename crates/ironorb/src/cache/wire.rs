@@ -150,20 +150,27 @@ pub(crate) fn read_open(r: &mut Reader<'_>) -> Result<Opened, Malformed> {
 pub(crate) fn write_probe(probe: &Probe, w: &mut Writer<'_>) {
     write_opened(probe.of, w);
     w.write_u64(probe.taken.0);
+    w.write_u64(probe.room.try_into().unwrap_or(u64::MAX));
 }
 
 /// Reads the arguments of [`PROBE`].
 pub(crate) fn read_probe(r: &mut Reader<'_>) -> Result<Probe, Malformed> {
-    Ok(Probe { of: read_opened(r)?, taken: Position(r.read_u64()?), token: Token(0) })
+    let (of, taken) = (read_opened(r)?, Position(r.read_u64()?));
+    let room = r.read_u64()?.try_into().unwrap_or(usize::MAX);
+    Ok(Probe { of, taken, room, token: Token(0) })
 }
+
+const NOT_KNOWN: u8 = 0;
+const ALL: u8 = 1;
+const PART: u8 = 2;
 
 /// Writes the results of [`PROBE`]. The values have been encoded before, each as an encapsulation without its length.
 pub(crate) fn write_answer(answer: &Answer<CellNumber, Vec<u8>>, w: &mut Writer<'_>) -> Result<(), Misuse> {
-    let Answer::Changes { head, units, .. } = answer else {
-        w.write_bool(false);
+    let Answer::Changes { head, units, is_part, .. } = answer else {
+        w.write_u8(NOT_KNOWN);
         return Ok(());
     };
-    w.write_bool(true);
+    w.write_u8(if *is_part { PART } else { ALL });
     w.write_u64(head.0);
     w.write_length(units.len())?;
     for Unit { object, at, change } in units {
@@ -180,7 +187,7 @@ pub(crate) fn write_answer(answer: &Answer<CellNumber, Vec<u8>>, w: &mut Writer<
 }
 
 /// Object, position, members and the length of their values.
-const UNIT_BYTES_MIN: usize = 28;
+pub(crate) const UNIT_BYTES_MIN: usize = 28;
 
 /// Reads the results of [`PROBE`].
 pub(crate) fn read_answer(
@@ -188,9 +195,12 @@ pub(crate) fn read_answer(
     r: &mut Reader<'_>,
 ) -> Result<Answer<CellNumber, Values>, Malformed> {
     let Probe { of, token, .. } = *probe;
-    if !r.read_bool()? {
-        return Ok(Answer::Unknown { of });
-    }
+    let is_part = match r.read_u8()? {
+        NOT_KNOWN => return Ok(Answer::Unknown { of }),
+        ALL => false,
+        PART => true,
+        _ => return Err(r.malformed(MalformedKind::BadEncapsulation)),
+    };
     let head = Position(r.read_u64()?);
     let count = r.read_length(UNIT_BYTES_MIN)?;
     let mut units = Vec::with_capacity(count);
@@ -203,7 +213,7 @@ pub(crate) fn read_answer(
         };
         units.push(Unit { object, at, change });
     }
-    Ok(Answer::Changes { of, token, head, units })
+    Ok(Answer::Changes { of, token, head, units, is_part })
 }
 
 /// The request's context that asks for the end of the log: a client that caches sends it. Its number, and the

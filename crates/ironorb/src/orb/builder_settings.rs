@@ -134,6 +134,8 @@ settings! {
     cache_bytes_max: Option<usize> => cache_bytes_max;
     /// The most objects whose cached attributes one client may hold of this ORB. Default: 1,000,000, at least 1.
     cache_held_max: usize => cache_held_max;
+    /// About how many bytes of changes an answer to a cache's question brings, or one change that is longer. Default: 1,460.
+    cache_update_bytes: usize => cache_update_bytes;
     /// The most calls that may wait for replies on one connection, 1 to 65,535. Default: 1,024.
     calls_in_flight_max: usize => connection.calls_in_flight_max;
     /// Whether clients send CancelRequest for calls that were given up. Default: no.

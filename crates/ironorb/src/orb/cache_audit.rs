@@ -252,6 +252,7 @@ impl CacheAudit {
     }
 
     fn probe(&mut self) -> Result<(), SystemException> {
+        // It holds one object, so that no answer is a part.
         let Some(probe) = self.client.probe(moment(), &mut self.held) else { return Ok(()) };
         let arguments = |w: &mut Writer<'_>| {
             wire::write_probe(&probe, w);

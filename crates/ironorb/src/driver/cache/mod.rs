@@ -42,6 +42,7 @@ pub(crate) struct ClientCache {
     /// The process that has made the ORB. A child of a fork has its memory and its sockets, and must leave both alone.
     process: u32,
     limits: ClientLimits,
+    update_bytes: usize,
     /// The servers, by their first addresses. The places of one keep it.
     peers: Snapshot<BTreeMap<String, Weak<Peer>>>,
     places: PiLock<Places>,
@@ -227,19 +228,24 @@ pub(crate) fn read_anew<S: CachedState, T>(
     }
 }
 
-/// Asks the server what has changed.
+/// Asks the server what has changed, until there is nothing left.
 fn ask_for_changes(peer: &Peer, probe: &Probe, cache: &ObjectRef) -> Result<(), SystemException> {
-    let arguments = |w: &mut Writer<'_>| {
-        wire::write_probe(probe, w);
-        Ok(())
-    };
-    let answer = ask(cache, &PROBE_OPERATION, arguments, |r| wire::read_answer(probe, r))?;
-    if let Answer::Changes { units, .. } = &answer {
-        let counters = &cache.core().counters;
-        counters.count(Event::CacheProbed);
-        counters.count_many(Event::CacheUpdated, units.len() as u64);
+    let mut next = Some(*probe);
+    while let Some(probe) = next {
+        let arguments = |w: &mut Writer<'_>| {
+            wire::write_probe(&probe, w);
+            Ok(())
+        };
+        let answer = ask(cache, &PROBE_OPERATION, arguments, |r| wire::read_answer(&probe, r))?;
+        if let Answer::Changes { units, .. } = &answer {
+            let counters = &cache.core().counters;
+            counters.count(Event::CacheProbed);
+            counters.count_many(Event::CacheUpdated, units.len() as u64);
+        }
+        let is_part = answer.is_part();
+        take_answer(peer, answer, cache);
+        next = if is_part { peer.probe(moment).map(|(probe, _)| probe) } else { None };
     }
-    take_answer(peer, answer, cache);
     Ok(())
 }
 
@@ -317,10 +323,19 @@ pub(crate) fn ask<T>(
     remote(object, operation, &arguments, results)
 }
 
-/// Heeds what the reply to a call of `object` tells of the server's log.
+/// Heeds what the reply to a call of this thread tells of the server's log.
 #[inline]
 pub(crate) fn note_reply(object: &ObjectRef, message: &Message) {
     if object.shared().caches() && !IS_FOR_CACHE.get() {
+        note_log(object, message);
+    }
+}
+
+/// Heeds what the reply to a call that did not wait tells of the server's log. The thread that receives it may be asking for
+/// the cache meanwhile.
+#[inline]
+pub(crate) fn note_reply_to(operation: &str, object: &ObjectRef, message: &Message) {
+    if object.shared().caches() && operation != FILL {
         note_log(object, message);
     }
 }
@@ -362,7 +377,17 @@ impl ClientCache {
         let bytes_max = config.cache_bytes_max.unwrap_or(usize::MAX);
         let limits = ClientLimits { entries_max: config.cache_entries_max, bytes_max };
         let changes = Changes::default();
-        ClientCache { process: std::process::id(), limits, peers, places, entries, changes, hits }
+        let update_bytes = config.cache_update_bytes;
+        ClientCache {
+            process: std::process::id(),
+            limits,
+            update_bytes,
+            peers,
+            places,
+            entries,
+            changes,
+            hits,
+        }
     }
 
     /// What it holds. Takes the lock of each server's session, one after the other.
@@ -422,7 +447,7 @@ impl ClientCache {
         if let Some(peer) = self.peers.with(known) {
             return peer;
         }
-        let mut peer = Peer::new(self.limits);
+        let mut peer = Peer::new(self.limits, self.update_bytes);
         let _before: Result<_, ()> = self.peers.change(|peers| {
             let mut all = peers.map(|peers| BTreeMap::clone(peers)).unwrap_or_default();
             match all.get(&address).and_then(Weak::upgrade) {

@@ -112,6 +112,11 @@ fn wait(
         Answer::Changes { units, .. } => !units.is_empty(),
         Answer::Unknown { .. } => false,
     };
+    let is_part = answer.is_part();
     take_answer(peer, answer, cache);
+    // What is left need not be news, and then would wait.
+    if is_part && let Some((probe, _)) = peer.probe(moment) {
+        ask_for_changes(peer, &probe, cache)?;
+    }
     Ok(has_news)
 }

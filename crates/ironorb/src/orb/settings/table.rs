@@ -473,6 +473,12 @@ pub(super) static SETTINGS: &[Setting] = &[
         |s, v| assign(&mut s.config.cache_held_max, at_least_one(v)),
     ),
     once(
+        "cacheUpdateBytes",
+        "SIZE",
+        "What an answer to a cache's question brings of changes, before the cache asks for more. Default: 1460.",
+        |s, v| assign(&mut s.config.cache_update_bytes, size(v)),
+    ),
+    once(
         "countCachedReads",
         "yes | no",
         "Whether cached reads that ask no server are counted, in builds that can. Default: no.",

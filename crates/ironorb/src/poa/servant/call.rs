@@ -373,6 +373,9 @@ impl Call<'_> {
             Ok(state) => state,
             Err(misuse) => return Some(responder.raise(Raised::System(&misuse.into()))),
         };
+        if let Filled::State { object, .. } = filled {
+            cache.note_octets(object, state.len());
+        }
         let is_unknown = matches!(filled, Filled::Unknown { .. });
         let opener = if is_unknown { orb.clone().cache_object() } else { None };
         let opener = (cache.epoch(), opener.as_ref());

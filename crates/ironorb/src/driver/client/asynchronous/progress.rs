@@ -19,7 +19,7 @@ use crate::base::locks::LockGuard;
 use crate::base::time::Time;
 use crate::call::invocation::CallFailure;
 use crate::call::remote_call::{CallEvent, Completed, ConnectFailure, Step};
-use crate::driver::cache::note_reply;
+use crate::driver::cache::note_reply_to;
 use crate::driver::call_contexts::{tell_band, with_kept};
 use crate::driver::client::retry_body::{BodySource, RetryArguments, RetryBody, expected_encoding};
 use crate::driver::client::{Link, LinkLookup};
@@ -258,7 +258,7 @@ impl AsyncCall {
             }
             return;
         }
-        note_reply(&self.object, &message);
+        note_reply_to(self.operation(), &self.object, &message);
         match progress.call.on_reply(&message) {
             Step::Done(Ok(Completed::Reply { at, user_exception })) => {
                 self.complete(progress, Ok(Answer { message, body_at: at, user_exception, link }));
