@@ -86,6 +86,8 @@ pub struct Client<K> {
     /// What the entries take.
     bytes: usize,
     kinds: BTreeMap<Kind, OfKind>,
+    /// The entries that make room for no others, and how often each has been pinned.
+    pinned: BTreeMap<EntryId, usize>,
     /// How many fills are out.
     fills_out: usize,
     /// What answers have shown of objects while fills were out. Such a fill may be for one of them, and its answer may be older.
@@ -111,6 +113,8 @@ struct Entry<K> {
     object: Option<K>,
     held: Option<Held>,
     kind: Kind,
+    /// Whether it counts among those of its kind: that has limits.
+    is_of_kind: bool,
     bytes: usize,
 }
 
@@ -162,6 +166,7 @@ impl<K: Ord + Clone> Client<K> {
             order: InOrder::default(),
             bytes: 0,
             kinds: BTreeMap::new(),
+            pinned: BTreeMap::new(),
             fills_out: 0,
             early: BTreeMap::new(),
             probes: BTreeMap::new(),
@@ -204,6 +209,49 @@ impl<K: Ord + Clone> Client<K> {
     pub fn limit(&mut self, kind: Kind, limits: ClientLimits) {
         let new = OfKind { limits, order: InOrder::default(), entries: 0, bytes: 0 };
         self.kinds.entry(kind).or_insert(new).limits = limits;
+    }
+
+    /// How many entries of a kind with limits there are, and how many bytes they take.
+    pub fn of_kind(&self, kind: Kind) -> (usize, usize) {
+        self.kinds.get(&kind).map_or((0, 0), |of_kind| (of_kind.entries, of_kind.bytes))
+    }
+
+    /// Has an entry make room for no others until it is unpinned as often. Its server may still drop it. False if as many are pinned
+    /// as there may be entries.
+    pub fn pin(&mut self, entry: EntryId) -> bool {
+        if !self.pinned.contains_key(&entry) && self.pinned.len() >= self.limits.entries_max {
+            return false;
+        }
+        *self.pinned.entry(entry).or_default() += 1;
+        self.order.remove(&entry);
+        self.kinds.values_mut().for_each(|of_kind| of_kind.order.remove(&entry));
+        true
+    }
+
+    /// Takes back a [`pin`](Self::pin).
+    pub fn unpin(&mut self, entry: EntryId) {
+        let Some(count) = self.pinned.get_mut(&entry) else { return };
+        *count -= 1;
+        if *count == 0 {
+            self.pinned.remove(&entry);
+            self.put_in_order(entry);
+        }
+    }
+
+    /// Makes an entry the newest one, if it is there and not pinned.
+    fn put_in_order(&mut self, id: EntryId) {
+        let Some(entry) = self.entries.get(&id).filter(|_| !self.pinned.contains_key(&id)) else { return };
+        self.order.move_to_end(&id);
+        if let Some(of_kind) = self.kinds.get_mut(&entry.kind).filter(|_| entry.is_of_kind) {
+            of_kind.order.move_to_end(&id);
+        }
+    }
+
+    /// Ends the oldest entry of a kind with limits, or of all. False if there is none that is not pinned.
+    pub fn end_oldest<S>(&mut self, kind: Option<Kind>, entries: &mut impl Entries<S>) -> bool {
+        let order = kind.map_or(Some(&self.order), |kind| self.kinds.get(&kind).map(|it| &it.order));
+        let oldest = order.and_then(|order| order.first()).copied();
+        oldest.inspect(|oldest| self.drop_entry(*oldest, entries)).is_some()
     }
 
     /// Whether it holds nothing and asks for nothing.
@@ -284,27 +332,25 @@ impl<K: Ord + Clone> Client<K> {
         self.fills_out += usize::from(before.as_ref().is_none_or(|before| before.asked.is_none()));
         let kind = entries.kind(entry);
         if let Some(before) = &before {
-            self.count(entry, before, false);
+            self.uncount(entry, before);
         }
         let object = before.and_then(|before| before.object);
-        let new = Entry { asked: Some((token, now)), object, held: None, kind, bytes: 0 };
-        self.count(entry, &new, true);
+        let is_of_kind = self.kinds.contains_key(&kind);
+        let new = Entry { asked: Some((token, now)), object, held: None, kind, is_of_kind, bytes: 0 };
+        if let Some(of_kind) = self.kinds.get_mut(&kind) {
+            of_kind.entries += 1;
+        }
         self.entries.insert(entry, new);
-        self.order.move_to_end(&entry);
+        self.put_in_order(entry);
         self.end_beyond_limits(kind, entries);
         Some(Fill { of, token })
     }
 
-    /// Counts an entry among those of its kind, or no longer.
-    fn count(&mut self, id: EntryId, entry: &Entry<K>, is_there: bool) {
-        if !is_there {
-            self.bytes -= entry.bytes;
-        }
-        let Some(of_kind) = self.kinds.get_mut(&entry.kind) else { return };
-        if is_there {
-            of_kind.order.move_to_end(&id);
-            of_kind.entries += 1;
-        } else if of_kind.order.has(&id) {
+    /// An entry is there no longer.
+    fn uncount(&mut self, id: EntryId, entry: &Entry<K>) {
+        self.order.remove(&id);
+        self.bytes -= entry.bytes;
+        if let Some(of_kind) = self.kinds.get_mut(&entry.kind).filter(|_| entry.is_of_kind) {
             of_kind.order.remove(&id);
             of_kind.entries -= 1;
             of_kind.bytes -= entry.bytes;
@@ -316,14 +362,14 @@ impl<K: Ord + Clone> Client<K> {
         let Some(entry) = self.entries.get_mut(&id) else { return };
         let before = std::mem::replace(&mut entry.bytes, bytes);
         self.bytes = self.bytes - before + entry.bytes;
-        let kind = entry.kind;
-        if let Some(of_kind) = self.kinds.get_mut(&kind).filter(|of_kind| of_kind.order.has(&id)) {
+        let (kind, is_of_kind) = (entry.kind, entry.is_of_kind);
+        if let Some(of_kind) = self.kinds.get_mut(&kind).filter(|_| is_of_kind) {
             of_kind.bytes = of_kind.bytes - before + entry.bytes;
         }
         self.end_beyond_limits(kind, entries);
     }
 
-    /// Ends the oldest entries, as long as there are too many of a kind or of all. One stays, whatever it takes.
+    /// Ends the oldest entries, as long as there are too many of a kind or of all. One stays, whatever it takes, and what is pinned.
     fn end_beyond_limits<S>(&mut self, kind: Kind, entries: &mut impl Entries<S>) {
         let is_beyond = |limits: &ClientLimits, count: usize, bytes: usize| {
             count > 1 && (count > limits.entries_max || bytes > limits.bytes_max)
@@ -542,13 +588,13 @@ impl<K: Ord + Clone> Client<K> {
 
     /// Forgets an entry that nobody reads any more.
     pub fn release<S>(&mut self, entry: EntryId, entries: &mut impl Entries<S>) {
+        self.pinned.remove(&entry);
         self.drop_entry(entry, entries);
     }
 
     fn drop_entry<S>(&mut self, id: EntryId, entries: &mut impl Entries<S>) {
         let Some(entry) = self.entries.remove(&id) else { return };
-        self.order.remove(&id);
-        self.count(id, &entry, false);
+        self.uncount(id, &entry);
         if let Some(object) = entry.object {
             self.places.remove(&(object, id));
         }

@@ -34,10 +34,6 @@ impl<K: Hash> Hash for InOrder<K> {
 }
 
 impl<K: Ord + Clone> InOrder<K> {
-    pub(crate) fn has(&self, member: &K) -> bool {
-        self.places.contains_key(member)
-    }
-
     /// The member that came first.
     pub(crate) fn first(&self) -> Option<&K> {
         self.members.first_key_value().map(|(_, member)| member)

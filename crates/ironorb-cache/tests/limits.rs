@@ -155,6 +155,34 @@ fn a_client_holds_so_many_bytes_and_no_more() {
     assert_eq!(reader.client.bytes(), 0);
 }
 
+/// What is pinned makes room for nothing, and is renewed as everything else.
+#[test]
+fn pinned_entries_stay() {
+    let mut site = site(ServerLimits::default());
+    let mut reader = reader_of(&mut site, 2);
+    assert!(reader.client.pin(EntryId(0)));
+    reader.fill(&mut site, 0, at(2));
+    let held =
+        |reader: &mut Reader| (0..4).map(|object| reader.read(object, at(2)).is_ok()).collect::<Vec<_>>();
+    for (object, there) in [(1, [true, true, false, false]), (2, [true, false, true, false])] {
+        reader.fill(&mut site, object, at(2));
+        assert_eq!(held(&mut reader), there);
+    }
+    assert!(reader.client.pin(EntryId(2)) && reader.client.pin(EntryId(2)));
+    assert!(!reader.client.pin(EntryId(3)), "as many are pinned as there may be");
+    assert!(!reader.client.end_oldest(None, &mut reader.places));
+    site.write(0, Members::ALL, 7);
+    reader.renew(&mut site, at(2));
+    assert_eq!(reader.read(0, at(2)), Ok([7; 2]));
+    reader.client.unpin(EntryId(0));
+    reader.client.unpin(EntryId(2));
+    reader.fill(&mut site, 3, at(2));
+    assert_eq!(held(&mut reader), [false, false, true, true], "what has been pinned twice is pinned once");
+    reader.client.release(EntryId(2), &mut reader.places);
+    assert!(reader.client.end_oldest(None, &mut reader.places));
+    assert!(reader.client.is_empty());
+}
+
 #[test]
 fn a_kind_of_entries_has_limits_of_its_own() {
     let mut site = site(ServerLimits::default());
