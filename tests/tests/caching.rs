@@ -6,7 +6,8 @@ use std::time::Duration;
 use ironorb::cache::{Cell, CellRef, ReadOptions, Seen, Source};
 use ironorb::poa::{IdAssignment, PoaPolicies};
 use ironorb::{
-    Deferred, Orb, OrbConfig, ServerConcurrency, SystemException, SystemExceptionKind, TypedRef, watch_cached,
+    CacheLimit, Deferred, Orb, OrbConfig, ServerConcurrency, SystemException, SystemExceptionKind, TypedRef,
+    warm_cached, watch_cached,
 };
 use ironorb_tests::cached::{
     Address, Meter, MeterAsync, MeterRef, MeterState, Person, PersonRef, Tariff, TariffRef,
@@ -121,10 +122,11 @@ fn references_to_one_object_share_its_place() {
     let site = Site::new();
     let Site { meter, local, .. } = &site;
     let again: MeterRef = same_client(meter, local);
-    assert_eq!(again.value_with(&ANY.held_only()).unwrap_err().kind, SystemExceptionKind::Transient);
+    assert_eq!(again.value_with(&HELD).unwrap().source, Source::Cache);
     let clone = meter.clone();
     assert_eq!(clone.value_with(&ANY.held_only()).unwrap().source, Source::Cache);
-    assert_eq!(again.value_with(&ANY).unwrap().source, Source::Cache, "the first read finds the place");
+    let other: MeterRef = same_client(meter, &site.server.root_poa().activate(Counting::default()).unwrap());
+    assert_eq!(other.value_with(&HELD).unwrap_err().kind, SystemExceptionKind::Transient);
 }
 
 /// An object that is no longer active is not read any more, as soon as its clients hear of it.
@@ -428,15 +430,7 @@ fn a_long_answer_comes_in_parts() {
     let mut builder = Orb::builder().no_endpoint().cache_update_bytes(100);
     builder.config().cache_entries_max = 10;
     let client = builder.build().unwrap();
-    let held: Vec<_> = (0..10)
-        .map(|_| {
-            let servant = Counting::default();
-            let cell = servant.cell.clone();
-            let local: MeterRef = server.root_poa().activate(servant).unwrap();
-            (cell, elsewhere(&client, &local))
-        })
-        .collect();
-    let (cells, meters): (Vec<_>, Vec<_>) = held.into_iter().unzip();
+    let (cells, meters) = meters(&server, &client);
     meters.iter().for_each(|meter| {
         let read = || meter.value_with(&ANY).unwrap().source;
         while read() == Source::Remote {}
@@ -451,4 +445,89 @@ fn a_long_answer_comes_in_parts() {
         let seen = meter.value_with(&ANY.held_only()).unwrap();
         assert_eq!((seen.value, seen.source), (7, Source::Cache));
     }
+}
+
+/// Ten meters of a server, and their references in a client.
+fn meters(server: &Orb, client: &Orb) -> (Vec<Cell<MeterState>>, Vec<MeterRef>) {
+    let meter = |_| {
+        let servant = Counting::default();
+        let cell = servant.cell.clone();
+        let local: MeterRef = server.root_poa().activate(servant).unwrap();
+        (cell, elsewhere(client, &local))
+    };
+    (0..10).map(meter).unzip()
+}
+
+const HELD: ReadOptions = ANY.held_only();
+
+/// A warm list is held before it is read and without its references, and makes room for nothing.
+#[test]
+fn a_warm_list_is_held() {
+    let (server, mut builder) = (server(), Orb::builder().no_endpoint());
+    builder.config().cache_entries_max = 6;
+    let client = builder.build().unwrap();
+    let (cells, meters) = meters(&server, &client);
+    let local: MeterRef = server.root_poa().activate(Counting::default()).unwrap();
+    let warm = warm_cached(meters[..5].iter().cloned().chain([local])).unwrap();
+    assert_eq!((warm.len(), warm.held()), (5, 5), "one of them is in this process");
+    let iors: Vec<_> = meters.iter().map(|meter| meter.object().to_ior_string()).collect();
+    drop(meters);
+    let meters: Vec<MeterRef> =
+        iors.iter().map(|ior| client.string_to_object(ior).unwrap().narrow_unchecked()).collect();
+    assert!(meters[..5].iter().all(|meter| meter.value_with(&HELD).is_ok()));
+    // The others take turns in the place that is left.
+    for meter in &meters[5..] {
+        while meter.value_with(&ANY).unwrap().source == Source::Remote {}
+    }
+    assert_eq!(warm.held(), 5);
+    assert!(meters[5].value_with(&HELD).is_err());
+    assert_eq!(warm_cached(meters[4..7].iter().cloned()).unwrap_err().kind, SystemExceptionKind::ImpLimit);
+    assert!(warm_cached(meters[4..6].iter().cloned()).is_ok(), "what was refused has been let go");
+    // One question renews them all.
+    cells.iter().for_each(|cell| cell.update(|mut state| state.set_value(7)));
+    assert_eq!(meters[0].value_with(&NEW).unwrap().value, 7);
+    assert_eq!(meters[4].value_with(&HELD).unwrap().value, 7);
+    // A read that finds one of them gone fills the others, too.
+    server.revoke_caches();
+    assert_eq!(meters[0].value_with(&NEW).unwrap().value, 7);
+    assert_eq!(warm.held(), 0, "the server does not know the session");
+    (0..2).for_each(|_| assert_eq!(meters[0].value_with(&ANY).unwrap().value, 7));
+    assert_eq!(warm.held(), 5);
+    drop(warm);
+    for meter in &meters[5..] {
+        while meter.value_with(&ANY).unwrap().source == Source::Remote {}
+    }
+    assert!(meters[..4].iter().all(|meter| meter.value_with(&HELD).is_err()));
+}
+
+/// The limits of an ORB are those of all servers together, and an interface may have its own.
+#[test]
+fn limits_are_those_of_all_servers() {
+    let servers = [server(), server()];
+    let mut builder = Orb::builder().no_endpoint();
+    builder.config().cache_entries_max = 12;
+    let limit = CacheLimit { interface: "IDL:cached/Meter:1.0".to_owned(), entries_max: 5, bytes_max: None };
+    builder.config().cache_limits.push(limit);
+    let client = builder.build().unwrap();
+    let here = servers.each_ref().map(|server| meters(server, &client).1);
+    let hold = |meters: &[MeterRef]| {
+        for meter in meters {
+            while meter.value_with(&ANY).unwrap().source == Source::Remote {}
+        }
+    };
+    let held = |meters: &[MeterRef]| meters.iter().filter(|meter| meter.value_with(&HELD).is_ok()).count();
+    hold(&here[0]);
+    assert_eq!(held(&here[0]), 5);
+    hold(&here[1][..2]);
+    assert_eq!((held(&here[0]), held(&here[1])), (3, 2), "the server that has the most makes room");
+    assert!(here[0][9].value_with(&HELD).is_ok());
+    let persons: Vec<PersonRef> = (0..10)
+        .map(|_| elsewhere(&client, &servers[1].root_poa().activate(Living::default()).unwrap()))
+        .collect();
+    for person in &persons {
+        while person.name_with(&ANY).unwrap().source == Source::Remote {}
+    }
+    let persons = persons.iter().filter(|person| person.name_with(&HELD).is_ok()).count();
+    assert_eq!(persons + held(&here[0]) + held(&here[1]), 12);
+    assert_eq!(held(&here[0]), 3);
 }

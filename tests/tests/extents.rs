@@ -343,6 +343,32 @@ fn clients_hold_the_cached_attributes_of_elements() {
     assert!(matches!(extent.cells::<LineState>(), Err(PoaError::WrongPolicy(_))));
 }
 
+/// A read that must ask for an element asks for the next ones, too, and only those.
+#[test]
+fn reads_of_a_prefetching_range_ask_for_the_next_elements() {
+    let (server, _extent, _client, line) = lines();
+    (0..3).for_each(|_| assert_eq!(line.carrier().unwrap(), 5)); // there is a session
+    let fills = || server.status().total_where("cache_fills_total", "side", "server");
+    let before = fills();
+    let lines = ExtentRange::of(&line).unwrap().slice(0..50).unwrap().prefetching(20);
+    let held = ReadOptions::new().held_only();
+    assert_eq!(lines.get(10).unwrap().carrier().unwrap(), 5);
+    assert_eq!(fills() - before, 21);
+    for index in [11, 30] {
+        assert_eq!(lines.get(index).unwrap().carrier_with(&held).unwrap().source, Source::Cache);
+    }
+    // Another reference to the element finds it, too.
+    assert_eq!(lines.range().get(30).unwrap().carrier_with(&held).unwrap().value, 5);
+    assert!(lines.get(31).unwrap().carrier_with(&held).is_err());
+    // At the end of the range there are fewer; the first elements have gone by now.
+    assert_eq!(lines.get(45).unwrap().carrier().unwrap(), 5);
+    assert_eq!(fills() - before, 26);
+    assert_eq!(lines.iter().map(|line| line.carrier().unwrap()).sum::<i32>(), 250);
+    drop(lines);
+    let lines = ExtentRange::of(&line).unwrap();
+    assert!(lines.get(30).unwrap().carrier_with(&held).is_err(), "nobody keeps it");
+}
+
 #[test]
 fn a_destroyed_element_is_held_by_no_client() {
     let (_server, extent, client, line) = lines();

@@ -75,8 +75,8 @@ pub mod generated {
 
 // The ORB and its configuration.
 pub use base::config::{
-    BadConcurrency, BareExceptions, Demultiplexing, ObjectLookup, OnewayBatching, OperationLookup, OrbConfig,
-    ServerConcurrency, StatusAccess, Transport, Waiting,
+    BadConcurrency, BareExceptions, CacheLimit, Demultiplexing, ObjectLookup, OnewayBatching,
+    OperationLookup, OrbConfig, ServerConcurrency, StatusAccess, Transport, Waiting,
 };
 pub use base::thread_pool_config::{RequestBuffering, RequestOrder, ThreadLifetime, ThreadPoolConfig};
 pub use base::thread_settings::LaneThread;
@@ -98,6 +98,7 @@ pub use poa::servant::{Call, Deferred, Replied, Reply, Servant, servant};
 pub use poa::{CannotCreateExtent, ElementCells, Extent, ExtentConfig, Poa, PoaPolicies, UsedElement};
 
 // Calls.
+pub use driver::cache::warm::{PrefetchingRange, Warm, warm_cached};
 pub use driver::cache::watch::{Watching, watch_cached};
 pub use driver::call_policies::{
     remaining_time, set_thread_policies, set_thread_timeout, thread_policies, with_timeout,

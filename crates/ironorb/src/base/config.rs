@@ -253,12 +253,14 @@ pub struct OrbConfig {
     /// while that is enough. Buffers for large messages and for unread replies, and the caches of either side, get an eighth each
     /// at most. Default: `None`, memory is taken when it is needed.
     pub memory: Option<usize>,
-    /// The most objects of one server whose cached attributes the ORB holds. Beyond that those that it asked for first
-    /// go first. Default: 1,000,000; at least 1.
+    /// The most objects whose cached attributes the ORB holds. Beyond that those that it asked for first of a server go first, of the
+    /// server that has the most. Default: 1,000,000; at least 1.
     pub cache_entries_max: usize,
-    /// About the most bytes that the cached attributes of one server's objects take, with what the ORB keeps beside them. Beyond that
+    /// About the most bytes that the cached attributes take which the ORB holds, with what the ORB keeps beside them. Beyond that
     /// those that it asked for first go first; one stays, whatever it takes. Default: `None`, no limit but that of the entries.
     pub cache_bytes_max: Option<usize>,
+    /// What the ORB holds of the cached attributes of single interfaces, within the limits of all. Default: none.
+    pub cache_limits: Vec<CacheLimit>,
     /// The most objects whose cached attributes one client may hold of this ORB. Beyond that those that it asked for first go first.
     /// Default: 1,000,000; at least 1.
     pub cache_held_max: usize,
@@ -269,6 +271,18 @@ pub struct OrbConfig {
     /// read has an atomic addition more then, and takes about 6 ns longer. Without the feature `count-cached-reads` of this
     /// crate it has no effect. Default: false.
     pub count_cached_reads: bool,
+}
+
+/// How much an ORB holds of the cached attributes of one interface. As text: `IDL:bank/Account:1.0=1000`, or with the bytes
+/// `IDL:bank/Account:1.0=1000,64KiB`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CacheLimit {
+    /// The repository id of the interface that declares the attributes.
+    pub interface: String,
+    /// The most objects; at least 1.
+    pub entries_max: usize,
+    /// About the most bytes, with what the ORB keeps beside them. `None` for no limit but that of the entries.
+    pub bytes_max: Option<usize>,
 }
 
 impl OrbConfig {
@@ -359,6 +373,7 @@ impl Default for OrbConfig {
             memory: None,
             cache_entries_max: 1_000_000,
             cache_bytes_max: None,
+            cache_limits: Vec::new(),
             cache_held_max: 1_000_000,
             cache_update_bytes: ironorb_cache::UPDATE_BYTES,
             count_cached_reads: false,

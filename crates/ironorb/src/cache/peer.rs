@@ -7,8 +7,8 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use ironorb_cache::{
-    Answer, Client, ClientLimits, Entries, EntryId, Epoch, Fill, Filled, Held, Members, Moment, Opened,
-    Position, Probe, Read, Token,
+    Answer, Client, Entries, EntryId, Epoch, Fill, Filled, Held, Kind, Members, Moment, Opened, Position,
+    Probe, Read, Token,
 };
 
 use super::log::CellNumber;
@@ -61,7 +61,7 @@ struct State {
 /// The places by their entries. A reference that is dropped drops its place.
 #[derive(Default)]
 struct Places {
-    by_entry: BTreeMap<EntryId, Weak<dyn AnyPlace>>,
+    by_entry: BTreeMap<EntryId, (Kind, Weak<dyn AnyPlace>)>,
     /// Those that have been used with the lock held. The last owner of a place may be gone meanwhile, and its drop takes the
     /// lock.
     used: Vec<Arc<dyn AnyPlace>>,
@@ -80,11 +80,15 @@ impl Entries<Values> for Places {
     fn end(&mut self, entry: EntryId) {
         self.with(entry, |place| place.end());
     }
+
+    fn kind(&self, entry: EntryId) -> Kind {
+        self.by_entry.get(&entry).map_or(Kind::NONE, |(kind, _)| *kind)
+    }
 }
 
 impl Places {
     fn with<T>(&mut self, entry: EntryId, f: impl FnOnce(&dyn AnyPlace) -> T) -> Option<T> {
-        let place = self.by_entry.get(&entry)?.upgrade()?;
+        let place = self.by_entry.get(&entry)?.1.upgrade()?;
         let result = f(&*place);
         self.used.push(place);
         Some(result)
@@ -106,9 +110,7 @@ pub(crate) enum Advice {
 type Clock = fn() -> Moment;
 
 impl Peer {
-    pub(crate) fn new(limits: ClientLimits, update_bytes: usize) -> Arc<Peer> {
-        let mut client = Client::new(limits);
-        client.set_update_bytes(update_bytes);
+    pub(crate) fn new(client: Client<CellNumber>) -> Arc<Peer> {
         let state = State { client, places: Places::default(), cache: None };
         Arc::new(Peer { view: View::default(), state: PiLock::new(state), reading: AtomicU8::new(0) })
     }
@@ -176,8 +178,8 @@ impl Peer {
     }
 
     /// Takes a place in.
-    pub(crate) fn add(&self, entry: EntryId, place: Weak<dyn AnyPlace>) {
-        self.state.lock().places.by_entry.insert(entry, place);
+    pub(crate) fn add(&self, entry: EntryId, kind: Kind, place: Weak<dyn AnyPlace>) {
+        self.state.lock().places.by_entry.insert(entry, (kind, place));
     }
 
     /// A place is dropped.
@@ -203,6 +205,38 @@ impl Peer {
                 _ => Advice::Fill(client.fill(entry, now, places).unwrap_or(NO_SESSION)),
             }
         })
+    }
+
+    /// Asks for what a place holds, if that is nothing and nobody has asked. `None` without a session.
+    pub(crate) fn begin_fill(&self, entry: EntryId, now: Clock) -> Option<Fill> {
+        self.with(|State { client, places, .. }| {
+            let now = now();
+            match client.read(entry, (Duration::MAX, Position::START), now, places) {
+                Read::Miss(ironorb_cache::Miss::NotHeld) => client.fill(entry, now, places),
+                _ => None,
+            }
+        })
+    }
+
+    /// Has a place make room for no others. False if as many are pinned as there may be.
+    pub(crate) fn pin(&self, entry: EntryId) -> bool {
+        self.state.lock().client.pin(entry)
+    }
+
+    /// Takes back a [`pin`](Self::pin).
+    pub(crate) fn unpin(&self, entry: EntryId) {
+        self.state.lock().client.unpin(entry);
+    }
+
+    /// How many entries there are, of a kind with limits or of all, and how many bytes they take.
+    pub(crate) fn uses(&self, kind: Option<Kind>) -> (usize, usize) {
+        let client = &self.state.lock().client;
+        kind.map_or_else(|| (client.len(), client.bytes()), |kind| client.of_kind(kind))
+    }
+
+    /// Ends the oldest entry. False if there is none that is not pinned.
+    pub(crate) fn end_oldest(&self, kind: Option<Kind>) -> bool {
+        self.with(|State { client, places, .. }| client.end_oldest(kind, places))
     }
 
     /// Takes the answer to a probe.

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use ironorb_cache::{EntryId, Held, Members, Moment, Position};
@@ -14,7 +14,8 @@ use super::peer::Peer;
 use super::state::CachedState;
 use super::storage::Storage;
 use super::wire::Values;
-use crate::object::ObjectRef;
+use crate::base::locks::PiLock;
+use crate::object::{ObjectRef, TypedRef};
 
 /// A client's place for the state of one object. Readers take no lock; the session's driver writes with its lock held.
 pub(crate) struct Place<S: CachedState> {
@@ -37,6 +38,13 @@ pub(crate) struct Place<S: CachedState> {
     hits: Option<Arc<ShardedCount>>,
     /// The place in another session that has followed, because the object has come to another server.
     next: OnceLock<Arc<Place<S>>>,
+    companions: PiLock<Option<Weak<dyn Companions<S>>>>,
+}
+
+/// What is asked for where a place is filled.
+pub(crate) trait Companions<S: CachedState>: Send + Sync {
+    /// Places that are to be filled with this one, unless they hold something.
+    fn beside(self: Arc<Self>, place: &Place<S>) -> Vec<Arc<Place<S>>>;
 }
 
 /// Where the value of a read is from.
@@ -83,6 +91,7 @@ impl<S: CachedState> Place<S> {
             has_none: AtomicBool::new(false),
             hits,
             next: OnceLock::new(),
+            companions: PiLock::default(),
         }
     }
 
@@ -147,6 +156,22 @@ impl<S: CachedState> Place<S> {
     #[inline]
     pub(crate) fn hits(&self) -> Option<&ShardedCount> {
         self.hits.as_deref()
+    }
+
+    /// Whether it holds something, however old.
+    pub(crate) fn is_held(&self) -> bool {
+        self.held().is_some()
+    }
+
+    /// Has others asked for where this is filled.
+    pub(crate) fn set_companions(&self, companions: Weak<dyn Companions<S>>) {
+        *self.companions.lock() = Some(companions);
+    }
+
+    /// What is to be filled with this.
+    pub(crate) fn companions(&self) -> Vec<Arc<Place<S>>> {
+        let companions = self.companions.lock().as_ref().and_then(Weak::upgrade);
+        companions.map_or_else(Vec::new, |companions| companions.beside(self))
     }
 
     /// Whether the server is known to have no cached state of the object.
@@ -226,7 +251,7 @@ impl<S: CachedState> AnyPlace for Place<S> {
     }
 
     fn holds(&self) -> bool {
-        self.held().is_some()
+        self.is_held()
     }
 
     fn end(&self) {
@@ -240,6 +265,16 @@ impl<S: CachedState> AnyPlace for Place<S> {
     fn object(&self) -> &ObjectRef {
         &self.object
     }
+}
+
+/// A typed reference to objects with cached attributes. Generated code implements it.
+pub trait CachedRef: TypedRef {
+    /// The cached attributes.
+    type State: CachedState;
+
+    /// What the reference has of its object's place.
+    #[doc(hidden)]
+    fn proxy_cell(&self) -> &ProxyCell<Self::State>;
 }
 
 /// What a typed reference has of its object's place. Clones share it, once it is known.

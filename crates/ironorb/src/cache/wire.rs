@@ -8,6 +8,7 @@ use ironorb_giop::{ByteOrder, Encoding, Malformed, MalformedKind, Misuse, Reader
 
 use super::cell::WriteMembers;
 use super::log::CellNumber;
+use super::peer::NO_SESSION;
 use super::state::CachedState;
 use crate::object::ObjectRef;
 use crate::object::wire_numbers::CACHE_CONTEXT;
@@ -115,6 +116,25 @@ pub(crate) struct FillResults {
     pub(crate) server: Option<(Epoch, ObjectRef)>,
     /// The state, which is there in any case.
     pub(crate) state: Values,
+}
+
+impl FillResults {
+    /// The results as those of this fill.
+    pub(crate) fn of(mut self, fill: &Fill) -> FillResults {
+        let Fill { of: session, token: asked } = *fill;
+        match &mut self.filled {
+            Filled::State { of, token, .. } | Filled::Refused { of, token } => {
+                (*of, *token) = (session, asked)
+            }
+            Filled::Unknown { of } => *of = session,
+        }
+        self
+    }
+}
+
+/// Reads the results of [`FILL`]; whose they are is known elsewhere.
+pub(crate) fn read_filled_of_any(r: &mut Reader<'_>) -> Result<FillResults, Malformed> {
+    read_filled(&NO_SESSION, r)
 }
 
 pub(crate) fn read_filled(fill: &Fill, r: &mut Reader<'_>) -> Result<FillResults, Malformed> {

@@ -50,8 +50,7 @@ where
         return Ok(seen);
     }
     if options.is_held_only && !target.object().is_local_object()? {
-        let settled = proxy.get().and_then(|place| read_settled(place, bounds, O::load));
-        return settled.ok_or_else(not_held);
+        return read_settled(target.object(), proxy, bounds, O::load).ok_or_else(not_held);
     }
     get_anew::<O, R>(target, proxy, bounds).or_else(|e| or_older(e, options, bounds, held))
 }
@@ -77,8 +76,7 @@ pub fn state_with<S: CachedState, R: super::TypedRef>(
         return Ok(seen);
     }
     if options.is_held_only {
-        let settled = proxy.get().and_then(|place| read_settled(place, bounds, S::Storage::whole));
-        return settled.ok_or_else(not_held);
+        return read_settled(object, proxy, bounds, S::Storage::whole).ok_or_else(not_held);
     }
     // What is asked of the object is never older than the call.
     let bounds = if options.is_remote { Bounds { lag: Duration::ZERO, ..bounds } } else { bounds };

@@ -66,7 +66,15 @@ macro_rules! __ironorb_interface {
                 })*
             }
 
-            $(impl $reference {
+            $(impl $crate::generated::CachedRef for $reference {
+                type State = $state;
+
+                fn proxy_cell(&self) -> &$crate::generated::ProxyCell<$state> {
+                    &self.0.proxy
+                }
+            }
+
+            impl $reference {
                 $(
                     /// Reads the cached attribute. The value is as old as its declaration allows, or less. Blocks only where
                     /// the server must be asked.

@@ -31,8 +31,8 @@ pub use crate::__ironorb_cached_state as cached_state;
 pub use crate::base::config::OperationLookup;
 pub use crate::base::marshal_profile::Use;
 pub use crate::cache::{
-    CachedMember, CachedMode, CachedState, CellRef, CellVisitor, ProxyCell, ReadOptions, Seen as SeenValue,
-    Shared, Word, WordState, Words, lag_of,
+    CachedMember, CachedMode, CachedRef, CachedState, CellRef, CellVisitor, ProxyCell, ReadOptions,
+    Seen as SeenValue, Shared, Word, WordState, Words, lag_of,
 };
 pub use crate::driver::context::{get_context, pass_context, put_context};
 pub use crate::driver::pending::Pending;

@@ -100,6 +100,14 @@ impl<R: TypedRef> ExtentRange<R> {
         is_within.then(|| ExtentRange { indices, ..self.clone() })
     }
 
+    /// The index of an element of the range.
+    pub(crate) fn index_of(&self, element: &ObjectRef) -> Option<u64> {
+        const INDEX: u64 = (1 << 40) - 1;
+        let id = element.routes().key().get(self.id.clone())?.try_into().ok()?;
+        let index = u64::from_be_bytes(id) & INDEX;
+        self.indices.contains(&index).then_some(index)
+    }
+
     /// The reference to the element with an index. `None` if that is not in the range. Calls nobody.
     pub fn get(&self, index: u64) -> Option<R> {
         if !self.indices.contains(&index) {

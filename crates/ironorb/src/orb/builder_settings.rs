@@ -6,7 +6,7 @@ use ironorb_giop::CharSet;
 use ironorb_giop::message::AddressingDisposition;
 
 use super::OrbBuilder;
-use crate::base::config::{BareExceptions, ObjectLookup, OperationLookup, Transport, Waiting};
+use crate::base::config::{BareExceptions, CacheLimit, ObjectLookup, OperationLookup, Transport, Waiting};
 
 macro_rules! settings {
     ($($(#[$doc:meta])* $name:ident: $type:ty => $($field:ident).+;)*) => {
@@ -127,11 +127,13 @@ settings! {
     operation_lookup: OperationLookup => operation_lookup;
     /// How the object of a request is found, in adapters made from then on. Default: active demultiplexing.
     object_lookup: ObjectLookup => object_lookup;
-    /// The most objects of one server whose cached attributes the ORB holds. Default: 1,000,000, at least 1.
+    /// The most objects whose cached attributes the ORB holds. Default: 1,000,000, at least 1.
     cache_entries_max: usize => cache_entries_max;
-    /// About the most bytes that the cached attributes of one server's objects take. Default: `None`, no limit but that of the
+    /// About the most bytes that the cached attributes take which the ORB holds. Default: `None`, no limit but that of the
     /// entries.
     cache_bytes_max: Option<usize> => cache_bytes_max;
+    /// What the ORB holds of the cached attributes of single interfaces. Default: none, only the limits of all count.
+    cache_limits: Vec<CacheLimit> => cache_limits;
     /// The most objects whose cached attributes one client may hold of this ORB. Default: 1,000,000, at least 1.
     cache_held_max: usize => cache_held_max;
     /// About how many bytes of changes an answer to a cache's question brings, or one change that is longer. Default: 1,460.

@@ -5,7 +5,10 @@
 
 mod changes;
 pub(crate) mod desk;
+mod fills;
+mod limits;
 mod news;
+pub(crate) mod warm;
 pub(crate) mod watch;
 
 use std::any::TypeId;
@@ -15,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use ironorb_cache::{Answer, ClientLimits, EntryId, Epoch, Fill, Filled, Moment, Position, Probe};
+use ironorb_cache::{Answer, EntryId, Epoch, Fill, Filled, Moment, Position, Probe};
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::ior::{IRONORB_ORB_TYPE, Ior};
 use ironorb_giop::message::Message;
@@ -23,6 +26,7 @@ use ironorb_giop::minor::MinorCode;
 use ironorb_giop::{Malformed, Misuse, Reader, Writer};
 
 use self::changes::Changes;
+use self::fills::Fills;
 use crate::base::config::OrbConfig;
 use crate::base::locks::{PiLock, Snapshot};
 use crate::cache::wire::{self, FILL, FillResults, OPEN, PROBE};
@@ -41,8 +45,7 @@ use crate::object::wire_numbers::CACHE_CONTEXT;
 pub(crate) struct ClientCache {
     /// The process that has made the ORB. A child of a fork has its memory and its sockets, and must leave both alone.
     process: u32,
-    limits: ClientLimits,
-    update_bytes: usize,
+    limits: limits::Limits,
     /// The servers, by their first addresses. The places of one keep it.
     peers: Snapshot<BTreeMap<String, Weak<Peer>>>,
     places: PiLock<Places>,
@@ -111,16 +114,18 @@ pub(crate) fn read_held<S: CachedState, T>(
     Some(Seen { value, age, version: Some(version.0), source: Source::Cache })
 }
 
-/// Reads what a place holds, if that is fresh enough, and waits while it is being written: for a read that must not ask the server,
-/// and has found nothing.
+/// Reads what an object's place holds, if that is fresh enough, and waits while it is being written: for a read that must not ask
+/// the server, and has found nothing, or no place.
 pub(crate) fn read_settled<S: CachedState, T>(
-    place: &Place<S>,
+    object: &ObjectRef,
+    proxy: &ProxyCell<S>,
     bounds: Bounds,
     load: impl FnOnce(&S::Storage) -> Option<T>,
 ) -> Option<Seen<T>> {
+    let place = place_of(object, proxy)?;
     let read = || place.read(bounds.lag, bounds.at_least, |_| moment(), load);
     let (value, age, version) = place.peer.undisturbed(read)?;
-    note_read(place);
+    note_read(&place);
     Some(Seen { value, age, version: Some(version.0), source: Source::Cache })
 }
 
@@ -195,25 +200,13 @@ pub(crate) fn read_anew<S: CachedState, T>(
             Advice::Fill(fill) => fill,
         };
         let asked = moment();
-        let arguments = |w: &mut Writer<'_>| wire::write_fill(S::REPOSITORY_ID, fill.of, w);
-        let read = |r: &mut Reader<'_>| wire::read_filled(&fill, r);
-        // Only a fill of a session leaves a state in the place, or nothing. Another is a call as any other: no read goes
-        // behind what it shows.
-        let answer = match fill == NO_SESSION {
-            true => remote(&place.object, &FILL_OPERATION, &arguments, read),
-            false => ask(&place.object, &FILL_OPERATION, arguments, read),
+        let others = match fill == NO_SESSION {
+            true => Fills::NONE,
+            false => Fills::begin(place.companions()),
         };
-        let results = match answer {
-            Ok(results) => results,
-            Err(e) => {
-                place.peer.fill_failed(place.entry, fill.token);
-                if e.kind != SystemExceptionKind::BadOperation {
-                    return Err(e);
-                }
-                place.note_none();
-                return Ok(None);
-            }
-        };
+        let answer = ask_object(&place, &fill);
+        others.take();
+        let Some(results) = answer? else { return Ok(None) };
         let version = match results.filled {
             Filled::State { version, .. } => Some(version.0),
             Filled::Refused { .. } | Filled::Unknown { .. } => None,
@@ -225,6 +218,25 @@ pub(crate) fn read_anew<S: CachedState, T>(
         let (value, now) = (of(&state?), moment());
         let age = now.since(asked).unwrap_or_default();
         return gives(Seen { value, age, version, source: Source::Remote });
+    }
+}
+
+/// Asks an object for its state. `None` if its server keeps no caches.
+fn ask_object<S: CachedState>(place: &Place<S>, fill: &Fill) -> Result<Option<FillResults>, SystemException> {
+    let arguments = |w: &mut Writer<'_>| wire::write_fill(S::REPOSITORY_ID, fill.of, w);
+    let read = |r: &mut Reader<'_>| wire::read_filled(fill, r);
+    // Only a fill of a session leaves a state in the place, or nothing. Another is a call as any other: no read goes
+    // behind what it shows.
+    let answer = match *fill == NO_SESSION {
+        true => remote(&place.object, &FILL_OPERATION, &arguments, read),
+        false => ask(&place.object, &FILL_OPERATION, arguments, read),
+    };
+    match answer {
+        Ok(results) => Ok(Some(results)),
+        Err(e) => {
+            fills::not_filled(place, fill, &e);
+            if e.kind == SystemExceptionKind::BadOperation { Ok(None) } else { Err(e) }
+        }
     }
 }
 
@@ -254,6 +266,7 @@ fn take_answer(peer: &Peer, answer: Answer<CellNumber, wire::Values>, cache: &Ob
     let brings_changes = !matches!(&answer, Answer::Changes { units, .. } if units.is_empty());
     peer.answered(answer, moment);
     if brings_changes {
+        cache.core().cache.keep_limits();
         cache.core().cache.changes.note();
     }
 }
@@ -262,6 +275,7 @@ fn take_answer(peer: &Peer, answer: Answer<CellNumber, wire::Values>, cache: &Ob
 fn take_fill<S: CachedState>(place: &Place<S>, fill: &Fill, results: FillResults) {
     let FillResults { filled, server, state } = results;
     place.peer.filled(place.entry, filled, state, moment);
+    place.object.core().cache.keep_limits();
     let Some((epoch, opener)) = server else { return };
     if is_session_over(&place.peer, fill, epoch) {
         open(&place.peer, opener);
@@ -374,34 +388,32 @@ impl ClientCache {
     pub(crate) fn new(config: &OrbConfig) -> ClientCache {
         let (peers, places, entries) = Default::default();
         let hits = (config.count_cached_reads && cfg!(feature = "count-cached-reads")).then(Arc::default);
-        let bytes_max = config.cache_bytes_max.unwrap_or(usize::MAX);
-        let limits = ClientLimits { entries_max: config.cache_entries_max, bytes_max };
+        let limits = limits::Limits::of(config);
         let changes = Changes::default();
-        let update_bytes = config.cache_update_bytes;
-        ClientCache {
-            process: std::process::id(),
-            limits,
-            update_bytes,
-            peers,
-            places,
-            entries,
-            changes,
-            hits,
-        }
+        ClientCache { process: std::process::id(), limits, peers, places, entries, changes, hits }
     }
 
     /// What it holds. Takes the lock of each server's session, one after the other.
     pub(crate) fn counts(&self) -> ClientCounts {
         let hits = self.hits.as_ref().map(|hits| hits.get());
         let mut counts = ClientCounts { hits, ..ClientCounts::default() };
-        let peers: Vec<_> = self.peers.with(|peers| {
-            peers.map(|peers| peers.values().filter_map(Weak::upgrade).collect()).unwrap_or_default()
-        });
-        for (has_session, entries) in peers.iter().map(|peer: &Arc<Peer>| peer.holds()) {
+        for (has_session, entries) in self.peers().iter().map(|peer| peer.holds()) {
             counts.sessions += u64::from(has_session);
             counts.entries += entries as u64;
         }
         counts
+    }
+
+    /// The servers of which something is held.
+    fn peers(&self) -> Vec<Arc<Peer>> {
+        self.peers.with(|peers| {
+            peers.map(|peers| peers.values().filter_map(Weak::upgrade).collect()).unwrap_or_default()
+        })
+    }
+
+    /// Something has been put into places: ends what is beyond the limits.
+    fn keep_limits(&self) {
+        self.limits.keep(&self.peers());
     }
 
     /// Refuses to ask in a child of the ORB's process. A question of the child over the parent's connection would have its
@@ -435,8 +447,9 @@ impl ClientCache {
 
     fn new_place<S: CachedState>(&self, object: &ObjectRef, peer: Arc<Peer>) -> Arc<Place<S>> {
         let entry = EntryId(self.entries.fetch_add(1, Ordering::Relaxed));
+        let kind = self.limits.kind_of(S::REPOSITORY_ID);
         let place = Arc::new(Place::new(object.clone(), entry, peer, self.hits.clone()));
-        place.peer.add(entry, untyped(&place));
+        place.peer.add(entry, kind, untyped(&place));
         place
     }
 
@@ -447,7 +460,7 @@ impl ClientCache {
         if let Some(peer) = self.peers.with(known) {
             return peer;
         }
-        let mut peer = Peer::new(self.limits, self.update_bytes);
+        let mut peer = Peer::new(self.limits.client());
         let _before: Result<_, ()> = self.peers.change(|peers| {
             let mut all = peers.map(|peers| BTreeMap::clone(peers)).unwrap_or_default();
             match all.get(&address).and_then(Weak::upgrade) {

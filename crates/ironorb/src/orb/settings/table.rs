@@ -2,9 +2,9 @@
 
 use super::lane::{self, lane};
 use super::values::{
-    Mapping, assign, at_least_one, bare_exceptions, char_set, concurrency, demultiplexing, duration,
-    duration_or_never, mapping, mode, never_or, number, object_lookup, oneway_batching, operation_lookup,
-    ring, scheduling_policy, size, status, transports, version, waiting, watch, yes,
+    Mapping, assign, at_least_one, bare_exceptions, cache_limit, char_set, concurrency, demultiplexing,
+    duration, duration_or_never, mapping, mode, never_or, number, object_lookup, oneway_batching,
+    operation_lookup, ring, scheduling_policy, size, status, transports, version, waiting, watch, yes,
 };
 use super::{CONFIG_FILE, CONFIG_FILE_VARIABLE, OPTION_PREFIX, Settings, VARIABLE_PREFIX};
 use crate::object::peers::{BadPeerNetwork, PeerNetwork};
@@ -457,14 +457,23 @@ pub(super) static SETTINGS: &[Setting] = &[
     once(
         "cacheEntriesMax",
         "NUMBER",
-        "Objects of one server whose cached attributes the ORB holds. Default: 1000000.",
+        "Objects whose cached attributes the ORB holds. Default: 1000000.",
         |s, v| assign(&mut s.config.cache_entries_max, at_least_one(v)),
     ),
     once(
         "cacheBytesMax",
         "SIZE | never",
-        "Memory for the cached attributes of one server's objects. Default: never, only cacheEntriesMax counts.",
+        "Memory for the cached attributes that the ORB holds. Default: never, only cacheEntriesMax counts.",
         |s, v| assign(&mut s.config.cache_bytes_max, never_or(v, size)),
+    ),
+    several(
+        "cacheLimit",
+        "ID=NUMBER[,SIZE]",
+        "Objects of one interface whose cached attributes the ORB holds, and their memory. Default: none.",
+        |s, v| {
+            s.config.cache_limits.push(cache_limit(v)?);
+            Ok(())
+        },
     ),
     once(
         "cacheHeldMax",

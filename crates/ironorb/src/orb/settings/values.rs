@@ -5,11 +5,11 @@ use std::time::Duration;
 use ironorb_giop::{CharSet, Version};
 use ironorb_shm::RING_BYTES;
 
-use crate::base::config::OnewayBatching;
 use crate::base::config::{
     BadConcurrency, BareExceptions, Demultiplexing, ObjectLookup, OperationLookup, ServerConcurrency,
     StatusAccess, Transport, Waiting,
 };
+use crate::base::config::{CacheLimit, OnewayBatching};
 use crate::base::watch::{self, WatchConfig};
 use crate::object::priority::SchedulingPolicy;
 
@@ -74,6 +74,22 @@ pub(super) fn at_least_one(text: &str) -> Result<usize, String> {
         0 => Err("it must be at least 1".to_owned()),
         n => Ok(n),
     }
+}
+
+/// A limit of one interface's cached attributes.
+pub(super) fn cache_limit(text: &str) -> Result<CacheLimit, String> {
+    let form = || {
+        format!("{text:?} is not of the form IDL:bank/Account:1.0=1000 or IDL:bank/Account:1.0=1000,64KiB")
+    };
+    let (interface, limits) = text.rsplit_once('=').ok_or_else(form)?;
+    let (entries, bytes) = match limits.split_once(',') {
+        Some((entries, bytes)) => (entries, Some(size(bytes)?)),
+        None => (limits, None),
+    };
+    if interface.is_empty() {
+        return Err(form());
+    }
+    Ok(CacheLimit { interface: interface.to_owned(), entries_max: at_least_one(entries)?, bytes_max: bytes })
 }
 
 /// The class of a real-time ORB's threads; `None` for an ORB without real time.
