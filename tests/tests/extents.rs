@@ -369,6 +369,24 @@ fn reads_of_a_prefetching_range_ask_for_the_next_elements() {
     assert!(lines.get(30).unwrap().carrier_with(&held).is_err(), "nobody keeps it");
 }
 
+/// An element does not tell what has changed in it. What clients do not see tells them nothing.
+#[test]
+fn clients_are_told_what_has_changed_of_an_element() {
+    let (server, extent, _client, line) = lines();
+    (0..3).for_each(|_| assert_eq!(line.carrier().unwrap(), 5));
+    let writes = || server.status().total("cache_writes_total");
+    let before = writes();
+    for (value, told, state) in [
+        (1_005, 1, LineState { carrier: 5, is_busy: true }),
+        (2_005, 1, LineState { carrier: 5, is_busy: true }),
+        (2_006, 2, LineState { carrier: 6, is_busy: true }),
+    ] {
+        extent.elements().update(7, |element| *element = value).unwrap();
+        assert_eq!(writes() - before, told);
+        assert_eq!(line.cached_state(&NEW).unwrap().value, state);
+    }
+}
+
 #[test]
 fn a_destroyed_element_is_held_by_no_client() {
     let (_server, extent, client, line) = lines();

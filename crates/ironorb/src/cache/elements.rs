@@ -1,9 +1,7 @@
 //! The cached states of an extent's elements, in their server. An element that no client holds is not here, and costs nothing.
 
 use std::collections::BTreeMap;
-use std::marker::PhantomData;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use ironorb_cache::{Due, Fill, Filled, Members, Moment, Opened, Position, Token};
 use ironorb_extent::{Element, ElementError, ElementId, Elements, Watcher, WeakElements};
@@ -33,12 +31,12 @@ pub(crate) trait ElementStates<S>: Send + Sync {
 /// after it.
 pub(crate) struct HeldElements<T: Element, S> {
     elements: WeakElements<T>,
-    held: PiLock<Held<T, S>>,
+    held: PiLock<Held<S>>,
 }
 
 /// The elements by their indices, and in the order in which clients have asked for them.
-struct Held<T: Element, S> {
-    by_index: BTreeMap<u64, Member<T, S>>,
+struct Held<S> {
+    by_index: BTreeMap<u64, Member<S>>,
     order: BTreeMap<CellNumber, u64>,
     /// The adapter is being destroyed: no client comes to hold anything.
     is_withdrawn: bool,
@@ -48,19 +46,22 @@ struct Held<T: Element, S> {
 const HELD_MAX: usize = 1_000_000;
 
 /// An element in the log, and what the log calls it.
-struct Member<T: Element, S> {
+struct Member<S> {
     number: CellNumber,
-    element: Arc<HeldElement<T, S>>,
+    element: Arc<HeldElement<S>>,
 }
 
 /// An element that clients hold.
-struct HeldElement<T: Element, S> {
-    elements: WeakElements<T>,
-    id: ElementId,
+struct HeldElement<S> {
     cache: Arc<ServerCache>,
-    /// The position of the last write; 0 if no client holds the state. Changes with the element's lock held.
-    version: AtomicU64,
-    _state: PhantomData<fn() -> S>,
+    /// What clients hold, as of the last write; `None` if no client holds the state. Changes with the element's lock held.
+    told: PiLock<Option<Told<S>>>,
+}
+
+/// A state, and the position of the write that made it.
+struct Told<S> {
+    version: Position,
+    state: S,
 }
 
 impl<T, S> HeldElements<T, S>
@@ -80,20 +81,14 @@ where
     }
 
     /// Puts an element into the log whose lock the thread has, unless it is there. `None` once the adapter is being destroyed.
-    fn join(&self, id: ElementId, cache: &Arc<ServerCache>) -> Option<(CellNumber, Arc<HeldElement<T, S>>)> {
+    fn join(&self, id: ElementId, cache: &Arc<ServerCache>) -> Option<(CellNumber, Arc<HeldElement<S>>)> {
         let mut held = self.held.lock();
         if held.is_withdrawn {
             return None;
         }
         let Held { by_index, order, .. } = &mut *held;
         let member = by_index.entry(id.index).or_insert_with(|| {
-            let element = Arc::new(HeldElement {
-                elements: self.elements.clone(),
-                id,
-                cache: cache.clone(),
-                version: AtomicU64::new(0),
-                _state: PhantomData,
-            });
+            let element = Arc::new(HeldElement { cache: cache.clone(), told: PiLock::new(None) });
             let number = cache.join(element.clone());
             order.insert(number, id.index);
             Member { number, element }
@@ -159,7 +154,7 @@ where
     fn changed(&self, index: u64, state: Option<&T>) -> bool {
         let member = self.held.lock().by_index.get(&index).map(|it| (it.number, it.element.clone()));
         let Some((number, element)) = member else { return false };
-        if state.is_some() && element.commit(number) {
+        if state.is_some_and(|state| element.commit(number, S::from(state))) {
             return true;
         }
         self.leave(index);
@@ -193,7 +188,7 @@ where
                 Some((number, element)) if Arc::ptr_eq(&element.cache, cache) => {
                     let filled = cache.fill(&fill, number, element.version(), now);
                     if let Filled::State { version, .. } = filled {
-                        element.version.store(version.0, Ordering::Relaxed);
+                        *element.told.lock() = Some(Told { version, state: S::from(state) });
                     }
                     // Taken out meanwhile, it would change without anybody being told.
                     match self.has(id.index, number) {
@@ -213,35 +208,33 @@ where
     }
 }
 
-impl<T: Element, S: CachedState> HeldElement<T, S> {
+impl<S: CachedState> HeldElement<S> {
     fn version(&self) -> Option<Position> {
-        let version = self.version.load(Ordering::Relaxed);
-        (version != 0).then_some(Position(version))
+        self.told.lock().as_ref().map(|told| told.version)
     }
 
-    /// Commits a write of any members: an element does not tell which. False if no client holds the state.
-    fn commit(&self, number: CellNumber) -> bool {
-        let held = self.version();
-        let version = held.and_then(|_| self.cache.commit(number, Members::ALL, S::MODE.is_told_at_once()));
-        self.version.store(version.map_or(0, |version| version.0), Ordering::Relaxed);
-        version.is_some()
+    /// Commits a write of what has changed: an element does not tell what, so that its states are compared. A change of what
+    /// clients do not see is none. False if no client holds the state.
+    fn commit(&self, number: CellNumber, state: S) -> bool {
+        let mut told = self.told.lock();
+        let Some(before) = &mut *told else { return false };
+        let changed = state.changed_since(&before.state);
+        if changed == Members::NONE {
+            return true;
+        }
+        let version = self.cache.commit(number, changed, S::MODE.is_told_at_once());
+        *told = version.map(|version| Told { version, state });
+        told.is_some()
     }
 }
 
-impl<T, S> AnyCell for HeldElement<T, S>
-where
-    T: Element,
-    S: CachedState + for<'t> From<&'t T>,
-{
+impl<S: CachedState> AnyCell for HeldElement<S> {
     fn due(&self, due: Due, write: &mut dyn FnMut(Position, Members, WriteMembers<'_>)) -> bool {
-        let Some(elements) = self.elements.upgrade() else { return false };
-        let read = elements.read(self.id, |state| {
-            let Some(version) = self.version() else { return false };
-            let state = S::from(state);
-            write(version, due.of_version(version), &|members, w| state.write(members, w));
-            true
-        });
-        read.unwrap_or(false)
+        // Without the element's lock: a change that is long holds up nobody.
+        let told = self.told.lock();
+        let Some(Told { version, state }) = &*told else { return false };
+        write(*version, due.of_version(*version), &|members, w| state.write(members, w));
+        true
     }
 }
 

@@ -57,6 +57,9 @@ pub trait CachedState: Clone + Send + Sync + 'static {
     /// Reads some members over those that are there.
     fn read_over(&mut self, members: Members, r: &mut Reader<'_>) -> Result<(), Malformed>;
 
+    /// Which members have other values than before.
+    fn changed_since(&self, before: &Self) -> Members;
+
     /// Gives access to the members.
     fn update<'s>(&'s mut self, changed: &'s mut Members) -> Self::Update<'s>;
 }

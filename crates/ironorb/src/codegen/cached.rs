@@ -295,6 +295,15 @@ macro_rules! __ironorb_cached_state {
                 ::std::result::Result::Ok(())
             }
 
+            fn changed_since(&self, before: &Self) -> $crate::generated::Members {
+                let changed = $crate::generated::Members::NONE;
+                $(let changed = match self.$member == before.$member {
+                    true => changed,
+                    false => changed.and($crate::generated::Members::one($place)),
+                };)*
+                changed
+            }
+
             fn update<'s>(&'s mut self, changed: &'s mut $crate::generated::Members) -> $update<'s> {
                 $update { state: self, changed }
             }

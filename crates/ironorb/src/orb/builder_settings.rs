@@ -197,6 +197,7 @@ mod tests {
                 "init_ref" => "initial_reference",
                 "default_init_ref" => "default_initial_reference",
                 "fragments_in_giop11" => "fragments_in_giop_1_1",
+                "cache_limit" => "cache_limits",
                 // Methods of the `RealTimeConfig` that it takes.
                 "scheduling"
                 | "priority_mapping"

@@ -15,7 +15,13 @@ use crate::driver::pending::{Pending, begin};
 pub(super) const AT_ONCE_MAX: usize = 256;
 
 /// Fills that have been asked for.
-pub(super) struct Fills<S: CachedState>(Vec<(Arc<Place<S>>, Fill, Pending<FillResults, SystemException>)>);
+pub(super) struct Fills<S: CachedState>(Vec<OneFill<S>>);
+
+struct OneFill<S: CachedState> {
+    place: Arc<Place<S>>,
+    fill: Fill,
+    results: Pending<FillResults, SystemException>,
+}
 
 impl<S: CachedState> Fills<S> {
     /// None.
@@ -31,16 +37,16 @@ impl<S: CachedState> Fills<S> {
             let fill = place.peer.begin_fill(place.entry, super::moment)?;
             let arguments =
                 move |w: &mut ironorb_giop::Writer<'_>| wire::write_fill(S::REPOSITORY_ID, fill.of, w);
-            let pending = begin(&place.object, &FILL_OPERATION, &arguments, wire::read_filled_of_any);
-            Some((place, fill, pending))
+            let results = begin(&place.object, &FILL_OPERATION, &arguments, wire::read_filled_of_any);
+            Some(OneFill { place, fill, results })
         };
         Fills(places.into_iter().take(AT_ONCE_MAX).filter_map(begin_one).collect())
     }
 
     /// Waits for the answers, and takes them. A place whose answer does not come holds nothing.
     pub(super) fn take(self) {
-        for (place, fill, pending) in self.0 {
-            match pending.wait().map_err(or_call_in_update) {
+        for OneFill { place, fill, results } in self.0 {
+            match results.wait().map_err(or_call_in_update) {
                 Ok(results) => take_fill(&place, &fill, results.of(&fill)),
                 Err(e) => not_filled(&place, &fill, &e),
             }
