@@ -43,9 +43,11 @@ mod client;
 mod freshness;
 pub mod history;
 mod in_order;
+mod index;
 mod message;
 mod server;
 mod time;
+mod untold;
 
 pub use client::{Client, ClientLimits, Entries, EntryId, Kind, Miss, Read, UPDATE_BYTES};
 pub use freshness::{Held, Proof};

@@ -1,15 +1,14 @@
 //! The server's half: the log, and for each session what its client holds and has not been told.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::mem;
+use std::collections::{BTreeMap, VecDeque};
+use std::hash::Hash;
 use std::time::Duration;
 
 use crate::books::{Books, HeldOrder, Holders, ObjectSlot, SessionSlot, bytes_of_tree};
 use crate::in_order::InOrder;
-use crate::message::{
-    Answer, Change, Due, Epoch, Fill, Filled, Members, Opened, Position, Probe, SessionId, Unit,
-};
+use crate::message::{Answer, Due, Epoch, Fill, Filled, Members, Opened, Position, Probe, SessionId};
 use crate::time::Moment;
+use crate::untold::{Untold, Write};
 
 /// How much a server keeps for its clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -84,8 +83,8 @@ pub struct ServerCounts {
 /// [`finish_write`](Self::finish_write), [`remove`](Self::remove)), while it holds the cell's lock. What an answer says of states is
 /// read afterwards.
 ///
-/// Memory: a bit for each object and session that holds it, 50 bytes and twice its name for each object that is held, 8 KB for each
-/// session, and some 120 bytes and twice a name for each of `untold_max` changes. Nothing for an object that no client holds.
+/// Memory: a bit for each object and session that holds it, 60 bytes and its name for each object that is held, 8 KB for each
+/// session, and some 100 bytes and a name for each of `untold_max` changes. Nothing for an object that no client holds.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Server<K> {
     epoch: Epoch,
@@ -94,9 +93,7 @@ pub struct Server<K> {
     head: Position,
     /// Who may hold each object that is held.
     books: Books<K>,
-    sessions: BTreeMap<SessionId, Session<K>>,
-    /// The sessions by their slots.
-    slots: Vec<Option<SessionId>>,
+    sessions: Sessions<K>,
     /// How much is untold to all sessions.
     untold: usize,
     sessions_made: u64,
@@ -107,9 +104,7 @@ pub struct Server<K> {
     ended_terms: Moment,
     writes: VecDeque<PendingWrite<K>>,
     writes_made: u64,
-    /// The sessions whose probe waits for news.
-    waiting: BTreeSet<SessionId>,
-    /// Those among them that have news now.
+    /// The sessions whose probe has waited for news that there is now.
     due: Vec<SessionId>,
     evicted: u64,
 }
@@ -136,187 +131,85 @@ struct Waits {
 /// A session of one client.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Session<K> {
-    slot: SessionSlot,
+    id: SessionId,
     /// In which order it has asked for what it may hold.
     held: HeldOrder,
-    /// What has happened to objects, and is not known to have been taken.
-    untold: BTreeMap<K, Untold>,
-    /// The objects of these, by the positions since which they are untold.
-    since: BTreeSet<(Position, K)>,
-    /// How many of these are drops.
-    dropped: usize,
-    /// How many of these are news.
-    news: usize,
+    untold: Untold<K>,
     /// Up to where the client has taken what it was told.
     taken: Position,
     /// When its term is over, on the server's clock.
     term_over: Moment,
+    /// A probe of it waits for news.
+    waits: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Untold {
-    /// No later than the first of what is untold.
-    since: Position,
-    /// The last of it.
-    at: Position,
-    answered: Answered,
-    /// The members that have been written; `None` for a drop.
-    members: Option<Members>,
-    /// How many writes these are; the most where they have not been counted.
-    missed: u32,
-    /// Whether a probe that waits is answered because of it.
-    is_news: bool,
-}
-
-/// What of an object's changes has been in an answer that has perhaps not come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Answered {
-    Nothing,
-    All,
-    /// What came before this position.
-    Before(Position),
-    /// Not known: a part of it has been taken. So it is told until all of it has been.
-    Unknown,
-}
-
-impl Untold {
-    /// It has been in an answer.
-    fn answer(&mut self) {
-        if self.answered == Answered::Nothing {
-            self.answered = Answered::All;
-        }
-    }
-
-    /// What is left of it when its client has taken an answer as of a position. That was made after what is untold first, and so the
-    /// object was in it; but perhaps it was the first such answer.
-    fn rest(mut self, taken: Position) -> Option<Untold> {
-        let since = match self.answered {
-            _ if self.at <= taken => None,
-            Answered::All => None,
-            Answered::Before(since) => Some(since),
-            Answered::Nothing | Answered::Unknown => Some(self.since),
-        }?;
-        (self.since, self.answered) = (since.max(taken.next()), Answered::Unknown);
-        Some(self)
-    }
-
-    fn is_drop(&self) -> bool {
-        self.members.is_none()
-    }
-}
-
-impl<K: Ord + Clone> Session<K> {
-    /// Notes a write, and says how much more is untold.
-    fn note_write(&mut self, object: &K, at: Position, members: Members, is_news: bool) -> usize {
-        let (members, missed) = match self.untold.get(object) {
-            None => (members, 1),
-            Some(Untold { members: Some(before), missed, .. }) => {
-                (before.and(members), missed.saturating_add(1))
-            }
-            // What was written between the drop and the next fill has been noted nowhere.
-            Some(Untold { members: None, .. }) => (Members::ALL, u32::MAX),
-        };
-        self.note(object, at, (Some(members), missed, is_news))
-    }
-
-    /// Notes a drop, and says how much more is untold.
-    fn note_drop(&mut self, object: &K, at: Position) -> usize {
-        self.note(object, at, (None, u32::MAX, false))
-    }
-
-    fn note(
-        &mut self,
-        object: &K,
-        at: Position,
-        (members, missed, is_news): (Option<Members>, u32, bool),
-    ) -> usize {
-        let Some(untold) = self.untold.get_mut(object) else {
-            let new = Untold { since: at, at, answered: Answered::Nothing, members, missed, is_news };
-            self.keep(object, new);
-            return 1;
-        };
-        // It stays where it is in the order, which makes repeated writes cheap.
-        let answered = match untold.answered {
-            Answered::All => Answered::Before(at),
-            before => before,
-        };
-        // News stays news: a write may wait for it.
-        let is_news = is_news || untold.is_news;
-        let before = mem::replace(untold, Untold { at, answered, members, missed, is_news, ..*untold });
-        self.dropped = self.dropped + usize::from(members.is_none()) - usize::from(before.is_drop());
-        self.news = self.news + usize::from(is_news) - usize::from(before.is_news);
-        0
-    }
-
-    fn keep(&mut self, object: &K, untold: Untold) {
-        self.since.insert((untold.since, object.clone()));
-        self.dropped += usize::from(untold.is_drop());
-        self.news += usize::from(untold.is_news);
-        self.untold.insert(object.clone(), untold);
-    }
-
-    fn forget(&mut self, object: &K) -> Option<Untold> {
-        let untold = self.untold.remove(object)?;
-        self.since.remove(&(untold.since, object.clone()));
-        self.dropped -= usize::from(untold.is_drop());
-        self.news -= usize::from(untold.is_news);
-        Some(untold)
-    }
-
-    /// What is untold of an object is news.
-    fn hurry(&mut self, object: &K) -> bool {
-        let Some(untold) = self.untold.get_mut(object) else { return false };
-        self.news += usize::from(!untold.is_news);
-        untold.is_news = true;
-        true
-    }
-
-    /// Where the drop of an object is of which the client may still have a state.
-    fn may_have_kept(&self, object: &K) -> Option<Position> {
-        let untold = self.untold.get(object)?;
-        untold.is_drop().then_some(untold.at)
-    }
-
-    /// The last write of an object that the client may have missed, if one more would be too many.
-    fn has_missed(&self, object: &K, missed_max: u32) -> Option<Position> {
-        let untold = self.untold.get(object)?;
-        (untold.missed >= missed_max).then_some(untold.at)
-    }
-
-    /// Forgets what the client has taken, and says how much that was. All that is untold since then has been in an answer.
-    fn take(&mut self, taken: Position) -> usize {
-        let before = self.untold.len();
+impl<K: Ord + Clone + Hash> Session<K> {
+    /// The client has taken what it was told, up to a position. Says how much less is untold.
+    fn take(&mut self, taken: Position, books: &mut Books<K>) -> usize {
         self.taken = self.taken.max(taken);
-        while let Some((_, object)) = self.since.first().filter(|(since, _)| *since <= taken).cloned() {
-            let rest = self.forget(&object).and_then(|untold| untold.rest(taken));
-            rest.into_iter().for_each(|rest| self.keep(&object, rest));
-        }
-        before - self.untold.len()
-    }
-
-    /// What is untold, beginning with what has been so for the longest time, as long as there is room; at least one unit, and all that
-    /// are untold since one position. Objects share one only if they were in one answer.
-    fn units(&mut self, room: usize, bytes_of: impl Fn(&K, Members) -> usize) -> Vec<Unit<K, Due>> {
-        let mut units = Vec::new();
-        let (mut bytes, mut last) = (0_usize, Position::START);
-        for (since, object) in &self.since {
-            let Some(untold) = self.untold.get_mut(object) else { continue };
-            let at = untold.at;
-            bytes = bytes.saturating_add(bytes_of(object, untold.members.unwrap_or(Members::NONE)));
-            if bytes > room && !units.is_empty() && *since != last {
-                break;
-            }
-            last = *since;
-            untold.answer();
-            let due = |members| Change::Members(members, Due::new(at, members));
-            let change = untold.members.map_or(Change::Dropped, due);
-            units.push(Unit { object: object.clone(), at, change });
-        }
-        units
+        self.untold.take(taken, books)
     }
 }
 
-impl<K: Ord + Clone> Server<K> {
+/// The sessions, by their slots and by their ids.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Sessions<K> {
+    in_slots: Vec<Option<Session<K>>>,
+    slots: BTreeMap<SessionId, SessionSlot>,
+}
+
+impl<K> Default for Sessions<K> {
+    fn default() -> Self {
+        Sessions { in_slots: Vec::new(), slots: BTreeMap::new() }
+    }
+}
+
+impl<K> Sessions<K> {
+    fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    fn has(&self, id: SessionId) -> bool {
+        self.slots.contains_key(&id)
+    }
+
+    fn slot_of(&self, id: SessionId) -> Option<SessionSlot> {
+        self.slots.get(&id).copied()
+    }
+
+    fn get(&self, id: SessionId) -> Option<&Session<K>> {
+        self.in_slots[self.slot_of(id)?.0 as usize].as_ref()
+    }
+
+    fn get_mut(&mut self, id: SessionId) -> Option<&mut Session<K>> {
+        let slot = self.slot_of(id)?;
+        self.at(slot)
+    }
+
+    fn at(&mut self, slot: SessionSlot) -> Option<&mut Session<K>> {
+        self.in_slots[slot.0 as usize].as_mut()
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Session<K>> {
+        self.in_slots.iter().flatten()
+    }
+
+    /// Puts a session into the first free slot, so that sets of holders stay short.
+    fn add(&mut self, session: Session<K>) {
+        let free = self.in_slots.iter().position(Option::is_none).unwrap_or(self.in_slots.len());
+        self.in_slots.resize_with(self.in_slots.len().max(free + 1), || None);
+        let slot = SessionSlot(u32::try_from(free).expect("there are fewer sessions than bytes of memory"));
+        self.slots.insert(session.id, slot);
+        self.in_slots[free] = Some(session);
+    }
+
+    fn remove(&mut self, id: SessionId) -> Option<(SessionSlot, Session<K>)> {
+        let slot = self.slots.remove(&id)?;
+        Some((slot, self.in_slots[slot.0 as usize].take()?))
+    }
+}
+
+impl<K: Ord + Clone + Hash> Server<K> {
     /// A server of objects that nobody holds. No two lives of a server have the same epoch. Linearizable writes wait until the
     /// terms of a life before this one are over.
     pub fn new(epoch: Epoch, limits: ServerLimits, terms: Terms, now: Moment) -> Self {
@@ -325,8 +218,7 @@ impl<K: Ord + Clone> Server<K> {
             limits,
             head: Position::START,
             books: Books::default(),
-            sessions: BTreeMap::new(),
-            slots: Vec::new(),
+            sessions: Sessions::default(),
             untold: 0,
             sessions_made: 0,
             heard: InOrder::default(),
@@ -334,7 +226,6 @@ impl<K: Ord + Clone> Server<K> {
             ended_terms: terms.over(now),
             writes: VecDeque::new(),
             writes_made: 0,
-            waiting: BTreeSet::new(),
             due: Vec::new(),
             evicted: 0,
         }
@@ -362,7 +253,7 @@ impl<K: Ord + Clone> Server<K> {
 
     /// What it has done, and keeps. Takes time for each session.
     pub fn counts(&self) -> ServerCounts {
-        let sum = |of: fn(&Session<K>) -> usize| self.sessions.values().map(|it| of(it) as u64).sum();
+        let sum = |of: fn(&Session<K>) -> usize| self.sessions.iter().map(|it| of(it) as u64).sum();
         ServerCounts {
             sessions: self.sessions.len() as u64,
             sessions_opened: self.sessions_made,
@@ -379,15 +270,16 @@ impl<K: Ord + Clone> Server<K> {
 
     /// Whether a session may hold an object.
     pub fn holds(&self, session: SessionId, object: &K) -> bool {
-        let slot = self.sessions.get(&session).map(|session| session.slot);
+        let slot = self.sessions.slot_of(session);
         slot.is_some_and(|slot| self.books.holders(object).is_some_and(|holders| holders.has(slot)))
     }
 
     /// About how many bytes its tables take.
     pub fn bytes(&self) -> usize {
-        let orders: usize = self.sessions.values().map(|session| session.held.bytes()).sum();
-        let untold = bytes_of_tree::<((K, Untold), (Position, K))>(self.untold);
-        self.books.bytes() + orders + untold + bytes_of_tree::<(SessionId, Session<K>)>(self.sessions.len())
+        let of_session = |session: &Session<K>| session.held.bytes() + session.untold.bytes();
+        let slots = self.sessions.in_slots.capacity() * size_of::<Option<Session<K>>>();
+        let sessions = slots + bytes_of_tree::<(SessionId, SessionSlot)>(self.sessions.len());
+        self.books.bytes() + sessions + self.sessions.iter().map(of_session).sum::<usize>()
     }
 
     /// Commits a write of some members. Returns its position, which is the object's version now. `None` if nobody holds the
@@ -401,26 +293,40 @@ impl<K: Ord + Clone> Server<K> {
         self.commit_as(object, members, true)
     }
 
+    /// Takes a handful of steps where all holders have noted the members already, and have not been told of them: what they have
+    /// noted says that the last write is untold, whichever that is.
+    #[inline]
     fn commit_as(&mut self, object: &K, members: Members, is_news: bool) -> Option<Position> {
-        let holders = self.books.holders(object)?;
+        let slot = self.books.slot_of(object)?;
         self.head = self.head.next();
-        let version = self.head;
-        for holder in holders.iter().filter_map(|slot| self.slots[slot.0 as usize]) {
-            if let Some(session) = self.sessions.get_mut(&holder) {
-                self.untold += session.note_write(object, version, members, is_news);
-            }
-            if is_news && self.waiting.remove(&holder) {
-                self.due.push(holder); // not by its method: the holders are borrowed
+        let at = self.head;
+        let (count, is_noted) = self.books.write(slot, at, members, is_news);
+        if !is_noted {
+            self.note(object, &Write { object: slot, at, count, members, is_news });
+        }
+        Some(at)
+    }
+
+    /// Has all holders of an object note a write.
+    #[inline(never)]
+    fn note(&mut self, object: &K, write: &Write) {
+        for slot in self.books.holders_at(write.object).iter() {
+            let Some(session) = self.sessions.at(slot) else { continue };
+            self.untold += session.untold.note_write(object, write);
+            if write.is_news && session.waits {
+                session.waits = false;
+                self.due.push(session.id);
             }
         }
+        self.books.note(write.object, write.members, write.is_news);
         self.end_silent();
-        Some(version)
     }
 
     /// Ends sessions until no more is untold than may be.
     fn end_silent(&mut self) {
         while self.untold > self.limits.untold_max {
-            let has_untold = |id: &&SessionId| self.sessions.get(id).is_some_and(|it| !it.untold.is_empty());
+            let has_untold =
+                |id: &&SessionId| self.sessions.get(**id).is_some_and(|it| !it.untold.is_empty());
             let Some(silent) = self.heard.iter().find(has_untold).copied() else { return };
             self.end(silent);
         }
@@ -428,7 +334,8 @@ impl<K: Ord + Clone> Server<K> {
 
     /// The sessions that hold an object.
     fn holders_of(&self, holders: &Holders) -> Vec<SessionId> {
-        holders.iter().filter_map(|slot| self.slots[slot.0 as usize]).collect()
+        let id_in = |slot: SessionSlot| self.sessions.in_slots[slot.0 as usize].as_ref().map(|it| it.id);
+        holders.iter().filter_map(id_in).collect()
     }
 
     /// Begins a write that lets no client miss more than `missed_max` writes of the object in what it reads by itself. It may be
@@ -450,17 +357,17 @@ impl<K: Ord + Clone> Server<K> {
     fn waits_of(&mut self, object: &K, missed_max: u32) -> Waits {
         let not_before = self.ended_terms;
         let mut sessions = BTreeMap::new();
-        for (id, session) in &self.sessions {
-            if let Some(dropped_at) = session.may_have_kept(object) {
-                sessions.insert(*id, (dropped_at, session.term_over));
+        for session in self.sessions.iter() {
+            if let Some(dropped_at) = session.untold.may_have_kept(object) {
+                sessions.insert(session.id, (dropped_at, session.term_over));
             }
         }
         if missed_max == 0 {
             self.drop_everywhere(object, &mut sessions);
         } else {
             for holder in self.books.holders(object).map_or_else(Vec::new, |it| self.holders_of(it)) {
-                let Some(session) = self.sessions.get(&holder) else { continue };
-                if let Some(position) = session.has_missed(object, missed_max) {
+                let Some(session) = self.sessions.get(holder) else { continue };
+                if let Some(position) = session.untold.has_missed(object, missed_max, &self.books) {
                     sessions.insert(holder, (position, session.term_over));
                 }
             }
@@ -474,7 +381,8 @@ impl<K: Ord + Clone> Server<K> {
         let Some((slot, holders)) = self.books.release(object) else { return };
         self.head = self.head.next();
         let holders = self.holders_of(&holders);
-        let held = holders.iter().filter_map(|id| Some((*id, (self.head, self.sessions.get(id)?.term_over))));
+        let held =
+            holders.iter().filter_map(|id| Some((*id, (self.head, self.sessions.get(*id)?.term_over))));
         sessions.extend(held);
         // A session that ends by this has a term that is waited for, too.
         holders.into_iter().for_each(|holder| self.drop_in(holder, slot, object));
@@ -482,15 +390,9 @@ impl<K: Ord + Clone> Server<K> {
 
     /// What is untold of an object is news for a session.
     fn hurry(&mut self, id: SessionId, object: &K) {
-        let Some(session) = self.sessions.get_mut(&id) else { return };
-        if session.hurry(object) {
-            self.answer_waiting(id);
-        }
-    }
-
-    /// A session's probe waits no longer, if one waits.
-    fn answer_waiting(&mut self, id: SessionId) {
-        if self.waiting.remove(&id) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        if session.untold.hurry(object) && session.waits {
+            session.waits = false;
             self.due.push(id);
         }
     }
@@ -505,7 +407,7 @@ impl<K: Ord + Clone> Server<K> {
         }
         let Some(waits) = &mut self.writes[at].waits else { return Some(Moment::LAST) };
         let may_read = |id: &SessionId, (must_take, term_over): &mut (Position, Moment)| {
-            let has_taken = self.sessions.get(id).is_some_and(|session| session.taken >= *must_take);
+            let has_taken = self.sessions.get(*id).is_some_and(|session| session.taken >= *must_take);
             !has_taken && *term_over >= now
         };
         waits.sessions.retain(may_read);
@@ -557,49 +459,37 @@ impl<K: Ord + Clone> Server<K> {
             self.end(silent);
         }
         self.sessions_made += 1;
-        let session = SessionId(self.sessions_made);
-        let opened = Session {
-            slot: self.take_slot(session),
+        let id = SessionId(self.sessions_made);
+        self.sessions.add(Session {
+            id,
             held: HeldOrder::default(),
-            untold: BTreeMap::new(),
-            since: BTreeSet::new(),
-            dropped: 0,
-            news: 0,
+            untold: Untold::default(),
             taken: Position::START,
             term_over: now,
-        };
-        self.sessions.insert(session, opened);
-        self.heard.move_to_end(&session);
-        Opened { epoch: self.epoch, session }
-    }
-
-    /// The first free slot, so that sets of holders stay short.
-    fn take_slot(&mut self, session: SessionId) -> SessionSlot {
-        let free = self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len());
-        self.slots.resize(self.slots.len().max(free + 1), None);
-        self.slots[free] = Some(session);
-        SessionSlot(u32::try_from(free).expect("there are fewer sessions than bytes of memory"))
+            waits: false,
+        });
+        self.heard.move_to_end(&id);
+        Opened { epoch: self.epoch, session: id }
     }
 
     /// Ends a session (`revoke`): its client holds nothing from its next probe on, or when its lag is over.
     pub fn end(&mut self, id: SessionId) {
-        let Some(session) = self.sessions.remove(&id) else { return };
+        let Some((slot, session)) = self.sessions.remove(id) else { return };
         self.ended_terms = self.ended_terms.max(session.term_over);
-        self.answer_waiting(id);
+        self.due.extend(session.waits.then_some(id));
         // What is written from now on is not noted for it. So a reply to a write of its client must tell of a position that the
         // client has not seen.
         self.head = self.head.next();
-        for object in session.held.objects(session.slot, &self.books) {
-            self.books.remove(&object, session.slot);
+        for object in session.held.objects(slot, &self.books) {
+            self.books.remove(&object, slot);
         }
-        self.slots[session.slot.0 as usize] = None;
         self.untold -= session.untold.len();
         self.heard.remove(&id);
     }
 
     /// Ends all sessions, as [`end`](Self::end) does.
     pub fn end_all(&mut self) {
-        while let Some(id) = self.sessions.keys().next().copied() {
+        while let Some(id) = self.sessions.slots.keys().next().copied() {
             self.end(id);
         }
     }
@@ -622,14 +512,14 @@ impl<K: Ord + Clone> Server<K> {
             return Answer::Unknown { of };
         }
         self.heard.move_to_end(&of.session);
-        let Some(session) = self.sessions.get_mut(&of.session) else { return Answer::Unknown { of } };
+        let Some(session) = self.sessions.get_mut(of.session) else { return Answer::Unknown { of } };
         session.term_over = self.terms.over(now);
         // A position of the future comes from no client of ours, and says nothing.
-        self.untold -= session.take(probe.taken.min(self.head));
-        let units = session.units(probe.room, bytes_of);
+        self.untold -= session.take(probe.taken.min(self.head), &mut self.books);
+        let units = session.untold.units(probe.room, bytes_of, &mut self.books);
         // All that has happened before what is untold first of the rest is in this answer.
-        let rest = session.since.iter().nth(units.len());
-        let head = rest.map_or(self.head, |(since, _)| since.before());
+        let rest = session.untold.since_after(units.len());
+        let head = rest.map_or(self.head, Position::before);
         Answer::Changes { of, token: probe.token, head, units, is_part: rest.is_some() }
     }
 
@@ -642,12 +532,15 @@ impl<K: Ord + Clone> Server<K> {
         }
         let id = probe.of.session;
         self.heard.move_to_end(&id);
-        let Some(session) = self.sessions.get_mut(&id) else { return false };
-        self.untold -= session.take(probe.taken.min(self.head));
-        session.news == 0 && {
-            self.waiting.insert(id);
-            true
-        }
+        let Some(session) = self.sessions.get_mut(id) else { return false };
+        self.untold -= session.take(probe.taken.min(self.head), &mut self.books);
+        session.waits |= !session.untold.has_news();
+        !session.untold.has_news()
+    }
+
+    /// Whether there are [`due`](Self::take_due) sessions.
+    pub fn has_due(&self) -> bool {
+        !self.due.is_empty()
     }
 
     /// The sessions whose waiting probes are to be answered now, each once. Those wait no more.
@@ -665,7 +558,8 @@ impl<K: Ord + Clone> Server<K> {
         self.heard.move_to_end(&of.session);
         // While a linearizable write waits, nobody may come to hold the state from before.
         let is_written = self.writes.iter().any(|write| write.missed_max == 0 && write.object == *object);
-        let Some(session) = self.sessions.get_mut(&of.session).filter(|_| !is_written) else {
+        let slot = self.sessions.slot_of(of.session).filter(|_| !is_written);
+        let Some((holder, session)) = slot.and_then(|slot| Some((slot, self.sessions.at(slot)?))) else {
             return Filled::Refused { of, token };
         };
         session.term_over = self.terms.over(now);
@@ -674,12 +568,12 @@ impl<K: Ord + Clone> Server<K> {
             self.head
         });
         // What the client has not been told of the object stays: this fill may be an old one that comes once more.
-        let new = self.books.add(object, session.slot);
+        let new = self.books.add(object, holder);
         let filled = Filled::State { of, token, object: object.clone(), version, head: self.head };
         if let Some(slot) = new {
             session.held.push(slot);
             if session.held.len() > self.limits.held_max.max(1)
-                && let Some(oldest) = session.held.first(session.slot, slot, &self.books)
+                && let Some(oldest) = session.held.first(holder, slot, &self.books)
             {
                 self.evicted += 1;
                 self.evict(of.session, &oldest);
@@ -690,8 +584,8 @@ impl<K: Ord + Clone> Server<K> {
 
     /// Has a session hold an object no more. Its client is told before it can take anything that has happened since.
     pub fn evict(&mut self, session: SessionId, object: &K) {
-        let Some(of) = self.sessions.get(&session) else { return };
-        if let Some(slot) = self.books.remove(object, of.slot) {
+        let Some(holder) = self.sessions.slot_of(session) else { return };
+        if let Some(slot) = self.books.remove(object, holder) {
             self.head = self.head.next();
             self.drop_in(session, slot, object);
         }
@@ -700,10 +594,10 @@ impl<K: Ord + Clone> Server<K> {
     /// Notes for a session that it holds an object no more, at the end of the log.
     fn drop_in(&mut self, id: SessionId, slot: ObjectSlot, object: &K) {
         let at = self.head;
-        let Some(session) = self.sessions.get_mut(&id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return };
         session.held.remove(slot);
-        self.untold += session.note_drop(object, at);
-        if session.dropped > self.limits.dropped_max {
+        self.untold += session.untold.note_drop(object, at);
+        if session.untold.dropped() > self.limits.dropped_max {
             self.end(id);
         }
         self.end_silent();
@@ -711,6 +605,6 @@ impl<K: Ord + Clone> Server<K> {
 
     /// Whether there is such a session.
     pub fn knows(&self, of: Opened) -> bool {
-        of.epoch == self.epoch && self.sessions.contains_key(&of.session)
+        of.epoch == self.epoch && self.sessions.has(of.session)
     }
 }

@@ -7,3 +7,4 @@ mod holders;
 mod limits;
 mod model;
 mod places;
+mod untold;

@@ -13,7 +13,7 @@ use ironorb_giop::{Encoding, Misuse};
 
 use super::cell::AnyCell;
 use super::wire::{UNIT_BYTES_MIN, encapsulated};
-use crate::base::locks::PiLock;
+use crate::base::locks::{LockGuard, PiLock};
 
 /// What answers to clients call a cell.
 pub(crate) type CellNumber = u64;
@@ -78,6 +78,14 @@ pub(crate) struct Answered {
     pub(crate) writes: AtomicU64,
 }
 
+impl Answered {
+    /// Counts a write, with the log's lock held. So that it needs no atomic addition.
+    fn note_write(&self, committed: Option<Position>) {
+        let writes = self.writes.load(Ordering::Relaxed) + u64::from(committed.is_some());
+        self.writes.store(writes, Ordering::Relaxed);
+    }
+}
+
 impl ServerCache {
     /// A log without cells. No two have the same epoch.
     pub(crate) fn new(epoch: Epoch, host: Arc<dyn LogHost>, held_max: usize) -> ServerCache {
@@ -114,10 +122,14 @@ impl ServerCache {
         ask: impl FnOnce(&mut Server<CellNumber>, &BTreeMap<CellNumber, KnownCell>) -> T,
     ) -> Option<T> {
         let (answer, due) = self.with_due(now, ask)?;
+        self.have_answered(due);
+        Some(answer)
+    }
+
+    fn have_answered(&self, due: Vec<SessionId>) {
         if !due.is_empty() {
             self.host.answer(due);
         }
-        Some(answer)
     }
 
     /// Asks the machine, publishes the end of its log, and gives the sessions whose probes need not wait any more.
@@ -132,15 +144,20 @@ impl ServerCache {
             let begun = log.begun.unwrap_or(now);
             log.server = Some(Server::new(self.epoch, self.limits, Terms::DEFAULT, begun));
         }
-        let server = log.server.as_mut()?;
-        let answer = ask(server, &log.cells);
+        let answer = ask(log.server.as_mut()?, &log.cells);
+        Some((answer, self.publish(locked)))
+    }
+
+    /// Publishes the end of the log, unlocks it, and gives the sessions whose probes need not wait any more.
+    fn publish(&self, mut log: LockGuard<'_, Log>) -> Vec<SessionId> {
+        let Some(server) = &mut log.server else { return Vec::new() };
         self.head.store(server.head().0, Ordering::Release);
         let (due, has_writes) = (server.take_due(), server.has_writes());
-        drop(locked);
+        drop(log);
         if has_writes {
             self.host.wake();
         }
-        Some((answer, due))
+        due
     }
 
     /// Takes a cell in, of which a client asks for the first time, or whose writes may wait.
@@ -180,11 +197,19 @@ impl ServerCache {
 
     /// Commits a write. `None` if no client holds the cell's state.
     pub(super) fn commit(&self, cell: CellNumber, changed: Members, is_news: bool) -> Option<Position> {
-        let committed = self.with(None, |server| match is_news {
+        let mut log = self.log.lock();
+        let server = log.server.as_mut()?;
+        let committed = match is_news {
             true => server.publish(&cell, changed),
             false => server.commit(&cell, changed),
-        })?;
-        self.note_write(committed)
+        };
+        self.answered.note_write(committed);
+        match server.has_due() || server.has_writes() {
+            true => self.have_answered(self.publish(log)),
+            // As most writes find it: no probe and no write waits for this one.
+            false => self.head.store(server.head().0, Ordering::Release),
+        }
+        committed
     }
 
     /// Begins a write, and blocks until no client would miss more than `missed_max` writes of the cell: at most for a session's
@@ -199,13 +224,11 @@ impl ServerCache {
 
     /// Ends a write: these members have changed. `None` if no client holds the cell's state.
     pub(super) fn finish_write(&self, write: WriteId, changed: Members) -> Option<Position> {
-        let committed = self.with(None, |server| server.finish_write(write, changed))?;
-        self.note_write(committed)
-    }
-
-    fn note_write(&self, committed: Option<Position>) -> Option<Position> {
-        self.answered.writes.fetch_add(u64::from(committed.is_some()), Ordering::Relaxed);
-        committed
+        self.with(None, |server| {
+            let committed = server.finish_write(write, changed);
+            self.answered.note_write(committed);
+            committed
+        })?
     }
 
     /// Has no client hold a cell's state.
