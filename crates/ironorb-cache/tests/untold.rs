@@ -208,3 +208,32 @@ fn a_session_is_told_what_it_has_not_taken() {
         "histories in which nothing happens"
     );
 }
+
+/// A client that takes much at last does not leave its server with the memory of that, nor in another order.
+#[test]
+fn memory_of_what_is_taken_is_given_back() {
+    let mut server = Server::new(Epoch(1), ServerLimits::default(), Terms::default(), at(0));
+    let of = server.open(at(0));
+    let fill = Fill { of, token: Token(1) };
+    (0..4_000).for_each(|object| drop(server.fill(&fill, &object, Some(Position::START), at(0))));
+    let before = server.bytes();
+    let write = |server: &mut Server<u64>, object| drop(server.commit(&object, Members::ALL));
+    let answer = |server: &mut Server<u64>, taken| {
+        let probe = Probe { of, taken, token: Token(2) };
+        let (answer, has_more) = server.probe_part(&probe, at(0), 3_500, |_, _| 1);
+        let Answer::Changes { head, units, .. } = answer else { panic!("there is a session") };
+        (units.into_iter().map(|unit| unit.object).collect::<Vec<_>>(), head, has_more)
+    };
+    (0..4_000).for_each(|object| write(&mut server, object));
+    let full = server.bytes();
+    let (told, taken, has_more) = answer(&mut server, Position::START);
+    assert_eq!((told, has_more), ((0..3_500).collect(), true));
+    // Those have been told once.
+    [7, 3].into_iter().for_each(|object| write(&mut server, object));
+    let (told, taken, has_more) = answer(&mut server, taken);
+    assert_eq!((told, has_more), ((3_500..4_000).chain([7, 3]).collect(), false));
+    assert!(server.bytes() - before < (full - before) / 2, "{before} {full} {}", server.bytes());
+    let (told, _, has_more) = answer(&mut server, taken);
+    assert_eq!((told, has_more, server.counts().untold), (vec![], false, 0));
+    assert!(server.bytes() - before < (full - before) / 100, "{before} {full} {}", server.bytes());
+}
