@@ -86,25 +86,30 @@ fn is_same(server: &Server<u64>, lists: &Lists, sessions: &[Opened], objects: u6
 /// A session whose order has too many runs drops what has its turn, and never what it has just asked for.
 #[test]
 fn what_has_no_order_goes_round() {
-    const HELD_MAX: u64 = 1_200;
+    const HELD_MAX: u64 = 3_000;
     let limits = ServerLimits { held_max: HELD_MAX as usize, ..ServerLimits::default() };
     let mut server = server(limits);
-    // The objects are in the order of their numbers for the one, and every second one for the other.
+    // The objects are in the order of their numbers for the one, and every second one for the other: so many runs.
     let (one, other) = (server.open(at(0)), server.open(at(0)));
+    let early = || (0..HELD_MAX).step_by(2);
     (0..HELD_MAX).for_each(|object| fill(&mut server, one, object));
-    (HELD_MAX..3 * HELD_MAX).for_each(|object| fill(&mut server, one, object));
-    let held = |server: &Server<u64>, of: Opened| {
-        (0..10 * HELD_MAX).filter(|object| server.holds(of.session, object)).count() as u64
+    early().for_each(|object| fill(&mut server, other, object));
+    let held = |server: &Server<u64>, of: Opened, objects: &mut dyn Iterator<Item = u64>| {
+        objects.filter(|object| server.holds(of.session, object)).count() as u64
     };
-    assert_eq!((held(&server, one), server.holds(one.session, &(2 * HELD_MAX))), (HELD_MAX, true));
-    for object in (0..8 * HELD_MAX).step_by(2) {
+    assert_eq!(held(&server, other, &mut early()), HELD_MAX / 2);
+    for object in HELD_MAX..4 * HELD_MAX {
         fill(&mut server, other, object);
-        assert!(server.holds(other.session, &object));
+        assert!(server.holds(other.session, &object), "{object}");
     }
-    assert_eq!(held(&server, other), HELD_MAX);
+    // All have had their turn, and what was dropped is not counted any more.
+    let mut all = 0..4 * HELD_MAX;
+    assert_eq!((held(&server, other, &mut early()), held(&server, other, &mut all)), (0, HELD_MAX));
+    early().for_each(|object| fill(&mut server, other, object));
+    assert_eq!(held(&server, other, &mut (0..4 * HELD_MAX)), HELD_MAX);
     server.end(other.session);
-    let holders = (0..10 * HELD_MAX).map(|object| server.holders(&object) as u64).sum::<u64>();
-    assert_eq!((holders, held(&server, one)), (HELD_MAX, HELD_MAX));
+    let holders = (0..4 * HELD_MAX).map(|object| server.holders(&object) as u64).sum::<u64>();
+    assert_eq!((holders, held(&server, one, &mut (0..HELD_MAX))), (HELD_MAX, HELD_MAX));
 }
 
 /// More that nobody takes than a server keeps ends the sessions that are silent, and not those that take what they are told.

@@ -215,9 +215,13 @@ fn memory_of_what_is_taken_is_given_back() {
     let mut server = Server::new(Epoch(1), ServerLimits::default(), Terms::default(), at(0));
     let of = server.open(at(0));
     let fill = Fill { of, token: Token(1) };
-    (0..4_000).for_each(|object| drop(server.fill(&fill, &object, Some(Position::START), at(0))));
+    for object in 0..4_000 {
+        server.fill(&fill, &object, Some(Position::START), at(0));
+    }
     let before = server.bytes();
-    let write = |server: &mut Server<u64>, object| drop(server.commit(&object, Members::ALL));
+    let write = |server: &mut Server<u64>, object| {
+        server.commit(&object, Members::ALL).expect("it is held");
+    };
     let answer = |server: &mut Server<u64>, taken| {
         let probe = Probe { of, taken, token: Token(2) };
         let (answer, has_more) = server.probe_part(&probe, at(0), 3_500, |_, _| 1);
