@@ -8,8 +8,9 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
+use std::time::Duration;
 
-use ironorb::cache::Cell;
+use ironorb::cache::{Cell, ReadOptions};
 use ironorb::dynamic::{self, OperationDescription, Request};
 use ironorb::poa::{PoaError, PoaPolicies};
 use ironorb::rt::{Priority, PriorityModel, RealTimeConfig, SchedulingPolicy};
@@ -17,6 +18,7 @@ use ironorb::{
     Deferred, ExtentConfig, ExtentRange, LaneConfig, Orb, OrbBuilder, ServerConcurrency, TypedRef,
 };
 use ironorb_trace::{CurrentTrace, TraceContext};
+use rustix::time::{ClockId, clock_gettime};
 
 mod idl {
     ironorb::include_idl!("guard");
@@ -68,6 +70,8 @@ enum Call {
     Elements,
     /// At a state that clients may hold, without a call.
     Held(AtState),
+    /// None: the clock is read that cached reads need.
+    Clock,
 }
 
 /// What is done at a state that clients may hold.
@@ -77,8 +81,10 @@ enum AtState {
     Read,
     /// The server writes, and no client holds the state.
     WriteUntold,
-    /// The server writes, and a client holds the state.
+    /// The server writes, and a client holds the state that has not been told of the write before.
     WriteTold,
+    /// The server writes for the first time since a client has taken what it was told.
+    WriteAnew,
 }
 
 /// The server, where it differs from the default.
@@ -186,9 +192,11 @@ impl Scenario {
         Scenario::of("persistent", Call::Robin(Population { is_persistent: true, is_spread: false })),
         Scenario::of("persistent-spread", Call::Robin(Population { is_persistent: true, is_spread: true })),
         Scenario::of("elements", Call::Elements).to(Server::Extent),
+        Scenario::of("clock", Call::Clock),
         Scenario::of("cached-read", Call::Held(AtState::Read)),
         Scenario::of("write-untold", Call::Held(AtState::WriteUntold)),
         Scenario::of("write-told", Call::Held(AtState::WriteTold)),
+        Scenario::of("write-anew", Call::Held(AtState::WriteAnew)),
     ];
 
     const fn of(name: &'static str, call: Call) -> Scenario {
@@ -208,24 +216,25 @@ impl Scenario {
         match self.call {
             // As many as the system queues for a server that does not read.
             Call::Oneway => 500,
-            Call::Collocated | Call::Held(_) => 10_000,
             // Each call has markers of its own, and callgrind writes a file for each.
             _ if self.is_prepared() => 50,
+            Call::Collocated | Call::Held(_) | Call::Clock => 10_000,
             _ => 1_000,
         }
     }
 
     /// Whether something comes before each call that is not counted.
     fn is_prepared(self) -> bool {
-        matches!(self.call, Call::CollocatedAfterEpoch | Call::FirstOfReference)
+        matches!(
+            self.call,
+            Call::CollocatedAfterEpoch | Call::FirstOfReference | Call::Held(AtState::WriteAnew)
+        )
     }
 
     /// How steady the counts are.
     pub(crate) fn tolerance(self) -> Tolerance {
         match (self.call, self.client, self.server) {
             (_, Client::SharedConnection, _) => Tolerance::HANDED_OVER,
-            // Orders of the log are divided now and then.
-            (Call::Held(AtState::WriteTold), ..) => Tolerance::VARYING,
             (Call::Async, ..) | (.., Server::SharedMemory) => Tolerance::VARYING,
             _ => Tolerance::STEADY,
         }
@@ -233,7 +242,7 @@ impl Scenario {
 
     /// Whether a server thread takes part.
     pub(crate) fn has_server(self) -> bool {
-        !self.is_collocated() && !matches!(self.call, Call::Held(_))
+        !self.is_collocated() && !matches!(self.call, Call::Held(_) | Call::Clock)
     }
 
     fn is_collocated(self) -> bool {
@@ -477,7 +486,7 @@ impl Call {
                 let call = move || Ok(servants::lock(&called).nothing()?);
                 Steps { prepare: Some(Box::new(prepare)), call: Box::new(call) }
             }
-            Call::Held(what) => Steps { prepare: None, call: what.step(server, client)? },
+            Call::Held(what) => what.steps(server, client)?,
             _ => Steps { prepare: None, call: self.step(object.clone(), others) },
         })
     }
@@ -489,6 +498,10 @@ impl Call {
             | Call::CollocatedAfterEpoch
             | Call::FirstOfReference
             | Call::Held(_) => Box::new(move || Ok(object.nothing()?)),
+            Call::Clock => Box::new(|| {
+                black_box(clock_gettime(ClockId::Boottime));
+                Ok(())
+            }),
             Call::Long => Box::new(move || {
                 black_box(object.take_long(black_box(42))?);
                 Ok(())
@@ -542,7 +555,7 @@ fn elements(first: &CountedRef) -> Vec<CountedRef> {
 }
 
 impl AtState {
-    fn step(self, server: &Orb, client: &Orb) -> Result<Step, Failure> {
+    fn steps(self, server: &Orb, client: &Orb) -> Result<Steps, Failure> {
         let cell = Cell::new(HeldState { value: 7 });
         let local: HeldRef = server.root_poa().activate(Keeps(cell.clone()))?;
         let held: HeldRef = client.string_to_object(&local.object().to_ior_string())?.narrow_unchecked();
@@ -550,16 +563,27 @@ impl AtState {
             // The first read opens a session, the second is a fill.
             (0..3).try_for_each(|_| held.value().map(drop))?;
         }
+        let (asks, reads) = (held.clone(), held.clone());
+        let write: Step = Box::new(move || {
+            let _client = &held;
+            cell.update(|mut state| state.set_value(black_box(9)));
+            Ok(())
+        });
         Ok(match self {
-            AtState::Read => Box::new(move || {
-                black_box(black_box(&held).value()?);
-                Ok(())
-            }),
-            AtState::WriteUntold | AtState::WriteTold => Box::new(move || {
-                let _client = &held;
-                cell.update(|mut state| state.set_value(black_box(9)));
-                Ok(())
-            }),
+            AtState::Read => {
+                let read: Step = Box::new(move || {
+                    black_box(black_box(&reads).value()?);
+                    Ok(())
+                });
+                Steps { prepare: None, call: read }
+            }
+            AtState::WriteUntold | AtState::WriteTold => Steps { prepare: None, call: write },
+            AtState::WriteAnew => {
+                // The second question says that the answer to the first has come.
+                let now = ReadOptions::new().lag(Duration::ZERO);
+                let ask = move || Ok((0..2).try_for_each(|_| asks.value_with(&now).map(|_| ()))?);
+                Steps { prepare: Some(Box::new(ask)), call: write }
+            }
         })
     }
 }

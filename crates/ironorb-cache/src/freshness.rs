@@ -31,7 +31,7 @@ impl Proof {
     /// The moment up to which it is proved that nothing was missing in a state, on the client's clock.
     #[inline]
     pub fn proved_for(&self, held: &Held) -> Moment {
-        self.proved.map_or(held.left, |proved| proved.max(held.left))
+        self.proved.unwrap_or(Moment::from_nanos(0)).max(held.left)
     }
 
     /// How old a state is at most, if it may be read now: the object has had it within the lag, and it has the client's own
@@ -39,7 +39,10 @@ impl Proof {
     #[inline]
     pub fn age_of(&self, held: &Held, lag: Duration, at_least: Position, now: Moment) -> Option<Duration> {
         let has_all = held.as_of.max(self.taken) >= self.floor.max(at_least);
-        // A clock that has run backwards says nothing.
-        now.since(self.proved_for(held)).filter(|age| has_all && *age <= lag)
+        // A clock that has run backwards says nothing. Compared are nanoseconds, of which a lag may have more than any age: to make a
+        // duration of the age, which few readers ask for, takes a division.
+        let age = now.as_nanos().checked_sub(self.proved_for(held).as_nanos())?;
+        let lag = u64::try_from(lag.as_nanos()).unwrap_or(u64::MAX);
+        (has_all && age <= lag).then(|| Duration::from_nanos(age))
     }
 }
