@@ -156,7 +156,7 @@ impl World {
 
     fn probe(&mut self, of: usize) {
         let session = &mut self.sessions[of];
-        let probe = Probe { of: session.of, taken: session.taken, token: Token(2) };
+        let probe = Probe { of: session.of, taken: session.taken, room: usize::MAX, token: Token(2) };
         if self.rng.u8(0..4) == 0 && self.server.wait(&probe) {
             session.waits = true;
             return;
@@ -223,21 +223,21 @@ fn memory_of_what_is_taken_is_given_back() {
         server.commit(&object, Members::ALL).expect("it is held");
     };
     let answer = |server: &mut Server<u64>, taken| {
-        let probe = Probe { of, taken, token: Token(2) };
-        let (answer, has_more) = server.probe_part(&probe, at(0), 3_500, |_, _| 1);
-        let Answer::Changes { head, units, .. } = answer else { panic!("there is a session") };
-        (units.into_iter().map(|unit| unit.object).collect::<Vec<_>>(), head, has_more)
+        let probe = Probe { of, taken, room: 3_500, token: Token(2) };
+        let answer = server.probe_part(&probe, at(0), |_, _| 1);
+        let Answer::Changes { head, units, is_part, .. } = answer else { panic!("there is a session") };
+        (units.into_iter().map(|unit| unit.object).collect::<Vec<_>>(), head, is_part)
     };
     (0..4_000).for_each(|object| write(&mut server, object));
     let full = server.bytes();
-    let (told, taken, has_more) = answer(&mut server, Position::START);
-    assert_eq!((told, has_more), ((0..3_500).collect(), true));
+    let (told, taken, is_part) = answer(&mut server, Position::START);
+    assert_eq!((told, is_part), ((0..3_500).collect(), true));
     // Those have been told once.
     [7, 3].into_iter().for_each(|object| write(&mut server, object));
-    let (told, taken, has_more) = answer(&mut server, taken);
-    assert_eq!((told, has_more), ((3_500..4_000).chain([7, 3]).collect(), false));
+    let (told, taken, is_part) = answer(&mut server, taken);
+    assert_eq!((told, is_part), ((3_500..4_000).chain([7, 3]).collect(), false));
     assert!(server.bytes() - before < (full - before) / 2, "{before} {full} {}", server.bytes());
-    let (told, _, has_more) = answer(&mut server, taken);
-    assert_eq!((told, has_more, server.counts().untold), (vec![], false, 0));
+    let (told, _, is_part) = answer(&mut server, taken);
+    assert_eq!((told, is_part, server.counts().untold), (vec![], false, 0));
     assert!(server.bytes() - before < (full - before) / 100, "{before} {full} {}", server.bytes());
 }
