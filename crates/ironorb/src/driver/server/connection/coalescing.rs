@@ -15,12 +15,19 @@ impl Connection {
     pub(super) fn before_upcall(&self) {
         if self.session.holds_replies() && self.session.must_send_before_upcall(clock_of_replies()) {
             self.send_held();
+            self.note_all_sent();
+        }
+    }
+
+    /// Called when replies have been sent, by the thread that may carry out the next request.
+    pub(super) fn note_all_sent(&self) {
+        if self.session.is_in_a_row() {
+            self.session.note_turn_begins(clock_of_replies());
         }
     }
 
     /// Called when a reply has been written. True when it waits for others. False when it is being sent now,
     /// with all that wait.
-    #[cold]
     pub(super) fn holds(&self, sender: &mut ServerConnection) -> bool {
         match self.session.handle_reply_written(sender.transmit().pending_bytes(), clock_of_replies()) {
             ReplyFate::Send => false,

@@ -44,10 +44,21 @@ impl Connection {
         let is_plain = self.session.is_plain_sending();
         let mut sender = if is_plain { self.sender.lock() } else { self.lock_for_writing() };
         write(&mut sender);
-        if !is_plain && self.holds(&mut sender) {
+        if is_plain {
+            self.flush(sender, |sender| self.leave_for_after_upcall(sender));
+        } else {
+            self.send_or_hold(sender);
+        }
+    }
+
+    /// Sends the reply that has been written last, unless it may wait for others.
+    #[cold]
+    fn send_or_hold(&self, mut sender: LockGuard<'_, ServerConnection>) {
+        if self.holds(&mut sender) {
             return;
         }
         self.flush(sender, |sender| self.leave_for_after_upcall(sender));
+        self.note_all_sent();
     }
 
     /// Locks the sending half when there is room for one more message.
