@@ -19,6 +19,7 @@ pub struct Gate(Arc<(Mutex<State>, Condvar)>);
 struct State {
     is_open: bool,
     held: usize,
+    passed: usize,
 }
 
 impl Gate {
@@ -43,11 +44,17 @@ impl Gate {
             state = opened.wait(state).unwrap();
         }
         state.held -= 1;
+        state.passed += 1;
     }
 
     /// The number of threads that wait.
     pub fn held(&self) -> usize {
         self.0.0.lock().unwrap().held
+    }
+
+    /// How often threads have passed.
+    pub fn passed(&self) -> usize {
+        self.0.0.lock().unwrap().passed
     }
 
     /// Lets all threads pass from now on.

@@ -27,9 +27,8 @@ const IN_FLIGHT: usize = 32;
 
 const NOTES: &str = "Writes of random objects; nobody caches. Each client is a thread with an ORB and a connection of its own and 32 calls in\n\
     flight; the clients share the objects out among them. baseline: plain sockets with as many bytes, as many messages in flight\n\
-    and a thread for each connection, which write each message by itself, as the ORB does; in turns. together: plain sockets\n\
-    that write all that they can at once. No thread is pinned to a processor. of baseline: the fraction of its rate in the same\n\
-    repetition.";
+    and a thread for each connection, which write each message by itself; in turns. together: plain sockets that write all\n\
+    that they can at once. No thread is pinned to a processor. of baseline: the fraction of its rate in the same repetition.";
 
 pub(super) fn table(run: &Run, objects: usize) -> Result<Table, BenchError> {
     let exchange = plain::count(

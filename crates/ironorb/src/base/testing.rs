@@ -62,6 +62,7 @@ pub(crate) fn reached(point: Point) {
 thread_local! {
     static IS_REQUEST_CACHED: Cell<bool> = const { Cell::new(false) };
     static LOOKS_FIRST: Cell<bool> = const { Cell::new(false) };
+    static LEAVES_NO_CHECKS: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Stops the clock that measures servants, for the code that coalesces replies: every servant of this process then counts as
@@ -82,6 +83,16 @@ pub fn look_at_connections_first() {
 
 pub(crate) fn looks_at_connections_first() -> bool {
     LOOKS_FIRST.get()
+}
+
+/// Has the receiver not check connections on which this thread begins asynchronous calls. Then only those who wait, poll, send
+/// or receive there send requests that were held back.
+pub fn leave_no_receiver_checks() {
+    LEAVES_NO_CHECKS.set(true);
+}
+
+pub(crate) fn leaves_no_receiver_checks() -> bool {
+    LEAVES_NO_CHECKS.get()
 }
 
 /// What runs before a host is looked up, with the end of the host's name.

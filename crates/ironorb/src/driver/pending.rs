@@ -24,10 +24,11 @@ use crate::object::operation::{Operation, OperationError, RefTo};
 /// The reply of a call that has begun: a future, a result to wait for, or a result for a callback.
 ///
 /// When the method that returned it has returned, the request has been sent or waits for its connection, and
-/// the arguments are no longer borrowed. With four or more calls in flight over one connection, up to a
-/// quarter of them may still wait to leave together: until the program asks for one of the replies in any
-/// way, or for about 1 ms. The call goes on without a poll: the ORB follows forwards, makes closed
-/// connections anew and keeps deadlines as for synchronous calls.
+/// the arguments are no longer borrowed. With eight or more calls in flight over one connection, up to half
+/// of them may still wait to leave together: until the program asks for one of the replies in any way, or
+/// for about 1 ms. Not so a call that has less than 100 ms left, or one of a thread with a real-time
+/// priority. The call goes on without a poll: the ORB follows forwards, makes closed connections anew and
+/// keeps deadlines as for synchronous calls.
 ///
 /// Dropping it gives the reply up; the request is sent nevertheless.
 ///

@@ -256,6 +256,10 @@ impl Receiver {
 
     /// Checks a connection within [`LOOK_EVERY`].
     pub(crate) fn look_soon(&self, connection: &Weak<dyn ReceiverCheck>) {
+        #[cfg(debug_assertions)]
+        if crate::base::testing::leaves_no_receiver_checks() {
+            return;
+        }
         let mut state = self.state.lock();
         state.listed.push(connection.clone());
         if state.look_at.is_none() {

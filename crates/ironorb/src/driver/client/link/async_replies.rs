@@ -5,11 +5,14 @@
 //! A caller that returns at once must pay no more than for a synchronous call. So the receiver takes a
 //! connection over in two cases only: when a caller asks for a reply without waiting (a poll, a callback),
 //! and when the receiver checks the connection and finds that no thread receives. It checks connections with
-//! such calls within [`LOOK_EVERY`](crate::driver::client::receiver::LOOK_EVERY). By then it also sends requests that
-//! were held back for others to join.
+//! such calls within [`LOOK_EVERY`](crate::driver::client::receiver::LOOK_EVERY).
+//!
+//! Requests are held back for others to join. Whoever waits for a reply of the connection or asks for one sends them before
+//! it does so, and so does every thread that sends or receives there. If none comes, the receiver sends them by that check.
 
 use std::io::IoSlice;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use ironorb_giop::connection::{BeginError, CallId, ConnectionEnd, RequestOptions};
 use ironorb_giop::message::{Message, RequestTarget, Response};
@@ -25,6 +28,8 @@ use crate::driver::client::asynchronous::{AsyncCall, InFlight, Written};
 use crate::driver::client::receiver::{Delivery, ReceiverCheck};
 use crate::driver::client::retry_body::BodySource;
 use crate::driver::clock;
+use crate::object::deadline::Deadline;
+use crate::object::priority;
 use crate::transport::{self, Moved, Stream};
 
 /// The state of calls without a waiting thread.
@@ -81,11 +86,24 @@ fn is_not_among(own: EncodedContexts<'_>, passed_on: &ServiceContext<'_>) -> boo
 }
 
 /// A request is held back only while the calls in flight are more than this many times the requests held
-/// back.
-const HELD_SHARE: usize = 4;
+/// back. So the server has as much to do as waits for it.
+const HELD_SHARE: usize = 2;
+
+/// With fewer calls in flight no request is held back.
+const CALLS_MIN: usize = 8;
+
+/// A call that has less time left than this is not held back: many times the longest that it would wait.
+const HELD_LEFT_MIN: Duration = Duration::from_millis(100);
 
 /// With this many bytes pending or more, no request is held back.
 const HELD_BYTES_MAX: usize = 16 << 10;
+
+/// Whether the request of a call with this deadline may be held back. That of a thread with a real-time priority may not: the
+/// thread that would send it in the end may have a lower one.
+fn may_be_held(deadline: Deadline, now: Time) -> bool {
+    let has_time = deadline.remaining(now).is_ok_and(|left| left.is_none_or(|left| left >= HELD_LEFT_MIN));
+    has_time && priority::native_priority_given().is_none()
+}
 
 /// The events for which the receiver watches a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -169,7 +187,7 @@ impl Link {
             Written::Oneway => false,
             Written::Request { is_asked_for } => {
                 state.async_replies.is_asked_for |= is_asked_for;
-                !is_asked_for
+                !is_asked_for && may_be_held(call.deadline(), clock.0)
             }
         };
         self.note_band_told();
@@ -195,9 +213,10 @@ impl Link {
     /// Whether one more request may wait for others, so that they share one system call. With few calls in
     /// flight no request waits. The more calls there are, the longer the server is busy meanwhile.
     fn hold(&self, state: &mut Guard<'_>) -> bool {
-        let held = state.async_replies.held + 1;
+        let (held, calls) = (state.async_replies.held + 1, state.async_replies.calls);
         state.async_replies.held = held;
-        held * HELD_SHARE < state.async_replies.calls
+        calls >= CALLS_MIN
+            && held * HELD_SHARE < calls
             && state.transmit().pending_bytes() < HELD_BYTES_MAX
             && !self.is_accepted()
     }
@@ -218,6 +237,11 @@ impl Link {
         }
         drop(state.take_waker(id));
         state.async_replies.have_gone(1);
+        // While this thread waits, no further request comes from it for which they could wait.
+        if state.async_replies.held > 0 {
+            self.send_some(&mut state);
+            self.engage_receiver(&mut state);
+        }
         let clock = self.clock(clock::now());
         let queued = Queued { state, call: id, ends_at };
         Some(self.finish_call(queued, || version, clock, call.deadline()))
