@@ -1,8 +1,9 @@
 //! Requests of asynchronous calls that leave together: with fewer sends than calls, in order, all of them, and none later than
 //! its caller waits for a reply.
 //!
-//! A transport counts the sends. Where a test has the receiver leave connections unchecked, a request that nobody else sends
-//! stays unsent, and the server waits for it in vain.
+//! A transport counts the sends. The idle reaper sends nothing, and where a test has the receiver leave connections unchecked,
+//! neither does that. Then a request that its caller does not send stays behind, and the server waits for it in vain. The reapers
+//! of all tests of the process stop, so these tests are a program of their own.
 
 use std::collections::BTreeSet;
 use std::net::{TcpListener, TcpStream};
@@ -35,6 +36,8 @@ impl Scene {
         client: impl FnOnce(&Scene) -> R + Send,
         server: impl FnOnce(TcpStream, &TcpListener) + Send,
     ) -> R {
+        #[cfg(debug_assertions)]
+        ironorb::testing::send_no_rests();
         let (listener, port) = raw::listen();
         let transport = GatedTransport::opened();
         let orb = Orb::builder().transport(Arc::new(transport.clone())).no_endpoint().build().unwrap();
@@ -48,7 +51,7 @@ impl Scene {
                 client(&scene)
             });
             let (mut stream, _) = listener.accept().unwrap();
-            stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+            stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
             answer(&mut stream, 0);
             server(stream, &listener);
             client.join().unwrap()

@@ -34,7 +34,6 @@ mod failures;
 mod idle_calls;
 mod interceptors;
 mod interface_repository;
-mod joined_requests;
 mod lane_settings;
 mod lanes;
 mod latency;

@@ -11,6 +11,7 @@ use super::spawner::{NativePriority, NewThread, ThreadClass};
 use super::sync::lock;
 
 static IS_CLOCK_STILL: AtomicBool = AtomicBool::new(false);
+static SENDS_NO_RESTS: AtomicBool = AtomicBool::new(false);
 
 /// A place in the ORB at which a test may hold a thread, to show that threads of other lanes do not wait for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,6 +84,15 @@ pub fn look_at_connections_first() {
 
 pub(crate) fn looks_at_connections_first() -> bool {
     LOOKS_FIRST.get()
+}
+
+/// Has the idle reapers of this process not send what callers have left unsent. Cannot be undone.
+pub fn send_no_rests() {
+    SENDS_NO_RESTS.store(true, Ordering::Relaxed);
+}
+
+pub(crate) fn sends_no_rests() -> bool {
+    SENDS_NO_RESTS.load(Ordering::Relaxed)
 }
 
 /// Has the receiver not check connections on which this thread begins asynchronous calls. Then only those who wait, poll, send

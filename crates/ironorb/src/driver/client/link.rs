@@ -793,10 +793,7 @@ impl Link {
         if self.idle_time(now) >= LARGE_FOLLOWS_WITHIN {
             state.release_spare_memory();
         }
-        // A caller that ran out of time may have left the rest of a request. The peer must not wait for that.
-        if state.transmit().pending_bytes() > 0 && !state.transmit().is_gathering() {
-            self.flush_if_possible(&mut state);
-        }
+        self.send_rest(&mut state);
         let activity = ClientActivity {
             used_at: self.used_at(),
             calls_in_flight: state.calls_in_flight(),
@@ -810,6 +807,17 @@ impl Link {
         self.count_many(Event::ConnectedIdle, 1);
         self.end(&mut state, ConnectionEnd::Closed);
         true
+    }
+
+    /// Sends what a caller that ran out of time may have left of a request. The peer must not wait for that.
+    fn send_rest(&self, state: &mut Guard<'_>) {
+        #[cfg(debug_assertions)]
+        if crate::base::testing::sends_no_rests() {
+            return;
+        }
+        if state.transmit().pending_bytes() > 0 && !state.transmit().is_gathering() {
+            self.flush_if_possible(state);
+        }
     }
 
     /// Sends `CloseConnection` and ends all calls that wait. Sends pending requests before, if the peer takes
