@@ -9,6 +9,7 @@
 mod logs;
 mod part;
 mod site;
+mod unread;
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! The processes of a test, and what it waits for.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use ironorb::Orb;
@@ -52,12 +52,8 @@ impl Site {
     }
 
     fn start(&self, part: &str, variables: &[(&str, &str)]) -> Part {
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "part", "--nocapture"]).envs(variables.iter().copied());
-        command.env(PART, part).env(FOLDER, self.folder.path());
-        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
         let name = variables.iter().find(|(name, _)| *name == NAME).map_or(WRITES, |(_, name)| name);
-        Part { child: Some(child), log: self.folder.path().join(name) }
+        Part::start(part, &self.folder.path().join(name), variables)
     }
 
     /// Waits until the server has written after this moment.
@@ -97,6 +93,15 @@ pub(crate) struct Part {
 }
 
 impl Part {
+    /// Starts a process that plays this part, with its files in the folder of its log.
+    pub(crate) fn start(part: &str, log: &Path, variables: &[(&str, &str)]) -> Part {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "part", "--nocapture"]).envs(variables.iter().copied());
+        command.env(PART, part).env(FOLDER, log.parent().unwrap());
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+        Part { child: Some(child), log: log.to_owned() }
+    }
+
     /// Stops the process. When this returns, none of its threads runs.
     pub(crate) fn stop(&self) {
         let pid = self.signal(Signal::STOP);

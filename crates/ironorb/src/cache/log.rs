@@ -26,8 +26,7 @@ pub(crate) trait LogHost: fmt::Debug + Send + Sync {
     /// Has the waiting probes of these sessions answered, by a thread of the host.
     fn answer(&self, sessions: Vec<SessionId>);
 
-    /// Answers the waiting probes of these sessions, for a thread that has to wait for their clients. Those whose connections take
-    /// nothing now are left to a thread of the host.
+    /// Answers the waiting probes of these sessions, for a thread that has to wait for their clients. Waits for no connection.
     fn answer_here(&self, sessions: Vec<SessionId>);
 
     /// Blocks until `look` gives no moment. It is called again at the moment that it has given, and after each [`wake`](Self::wake).

@@ -1,6 +1,8 @@
 //! Probes that wait at the server for news, and writes that wait for clients.
 //!
-//! One thread answers such probes: when there is news for them, and after [`WAIT_MAX`]. It is there while probes wait.
+//! One thread answers such probes: when there is news for them, and after [`WAIT_MAX`]. It is there while probes wait. Neither it nor
+//! a write waits for a client that does not read: what a connection does not take at once waits in its own buffer, and no answer is
+//! written behind what waits there.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +13,8 @@ use std::time::Duration;
 
 use ironorb_cache::{Answer, Moment, Probe, SessionId};
 use ironorb_giop::Encoding;
-use ironorb_giop::exception::SystemException;
+use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
+use ironorb_giop::minor::MinorCode;
 
 use super::changes::Changes;
 use super::moment;
@@ -57,19 +60,24 @@ struct Waiting {
 }
 
 impl Waiting {
-    /// Answers. Takes the locks of cells, and blocks only while the client takes no bytes of earlier answers.
+    /// Answers on the thread that has the probe's request. Takes the locks of cells, and blocks only while the client takes no bytes of
+    /// earlier answers.
     fn answer(self) {
         let Waiting { cache, probe, encoding, reply, .. } = self;
         if !reply.is_cancelled() {
             reply.send(cache.answer(&probe, moment(), encoding).map_err(SystemException::from));
         }
     }
-}
 
-impl Waiting {
-    /// Answers. What panics in a program's conversion of a state leaves its probe without an answer, and others with theirs.
-    fn answer_whatever_states_do(self) {
-        let _panicked = catch_unwind(AssertUnwindSafe(|| self.answer()));
+    /// Answers on a thread that has other clients to answer, or a write to make. Takes the locks of cells. A client that has not
+    /// taken its earlier answers gets none: only that there is none, so that it makes the server keep few bytes. What panics in a
+    /// program's conversion of a state leaves its probe without an answer, and others with theirs.
+    fn answer_at_once(self) {
+        self.reply.never_wait();
+        let _panicked = catch_unwind(AssertUnwindSafe(|| match self.reply.is_clogged() {
+            true => self.reply.send(Err(unread())),
+            false => self.answer(),
+        }));
     }
 }
 
@@ -99,8 +107,9 @@ impl NewsDesk {
                 before = probes.waiting.insert(session, waiting);
             }
         });
-        // The one that is not parked, and the one whose place another has taken.
-        [new, before].into_iter().flatten().for_each(Waiting::answer);
+        // The one that is not parked, and the one whose place another has taken: that may be of another connection.
+        new.into_iter().for_each(Waiting::answer);
+        before.into_iter().for_each(Waiting::answer_at_once);
     }
 
     /// Makes the thread if it is not there. False if there is none, and none can be made.
@@ -128,7 +137,7 @@ impl NewsDesk {
             let due = mem::take(&mut probes.due);
             if !due.is_empty() {
                 drop(probes);
-                due.into_iter().for_each(Waiting::answer_whatever_states_do);
+                due.into_iter().for_each(Waiting::answer_at_once);
                 idle_since = moment();
                 continue;
             }
@@ -152,8 +161,14 @@ impl NewsDesk {
         let waiting = mem::take(&mut probes.waiting);
         drop(probes);
         self.more.notify_one();
-        waiting.into_values().for_each(Waiting::answer);
+        waiting.into_values().for_each(Waiting::answer_at_once);
     }
+}
+
+#[cold]
+fn unread() -> SystemException {
+    SystemException::new(SystemExceptionKind::Transient, MinorCode::NONE, CompletionStatus::No)
+        .with_detail("the client has not read the server's earlier replies")
 }
 
 impl Probes {
@@ -189,14 +204,8 @@ impl LogHost for NewsDesk {
     fn answer_here(&self, sessions: Vec<SessionId>) {
         let mut probes = self.probes.lock();
         let due: Vec<_> = sessions.iter().filter_map(|session| probes.waiting.remove(session)).collect();
-        let (clogged, free): (Vec<_>, Vec<_>) = due.into_iter().partition(|probe| probe.reply.is_clogged());
-        let is_due = !clogged.is_empty();
-        probes.due.extend(clogged);
         drop(probes);
-        if is_due {
-            self.more.notify_one();
-        }
-        free.into_iter().for_each(Waiting::answer);
+        due.into_iter().for_each(Waiting::answer_at_once);
     }
 
     fn block(&self, look: &mut dyn FnMut(Moment) -> Option<Moment>) {

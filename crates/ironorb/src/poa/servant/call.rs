@@ -851,6 +851,11 @@ impl Later {
         self.sink.is_clogged()
     }
 
+    /// Has the answer wait for no client.
+    pub(super) fn never_wait(&self) {
+        self.sink.never_wait();
+    }
+
     /// How long the caller still waits, as far as it has told.
     pub(super) fn remaining_time(&self) -> Option<Duration> {
         self.deadline.at()?;

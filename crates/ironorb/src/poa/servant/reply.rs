@@ -59,6 +59,14 @@ impl<T, E: OperationError> Reply<T, E> {
         self.later.as_ref().is_some_and(Later::is_clogged)
     }
 
+    /// Has the answer wait for no client: [`send`](Self::send) does not block then, not even where the caller's connection takes no
+    /// bytes.
+    pub(crate) fn never_wait(&self) {
+        if let Some(later) = &self.later {
+            later.never_wait();
+        }
+    }
+
     /// False when the caller does not wait for the answer, so that the servant need not work it out.
     pub fn is_wanted(&self) -> bool {
         self.later.as_ref().is_some_and(Later::is_wanted)

@@ -88,6 +88,14 @@ pub(crate) trait ReplySink {
         self.inner().is_some_and(|inner| inner.is_clogged())
     }
 
+    /// Has [`with`](Self::with) never wait for the client from now on: a thread of the driver sends what the client does not take
+    /// at once. For threads that answer many clients. Sinks that never wait have nothing to do.
+    fn never_wait(&self) {
+        if let Some(inner) = self.inner() {
+            inner.never_wait();
+        }
+    }
+
     /// A number for the connection that the request came from. Requests with the same number keep their order
     /// when they must wait. `None` for a caller in this process, whose thread waits itself.
     fn client(&self) -> Option<u64> {

@@ -5,6 +5,7 @@
 //! receives may be a caller that waits for a reply which depends on them. On an accepted connection the
 //! server's threads receive; calls of this ORB only wait.
 
+use std::cell::Cell;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -210,11 +211,7 @@ impl Link {
             if !bidirectional.has_heard.swap(true, Ordering::SeqCst)
                 && let Some(orb) = lane.callbacks.get().and_then(|callbacks| callbacks.orb.upgrade())
             {
-                work.take_note(
-                    &orb,
-                    bidirectional.agreements(&orb),
-                    &CallbackSink { link: link.clone(), answer: None },
-                );
+                work.take_note(&orb, bidirectional.agreements(&orb), &CallbackSink::of(link.clone(), None));
             }
             if lane.callback_threads.run(move || link.serve(work)).is_err() {
                 return self.end(state, ConnectionEnd::Lost);
@@ -242,12 +239,18 @@ struct CallbackSink {
     link: Arc<Link>,
     /// `None` for what is no reply.
     answer: Option<DeferredAnswer>,
+    /// The thread that answers waits for no peer.
+    never_waits: Cell<bool>,
 }
 
 impl CallbackSink {
+    fn of(link: Arc<Link>, answer: Option<DeferredAnswer>) -> CallbackSink {
+        CallbackSink { link, answer, never_waits: Cell::new(false) }
+    }
+
     /// The sink of a request that is counted already.
     fn begun(link: Arc<Link>) -> CallbackSink {
-        CallbackSink { link, answer: Some(DeferredAnswer::default()) }
+        CallbackSink::of(link, Some(DeferredAnswer::default()))
     }
 
     /// The reply, and the session to which it belongs.
@@ -287,7 +290,11 @@ impl ReplySink for CallbackSink {
         let bytes = reply.transmit().take_all();
         let now = clock::now();
         let deadline = Deadline::NEVER.at_most(now, lane.config.transmit_timeout);
-        match link.wait_for_room(&mut Clock(now), deadline) {
+        let state = match self.never_waits.get() {
+            true => Ok(link.state.lock()),
+            false => link.wait_for_room(&mut Clock(now), deadline),
+        };
+        match state {
             Ok(mut state) if state.end().is_none() => {
                 state.transmit().buffer().extend_from_slice(&bytes);
                 link.send_some(&mut state);
@@ -304,7 +311,7 @@ impl ReplySink for CallbackSink {
 
     fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
         let (answer, inbound) = self.answer()?;
-        Some(Box::new(CallbackSink { link: self.link.clone(), answer: Some(answer.share(inbound)) }))
+        Some(Box::new(CallbackSink::of(self.link.clone(), Some(answer.share(inbound)))))
     }
 
     fn is_cancelled(&self, id: RequestId) -> bool {
@@ -315,5 +322,14 @@ impl ReplySink for CallbackSink {
         if let Some((answer, inbound)) = self.answer() {
             answer.on_cancel(inbound, id, then);
         }
+    }
+
+    fn is_clogged(&self) -> bool {
+        let mut state = self.link.state.lock();
+        !self.link.has_room(state.transmit().pending_bytes())
+    }
+
+    fn never_wait(&self) {
+        self.never_waits.set(true);
     }
 }

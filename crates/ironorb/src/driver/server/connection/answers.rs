@@ -99,7 +99,7 @@ impl ReplySink for PendingReply<'_> {
             return None;
         }
         let answer = DeferredAnswer::taking_over(self.answered.replace(true));
-        Some(Box::new(DeferredReply { connection: HeldConnection::of(connection), answer }))
+        Some(DeferredReply::boxed(connection, answer))
     }
 }
 
@@ -108,9 +108,7 @@ pub(super) struct RefusedAtOnce<'c>(pub(super) &'c Connection);
 
 impl ReplySink for RefusedAtOnce<'_> {
     fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
-        let mut sender = self.0.sender.lock();
-        write(&mut sender);
-        self.0.send_soon_what_waits(&mut sender);
+        self.0.with_at_once(write);
     }
 
     fn break_off(&self) {
@@ -132,6 +130,15 @@ impl ReplySink for RefusedAtOnce<'_> {
 struct DeferredReply {
     connection: HeldConnection,
     answer: DeferredAnswer,
+    /// The thread that answers waits for no peer.
+    never_waits: Cell<bool>,
+}
+
+impl DeferredReply {
+    fn boxed(connection: Arc<Connection>, answer: DeferredAnswer) -> Box<dyn ReplySink + Send> {
+        let connection = HeldConnection::of(connection);
+        Box::new(DeferredReply { connection, answer, never_waits: Cell::new(false) })
+    }
 }
 
 /// A connection that may be dropped by a thread of another lane, which enters its lane for that time.
@@ -187,11 +194,16 @@ impl ReplySink for DeferredReply {
     fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
         let _in_its_lane = self.connection.enter_lane();
         let session = &self.connection.session;
-        if self.answer.is_wanted(session) {
-            self.connection.with(|sender| {
-                write(sender);
-                self.answer.settle(session);
-            });
+        if !self.answer.is_wanted(session) {
+            return;
+        }
+        let write = |sender: &mut ServerConnection| {
+            write(sender);
+            self.answer.settle(session);
+        };
+        match self.never_waits.get() {
+            true => self.connection.with_at_once(write),
+            false => self.connection.with(write),
         }
     }
 
@@ -205,7 +217,14 @@ impl ReplySink for DeferredReply {
     }
 
     fn is_clogged(&self) -> bool {
-        self.connection.session.is_on(Flags::CLOGGED | Flags::STALLED)
+        self.connection.session.is_on(Flags::CLOGGED | Flags::STALLED) && {
+            let _in_its_lane = self.connection.enter_lane();
+            self.connection.has_unread()
+        }
+    }
+
+    fn never_wait(&self) {
+        self.never_waits.set(true);
     }
 
     fn on_cancel(&self, id: RequestId, then: OnCancel) {
@@ -216,7 +235,7 @@ impl ReplySink for DeferredReply {
     fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
         let _in_its_lane = self.connection.enter_lane();
         let answer = self.answer.share(&self.connection.session);
-        Some(Box::new(DeferredReply { connection: HeldConnection::of(self.connection.clone()), answer }))
+        Some(DeferredReply::boxed(self.connection.clone(), answer))
     }
 }
 

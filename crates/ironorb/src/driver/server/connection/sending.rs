@@ -37,6 +37,20 @@ impl Connection {
         self.flush(sender, |sender| self.flush_slowly(sender));
     }
 
+    /// Writes to the peer and sends what the peer takes now. The rest is left to the writer thread. Never waits.
+    pub(super) fn with_at_once(&self, write: impl FnOnce(&mut ServerConnection)) {
+        let mut sender = self.sender.lock();
+        write(&mut sender);
+        self.session.note_sent();
+        self.send_soon_what_waits(&mut sender);
+    }
+
+    /// Whether the peer has not taken all that was written. The flags of that may be set a moment longer.
+    #[cold]
+    pub(super) fn has_unread(&self) -> bool {
+        self.sender.lock().transmit().pending_bytes() > 0
+    }
+
     /// Writes a reply and sends it, unless it may wait for the replies to requests that arrived together with
     /// its own.
     #[inline(always)] // a step of every call
