@@ -184,9 +184,7 @@ fn allocate(file: &File, path: &Path, bytes: usize) -> Result<(), ExtentError> {
     };
     let _what_was_taken = file.set_len(0);
     Err(match error {
-        Errno::NOSPC | Errno::FBIG | Errno::DQUOT => {
-            ExtentError::DiskFull { needed: bytes as u64, path: path.to_owned() }
-        }
+        Errno::NOSPC | Errno::FBIG | Errno::DQUOT => full(),
         error => at(error.into()),
     })
 }
@@ -239,3 +237,9 @@ fn mark_of_this_run() -> u32 {
     let run = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     crc32fast::hash(&run) | 1
 }
+    let full = || ExtentError::DiskFull { needed: bytes as u64, path: path.to_owned() };
+    // A system that finds so only when it has given all there is would leave others without room meanwhile.
+    let disk = rustix::fs::fstatvfs(file).map_err(|error| at(error.into()))?;
+    if bytes as u64 > disk.f_bfree.saturating_mul(disk.f_frsize) {
+        return Err(full());
+    }
