@@ -284,8 +284,8 @@ impl<T: Element> Elements<T> {
     }
 
     /// Changes an element. Blocks while another thread uses it, and with durability `Power` for the disk. A change that
-    /// panics changes nothing. It should use no other element of the extent: threads that do so could wait in a circle. For several
-    /// at once there is [`update_all`](Self::update_all). Allocates nothing, but with durability `Power`.
+    /// panics changes nothing. For several elements at once there is [`update_all`](Self::update_all): of threads whose closures use
+    /// each other's elements one gets [`ElementError::Circle`]. Allocates nothing, but with durability `Power`.
     #[inline]
     pub fn update<R>(
         &self,
@@ -387,6 +387,7 @@ impl<T: Element> Elements<T> {
     fn hold_any(&self, index: u64) -> Result<(Held<'_, T>, Mark), ElementError> {
         match self.0.states.hold(usize::try_from(index).unwrap_or(usize::MAX)) {
             Ok(held) => Ok((held, self.mark(index)?)),
+            Err(NotHeld::InACircle) => Err(ElementError::Circle),
             Err(NotHeld::OwnTurn) => Err(ElementError::Reentered),
             Err(NotHeld::NoSuchPlace) => Err(ElementError::OutOfRange { index, count: self.len() }),
         }

@@ -26,6 +26,10 @@ pub enum ElementError {
     /// The calling thread is using the element: it came back from within its own closure.
     #[error("the thread is using this element already")]
     Reentered,
+    /// Threads would wait in a circle: another one waits, perhaps by way of more, for what the calling thread is using. This use
+    /// has changed nothing, and the others go on when the calling thread's closure has ended.
+    #[error("threads would wait for one another: use several elements at once by `update_all`")]
+    Circle,
     /// The same element twice in one update, or too many elements.
     #[error("an update of several elements names each once, and at most {max}")]
     BadSelection {

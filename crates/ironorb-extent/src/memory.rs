@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use bytemuck::Pod;
-use ironorb_locks::{HeldTurn, PiTurn};
+use ironorb_locks::{Circle, HeldTurn, PiTurn};
 #[cfg(not(miri))]
 use memmap2::{Advice, MmapOptions, MmapRaw};
 
@@ -284,6 +284,8 @@ pub(crate) enum NotHeld {
     NoSuchPlace,
     /// The calling thread has it.
     OwnTurn,
+    /// A thread waits, perhaps by way of others, for what the calling thread has.
+    InACircle,
 }
 
 impl<T: Pod + Send> LockedRow<T> {
@@ -316,14 +318,15 @@ impl<T: Pod + Send> LockedRow<T> {
         self.states.prefetch(index);
     }
 
-    /// Waits for a state's turn. Lends the thread that has it the priority of the calling thread.
+    /// Waits for a state's turn. Lends the thread that has it the priority of the calling thread. Waits in no circle of threads
+    /// where the system shows them.
     #[inline]
     pub(crate) fn hold(&self, index: usize) -> Result<Held<'_, T>, NotHeld> {
         let turn = self.turns.get(index).ok_or(NotHeld::NoSuchPlace)?;
         let held = match turn.try_hold() {
             Some(held) => held,
             None if turn.is_ours() => return Err(NotHeld::OwnTurn),
-            None => turn.hold(()),
+            None => turn.hold_outside_circles(()).map_err(|Circle| NotHeld::InACircle)?,
         };
         // SAFETY: the states are as many as the turns.
         let state = unsafe { self.states.first.add(index) };

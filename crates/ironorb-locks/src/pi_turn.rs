@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::time::Duration;
 
-use crate::turn::{TimedTurn, Turn, Waits, Watch, thread_id};
+use crate::turn::{Circle, TimedTurn, Turn, Waits, Watch, thread_id};
 
 /// The turn to use something: four bytes. The thread that has it runs at the priority of the most urgent one that waits for
 /// it ([`Waits::Lending`]). The thread that takes it releases it.
@@ -56,6 +56,22 @@ impl PiTurn {
         HeldTurn::new(&self.0, me)
     }
 
+    /// Takes the turn as [`hold`](Self::hold) does. Fails where the threads would wait in a circle, if the system lends priorities:
+    /// it follows chains of waits for that. Elsewhere they wait.
+    ///
+    /// # Panics
+    ///
+    /// If the calling thread has it.
+    #[inline]
+    #[track_caller]
+    pub fn hold_outside_circles(&self, watch: impl Watch) -> Result<HeldTurn<'_>, Circle> {
+        let me = thread_id();
+        if !self.0.try_take(me) {
+            self.0.take_outside_circles(me, watch)?;
+        }
+        Ok(HeldTurn::new(&self.0, me))
+    }
+
     /// Takes the turn until the result is dropped, if no thread has it.
     #[inline]
     pub fn try_hold(&self) -> Option<HeldTurn<'_>> {
@@ -105,6 +121,29 @@ mod tests {
         });
         drop(held);
         assert!(!turn.is_ours() && turn.try_hold().is_some());
+    }
+
+    #[test]
+    #[cfg(all(target_os = "linux", not(miri)))]
+    fn threads_do_not_wait_in_a_circle() {
+        use std::sync::Barrier;
+
+        for threads in [2, 3] {
+            let turns: Vec<_> = (0..threads).map(|_| PiTurn::new()).collect();
+            let all_have_one = Barrier::new(threads);
+            let waits = |nth: usize| {
+                let _own = turns[nth].hold(());
+                all_have_one.wait();
+                turns[(nth + 1) % threads].hold_outside_circles(()).map(drop)
+            };
+            let waited: Vec<_> = thread::scope(|scope| {
+                let waits = &waits;
+                let all: Vec<_> = (0..threads).map(|nth| scope.spawn(move || waits(nth))).collect();
+                all.into_iter().map(|thread| thread.join().unwrap()).collect()
+            });
+            // The thread that closes the circle leaves it, so that the others have their turns.
+            assert_eq!(waited.iter().filter(|waited| **waited == Err(Circle)).count(), 1, "{waited:?}");
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use rustix::io::{Errno, Result};
+use rustix::io::{self, Errno};
 
 use crate::system;
 
@@ -61,6 +61,10 @@ pub enum TimedTurn {
     NotLent,
 }
 
+/// A thread would wait for itself: for a thread that waits, perhaps by way of others, for what it has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Circle;
+
 impl Turn {
     /// A turn that no thread has.
     pub(crate) const fn new() -> Turn {
@@ -74,6 +78,17 @@ impl Turn {
         if !self.try_take(me) {
             self.wait(me, waits, watch);
         }
+    }
+
+    /// Takes the turn as [`take`](Self::take) does, with priorities lent. Fails where the calling thread would wait for itself: by
+    /// way of threads that wait for one another.
+    #[cold]
+    #[track_caller]
+    pub(crate) fn take_outside_circles(&self, me: u32, watch: impl Watch) -> Result<(), Circle> {
+        let holder = self.holder();
+        assert!(holder != me, "a thread waits for a lock that it holds");
+        let _watched = watch.begin(holder);
+        self.wait_outside_circles(me, system::lock)
     }
 
     /// Takes the turn if no thread has it.
@@ -135,18 +150,33 @@ impl Turn {
         }
     }
 
-    fn wait_lending(&self, me: u32, lock: impl Fn(&AtomicU32) -> Result<()>) {
+    fn wait_lending(&self, me: u32, lock: impl Fn(&AtomicU32) -> io::Result<()>) {
+        // The application waits for itself in a circle of several threads. It would wait for ever in any
+        // case: a circle that a time limit breaks goes on.
+        while let Err(Circle) = self.wait_outside_circles(me, &lock) {
+            thread::sleep(DEADLOCK_PAUSE);
+        }
+    }
+
+    fn wait_outside_circles(
+        &self,
+        me: u32,
+        lock: impl Fn(&AtomicU32) -> io::Result<()>,
+    ) -> Result<(), Circle> {
         loop {
             match lock(&self.word) {
-                Ok(()) => return self.take_from_kernel(),
-                Err(Errno::NOSYS) => return self.wait_plainly(me),
-                // The application waits for itself in a circle of several threads. It would wait for ever in any
-                // case: a circle that a time limit breaks goes on.
-                // Or the holder has ended with the lock, and nobody can release it.
-                Err(Errno::DEADLK | Errno::SRCH) => thread::sleep(DEADLOCK_PAUSE),
+                Ok(()) => self.take_from_kernel(),
+                Err(Errno::NOSYS) => self.wait_plainly(me),
+                Err(Errno::DEADLK) => return Err(Circle),
+                // The holder has ended with the lock, and nobody can release it.
+                Err(Errno::SRCH) => {
+                    thread::sleep(DEADLOCK_PAUSE);
+                    continue;
+                }
                 // The holder is ending, or a signal came.
-                Err(_) => {}
+                Err(_) => continue,
             }
+            return Ok(());
         }
     }
 
@@ -218,7 +248,7 @@ impl Turn {
         }
     }
 
-    fn pass_on_lent(&self, unlock: impl Fn(&AtomicU32) -> Result<()>) {
+    fn pass_on_lent(&self, unlock: impl Fn(&AtomicU32) -> io::Result<()>) {
         std::sync::atomic::fence(Ordering::Release);
         loop {
             match unlock(&self.word) {

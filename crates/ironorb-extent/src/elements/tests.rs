@@ -49,6 +49,36 @@ fn an_update_that_panics_changes_nothing_and_a_thread_does_not_wait_for_itself()
     assert_eq!(elements.read(1, |state| *state).unwrap(), 3);
 }
 
+/// Threads use the same elements in a different order, each from within a closure. One is told so, and the others go on.
+#[test]
+#[cfg(all(target_os = "linux", not(miri)))]
+fn threads_that_would_wait_in_a_circle_are_told() {
+    use std::sync::{Barrier, mpsc};
+
+    for threads in [2_u64, 3] {
+        let elements = Elements::in_memory(threads, |_| 0_u32).unwrap();
+        let all_have_one = Arc::new(Barrier::new(threads as usize));
+        let (says, said) = mpsc::channel();
+        for own in 0..threads {
+            let (elements, all_have_one, says) = (elements.clone(), all_have_one.clone(), says.clone());
+            std::thread::spawn(move || {
+                let used = elements.update(own, |state| {
+                    *state += 1;
+                    all_have_one.wait();
+                    elements.update((own + 1) % threads, |state| *state += 10)
+                });
+                says.send(used.unwrap()).unwrap();
+            });
+        }
+        let hang = std::time::Duration::from_secs(60);
+        let used: Vec<_> = (0..threads).map(|_| said.recv_timeout(hang).expect("none hangs")).collect();
+        assert_eq!(used.iter().filter(|it| matches!(it, Err(ElementError::Circle))).count(), 1, "{used:?}");
+        let all: Vec<u64> = (0..threads).collect();
+        let sum = elements.update_all(&all, |states| states.iter().sum::<u32>()).unwrap();
+        assert_eq!(u64::from(sum), threads + 10 * (threads - 1), "it has changed nothing");
+    }
+}
+
 #[test]
 fn threads_take_turns_and_several_elements_change_at_once() {
     let elements = Elements::in_memory(8, |_| 100_i64).unwrap();

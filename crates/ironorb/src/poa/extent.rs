@@ -432,7 +432,7 @@ impl<T: Element> UsedElement<'_, T> {
 #[cold]
 pub(crate) fn exception_of_element(e: ElementError) -> SystemException {
     match e {
-        ElementError::Reentered => {
+        ElementError::Reentered | ElementError::Circle => {
             not_here(SystemExceptionKind::BadInvOrder, MinorCode::BAD_INV_ORDER_WOULD_DEADLOCK)
         }
         ElementError::Io(_) => not_here(SystemExceptionKind::PersistStore, MinorCode::NONE),
