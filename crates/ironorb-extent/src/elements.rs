@@ -1,7 +1,6 @@
 //! The elements of an extent.
 
 use std::fmt;
-use std::fs::OpenOptions;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -13,7 +12,7 @@ use crate::durability::Durability;
 use crate::error::{ElementError, ExtentError};
 use crate::file::{FileOptions, OpenFile};
 use crate::lanes::{CHANGES_MAX, Lanes};
-use crate::log::Log;
+use crate::log::{DiskLog, Log};
 use crate::memory::{Held, LockedRow, Memory, NotHeld, Pages, Row};
 
 /// A state: plain data without padding, for which every bit pattern is valid. `#[derive(bytemuck::Pod, bytemuck::Zeroable)]`
@@ -67,7 +66,7 @@ struct Inner<T: Element> {
 /// What makes updates survive.
 enum Journal<T> {
     Lanes(Lanes<T>),
-    Log(Log<std::fs::File>),
+    Log(Log<DiskLog>),
 }
 
 /// A change of an element that is about to be made.
@@ -182,7 +181,7 @@ impl<T: Element> Elements<T> {
         let inner = Inner {
             states,
             marks: Row::at(memory, layout.marks, count_here),
-            journal: Inner::journal(options, lanes)?,
+            journal: Inner::journal(options, &file, lanes)?,
             watcher: OnceLock::new(),
             file: Some(file),
             is_sound: AtomicBool::new(false),
@@ -387,24 +386,23 @@ impl<T: Element> Elements<T> {
     fn hold_any(&self, index: u64) -> Result<(Held<'_, T>, Mark), ElementError> {
         match self.0.states.hold(usize::try_from(index).unwrap_or(usize::MAX)) {
             Ok(held) => Ok((held, self.mark(index)?)),
-            Err(NotHeld::InACircle) => Err(ElementError::Circle),
             Err(NotHeld::OwnTurn) => Err(ElementError::Reentered),
+            Err(NotHeld::InACircle) => Err(ElementError::Circle),
             Err(NotHeld::NoSuchPlace) => Err(ElementError::OutOfRange { index, count: self.len() }),
         }
     }
 }
 
 impl<T: Element> Inner<T> {
-    fn journal(options: &FileOptions, lanes: Lanes<T>) -> Result<Option<Journal<T>>, ExtentError> {
+    fn journal(
+        options: &FileOptions,
+        file: &OpenFile,
+        lanes: Lanes<T>,
+    ) -> Result<Option<Journal<T>>, ExtentError> {
         Ok(match options.durability {
             Durability::None => None,
             Durability::Process => Some(Journal::Lanes(lanes)),
-            Durability::Power => {
-                let path = options.log_path();
-                let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
-                let file = file.map_err(|error| ExtentError::Io { path, error })?;
-                Some(Journal::Log(Log::new(file, options.log_bytes_max)))
-            }
+            Durability::Power => Some(Journal::Log(Log::new(file.open_log(options)?, options.log_bytes_max))),
         })
     }
 
@@ -418,6 +416,9 @@ impl<T: Element> Inner<T> {
 
     /// Has all on the disk, and says so in the file.
     fn close(&self) -> io::Result<()> {
+        if self.file.as_ref().is_some_and(|file| !file.is_ours()) {
+            return Ok(());
+        }
         self.flush()?;
         if !self.is_sound.load(Ordering::Relaxed) {
             return Ok(());

@@ -106,6 +106,30 @@ pub enum ExtentError {
         /// Its durability.
         durability: Durability,
     },
+    /// Beside the file is the log of another extent, or what is no log. Neither file has been changed.
+    #[error(
+        "{log} is not the log of {path}, but another extent's: move it back to the file it is of, and put the log of {path} \
+         in its place. If the file it is of is gone, remove it",
+        path = .path.display(), log = .log.display()
+    )]
+    ForeignLog {
+        /// The file of the extent.
+        path: PathBuf,
+        /// The log.
+        log: PathBuf,
+    },
+    /// A file with durability `Power` was not closed, and its log is missing: updates may be lost.
+    #[error(
+        "{path} was not closed in order, and its log {log} is missing: put the log there, or open the file with \
+         `accept_torn`, without the last updates",
+        path = .path.display(), log = .log.display()
+    )]
+    NoLog {
+        /// The file of the extent.
+        path: PathBuf,
+        /// Where its log should be.
+        log: PathBuf,
+    },
     /// The system refuses.
     #[error("{path}: {error}", path = .path.display())]
     Io {

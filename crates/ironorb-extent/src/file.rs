@@ -12,6 +12,7 @@ use rustix::fs::FallocateFlags;
 use crate::durability::Durability;
 use crate::error::ExtentError;
 use crate::lanes;
+use crate::log::{DiskLog, Identity, LogHead};
 use crate::memory::{Memory, Row};
 
 /// How an extent's file is opened.
@@ -40,8 +41,8 @@ impl FileOptions {
         self
     }
 
-    /// Opens a file whose elements may be torn, because it was not closed: one with durability `None`, or with durability
-    /// `Process` after the end of the machine.
+    /// Opens a file whose elements may be torn, because it was not closed: one with durability `None`, with
+    /// `Process` after the end of the machine, or with `Power` without its log.
     pub fn accept_torn(mut self) -> Self {
         self.accepts_torn = true;
         self
@@ -87,12 +88,13 @@ impl Layout {
     }
 }
 
-// The head: magic, format, durability, count, bytes of a state, and the mark of the run of the machine in which a process has
-// it open; 0 while none has.
+// The head: magic, format, durability, count, bytes of a state, the mark of the run of the machine in which a process has it open
+// (0 while none has), four octets of nothing, and the identity.
 const MAGIC: [u8; 8] = *b"IROEXTNT";
-const FORMAT: u32 = 1;
-const HEAD: usize = 40;
+const FORMAT: u32 = 2;
+const HEAD: usize = 56;
 const OPEN_AT: usize = 32;
+const IDENTITY_AT: usize = 40;
 
 /// A file that this process has for itself.
 pub(crate) struct OpenFile {
@@ -100,8 +102,13 @@ pub(crate) struct OpenFile {
     pub(crate) memory: Arc<Memory>,
     pub(crate) layout: Layout,
     pub(crate) is_new: bool,
+    pub(crate) identity: Identity,
+    /// It was not closed: what its log has may be missing in it.
+    was_open: bool,
     path: PathBuf,
     is_open: Row<AtomicU32>,
+    /// The process that has opened it. A child of a fork has the file as well, and leaves it alone.
+    process: u32,
 }
 
 impl OpenFile {
@@ -126,13 +133,53 @@ impl OpenFile {
         }
         let bytes = file.metadata().map_err(at)?.len();
         let is_new = bytes == 0 || bytes == layout.end as u64 && has_no_head(&file).map_err(at)?;
-        match is_new {
-            true => allocate(&file, path, layout.end)?,
+        let (identity, was_open) = match is_new {
+            true => {
+                allocate(&file, path, layout.end)?;
+                (Identity::new().map_err(at)?, false)
+            }
             false => check(&file, options, bytes, (count, state_bytes, layout.end))?,
-        }
+        };
         let memory = Arc::new(Memory::of_file(&file, layout.end).map_err(at)?);
         let is_open = Row::at(&memory, OPEN_AT, 1);
-        Ok(OpenFile { file, memory, layout, is_new, path: path.clone(), is_open })
+        Ok(OpenFile {
+            file,
+            memory,
+            layout,
+            is_new,
+            identity,
+            was_open,
+            path: path.clone(),
+            is_open,
+            process: std::process::id(),
+        })
+    }
+
+    /// Opens the file's log, or makes it. Refuses that of another extent: its records are lost for that one if they are used
+    /// here, and so are they where they are not.
+    pub(crate) fn open_log(&self, options: &FileOptions) -> Result<DiskLog, ExtentError> {
+        let log = options.log_path();
+        let at = |error: io::Error| ExtentError::Io { path: log.clone(), error };
+        let is_needed = self.was_open && !options.accepts_torn;
+        let missing = || ExtentError::NoLog { path: self.path.clone(), log: log.clone() };
+        let file = OpenOptions::new().read(true).write(true).create(!is_needed).truncate(false).open(&log);
+        let (disk_log, head) = file.and_then(DiskLog::of).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound if is_needed => missing(),
+            _ => at(error),
+        })?;
+        match head {
+            LogHead::Of(identity, _) if identity == self.identity => return Ok(disk_log),
+            // Left by a process that ended while it made the file.
+            LogHead::Of(_, false) if self.is_new => {}
+            LogHead::Of(..) | LogHead::Unknown => {
+                return Err(ExtentError::ForeignLog { path: self.path.clone(), log });
+            }
+            LogHead::Nothing if is_needed => return Err(missing()),
+            LogHead::Nothing => {}
+        }
+        disk_log.begin(self.identity).map_err(at)?;
+        sync_folder(&self.path).map_err(at)?;
+        Ok(disk_log)
     }
 
     /// Says in the file what it is, once its elements are there. A file without that is made anew.
@@ -148,9 +195,21 @@ impl OpenFile {
         head.extend(durability.number().to_le_bytes());
         head.extend(count.to_le_bytes());
         head.extend((state_bytes as u64).to_le_bytes());
+        head.extend([0; IDENTITY_AT - OPEN_AT]);
+        head.extend(self.identity.0);
         let written = self.memory.flush().and_then(|()| self.file.write_all_at(&head, 0));
         let written = written.and_then(|()| self.file.sync_all()).and_then(|()| sync_folder(&self.path));
         written.map_err(|error| ExtentError::Io { path: self.path.clone(), error })
+    }
+
+    /// Whether this process has opened it.
+    pub(crate) fn is_ours(&self) -> bool {
+        self.process == std::process::id()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn as_a_child_has_it(&self) -> File {
+        self.file.try_clone().expect("it is open")
     }
 
     /// Says in the file, and on the disk, whether it is open.
@@ -159,6 +218,15 @@ impl OpenFile {
             place.store(if is_open { mark_of_this_run() } else { 0 }, Ordering::SeqCst);
         }
         self.memory.flush_first(PAGE)
+    }
+}
+
+impl Drop for OpenFile {
+    fn drop(&mut self) {
+        // A process that is being started has the file until it runs its program: with that the file would be in use.
+        if self.is_ours() {
+            let _unlocked = self.file.unlock();
+        }
     }
 }
 
@@ -178,7 +246,13 @@ fn sync_folder(path: &Path) -> io::Result<()> {
 fn allocate(file: &File, path: &Path, bytes: usize) -> Result<(), ExtentError> {
     use rustix::io::Errno;
     let at = |error: io::Error| ExtentError::Io { path: path.to_owned(), error };
+    let full = || ExtentError::DiskFull { needed: bytes as u64, path: path.to_owned() };
     file.set_len(0).map_err(at)?;
+    // A system that finds so only when it has given all there is would leave others without room meanwhile.
+    let disk = rustix::fs::fstatvfs(file).map_err(|error| at(error.into()))?;
+    if bytes as u64 > disk.f_bfree.saturating_mul(disk.f_frsize) {
+        return Err(full());
+    }
     let Err(error) = rustix::fs::fallocate(file, FallocateFlags::empty(), 0, bytes as u64) else {
         return Ok(());
     };
@@ -189,13 +263,13 @@ fn allocate(file: &File, path: &Path, bytes: usize) -> Result<(), ExtentError> {
     })
 }
 
-/// Checks that a file is an extent of this shape.
+/// Checks that a file is an extent of this shape. Gives its identity, and whether it was not closed.
 fn check(
     file: &File,
     options: &FileOptions,
     bytes: u64,
     (count, state_bytes, end): (u64, usize, usize),
-) -> Result<(), ExtentError> {
+) -> Result<(Identity, bool), ExtentError> {
     let path = options.path.clone();
     let mut head = [0; HEAD];
     let mismatch = |what: String| ExtentError::Mismatch { path: options.path.clone(), what };
@@ -228,8 +302,12 @@ fn check(
     };
     match may_be_torn && !options.accepts_torn {
         true => Err(ExtentError::MayBeTorn { path, durability: options.durability }),
-        false => Ok(()),
+        false => Ok((Identity(*identity_in(&head)), word(OPEN_AT) != 0)),
     }
+}
+
+fn identity_in(head: &[u8; HEAD]) -> &[u8; 16] {
+    head.last_chunk().expect("a head ends with it")
 }
 
 /// A number, not 0, that differs between runs of the machine. Where the system tells none, all runs count as one.
@@ -237,9 +315,3 @@ fn mark_of_this_run() -> u32 {
     let run = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     crc32fast::hash(&run) | 1
 }
-    let full = || ExtentError::DiskFull { needed: bytes as u64, path: path.to_owned() };
-    // A system that finds so only when it has given all there is would leave others without room meanwhile.
-    let disk = rustix::fs::fstatvfs(file).map_err(|error| at(error.into()))?;
-    if bytes as u64 > disk.f_bfree.saturating_mul(disk.f_frsize) {
-        return Err(full());
-    }

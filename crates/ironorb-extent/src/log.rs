@@ -24,24 +24,85 @@ pub(crate) trait LogFile: Send + Sync {
     fn read(&self) -> io::Result<Vec<u8>>;
 }
 
-impl LogFile for File {
+/// What an extent's file and its log have in common, and no other extent's: a random number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Identity(pub(crate) [u8; 16]);
+
+impl Identity {
+    /// One that no extent has.
+    pub(crate) fn new() -> io::Result<Identity> {
+        let mut random = [0; 16];
+        let mut rest = &mut random[..];
+        while !rest.is_empty() {
+            let given = rustix::rand::getrandom(&mut *rest, rustix::rand::GetRandomFlags::empty())?;
+            rest = &mut rest[given..];
+        }
+        Ok(Identity(random))
+    }
+}
+
+// What stands before the records in a log on the disk: the magic number, and the identity of the extent that it is of.
+const OF_LOG: [u8; 8] = *b"IROEXLOG";
+const RECORDS_AT: u64 = 24;
+
+/// A log on the disk.
+pub(crate) struct DiskLog(File);
+
+/// What a log says of itself before it is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LogHead {
+    /// Nothing: it has been made just now, or was being made when its process ended.
+    Nothing,
+    /// The extent that it is of, and whether it has bytes of records.
+    Of(Identity, bool),
+    /// It is no log.
+    Unknown,
+}
+
+impl DiskLog {
+    /// The log in a file, whatever it has, and what it says of itself.
+    pub(crate) fn of(file: File) -> io::Result<(DiskLog, LogHead)> {
+        let bytes = file.metadata()?.len();
+        let mut head = [0; RECORDS_AT as usize];
+        let head = match bytes {
+            ..RECORDS_AT => LogHead::Nothing,
+            _ => {
+                file.read_exact_at(&mut head, 0)?;
+                match (head.strip_prefix(&OF_LOG), head.last_chunk()) {
+                    (Some(_), Some(identity)) => LogHead::Of(Identity(*identity), bytes > RECORDS_AT),
+                    _ => LogHead::Unknown,
+                }
+            }
+        };
+        Ok((DiskLog(file), head))
+    }
+
+    /// Makes it the empty log of an extent, on the disk.
+    pub(crate) fn begin(&self, of: Identity) -> io::Result<()> {
+        self.0.set_len(0)?;
+        self.0.write_all_at(&[&OF_LOG[..], &of.0].concat(), 0)?;
+        self.0.sync_all()
+    }
+}
+
+impl LogFile for DiskLog {
     fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
-        self.write_all_at(bytes, at)
+        self.0.write_all_at(bytes, at + RECORDS_AT)
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.sync_data()
+        self.0.sync_data()
     }
 
     fn empty(&self) -> io::Result<()> {
-        self.set_len(0)?;
-        self.sync_all()
+        self.0.set_len(RECORDS_AT)?;
+        self.0.sync_all()
     }
 
     fn read(&self) -> io::Result<Vec<u8>> {
-        let bytes = usize::try_from(self.metadata()?.len()).map_err(|_| io::ErrorKind::FileTooLarge)?;
-        let mut read = vec![0; bytes];
-        self.read_exact_at(&mut read, 0)?;
+        let bytes = self.0.metadata()?.len().saturating_sub(RECORDS_AT);
+        let mut read = vec![0; usize::try_from(bytes).map_err(|_| io::ErrorKind::FileTooLarge)?];
+        self.0.read_exact_at(&mut read, RECORDS_AT)?;
         Ok(read)
     }
 }

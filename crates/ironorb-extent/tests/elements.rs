@@ -103,7 +103,7 @@ fn a_process_that_is_killed_in_the_middle_of_stores_leaves_no_torn_element() {
         for kill in 0..kills {
             let mut process = Command::new(std::env::current_exe().expect("this program"));
             process.args(["--exact", "a_process_to_be_killed", "--ignored", "--nocapture"]);
-            process.env("EXTENT_TO_KILL", &path).stdout(Stdio::piped()).stderr(Stdio::null());
+            process.env("EXTENT_TO_KILL", &path).stdout(Stdio::piped());
             if durability == Durability::Power {
                 process.env("EXTENT_POWER", "yes");
             }

@@ -181,15 +181,108 @@ fn an_extent_that_is_not_sound_leaves_its_log() {
     let options = FileOptions::new(folder.path().join("elements")).durability(Durability::Power);
     let log_bytes = || std::fs::metadata(options.log_path()).unwrap().len();
     let elements = Elements::in_file(&options, 4, |_| 1_u64).unwrap();
+    let empty = log_bytes();
     elements.update(2, |state| *state = 7).unwrap();
     // As after a failed write, or an opening that has come to nothing.
     elements.0.is_sound.store(false, Ordering::Relaxed);
     drop(elements);
-    assert!(log_bytes() > 0, "whoever opens the file next finishes what is in the log");
+    assert!(log_bytes() > empty, "whoever opens the file next finishes what is in the log");
     let elements = Elements::in_file(&options, 4, |_| 0_u64).unwrap();
     assert_eq!(elements.read(2, |state| *state).unwrap(), 7);
     drop(elements);
-    assert_eq!(log_bytes(), 0);
+    assert_eq!(log_bytes(), empty);
+}
+
+/// A program closes an extent and opens it again, while it starts another program: until that runs it has the file as well.
+#[test]
+#[cfg(not(miri))]
+fn a_closed_file_is_not_in_use() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = FileOptions::new(folder.path().join("elements"));
+    let elements = Elements::in_file(&options, 4, |_| 1_u64).unwrap();
+    let as_a_child_has_it = elements.0.file.as_ref().unwrap().as_a_child_has_it();
+    drop(elements);
+    drop(Elements::in_file(&options, 4, |_| 1_u64).unwrap());
+    drop(as_a_child_has_it);
+}
+
+/// Leaves an extent as a process does that is killed after it has set element 2 to this state.
+#[cfg(not(miri))]
+fn leave_killed(options: &FileOptions, state: u64) {
+    let elements = Elements::in_file(options, 4, |_| 1_u64).unwrap();
+    elements.update(2, |it| *it = state).unwrap();
+    elements.0.is_sound.store(false, Ordering::Relaxed);
+}
+
+/// A log beside another file of the same shape would change what it has nothing to do with.
+#[test]
+#[cfg(not(miri))]
+fn a_log_is_of_one_extent() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| FileOptions::new(folder.path().join(name)).durability(Durability::Power);
+    let open = |options: &FileOptions| Elements::in_file(options, 4, |_| 1_u64);
+    let state = |options: &FileOptions| open(options).unwrap().read(2, |state| *state).unwrap();
+    let [one, other, aside] = ["one", "other", "aside"].map(at);
+    let names_both = |e: &ExtentError, of: &FileOptions| {
+        let told = e.to_string();
+        [&of.path, &of.log_path()].iter().all(|path| told.contains(path.to_str().unwrap()))
+    };
+    leave_killed(&one, 7);
+    leave_killed(&other, 9);
+    let exchange = || {
+        for (from, to) in [(&one, &aside), (&other, &one), (&aside, &other)] {
+            std::fs::rename(from.log_path(), to.log_path()).unwrap();
+        }
+    };
+    exchange();
+    for of in [&one, &other] {
+        let e = open(of).unwrap_err();
+        assert!(matches!(e, ExtentError::ForeignLog { .. }) && names_both(&e, of), "{e}");
+        let e = open(&of.clone().accept_torn()).unwrap_err();
+        assert!(matches!(e, ExtentError::ForeignLog { .. }), "{e}");
+    }
+    exchange();
+    // Without its log an update may be missing. What is refused takes nothing away.
+    std::fs::rename(one.log_path(), aside.log_path()).unwrap();
+    for _ in 0..2 {
+        let e = open(&one).unwrap_err();
+        assert!(matches!(e, ExtentError::NoLog { .. }) && names_both(&e, &one), "{e}");
+    }
+    std::fs::rename(aside.log_path(), one.log_path()).unwrap();
+    assert_eq!((state(&one), state(&other)), (7, 9));
+    // After an orderly end there is nothing in the log.
+    std::fs::remove_file(one.log_path()).unwrap();
+    assert_eq!(state(&one), 7);
+    leave_killed(&one, 8);
+    std::fs::remove_file(one.log_path()).unwrap();
+    assert_eq!(state(&one.clone().accept_torn()), 8);
+    // A file that is made anew does not take up what the last one left.
+    leave_killed(&one, 3);
+    std::fs::remove_file(&one.path).unwrap();
+    let e = open(&one).unwrap_err();
+    assert!(matches!(e, ExtentError::ForeignLog { .. }), "{e}");
+    std::fs::remove_file(one.log_path()).unwrap();
+    assert_eq!(state(&one), 1);
+    std::fs::write(one.log_path(), "no log".repeat(10)).unwrap();
+    let e = open(&one).unwrap_err();
+    assert!(matches!(e, ExtentError::ForeignLog { .. }), "{e}");
+}
+
+/// A process may end while it makes an extent. The next one makes it.
+#[test]
+#[cfg(not(miri))]
+fn an_extent_that_was_being_made_is_made_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = FileOptions::new(folder.path().join("elements")).durability(Durability::Power);
+    // The log is there before the file says what it is.
+    let elements = Elements::in_file(&options, 4, |_| 1_u64).unwrap();
+    drop(elements);
+    let bytes = std::fs::metadata(&options.path).unwrap().len();
+    std::fs::write(&options.path, vec![0; bytes as usize]).unwrap();
+    for _life in 0..2 {
+        let elements = Elements::in_file(&options, 4, |_| 5_u64).unwrap();
+        assert_eq!(elements.read(2, |state| *state).unwrap(), 5);
+    }
 }
 
 /// Panics when it is told.
