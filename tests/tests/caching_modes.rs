@@ -5,8 +5,8 @@ use std::thread;
 use std::time::Duration;
 
 use ironorb::cache::{Cell, ReadOptions, Source};
-use ironorb::poa::{IdAssignment, PoaPolicies};
-use ironorb::{Orb, SystemException, SystemExceptionKind, TypedRef};
+use ironorb::poa::{IdAssignment, PoaError, PoaPolicies};
+use ironorb::{Orb, ServerConcurrency, SystemException, SystemExceptionKind, TypedRef};
 use ironorb_tests::Counting;
 use ironorb_tests::cached::{
     Counter, CounterRef, CounterState, Gauge, GaugeAsync, GaugeRef, GaugeState, Lever, LeverAsync, LeverRef,
@@ -213,6 +213,25 @@ fn a_read_gives_no_value_from_before_a_write_that_has_returned() {
         }
         is_over.store(true, Ordering::Release);
     });
+}
+
+/// The one thread of a reactor would wait for what it alone can receive.
+#[test]
+fn a_reactor_takes_no_object_of_which_writes_wait() {
+    let server = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap();
+    let server = server.concurrency(ServerConcurrency::Reactor).build().unwrap();
+    let poa = server.root_poa();
+    let (lever, _) = Holding::new(LeverState { value: 0 });
+    let refused = poa.activate::<LeverRef, _>(lever).unwrap_err();
+    assert!(matches!(refused, PoaError::WritesWaitInVain), "{refused}");
+    let e = SystemException::from(refused);
+    assert_eq!(e.kind, SystemExceptionKind::BadInvOrder, "{e}");
+    // The others are held there as anywhere.
+    let (gauge, cell) = Holding::new(GaugeState { value: 0, text: String::new() });
+    let gauge = elsewhere(&poa.activate::<GaugeRef, _>(gauge).unwrap());
+    hold(|| gauge.value_with(&ReadOptions::new()));
+    cell.update(|mut state| state.set_value(1));
+    while gauge.value().unwrap() != 1 {}
 }
 
 /// Writes of one cell are made one after the other.

@@ -177,6 +177,11 @@ pub(crate) trait CellHandle {
         answer: &mut dyn FnMut(Filled<CellNumber>, WriteMembers<'_>),
     );
 
+    /// Whether writes may wait for clients.
+    fn writes_wait(&self) -> bool {
+        false
+    }
+
     /// Has no client hold the state any more, or come to hold it: the object is no longer active.
     fn withdraw(&self);
 
@@ -209,6 +214,10 @@ impl<S: CachedState> CellHandle for Cell<S> {
             *version = Some(told);
         }
         answer(filled, &|members, w| state.write(members, w));
+    }
+
+    fn writes_wait(&self) -> bool {
+        matches!(S::MODE, CachedMode::Missed(_))
     }
 
     fn withdraw(&self) {

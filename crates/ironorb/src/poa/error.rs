@@ -63,6 +63,9 @@ pub enum PoaError {
     ServantManagerAlreadySet,
     /// The call would wait for the upcall that makes it (BAD_INV_ORDER).
     WouldDeadlock,
+    /// Writes of the servant's cell wait for clients, and the one thread of a [reactor](crate::ServerConcurrency::Reactor) would wait
+    /// for what it alone can receive (BAD_INV_ORDER).
+    WritesWaitInVain,
     /// The path of the adapter is too long for an object key.
     NameTooLong,
     /// The adapter has as many objects as it can have: one for each 32-bit number but two (NO_RESOURCES).
@@ -96,6 +99,10 @@ impl fmt::Display for PoaError {
             PoaError::NoServant => "no default servant has been set",
             PoaError::ServantManagerAlreadySet => "a servant manager has been set already",
             PoaError::WouldDeadlock => "the call would wait for the upcall that makes it",
+            PoaError::WritesWaitInVain => {
+                "writes of this object's cached attributes wait for clients, which a reactor's one thread does not hear meanwhile: \
+                 give the server another concurrency"
+            }
             PoaError::TooManyObjects => "the adapter has as many objects as it can have",
             PoaError::NameTooLong => "the adapter's path is longer than 65,535 bytes",
         })
@@ -117,7 +124,9 @@ impl From<PoaError> for SystemException {
     fn from(error: PoaError) -> Self {
         use SystemExceptionKind as S;
         let (kind, minor) = match error {
-            PoaError::WouldDeadlock => (S::BadInvOrder, MinorCode::BAD_INV_ORDER_WOULD_DEADLOCK),
+            PoaError::WouldDeadlock | PoaError::WritesWaitInVain => {
+                (S::BadInvOrder, MinorCode::BAD_INV_ORDER_WOULD_DEADLOCK)
+            }
             PoaError::ServantManagerAlreadySet => (S::BadInvOrder, MinorCode::BAD_INV_ORDER_MANAGER_SET),
             PoaError::Destroyed => (S::BadInvOrder, MinorCode::BAD_INV_ORDER_POA_DESTROYED),
             PoaError::ForeignId => (S::BadParam, MinorCode::BAD_PARAM_FOREIGN_ID),

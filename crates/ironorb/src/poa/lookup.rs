@@ -15,9 +15,10 @@ use super::key::Slot;
 use super::single_thread::SingleThreadGuard;
 use super::upcall::{Deactivation, UpcallTarget, refusal};
 use super::{
-    HoldMode, ObjectId, Poa, PoaInner, Refusal, RequestProcessing, ServantActivator, ServantManager,
-    ThreadModel, Unavailable, Upcall, not_exist,
+    HoldMode, ObjectId, Poa, PoaError, PoaInner, Refusal, RequestProcessing, ServantActivator,
+    ServantManager, ThreadModel, Unavailable, Upcall, not_exist,
 };
+use crate::base::config::ServerConcurrency;
 use crate::base::gate::{Gate, GateGuard};
 use crate::base::lease::Activation;
 use crate::poa::servant::servant_panicked;
@@ -194,7 +195,7 @@ impl PoaInner {
             Err(_) => Err(Refusal::Exception(servant_panicked())),
         };
         let kept = servant.and_then(|servant| {
-            let servant = self.keep(servant);
+            let servant = self.keep_active(servant).map_err(|e| Refusal::Exception(e.into()))?;
             let mut objects = self.objects.open();
             if objects.is_object(&servant) {
                 let bad = MinorCode::OBJ_ADAPTER_BAD_INCARNATION;
@@ -284,6 +285,21 @@ impl PoaInner {
         let servant = ServantHandle::new(servant, adapter.config().operation_lookup);
         servant.each_cell(|cell| cell.admit(adapter.cache()));
         servant
+    }
+
+    /// Makes the handle by which this adapter keeps the servant of an active object. Refuses cells whose writes wait for clients where
+    /// the thread that waits is the only one that could hear them.
+    pub(super) fn keep_active(&self, servant: Arc<dyn Servant>) -> Result<ServantHandle, PoaError> {
+        let config = self.orb.adapter().config();
+        if config.concurrency == ServerConcurrency::Reactor {
+            let mut writes_wait = false;
+            let servant = ServantHandle::new(servant.clone(), config.operation_lookup);
+            servant.each_cell(|cell| writes_wait |= cell.writes_wait());
+            if writes_wait {
+                return Err(PoaError::WritesWaitInVain);
+            }
+        }
+        Ok(self.keep(servant))
     }
 
     /// Whether the work on an object cannot end before this thread's upcalls end.

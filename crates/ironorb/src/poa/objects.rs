@@ -68,7 +68,7 @@ impl Poa {
     ) -> Result<ObjectId, PoaError> {
         self.check_retains()?;
         self.check_system_ids("use activate_with_id")?;
-        let servant = self.0.keep(servant);
+        let servant = self.0.keep_active(servant)?;
         let mut objects = self.0.objects.open();
         self.check_can_activate(&mut objects, &servant)?;
         let (slot, id) = objects.reserve_with(|slot| self.new_id(slot)).ok_or(PoaError::TooManyObjects)?;
@@ -94,7 +94,7 @@ impl Poa {
         priority: Option<Priority>,
     ) -> Result<(), PoaError> {
         self.check_retains()?;
-        let servant = self.0.keep(servant);
+        let servant = self.0.keep_active(servant)?;
         loop {
             let gate = {
                 let mut objects = self.0.objects.open();
