@@ -1,6 +1,7 @@
 //! Caching proxies whose servers tell of changes at once, and whose writes wait for those that would miss too many.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -358,4 +359,33 @@ fn a_change_updates_neither_its_cell_nor_one_whose_writes_may_wait() {
     assert_eq!([meter.read(|it| it.value), lever.read(|it| it.value), other.read(|it| it.value)], [0, 0, 1]);
     lever.update(|mut state| state.set_value(2));
     assert_eq!(lever.read(|it| it.value), 2);
+}
+
+/// Threads change two cells in different orders. One is told by a panic, and the other goes on.
+#[test]
+fn changes_do_not_wait_for_one_another_for_ever() {
+    let cells = [0, 0].map(|value| Cell::new(MeterState { value, factor: 1.0 }));
+    let both_have_one = Arc::new(Barrier::new(2));
+    let (says, said) = mpsc::channel();
+    for own in 0..2 {
+        let (cells, both_have_one, says) = (cells.clone(), both_have_one.clone(), says.clone());
+        thread::spawn(move || {
+            let change = || {
+                cells[own].update(|mut state| {
+                    state.set_value(1);
+                    both_have_one.wait();
+                    cells[1 - own].update(|mut state| *state.value_mut() += 10);
+                });
+            };
+            let changed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(change));
+            says.send(changed.is_ok()).unwrap();
+        });
+    }
+    let mut changed = [(); 2].map(|()| said.recv_timeout(Duration::from_secs(60)).expect("none hangs"));
+    changed.sort();
+    assert_eq!(changed, [false, true]);
+    // What the one has changed before it panicked stays, and it has not changed the other's.
+    let mut values = cells.map(|cell| cell.read(|state| state.value));
+    values.sort();
+    assert_eq!(values, [1, 11]);
 }

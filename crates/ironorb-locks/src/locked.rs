@@ -12,7 +12,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Duration, Instant};
 use std::{fmt, thread};
 
-use crate::turn::{TimedTurn, Turn, Waits, Watch, thread_id};
+use crate::turn::{Circle, TimedTurn, Turn, Waits, Watch, thread_id};
 
 /// A value with its turn.
 pub struct Locked<T> {
@@ -59,6 +59,18 @@ impl<T> Locked<T> {
         let me = thread_id();
         self.turn.take(me, self.waits, watch);
         self.guard(me)
+    }
+
+    /// Locks as [`lock`](Self::lock) does, with waits that lend priorities. Fails where the threads would wait in a circle, if the
+    /// system lends priorities: it follows chains of waits for that. Elsewhere they wait.
+    #[inline]
+    #[track_caller]
+    pub fn lock_outside_circles(&self, watch: impl Watch) -> Result<LockGuard<'_, T>, Circle> {
+        let me = thread_id();
+        if !self.turn.try_take(me) {
+            self.turn.take_outside_circles(me, watch)?;
+        }
+        Ok(self.guard(me))
     }
 
     /// Locks if no thread holds the lock.

@@ -38,6 +38,9 @@ struct Joined {
     number: CellNumber,
 }
 
+/// What threads do that wait for one another's cells.
+const CHANGES: &str = "changes of cells use other cells that are being changed";
+
 impl<S: CachedState> Cell<S> {
     /// A cell with this state.
     pub fn new(state: S) -> Cell<S> {
@@ -47,7 +50,7 @@ impl<S: CachedState> Cell<S> {
 
     /// Looks at the state. Blocks while another thread is at the cell; `look` must not use the cell itself.
     pub fn read<T>(&self, look: impl FnOnce(&S) -> T) -> T {
-        look(&self.0.0.lock().state)
+        look(&self.0.0.lock_outside_circles(CHANGES).state)
     }
 
     /// Changes the state, and has clients told of the members that are changed through the accessor. All of them change
@@ -63,13 +66,15 @@ impl<S: CachedState> Cell<S> {
     ///
     /// # Panics
     ///
-    /// If `change` updates its own cell, or one whose writes may wait.
+    /// If `change` updates its own cell, or one whose writes may wait. And if it uses another cell or element while a thread that is
+    /// changing that waits for this one: one of the threads panics, where the system shows such circles, and the others go on. Linux
+    /// does. Threads that use several cells in one order never wait so.
     pub fn update<T>(&self, change: impl FnOnce(S::Update<'_>) -> T) -> T {
         match S::MODE {
             CachedMode::Missed(missed_max) => self.update_in_turn(missed_max, change),
             CachedMode::Asked | CachedMode::Pushed => {
                 let updating = Updating::begin(self.address(), false);
-                self.0.0.lock().change(change, Inner::commit, updating)
+                self.0.0.lock_outside_circles(CHANGES).change(change, Inner::commit, updating)
             }
         }
     }
@@ -80,7 +85,7 @@ impl<S: CachedState> Cell<S> {
         let updating = Updating::begin(self.address(), true);
         let joined = self.0.0.lock().joined.clone();
         let write = joined.map(|joined| (joined.cache.begin_write(joined.number, missed_max), joined));
-        let mut inner = self.0.0.lock();
+        let mut inner = self.0.0.lock_outside_circles(CHANGES);
         let note = |_: &mut Inner<S>, changed| {
             write.and_then(|(write, joined)| joined.cache.finish_write(write, changed))
         };

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use ironorb_locks::{Locked, Waits};
+use ironorb_locks::{Circle, Locked, Waits};
 
 use super::LockGuard;
 use crate::base::watch::Here;
@@ -25,6 +25,17 @@ impl<T> PiLock<T> {
     #[track_caller]
     pub(crate) fn lock(&self) -> LockGuard<'_, T> {
         self.0.lock(Here::of_caller())
+    }
+
+    /// Locks as [`lock`](Self::lock) does. Panics, too, where threads would wait for one another in a circle, and says of what
+    /// they are.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn lock_outside_circles(&self, of: &str) -> LockGuard<'_, T> {
+        match self.0.lock_outside_circles(Here::of_caller()) {
+            Ok(guard) => guard,
+            Err(Circle) => panic!("threads would wait for one another: {of}"),
+        }
     }
 
     /// Locks if no thread holds the lock.
