@@ -207,7 +207,7 @@ impl OpenFile {
         self.process == std::process::id()
     }
 
-    #[cfg(test)]
+    #[cfg(all(test, not(miri)))]
     pub(crate) fn as_a_child_has_it(&self) -> File {
         self.file.try_clone().expect("it is open")
     }
