@@ -21,6 +21,7 @@ pub(crate) fn run(steps: &Steps) -> Outcome {
         ("memory of lanes under miri", "ironorb-lane-alloc", &[]),
         ("locks under miri", "ironorb-locks", &[]),
         ("extents under miri", "ironorb-extent", &[]),
+        ("places of caches under miri", "ironorb", &["cache::place::"]),
     ];
     let can_run = need_miri();
     for (name, package, filters) in under_miri {

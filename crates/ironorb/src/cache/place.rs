@@ -315,3 +315,135 @@ impl<S: CachedState> Drop for Place<S> {
         self.peer.leave(self.entry);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ironorb_cache::ClientLimits;
+    use ironorb_giop::ior::{IiopProfile, Ior};
+    use ironorb_giop::{Misuse, Reader, Version, Writer};
+
+    use super::*;
+    use crate::cache::CachedMode;
+    use crate::cache::storage::{Shared, WordState, Words};
+
+    /// Fewer where every step is interpreted.
+    const WRITES: u64 = if cfg!(miri) { 60 } else { 20_000 };
+
+    /// A number and its double, as words.
+    #[derive(Clone)]
+    struct Numbers(u64, u64);
+
+    /// A number as a text, twice.
+    #[derive(Clone)]
+    struct Texts(String, String);
+
+    /// A state that shows by its members whether it has been written at once.
+    trait Shown: CachedState {
+        fn of(number: u64) -> Self;
+        fn shown(&self) -> Option<u64>;
+    }
+
+    macro_rules! cached {
+        ($state:ty: $storage:ty) => {
+            impl CachedState for $state {
+                type Storage = $storage;
+                type Update<'s> = &'s mut $state;
+                const REPOSITORY_ID: &'static str = "IDL:State:1.0";
+                const MODE: CachedMode = CachedMode::Asked;
+
+                fn write(&self, _: Members, _: &mut Writer<'_>) -> Result<(), Misuse> {
+                    Ok(())
+                }
+
+                fn read(_: &mut Reader<'_>) -> Result<Self, Malformed> {
+                    Ok(Shown::of(0))
+                }
+
+                fn read_over(&mut self, _: Members, _: &mut Reader<'_>) -> Result<(), Malformed> {
+                    Ok(())
+                }
+
+                fn update<'s>(&'s mut self, _: &'s mut Members) -> Self::Update<'s> {
+                    self
+                }
+            }
+        };
+    }
+
+    cached!(Numbers: Words<Numbers, 2>);
+    cached!(Texts: Shared<Texts>);
+
+    impl WordState<2> for Numbers {
+        fn to_words(&self) -> [u64; 2] {
+            [self.0, self.1]
+        }
+
+        fn of_words([number, double]: [u64; 2]) -> Self {
+            Numbers(number, double)
+        }
+    }
+
+    impl Shown for Numbers {
+        fn of(number: u64) -> Self {
+            Numbers(number, 2 * number)
+        }
+
+        fn shown(&self) -> Option<u64> {
+            (self.1 == 2 * self.0).then_some(self.0)
+        }
+    }
+
+    impl Shown for Texts {
+        fn of(number: u64) -> Self {
+            Texts(number.to_string(), number.to_string())
+        }
+
+        fn shown(&self) -> Option<u64> {
+            if self.0 == self.1 { self.0.parse().ok() } else { None }
+        }
+    }
+
+    /// One thread writes while two read. Each read gives a state that was written, with its own version, and goes behind none.
+    fn check_reads<S: Shown>() {
+        let orb = crate::OrbBuilder::default().no_endpoint().build().unwrap();
+        let profile = IiopProfile::new(Version::V1_2, "127.0.0.1", 1, b"key", &[]).unwrap();
+        let object = orb.ior_to_object(Ior::with_profile("IDL:State:1.0", profile)).unwrap();
+        let limits = ClientLimits { entries_max: 1, bytes_max: usize::MAX };
+        let place = Place::<S>::new(object, EntryId(1), Peer::new(limits), None);
+        let ends = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let reader = || {
+                let (mut newest, mut reads) = (0, 0);
+                while !ends.load(Ordering::Relaxed) || reads == 0 {
+                    let read = place.read(Duration::ZERO, Position::START, |at| at, S::Storage::whole);
+                    let Some((state, _, version)) = read else { continue };
+                    assert_eq!(state.shown(), Some(version.0), "as it was written");
+                    assert!(version.0 >= newest, "{} after {newest}", version.0);
+                    newest = version.0;
+                    reads += 1;
+                }
+            };
+            let readers = [scope.spawn(reader), scope.spawn(reader)];
+            for number in 1..=WRITES {
+                let version = Position(number);
+                let held = Held { version, as_of: version, left: Moment::from_nanos(number) };
+                place.write(Some(held), |storage| storage.store(&S::of(number)));
+                if number % 16 == 0 {
+                    std::thread::yield_now();
+                }
+            }
+            ends.store(true, Ordering::Relaxed);
+            readers.into_iter().for_each(|reader| reader.join().unwrap());
+        });
+    }
+
+    #[test]
+    fn reads_of_words_give_what_was_written_at_once() {
+        check_reads::<Numbers>();
+    }
+
+    #[test]
+    fn reads_of_shared_states_give_what_was_written_at_once() {
+        check_reads::<Texts>();
+    }
+}
