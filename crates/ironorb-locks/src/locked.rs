@@ -61,16 +61,18 @@ impl<T> Locked<T> {
         self.guard(me)
     }
 
-    /// Locks as [`lock`](Self::lock) does, with waits that lend priorities. Fails where the threads would wait in a circle, if the
-    /// system lends priorities: it follows chains of waits for that. Elsewhere they wait.
+    /// Locks as [`lock`](Self::lock) does, with waits that lend priorities. Where the threads would wait in a circle, `leave` does not
+    /// return, if the system lends priorities: it follows chains of waits for that. Elsewhere they wait.
     #[inline]
     #[track_caller]
-    pub fn lock_outside_circles(&self, watch: impl Watch) -> Result<LockGuard<'_, T>, Circle> {
+    pub fn lock_outside_circles(&self, watch: impl Watch, leave: fn(Circle) -> !) -> LockGuard<'_, T> {
         let me = thread_id();
-        if !self.turn.try_take(me) {
-            self.turn.take_outside_circles(me, watch)?;
+        if !self.turn.try_take(me)
+            && let Err(circle) = self.turn.take_outside_circles(me, watch)
+        {
+            leave(circle);
         }
-        Ok(self.guard(me))
+        self.guard(me)
     }
 
     /// Locks if no thread holds the lock.

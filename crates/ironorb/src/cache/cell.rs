@@ -11,7 +11,7 @@ use ironorb_giop::{Misuse, Writer};
 use super::elements::{ElementCell, ElementStates};
 use super::log::{CellNumber, ServerCache};
 use super::state::{CachedMode, CachedState};
-use crate::base::locks::PiLock;
+use crate::base::locks::{Circle, PiLock};
 use crate::object::deadline::NoCalls;
 
 /// The cached attributes of an object, in its server: the only source of their values. A servant has it, its skeleton answers
@@ -38,8 +38,11 @@ struct Joined {
     number: CellNumber,
 }
 
-/// What threads do that wait for one another's cells.
-const CHANGES: &str = "changes of cells use other cells that are being changed";
+/// Changes of cells use other cells that are being changed, so that their threads would wait for one another.
+#[cold]
+fn leave_circle(_: Circle) -> ! {
+    panic!("a change of a cell uses another one that is being changed by a thread that waits for the first")
+}
 
 impl<S: CachedState> Cell<S> {
     /// A cell with this state.
@@ -50,7 +53,7 @@ impl<S: CachedState> Cell<S> {
 
     /// Looks at the state. Blocks while another thread is at the cell; `look` must not use the cell itself.
     pub fn read<T>(&self, look: impl FnOnce(&S) -> T) -> T {
-        look(&self.0.0.lock_outside_circles(CHANGES).state)
+        look(&self.0.0.lock_outside_circles(leave_circle).state)
     }
 
     /// Changes the state, and has clients told of the members that are changed through the accessor. All of them change
@@ -74,7 +77,7 @@ impl<S: CachedState> Cell<S> {
             CachedMode::Missed(missed_max) => self.update_in_turn(missed_max, change),
             CachedMode::Asked | CachedMode::Pushed => {
                 let updating = Updating::begin(self.address(), false);
-                self.0.0.lock_outside_circles(CHANGES).change(change, Inner::commit, updating)
+                self.0.0.lock_outside_circles(leave_circle).change(change, Inner::commit, updating)
             }
         }
     }
@@ -85,7 +88,7 @@ impl<S: CachedState> Cell<S> {
         let updating = Updating::begin(self.address(), true);
         let joined = self.0.0.lock().joined.clone();
         let write = joined.map(|joined| (joined.cache.begin_write(joined.number, missed_max), joined));
-        let mut inner = self.0.0.lock_outside_circles(CHANGES);
+        let mut inner = self.0.0.lock_outside_circles(leave_circle);
         let note = |_: &mut Inner<S>, changed| {
             write.and_then(|(write, joined)| joined.cache.finish_write(write, changed))
         };

@@ -26,7 +26,7 @@ pub(crate) use cold_lock::ColdLock;
 pub(crate) use condition::Condition;
 pub(crate) use handoff::Handoff;
 pub(super) use ironorb_locks::system;
-pub(crate) use ironorb_locks::{LockGuard, PiTurn, TimedTurn, lends_priorities, thread_id};
+pub(crate) use ironorb_locks::{Circle, LockGuard, PiTurn, TimedTurn, lends_priorities, thread_id};
 pub(crate) use lane_lock::{LaneLock, lane_locks_lend_from_now_on};
 pub(crate) use pi_lock::PiLock;
 pub(crate) use small_pi_lock::{SmallPiGuard, SmallPiLock};

@@ -27,15 +27,11 @@ impl<T> PiLock<T> {
         self.0.lock(Here::of_caller())
     }
 
-    /// Locks as [`lock`](Self::lock) does. Panics, too, where threads would wait for one another in a circle, and says of what
-    /// they are.
+    /// Locks as [`lock`](Self::lock) does. Calls `leave` where threads would wait for one another in a circle.
     #[inline]
     #[track_caller]
-    pub(crate) fn lock_outside_circles(&self, of: &str) -> LockGuard<'_, T> {
-        match self.0.lock_outside_circles(Here::of_caller()) {
-            Ok(guard) => guard,
-            Err(Circle) => panic!("threads would wait for one another: {of}"),
-        }
+    pub(crate) fn lock_outside_circles(&self, leave: fn(Circle) -> !) -> LockGuard<'_, T> {
+        self.0.lock_outside_circles(Here::of_caller(), leave)
     }
 
     /// Locks if no thread holds the lock.
