@@ -33,4 +33,4 @@ mod turn;
 pub use condition::Condition;
 pub use locked::{LockGuard, Locked};
 pub use pi_turn::{HeldTurn, PiTurn};
-pub use turn::{Circle, TimedTurn, Waits, Watch, lends_priorities, thread_id};
+pub use turn::{Circle, TimedTurn, Waits, Watch, forget_thread_id, lends_priorities, thread_id};

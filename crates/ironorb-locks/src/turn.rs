@@ -274,12 +274,18 @@ impl fmt::Debug for Turn {
     }
 }
 
+thread_local! {
+    static OWN_ID: Cell<u32> = const { Cell::new(FREE) };
+}
+
+/// Has the calling thread ask for its id again. For the thread of a child of a fork: it is another one than its parent's.
+pub fn forget_thread_id() {
+    let _ends = OWN_ID.try_with(|own| own.set(FREE));
+}
+
 /// The calling thread's id: never 0. The system gives it, where it has such ids.
 #[inline]
 pub fn thread_id() -> u32 {
-    thread_local! {
-        static OWN_ID: Cell<u32> = const { Cell::new(FREE) };
-    }
     match OWN_ID.try_with(Cell::get) {
         Ok(FREE) | Err(_) => {
             let id = system::thread_id();

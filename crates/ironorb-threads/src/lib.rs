@@ -53,6 +53,13 @@ pub enum Class {
     Unknown(i32),
 }
 
+/// Has each child that the C library makes by fork(2) call `child` before it does anything else, on its only thread. It stays so
+/// until the process ends. `child` may be called while other threads of the parent had locks, which are never released in
+/// the child.
+pub fn at_fork_in_child(child: extern "C" fn()) -> io::Result<()> {
+    linux::at_fork_in_child(child)
+}
+
 impl Thread {
     /// The calling thread, whichever that is.
     pub const CALLING: Thread = Thread(0);

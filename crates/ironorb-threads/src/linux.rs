@@ -29,6 +29,22 @@ struct Attributes {
 const ATTRIBUTES_BYTES: u32 = 48;
 const _: () = assert!(size_of::<Attributes>() == ATTRIBUTES_BYTES as usize);
 
+/// Has children call a function first.
+#[cfg(not(miri))]
+pub(super) fn at_fork_in_child(child: extern "C" fn()) -> io::Result<()> {
+    // SAFETY: It is a function of the program, which stays.
+    match unsafe { libc::pthread_atfork(None, None, Some(child)) } {
+        0 => Ok(()),
+        error => Err(io::Error::from_raw_os_error(error)),
+    }
+}
+
+/// Miri has no forks.
+#[cfg(miri)]
+pub(super) fn at_fork_in_child(_child: extern "C" fn()) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 /// The policy of a thread and its priority; `thread` 0 is the calling one.
 pub(super) fn class(thread: i32) -> io::Result<(i32, u8)> {
     // SAFETY: The call has no pointer.

@@ -8,6 +8,10 @@ pub(super) const ROUND_ROBIN: i32 = 2;
 pub(super) const BATCH: i32 = 3;
 pub(super) const IDLE: i32 = 5;
 
+pub(super) fn at_fork_in_child(_child: extern "C" fn()) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 pub(super) fn class(_thread: i32) -> io::Result<(i32, u8)> {
     Err(io::ErrorKind::Unsupported.into())
 }

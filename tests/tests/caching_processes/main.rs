@@ -6,6 +6,7 @@
 //!
 //! This program is the servers and clients, too: it starts itself with the one test [`part`].
 
+mod forked;
 mod logs;
 mod part;
 mod site;

@@ -10,7 +10,7 @@ use ironorb_tests::stamps::{Stamp, StampRef, StampState};
 use rustix::process::Signal;
 
 use crate::logs::{Log, Outcome, Read, Write, now, writes};
-use crate::unread;
+use crate::{forked, unread};
 
 /// The variables that make a process a part of a test: what it is, and what it has to know.
 pub(crate) const PART: &str = "IRONORB_TEST_PART";
@@ -37,6 +37,7 @@ pub(crate) fn play() {
     match std::env::var(PART).as_deref() {
         Ok("server") => serve(),
         Ok("client") => read(),
+        Ok("forker") => forked::fork_and_call(&folder()),
         Ok("holder") => unread::hold(&folder()),
         _ => {}
     }

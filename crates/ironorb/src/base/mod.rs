@@ -2,6 +2,7 @@
 
 pub(crate) mod config;
 pub(crate) mod discards;
+pub(crate) mod forks;
 pub(crate) mod gate;
 pub(crate) mod growing_list;
 pub(crate) mod lane;

@@ -65,6 +65,7 @@ fn failed(failure: CallFailure) -> Option<Result<(), SystemException>> {
 pub(crate) fn flush_all(core: &OrbCore) -> Result<(), SystemException> {
     let now = now_and_flushed(core.simulated.as_ref());
     let deadline = Deadline::after(now, nearest_timeout(None, core.policies.timeout()));
+    core.in_its_own_process()?;
     core.connector.flush(deadline).map_err(not_flushed)
 }
 

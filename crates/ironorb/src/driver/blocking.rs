@@ -72,6 +72,7 @@ pub(crate) fn twoway(
     operation: &Operation<'_>,
     arguments: Arguments<'_>,
 ) -> Result<Answer, SystemException> {
+    object.shared().in_its_own_process()?;
     if object.settled().is_some() {
         return straight(object, operation, arguments);
     }
@@ -156,6 +157,7 @@ pub(crate) fn oneway(
     operation: &Operation<'_>,
     arguments: Arguments<'_>,
 ) -> Result<(), SystemException> {
+    object.shared().in_its_own_process()?;
     if let Some(simulated) = object.simulated() {
         return simulated.oneway(object, operation, arguments);
     }
@@ -213,6 +215,7 @@ pub(crate) fn resume_oneway(
 /// Asks where an object is. `false` when it does not exist. With `is_free` it rebinds also where the policies forbid calls
 /// to do so.
 pub(crate) fn locate(object: &ObjectRef, is_free: bool) -> Result<bool, SystemException> {
+    object.shared().in_its_own_process()?;
     if let Some(simulated) = object.simulated() {
         return simulated.locate(object, is_free);
     }
@@ -232,6 +235,7 @@ pub(crate) fn bind_band(object: &ObjectRef, operation: &Operation<'_>) -> Result
     if object.simulated().is_some() {
         return Ok(false);
     }
+    object.shared().in_its_own_process()?;
     let now = clock::now();
     let call = RemoteCall::bind(object, deadline_of(object, now), object.rebind());
     let mut call = BlockingCall::of(object, operation, NO_ARGUMENTS, TWOWAY, call, now);

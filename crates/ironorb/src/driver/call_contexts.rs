@@ -166,9 +166,11 @@ pub(crate) fn contexts_of(
 ) -> ServiceContextList {
     match object.shared().call_extras() {
         CallExtras::None => ServiceContextList::default(),
-        CallExtras::OwnContexts | CallExtras::Caching | CallExtras::Contexts | CallExtras::Observed => {
-            some_contexts_of(object, operation, response_expected, left, attempt)
-        }
+        CallExtras::OwnContexts
+        | CallExtras::Caching
+        | CallExtras::Contexts
+        | CallExtras::Observed
+        | CallExtras::OfParent => some_contexts_of(object, operation, response_expected, left, attempt),
     }
 }
 

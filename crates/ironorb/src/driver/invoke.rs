@@ -29,7 +29,7 @@ use crate::object::deadline::{CallTime, thread_makes_no_calls};
 use crate::object::lease::{Lease, LeasedServant};
 use crate::object::messaging::SyncScope;
 use crate::object::operation::{Operation, OperationError, RefTo};
-use crate::object::orb_shared::CallExtras;
+use crate::object::orb_shared::{CallExtras, of_the_parent};
 use crate::object::priority::current_priority;
 use crate::object::request_contexts::ContextBuffer;
 use crate::object::route::{Reference, Target};
@@ -362,6 +362,7 @@ fn twoway(
         CallExtras::Caching => twoway_with_own_contexts(object, to, operation, arguments, slot),
         CallExtras::Contexts => twoway_with_contexts(object, to, operation, arguments, slot),
         CallExtras::Observed => twoway_observed(object, to, operation, arguments, slot),
+        CallExtras::OfParent => Err(of_the_parent()),
     }
 }
 
@@ -558,6 +559,7 @@ fn oneway_with_contexts(
     operation: &Operation<'_>,
     arguments: Arguments<'_>,
 ) -> Result<(), SystemException> {
+    object.shared().in_its_own_process()?;
     let to = object.settled().filter(|_| !object.shared().has_client_interceptors);
     let Some((target, link, time)) = to.and_then(|to| fast_path_for_priority(object, to)) else {
         return blocking::oneway(object, operation, arguments);

@@ -20,6 +20,7 @@ use ironorb_giop::typecode::TypeCode;
 use ironorb_giop::value::ValueFactory;
 
 use crate::base::config::{OrbConfig, Transport};
+use crate::base::forks::tell_children_of;
 use crate::base::lane::{LaneId, current_lane};
 use crate::base::lane_table::LaneTable;
 use crate::base::locks::{ColdLock, PiLock, Snapshot};
@@ -239,6 +240,8 @@ impl OrbCore {
             is_simulated: simulation.is_some(),
             hash_keys: randomness.hash_keys(),
         }));
+        let of_this_process: Weak<OrbShared> = Arc::downgrade(&shared);
+        tell_children_of(of_this_process);
         let watch = real_time.as_ref().and_then(|real_time| real_time.watch).filter(|_| !shared.is_simulated);
         let counters = Counters::new(shared.measures_calls, watch);
         let connector = Connector::new(client_lanes.into_iter(), &counters);

@@ -6,12 +6,14 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use ironorb_giop::cdr::Environment;
-use ironorb_giop::exception::SystemException;
+use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::ior::IiopProfile;
+use ironorb_giop::minor::MinorCode;
 use ironorb_giop::typecode::TypeCode;
 use ironorb_giop::value::ValueFactory;
 
 use crate::base::config::{OrbConfig, StatusAccess};
+use crate::base::forks::OfProcess;
 use crate::base::locks::SnapshotMap;
 use crate::base::randomness::HashKeys;
 use crate::object::ObjectRef;
@@ -71,6 +73,8 @@ pub(crate) enum CallExtras {
     Contexts,
     /// Interceptors see them, or a clock measures them. They may have contexts, too.
     Observed,
+    /// This process is a child of the ORB's, and must leave its connections alone: no call is made.
+    OfParent,
 }
 
 /// What the part of an ORB that all layers read is made of.
@@ -127,7 +131,18 @@ impl OrbShared {
             1 => CallExtras::OwnContexts,
             2 => CallExtras::Caching,
             3 => CallExtras::Contexts,
-            _ => CallExtras::Observed,
+            4 => CallExtras::Observed,
+            _ => CallExtras::OfParent,
+        }
+    }
+
+    /// Fails in a child of the ORB's process. A request of the child would go over its parent's connection, and its reply would come
+    /// to either.
+    #[inline]
+    pub(crate) fn in_its_own_process(&self) -> Result<(), SystemException> {
+        match self.call_extras() {
+            CallExtras::OfParent => Err(of_the_parent()),
+            _ => Ok(()),
         }
     }
 
@@ -150,6 +165,20 @@ impl OrbShared {
     pub(crate) fn set_driver(&self, driver: Weak<dyn OrbDriver>) {
         let _first = self.driver.set(driver);
     }
+}
+
+impl OfProcess for OrbShared {
+    fn begin_in_child(&self) {
+        self.call_extras.store(CallExtras::OfParent as u8, Ordering::Relaxed);
+    }
+}
+
+/// What calls by the ORB of a parent process give.
+#[cold]
+pub(crate) fn of_the_parent() -> SystemException {
+    SystemException::new(SystemExceptionKind::BadInvOrder, MinorCode::NONE, CompletionStatus::No).with_detail(
+        "the ORB belongs to the process that has forked this one; a child needs an ORB of its own",
+    )
 }
 
 impl Environment for OrbShared {

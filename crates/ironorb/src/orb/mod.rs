@@ -31,6 +31,7 @@ pub use threadpools::ThreadpoolError;
 use std::borrow::Cow;
 use std::fmt;
 use std::io;
+use std::mem;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -56,6 +57,9 @@ use crate::rt::{RtCurrent, RtOrb};
 /// When the last clone of the `Orb` is dropped, the ORB stops serving, as if by [`shutdown`](Orb::shutdown)
 /// without waiting, even if the program still holds references and adapters. Calls through references remain
 /// possible.
+///
+/// An ORB belongs to the process that has made it. In a child of a fork its remote calls fail with BAD_INV_ORDER, dropping it does
+/// nothing, and the child can make an ORB of its own.
 #[derive(Clone)]
 pub struct Orb {
     core: Arc<OrbCore>,
@@ -67,6 +71,10 @@ struct Owner(Arc<OrbCore>);
 
 impl Drop for Owner {
     fn drop(&mut self) {
+        if self.0.in_its_own_process().is_err() {
+            // Its connections and threads are the parent's.
+            return mem::forget(self.0.clone());
+        }
         self.0.stop_serving(false);
         self.0.connector.flush_now();
     }
@@ -328,6 +336,7 @@ impl Orb {
             )
             .with_detail("a servant cannot wait for its own request: call shutdown(false)"));
         }
+        self.core.in_its_own_process()?;
         self.core.shut_down(wait_for_completion);
         Ok(())
     }

@@ -19,10 +19,9 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use ironorb_cache::{Answer, EntryId, Epoch, Fill, Filled, Moment, Position, Probe};
-use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
+use ironorb_giop::exception::{SystemException, SystemExceptionKind};
 use ironorb_giop::ior::{IRONORB_ORB_TYPE, Ior};
 use ironorb_giop::message::Message;
-use ironorb_giop::minor::MinorCode;
 use ironorb_giop::{Malformed, Misuse, Reader, Writer};
 
 use self::changes::Changes;
@@ -39,6 +38,7 @@ use crate::driver::invoke::remote;
 use crate::lane::Event;
 use crate::object::ObjectRef;
 use crate::object::operation::Operation;
+use crate::object::orb_shared::of_the_parent;
 use crate::object::wire_numbers::CACHE_CONTEXT;
 
 /// What an ORB holds of the objects of other servers.
@@ -494,13 +494,6 @@ impl ClientCache {
             }
         });
     }
-}
-
-#[cold]
-fn of_the_parent() -> SystemException {
-    SystemException::new(SystemExceptionKind::BadInvOrder, MinorCode::NONE, CompletionStatus::No).with_detail(
-        "the ORB belongs to the process that has forked this one; a child needs an ORB of its own",
-    )
 }
 
 fn untyped<S: CachedState>(place: &Arc<Place<S>>) -> Weak<dyn AnyPlace> {

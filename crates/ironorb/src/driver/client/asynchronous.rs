@@ -298,6 +298,9 @@ impl AsyncCall {
         if let Some(simulated) = self.object.simulated() {
             return self.start_simulated(simulated, arguments).err().map(Err);
         }
+        if let Err(e) = self.object.shared().in_its_own_process() {
+            return Some(Err(e));
+        }
         if let Err(e) = self.receiver.start() {
             return Some(Err(no_thread(&e)));
         }
