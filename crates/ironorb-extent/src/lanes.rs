@@ -13,7 +13,7 @@ use crate::elements::Change;
 use crate::memory::{LockedRow, Memory, Row};
 
 /// Lanes: so many updates go on at once.
-const LANES: usize = 16;
+pub(crate) const LANES: usize = 16;
 /// Elements of one update.
 pub(crate) const CHANGES_MAX: usize = 16;
 
@@ -63,7 +63,16 @@ impl<T: Pod + Send> Lanes<T> {
 
     /// Carries out an update: `store` puts the states where they belong.
     pub(crate) fn carry_out(&self, changes: &mut [Change<'_, T>], store: impl FnOnce(&mut [Change<'_, T>])) {
-        let lane = ironorb_locks::thread_id() as usize % LANES;
+        self.carry_out_in(ironorb_locks::thread_id() as usize % LANES, changes, store);
+    }
+
+    /// Carries out an update by this lane.
+    pub(crate) fn carry_out_in(
+        &self,
+        lane: usize,
+        changes: &mut [Change<'_, T>],
+        store: impl FnOnce(&mut [Change<'_, T>]),
+    ) {
         // A thread has one update under way at most: closures have ended by now.
         let (Ok(mut states), Some(filled)) = (self.states.hold(lane), self.filled.get(lane)) else {
             return store(changes);

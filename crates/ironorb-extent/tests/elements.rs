@@ -73,25 +73,59 @@ fn a_process_to_be_killed() {
     let elements = Elements::in_file(&options, ELEMENTS, |_| [0_u64; WORDS]).expect("it is open");
     println!("open");
     std::thread::scope(|scope| {
-        for _thread in 0..2 {
+        for thread in 0..THREADS {
             let elements = &elements;
-            scope.spawn(move || {
-                loop {
-                    let all: Vec<u64> = (0..ELEMENTS).collect();
-                    let updated = elements.update_all(&all, |states| {
-                        let next = [states[0][0] + 1; WORDS];
-                        states.fill(next);
-                    });
-                    updated.expect("they are there");
-                }
-            });
+            scope.spawn(move || loop_on(elements, thread));
         }
     });
 }
 
-const ELEMENTS: u64 = 16;
-/// So many that a kill is likely to be in the middle of stores.
+/// What threads of that process do, until it is killed. Each has elements of its own, so that as many updates go on as there are
+/// threads: `TOGETHER` of them change at once, and the one behind those is made and destroyed. The last elements are of all threads,
+/// which move from one to another what those have.
+fn loop_on(elements: &Elements<[u64; WORDS]>, thread: u64) -> ! {
+    let own: Vec<u64> = (thread * OWN..).take(TOGETHER).collect();
+    let made = thread * OWN + TOGETHER as u64;
+    // After a kill it may exist. Its state is its generation.
+    let mut next_generation = match elements.generation(made) {
+        Ok(generation) => u64::from(generation.0) + 1,
+        Err(_) => {
+            let generation = elements.create(made, [0; WORDS]).expect("it does not exist");
+            u64::from(generation.0) + 1
+        }
+    };
+    elements.destroy(made).expect("it exists");
+    for round in 0_u64.. {
+        let changed = elements.update_all(&own, |states| {
+            let next = [states[0][0] + 1; WORDS];
+            states.fill(next);
+        });
+        changed.expect("they are there");
+        elements.create(made, [next_generation; WORDS]).expect("it was destroyed");
+        let (from, to) = (SHARED + (thread + round) % COMMON, SHARED + (thread + round * 3 + 1) % COMMON);
+        if from != to {
+            let moved = elements.update_all(&[from, to], |states| {
+                states[0].iter_mut().for_each(|word| *word = word.wrapping_sub(1));
+                states[1].iter_mut().for_each(|word| *word = word.wrapping_add(1));
+            });
+            moved.expect("they are there");
+        }
+        elements.destroy(made).expect("it was made");
+        next_generation += 1;
+    }
+    unreachable!("a process does not live so long")
+}
+
+/// So many words in a state that a kill is likely to be in the middle of stores.
 const WORDS: usize = 512;
+const THREADS: u64 = 6;
+/// The elements of a thread.
+const OWN: u64 = TOGETHER as u64 + 1;
+const TOGETHER: usize = 12;
+/// Where the elements of all threads begin, and how many those are.
+const SHARED: u64 = THREADS * OWN;
+const COMMON: u64 = 4;
+const ELEMENTS: u64 = SHARED + COMMON;
 
 #[test]
 fn a_process_that_is_killed_in_the_middle_of_stores_leaves_no_torn_element() {
@@ -99,7 +133,7 @@ fn a_process_that_is_killed_in_the_middle_of_stores_leaves_no_torn_element() {
         let folder = folder();
         let path: PathBuf = folder.path().join("killed");
         let options = FileOptions::new(&path).durability(durability);
-        let mut finished = 0;
+        let mut under_way = vec![0; LANES + 1];
         for kill in 0..kills {
             let mut process = Command::new(std::env::current_exe().expect("this program"));
             process.args(["--exact", "a_process_to_be_killed", "--ignored", "--nocapture"]);
@@ -117,21 +151,42 @@ fn a_process_that_is_killed_in_the_middle_of_stores_leaves_no_torn_element() {
             std::thread::sleep(Duration::from_micros(500 + 777 * kill % 20_000));
             process.kill().expect("it is killed");
             process.wait().expect("it ends");
-            finished += lanes_in_use(&path);
+            under_way[lanes_in_use(&path)] += 1;
             let elements = Elements::in_file(&options, ELEMENTS, |_| [0_u64; WORDS]).expect("it opens");
-            let first = elements.read(0, |state| state[0]).unwrap();
-            for index in 0..ELEMENTS {
-                let state = elements.read(index, |state| *state).unwrap();
-                assert!(state.iter().all(|word| *word == first), "kill {kill}: element {index} is torn");
-            }
+            check(&elements, kill);
         }
-        println!("{durability:?}: {finished} of {kills} kills were in the middle of an update");
+        println!("{durability:?}: so many kills with 0, 1, … lanes in use: {under_way:?}");
     }
 }
 
-/// Whether the file has an update under way: the words after marks and states.
+/// Checks that each element is whole, and that what changes at once has.
+fn check(elements: &Elements<[u64; WORDS]>, kill: u64) {
+    let whole = |index: u64| {
+        let state = elements.read(index, |state| *state)?;
+        assert!(state.iter().all(|word| *word == state[0]), "kill {kill}: element {index} is torn");
+        Ok::<u64, ElementError>(state[0])
+    };
+    for first in (0..SHARED).step_by(OWN as usize) {
+        let together: Vec<u64> = (first..).take(TOGETHER).map(|index| whole(index).unwrap()).collect();
+        assert!(together.iter().all(|it| *it == together[0]), "kill {kill}: {together:?} at {first}");
+        let made = first + TOGETHER as u64;
+        match (whole(made), elements.generation(made)) {
+            // A process makes it once to learn the generation.
+            (Ok(0), Ok(_)) => {}
+            (Ok(state), Ok(generation)) => assert_eq!(state, u64::from(generation.0), "kill {kill}"),
+            (Err(ElementError::Absent), Err(ElementError::Absent)) => {}
+            other => panic!("kill {kill}: {other:?}"),
+        }
+    }
+    let sum = (SHARED..ELEMENTS).fold(0, |sum: u64, index| sum.wrapping_add(whole(index).unwrap()));
+    assert_eq!(sum, 0, "kill {kill}: what one element has lost another has");
+}
+
+const LANES: usize = 16;
+
+/// How many updates of the file are under way: the words after marks and states.
 fn lanes_in_use(path: &std::path::Path) -> usize {
     let bytes = std::fs::read(path).expect("the file");
     let lanes = 4096 + 4096 + (ELEMENTS as usize * WORDS * 8).next_multiple_of(4096);
-    usize::from(bytes[lanes..lanes + 128].iter().any(|octet| *octet != 0))
+    bytes[lanes..].chunks_exact(8).take(LANES).filter(|filled| filled.iter().any(|octet| *octet != 0)).count()
 }

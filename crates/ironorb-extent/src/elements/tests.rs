@@ -1,4 +1,6 @@
 use super::*;
+#[cfg(not(miri))]
+use crate::lanes::LANES;
 
 /// Fewer where every step is interpreted.
 const ROUNDS: u64 = if cfg!(miri) { 20 } else { 2_000 };
@@ -142,36 +144,67 @@ fn a_watcher_is_told_of_the_elements_that_are_watched() {
     assert!(matches!(elements.watch(9, |_| ()), Err(ElementError::OutOfRange { .. })));
 }
 
-/// Not a test: what the next one starts. It ends between the stores of one update.
+/// Not a test: what the next ones start. It ends between the stores of as many updates as `EXTENT_UPDATES` says, each of which has
+/// changed the first of its three elements, is to destroy the second, and has the third made anew.
 #[test]
 #[cfg(not(miri))]
 #[ignore = "a process that another test starts"]
 fn a_process_that_ends_between_two_stores() {
     let Ok(path) = std::env::var("EXTENT_TO_END") else { return };
-    let elements = Elements::in_file(&FileOptions::new(path), 4, |_| 1_u64).unwrap();
+    let updates: usize = std::env::var("EXTENT_UPDATES").unwrap().parse().unwrap();
+    let elements = Elements::in_file(&FileOptions::new(path), 3 * updates as u64, |_| 1_u64).unwrap();
+    for index in (2..elements.len()).step_by(3) {
+        elements.destroy(index).unwrap();
+    }
     let Some(Journal::Lanes(lanes)) = &elements.0.journal else { panic!("durability is `Process`") };
-    let change = |index: u64| {
-        let (held, mark) = elements.hold(index.into()).unwrap();
-        Change::new(held, index, mark.0, 7)
+    let all_are_between = std::sync::Barrier::new(updates);
+    let update = |nth: usize| {
+        let first = 3 * nth as u64;
+        let change = |index: u64, state: u64, next: fn(Mark) -> Mark| {
+            let (held, mark) = elements.hold_any(index).unwrap();
+            Change::new(held, index, next(mark).0, state)
+        };
+        let mut changes = [
+            change(first, 7 + first, |mark| mark),
+            change(first + 1, 0, Mark::absent),
+            change(first + 2, 9, Mark::next),
+        ];
+        lanes.carry_out_in(nth, &mut changes, |changes| {
+            elements.0.store(&mut changes[..1]);
+            all_are_between.wait();
+            std::process::abort();
+        });
     };
-    lanes.carry_out(&mut [change(2), change(3)], |changes| {
-        elements.0.store(&mut changes[..1]);
-        std::process::abort();
+    let update = &update;
+    std::thread::scope(|scope| {
+        for nth in 0..updates {
+            scope.spawn(move || update(nth));
+        }
     });
 }
 
+/// As many updates are finished as there are lanes.
 #[test]
 #[cfg(not(miri))]
 fn what_a_process_has_left_under_way_is_finished() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("elements");
-    let mut process = std::process::Command::new(std::env::current_exe().unwrap());
-    process.args(["--exact", "elements::tests::a_process_that_ends_between_two_stores", "--ignored"]);
-    process.env("EXTENT_TO_END", &path).stdout(std::process::Stdio::null());
-    assert!(!process.status().unwrap().success(), "it ends by force");
-    let elements = Elements::in_file(&FileOptions::new(&path), 4, |_| 0_u64).unwrap();
-    let states = [0, 1, 2, 3].map(|index| elements.read(index, |state| *state).unwrap());
-    assert_eq!(states, [1, 1, 7, 7]);
+    for updates in [1, 2, LANES] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("elements");
+        let mut process = std::process::Command::new(std::env::current_exe().unwrap());
+        process.args(["--exact", "elements::tests::a_process_that_ends_between_two_stores", "--ignored"]);
+        process.env("EXTENT_TO_END", &path).env("EXTENT_UPDATES", updates.to_string());
+        assert!(!process.stdout(std::process::Stdio::null()).status().unwrap().success(), "it ends by force");
+        let count = 3 * updates as u64;
+        for _opened in 0..2 {
+            let elements = Elements::in_file(&FileOptions::new(&path), count, |_| 0_u64).unwrap();
+            for first in (0..count).step_by(3) {
+                assert_eq!(elements.read(first, |state| *state).unwrap(), 7 + first);
+                assert!(matches!(elements.read(first + 1, |_| ()), Err(ElementError::Absent)));
+                assert_eq!(elements.read(first + 2, |state| *state).unwrap(), 9);
+                assert_eq!(elements.generation(first + 2).unwrap(), Generation(1));
+            }
+        }
+    }
 }
 
 #[test]

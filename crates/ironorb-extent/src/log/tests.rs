@@ -128,8 +128,13 @@ impl Extent {
     }
 
     fn update(&self, index: u64, state: State) -> io::Result<()> {
-        let held = self.turns.hold(index as usize).unwrap();
-        let mut changes = [Change::new(held, index, 0, state)];
+        self.update_all(&[index], state)
+    }
+
+    /// Gives these elements one state, at once.
+    fn update_all(&self, indices: &[u64], state: State) -> io::Result<()> {
+        let change = |index: &u64| Change::new(self.turns.hold(*index as usize).unwrap(), *index, 0, state);
+        let mut changes: Vec<_> = indices.iter().map(change).collect();
         self.log.carry_out(
             &mut changes,
             || self.flush(),
@@ -204,6 +209,51 @@ fn nothing_acknowledged_is_lost_and_nothing_torn_when_the_machine_ends_anywhere(
         }
     }
     assert!(ends >= seeds, "machines ended in the middle");
+}
+
+/// Each thread gives two elements of its own one state after another, until the machine ends under all of them.
+#[test]
+fn what_threads_have_been_told_is_on_the_disk_when_the_machine_ends() {
+    const THREADS: usize = ELEMENTS / 2;
+    let seeds = if cfg!(miri) { 2 } else { 300 };
+    for seed in 0..seeds {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let disk = Disk::default();
+        disk.0.lock().unwrap().elements.seen = vec![0; ELEMENTS * size_of::<State>()];
+        disk.0.lock().unwrap().elements.sync();
+        let mut known = [0; THREADS];
+        for life in 0..4 {
+            let extent = Extent::open(&disk);
+            extent.recover();
+            disk.0.lock().unwrap().left = Some(random.u32(1..90));
+            let until_the_end = |thread: usize, known: u64| {
+                let pair = [2 * thread as u64, 2 * thread as u64 + 1];
+                let fails = |n: &u64| extent.update_all(&pair, [*n; 96]).is_err();
+                (known + 1..).find(fails).expect("the machine ends")
+            };
+            let tried: Vec<u64> = std::thread::scope(|scope| {
+                let until_the_end = &until_the_end;
+                let spawn = |(thread, known)| scope.spawn(move || until_the_end(thread, known));
+                let threads: Vec<_> = known.into_iter().enumerate().map(spawn).collect();
+                threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+            });
+            let mut files = disk.0.lock().unwrap();
+            files.log.after_end(&mut random);
+            files.elements.after_end(&mut random);
+            files.left = None;
+            drop(files);
+            let extent = Extent::open(&disk);
+            extent.recover();
+            for (thread, tried) in tried.into_iter().enumerate() {
+                let [one, other] = [2 * thread, 2 * thread + 1].map(|index| extent.state(index));
+                assert!(one.iter().all(|word| *word == one[0]), "seed {seed}, life {life}: torn");
+                assert_eq!(one, other, "seed {seed}, life {life}: they change at once");
+                let may_be = [tried - 1, tried];
+                assert!(may_be.contains(&one[0]), "seed {seed}, life {life}: {} of {may_be:?}", one[0]);
+                known[thread] = one[0];
+            }
+        }
+    }
 }
 
 #[test]
