@@ -3,6 +3,7 @@
 //! Everything that depends on a clock is off or avoided, so that equal code gives equal counts.
 
 mod servants;
+mod touched;
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -27,6 +28,7 @@ mod idl {
 use crate::table::Tolerance;
 use idl::guard::{BinStruct, Counted, CountedAsync, CountedRef, Gate, GateRef, HeldRef, HeldState, PlainRef};
 use servants::{AddsContext, Closed, Described, Elements, Keeps, Passive, ReadsContext, Replies, Servant};
+pub(crate) use touched::Touch;
 
 /// A kind of call that is counted.
 #[derive(Debug, Clone, Copy)]

@@ -374,8 +374,13 @@ pub(crate) fn build_program(steps: &Steps, package: &str, name: &str) -> Result<
 
 /// What a call costs, beside the committed table. In a build like that of the profile `dist`: that is what the table is of.
 pub(crate) fn counts(mode: &str) -> Command {
-    let run = ["run", "--quiet", "--profile=counts", "--locked", "-p", "ironorb-guard", "--", mode];
-    cargo(&[&run[..], &["guard/counts.txt"]].concat())
+    guard(&[mode, "guard/counts.txt"])
+}
+
+/// The guard, in the profile of what is measured.
+pub(crate) fn guard(arguments: &[&str]) -> Command {
+    let run = ["run", "--quiet", "--profile=counts", "--locked", "-p", "ironorb-guard", "--"];
+    cargo(&[&run[..], arguments].concat())
 }
 
 /// The fuzz targets on inputs that a seed decides.

@@ -32,6 +32,7 @@ cargo xtask <command>
   peers          only installs the Debian packages that the tests need, and builds the other ORBs' programs
   counts         only what a call costs, in instructions and heap calls, beside guard/counts.txt; with --update it
                  writes that table anew
+  footprint      only how much code calls, cached reads and writes touch; part of the counts, too
   model          only the rings of shared memory: every order of their steps (loom); and Rust's memory model, also for the
                  memory of lanes (miri, which needs a nightly toolchain and is left out where there is none)
   fuzz [N]       only the bounded fuzz run, N inputs a target (default 20000)
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
         ["peers"] => peers(),
         ["counts"] => counts("check"),
         ["counts", "--update"] => counts("update"),
+        ["footprint"] => footprint(),
         ["model"] => models::run_alone(),
         ["fuzz"] => fuzz(gate::FUZZ_INPUTS),
         ["fuzz", count] => number(count).and_then(fuzz),
@@ -131,6 +133,11 @@ fn peers() -> Result<(), String> {
 fn counts(mode: &str) -> Result<(), String> {
     packages::install_missing()?;
     Steps::new().run("counts of a call", gate::counts(mode))
+}
+
+fn footprint() -> Result<(), String> {
+    packages::install_missing()?;
+    Steps::new().run("code that is touched", gate::guard(&["footprint"]))
 }
 
 fn fuzz(inputs: u64) -> Result<(), String> {
