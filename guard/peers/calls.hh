@@ -155,10 +155,10 @@ struct Crowd {
   size_t round = 0, left = 0;
   bool is_over = false, has_failed = false;
 
-  Crowd(idl_cubit::Cubit_ptr object, size_t clients, size_t calls) {
-    for (size_t number = 0; number < clients; number++) {
-      idl_cubit::Cubit_var to = idl_cubit::Cubit::_duplicate(object);
-      threads.emplace_back([this, to, calls] {
+  // A thread for each sample.
+  explicit Crowd(const std::vector<Sample>& each) {
+    for (const Sample& once : each) {
+      threads.emplace_back([this, once] {
         size_t done = 0;
         for (;;) {
           {
@@ -169,7 +169,7 @@ struct Crowd {
           }
           bool failed = false;
           try {
-            for (size_t number = 0; number < calls; number++) to->nothing();
+            once();
           } catch (const CORBA::Exception&) {
             failed = true;
           }
@@ -260,7 +260,11 @@ class CubitClient : public Client {
   Sample threads(std::istream& words) {
     size_t clients, calls;
     words >> clients >> calls;
-    std::shared_ptr<Crowd> crowd(new Crowd(remote.in(), clients, calls));
+    idl_cubit::Cubit_var to = remote;
+    Sample once = [to, calls] {
+      for (size_t number = 0; number < calls; number++) to->nothing();
+    };
+    std::shared_ptr<Crowd> crowd(new Crowd(std::vector<Sample>(clients, once)));
     return [crowd] { crowd->run(); };
   }
 };

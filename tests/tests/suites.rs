@@ -55,7 +55,8 @@ const CASES: usize = 1 + 1 + 2;
 
 #[test]
 fn the_papers_cases_of_caching_are_measured_beside_its_figures() {
-    let (_, lines) = quick("caching", &["--parts=throughput,shares,delays,lags,fan-out,redis"], CASES);
+    let (_, lines) =
+        quick("caching", &["--peers=ironorb", "--parts=throughput,shares,delays,lags,fan-out,redis"], CASES);
     let of = |kind| lines_of(&lines, kind);
     let shares = of("shares");
     assert_eq!(shares.len(), 2 * 2);
@@ -90,11 +91,55 @@ fn the_papers_cases_of_caching_are_measured_beside_its_figures() {
 
 #[test]
 fn calls_to_many_elements_are_compared_with_those_to_few() {
-    let (out, lines) = quick("extents", &["--objects=10000"], 2);
+    let (out, lines) = quick("extents", &["--peers=ironorb", "--objects=10000"], 2);
     let of = |kind: &str| lines.iter().filter(|line| line["kind"] == kind).count();
     assert_eq!(["creation", "access", "durability", "restart", "pages", "paper"].map(of), [2, 2, 3, 1, 3, 6]);
     assert!(of("latency") >= 2, "{out}");
     assert!(out.contains("bytes an object beside its state"), "{out}");
+}
+
+/// Runs a suite with one quick repetition. Returns its rows of this kind that are of omniORB; each has been measured or says
+/// why not.
+fn of_omniorb(choice: &[&str], kind: &str) -> Vec<Value> {
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("rows.json");
+    run([&["bench"], choice, &["--quick", "--json", json.to_str().unwrap()]].concat()).expect();
+    let text = std::fs::read_to_string(&json).unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let rows: Vec<Value> = lines.filter(|row| row["kind"] == kind && row["peer"] == "omniorb").collect();
+    for row in &rows {
+        let missing = row["missing"].as_str().unwrap_or_default();
+        assert!(row["subject"].is_object() || missing.contains("not installed"), "{row}");
+    }
+    rows
+}
+
+#[test]
+fn omniorb_takes_part_in_the_papers_cases_or_its_rows_say_why_not() {
+    let throughput = of_omniorb(&["caching", "--parts=throughput"], "throughput");
+    let sides: Vec<&str> = throughput.iter().map(|row| row["side"].as_str().unwrap()).collect();
+    assert_eq!(sides, ["asynchronous", "synchronous"].repeat(2));
+    let shares = of_omniorb(&["caching", "--parts=shares"], "shares");
+    let reads: Vec<_> = shares.iter().map(|row| (&row["cached_percent"], &row["read_percent"])).collect();
+    assert_eq!(reads, [(&0.into(), &0.into()), (&0.into(), &100.into())]);
+}
+
+#[test]
+fn objects_of_omniorb_are_as_many_as_its_memory_holds() {
+    for (memory, memory_ended) in [("1M", true), ("1G", false)] {
+        let choice = ["extents", "--objects=100000", "--peer-memory", memory];
+        let rows = of_omniorb(&choice, "rivals");
+        let activated: Vec<_> = rows.iter().filter(|row| row["objects_are"] == "activated").collect();
+        assert!(!activated.is_empty());
+        for row in activated.iter().filter(|row| row["objects"].as_u64() > Some(100)) {
+            assert!(row["missing"].is_string() || row["memory_ended"] == memory_ended, "{row}");
+        }
+        let by_default = rows.iter().filter(|row| row["objects_are"] == "default servant");
+        assert!(by_default.clone().count() > 0);
+        for row in by_default {
+            assert!(row["missing"].is_string() || row["memory_ended"] == false, "{row}");
+        }
+    }
 }
 
 #[test]

@@ -149,16 +149,28 @@ impl Contender {
         ours: impl FnOnce(&'a Running) -> Result<Box<dyn Side + 'a>, BenchError>,
         peer_command: impl FnOnce() -> String,
     ) -> Result<Entry<'a>, BenchError> {
+        match &self.running {
+            Ok(running) if matches!(running.client, Client::Ours) => Ok(Ok(ours(running)?)),
+            _ => self.asked(slot, &peer_command()),
+        }
+    }
+
+    /// A peer's side of a group, which its client prepares by this command.
+    pub(crate) fn asked(&self, slot: usize, command: &str) -> Result<Entry<'_>, BenchError> {
+        self.tell(command)?;
         Ok(match &self.running {
             Err(why) => Err(why.clone()),
-            Ok(running) => Ok(match &running.client {
-                Client::Ours => ours(running)?,
-                Client::Theirs(client) => {
-                    client.borrow_mut().tell(&peer_command())?;
-                    Box::new(Asked { client, slot })
-                }
-            }),
+            Ok(Running { client: Client::Theirs(client), .. }) => Ok(Box::new(Asked { client, slot })),
+            Ok(_) => Err("is this program".to_owned()),
         })
+    }
+
+    /// Sends a peer's client a command, if there is one.
+    pub(crate) fn tell(&self, command: &str) -> Result<(), BenchError> {
+        match &self.running {
+            Ok(Running { client: Client::Theirs(client), .. }) => client.borrow_mut().tell(command),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -17,6 +17,7 @@ mod collocated;
 mod concurrency;
 mod connections;
 mod contender;
+mod crowd;
 mod cubit;
 mod echo;
 mod error;

@@ -1,5 +1,5 @@
-// omniORB's side of the suites of calls: serves and calls latency.idl and cubit.idl. calls.hh says how it is used; for the
-// suite "latency" its client knows further commands:
+// omniORB's side of the suites of calls: serves and calls latency.idl and cubit.idl, and by cases.hh extents.idl for the suite
+// "cases". calls.hh says how it is used; for the suite "latency" its client knows further commands:
 //
 //   objects N                                          gets the references of the first N objects
 //   calls SLOT MODE TYPE UNITS INVOCATION SERVANT ALGORITHM OBJECTS ITERATIONS BATCH
@@ -8,8 +8,10 @@
 #include <cstdlib>
 #include <fstream>
 #include "cubit.hh"
+#include "extents.hh"
 #include "latency.hh"
 #include "calls.hh"
+#include "cases.hh"
 
 static unsigned long long nanos_since(Clock::time_point begin) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count();
@@ -359,10 +361,12 @@ class LatencyClient : public Client {
 static PortableServer::Servant servant_of(CORBA::ORB_ptr orb, PortableServer::POA_ptr poa, const std::string& suite) {
   if (suite == "latency") return new Directory(orb, poa);
   if (suite == "cubit") return new Cubit;
+  if (suite == "cases") return new EchoCrowd(orb, poa);
   throw std::runtime_error("no suite is called " + suite);
 }
 
 static Client* client_of(CORBA::ORB_ptr orb, CORBA::Object_ptr object, const std::string& suite) {
   if (suite == "latency") return new LatencyClient(object);
+  if (suite == "cases") return new CasesClient(object);
   return new CubitClient(orb, object);
 }

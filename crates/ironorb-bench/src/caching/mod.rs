@@ -21,6 +21,7 @@ use ironorb::cache::{Cell, CellRef, ReadOptions, Source};
 use ironorb::{Orb, SystemException, TypedRef};
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::crowd::Rivals;
 use crate::error::BenchError;
 use crate::generated_caching::caching::{
     Echo, EchoRef, EchoState, Gauge, GaugeRef, GaugeState, Lever, LeverRef, LeverState, Person, PersonRef,
@@ -42,6 +43,8 @@ pub(crate) struct CachingOptions {
     /// How many objects the server of the paper's cases has. Default 100,000.
     #[arg(long)]
     pub(crate) objects: Option<usize>,
+    #[command(flatten)]
+    pub(crate) rivals: Rivals,
     #[command(flatten)]
     pub(crate) run: Run,
 }
@@ -138,10 +141,10 @@ pub(crate) fn measure(options: &CachingOptions) -> Result<Report, BenchError> {
     for part in &options.parts {
         let tables = match part {
             Part::Single => single(&options.run).map(|table| vec![table]),
-            Part::Shares => shares::table(&options.run, objects).map(|table| vec![table, paper::shares()]),
-            Part::Throughput => {
-                throughput::table(&options.run, objects).map(|table| vec![table, paper::throughput()])
-            }
+            Part::Shares => shares::table(&options.run, &options.rivals, objects)
+                .map(|table| vec![table, paper::shares()]),
+            Part::Throughput => throughput::table(&options.run, &options.rivals, objects)
+                .map(|table| vec![table, paper::throughput()]),
             Part::Delays => delays::table(&options.run).map(|table| vec![table]),
             Part::Lags => lags::table(&options.run, objects).map(|table| vec![table, paper::lags()]),
             Part::Redis => rivals::table(&options.run).map(|table| vec![table]),

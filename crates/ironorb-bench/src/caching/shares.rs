@@ -9,6 +9,7 @@ use ironorb::cache::ReadOptions;
 use super::paper;
 use super::stage::{Client, Setup, Stage};
 use crate::chart::{Axis, Chart, Plot, Scale};
+use crate::crowd::{Crowd, Rivals};
 use crate::error::BenchError;
 use crate::generated_cases::caching_cases::{Item as _, ItemRef};
 use crate::machine::{Layout, Unpin, pin};
@@ -20,7 +21,7 @@ use crate::row::{Measure, Parameters, Row, parameters, shown};
 pub(super) const PERCENTS: [usize; 5] = [0, 25, 50, 75, 100];
 
 const NOTES: &str = "Random objects, one call after another; a read of an object that the client does not hold is a call. baseline: a read by a\n\
-    call, of a client that holds nothing, in turns. A read after a write of this client asks the server first what has\n\
+    call, of a client that holds nothing, in turns. omniORB caches nothing, so that each of its reads is a call. A read after a write of this client asks the server first what has\n\
     changed, because a client reads its own writes.";
 
 /// One client and its server, and what is called.
@@ -30,6 +31,8 @@ pub(super) struct Mix {
     pub(super) batch: usize,
     pub(super) repetitions: usize,
     pub(super) time_max: Duration,
+    /// As many objects of other ORBs, which are called beside those of which the client holds nothing.
+    pub(super) crowds: Vec<Crowd>,
 }
 
 impl Mix {
@@ -39,6 +42,7 @@ impl Mix {
             batch: run.choose(50, 1_000),
             repetitions: run.repetitions(9),
             time_max: Duration::from_secs(10),
+            crowds: Vec::new(),
         }
     }
 
@@ -70,6 +74,9 @@ impl Mix {
             let of = [&place[..], &shares].concat();
             let mut group = Group::new(of, Measure::MICROSECONDS, contest, self.sample(&plain, 0, 100));
             group.enter(Label::ours(), Ok(Box::new(self.sample(&client, cached_percent, *read_percent))));
+            for crowd in self.crowds.iter().filter(|_| cached_percent == 0) {
+                group.enter(crowd.label(), crowd.side(0, &format!("echo 0 {read_percent} {}", self.batch))?);
+            }
             rows.extend(group.run()?);
         }
         client.end()?;
@@ -106,10 +113,15 @@ fn read(item: &ItemRef, is_held: bool) -> Result<i32, BenchError> {
 }
 
 /// All shares, on one core and on two.
-pub(super) fn table(run: &Run, objects: usize) -> Result<Table, BenchError> {
-    let (mix, mut rows) = (Mix::of(run, objects), Vec::new());
+pub(super) fn table(run: &Run, rivals: &Rivals, objects: usize) -> Result<Table, BenchError> {
+    let mut rows = Vec::new();
     let layouts = Layout::possible();
     for layout in run.choose(&layouts[..1.min(layouts.len())], &layouts) {
+        let crowds = {
+            let _unpin = Unpin::later();
+            rivals.of_activated(objects, Some(*layout))?
+        };
+        let mix = Mix { crowds, ..Mix::of(run, objects) };
         let setup = Setup::of(objects, *layout);
         for cached in run.choose(&[0, 100][..], &PERCENTS) {
             let reads = run.choose(&[0, 100][..], &PERCENTS);
@@ -129,7 +141,7 @@ fn charts(rows: &[Row]) -> Vec<Chart> {
         x: ("read_percent", percent),
         y: ("subject", Axis { name: "us", scale: Scale::Log10, text: crate::row::digits }),
         baseline: Some("a call"),
-        lines: &["cached_percent"],
+        lines: &["peer", "cached_percent"],
     }
     .charts(rows);
     charts.iter_mut().for_each(paper::add_shares);

@@ -12,6 +12,7 @@ use super::pipeline::{Pipeline, Writes};
 use super::stage::{Client, Item, Setup, Stage};
 use crate::chart::{Axis, Chart, Plot, Scale};
 use crate::concurrency::{ANYWHERE, threads};
+use crate::crowd::{Crowd, Rivals};
 use crate::error::BenchError;
 use crate::generated_cases::caching_cases::{Item as _, ItemAsync as _, ItemRef, ItemState};
 use crate::measure::{Contest, Entrant, Group, Label, SendSample};
@@ -28,20 +29,23 @@ const IN_FLIGHT: usize = 32;
 const NOTES: &str = "Writes of random objects; nobody caches. Each client is a thread with an ORB and a connection of its own and 32 calls in\n\
     flight; the clients share the objects out among them. baseline: plain sockets with as many bytes, as many messages in flight\n\
     and a thread for each connection, which write each message by itself; in turns. together: plain sockets that write all\n\
-    that they can at once. No thread is pinned to a processor. of baseline: the fraction of its rate in the same repetition.";
+    that they can at once. asynchronous: omniORB's own asynchronous calls (AMI), as many in flight; it makes each on a thread\n\
+    of a pool, with up to 64 connections. synchronous: as many client threads of omniORB, each of which waits for each call.\n\
+    No thread is pinned to a processor. of baseline: the fraction of its rate in the same repetition.";
 
-pub(super) fn table(run: &Run, objects: usize) -> Result<Table, BenchError> {
+pub(super) fn table(run: &Run, rivals: &Rivals, objects: usize) -> Result<Table, BenchError> {
     let exchange = plain::count(
         |poa| poa.activate(Item(Cell::new(ItemState { value: 0 }))),
         |_| 1,
         |item: ItemRef| Box::new(move || Ok(item.write(1)?)),
     )?;
     let (stage, plain) = (Stage::start(&Setup { objects, ..Setup::default() })?, Pipeline::start()?);
+    let crowds = rivals.of_activated(objects, None)?;
     let calls = run.choose(200, 20_000);
     let mut rows = Vec::new();
     for clients in run.choose(&CLIENTS[..2], &CLIENTS) {
         crate::note(format_args!("measuring {clients} clients with {IN_FLIGHT} calls in flight"));
-        rows.extend(group(run, (&stage, &plain), exchange, (*clients, calls, objects))?);
+        rows.extend(group(run, (&stage, &plain, &crowds), exchange, (*clients, calls, objects))?);
     }
     plain.end()?;
     stage.end()?;
@@ -52,7 +56,7 @@ pub(super) fn table(run: &Run, objects: usize) -> Result<Table, BenchError> {
 
 fn group(
     run: &Run,
-    (stage, plain): (&Stage, &Pipeline),
+    (stage, plain, crowds): (&Stage, &Pipeline, &[Crowd]),
     exchange: Exchange,
     (clients, calls, objects): (usize, usize, usize),
 ) -> Result<Vec<Row>, BenchError> {
@@ -73,6 +77,14 @@ fn group(
     for (name, side) in [("ironorb", ours), ("together", sockets(Writes::Together)?)] {
         let parameters = parameters![side = name];
         group.entrants.push(Entrant { label: Label::ours(), parameters, side: Ok(Box::new(side)) });
+    }
+    for crowd in crowds {
+        for (slot, (name, in_flight)) in
+            [("asynchronous", IN_FLIGHT), ("synchronous", 1)].into_iter().enumerate()
+        {
+            let side = crowd.side(slot, &format!("writers {slot} {clients} {burst} {in_flight}"))?;
+            group.entrants.push(Entrant { label: crowd.label(), parameters: parameters![side = name], side });
+        }
     }
     group.run()
 }
@@ -116,7 +128,7 @@ fn charts(rows: &[Row]) -> Vec<Chart> {
         x: ("clients", Axis { name: "clients", scale: Scale::Linear, text: |it| format!("{it:.0}") }),
         y: ("subject", Axis { name: "writes/s", scale: Scale::Linear, text: |rate| format!("{rate:.0}") }),
         baseline: Some("plain sockets"),
-        lines: &["side"],
+        lines: &["peer", "side"],
     }
     .charts(rows);
     charts.iter_mut().for_each(paper::add_throughput);

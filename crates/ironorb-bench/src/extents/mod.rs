@@ -4,16 +4,19 @@
 mod access;
 mod file;
 mod remote;
+mod rivals;
 
 use std::time::Instant;
 
 use ironorb::{Elements, Pages};
 
+use crate::crowd::Rivals;
 use crate::error::BenchError;
 use crate::machine::Unpin;
 use crate::options::Run;
 use crate::render::{Report, Table};
 use crate::row::{Row, parameters};
+use crate::variant::Bytes;
 
 /// `ironorb bench extents`
 #[derive(Debug, Clone, clap::Args)]
@@ -27,6 +30,11 @@ pub(crate) struct ExtentsOptions {
     /// The folder of the files. Default: the system's folder for such files.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) folder: Option<std::path::PathBuf>,
+    #[command(flatten)]
+    pub(crate) rivals: Rivals,
+    /// The memory that the server of another ORB may take for its objects.
+    #[arg(long, value_name = "BYTES", default_value_t = rivals::MEMORY)]
+    pub(crate) peer_memory: Bytes,
     #[command(flatten)]
     pub(crate) run: Run,
 }
@@ -57,6 +65,7 @@ pub(crate) fn measure(options: &ExtentsOptions) -> Result<Report, BenchError> {
         .push(Table::new("creation", "extents in memory, all of it taken at once", created).notes(CREATION));
     report.tables.push(access::table(&extents, &options.run)?);
     report.tables.push(remote::table(&extents, &options.run)?);
+    report.tables.push(rivals::table(&extents, options)?);
     report.tables.push(remote::paper());
     drop(extents);
     report.tables.extend(file::tables(options)?);

@@ -61,6 +61,40 @@ pub(super) fn paper() -> Table {
 }
 
 fn rows_of(extents: &[Extent], layout: Layout, run: &Run) -> Result<Vec<Row>, BenchError> {
+    let mut rows = Vec::new();
+    on_layout(extents, layout, |ranges| {
+        for row in ["read", "write"] {
+            crate::note(format_args!("measuring {row} by calls, {}", layout.name));
+            let Some((fewest, others)) = ranges.split_first() else { break };
+            let contest = Contest {
+                calls_per_sample: BATCH,
+                time_max: Some(Duration::from_secs(60)),
+                ..Contest::of(run.choose(2, 400), run.repetitions(11))
+            };
+            let parameters = parameters![row = row, layout = layout.name];
+            let fewest = side(row, fewest, fewest.indices().end);
+            let mut group = Group::new(parameters, Measure::MICROSECONDS, contest, fewest);
+            for range in others {
+                let count = range.indices().end;
+                group.entrants.push(Entrant {
+                    label: Label::ours(),
+                    parameters: parameters![objects = count],
+                    side: Ok(Box::new(side(row, range, count))),
+                });
+            }
+            rows.extend(group.run()?);
+        }
+        Ok(())
+    })?;
+    Ok(rows)
+}
+
+/// Has a server with all extents on its processor, and calls on the client's. Leaves the calling thread there.
+pub(super) fn on_layout(
+    extents: &[Extent],
+    layout: Layout,
+    calls: impl FnOnce(&[ExtentRange<EchoRef>]) -> Result<(), BenchError>,
+) -> Result<(), BenchError> {
     pin(layout.server)?;
     let server = Orb::builder().endpoint("iiop://127.0.0.1:0")?.build()?;
     let first: Vec<EchoRef> =
@@ -69,34 +103,14 @@ fn rows_of(extents: &[Extent], layout: Layout, run: &Run) -> Result<Vec<Row>, Be
     let client = Orb::builder().no_endpoint().build()?;
     let ranges: Vec<ExtentRange<EchoRef>> =
         first.iter().map(|local| range(&client, local)).collect::<Result<_, _>>()?;
-    let mut rows = Vec::new();
-    for row in ["read", "write"] {
-        crate::note(format_args!("measuring {row} by calls, {}", layout.name));
-        let Some((fewest, others)) = ranges.split_first() else { break };
-        let contest = Contest {
-            calls_per_sample: BATCH,
-            time_max: Some(Duration::from_secs(60)),
-            ..Contest::of(run.choose(2, 400), run.repetitions(11))
-        };
-        let parameters = parameters![row = row, layout = layout.name];
-        let mut group = Group::new(parameters, Measure::MICROSECONDS, contest, side(row, fewest));
-        for range in others {
-            let parameters = parameters![objects = range.indices().end];
-            group.entrants.push(Entrant {
-                label: Label::ours(),
-                parameters,
-                side: Ok(Box::new(side(row, range))),
-            });
-        }
-        rows.extend(group.run()?);
-    }
+    calls(&ranges)?;
     client.shutdown(true)?;
     server.shutdown(true)?;
-    Ok(rows)
+    Ok(())
 }
 
 /// Calls in one sample.
-const BATCH: usize = 10;
+pub(super) const BATCH: usize = 10;
 
 /// Serves elements, and gives the reference to the first.
 pub(super) fn serve(server: &Orb, extent: &Extent) -> Result<EchoRef, BenchError> {
@@ -114,8 +128,8 @@ pub(super) fn range(client: &Orb, one: &EchoRef) -> Result<ExtentRange<EchoRef>,
     ExtentRange::of(&one).ok_or_else(|| BenchError::Unusable("the reference is to no element".to_owned()))
 }
 
-fn side<'a>(row: &'a str, range: &'a ExtentRange<EchoRef>) -> Sample<'a> {
-    let count = range.indices().end;
+/// Calls of the first `count` elements.
+pub(super) fn side<'a>(row: &'a str, range: &'a ExtentRange<EchoRef>, count: u64) -> Sample<'a> {
     let mut random = fastrand::Rng::with_seed(7);
     batch(BATCH, move || {
         let echo = range.get(random.u64(..count)).ok_or(BenchError::Unusable("no reference".to_owned()))?;

@@ -11,8 +11,10 @@ type Text = (&'static str, &'static str);
 
 const LATENCY_IDL: Text = ("latency.idl", include_str!("../../idl/latency.idl"));
 const CUBIT_IDL: Text = ("cubit.idl", include_str!("../../idl/cubit.idl"));
+const EXTENTS_IDL: Text = ("extents.idl", include_str!("../../idl/extents.idl"));
 const CALLS: Text = ("calls.hh", include_str!("../../../../guard/peers/calls.hh"));
 const OMNIORB_CALLS: Text = ("calls.cc", include_str!("../../../../guard/peers/omniorb/calls.cc"));
+const OMNIORB_CASES: Text = ("cases.hh", include_str!("../../../../guard/peers/omniorb/cases.hh"));
 const REALTIME_IDL: Text = ("realtime.idl", include_str!("../../idl/realtime.idl"));
 const PACED: Text = ("paced.hh", include_str!("../../../../guard/peers/paced.hh"));
 const OMNIORB_PACED: Text = ("paced.cc", include_str!("../../../../guard/peers/omniorb/paced.cc"));
@@ -42,7 +44,8 @@ const CLASS_PATH: &str = "classpath";
 
 /// Builds omniORB's program for the suites of calls unless it exists. Takes a quarter of a minute.
 pub(super) fn omniorb() -> Result<PathBuf, String> {
-    omniorb_program("omniorb_calls", &[LATENCY_IDL, CUBIT_IDL], &[OMNIORB_CALLS, CALLS])
+    let idl = [LATENCY_IDL, CUBIT_IDL, EXTENTS_IDL];
+    omniorb_program("omniorb_calls", &idl, &[OMNIORB_CALLS, CALLS, OMNIORB_CASES])
 }
 
 /// Builds omniORB's program for the suites of real time unless it exists.
@@ -101,7 +104,10 @@ fn omniorb_program(name: &str, idl: &[Text], sources: &[Text]) -> Result<PathBuf
     let scratch = place.scratch(&texts)?;
     let mut parts: Vec<String> = sources.iter().take(1).map(|(file, _)| (*file).to_owned()).collect();
     for (file, _) in idl {
-        make(scratch.path(), "omniidl", &["-bcxx", "-Wba", file])?;
+        // Clients make calls without waiting by the paper's cases alone.
+        let waits = ["-bcxx", "-Wba", file];
+        let arguments = if *file == EXTENTS_IDL.0 { &["-bcxx", "-Wba", "-Wbami", file] } else { &waits[..] };
+        make(scratch.path(), "omniidl", arguments)?;
         let unit = file.trim_end_matches(".idl");
         parts.extend([format!("{unit}SK.cc"), format!("{unit}DynSK.cc")]);
     }

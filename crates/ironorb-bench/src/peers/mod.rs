@@ -61,6 +61,9 @@ impl Program {
             Peer::Omniorb => build::omniorb().map(alone),
             Peer::Tao if suite != "cubit" => Err("its program has only the calls of IDL_Cubit".to_owned()),
             Peer::Tao => build::tao().map(alone),
+            Peer::Jacorb if suite == "cases" => {
+                Err("its program has not the calls of the paper's cases".to_owned())
+            }
             Peer::Jacorb => build::jacorb_if_built().map(|java| Program {
                 peer,
                 program: PathBuf::from("java"),
