@@ -145,14 +145,16 @@ pub(crate) fn count_between<'a, R: TypedRef>(
     prepare: impl FnOnce(&Orb, R) -> Result<Sample<'a>, BenchError>,
 ) -> Result<Exchange, BenchError> {
     let server = server.endpoint(Transport::Tcp.endpoint())?.build()?;
-    let relay = Relay::to(activate(&server.root_poa())?.object()).map_err(BenchError::io("relay calls"))?;
+    let served = activate(&server.root_poa())?;
+    let relay = Relay::to(served.object()).map_err(BenchError::io("relay calls"))?;
+    let relayed = relay.reference_to(served.object()).map_err(BenchError::io("relay calls"))?;
     let client = client.no_endpoint().build()?;
-    let mut sample = prepare(&client, R::from_object(client.ior_to_object(relay.reference().clone())?))?;
+    let mut sample = prepare(&client, R::from_object(client.ior_to_object(relayed)?))?;
     // The first call also sends the code sets.
     sample()?;
-    let (requests_before, replies_before) = relay.counted();
+    let (requests_before, replies_before) = relay.bytes();
     sample()?;
-    let (requests_after, replies_after) = relay.counted();
+    let (requests_after, replies_after) = relay.bytes();
     drop(sample);
     client.shutdown(false)?;
     server.shutdown(false)?;

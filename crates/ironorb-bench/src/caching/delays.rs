@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::relay::Relay;
+use ironorb_baseline::relay::RelayPort;
+
 use super::shares::Mix;
 use super::stage::{Setup, free_port};
 use crate::error::BenchError;
@@ -32,9 +33,11 @@ pub(super) fn table(run: &Run) -> Result<Table, BenchError> {
     for (rtt_ms, batch) in run.choose(&ROUND_TRIPS_QUICK[..], &ROUND_TRIPS) {
         let mix = Mix { batch: *batch, ..Mix::of(run, objects) };
         for cached in CORNERS {
-            let (relay, listened) = (Relay::listen()?, free_port()?);
-            let setup = Setup { ports: Some((listened, relay.port)), ..Setup::of(objects, layout) };
-            relay.to(listened, Duration::from_millis(*rtt_ms) / 2);
+            let (port, listened) = (RelayPort::listen().map_err(BenchError::io("listen"))?, free_port()?);
+            let published = port.number().map_err(BenchError::io("listen"))?;
+            let setup = Setup { ports: Some((listened, published)), ..Setup::of(objects, layout) };
+            let one_way = Duration::from_millis(*rtt_ms) / 2;
+            let _relay = port.to(("127.0.0.1", listened), one_way).map_err(BenchError::io("relay calls"))?;
             table.rows.extend(mix.rows(&parameters![rtt_ms = rtt_ms], layout, &setup, cached, &CORNERS)?);
         }
     }

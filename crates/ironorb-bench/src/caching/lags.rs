@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use ironorb::cache::ReadOptions;
+use ironorb_baseline::relay::{Relay, RelayPort};
 
 use super::paper;
-use super::relay::{Counters, Relay};
 use super::stage::{Client, Setup, Stage, free_port};
 use crate::chart::{Axis, Chart, Plot, Scale};
 use crate::error::BenchError;
@@ -47,12 +47,12 @@ pub(super) fn table(run: &Run, objects: usize) -> Result<Table, BenchError> {
     crate::note(format_args!("measuring writes beside a client that reads"));
     let _unpin = Unpin::later();
     let alone = Stage::start(&Setup::of(objects, layout))?;
-    let (relay, listened) = (Relay::listen()?, free_port()?);
-    let ports = Some((listened, relay.port));
+    let (port, listened) = (RelayPort::listen().map_err(BenchError::io("listen"))?, free_port()?);
+    let ports = Some((listened, port.number().map_err(BenchError::io("listen"))?));
     let told = Stage::start(&Setup { ports, ..Setup::of(objects, layout) })?;
     cores().last().map_or(Ok(()), |last| pin(*last))?;
-    let counters = relay.to(listened, Duration::ZERO);
-    let reader = Reader::start(&told.reference, objects, counters)?;
+    let relay = port.to(("127.0.0.1", listened), Duration::ZERO).map_err(BenchError::io("relay calls"))?;
+    let reader = Reader::start(&told.reference, objects, relay)?;
     pin(layout.client)?;
     let writers = [alone.client(0..objects)?, told.client(0..objects)?.directly(listened)?];
     let rows = rows(run, &writers, &Rc::new(RefCell::new(reader)))?;
@@ -115,10 +115,10 @@ impl Side for Told<'_> {
         let mut reader = self.reader.borrow_mut();
         for nanos in nanos {
             reader.begin(self.lag)?;
-            let ([messages, bytes], begun) = (reader.counters.now(), Instant::now());
+            let ([messages, bytes], begun) = (reader.passed(), Instant::now());
             (self.write)()?;
             *nanos = begun.elapsed().as_nanos() as u64;
-            let after = reader.counters.now();
+            let after = reader.passed();
             let reads = reader.end()?;
             self.tally.borrow_mut().add([self.batch, after[0] - messages, after[1] - bytes, reads]);
         }
@@ -150,15 +150,21 @@ impl Tally {
 /// A client in a process of its own. It holds all objects, and reads them while it is asked to.
 struct Reader {
     process: Process,
-    counters: Arc<Counters>,
+    relay: Relay,
 }
 
 impl Reader {
-    fn start(stage: &str, objects: usize, counters: Arc<Counters>) -> Result<Reader, BenchError> {
+    fn start(stage: &str, objects: usize, relay: Relay) -> Result<Reader, BenchError> {
         let args = [format!("--at={stage}"), format!("--samples={objects}")];
         let mut process = Process::start(&[], READER, &args)?;
         process.address()?;
-        Ok(Reader { process, counters })
+        Ok(Reader { process, relay })
+    }
+
+    /// The messages and bytes that have passed between it and the server.
+    fn passed(&self) -> [usize; 2] {
+        let of_both = |(requests, replies): (usize, usize)| requests + replies;
+        [of_both(self.relay.messages()), of_both(self.relay.bytes())]
     }
 
     /// Has it read with a lag from now on, and lets it learn of all that was written while it did not.

@@ -6,7 +6,6 @@ mod fan_out;
 mod lags;
 mod paper;
 mod pipeline;
-mod relay;
 mod rivals;
 mod shares;
 mod stage;

@@ -13,11 +13,12 @@ use crate::failure::Failure;
 pub(super) fn of(row: &Row, sensor: &SensorRef) -> Result<Exchange, Failure> {
     let relay = Relay::to(sensor.object()).map_err(Failure::new)?;
     let orb = Orb::builder().no_endpoint().build().map_err(Failure::new)?;
-    let sensor = orb.ior_to_object(relay.reference().clone()).map_err(Failure::new)?.narrow_unchecked();
+    let relayed = relay.reference_to(sensor.object()).map_err(Failure::new)?;
+    let sensor = orb.ior_to_object(relayed).map_err(Failure::new)?.narrow_unchecked();
     (row.sample)(&sensor)?;
-    let before = relay.counted();
+    let before = relay.bytes();
     (row.sample)(&sensor)?;
-    let after = relay.counted();
+    let after = relay.bytes();
     orb.shutdown(false).map_err(Failure::new)?;
     Ok(Exchange {
         requests: row.requests,
