@@ -286,7 +286,11 @@ const IDLE_BY_DEFAULT: ThreadLifetime = ThreadLifetime::Idle(Duration::from_secs
 
 fn read_time(text: &str) -> Option<Duration> {
     let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
-    let number = number.parse().ok()?;
+    time_of(number.parse().ok()?, unit)
+}
+
+/// So many of a unit that times of lanes and of their pools have.
+pub(crate) fn time_of(number: u64, unit: &str) -> Option<Duration> {
     match unit {
         "us" => Some(Duration::from_micros(number)),
         "ms" => Some(Duration::from_millis(number)),

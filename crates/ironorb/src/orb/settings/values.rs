@@ -10,6 +10,7 @@ use crate::base::config::{
     StatusAccess, Transport, Waiting,
 };
 use crate::base::config::{CacheLimit, OnewayBatching};
+use crate::base::thread_pool_config::time_of;
 use crate::base::watch::{self, WatchConfig};
 use crate::object::priority::SchedulingPolicy;
 
@@ -143,12 +144,9 @@ pub(super) fn with_unit(text: &str) -> Option<(u64, &str)> {
 
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let found = with_unit(text).and_then(|(number, unit)| match unit {
-        "us" => Some(Duration::from_micros(number)),
-        "ms" => Some(Duration::from_millis(number)),
-        "s" => Some(Duration::from_secs(number)),
         "m" | "min" => number.checked_mul(60).map(Duration::from_secs),
         "h" => number.checked_mul(3600).map(Duration::from_secs),
-        _ => None,
+        unit => time_of(number, unit),
     });
     found.ok_or_else(|| format!("{text:?} is not a duration: write 250ms, 5s, 2m or 1h"))
 }
