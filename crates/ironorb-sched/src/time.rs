@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use ironorb_units::NoTime;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A span of time in nanoseconds, from 0 to [`Nanos::MAX`]. Sums saturate there.
@@ -72,33 +73,13 @@ impl FromStr for Nanos {
         if text == "unbounded" {
             return Ok(Nanos::MAX);
         }
-        if text.starts_with('-') {
-            return Err(TimeError::Negative);
-        }
-        let (number, unit) = text
-            .split_at(text.find(|char: char| !char.is_ascii_digit() && char != '.').unwrap_or(text.len()));
-        let unit: u64 = match unit.trim() {
-            "ns" => 1,
-            "us" | "µs" => 1_000,
-            "ms" => 1_000_000,
-            "s" => 1_000_000_000,
-            _ => return Err(TimeError::Unit),
-        };
-        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-        let whole: u64 = whole.parse().map_err(|_| TimeError::Number)?;
-        let whole = whole.checked_mul(unit).ok_or(TimeError::TooLong)?;
-        whole.checked_add(fraction_of(fraction, unit)?).map(Nanos).ok_or(TimeError::TooLong)
+        let nanos = ironorb_units::nanos(text).map_err(|why| match why {
+            NoTime::Negative => TimeError::Negative,
+            NoTime::Unit => TimeError::Unit,
+            NoTime::Number => TimeError::Number,
+        })?;
+        u64::try_from(nanos).map(Nanos).map_err(|_| TimeError::TooLong)
     }
-}
-
-/// A decimal fraction of a unit; what is smaller than a nanosecond counts as one.
-fn fraction_of(digits: &str, unit: u64) -> Result<u64, TimeError> {
-    if digits.len() > 18 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(TimeError::Number);
-    }
-    let value = digits.bytes().fold(0u128, |value, byte| value * 10 + u128::from(byte - b'0'));
-    let scale = 10u128.pow(digits.len() as u32);
-    Ok((value * u128::from(unit)).div_ceil(scale) as u64)
 }
 
 /// Why a text is no span of time.

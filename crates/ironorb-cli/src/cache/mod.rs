@@ -37,13 +37,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 /// Parses a time with a unit, as the IDL has it: `10ms`, `500us`, `2s`.
 fn time_with_unit(text: &str) -> Result<Duration, String> {
-    let units = [("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0)];
-    let number = units.iter().find_map(|(unit, scale)| {
-        let number: f64 = text.strip_suffix(unit)?.trim_end().parse().ok()?;
-        Duration::try_from_secs_f64(number * scale).ok()
-    });
-    number
-        .filter(|time| !time.is_zero())
+    let nanos = ironorb_units::nanos(text).ok().and_then(|nanos| u64::try_from(nanos).ok());
+    nanos
+        .filter(|nanos| *nanos > 0)
+        .map(Duration::from_nanos)
         .ok_or_else(|| "write a time above 0 with its unit, as 10ms, 500us or 2s".to_owned())
 }
 
