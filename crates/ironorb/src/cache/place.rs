@@ -318,7 +318,7 @@ impl<S: CachedState> Drop for Place<S> {
 
 #[cfg(test)]
 mod tests {
-    use ironorb_cache::ClientLimits;
+    use ironorb_cache::{Client, ClientLimits};
     use ironorb_giop::ior::{IiopProfile, Ior};
     use ironorb_giop::{Misuse, Reader, Version, Writer};
 
@@ -361,6 +361,10 @@ mod tests {
 
                 fn read_over(&mut self, _: Members, _: &mut Reader<'_>) -> Result<(), Malformed> {
                     Ok(())
+                }
+
+                fn changed_since(&self, _: &Self) -> Members {
+                    Members::ALL
                 }
 
                 fn update<'s>(&'s mut self, _: &'s mut Members) -> Self::Update<'s> {
@@ -409,7 +413,7 @@ mod tests {
         let profile = IiopProfile::new(Version::V1_2, "127.0.0.1", 1, b"key", &[]).unwrap();
         let object = orb.ior_to_object(Ior::with_profile("IDL:State:1.0", profile)).unwrap();
         let limits = ClientLimits { entries_max: 1, bytes_max: usize::MAX };
-        let place = Place::<S>::new(object, EntryId(1), Peer::new(limits), None);
+        let place = Place::<S>::new(object, EntryId(1), Peer::new(Client::new(limits)), None);
         let ends = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let reader = || {
