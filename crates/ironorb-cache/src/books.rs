@@ -18,7 +18,7 @@ pub(crate) struct SessionSlot(pub(crate) u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ObjectSlot(u32);
 
-/// The objects that are held, and by whom. Memory: some 60 bytes an object and its name, twice that where many have just come, and a
+/// The objects that are held, and by whom. Memory: some 70 bytes an object and its name, twice that where many have just come, and a
 /// bit for each slot of a session where more than three hold it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Books<K> {
@@ -70,8 +70,8 @@ impl<K> Books<K> {
         (object.written, object.writes)
     }
 
-    /// A holder of an object has come, or has been told of the object, or has taken that: it has to note the next write.
-    pub(crate) fn note_anew(&mut self, slot: ObjectSlot) {
+    /// A holder of an object has come, or has been told of it, or has taken that: it has to note the next write.
+    pub(crate) fn end_noted(&mut self, slot: ObjectSlot) {
         self.at(slot).noted = Noted::default();
     }
 
@@ -131,7 +131,7 @@ impl<K: Ord + Clone + Hash> Books<K> {
             None => self.take_slot(object)?,
         };
         self.at(slot).holders.insert(holder).then(|| {
-            self.note_anew(slot);
+            self.end_noted(slot);
             slot
         })
     }

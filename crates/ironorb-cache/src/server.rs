@@ -83,7 +83,7 @@ pub struct ServerCounts {
 /// [`finish_write`](Self::finish_write), [`remove`](Self::remove)), while it holds the cell's lock. What an answer says of states is
 /// read afterwards.
 ///
-/// Memory: a bit for each object and session that holds it, 60 bytes and its name for each object that is held, 8 KB for each
+/// Memory: a bit for each object and session that holds it, 70 bytes and its name for each object that is held, 8 KB for each
 /// session, and some 100 bytes and a name for each of `untold_max` changes. Nothing for an object that no client holds.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Server<K> {

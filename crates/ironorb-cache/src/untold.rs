@@ -105,7 +105,7 @@ impl<K: Hash> Hash for Untold<K> {
 }
 
 impl<K> Entry<K> {
-    /// It has been in an answer. True if another write would be noted in another way from now on.
+    /// It has been in an answer. True for the first time: a write that comes after that is to be told from others.
     fn answer(&mut self) -> bool {
         let is_first = self.answered == Answered::Nothing;
         if is_first {
@@ -143,6 +143,29 @@ impl What {
             }
             // What was written between the drop and the next fill has been noted nowhere.
             What::Dropped(_) => What::Written { at: write.object, members: Members::ALL, counted: None },
+        }
+    }
+
+    /// The last of it.
+    fn last<K>(&self, books: &Books<K>) -> Position {
+        match self {
+            What::Dropped(at) => *at,
+            What::Written { at, .. } => books.written(*at).0,
+        }
+    }
+
+    /// The members that have been written; `None` for a drop.
+    fn members(&self) -> Option<Members> {
+        match self {
+            What::Dropped(_) => None,
+            What::Written { members, .. } => Some(*members),
+        }
+    }
+
+    /// The next write of the object is one that this session has to note.
+    fn end_noted<K>(&self, books: &mut Books<K>) {
+        if let What::Written { at, .. } = self {
+            books.end_noted(*at);
         }
     }
 }
@@ -295,17 +318,13 @@ impl<K: Ord + Clone + Hash> Untold<K> {
         let before = self.len();
         while let Some(at) = self.first_until(taken) {
             let entry = &mut self.entries[at];
-            let last = match entry.what {
-                What::Dropped(at) => at,
-                What::Written { at, .. } => books.written(at).0,
-            };
-            match entry.rest_since(taken, last) {
+            match entry.rest_since(taken, entry.what.last(books)) {
                 Some(since) => {
                     (entry.since, entry.answered) = (since, Answered::Unknown);
                     self.parts.insert((since, entry.object.clone()), at);
                 }
                 None => {
-                    entry.what.is_not_noted(books);
+                    entry.what.end_noted(books);
                     self.forget(at);
                 }
             }
@@ -357,40 +376,22 @@ impl<K: Ord + Clone + Hash> Untold<K> {
         let (mut bytes, mut last) = (0_usize, Position::START);
         for place in self.in_order() {
             let Entry { object, since, what, .. } = &self.entries[place];
-            let (at, change) = match what {
-                What::Dropped(at) => (*at, Change::Dropped),
-                What::Written { at, members, .. } => {
-                    let at = books.written(*at).0;
-                    (at, Change::Members(*members, Due::new(at, *members)))
-                }
-            };
-            let members = match what {
-                What::Dropped(_) => Members::NONE,
-                What::Written { members, .. } => *members,
-            };
-            bytes = bytes.saturating_add(bytes_of(object, members));
+            let (at, members) = (what.last(books), what.members());
+            bytes = bytes.saturating_add(bytes_of(object, members.unwrap_or(Members::NONE)));
             if bytes > room && !units.is_empty() && *since != last {
                 break;
             }
             last = *since;
+            let due = |members| Change::Members(members, Due::new(at, members));
             told.push(place);
-            units.push(Unit { object: object.clone(), at, change });
+            units.push(Unit { object: object.clone(), at, change: members.map_or(Change::Dropped, due) });
         }
         for place in told {
             if self.entries[place].answer() {
-                self.entries[place].what.is_not_noted(books);
+                self.entries[place].what.end_noted(books);
             }
         }
         units
-    }
-}
-
-impl What {
-    /// Another write of the object is to be noted for this session.
-    fn is_not_noted<K>(self, books: &mut Books<K>) {
-        if let What::Written { at, .. } = self {
-            books.note_anew(at);
-        }
     }
 }
 

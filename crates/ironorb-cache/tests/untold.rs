@@ -128,7 +128,8 @@ impl World {
         }
         assert_eq!((written.is_some(), self.server.holders(&object)), (count > 0, count));
         let mut told = self.server.take_due();
-        (told.sort(), due.sort());
+        told.sort();
+        due.sort();
         assert_eq!(told, due);
         self.seen.due += due.len();
     }
