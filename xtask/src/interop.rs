@@ -38,6 +38,7 @@ const REACHES_THE_WIRE: &[&str] = &[
     "crates/ironorb",
     "crates/ironorb-build",
     "crates/ironorb-cache",
+    "crates/ironorb-extent",
     "crates/ironorb-giop",
     "crates/ironorb-idl",
     "crates/ironorb-locks",
@@ -130,6 +131,27 @@ mod tests {
         }
         for path in REACHES_THE_WIRE {
             assert!(root().join(path).exists(), "{path}");
+        }
+    }
+
+    /// Else a change of a crate that the tested programs are linked with would pass as one that reaches no wire.
+    #[test]
+    fn what_reaches_the_wire_has_all_crates_of_the_tested_programs() {
+        for path in REACHES_THE_WIRE.iter().filter(|path| root().join(path).join("Cargo.toml").exists()) {
+            let manifest = fs::read_to_string(root().join(path).join("Cargo.toml")).expect("it is there");
+            let mut is_linked = false;
+            for line in manifest.lines() {
+                match line {
+                    "[dependencies]" | "[build-dependencies]" => is_linked = true,
+                    table if table.starts_with('[') => is_linked = false,
+                    _ => {}
+                }
+                let name = line.split(['.', ' ', '=']).next().unwrap_or_default();
+                if is_linked && (name == "ironorb" || name.starts_with("ironorb-")) {
+                    let needed = format!("crates/{name}");
+                    assert!(REACHES_THE_WIRE.contains(&&*needed), "{path} is linked with {needed}");
+                }
+            }
         }
     }
 }
