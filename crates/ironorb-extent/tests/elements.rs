@@ -87,7 +87,7 @@ fn loop_on(elements: &Elements<[u64; WORDS]>, thread: u64) -> ! {
     let own: Vec<u64> = (thread * OWN..).take(TOGETHER).collect();
     let made = thread * OWN + TOGETHER as u64;
     // After a kill it may exist. Its state is its generation.
-    let mut next_generation = match elements.generation(made) {
+    let next_generation = match elements.generation(made) {
         Ok(generation) => u64::from(generation.0) + 1,
         Err(_) => {
             let generation = elements.create(made, [0; WORDS]).expect("it does not exist");
@@ -95,14 +95,15 @@ fn loop_on(elements: &Elements<[u64; WORDS]>, thread: u64) -> ! {
         }
     };
     elements.destroy(made).expect("it exists");
-    for round in 0_u64.. {
+    for generation in next_generation.. {
         let changed = elements.update_all(&own, |states| {
             let next = [states[0][0] + 1; WORDS];
             states.fill(next);
         });
         changed.expect("they are there");
-        elements.create(made, [next_generation; WORDS]).expect("it was destroyed");
-        let (from, to) = (SHARED + (thread + round) % COMMON, SHARED + (thread + round * 3 + 1) % COMMON);
+        elements.create(made, [generation; WORDS]).expect("it was destroyed");
+        let (from, to) =
+            (SHARED + (thread + generation) % COMMON, SHARED + (thread + generation * 3 + 1) % COMMON);
         if from != to {
             let moved = elements.update_all(&[from, to], |states| {
                 states[0].iter_mut().for_each(|word| *word = word.wrapping_sub(1));
@@ -111,7 +112,6 @@ fn loop_on(elements: &Elements<[u64; WORDS]>, thread: u64) -> ! {
             moved.expect("they are there");
         }
         elements.destroy(made).expect("it was made");
-        next_generation += 1;
     }
     unreachable!("a process does not live so long")
 }
