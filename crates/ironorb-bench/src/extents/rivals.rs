@@ -110,4 +110,4 @@ fn rows_of(
 }
 
 /// What another ORB's server may take by default.
-pub(super) const MEMORY: Bytes = Bytes(1 << 30);
+pub(super) const MEMORY: Bytes = Bytes(512 << 20);
