@@ -1,5 +1,5 @@
 //! The system calls. The numbers are those of the kernel's interface.
-#![allow(unsafe_code)] // each call passes memory of its own, which the kernel reads or writes before the call returns
+#![allow(unsafe_code)] // each call passes memory of its own, which the kernel reads or writes before the call returns, or a function of the program
 
 use std::io;
 
