@@ -20,8 +20,9 @@ const ALLOWED: &[&str] = &[
 ];
 
 /// What a thread of a watched lane needs beside: its switches, its clock, its `schedstat`, and after a long wait the `stat` of
-/// the thread that it has waited for.
-const OF_THE_WATCH: &[&str] = &["getrusage", "clock_gettime", "pread64", "openat", "fcntl", "close"];
+/// the thread that it has waited for. Where tracefs is mounted, its count of system calls, too.
+const OF_THE_WATCH: &[&str] =
+    &["getrusage", "clock_gettime", "pread64", "openat", "fcntl", "close", "perf_event_open", "ioctl"];
 
 /// What a thread of a pool needs beside: it arms a connection again for the thread that waits next.
 const OF_THE_POOL: &[&str] = &["epoll_ctl"];
