@@ -72,7 +72,7 @@ struct OfKind {
 /// What a client holds of the objects of one server. The states themselves are in its driver's [`Entries`].
 ///
 /// Its moments are those of a clock that runs through suspension. Memory: at most `entries_max` entries, and their
-/// objects' names; and a few words for each kind with limits. A driver has at most `bytes_max` bytes of states, or one state.
+/// objects' names; what answers show while a fill is out, and the fills after it that have begun by its end; and a few words for each kind with limits. A driver has at most `bytes_max` bytes of states, or one state.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Client<K> {
     limits: ClientLimits,
@@ -88,10 +88,14 @@ pub struct Client<K> {
     kinds: BTreeMap<Kind, OfKind>,
     /// The entries that make room for no others, and how often each has been pinned.
     pinned: BTreeMap<EntryId, usize>,
-    /// How many fills are out.
-    fills_out: usize,
+    /// The fills that are out.
+    fills_out: BTreeSet<Token>,
     /// What answers have shown of objects while fills were out. Such a fill may be for one of them, and its answer may be older.
     early: BTreeMap<K, Early>,
+    /// The same, as it was when all fills were out that have come to an end since.
+    early_before: BTreeMap<K, Early>,
+    /// The last fill that had been asked for when the one became the other.
+    early_since: Token,
     /// When the probes left that have no answer yet.
     probes: BTreeMap<Token, Moment>,
     /// For how many bytes an answer has room, unless it follows a part.
@@ -167,8 +171,10 @@ impl<K: Ord + Clone> Client<K> {
             bytes: 0,
             kinds: BTreeMap::new(),
             pinned: BTreeMap::new(),
-            fills_out: 0,
+            fills_out: BTreeSet::new(),
             early: BTreeMap::new(),
+            early_before: BTreeMap::new(),
+            early_since: Token(0),
             probes: BTreeMap::new(),
             update_bytes: UPDATE_BYTES,
             room: UPDATE_BYTES,
@@ -286,8 +292,9 @@ impl<K: Ord + Clone> Client<K> {
             of_kind.order.clear();
             (of_kind.entries, of_kind.bytes) = (0, 0);
         }
-        self.fills_out = 0;
+        self.fills_out.clear();
         self.early.clear();
+        self.early_before.clear();
         self.probes.clear();
     }
 
@@ -329,7 +336,10 @@ impl<K: Ord + Clone> Client<K> {
             Some(before) if before.held.is_some() => entries.end(entry),
             _ => {}
         }
-        self.fills_out += usize::from(before.as_ref().is_none_or(|before| before.asked.is_none()));
+        self.fills_out.insert(token);
+        if let Some((given_up, _)) = before.as_ref().and_then(|before| before.asked) {
+            self.end_fill(given_up);
+        }
         let kind = entries.kind(entry);
         if let Some(before) = &before {
             self.uncount(entry, before);
@@ -453,7 +463,7 @@ impl<K: Ord + Clone> Client<K> {
             self.places.remove(&(before, id));
         }
         self.places.insert((object, id));
-        self.end_fill();
+        self.end_fill(token);
         if let Some(bytes) = bytes {
             self.count_bytes(id, bytes, entries);
         }
@@ -477,14 +487,22 @@ impl<K: Ord + Clone> Client<K> {
 
     /// What has been shown of an object, as long as fills are out.
     fn shown(&mut self, object: &K) -> Option<&mut Early> {
-        (self.fills_out > 0).then(|| self.early.entry(object.clone()).or_default())
+        if self.fills_out.is_empty() {
+            return None;
+        }
+        let before = self.early_before.remove(object).unwrap_or_default();
+        Some(self.early.entry(object.clone()).or_insert(before))
     }
 
-    /// One fill less is out.
-    fn end_fill(&mut self) {
-        self.fills_out -= 1;
-        if self.fills_out == 0 {
+    /// A fill is out no longer. What was shown before all that are out were asked for is of no use to them.
+    fn end_fill(&mut self, fill: Token) {
+        self.fills_out.remove(&fill);
+        if self.fills_out.is_empty() {
             self.early.clear();
+            self.early_before.clear();
+        } else if self.fills_out.first().is_some_and(|oldest| *oldest > self.early_since) {
+            self.early_before = std::mem::take(&mut self.early);
+            self.early_since = Token(self.tokens);
         }
     }
 
@@ -599,8 +617,8 @@ impl<K: Ord + Clone> Client<K> {
             self.places.remove(&(object, id));
         }
         entries.end(id);
-        if entry.asked.is_some() {
-            self.end_fill();
+        if let Some((asked, _)) = entry.asked {
+            self.end_fill(asked);
         }
     }
 

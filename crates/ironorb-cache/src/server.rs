@@ -144,6 +144,11 @@ struct Session<K> {
 }
 
 impl<K: Ord + Clone + Hash> Session<K> {
+    /// Lengthens the term. Moments of two messages may come in another order than they were taken.
+    fn have_term(&mut self, over: Moment) {
+        self.term_over = self.term_over.max(over);
+    }
+
     /// The client has taken what it was told, up to a position. Says how much less is untold.
     fn take(&mut self, taken: Position, books: &mut Books<K>) -> usize {
         self.taken = self.taken.max(taken);
@@ -513,7 +518,7 @@ impl<K: Ord + Clone + Hash> Server<K> {
         }
         self.heard.move_to_end(&of.session);
         let Some(session) = self.sessions.get_mut(of.session) else { return Answer::Unknown { of } };
-        session.term_over = self.terms.over(now);
+        session.have_term(self.terms.over(now));
         // A position of the future comes from no client of ours, and says nothing.
         self.untold -= session.take(probe.taken.min(self.head), &mut self.books);
         let units = session.untold.units(probe.room, bytes_of, &mut self.books);
@@ -562,7 +567,7 @@ impl<K: Ord + Clone + Hash> Server<K> {
         let Some((holder, session)) = slot.and_then(|slot| Some((slot, self.sessions.at(slot)?))) else {
             return Filled::Refused { of, token };
         };
-        session.term_over = self.terms.over(now);
+        session.have_term(self.terms.over(now));
         let version = known.unwrap_or_else(|| {
             self.head = self.head.next();
             self.head

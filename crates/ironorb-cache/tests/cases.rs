@@ -365,3 +365,41 @@ fn a_bounded_write_waits_for_the_term_of_a_session_that_has_ended() {
         assert_eq!(site.server.ready(at(6_002_000_000)), [write]);
     }
 }
+
+/// Moments of two messages may reach the machine in another order than they were taken. A term never becomes shorter.
+#[test]
+fn a_late_moment_ends_no_term() {
+    let terms = Terms { term: Duration::from_nanos(100), drift_ppm: 0 };
+    let mut site = Site::new(ServerLimits::default(), terms, 2);
+    site.now = at(1_000);
+    let mut reader = Reader::new(&mut site, ClientLimits::default());
+    reader.fill(&mut site, 0, at(1_000));
+    let probe = reader.probe(at(1_050));
+    site.now = at(1_050);
+    site.probe(&probe);
+    // The fill was asked for before that, and has waited for its object.
+    site.now = at(1_010);
+    let fill = reader.ask(1, at(1_051));
+    site.fill(1, &fill);
+    let write = site.server.begin_write(&0, 0);
+    assert_eq!(site.server.waits_until(write, at(1_120)), Some(at(1_151)));
+    assert_eq!(site.server.waits_until(write, at(1_151)), None);
+}
+
+/// What answers show of objects while fills are out is kept no longer than for those fills, though others are always out.
+#[test]
+fn what_is_shown_while_fills_are_out_is_let_go() {
+    let mut site = Site::new(ServerLimits::default(), Terms::default(), 4_000);
+    let mut reader = Reader::new(&mut site, ClientLimits { entries_max: 10, ..ClientLimits::default() });
+    let mut out = None;
+    let mut longest = 0;
+    for object in 0..4_000 {
+        let next = (object, reader.ask(object, at(1)));
+        if let Some((before, fill)) = out.replace(next) {
+            let filled = site.fill(before, &fill);
+            reader.take(before, filled, at(1));
+        }
+        longest = longest.max(format!("{:?}", reader.client).len());
+    }
+    assert!(longest < 20_000, "{longest}");
+}

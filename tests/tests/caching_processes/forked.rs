@@ -21,6 +21,8 @@ pub(crate) fn fork_and_call(folder: &Path) {
     let orb = Orb::builder().no_endpoint().build().unwrap();
     let meter: MeterRef = orb.string_to_object(&reference).unwrap().narrow_unchecked();
     assert_eq!(meter.place().unwrap(), "cellar");
+    // It holds the value now.
+    (0..3).for_each(|_| assert_eq!(meter.value().unwrap(), 0));
     if fork::fork().unwrap().is_child() {
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).unwrap();
         let told = outcomes_in_child(&reference, orb, meter);

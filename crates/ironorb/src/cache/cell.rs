@@ -4,7 +4,7 @@ use std::cell::Cell as StdCell;
 use std::fmt;
 use std::sync::Arc;
 
-use ironorb_cache::{Due, Fill, Filled, Members, Moment, Opened, Position, Token};
+use ironorb_cache::{Due, Fill, Filled, Members, Moment, Opened, Position, Token, WriteId};
 use ironorb_extent::{ElementError, ElementId};
 use ironorb_giop::{Misuse, Writer};
 
@@ -86,12 +86,16 @@ impl<S: CachedState> Cell<S> {
     fn update_in_turn<T>(&self, missed_max: u32, change: impl FnOnce(S::Update<'_>) -> T) -> T {
         // Whoever waits here must hold nothing that another thread needs in order to answer.
         let updating = Updating::begin(self.address(), true);
-        let joined = self.0.0.lock().joined.clone();
-        let write = joined.map(|joined| (joined.cache.begin_write(joined.number, missed_max), joined));
-        let mut inner = self.0.0.lock_outside_circles(leave_circle);
-        let note = |_: &mut Inner<S>, changed| {
-            write.and_then(|(write, joined)| joined.cache.finish_write(write, changed))
+        let (write, mut inner) = loop {
+            let joined = self.0.0.lock_outside_circles(leave_circle).joined.clone();
+            let write = joined.map(|joined| BegunWrite::begin(&joined, missed_max));
+            let inner = self.0.0.lock_outside_circles(leave_circle);
+            // Else the object has become active meanwhile, and clients may hold the state.
+            if write.is_some() || inner.joined.is_none() {
+                break (write, inner);
+            }
         };
+        let note = |_: &mut Inner<S>, changed| write.and_then(|write| write.finish(changed));
         inner.change(change, note, updating)
     }
 
@@ -140,6 +144,32 @@ impl<S: CachedState> Inner<S> {
         let mut update = Change { inner: self, changed: Members::NONE, note: Some(note) };
         let Change { inner, changed, .. } = &mut update;
         change(inner.state.update(changed))
+    }
+}
+
+/// A write that may be made now. Where it is not, it is given up, so that others of the cell can follow.
+struct BegunWrite {
+    cache: Arc<ServerCache>,
+    id: Option<WriteId>,
+}
+
+impl BegunWrite {
+    fn begin(joined: &Joined, missed_max: u32) -> BegunWrite {
+        let id = Some(joined.cache.begin_write(joined.number, missed_max));
+        BegunWrite { cache: joined.cache.clone(), id }
+    }
+
+    /// Notes what has changed, and gives the version of the state.
+    fn finish(mut self, changed: Members) -> Option<Position> {
+        self.id.take().and_then(|id| self.cache.finish_write(id, changed))
+    }
+}
+
+impl Drop for BegunWrite {
+    fn drop(&mut self) {
+        if let Some(id) = self.id.take() {
+            self.cache.finish_write(id, Members::NONE);
+        }
     }
 }
 

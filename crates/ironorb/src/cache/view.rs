@@ -20,7 +20,7 @@ impl View {
     pub(super) fn publish(&self, proof: Proof, session: Option<Opened>) {
         self.epoch.store(session.map_or(0, |session| session.epoch.0), Ordering::Relaxed);
         self.floor.store(proof.floor.0, Ordering::Relaxed);
-        self.taken.store(proof.taken.0, Ordering::Relaxed);
+        self.taken.store(proof.taken.0, Ordering::Release);
         self.proved.store(proof.proved.map_or(0, Moment::as_nanos), Ordering::Release);
     }
 
@@ -30,9 +30,14 @@ impl View {
         let proved = self.proved.load(Ordering::Acquire);
         Proof {
             proved: (proved != 0).then(|| Moment::from_nanos(proved)),
-            taken: Position(self.taken.load(Ordering::Relaxed)),
+            taken: Position(self.taken.load(Ordering::Acquire)),
             floor: Position(self.floor.load(Ordering::Relaxed)),
         }
+    }
+
+    /// Has nothing proved: no position is as late as reads must have. Takes no lock.
+    pub(crate) fn end(&self) {
+        self.floor.store(u64::MAX, Ordering::Relaxed);
     }
 
     /// Whether there is a session of this epoch.

@@ -20,7 +20,7 @@ use ironorb_giop::typecode::TypeCode;
 use ironorb_giop::value::ValueFactory;
 
 use crate::base::config::{OrbConfig, Transport};
-use crate::base::forks::tell_children_of;
+use crate::base::forks::{OfProcess, tell_children_of};
 use crate::base::lane::{LaneId, current_lane};
 use crate::base::lane_table::LaneTable;
 use crate::base::locks::{ColdLock, PiLock, Snapshot};
@@ -213,6 +213,13 @@ impl ObjectRef {
     }
 }
 
+impl OfProcess for OrbCore {
+    fn begin_in_child(&self) {
+        self.shared.begin_in_child();
+        self.cache.begin_in_child();
+    }
+}
+
 impl OrbCore {
     pub(crate) fn new(parts: OrbParts) -> Arc<Self> {
         let OrbParts { config, lanes, interceptors, simulation, transports, real_time, .. } = parts;
@@ -240,13 +247,11 @@ impl OrbCore {
             is_simulated: simulation.is_some(),
             hash_keys: randomness.hash_keys(),
         }));
-        let of_this_process: Weak<OrbShared> = Arc::downgrade(&shared);
-        tell_children_of(of_this_process);
         let watch = real_time.as_ref().and_then(|real_time| real_time.watch).filter(|_| !shared.is_simulated);
         let counters = Counters::new(shared.measures_calls, watch);
         let connector = Connector::new(client_lanes.into_iter(), &counters);
         let news_desk = NewsDesk::new();
-        Arc::new_cyclic(|this: &Weak<OrbCore>| {
+        let orb = Arc::new_cyclic(|this: &Weak<OrbCore>| {
             shared.set_driver(this.clone());
             OrbCore {
                 this: this.clone(),
@@ -282,7 +287,10 @@ impl OrbCore {
                 root: Snapshot::nothing(),
                 is_shut_down: AtomicBool::new(false),
             }
-        })
+        });
+        let of_this_process: Weak<OrbCore> = Arc::downgrade(&orb);
+        tell_children_of(of_this_process);
+        orb
     }
 
     /// Has upcalls end that run too long, if the program wants that. In virtual time no thread waits for a time. Fails when

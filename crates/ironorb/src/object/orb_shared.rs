@@ -13,7 +13,6 @@ use ironorb_giop::typecode::TypeCode;
 use ironorb_giop::value::ValueFactory;
 
 use crate::base::config::{OrbConfig, StatusAccess};
-use crate::base::forks::OfProcess;
 use crate::base::locks::SnapshotMap;
 use crate::base::randomness::HashKeys;
 use crate::object::ObjectRef;
@@ -167,8 +166,9 @@ impl OrbShared {
     }
 }
 
-impl OfProcess for OrbShared {
-    fn begin_in_child(&self) {
+impl OrbShared {
+    /// This process is a child of the ORB's. Takes no lock.
+    pub(crate) fn begin_in_child(&self) {
         self.call_extras.store(CallExtras::OfParent as u8, Ordering::Relaxed);
     }
 }

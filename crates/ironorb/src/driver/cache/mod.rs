@@ -69,7 +69,11 @@ pub(crate) struct ClientCounts {
 
 /// The places by the hashes of their objects, so that references to one object share its place.
 #[derive(Default)]
-struct Places(BTreeMap<(TypeId, u32), Vec<Weak<dyn AnyPlace>>>);
+struct Places {
+    by_hash: BTreeMap<(TypeId, u32), Vec<Weak<dyn AnyPlace>>>,
+    /// With so many hashes those go whose places are gone.
+    swept_at: usize,
+}
 
 /// Which values a read takes.
 #[derive(Debug, Clone, Copy)]
@@ -86,6 +90,9 @@ pub(crate) static PROBE_OPERATION: Operation<'static> = Operation::twoway(PROBE)
 
 /// How often a read asks what has changed, and finds what it needs changed again meanwhile, before it asks the object.
 const PROBES_MAX: usize = 2;
+
+/// The most parts that a read asks for. Each may be twice as long as the one before, so that a server that has more sends no end.
+const PARTS_MAX: usize = 64;
 
 /// How often a read looks again at a place that other threads write, before it asks the object.
 const LOOKS_MAX: usize = 100;
@@ -122,6 +129,8 @@ pub(crate) fn read_settled<S: CachedState, T>(
     bounds: Bounds,
     load: impl FnOnce(&S::Storage) -> Option<T>,
 ) -> Option<Seen<T>> {
+    // A child of a fork may find the lock taken by a thread that it has not.
+    object.core().cache.in_its_own_process().ok()?;
     let place = place_of(object, proxy)?;
     let read = || place.read(bounds.lag, bounds.at_least, |_| moment(), load);
     let (value, age, version) = place.peer.undisturbed(read)?;
@@ -240,10 +249,10 @@ fn ask_object<S: CachedState>(place: &Place<S>, fill: &Fill) -> Result<Option<Fi
     }
 }
 
-/// Asks the server what has changed, until there is nothing left.
+/// Asks the server what has changed, until nothing is left.
 fn ask_for_changes(peer: &Peer, probe: &Probe, cache: &ObjectRef) -> Result<(), SystemException> {
-    let mut next = Some(*probe);
-    while let Some(probe) = next {
+    let mut probe = *probe;
+    for _ in 0..PARTS_MAX {
         let arguments = |w: &mut Writer<'_>| {
             wire::write_probe(&probe, w);
             Ok(())
@@ -256,7 +265,10 @@ fn ask_for_changes(peer: &Peer, probe: &Probe, cache: &ObjectRef) -> Result<(), 
         }
         let is_part = answer.is_part();
         take_answer(peer, answer, cache);
-        next = if is_part { peer.probe(moment).map(|(probe, _)| probe) } else { None };
+        match peer.probe(moment).filter(|_| is_part) {
+            Some((next, _)) => probe = next,
+            None => break,
+        }
     }
     Ok(())
 }
@@ -416,6 +428,18 @@ impl ClientCache {
         self.limits.keep(&self.peers());
     }
 
+    /// This process is a child of the ORB's: what its parent holds is not read here. Nobody tells the child what changes. Takes no
+    /// lock.
+    pub(crate) fn begin_in_child(&self) {
+        self.peers.with(|peers| {
+            for peer in peers.into_iter().flat_map(BTreeMap::values).filter_map(Weak::upgrade) {
+                peer.view().end();
+                // A thread of the parent may have been about to drop it.
+                std::mem::forget(peer);
+            }
+        });
+    }
+
     /// Refuses to ask in a child of the ORB's process. A question of the child over the parent's connection would have its
     /// answer read by either, and the parent would take what the child has asked for.
     fn in_its_own_process(&self) -> Result<(), SystemException> {
@@ -429,10 +453,12 @@ impl ClientCache {
         let peer = self.peer_at(object.address()?);
         let key = (TypeId::of::<S>(), object.hash_code(u32::MAX));
         let mut places = self.places.lock();
-        if places.0.len().is_power_of_two() {
-            places.0.retain(|_, of_key| of_key.iter().any(|place| place.strong_count() > 0));
+        let Places { by_hash, swept_at } = &mut *places;
+        if by_hash.len() >= *swept_at {
+            by_hash.retain(|_, of_key| of_key.iter().any(|place| place.strong_count() > 0));
+            *swept_at = 2 * by_hash.len() + 16;
         }
-        let of_key = places.0.entry(key).or_default();
+        let of_key = by_hash.entry(key).or_default();
         of_key.retain(|place| place.strong_count() > 0);
         let of_object =
             |place: &Weak<dyn AnyPlace>| place.upgrade().filter(|place| place.object().is_equivalent(object));

@@ -112,7 +112,9 @@ impl<R: CachedRef> Warm<R> {
 
 impl<S: CachedState> Companions<S> for List<S> {
     fn beside(self: Arc<Self>, place: &Place<S>) -> Vec<Arc<Place<S>>> {
-        let is_not_held = |it: &&Arc<Place<S>>| it.entry != place.entry && !it.newest().is_held();
+        // A read of one server waits for no other.
+        let is_beside = |it: &Place<S>| Arc::ptr_eq(&it.peer, &place.peer) && it.entry != place.entry;
+        let is_not_held = |it: &&Arc<Place<S>>| is_beside(&it.newest()) && !it.newest().is_held();
         self.0.iter().filter(is_not_held).take(AT_ONCE_MAX - 1).cloned().collect()
     }
 }
