@@ -456,15 +456,20 @@ impl<K: Ord + Clone + Hash> Server<K> {
         }
     }
 
-    /// Opens a session.
+    /// Opens a session, with the next number. Where clients must not know one another's sessions, [`open_as`](Self::open_as).
     pub fn open(&mut self, now: Moment) -> Opened {
+        self.open_as(SessionId(self.sessions_made + 1), now)
+    }
+
+    /// Opens a session with this name, which none has had.
+    pub fn open_as(&mut self, id: SessionId, now: Moment) -> Opened {
+        self.end(id);
         if self.sessions.len() >= self.limits.sessions_max.max(1)
             && let Some(silent) = self.heard.first().copied()
         {
             self.end(silent);
         }
         self.sessions_made += 1;
-        let id = SessionId(self.sessions_made);
         self.sessions.add(Session {
             id,
             held: HeldOrder::default(),

@@ -235,9 +235,9 @@ impl ServerCache {
         self.with(None, |server| server.remove(&cell));
     }
 
-    /// Opens a session.
-    pub(crate) fn open(&self, now: Moment) -> Opened {
-        let opened = self.with(Some(now), |server| server.open(now));
+    /// Opens a session. Nobody else must guess its name: it would be asked for, and answered, in the place of its client.
+    pub(crate) fn open(&self, id: SessionId, now: Moment) -> Opened {
+        let opened = self.with(Some(now), |server| server.open_as(id, now));
         opened.unwrap_or(Opened { epoch: self.epoch, session: SessionId(0) })
     }
 

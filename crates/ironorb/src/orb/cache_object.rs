@@ -43,7 +43,7 @@ impl Servant for CacheServant {
         let now = orb.steady();
         match call.operation() {
             operation if operation == OPEN.as_bytes() => {
-                let opened = cache.open(now);
+                let opened = orb.adapter.open_cache_session(now);
                 call.reply(|w| {
                     write_open(opened, w);
                     Ok(())

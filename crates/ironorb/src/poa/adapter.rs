@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use ironorb_cache::Epoch;
+use ironorb_cache::{Epoch, Moment, Opened, SessionId};
 use ironorb_giop::Version;
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::framer::BUFFER_BYTES;
@@ -113,6 +113,11 @@ impl Adapter {
     /// Which clients hold the states of objects.
     pub(crate) fn cache(&self) -> &Arc<ServerCache> {
         &self.cache
+    }
+
+    /// Opens a session for a client's cache.
+    pub(crate) fn open_cache_session(&self, now: Moment) -> Opened {
+        self.cache.open(SessionId(self.randomness.nonce()), now)
     }
 
     /// The memory of the process, if it is planned.
