@@ -44,6 +44,7 @@ const REACHES_THE_WIRE: &[&str] = &[
     "crates/ironorb-locks",
     "crates/ironorb-shm",
     "crates/ironorb-threads",
+    "crates/ironorb-units",
     "interop",
 ];
 

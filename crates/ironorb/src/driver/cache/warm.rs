@@ -98,10 +98,13 @@ impl<R: CachedRef> Warm<R> {
         for place in &places {
             let server = Arc::as_ptr(&place.peer);
             if place.peer.session().is_none() && !asked.contains(&server) {
-                asked.push(server);
-                if let Ok(Some(results)) = ask_object(place, &NO_SESSION) {
-                    take_fill(place, &NO_SESSION, results);
+                match ask_object(place, &NO_SESSION) {
+                    Ok(Some(results)) => take_fill(place, &NO_SESSION, results),
+                    // This object has no cell; the next one may.
+                    Ok(None) => continue,
+                    Err(_) => {}
                 }
+                asked.push(server);
             }
         }
         for some in places.chunks(AT_ONCE_MAX) {
