@@ -433,10 +433,7 @@ fn a_long_answer_comes_in_parts() {
     builder.config().cache_entries_max = 10;
     let client = builder.build().unwrap();
     let (cells, meters) = meters(&server, &client);
-    meters.iter().for_each(|meter| {
-        let read = || meter.value_with(&ANY).unwrap().source;
-        while read() == Source::Remote {}
-    });
+    hold_all(&meters);
     cells.iter().for_each(|cell| cell.update(|mut state| state.set_value(7)));
     let probes = || server.status().total_where("cache_probes_total", "side", "server");
     let before = probes();
@@ -460,6 +457,13 @@ fn meters(server: &Orb, client: &Orb) -> (Vec<Cell<MeterState>>, Vec<MeterRef>) 
     (0..10).map(meter).unzip()
 }
 
+/// Reads each until the client holds it, whether it has a session or not.
+fn hold_all(meters: &[MeterRef]) {
+    for meter in meters {
+        while meter.value_with(&ANY).unwrap().source == Source::Remote {}
+    }
+}
+
 const HELD: ReadOptions = ANY.held_only();
 
 /// A warm list is held before it is read and without its references, and makes room for nothing.
@@ -478,9 +482,7 @@ fn a_warm_list_is_held() {
         iors.iter().map(|ior| client.string_to_object(ior).unwrap().narrow_unchecked()).collect();
     assert!(meters[..5].iter().all(|meter| meter.value_with(&HELD).is_ok()));
     // The others take turns in the place that is left.
-    for meter in &meters[5..] {
-        while meter.value_with(&ANY).unwrap().source == Source::Remote {}
-    }
+    hold_all(&meters[5..]);
     assert_eq!(warm.held(), 5);
     assert!(meters[5].value_with(&HELD).is_err());
     assert_eq!(warm_cached(meters[4..7].iter().cloned()).unwrap_err().kind, SystemExceptionKind::ImpLimit);
@@ -496,9 +498,7 @@ fn a_warm_list_is_held() {
     (0..2).for_each(|_| assert_eq!(meters[0].value_with(&ANY).unwrap().value, 7));
     assert_eq!(warm.held(), 5);
     drop(warm);
-    for meter in &meters[5..] {
-        while meter.value_with(&ANY).unwrap().source == Source::Remote {}
-    }
+    hold_all(&meters[5..]);
     assert!(meters[..4].iter().all(|meter| meter.value_with(&HELD).is_err()));
 }
 
@@ -512,15 +512,10 @@ fn limits_are_those_of_all_servers() {
     builder.config().cache_limits.push(limit);
     let client = builder.build().unwrap();
     let here = servers.each_ref().map(|server| meters(server, &client).1);
-    let hold = |meters: &[MeterRef]| {
-        for meter in meters {
-            while meter.value_with(&ANY).unwrap().source == Source::Remote {}
-        }
-    };
     let held = |meters: &[MeterRef]| meters.iter().filter(|meter| meter.value_with(&HELD).is_ok()).count();
-    hold(&here[0]);
+    hold_all(&here[0]);
     assert_eq!(held(&here[0]), 5);
-    hold(&here[1][..2]);
+    hold_all(&here[1][..2]);
     assert_eq!((held(&here[0]), held(&here[1])), (3, 2), "the server that has the most makes room");
     assert!(here[0][9].value_with(&HELD).is_ok());
     let persons: Vec<PersonRef> = (0..10)

@@ -117,6 +117,18 @@ impl Extent {
         Extent { disk: disk.clone(), log: Log::new(disk.clone(), 4000), turns }
     }
 
+    /// The machine has ended: what was not synced is perhaps lost, and the extent is opened anew.
+    fn after_end(disk: &Disk, random: &mut fastrand::Rng) -> Extent {
+        let mut files = disk.0.lock().unwrap();
+        files.log.after_end(random);
+        files.elements.after_end(random);
+        files.left = None;
+        drop(files);
+        let extent = Extent::open(disk);
+        extent.recover();
+        extent
+    }
+
     fn put(&self, index: u64, state: State) {
         let bytes = bytemuck::bytes_of(&state);
         // As the system may write memory of a file at any time, a store is a write that is not synced.
@@ -188,13 +200,7 @@ fn nothing_acknowledged_is_lost_and_nothing_torn_when_the_machine_ends_anywhere(
                 next += 1;
             }
             next += 1;
-            let mut files = disk.0.lock().unwrap();
-            files.log.after_end(&mut random);
-            files.elements.after_end(&mut random);
-            files.left = None;
-            drop(files);
-            let extent = Extent::open(&disk);
-            extent.recover();
+            let extent = Extent::after_end(&disk, &mut random);
             for index in 0..ELEMENTS {
                 let state = extent.state(index);
                 assert!(state.iter().all(|word| *word == state[0]), "seed {seed}: element {index} is torn");
@@ -237,13 +243,7 @@ fn what_threads_have_been_told_is_on_the_disk_when_the_machine_ends() {
                 let threads: Vec<_> = known.into_iter().enumerate().map(spawn).collect();
                 threads.into_iter().map(|thread| thread.join().unwrap()).collect()
             });
-            let mut files = disk.0.lock().unwrap();
-            files.log.after_end(&mut random);
-            files.elements.after_end(&mut random);
-            files.left = None;
-            drop(files);
-            let extent = Extent::open(&disk);
-            extent.recover();
+            let extent = Extent::after_end(&disk, &mut random);
             for (thread, tried) in tried.into_iter().enumerate() {
                 let [one, other] = [2 * thread, 2 * thread + 1].map(|index| extent.state(index));
                 assert!(one.iter().all(|word| *word == one[0]), "seed {seed}, life {life}: torn");

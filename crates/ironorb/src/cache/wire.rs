@@ -132,13 +132,9 @@ impl FillResults {
     }
 }
 
-/// Reads the results of [`FILL`]; whose they are is known elsewhere.
-pub(crate) fn read_filled_of_any(r: &mut Reader<'_>) -> Result<FillResults, Malformed> {
-    read_filled(&NO_SESSION, r)
-}
-
-pub(crate) fn read_filled(fill: &Fill, r: &mut Reader<'_>) -> Result<FillResults, Malformed> {
-    let Fill { of, token } = *fill;
+/// Reads the results of [`FILL`]. The message does not say [of which](FillResults::of).
+pub(crate) fn read_filled(r: &mut Reader<'_>) -> Result<FillResults, Malformed> {
+    let Fill { of, token } = NO_SESSION;
     let mut server = None;
     let filled = match r.read_u8()? {
         STATE => {

@@ -135,6 +135,11 @@ impl OrbShared {
         }
     }
 
+    /// This process is a child of the ORB's. Takes no lock.
+    pub(crate) fn begin_in_child(&self) {
+        self.call_extras.store(CallExtras::OfParent as u8, Ordering::Relaxed);
+    }
+
     /// Fails in a child of the ORB's process. A request of the child would go over its parent's connection, and its reply would come
     /// to either.
     #[inline]
@@ -163,13 +168,6 @@ impl OrbShared {
     /// Names the driver. The first one stays.
     pub(crate) fn set_driver(&self, driver: Weak<dyn OrbDriver>) {
         let _first = self.driver.set(driver);
-    }
-}
-
-impl OrbShared {
-    /// This process is a child of the ORB's. Takes no lock.
-    pub(crate) fn begin_in_child(&self) {
-        self.call_extras.store(CallExtras::OfParent as u8, Ordering::Relaxed);
     }
 }
 

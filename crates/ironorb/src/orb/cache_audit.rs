@@ -302,7 +302,7 @@ impl CacheAudit {
 
 fn fill(object: &ObjectRef, interface: &str, fill: &Fill) -> Result<FillResults, SystemException> {
     let arguments = |w: &mut Writer<'_>| wire::write_fill(interface, fill.of, w);
-    ask(object, &FILL_OPERATION, arguments, |r| wire::read_filled(fill, r))
+    ask(object, &FILL_OPERATION, arguments, wire::read_filled).map(|results| results.of(fill))
 }
 
 fn open(cache: &ObjectRef) -> Result<Opened, SystemException> {

@@ -37,7 +37,7 @@ impl<S: CachedState> Fills<S> {
             let fill = place.peer.begin_fill(place.entry, super::moment)?;
             let arguments =
                 move |w: &mut ironorb_giop::Writer<'_>| wire::write_fill(S::REPOSITORY_ID, fill.of, w);
-            let results = begin(&place.object, &FILL_OPERATION, &arguments, wire::read_filled_of_any);
+            let results = begin(&place.object, &FILL_OPERATION, &arguments, wire::read_filled);
             Some(OneFill { place, fill, results })
         };
         Fills(places.into_iter().take(AT_ONCE_MAX).filter_map(begin_one).collect())

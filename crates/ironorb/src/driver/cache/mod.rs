@@ -233,15 +233,14 @@ pub(crate) fn read_anew<S: CachedState, T>(
 /// Asks an object for its state. `None` if its server keeps no caches.
 fn ask_object<S: CachedState>(place: &Place<S>, fill: &Fill) -> Result<Option<FillResults>, SystemException> {
     let arguments = |w: &mut Writer<'_>| wire::write_fill(S::REPOSITORY_ID, fill.of, w);
-    let read = |r: &mut Reader<'_>| wire::read_filled(fill, r);
     // Only a fill of a session leaves a state in the place, or nothing. Another is a call as any other: no read goes
     // behind what it shows.
     let answer = match *fill == NO_SESSION {
-        true => remote(&place.object, &FILL_OPERATION, &arguments, read),
-        false => ask(&place.object, &FILL_OPERATION, arguments, read),
+        true => remote(&place.object, &FILL_OPERATION, &arguments, wire::read_filled),
+        false => ask(&place.object, &FILL_OPERATION, arguments, wire::read_filled),
     };
     match answer {
-        Ok(results) => Ok(Some(results)),
+        Ok(results) => Ok(Some(results.of(fill))),
         Err(e) => {
             fills::not_filled(place, fill, &e);
             if e.kind == SystemExceptionKind::BadOperation { Ok(None) } else { Err(e) }
