@@ -528,3 +528,162 @@ fn limits_are_those_of_all_servers() {
     assert_eq!(persons + held(&here[0]) + held(&here[1]), 12);
     assert_eq!(held(&here[0]), 3);
 }
+
+/// How many questions what has changed came by themselves, and with calls.
+fn questions(server: &Orb) -> [u64; 2] {
+    let seen = server.status();
+    ["cache_probes_total", "cache_probes_carried_total"].map(|name| seen.total_where(name, "side", "server"))
+}
+
+/// The reply to a write answers what a read behind it would ask, as long as reads follow.
+#[test]
+fn a_read_behind_a_write_asks_with_the_write() {
+    let site = Site::new();
+    let Site { server, meter, other, .. } = &site;
+    type Add = fn(&MeterRef) -> Result<(), SystemException>;
+    let adds: [Add; 2] = [|meter| meter.add(1), |meter| meter.add_async(1).wait()];
+    for (round, add) in adds.into_iter().enumerate() {
+        let before = questions(server);
+        for write in 1..=340 {
+            add(meter).unwrap();
+            let seen = meter.value_with(&ANY).unwrap();
+            assert_eq!((seen.value, seen.source), (340 * round as i32 + write, Source::Cache));
+        }
+        let [alone, carried] = questions(server);
+        // One of seventeen writes carries none, and shows whether reads follow.
+        assert_eq!([alone - before[0], carried - before[1]], [20, 320]);
+    }
+    // What comes with a reply is what an answer is: other clients' writes, and how fresh all is.
+    meter.value_with(&NEW).unwrap();
+    other.add(1).unwrap();
+    meter.add(1).unwrap();
+    let before = questions(server);
+    assert_eq!(meter.value_with(&ANY).unwrap().value, 682);
+    meter.place().unwrap();
+    assert_eq!(meter.value_with(&ANY).unwrap().value, 682);
+    assert_eq!(
+        questions(server),
+        [before[0], before[1] + 1],
+        "a call that writes nothing renews what is held"
+    );
+    // Where no read follows, nothing is asked.
+    (0..100).for_each(|_| meter.add(1).unwrap());
+    let before = questions(server);
+    (0..100).for_each(|_| meter.add(1).unwrap());
+    assert_eq!(questions(server), before);
+    assert_eq!(meter.value_with(&ANY).unwrap().value, 882);
+    // A client may ask by messages of its own alone.
+    let apart = Orb::builder().no_endpoint().cache_carried_probes(0).build().unwrap();
+    let meter: MeterRef = elsewhere(&apart, &site.local);
+    hold(&meter);
+    let before = questions(server);
+    for value in 883..893 {
+        meter.add(1).unwrap();
+        assert_eq!(meter.value_with(&ANY).unwrap().value, value);
+    }
+    assert_eq!(questions(server), [before[0] + 10, before[1]]);
+}
+
+/// An answer for which a reply has no room is asked for by a message of its own.
+#[test]
+fn replies_carry_no_long_answers() {
+    let site = Site::new();
+    let Site { server, meter, .. } = &site;
+    let servant = Living::default();
+    let cell = servant.cell.clone();
+    let local: PersonRef = server.root_poa().activate(servant).unwrap();
+    let person = same_client(meter, &local);
+    (0..2).for_each(|_| drop(person.name_with(&ANY).unwrap()));
+    for length in [10, 1_300, 2_000, 100_000] {
+        // The next calls carry probes.
+        meter.value_with(&NEW).unwrap();
+        let before = questions(server);
+        let name = "x".repeat(length);
+        cell.update(|mut state| state.set_name(name.clone()));
+        meter.add(1).unwrap();
+        let seen = person.name_with(&ANY).unwrap();
+        assert_eq!((seen.value, seen.source), (name, Source::Cache));
+        let asked_alone = questions(server)[0] - before[0];
+        assert_eq!(asked_alone > 0, length > 1_400, "{length}");
+    }
+}
+
+/// Replies from within a change.
+struct Hasty(Counting);
+
+impl ironorb_tests::cached::DeferredMeter for Hasty {
+    fn cell(&self) -> CellRef<'_, MeterState> {
+        (&self.0.cell).into()
+    }
+
+    fn set_factor(&self, _: f64, reply: ironorb::Reply<(), SystemException>) {
+        reply.send(Ok(()));
+    }
+
+    fn place(&self, reply: ironorb::Reply<String, SystemException>) {
+        reply.send(Ok(String::new()));
+    }
+
+    fn add(&self, amount: i32, reply: ironorb::Reply<(), SystemException>) {
+        // The first change is due when the reply is sent.
+        self.0.cell.update(|mut state| *state.value_mut() += amount);
+        self.0.cell.update(|mut state| {
+            *state.value_mut() += amount;
+            reply.send(Ok(()));
+        });
+    }
+
+    fn add_later(&self, _: i32) {}
+
+    fn add_elsewhere(&self, _: i32, reply: ironorb::Reply<(), SystemException>) {
+        reply.send(Ok(()));
+    }
+}
+
+/// A reply waits for no cell: its thread may have the lock.
+#[test]
+fn a_reply_from_within_a_change_carries_no_answer() {
+    let (server, servant) = (server(), Hasty(Counting::default()));
+    let meter: MeterRef = elsewhere(&client(), &server.root_poa().activate(Deferred(servant)).unwrap());
+    hold(&meter);
+    let [mut seen, before] = [questions(&server); 2];
+    for add in 1..=20 {
+        meter.add(1).unwrap();
+        // The second change is committed behind the reply.
+        while meter.value_with(&NEW).unwrap().value < 2 * add {}
+        seen = questions(&server);
+    }
+    assert_eq!(seen[1], before[1], "nothing was carried");
+}
+
+/// The server of a session may have begun a new life when a call that would carry a probe of it leaves.
+#[test]
+fn no_probe_is_carried_to_a_new_life() {
+    let life = |port: u16, value: i32| {
+        let endpoint = format!("iiop://127.0.0.1:{port}");
+        let server = Orb::builder().endpoint(&endpoint).unwrap().server_id("lives").build().unwrap();
+        let policies = PoaPolicies {
+            lifespan: ironorb::poa::Lifespan::Persistent,
+            id_assignment: IdAssignment::User,
+            ..PoaPolicies::default()
+        };
+        let poa = server.root_poa().create_poa("lives", None, policies).unwrap();
+        let servant = Counting { cell: Cell::new(MeterState { value, factor: 1.0 }), other: None };
+        let local: MeterRef = poa.activate_with_id("one", servant).unwrap();
+        (server, local)
+    };
+    let (server, local) = life(0, 1);
+    let port = server.published_addresses()[0].rsplit(':').next().unwrap().parse().unwrap();
+    let meter = elsewhere(&client(), &local);
+    hold(&meter);
+    meter.value_with(&NEW).unwrap();
+    meter.add(1).unwrap();
+    assert_eq!(questions(&server)[1], 1);
+    server.shutdown(true).unwrap();
+    drop((server, local));
+    let (server, _local) = life(port, 10);
+    // The connection has ended, and the next one tells another life.
+    while meter.add(1).is_err() {}
+    assert_eq!(questions(&server), [0, 0]);
+    assert_eq!(meter.value_with(&NEW).unwrap().value, 11);
+}

@@ -514,6 +514,12 @@ impl PaddedContexts {
         PaddedContexts { count: 0, length: 0, bytes: [0; PADDED_BYTES] }
     }
 
+    /// Whether there is room for so many bytes more.
+    #[inline]
+    pub fn has_room<const N: usize>(&self) -> bool {
+        self.length + N <= Self::BYTES
+    }
+
     /// Adds a context with its number and its length, in native order; a multiple of 4 bytes. One for which there is no
     /// room is left out.
     #[inline(always)] // a step of every call with a priority

@@ -17,7 +17,7 @@ use std::thread;
 use std::time::Duration;
 
 use ironorb::cache::{Cell, CellRef, ReadOptions, Source};
-use ironorb::{Orb, SystemException, TypedRef};
+use ironorb::{Orb, OrbConfig, SystemException, TypedRef};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::crowd::Rivals;
@@ -31,7 +31,7 @@ use crate::measure::{Contest, Group, Label, Sample, batch};
 use crate::options::Run;
 use crate::render::{Report, Table};
 use crate::role::Role;
-use crate::row::{Measure, parameters};
+use crate::row::{Measure, Row, parameters};
 
 /// `ironorb bench caching`
 #[derive(Debug, Clone, clap::Args)]
@@ -77,7 +77,8 @@ pub(crate) const ROLES: &[Role] = &[stage::ROLE, lags::ROLE, fan_out::ROLE, pipe
 
 const NOTES: &str = "Samples are batches of a thousand. read-long, read-string: baseline: a reading of the clock that goes on while the system sleeps;\n\
     every cached read has one. call-long: a call of the same attribute over loopback; baseline: the cached read. write-told: a\n\
-    write of a cell whose state a client holds; baseline: of one that nobody holds. push-held: a call that writes what the server pushes\n\
+    write of a cell whose state a client holds; baseline: of one that nobody holds. write-and-read: a call that writes and a cached read;\n\
+    write-alone, call-alone: only the calls; baseline: the same of a client whose calls carry no probes (cacheCarriedProbes 0). push-held: a call that writes what the server pushes\n\
     to another client, which reads it; baseline: a call that writes what nobody holds. linearizable-held: a call that writes what another\n\
     client holds, and that client's reads until it holds it again; baseline: a call that writes what nobody holds, and a call\n\
     that reads it. These two rows use all processors. In the paper a cached read takes 4 to 6 us on\n\
@@ -206,13 +207,45 @@ fn single(run: &Run) -> Result<Table, BenchError> {
     rows.extend(compare("write-told", 200, write(untold), write(told), run)?);
     client.shutdown(true)?;
     server.shutdown(true)?;
+    rows.extend(calls_that_ask(run)?);
     drop(unpin);
     rows.extend(writes_of_what_is_held(run)?);
     Ok(Table { rows, ..table })
 }
 
+/// Calls of a client that asks what has changed with them, beside those of one that asks by messages alone.
+fn calls_that_ask(run: &Run) -> Result<Vec<Row>, BenchError> {
+    let server = Orb::builder().endpoint("iiop://127.0.0.1:0")?.build()?;
+    let local: EchoRef = server.root_poa().activate(EchoServant(Cell::new(EchoState { value: 7 })))?;
+    let client = |probes| Orb::builder().no_endpoint().cache_carried_probes(probes).build();
+    let clients = [client(0)?, client(OrbConfig::default().cache_carried_probes)?];
+    let echoes = [elsewhere(&clients[0], &local)?, elsewhere(&clients[1], &local)?];
+    echoes.iter().try_for_each(|echo: &EchoRef| (0..3).try_for_each(|_| echo.value().map(drop)))?;
+    let remote = ReadOptions::new().remote();
+    let write_and_read = |echo: &EchoRef| {
+        echo.write(black_box(9))?;
+        black_box(echo.value()?);
+        Ok(())
+    };
+    let write = |echo: &EchoRef| Ok(echo.write(black_box(9))?);
+    let call = |echo: &EchoRef| {
+        black_box(echo.value_with(&remote)?);
+        Ok(())
+    };
+    type Once<'o> = &'o dyn Fn(&EchoRef) -> Result<(), BenchError>;
+    let compared: [(&str, Once<'_>); 3] =
+        [("write-and-read", &write_and_read), ("write-alone", &write), ("call-alone", &call)];
+    let mut rows = Vec::new();
+    for (name, once) in compared {
+        let [apart, carried] = echoes.each_ref().map(|echo| batch(BATCH, move || once(echo)));
+        rows.extend(compare(name, 4, apart, carried, run)?);
+    }
+    clients.iter().chain([&server]).try_for_each(|orb| orb.shutdown(true))?;
+    Ok(rows)
+}
+
 /// Calls that write what another client holds.
-fn writes_of_what_is_held(run: &Run) -> Result<Vec<crate::row::Row>, BenchError> {
+fn writes_of_what_is_held(run: &Run) -> Result<Vec<Row>, BenchError> {
     let server = Orb::builder().endpoint("iiop://127.0.0.1:0")?.build()?;
     let [writer, holder] = [(); 2].map(|()| Orb::builder().no_endpoint().build());
     let (writer, holder) = (writer?, holder?);
@@ -261,7 +294,7 @@ fn compare<'a>(
     baseline: Sample<'a>,
     ours: Sample<'a>,
     run: &Run,
-) -> Result<Vec<crate::row::Row>, BenchError> {
+) -> Result<Vec<Row>, BenchError> {
     crate::note(format_args!("measuring {name}"));
     let contest = Contest {
         calls_per_sample: BATCH,

@@ -267,6 +267,10 @@ pub struct OrbConfig {
     /// About how many bytes of changes an answer to the question what has changed brings, or one change that is longer. The rest is
     /// asked for at once, by answers of twice that size each. Default: 1,460, which a TCP segment carries over Ethernet.
     pub cache_update_bytes: usize,
+    /// How many of the next calls to a server carry the question what has changed, after a cached read that had to ask it. Their
+    /// replies answer, so that a read behind a write asks nothing. The call after these carries none; if the read behind it has to
+    /// ask, the next ones do. Default: 16; 0 for none.
+    pub cache_carried_probes: u8,
     /// Whether cached reads that ask no server are counted, for `cache_hits_total` of the [status](crate::status). Each such
     /// read has an atomic addition more then, and takes about 6 ns longer. Without the feature `count-cached-reads` of this
     /// crate it has no effect. Default: false.
@@ -376,6 +380,7 @@ impl Default for OrbConfig {
             cache_limits: Vec::new(),
             cache_held_max: 1_000_000,
             cache_update_bytes: ironorb_cache::UPDATE_BYTES,
+            cache_carried_probes: 16,
             count_cached_reads: false,
         }
     }

@@ -11,7 +11,7 @@ use ironorb_giop::{Misuse, Writer};
 use super::elements::{ElementCell, ElementStates};
 use super::log::{CellNumber, ServerCache};
 use super::state::{CachedMode, CachedState};
-use crate::base::locks::{Circle, PiLock};
+use crate::base::locks::{Circle, LockGuard, PiLock};
 use crate::object::deadline::NoCalls;
 
 /// The cached attributes of an object, in its server: the only source of their values. A servant has it, its skeleton answers
@@ -319,19 +319,55 @@ impl<S: CachedState> fmt::Debug for Cell<S> {
 /// A cell without its type, for the log.
 pub(crate) trait AnyCell: Send + Sync {
     /// Writes what is due of the state: `write` gets the position of the last write and the members that are due, and writes
-    /// them by the function that it is given. False if no client holds the state.
-    fn due(&self, due: Due, write: &mut dyn FnMut(Position, Members, WriteMembers<'_>)) -> bool;
+    /// them by the function that it is given.
+    fn due(
+        &self,
+        due: Due,
+        waits: Waits,
+        write: &mut dyn FnMut(Position, Members, WriteMembers<'_>),
+    ) -> StateDue;
+}
+
+/// Whether who asks for what is due waits for the lock of a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Waits {
+    ForCells,
+    ForNothing,
+}
+
+impl Waits {
+    pub(super) fn lock<T>(self, lock: &PiLock<T>) -> Option<LockGuard<'_, T>> {
+        match self {
+            Waits::ForCells => Some(lock.lock()),
+            Waits::ForNothing => lock.try_lock(),
+        }
+    }
+}
+
+/// What has become of a state that is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StateDue {
+    Written,
+    /// No client holds it.
+    NotHeld,
+    /// Its lock is not free.
+    Busy,
 }
 
 /// Writes some members of a state.
 pub(crate) type WriteMembers<'w> = &'w dyn Fn(Members, &mut Writer<'_>) -> Result<(), Misuse>;
 
 impl<S: CachedState> AnyCell for Shared<S> {
-    fn due(&self, due: Due, write: &mut dyn FnMut(Position, Members, WriteMembers<'_>)) -> bool {
-        let inner = self.0.lock();
-        let Some(version) = inner.version else { return false };
+    fn due(
+        &self,
+        due: Due,
+        waits: Waits,
+        write: &mut dyn FnMut(Position, Members, WriteMembers<'_>),
+    ) -> StateDue {
+        let Some(inner) = waits.lock(&self.0) else { return StateDue::Busy };
+        let Some(version) = inner.version else { return StateDue::NotHeld };
         write(version, due.of_version(version), &|members, w| inner.state.write(members, w));
-        true
+        StateDue::Written
     }
 }
 

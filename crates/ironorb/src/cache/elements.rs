@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ironorb_cache::{Due, Fill, Filled, Members, Moment, Opened, Position, Token};
 use ironorb_extent::{Element, ElementError, ElementId, Elements, Watcher, WeakElements};
 
-use super::cell::{AnyCell, CellHandle, WriteMembers};
+use super::cell::{AnyCell, CellHandle, StateDue, Waits, WriteMembers};
 use super::log::{CellNumber, ServerCache};
 use super::state::{CachedMode, CachedState};
 use crate::base::locks::PiLock;
@@ -229,12 +229,17 @@ impl<S: CachedState> HeldElement<S> {
 }
 
 impl<S: CachedState> AnyCell for HeldElement<S> {
-    fn due(&self, due: Due, write: &mut dyn FnMut(Position, Members, WriteMembers<'_>)) -> bool {
+    fn due(
+        &self,
+        due: Due,
+        waits: Waits,
+        write: &mut dyn FnMut(Position, Members, WriteMembers<'_>),
+    ) -> StateDue {
         // Without the element's lock: a change that is long holds up nobody.
-        let told = self.told.lock();
-        let Some(Told { version, state }) = &*told else { return false };
+        let Some(told) = waits.lock(&self.told) else { return StateDue::Busy };
+        let Some(Told { version, state }) = &*told else { return StateDue::NotHeld };
         write(*version, due.of_version(*version), &|members, w| state.write(members, w));
-        true
+        StateDue::Written
     }
 }
 

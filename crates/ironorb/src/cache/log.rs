@@ -9,11 +9,13 @@ use ironorb_cache::{
     Answer, Epoch, Fill, Filled, Members, Moment, Opened, Position, Probe, Server, ServerCounts,
     ServerLimits, SessionId, Terms, WriteId,
 };
+use ironorb_giop::service_context::{EncodedContexts, ServiceContext, ServiceContextList};
 use ironorb_giop::{Encoding, Misuse};
 
-use super::cell::AnyCell;
-use super::wire::{UNIT_BYTES_MIN, encapsulated};
+use super::cell::{AnyCell, StateDue, Waits};
+use super::wire::{CarriedProbe, LogQuestion, UNIT_BYTES_MIN, encapsulated, encoded_end};
 use crate::base::locks::{LockGuard, PiLock};
+use crate::object::wire_numbers::CACHE_CONTEXT;
 
 /// What answers to clients call a cell.
 pub(crate) type CellNumber = u64;
@@ -71,13 +73,31 @@ pub(crate) struct Answered {
     /// States that were given to clients to hold.
     pub(crate) fills: AtomicU64,
     pub(crate) probes: AtomicU64,
+    /// The same of probes that calls carried.
+    pub(crate) carried: AtomicU64,
     /// Changed states in answers to probes.
     pub(crate) updates: AtomicU64,
     /// Writes of states that clients held.
     pub(crate) writes: AtomicU64,
 }
 
+/// Why a probe has no answer.
+enum Unanswered {
+    /// A state cannot be written.
+    Misuse(Misuse),
+    /// The lock of a cell is not free.
+    Busy,
+}
+
 impl Answered {
+    /// Counts an answer, as one of this kind.
+    fn note_answer<V>(&self, answer: &Answer<CellNumber, V>, kind: &AtomicU64) {
+        if let Answer::Changes { units, .. } = answer {
+            kind.fetch_add(1, Ordering::Relaxed);
+            self.updates.fetch_add(units.len() as u64, Ordering::Relaxed);
+        }
+    }
+
     /// Counts a write, with the log's lock held. So that it needs no atomic addition.
     fn note_write(&self, committed: Option<Position>) {
         let writes = self.writes.load(Ordering::Relaxed) + u64::from(committed.is_some());
@@ -277,28 +297,71 @@ impl ServerCache {
         now: Moment,
         encoding: Encoding,
     ) -> Result<Answer<CellNumber, Vec<u8>>, Misuse> {
+        let answer = self.answer_if_free(probe, now, encoding, Waits::ForCells);
+        let answer = answer.map_err(|unanswered| match unanswered {
+            Unanswered::Misuse(misuse) => misuse,
+            Unanswered::Busy => unreachable!("it waits for the locks of cells"),
+        })?;
+        self.answered.note_answer(&answer, &self.answered.probes);
+        Ok(answer)
+    }
+
+    /// Adds to a reply what its request has asked of the log.
+    pub(crate) fn tell(&self, question: &LogQuestion, encoding: Encoding, to: &mut ServiceContextList) {
+        let answer = match question {
+            LogQuestion::End => None,
+            LogQuestion::Changes(probe) => self.answer_carried(probe, encoding),
+        };
+        match answer {
+            // It is short: there is room for it.
+            Some(data) => drop(to.push(ServiceContext { id: CACHE_CONTEXT, data: &data })),
+            None => to.append(EncodedContexts::new(1, &encoded_end(self.epoch, self.head()))),
+        }
+    }
+
+    /// The data of a reply's context that tells the end of the log, and answers the probe that has come with the request. `None` where
+    /// that cannot be answered beside the reply: it is too long, or the lock of a cell is not free. A reply waits for no cell: its
+    /// thread may hold what the cell's writer waits for.
+    fn answer_carried(&self, probe: &CarriedProbe, encoding: Encoding) -> Option<Vec<u8>> {
+        let probe = probe.at(self.epoch);
+        // Before the answer: a client that reads what the answer proves does not go behind it.
+        let head = self.head();
+        let answer = self.answer_if_free(&probe, self.host.now(), encoding, Waits::ForNothing).ok()?;
+        let data = CarriedProbe::encoded_answer((self.epoch, head), &probe, &answer, encoding).ok()??;
+        self.answered.note_answer(&answer, &self.answered.carried);
+        Some(data)
+    }
+
+    fn answer_if_free(
+        &self,
+        probe: &Probe,
+        now: Moment,
+        encoding: Encoding,
+        waits: Waits,
+    ) -> Result<Answer<CellNumber, Vec<u8>>, Unanswered> {
         let answer = self.with_cells(Some(now), |server, cells| {
             let octets_of = |cell: &CellNumber| cells.get(cell).map_or(0, |cell| cell.octets);
             server.probe_part(probe, now, |cell, _| UNIT_BYTES_MIN + octets_of(cell))
         });
         let answer = answer.unwrap_or(Answer::Unknown { of: probe.of });
-        if let Answer::Changes { units, .. } = &answer {
-            self.answered.probes.fetch_add(1, Ordering::Relaxed);
-            self.answered.updates.fetch_add(units.len() as u64, Ordering::Relaxed);
-        }
         let (mut failed, mut longer) = (Ok(()), Vec::new());
         let answer = answer.with_values(|number, due| {
             let (cell, known) = self.cell(*number)?;
             let mut read = None;
-            cell.due(due, &mut |version, members, write| match encapsulated(members, write, encoding) {
+            let written = cell.due(due, waits, &mut |version, members, write| match encapsulated(
+                members, write, encoding,
+            ) {
                 Ok(octets) => {
                     if octets.len() > known {
                         longer.push((*number, octets.len()));
                     }
                     read = Some((version, members, octets));
                 }
-                Err(misuse) => failed = Err(misuse),
+                Err(misuse) => failed = Err(Unanswered::Misuse(misuse)),
             });
+            if written == StateDue::Busy {
+                failed = Err(Unanswered::Busy);
+            }
             read
         });
         longer.into_iter().for_each(|(number, octets)| self.note_octets(number, octets));

@@ -24,6 +24,8 @@ pub(crate) struct Peer {
     state: PiLock<State>,
     /// What a [`Reading`] is, as a number.
     reading: AtomicU8,
+    /// How many of the next calls to the server are to carry probes.
+    to_be_carried: AtomicU8,
 }
 
 /// What is read of a server's objects whose changes are told at once. Unless that is nothing, a probe waits for news.
@@ -112,7 +114,31 @@ type Clock = fn() -> Moment;
 impl Peer {
     pub(crate) fn new(client: Client<CellNumber>) -> Arc<Peer> {
         let state = State { client, places: Places::default(), cache: None };
-        Arc::new(Peer { view: View::default(), state: PiLock::new(state), reading: AtomicU8::new(0) })
+        let (view, reading, to_be_carried) = Default::default();
+        Arc::new(Peer { view, state: PiLock::new(state), reading, to_be_carried })
+    }
+
+    /// Has so many of the next calls to the server carry probes.
+    pub(crate) fn have_carried(&self, calls: u8) {
+        self.to_be_carried.store(calls, Ordering::Relaxed);
+    }
+
+    /// Whether calls to the server are to carry probes.
+    pub(crate) fn is_to_be_carried(&self) -> bool {
+        self.to_be_carried.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether the call that begins now is to carry a probe. It is one of those that are.
+    pub(crate) fn takes_carried(&self) -> bool {
+        let left = self.to_be_carried.load(Ordering::Relaxed);
+        // Of two calls that begin together both may take the same one.
+        self.to_be_carried.store(left.saturating_sub(1), Ordering::Relaxed);
+        left != 0
+    }
+
+    /// Whether this is its session.
+    pub(crate) fn is_in(&self, session: Opened) -> bool {
+        self.view.is_of(session.epoch) && self.state.lock().client.session() == Some(session)
     }
 
     pub(crate) fn view(&self) -> &View {

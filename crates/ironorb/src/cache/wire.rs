@@ -243,6 +243,120 @@ pub(crate) fn encoded_question() -> [u8; QUESTION_BYTES] {
 /// The bytes of the question, with its number and its length.
 pub(crate) const QUESTION_BYTES: usize = 8;
 
+/// What a request of a client that caches asks of the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LogQuestion {
+    /// Its end.
+    End,
+    /// The same, and what has changed.
+    Changes(CarriedProbe),
+}
+
+impl LogQuestion {
+    /// Reads the data of a request's context. What cannot be read asks for the end, as a context without data does.
+    pub(crate) fn decode(data: &[u8]) -> LogQuestion {
+        CarriedProbe::decode(data).map_or(LogQuestion::End, LogQuestion::Changes)
+    }
+}
+
+/// A probe that a request carries: the reply answers it beside telling the end of the log. It goes only where the server of the
+/// session is, and so names no epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CarriedProbe {
+    session: SessionId,
+    taken: Position,
+    token: Token,
+    room: u32,
+}
+
+/// Its bytes, with its number and its length.
+pub(crate) const CARRIED_PROBE_BYTES: usize = 8 + CARRIED_DATA_BYTES;
+
+const CARRIED_DATA_BYTES: usize = 32;
+
+/// What a server adds to a reply at most, in octets. A longer answer is asked for by a message of its own.
+const CARRIED_ANSWER_BYTES_MAX: u32 = ironorb_cache::UPDATE_BYTES as u32;
+
+impl CarriedProbe {
+    /// Has a request carry a probe.
+    pub(crate) fn of(probe: &Probe) -> CarriedProbe {
+        let Probe { of, taken, token, room } = *probe;
+        CarriedProbe { session: of.session, taken, token, room: room.try_into().unwrap_or(u32::MAX) }
+    }
+
+    /// The probe, at the server with this epoch.
+    pub(super) fn at(&self, epoch: Epoch) -> Probe {
+        let CarriedProbe { session, taken, token, room } = *self;
+        let room = room.min(CARRIED_ANSWER_BYTES_MAX) as usize;
+        Probe { of: Opened { epoch, session }, taken, token, room }
+    }
+
+    /// The data of the request's context: an encapsulation.
+    pub(crate) fn data(&self) -> [u8; CARRIED_DATA_BYTES] {
+        let mut data = [0; CARRIED_DATA_BYTES];
+        data[0] = u8::from(ByteOrder::NATIVE == ByteOrder::Little);
+        data[4..8].copy_from_slice(&self.room.to_ne_bytes());
+        data[8..16].copy_from_slice(&self.session.0.to_ne_bytes());
+        data[16..24].copy_from_slice(&self.taken.0.to_ne_bytes());
+        data[24..].copy_from_slice(&self.token.0.to_ne_bytes());
+        data
+    }
+
+    /// The request's context, with its number and its length.
+    pub(crate) fn encoded(&self) -> [u8; CARRIED_PROBE_BYTES] {
+        let mut context = [0; CARRIED_PROBE_BYTES];
+        context[..4].copy_from_slice(&CACHE_CONTEXT.to_ne_bytes());
+        context[4..8].copy_from_slice(&(CARRIED_DATA_BYTES as u32).to_ne_bytes());
+        context[8..].copy_from_slice(&self.data());
+        context
+    }
+
+    /// Reads the data of a request's context. `None` if it has no probe, or one that cannot be read.
+    pub(crate) fn decode(data: &[u8]) -> Option<CarriedProbe> {
+        let mut r = Reader::encapsulated(data, Encoding::NATIVE).ok()?;
+        let room = r.read_u32().ok()?;
+        let mut number = || r.read_u64().ok();
+        Some(CarriedProbe {
+            session: SessionId(number()?),
+            taken: Position(number()?),
+            token: Token(number()?),
+            room,
+        })
+    }
+
+    /// The data of the reply's context: the end of the log as [`encoded_end`] has it, the session and the token of the probe, and
+    /// its answer. `None` if that is too long.
+    pub(super) fn encoded_answer(
+        (epoch, head): (Epoch, Position),
+        probe: &Probe,
+        answer: &Answer<CellNumber, Vec<u8>>,
+        encoding: Encoding,
+    ) -> Result<Option<Vec<u8>>, Misuse> {
+        let mut octets = Vec::with_capacity(128);
+        octets.push(u8::from(encoding.order == ByteOrder::Little));
+        let mut w = Writer::continuing(&mut octets, 0, encoding);
+        [epoch.0, head.0, probe.of.session.0, probe.token.0]
+            .into_iter()
+            .for_each(|number| w.write_u64(number));
+        write_answer(answer, &mut w)?;
+        let is_too_long = octets.len() > CARRIED_ANSWER_BYTES_MAX as usize;
+        Ok((!is_too_long).then_some(octets))
+    }
+
+    /// Reads the answer in the data of a reply's context. `None` if there is none, or one that cannot be read.
+    pub(crate) fn decode_answer(data: &[u8], encoding: Encoding) -> Option<Answer<CellNumber, Values>> {
+        if data.len() <= END_BYTES {
+            return None;
+        }
+        let mut r = Reader::encapsulated(data, encoding).ok()?;
+        let mut number = || r.read_u64().ok();
+        let (epoch, _head) = (Epoch(number()?), number()?);
+        let of = Opened { epoch, session: SessionId(number()?) };
+        let probe = Probe { of, token: Token(number()?), taken: Position::START, room: 0 };
+        read_answer(&probe, &mut r).ok()
+    }
+}
+
 /// The reply's context that tells the end of the log: its number, the length of its data, and an encapsulation with the server's
 /// epoch and the position.
 pub(crate) fn encoded_end(epoch: Epoch, head: Position) -> [u8; 32] {
@@ -289,5 +403,56 @@ mod tests {
             assert_eq!(decode_end(&native[8..8 + cut]), None, "{cut} bytes");
         }
         assert_eq!(decode_end(&[2; END_BYTES]), None);
+    }
+
+    #[test]
+    fn a_carried_probe_is_read_in_both_orders() {
+        let of = Opened { epoch: Epoch(1), session: SessionId(0x0102_0304_0506_0708) };
+        let probe = Probe { of, taken: Position(0x1112), token: Token(0x2122), room: 0x3132 };
+        let carried = CarriedProbe::of(&probe);
+        let data = carried.data();
+        assert_eq!(carried.encoded()[8..], data);
+        assert_eq!(CarriedProbe::decode(&data), Some(carried));
+        let mut other = data;
+        other[0] ^= 1;
+        other[4..8].reverse();
+        other[8..].chunks_mut(8).for_each(<[u8]>::reverse);
+        assert_eq!(CarriedProbe::decode(&other), Some(carried));
+        for cut in 0..data.len() {
+            assert_eq!(LogQuestion::decode(&data[..cut]), LogQuestion::End, "{cut} bytes");
+        }
+        let of = Opened { epoch: Epoch(7), session: of.session };
+        let room = CARRIED_ANSWER_BYTES_MAX as usize;
+        assert_eq!(carried.at(Epoch(7)), Probe { of, room: 0x3132.min(room), ..probe });
+    }
+
+    #[test]
+    fn a_carried_answer_stands_behind_the_end_of_the_log() {
+        let of = Opened { epoch: Epoch(1), session: SessionId(2) };
+        let probe = Probe { of, taken: Position(3), token: Token(4), room: 0 };
+        let unit = Unit { object: 5, at: Position(6), change: Change::Members(Members(1), vec![1, 2, 3]) };
+        let answer =
+            Answer::Changes { of, token: probe.token, head: Position(7), units: vec![unit], is_part: true };
+        let end = (Epoch(1), Position(8));
+        for order in [ByteOrder::Big, ByteOrder::Little] {
+            let encoding = Encoding { order, ..Encoding::NATIVE };
+            let data = CarriedProbe::encoded_answer(end, &probe, &answer, encoding).unwrap().unwrap();
+            assert_eq!(decode_end(&data), Some(end));
+            let read = CarriedProbe::decode_answer(&data, Encoding::NATIVE).unwrap();
+            assert_eq!((read.session(), read.is_part()), (of, true));
+            let Answer::Changes { token, head, units, .. } = read else { panic!("{read:?}") };
+            assert_eq!((token, head, units.len()), (probe.token, Position(7), 1));
+            for cut in 0..data.len() {
+                assert!(CarriedProbe::decode_answer(&data[..cut], Encoding::NATIVE).is_none(), "{cut} bytes");
+            }
+            let unknown = Answer::Unknown { of };
+            let data = CarriedProbe::encoded_answer(end, &probe, &unknown, encoding).unwrap().unwrap();
+            let read = CarriedProbe::decode_answer(&data, Encoding::NATIVE).unwrap();
+            assert!(matches!(read, Answer::Unknown { of: read } if read == of));
+        }
+        let long = Unit { object: 5, at: Position(6), change: Change::Members(Members(1), vec![0; 1_400]) };
+        let answer =
+            Answer::Changes { of, token: probe.token, head: Position(7), units: vec![long], is_part: false };
+        assert!(CarriedProbe::encoded_answer(end, &probe, &answer, Encoding::NATIVE).unwrap().is_none());
     }
 }

@@ -49,7 +49,7 @@ impl Answer {
         body_at: usize,
         user_exception: bool,
     ) -> Answer {
-        note_reply(object, &message);
+        note_reply(object, &message, link.as_ref());
         let server = object.environment_of_reply(link.as_ref());
         Answer { message, link, body_at, user_exception, server }
     }
@@ -123,7 +123,8 @@ fn straight(
         let shown = attempt.as_ref().map(|_| CallEvent::Shown);
         return not_sent(attempt, shown);
     };
-    let contexts = contexts_of(object, operation.name(), true, deadline.left(now), attempt.as_ref());
+    let left = deadline.left(now);
+    let contexts = contexts_of(object, operation.name(), &link, true, left, attempt.as_ref());
     let options = RequestOptions { response: Response::SyncWithTarget, contexts: contexts.encoded() };
     let sent = link.call(target.request, options, operation.wire_name(), arguments, now, deadline);
     let mut at = None;
@@ -357,7 +358,7 @@ impl<'c> BlockingCall<'c> {
     #[inline]
     fn received(&mut self, reply: Received) -> Step {
         let reply = self.reply.insert(reply);
-        note_reply(self.object, &reply.message);
+        note_reply(self.object, &reply.message, reply.link.as_ref());
         self.call.on_reply(&reply.message)
     }
 
@@ -440,7 +441,7 @@ impl<'c> BlockingCall<'c> {
                 in_turn.map_err(CallEvent::NotConnected)?.ok_or(CallEvent::Unconnected)?
             }
         };
-        let mut contexts = self.contexts();
+        let mut contexts = self.contexts(&link);
         tell_band(&mut contexts, link.band_to_tell());
         let contexts = contexts.encoded();
         let (to, now, deadline) = (target.request, self.now, self.call.deadline());
@@ -462,14 +463,14 @@ impl<'c> BlockingCall<'c> {
     }
 
     /// The service contexts of the request that is sent now.
-    fn contexts(&self) -> ServiceContextList {
+    fn contexts(&self, link: &Link) -> ServiceContextList {
         let wants_results = match self.request {
             Request::Call(response) => response == Response::SyncWithTarget,
             Request::Oneway => false,
             Request::Locate => return ServiceContextList::default(),
         };
         let left = self.call.deadline().left(self.now);
-        contexts_of(self.object, self.operation.name(), wants_results, left, self.attempt.as_ref())
+        contexts_of(self.object, self.operation.name(), link, wants_results, left, self.attempt.as_ref())
     }
 
     #[cold]

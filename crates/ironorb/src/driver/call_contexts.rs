@@ -10,7 +10,9 @@ use ironorb_giop::service_context::{
 };
 
 use crate::base::time::Time;
-use crate::cache::wire::{QUESTION_BYTES, encoded_question};
+use crate::cache::wire::{CARRIED_PROBE_BYTES, LogQuestion, QUESTION_BYTES, encoded_question};
+use crate::driver::cache::carried::question_over;
+use crate::driver::client::Link;
 use crate::driver::clock;
 use crate::interceptor::Attempt;
 use crate::object::ObjectRef;
@@ -22,33 +24,37 @@ use crate::object::request_contexts::{ContextBuffer, OutgoingCall};
 use crate::object::route::Reference;
 use crate::object::wire_numbers::{CACHE_CONTEXT, DEADLINE_CONTEXT};
 
-/// Writes the service contexts of a request that this thread is about to send, for a call that may take `left` from now on:
-/// those of the program, and how long the caller waits. Runs application code. Takes nothing from the heap in the steady
+/// Writes the service contexts of a request that this thread is about to send over `link`, for a call that may take `left` from now
+/// on: those of the program, what a cache asks, and how long the caller waits. Runs application code. Takes nothing from the heap in the steady
 /// state.
 #[inline(always)] // a step of every call with contexts
 pub(crate) fn write_contexts(
     to: &mut ContextBuffer,
     object: &ObjectRef,
     operation: &&str,
+    link: &Link,
     response_expected: bool,
     left: Timeout,
 ) {
     let call = OutgoingCall { target: object, operation, response_expected, left };
     let orb = object.shared();
     write_contexts_of_caller(to, &call);
+    if orb.caches() && response_expected {
+        write_question(to, &question_over(object, link));
+    }
     if let Some(clock) = &orb.deadline_clock {
         write_deadline(to, clock, left, clock::steady());
     }
 }
 
-/// Writes the service contexts of the ORB itself for a request that this thread is about to send to an object at `to`, for
-/// a call that may take `left` from now on. `thread` is the thread's priority. Returns the kind of a short reply. Runs no
+/// Writes the service contexts of the ORB itself for a request that this thread is about to send to an object at `to` over `link`,
+/// for a call that may take `left` from now on. `thread` is the thread's priority. Returns the kind of a short reply. Runs no
 /// application code, but for a transform of priorities. Takes nothing from the heap.
 #[inline(always)] // a step of every call with a priority
 pub(crate) fn write_own_contexts(
     contexts: &mut PaddedContexts,
     object: &ObjectRef,
-    to: &Reference,
+    (to, link): (&Reference, &Link),
     thread: Option<Priority>,
     left: Timeout,
 ) -> ShortReplyKind {
@@ -67,12 +73,17 @@ pub(crate) fn write_own_contexts(
         contexts.push(stamp.encode_context());
     }
     if orb.caches() {
-        contexts.push(encoded_question());
+        match question_over(object, link) {
+            LogQuestion::Changes(probe) if contexts.has_room::<CARRIED_PROBE_BYTES>() => {
+                contexts.push(probe.encoded())
+            }
+            _ => contexts.push(encoded_question()),
+        }
     }
     answer
 }
 
-// There is room for all of them.
+// There is room for all of them; beside a priority and a deadline, not for a probe.
 const _: () = assert!(PRIORITY_ELEMENT_BYTES + STAMP_CONTEXT_BYTES + QUESTION_BYTES <= PaddedContexts::BYTES);
 
 /// Writes what the calling thread alone knows: the contexts of the program, and its priority.
@@ -80,12 +91,20 @@ const _: () = assert!(PRIORITY_ELEMENT_BYTES + STAMP_CONTEXT_BYTES + QUESTION_BY
 fn write_contexts_of_caller(to: &mut ContextBuffer, call: &OutgoingCall<'_>) {
     let orb = call.target.shared();
     orb.client_contexts.write(call, to);
-    if orb.caches() {
-        to.add(CACHE_CONTEXT, |_| true);
-    }
     if let Some(real_time) = &orb.real_time {
         write_priority(to, call.target, real_time);
     }
+}
+
+/// Writes what a cache asks of the server's log.
+#[cold]
+fn write_question(to: &mut ContextBuffer, question: &LogQuestion) {
+    to.add(CACHE_CONTEXT, |data| {
+        if let LogQuestion::Changes(probe) = question {
+            data.put(&probe.data());
+        }
+        true
+    });
 }
 
 /// Writes the priority of the calling thread.
@@ -160,6 +179,7 @@ fn write_deadline(to: &mut ContextBuffer, clock: &DeadlineClock, left: Timeout, 
 pub(crate) fn contexts_of(
     object: &ObjectRef,
     operation: &str,
+    link: &Link,
     response_expected: bool,
     left: Timeout,
     attempt: Option<&Attempt>,
@@ -170,7 +190,7 @@ pub(crate) fn contexts_of(
         | CallExtras::Caching
         | CallExtras::Contexts
         | CallExtras::Observed
-        | CallExtras::OfParent => some_contexts_of(object, operation, response_expected, left, attempt),
+        | CallExtras::OfParent => some_contexts_of(object, operation, link, response_expected, left, attempt),
     }
 }
 
@@ -178,6 +198,7 @@ pub(crate) fn contexts_of(
 fn some_contexts_of(
     object: &ObjectRef,
     operation: &str,
+    link: &Link,
     response_expected: bool,
     left: Timeout,
     attempt: Option<&Attempt>,
@@ -187,7 +208,7 @@ fn some_contexts_of(
     let has_own = orb.real_time.is_some() || orb.deadline_clock.is_some() || orb.caches();
     if !orb.client_contexts.is_empty() || has_own {
         let mut contexts = ContextBuffer::new();
-        write_contexts(&mut contexts, object, &operation, response_expected, left);
+        write_contexts(&mut contexts, object, &operation, link, response_expected, left);
         list.append(contexts.encoded());
     }
     list
@@ -207,7 +228,7 @@ pub(crate) fn kept_contexts(
     left: Timeout,
 ) -> KeptContexts {
     let orb = object.shared();
-    if orb.client_contexts.is_empty() && orb.real_time.is_none() && !orb.caches() {
+    if orb.client_contexts.is_empty() && orb.real_time.is_none() {
         return None;
     }
     let (mut contexts, mut list) = (ContextBuffer::new(), ServiceContextList::default());
@@ -217,19 +238,28 @@ pub(crate) fn kept_contexts(
     Some(Box::new(list))
 }
 
-/// The contexts of a request that is written now: those of its interceptors, those that were kept, and how long the caller
-/// waits. `left` says that from now on, and `now` is the moment on the clock that does not stand still.
+/// The contexts of a request that is written now: those of its interceptors, those that were kept, what a cache `asks`, if the ORB
+/// has one, and how long the caller waits. `left` says that from now on, and `now` is the moment on the clock that does not stand
+/// still.
 #[inline]
 pub(crate) fn with_kept(
     attempt: Option<&Attempt>,
     kept: &KeptContexts,
     object: &ObjectRef,
+    asks: impl FnOnce() -> Option<LogQuestion>,
     left: Timeout,
     now: impl FnOnce() -> Time,
 ) -> ServiceContextList {
     let mut list = attempt.map(Attempt::contexts).unwrap_or_default();
     if let Some(kept) = kept {
         list.append(kept.encoded());
+    }
+    if object.shared().caches()
+        && let Some(question) = asks()
+    {
+        let mut contexts = ContextBuffer::new();
+        write_question(&mut contexts, &question);
+        list.append(contexts.encoded());
     }
     if let Some(clock) = &object.shared().deadline_clock {
         let mut contexts = ContextBuffer::new();

@@ -439,7 +439,7 @@ fn twoway_with_own_contexts(
         return Ok(());
     };
     let mut contexts = PaddedContexts::new();
-    let kind = write_own_contexts(&mut contexts, object, to, thread, time.timeout);
+    let kind = write_own_contexts(&mut contexts, object, (to, &link), thread, time.timeout);
     let encoded = contexts.encoded();
     let contexts = RequestContexts::Encoded(&encoded);
     call_at(object, (target, link, time), (contexts, kind), operation, arguments, slot)
@@ -476,7 +476,7 @@ fn twoway_with_contexts(
         return Ok(());
     };
     let mut contexts = ContextBuffer::new();
-    write_contexts(&mut contexts, object, operation.name_in_place(), true, time.timeout);
+    write_contexts(&mut contexts, object, operation.name_in_place(), &link, true, time.timeout);
     let encoded = contexts.encoded();
     let contexts = (RequestContexts::Encoded(&encoded), ShortReplyKind::Plain);
     call_at(object, (target, link, time), contexts, operation, arguments, slot)
@@ -565,7 +565,7 @@ fn oneway_with_contexts(
         return blocking::oneway(object, operation, arguments);
     };
     let mut contexts = ContextBuffer::new();
-    write_contexts(&mut contexts, object, operation.name_in_place(), false, time.timeout);
+    write_contexts(&mut contexts, object, operation.name_in_place(), &link, false, time.timeout);
     link.fast_path_oneway(target.request, &contexts.encoded(), operation.wire_name(), arguments, time)
         .or_else(|failure| blocking::resume_oneway(object, operation, arguments, time, failure))
 }

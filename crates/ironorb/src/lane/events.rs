@@ -70,6 +70,7 @@ events! {
     CachedReadMissed "cache_misses_total" "Cached reads that found nothing fresh enough, and asked.";
     CacheFilled "cache_fills_total" ("side" "client") "States of objects that were given to clients to hold.";
     CacheProbed "cache_probes_total" ("side" "client") "Answered questions of clients what has changed.";
+    CacheProbeCarried "cache_probes_carried_total" ("side" "client") "Questions what has changed that calls carried, and their replies answered.";
     CacheUpdated "cache_updates_total" ("side" "client") "Changed states in answers to probes.";
     StreamMalformed "streams_malformed_total" "Connections ended because their bytes made no sense.";
 }

@@ -90,9 +90,9 @@ impl<'m> RequestFacts<'m> {
         ThreadMessage::decode_urgency(self.context(SCHEDULING_CONTEXT)?)
     }
 
-    /// Whether the client caches, and wants to know the end of the server's log (`docs/wire.md`).
-    pub(crate) fn asks_for_log(&self) -> bool {
-        self.context(CACHE_CONTEXT).is_some()
+    /// What a client that caches asks of the server's log (`docs/wire.md`): its end at least.
+    pub(crate) fn question_to_log(&self) -> Option<&'m [u8]> {
+        self.context(CACHE_CONTEXT)
     }
 
     /// The data of the SecurityAttributeService context (CORBA 3.3 part 2, 10.2), which names the caller.

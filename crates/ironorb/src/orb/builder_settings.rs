@@ -138,6 +138,8 @@ settings! {
     cache_held_max: usize => cache_held_max;
     /// About how many bytes of changes an answer to a cache's question brings, or one change that is longer. Default: 1,460.
     cache_update_bytes: usize => cache_update_bytes;
+    /// How many calls carry the question what has changed, after a cached read that had to ask. Default: 16; 0 for none.
+    cache_carried_probes: u8 => cache_carried_probes;
     /// The most calls that may wait for replies on one connection, 1 to 65,535. Default: 1,024.
     calls_in_flight_max: usize => connection.calls_in_flight_max;
     /// Whether clients send CancelRequest for calls that were given up. Default: no.

@@ -221,6 +221,7 @@ fn put_caches(orb: &OrbCore, snapshot: &mut Snapshot) {
     let (kept, answered) = (cache.counts(), cache.answered());
     put(CACHE_FILLS, server, answered.fills.load(Ordering::Relaxed));
     put(CACHE_PROBES, server, answered.probes.load(Ordering::Relaxed));
+    put(CACHE_CARRIED, server, answered.carried.load(Ordering::Relaxed));
     put(CACHE_UPDATES, server, answered.updates.load(Ordering::Relaxed));
     put(CACHE_WRITES, None, answered.writes.load(Ordering::Relaxed));
     put(CACHE_SESSIONS, server, kept.sessions);
@@ -270,6 +271,8 @@ const MISPLACED: Described = (
 );
 const CACHE_FILLS: Described = (Event::CacheFilled.metric(), "counter", Event::CacheFilled.help());
 const CACHE_PROBES: Described = (Event::CacheProbed.metric(), "counter", Event::CacheProbed.help());
+const CACHE_CARRIED: Described =
+    (Event::CacheProbeCarried.metric(), "counter", Event::CacheProbeCarried.help());
 const CACHE_UPDATES: Described = (Event::CacheUpdated.metric(), "counter", Event::CacheUpdated.help());
 const CACHE_WRITES: Described = ("cache_writes_total", "counter", "Writes of states that clients held.");
 const CACHE_SESSIONS: Described = ("cache_sessions", "gauge", "Sessions of caches.");

@@ -3,6 +3,7 @@
 //! A read that finds nothing fresh enough does the work itself, in its own thread: it asks the server what has changed, or
 //! the object for its state. [`Peer`] says which.
 
+pub(crate) mod carried;
 mod changes;
 pub(crate) mod desk;
 mod fills;
@@ -33,13 +34,13 @@ use crate::cache::{
     Advice, AnyPlace, CachedState, CellNumber, NO_SESSION, Peer, Place, ProxyCell, Seen, ShardedCount, Source,
 };
 use crate::call::invocation::bad_reply;
+use crate::driver::client::Link;
 use crate::driver::clock;
 use crate::driver::invoke::remote;
 use crate::lane::Event;
 use crate::object::ObjectRef;
 use crate::object::operation::Operation;
 use crate::object::orb_shared::of_the_parent;
-use crate::object::wire_numbers::CACHE_CONTEXT;
 
 /// What an ORB holds of the objects of other servers.
 pub(crate) struct ClientCache {
@@ -52,6 +53,8 @@ pub(crate) struct ClientCache {
     entries: AtomicU64,
     /// Tells those who watch what is held.
     changes: Changes,
+    /// Whether calls carry probes.
+    carrying: carried::Carrying,
     /// Counts the reads that ask no server, if they are to be counted.
     hits: Option<Arc<ShardedCount>>,
 }
@@ -199,6 +202,7 @@ pub(crate) fn read_anew<S: CachedState, T>(
             }
             Advice::Probe(probe, cache) if probes < PROBES_MAX => {
                 probes += 1;
+                object.core().cache.carrying.begin(&place.peer);
                 match ask_for_changes(&place.peer, &probe, &cache) {
                     Ok(()) => continue,
                     // The object itself may still answer. What is held stays, for those who take it as it is.
@@ -348,29 +352,25 @@ pub(crate) fn ask<T>(
     remote(object, operation, &arguments, results)
 }
 
-/// Heeds what the reply to a call of this thread tells of the server's log.
+/// Heeds what the reply to a call of this thread tells of the log of the server at the other end of the connection.
 #[inline]
-pub(crate) fn note_reply(object: &ObjectRef, message: &Message) {
+pub(crate) fn note_reply(object: &ObjectRef, message: &Message, link: Option<&Arc<Link>>) {
     if object.shared().caches() && !IS_FOR_CACHE.get() {
-        note_log(object, message);
+        carried::note_log(object, message, link);
     }
 }
 
 /// Heeds what the reply to a call that did not wait tells of the server's log. The thread that receives it may be asking for
 /// the cache meanwhile.
 #[inline]
-pub(crate) fn note_reply_to(operation: &str, object: &ObjectRef, message: &Message) {
+pub(crate) fn note_reply_to(
+    operation: &str,
+    object: &ObjectRef,
+    message: &Message,
+    link: Option<&Arc<Link>>,
+) {
     if object.shared().caches() && operation != FILL {
-        note_log(object, message);
-    }
-}
-
-#[cold]
-fn note_log(object: &ObjectRef, message: &Message) {
-    let Ok(reply) = message.parse_reply() else { return };
-    let told = reply.contexts.find(CACHE_CONTEXT).and_then(|context| wire::decode_end(context.data));
-    if let Some((epoch, head)) = told {
-        object.core().cache.told(epoch, head, object);
+        carried::note_log(object, message, link);
     }
 }
 
@@ -400,8 +400,8 @@ impl ClientCache {
         let (peers, places, entries) = Default::default();
         let hits = (config.count_cached_reads && cfg!(feature = "count-cached-reads")).then(Arc::default);
         let limits = limits::Limits::of(config);
-        let changes = Changes::default();
-        ClientCache { process: std::process::id(), limits, peers, places, entries, changes, hits }
+        let (changes, carrying) = (Changes::default(), carried::Carrying::of(config));
+        ClientCache { process: std::process::id(), limits, peers, places, entries, changes, carrying, hits }
     }
 
     /// What it holds. Takes the lock of each server's session, one after the other.

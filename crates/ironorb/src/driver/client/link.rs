@@ -20,6 +20,7 @@ use std::sync::{Arc, Weak};
 use std::thread::Thread;
 use std::time::Duration;
 
+use ironorb_cache::Epoch;
 use ironorb_giop::cdr::Writer;
 use ironorb_giop::connection::{CallId, CallState, ClientConnection, ConnectionEnd, RequestOptions, Side};
 use ironorb_giop::framer::Framer;
@@ -40,6 +41,7 @@ use crate::base::probe::{self, Stage};
 use crate::base::time::Time;
 use crate::call::invocation::CallFailure;
 use crate::connection::{Batch, ClientActivity, ServerSession};
+use crate::driver::cache::carried::NO_LOG;
 use crate::driver::clock;
 use crate::driver::waiting::{self, Waits};
 use crate::lane::{Counted, Direction, Event, Key, Look, Traffic};
@@ -92,6 +94,8 @@ pub(crate) struct Link {
     received_bytes: AtomicU64,
     /// The band of priorities that the connection is for, until its first request has told the server.
     band_to_tell: BandCell,
+    /// The life of the server's log, once a reply has told it.
+    log_epoch: AtomicU64,
 }
 
 /// The connection and its waiters.
@@ -233,6 +237,7 @@ impl Link {
             place,
             bidirectional: bidirectional.map(Box::new),
             band_to_tell: BandCell::new(PackedBand::new(band)),
+            log_epoch: AtomicU64::new(NO_LOG.0),
         })
     }
 
@@ -248,6 +253,17 @@ impl Link {
         if self.band_to_tell.get() != PackedBand::NONE {
             self.band_to_tell.set(PackedBand::NONE);
         }
+    }
+
+    /// The life of the log of the server at the other end; [`NO_LOG`] until a reply has told it.
+    #[inline]
+    pub(crate) fn log_epoch(&self) -> Epoch {
+        Epoch(self.log_epoch.load(Ordering::Relaxed))
+    }
+
+    /// Notes what a reply has told of the server's log.
+    pub(crate) fn note_log_epoch(&self, epoch: Epoch) {
+        self.log_epoch.store(epoch.0, Ordering::Relaxed);
     }
 
     /// The lane whose calls it carries.

@@ -178,7 +178,7 @@ impl EngineCall {
         now: Time,
     ) -> Result<Option<CallId>, CallFailure> {
         let left = self.call.deadline().left(now);
-        let contexts = with_kept(self.attempt.as_ref(), &self.contexts, &self.object, left, || now);
+        let contexts = with_kept(self.attempt.as_ref(), &self.contexts, &self.object, || None, left, || now);
         let contexts = contexts.encoded();
         let begun = match &self.request {
             Request::Locate { .. } => open.begin_locate(target).map(Some),

@@ -663,8 +663,10 @@ mod tests {
         let clock = size_of::<std::sync::OnceLock<Box<u8>>>();
         // Each end knows the connection's band of priorities.
         let bands = 2 * size_of::<u64>();
+        // The client knows whose log the server tells.
+        let log = size_of::<u64>();
         assert!(
-            connection + shared + link <= 1224 + arrival + clock + bands + 4 * lane,
+            connection + shared + link <= 1224 + arrival + clock + bands + log + 4 * lane,
             "{connection} + {link}, {lane}"
         );
     }

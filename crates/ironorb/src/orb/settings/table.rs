@@ -488,6 +488,12 @@ pub(super) static SETTINGS: &[Setting] = &[
         |s, v| assign(&mut s.config.cache_update_bytes, size(v)),
     ),
     once(
+        "cacheCarriedProbes",
+        "NUMBER",
+        "Calls whose replies tell what has changed, after a cached read that had to ask; 0 to 255. Default: 16.",
+        |s, v| assign(&mut s.config.cache_carried_probes, number(v)),
+    ),
+    once(
         "countCachedReads",
         "yes | no",
         "Whether cached reads that ask no server are counted, in builds that can. Default: no.",

@@ -29,6 +29,7 @@ use super::{Adapter, ParkedRequest, Session, ToldPriority};
 use crate::base::probe::{self, Stage};
 use crate::base::time::Time;
 use crate::base::watch::{upcall_begins, upcall_is_expected};
+use crate::cache::wire::LogQuestion;
 use crate::interceptor::{FreshSlots, Interception, Outcome, Target};
 use crate::object::deadline::{Deadline, RequestDeadline, Timeout, deadline_of_request};
 use crate::object::operation::Raised;
@@ -64,8 +65,8 @@ pub(super) struct ParsedRequest {
     due: Due,
     /// What the request and its connection tell of priorities, if the ORB heeds it.
     told: ToldPriority,
-    /// Whether the client caches, and wants to know the end of the log.
-    asks_for_log: bool,
+    /// What the client asks of the log, if it caches.
+    asks_of_log: Option<LogQuestion>,
 }
 
 /// The deadline of a request, and whether it has passed.
@@ -492,9 +493,9 @@ impl Adapter {
             ..Encoding::native(request.version, request.code_sets())
         };
         let wanted = request.response == Response::SyncWithTarget;
-        let responder = Responder::new(sink, encoding, request.id, wanted, interception);
-        if request.asks_for_log {
-            responder.tell_log();
+        let mut responder = Responder::new(sink, encoding, request.id, wanted, interception);
+        if let Some(question) = &request.asks_of_log {
+            responder.tell_log(question);
         }
         if request.response == Response::SyncWithServer {
             responder.acknowledge();
@@ -722,7 +723,10 @@ impl ParsedRequest {
             agreed,
             due,
             told,
-            asks_for_log: request.contexts.len() > 0 && RequestFacts::of(request).asks_for_log(),
+            asks_of_log: match request.contexts.len() {
+                0 => None,
+                _ => RequestFacts::of(request).question_to_log().map(LogQuestion::decode),
+            },
         }
     }
 

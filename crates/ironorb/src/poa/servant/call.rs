@@ -16,7 +16,7 @@ use ironorb_giop::{Encoding, Malformed, Marshal, Misuse, Reader, Writer};
 use super::reply::Reply;
 use super::{ReplySink, Servant};
 use crate::base::probe::{self, Stage};
-use crate::cache::wire::{self, FILL, read_fill, write_filled};
+use crate::cache::wire::{self, FILL, LogQuestion, read_fill, write_filled};
 use crate::cache::{CellHandle, CellVisitor, ServerCache};
 use crate::connection::OnCancel;
 use crate::interceptor::{Interception, Outcome};
@@ -62,7 +62,9 @@ pub(crate) struct Responder<'c> {
     operation: Option<&'c Cell<Found>>,
     /// What the reply tells by the ORB's own contexts.
     tells: Cell<Tells>,
-    /// The log whose end it tells, outside of the upcall.
+    /// What the client asks of the log. [`Tells`] has whether it asks anything.
+    asked: Option<&'c LogQuestion>,
+    /// The log of which the reply tells, outside of the upcall.
     log: Option<&'c Arc<ServerCache>>,
 }
 
@@ -430,7 +432,18 @@ impl<'c> Responder<'c> {
     ) -> Self {
         let (answered, operation) = (Cell::new(false), None);
         let tells = Cell::new(Tells::NOTHING);
-        Responder { sink, encoding, id, wanted, answered, interception, operation, tells, log: None }
+        Responder {
+            sink,
+            encoding,
+            id,
+            wanted,
+            answered,
+            interception,
+            operation,
+            tells,
+            asked: None,
+            log: None,
+        }
     }
 
     /// Makes the responder of a cached request, whose operation was found before.
@@ -445,7 +458,18 @@ impl<'c> Responder<'c> {
     ) -> Self {
         let (answered, operation) = (Cell::new(false), Some(operation));
         let tells = Cell::new(Tells::NOTHING);
-        Responder { sink, encoding, id, wanted, answered, interception, operation, tells, log: None }
+        Responder {
+            sink,
+            encoding,
+            id,
+            wanted,
+            answered,
+            interception,
+            operation,
+            tells,
+            asked: None,
+            log: None,
+        }
     }
 
     /// The state of the request's interceptors, if there are any.
@@ -465,18 +489,19 @@ impl<'c> Responder<'c> {
         self.tells.set(self.tells.get().with_priority(priority));
     }
 
-    /// Has the reply tell the end of the log, for a client that caches.
+    /// Has the reply tell of the log what a client that caches has asked.
     #[cold]
-    pub(crate) fn tell_log(&self) {
+    pub(crate) fn tell_log(&mut self, asked: &'c LogQuestion) {
         self.tells.set(Tells(self.tells.get().0 | Tells::LOG));
+        self.asked = Some(asked);
     }
 
-    /// The log whose end the reply tells, if it tells that. Before the upcall there is nothing to tell.
+    /// The log, and what the reply tells of it, if it tells anything. Before the upcall there is nothing to tell.
     #[cold]
-    fn log(&self) -> Option<Arc<ServerCache>> {
+    fn log(&self) -> Option<(Arc<ServerCache>, &'c LogQuestion)> {
         let of_upcall = |upcall: &Upcall| upcall.poa().orb.adapter().cache().clone();
-        let tells_it = self.tells.get().0 & Tells::LOG != 0;
-        if tells_it { self.log.cloned().or_else(|| current_upcall(of_upcall)) } else { None }
+        let asked = self.asked?;
+        Some((self.log.cloned().or_else(|| current_upcall(of_upcall))?, asked))
     }
 
     /// Adds the service contexts that the ORB itself adds to the reply.
@@ -485,8 +510,8 @@ impl<'c> Responder<'c> {
         if let Some(priority) = self.tells.get().priority() {
             to.append(EncodedContexts::new(1, &encoded_priority_context(priority)));
         }
-        if let Some(log) = self.log() {
-            to.append(EncodedContexts::new(1, &wire::encoded_end(log.epoch(), log.head())));
+        if let Some((log, asked)) = self.log() {
+            log.tell(asked, self.encoding, to);
         }
     }
 
@@ -520,7 +545,7 @@ impl<'c> Responder<'c> {
             interception,
             deadline: deadline_of_request(),
             priority: self.tells.get().priority(),
-            log: self.log(),
+            log: self.log().map(|(log, asked)| (log, *asked)),
             sink,
         })
     }
@@ -831,8 +856,8 @@ pub(crate) struct Later {
     deadline: Deadline,
     /// The priority that the reply tells.
     priority: Option<i16>,
-    /// The log whose end it tells.
-    log: Option<Arc<ServerCache>>,
+    /// The log, and what the reply tells of it.
+    log: Option<(Arc<ServerCache>, LogQuestion)>,
     sink: Box<dyn ReplySink + Send>,
 }
 
@@ -898,9 +923,9 @@ impl Later {
         let interception = self.interception.as_ref();
         let mut responder = Responder::new(&*self.sink, self.encoding, self.id, self.wanted, interception);
         responder.echo_priority(self.priority);
-        if self.log.is_some() {
-            responder.tell_log();
-            responder.log = self.log.as_ref();
+        if let Some((log, asked)) = &self.log {
+            responder.tell_log(asked);
+            responder.log = Some(log);
         }
         if answer(&responder) {
             drop(self.upcall);

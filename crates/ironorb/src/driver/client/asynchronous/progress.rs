@@ -8,7 +8,6 @@ use std::sync::Arc;
 use ironorb_giop::connection::{BeginError, CallState};
 use ironorb_giop::exception::SystemException;
 use ironorb_giop::message::{Message, RequestTarget};
-use ironorb_giop::real_time::PriorityBand;
 use ironorb_giop::service_context::{EncodedContexts, ServiceContextList};
 use ironorb_giop::{Encoding, Misuse, Writer};
 
@@ -17,8 +16,10 @@ use super::{
 };
 use crate::base::locks::LockGuard;
 use crate::base::time::Time;
+use crate::cache::wire::{FILL, LogQuestion};
 use crate::call::invocation::CallFailure;
 use crate::call::remote_call::{CallEvent, Completed, ConnectFailure, Step};
+use crate::driver::cache::carried::question_over;
 use crate::driver::cache::note_reply_to;
 use crate::driver::call_contexts::{tell_band, with_kept};
 use crate::driver::client::retry_body::{BodySource, RetryArguments, RetryBody, expected_encoding};
@@ -35,10 +36,10 @@ use crate::object::route::Route;
 
 impl AsyncCall {
     /// Writes the request with `send`, which returns where the request is in flight. Writes nothing when the
-    /// call is over already. `band` is that which the request must tell.
+    /// call is over already. `link` is the connection that it goes over.
     pub(in crate::driver::client) fn send_by(
         &self,
-        band: Option<PriorityBand>,
+        link: &Link,
         send: impl FnOnce(&str, EncodedContexts<'_>, BodySource<'_>) -> Result<Option<InFlight>, BeginError>,
     ) -> Result<Written, CallFailure> {
         let mut progress = self.lock();
@@ -47,8 +48,8 @@ impl AsyncCall {
         }
         let Some(arguments) = &progress.arguments else { return Ok(Written::Nothing) };
         let fits = Cell::new(true);
-        let mut contexts = self.contexts_now(progress.attempt.as_deref());
-        tell_band(&mut contexts, band);
+        let mut contexts = self.contexts_now(progress.attempt.as_deref(), link);
+        tell_band(&mut contexts, link.band_to_tell());
         let written = match arguments {
             RetryBody::Raw(request) => send(self.operation(), contexts.encoded(), BodySource::Raw(request)),
             RetryBody::Written(arguments) => {
@@ -75,12 +76,17 @@ impl AsyncCall {
     }
 
     /// The service contexts of the request that is written now.
-    fn contexts_now(&self, attempt: Option<&Attempt>) -> ServiceContextList {
+    fn contexts_now(&self, attempt: Option<&Attempt>, link: &Link) -> ServiceContextList {
         let left = match self.object.shared().deadline_clock {
             Some(_) => self.deadline.left(clock::now()),
             None => Timeout::NONE,
         };
-        with_kept(attempt, &self.contexts, &self.object, left, clock::steady)
+        let asks = || match self.operation() {
+            _ if self.is_oneway => None,
+            FILL => Some(LogQuestion::End),
+            _ => Some(question_over(&self.object, link)),
+        };
+        with_kept(attempt, &self.contexts, &self.object, asks, left, clock::steady)
     }
 
     /// Gives the call to the engine of a simulation.
@@ -258,7 +264,7 @@ impl AsyncCall {
             }
             return;
         }
-        note_reply_to(self.operation(), &self.object, &message);
+        note_reply_to(self.operation(), &self.object, &message, link.as_ref());
         match progress.call.on_reply(&message) {
             Step::Done(Ok(Completed::Reply { at, user_exception })) => {
                 self.complete(progress, Ok(Answer { message, body_at: at, user_exception, link }));

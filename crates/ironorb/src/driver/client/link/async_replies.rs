@@ -147,7 +147,7 @@ impl Link {
             self.look_before_oneway(&mut state);
         }
         let is_blocked = state.is_blocked();
-        let written = call.send_by(self.band_to_tell(), |operation, contexts, body| {
+        let written = call.send_by(self, |operation, contexts, body| {
             let response = match call.on_behalf() {
                 _ if call.wants_no_reply() => Response::None,
                 Some(request) => request.response(),
