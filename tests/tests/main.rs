@@ -72,3 +72,4 @@ mod unread_replies;
 mod virtual_programs;
 mod waiting;
 mod wide_text;
+mod written_calls;

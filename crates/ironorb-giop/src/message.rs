@@ -199,6 +199,17 @@ impl Message {
         Ok(Message { header, code_sets, joints: joints.into(), len, buf })
     }
 
+    /// Takes the bytes of a whole message, whose characters are in these code sets.
+    pub fn from_bytes(bytes: Vec<u8>, code_sets: TransmissionCodeSets) -> Result<Message, Malformed> {
+        let truncated = || Malformed::new(MalformedKind::Truncated, bytes.len());
+        let header = MessageHeader::parse(bytes.first_chunk().ok_or_else(truncated)?)?;
+        let is_whole = !header.more_fragments && HEADER_BYTES + header.body_bytes as usize == bytes.len();
+        if !is_whole {
+            return Err(truncated());
+        }
+        Ok(Message { header, code_sets, joints: Box::default(), len: bytes.len(), buf: bytes.into() })
+    }
+
     /// The header; its size covers all fragments.
     #[inline]
     pub fn header(&self) -> MessageHeader {

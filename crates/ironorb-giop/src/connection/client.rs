@@ -743,9 +743,18 @@ impl<W> ClientConnection<W> {
     /// that comes later is dropped. False when the call is unknown: its answer or its end has been taken
     /// already.
     pub fn abandon(&mut self, call: CallId, version: Version) -> bool {
+        self.end_call(call, version, self.config.cancel_requests)
+    }
+
+    /// Gives up a call as [`abandon`](Self::abandon) does, and sends a CancelRequest in any case.
+    pub fn cancel(&mut self, call: CallId, version: Version) -> bool {
+        self.end_call(call, version, true)
+    }
+
+    fn end_call(&mut self, call: CallId, version: Version, cancels: bool) -> bool {
         let is_known = self.slot_mut(call).is_some();
         if is_known {
-            if self.end.is_none() && self.config.cancel_requests {
+            if self.end.is_none() && cancels {
                 write_cancel_request(self.transmit.buffer(), version, call.0);
             }
             self.release(call);

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use ironorb_giop::message::{Message, PADDING, RawBody, Request, Response};
+use ironorb_giop::message::{
+    Message, PADDING, RawBody, Request, RequestId, RequestTarget, Response, write_raw_request,
+};
 use ironorb_giop::service_context::{
     BI_DIR_IIOP, CODE_SETS, RT_CORBA_PRIORITY_RANGE, SENDING_CONTEXT_RUN_TIME, ServiceContext,
     ServiceContexts,
@@ -24,6 +26,22 @@ impl ReceivedRequest {
         let message = Message::copied_from(arguments)?;
         let response = message.parse_request()?.response;
         let code_sets = arguments.encoding().code_sets();
+        Ok(ReceivedRequest { message, operation: operation.to_owned(), response, code_sets })
+    }
+
+    /// Writes a request that is to be passed on to whichever object. Its body has characters in these code sets. The length of the
+    /// whole message is bounded by GIOP alone.
+    pub fn written(
+        operation: &str,
+        response: Response,
+        contexts: &[ServiceContext<'_>],
+        body: RawBody<'_>,
+        code_sets: TransmissionCodeSets,
+    ) -> Result<Self, Misuse> {
+        let nobody = RequestTarget::new(Version::V1_2, None, &[]);
+        let (mut bytes, id) = (Vec::with_capacity(64 + operation.len() + body.bytes.len()), RequestId(0));
+        write_raw_request(&mut bytes, &nobody, id, response, operation, contexts, body, usize::MAX)?;
+        let message = Message::from_bytes(bytes, code_sets).map_err(|_| Misuse::TooLarge)?;
         Ok(ReceivedRequest { message, operation: operation.to_owned(), response, code_sets })
     }
 

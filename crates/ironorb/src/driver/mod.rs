@@ -25,3 +25,4 @@ pub(crate) mod threadpools;
 mod upcall_watch;
 pub(crate) mod waiting;
 pub(crate) mod wakeable_epoll;
+pub(crate) mod written;

@@ -18,6 +18,7 @@ use crate::driver::client::asynchronous::{AsyncCall, Outcome};
 use crate::driver::invoke::{about, about_named, call_local, direct, read_answer};
 use crate::driver::loopback::with_begun;
 use crate::driver::orb_core::OrbCore;
+use crate::driver::written::writes_down;
 use crate::object::ObjectRef;
 use crate::object::operation::{Operation, OperationError, RefTo};
 
@@ -71,6 +72,9 @@ where
     E: OperationError,
 {
     let object = target.object();
+    if writes_down() {
+        return begin(object, operation, &arguments, results);
+    }
     match object.local(operation) {
         Ok(None) => begin(object, operation, &arguments, results),
         Ok(Some(upcall)) => match direct(&upcall) {

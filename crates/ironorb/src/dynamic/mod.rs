@@ -13,6 +13,7 @@ mod request;
 mod results;
 mod servant;
 mod server_request;
+mod written;
 
 pub use crate::call::received_request::ReceivedRequest;
 pub use deferred::{DeferredResponse, DeferredResponses, send_multiple_deferred, send_multiple_oneway};
@@ -23,3 +24,4 @@ pub use request::{Request, call_raw, send_raw};
 pub use results::{RawReply, Results};
 pub use servant::{DynamicServant, servant};
 pub use server_request::{DynamicReply, ServerRequest};
+pub use written::{WrittenCall, write_down};

@@ -80,6 +80,13 @@ impl PassingHandle {
             call.cut_short();
         }
     }
+
+    /// Ends the call as [`give_up`](Self::give_up) does, and tells the target in any case (CancelRequest; CORBA 3.3 part 2, 9.4.5).
+    pub fn cancel(&self) {
+        if let Some(call) = self.0.upgrade() {
+            call.cancel();
+        }
+    }
 }
 
 /// The parts of a reply that is passed on.

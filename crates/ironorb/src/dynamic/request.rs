@@ -19,6 +19,7 @@ use crate::driver::context::{Context, put_properties};
 use crate::driver::counting;
 use crate::driver::invoke::{self, about};
 use crate::driver::loopback;
+use crate::driver::written::writes_down;
 use crate::object::ObjectRef;
 use crate::object::operation::Operation;
 
@@ -211,6 +212,9 @@ impl<'a> Request<'a> {
         self.check()?;
         let name = Operation::named(&self.operation.name, false);
         let begin = || AsyncCall::begin(&self.target, &name, &|w| self.write(w));
+        if writes_down() {
+            return Ok(DeferredResponse::new(begin(), self.operation.clone()));
+        }
         let call = match self.target.local(&name).map_err(|e| about(&self.target, &name, e))? {
             None => begin(),
             Some(upcall) => loopback::with_begun(upcall, begin),

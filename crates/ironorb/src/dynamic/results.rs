@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use ironorb_giop::any::{Any, copy_value};
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
-use ironorb_giop::message::{Message, RawBody};
+use ironorb_giop::message::{Message, RawBody, ReplyStatus, RequestId, write_raw_reply};
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::typecode::{TypeCode, Typed};
-use ironorb_giop::{Encoding, Malformed, Reader, Unmarshal, Version, Writer};
+use ironorb_giop::{Encoding, Malformed, Misuse, Reader, TransmissionCodeSets, Unmarshal, Version, Writer};
 
 use super::argument::{check_type, parameter};
 use super::description::OperationDescription;
@@ -17,7 +17,7 @@ use super::error::{DynamicError, RequestError};
 use crate::base::probe::{self, Stage};
 use crate::call::invocation::bad_reply;
 use crate::driver::blocking::Answer;
-use crate::driver::client::Link;
+use crate::driver::client::{Link, asynchronous};
 use crate::driver::reference::ReplyEnvironment;
 use crate::object::ObjectRef;
 
@@ -39,6 +39,33 @@ impl RawReply {
     pub(super) fn new(answer: Answer, object: &ObjectRef) -> Self {
         let Answer { message, link, body_at, user_exception, server } = answer;
         RawReply { message: Some(message), body_at, user_exception, link, object: object.clone(), server }
+    }
+
+    /// Makes a reply of a body: of results, or of a user exception. Its characters are in these code sets. `object` is that whose
+    /// server has sent it. An error if the body does not fit a message.
+    pub fn of_body(
+        object: &ObjectRef,
+        user_exception: bool,
+        body: RawBody<'_>,
+        code_sets: TransmissionCodeSets,
+    ) -> Result<RawReply, Misuse> {
+        let status = if user_exception { ReplyStatus::UserException } else { ReplyStatus::NoException };
+        let mut bytes = Vec::with_capacity(32 + body.bytes.len());
+        write_raw_reply(&mut bytes, Version::V1_2, RequestId(0), status, &[], body, usize::MAX)?;
+        let message = Message::from_bytes(bytes, code_sets).map_err(|_| Misuse::TooLarge)?;
+        let body_at = message.parse_reply().map_or(0, |reply| reply.body.position());
+        let (link, server, object) = (None, None, object.clone());
+        Ok(RawReply { message: Some(message), body_at, user_exception, link, object, server })
+    }
+
+    /// The code sets of its characters.
+    pub fn code_sets(&self) -> TransmissionCodeSets {
+        self.reader().encoding().code_sets()
+    }
+
+    pub(super) fn into_answer(mut self) -> asynchronous::Answer {
+        let message = self.message.take().unwrap_or_default();
+        asynchronous::Answer::of_other(message, (self.body_at, self.user_exception), self.link.take())
     }
 
     /// True when the body is a user exception: its repository id, then its members. Otherwise the body is the

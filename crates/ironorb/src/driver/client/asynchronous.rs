@@ -34,6 +34,7 @@ use crate::driver::clock;
 use crate::driver::counting;
 use crate::driver::engine;
 use crate::driver::invoke::Arguments;
+use crate::driver::written;
 use crate::interceptor::Attempt;
 use crate::object::ObjectRef;
 use crate::object::deadline::{Deadline, Passed};
@@ -52,6 +53,8 @@ pub(crate) struct AsyncCall {
     is_oneway: bool,
     /// The caller gave up the reply before the request was sent.
     is_given_up: AtomicBool,
+    /// The server is told when the call ends before its answer.
+    is_cancelled: AtomicBool,
     deadline: Deadline,
     /// The thread that receives where no caller waits.
     receiver: Arc<Receiver>,
@@ -149,6 +152,15 @@ impl Answer {
         &self.message
     }
 
+    /// The answer of another call.
+    pub(crate) fn of_other(
+        message: Message,
+        (body_at, user_exception): (usize, bool),
+        link: Option<Arc<Link>>,
+    ) -> Answer {
+        Answer { message, body_at, user_exception, link }
+    }
+
     /// Converts the answer to the form that synchronous calls use.
     pub(crate) fn into_remote_call(self, object: &ObjectRef) -> crate::driver::blocking::Answer {
         let Answer { message, body_at, user_exception, link } = self;
@@ -180,6 +192,9 @@ impl AsyncCall {
         operation: &Operation<'_>,
         arguments: Arguments<'_>,
     ) -> Arc<AsyncCall> {
+        if written::writes_down() {
+            return written::write_call_down(object, operation, arguments);
+        }
         let _probe = probe::enter(probe::Stage::Call);
         let now = object.now();
         let call = AsyncCall::new(object, operation.lasting_name(), false, now);
@@ -188,6 +203,17 @@ impl AsyncCall {
             Some(ended) => call.finish(ended),
         }
         call
+    }
+
+    /// Makes a call that sends nothing, and waits until it is ended.
+    pub(crate) fn written(object: &ObjectRef, operation: &Operation<'_>) -> Arc<AsyncCall> {
+        let call = AsyncCall::before(object, operation.lasting_name(), false, object.now());
+        Arc::new(AsyncCall { deadline: Deadline::NEVER, ..call })
+    }
+
+    /// Ends a call that sends nothing.
+    pub(crate) fn end(&self, outcome: Outcome) {
+        self.finish(outcome.map(Some));
     }
 
     /// Sends a oneway without waiting for anything. The error is what this thread finds out; failures that
@@ -248,6 +274,12 @@ impl AsyncCall {
         self.end_by(CallEvent::GivenUp(given_up()));
     }
 
+    /// The same, and tells the server, whatever the ORB's configuration says.
+    pub(crate) fn cancel(&self) {
+        self.is_cancelled.store(true, Ordering::Relaxed);
+        self.cut_short();
+    }
+
     fn new(object: &ObjectRef, operation: Cow<'static, str>, is_oneway: bool, now: Time) -> Arc<AsyncCall> {
         // The engine of a simulation asks for those of its calls.
         let contexts = match object.shared().is_simulated {
@@ -278,6 +310,7 @@ impl AsyncCall {
             contexts: None,
             is_oneway,
             is_given_up: AtomicBool::new(false),
+            is_cancelled: AtomicBool::new(false),
             deadline,
             receiver: lane.receiver().clone(),
             thread: CallingThread::this(),
@@ -556,7 +589,7 @@ impl AsyncCall {
             self.receiver.forget_timer(timer);
         }
         if let Stage::InFlight(InFlight { link, id, version, .. }) = stage {
-            link.abandon(id, version);
+            link.abandon(id, version, self.is_cancelled.load(Ordering::Relaxed));
         }
     }
 

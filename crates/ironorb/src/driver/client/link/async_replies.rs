@@ -267,10 +267,15 @@ impl Link {
         self.state.lock().encoding_for(target)
     }
 
-    /// Gives up an asynchronous call. Its late reply is dropped.
-    pub(crate) fn abandon(&self, call: CallId, version: Version) {
+    /// Gives up an asynchronous call. Its late reply is dropped. The server is told where the ORB says so, or if the call
+    /// `is_cancelled`.
+    pub(crate) fn abandon(&self, call: CallId, version: Version, is_cancelled: bool) {
         let mut state = self.state.lock();
-        if state.connection.abandon(call, version) {
+        let is_known = match is_cancelled {
+            true => state.connection.cancel(call, version),
+            false => state.connection.abandon(call, version),
+        };
+        if is_known {
             state.async_replies.have_gone(1);
             self.flush_if_possible(&mut state);
         }

@@ -1,0 +1,77 @@
+//! Calls that are written down and not sent: whoever began them decides later where their requests go, how often, and what
+//! answers them.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use ironorb_giop::exception::{CompletionStatus, SystemException};
+use ironorb_giop::message::{RawBody, Response};
+use ironorb_giop::{ByteOrder, Encoding, Misuse, TransmissionCodeSets, Version, Writer};
+
+use crate::call::received_request::ReceivedRequest;
+use crate::driver::client::asynchronous::AsyncCall;
+use crate::driver::invoke::Arguments;
+use crate::object::ObjectRef;
+use crate::object::operation::Operation;
+
+thread_local! {
+    /// What this thread has written down, while it does so.
+    static WRITTEN: RefCell<Option<Vec<Written>>> = const { RefCell::new(None) };
+}
+
+/// Has the asynchronous calls that `begin` begins written down, in their order.
+pub(crate) fn write_down<T>(begin: impl FnOnce() -> T) -> (T, Vec<Written>) {
+    /// Also when the program panics.
+    struct Before(Option<Vec<Written>>);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            WRITTEN.set(self.0.take());
+        }
+    }
+    let _before = Before(WRITTEN.replace(Some(Vec::new())));
+    let begun = begin();
+    (begun, WRITTEN.take().unwrap_or_default())
+}
+
+/// A call that has been written down, and its request.
+pub(crate) struct Written {
+    pub(crate) call: Arc<AsyncCall>,
+    pub(crate) request: Arc<ReceivedRequest>,
+}
+
+/// Whether this thread writes calls down.
+pub(crate) fn writes_down() -> bool {
+    WRITTEN.with_borrow(Option::is_some)
+}
+
+/// Writes down a call that begins. It has ended if its arguments cannot be written.
+#[cold]
+pub(crate) fn write_call_down(
+    object: &ObjectRef,
+    operation: &Operation<'_>,
+    arguments: Arguments<'_>,
+) -> Arc<AsyncCall> {
+    let call = AsyncCall::written(object, operation);
+    match request_of(object, operation.name(), arguments) {
+        Ok(request) => {
+            let written = Written { call: call.clone(), request: Arc::new(request) };
+            WRITTEN.with_borrow_mut(|all| all.get_or_insert_default().push(written));
+        }
+        Err(misuse) => call.end(Err(SystemException::from(misuse).with_completed(CompletionStatus::No))),
+    }
+    call
+}
+
+fn request_of(
+    object: &ObjectRef,
+    operation: &str,
+    arguments: Arguments<'_>,
+) -> Result<ReceivedRequest, Misuse> {
+    let asked_for = object.routes().current().ok();
+    let asked_for = asked_for.and_then(|route| route.target(0)?.request.code_sets());
+    let code_sets = asked_for.unwrap_or(TransmissionCodeSets::NATIVE);
+    let mut bytes = Vec::new();
+    arguments(&mut Writer::continuing(&mut bytes, 0, Encoding::native(Version::V1_2, code_sets)))?;
+    let body = RawBody { order: ByteOrder::NATIVE, phase: 0, bytes: &bytes };
+    ReceivedRequest::written(operation, Response::SyncWithTarget, &[], body, code_sets)
+}
