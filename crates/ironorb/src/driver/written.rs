@@ -8,7 +8,7 @@ use ironorb_giop::exception::{CompletionStatus, SystemException};
 use ironorb_giop::message::{RawBody, Response};
 use ironorb_giop::{ByteOrder, Encoding, Misuse, TransmissionCodeSets, Version, Writer};
 
-use crate::call::received_request::ReceivedRequest;
+use crate::object::received_request::ReceivedRequest;
 use crate::driver::client::asynchronous::AsyncCall;
 use crate::driver::invoke::Arguments;
 use crate::object::ObjectRef;

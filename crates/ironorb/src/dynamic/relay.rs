@@ -12,7 +12,7 @@ use ironorb_giop::service_context::ServiceContext;
 use ironorb_giop::{Misuse, Writer};
 
 use super::results::RawReply;
-use crate::call::received_request::{ReceivedRequest, is_about_the_call};
+use crate::object::received_request::{ReceivedRequest, is_about_the_call};
 use crate::driver::client::asynchronous::{AsyncCall, Callback};
 use crate::object::ObjectRef;
 

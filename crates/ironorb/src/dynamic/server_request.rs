@@ -13,7 +13,7 @@ use super::argument::fits;
 use super::description::OperationDescription;
 use super::relay::{parts_of_reply, unsendable};
 use super::results::{RawReply, undeclared};
-use crate::call::received_request::ReceivedRequest;
+use crate::object::received_request::ReceivedRequest;
 use crate::driver::context::{Exchanged, enter_received, read_properties};
 use crate::object::operation::{OperationError, Raised};
 use crate::poa::ObjectId;

@@ -7,7 +7,7 @@ use ironorb_giop::exception::{CompletionStatus, SystemException, SystemException
 use ironorb_giop::minor::MinorCode;
 
 use super::results::RawReply;
-use crate::call::received_request::ReceivedRequest;
+use crate::object::received_request::ReceivedRequest;
 use crate::driver::written::{self, Written};
 use crate::object::ObjectRef;
 

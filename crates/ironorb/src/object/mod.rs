@@ -14,6 +14,7 @@ pub(crate) mod orb_shared;
 pub(crate) mod peers;
 pub(crate) mod priority;
 pub(crate) mod protocols;
+pub(crate) mod received_request;
 pub(crate) mod request_contexts;
 pub(crate) mod request_facts;
 pub(crate) mod route;

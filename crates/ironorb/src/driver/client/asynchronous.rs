@@ -26,7 +26,7 @@ use super::{CallingThread, ClientLane, ConnectionGroup, Link};
 use crate::base::locks::{LaneLock, LockGuard};
 use crate::base::probe;
 use crate::base::time::Time;
-use crate::call::received_request::ReceivedRequest;
+use crate::object::received_request::ReceivedRequest;
 use crate::call::remote_call::{CallEvent, RemoteCall};
 use crate::driver::call_contexts::{KeptContexts, kept_contexts};
 use crate::driver::call_policies::{call_timeout, deadline_of};

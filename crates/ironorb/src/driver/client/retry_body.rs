@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ironorb_giop::message::RequestTarget;
 use ironorb_giop::{Encoding, Misuse, TransmissionCodeSets, Version, Writer};
 
-use crate::call::received_request::ReceivedRequest;
+use crate::object::received_request::ReceivedRequest;
 use crate::driver::invoke::Arguments;
 
 /// The body of a request that may have to be sent again.

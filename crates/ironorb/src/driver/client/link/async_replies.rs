@@ -23,7 +23,7 @@ use rustix::event::epoll::EventFlags;
 use super::{AsyncWakeups, Guard, Link, LinkState, Queued, Waiter};
 use crate::base::time::Time;
 use crate::call::invocation::CallFailure;
-use crate::call::received_request::ReceivedRequest;
+use crate::object::received_request::ReceivedRequest;
 use crate::driver::client::asynchronous::{AsyncCall, InFlight, Written};
 use crate::driver::client::receiver::{Delivery, ReceiverCheck};
 use crate::driver::client::retry_body::BodySource;
