@@ -1,9 +1,12 @@
 //! Calls that are written down: where their requests go, and what ends them, is decided later.
 
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, mpsc};
 
-use ironorb::dynamic::{RawReply, WrittenCall, write_down};
+use ironorb::dynamic::{RawReply, ReceivedRequest, WrittenCall, write_down};
 use ironorb::giop::TransmissionCodeSets;
+use ironorb::giop::message::Response;
+use ironorb::giop::service_context::ServiceContext;
+use ironorb::interceptor::{FORWARD_CONTEXT, ForwardedRequest, ForwardedRequests};
 use ironorb::{CompletionStatus, Orb, SystemException, SystemExceptionKind, TypedRef};
 use ironorb_tests::cached::{MeterAsync, MeterRef};
 use ironorb_tests::testing::probe::RefuseError;
@@ -149,4 +152,52 @@ fn a_request_tells_caches_of_the_log() {
     written.remove(0).end(receiver.recv().unwrap());
     pending.wait().unwrap();
     assert_eq!(meter.value().unwrap(), 7);
+}
+
+/// Passes forwarded requests on to their objects, and tells what has come of them.
+struct Forwarded(Mutex<mpsc::Sender<(Vec<u8>, String, String)>>);
+
+impl ForwardedRequests for Forwarded {
+    fn serve(&self, forwarded: ForwardedRequest<'_>) {
+        let ForwardedRequest { object, request, data } = forwarded;
+        let (data, operation) = (data.to_vec(), request.operation().to_owned());
+        let sender = self.0.lock().unwrap().clone();
+        let then = move |outcome: Result<RawReply, SystemException>| {
+            let result = outcome.map(|reply| reply.reader().read_str().unwrap().into_owned());
+            sender.send((data, operation, result.unwrap_or_else(|e| e.to_string()))).unwrap();
+        };
+        request.passing_to(&object).begin(then).unwrap();
+    }
+}
+
+/// A oneway may ask that its results go elsewhere. Servers that do not know that carry it out, and tell nobody.
+#[test]
+fn a_oneway_may_be_one_whose_results_another_client_waits_for() {
+    let (sender, receiver) = mpsc::channel();
+    let server = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap();
+    let server = server.forwarded_requests(Forwarded(Mutex::new(sender))).build().unwrap();
+    let local: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
+    let (other_server, other) = self::server();
+    let client = client();
+    let context = ServiceContext { id: FORWARD_CONTEXT, data: b"to whom" };
+    for (probe, is_known) in [(&local, true), (&other, false)] {
+        let probe = elsewhere(&client, probe);
+        let (pending, written) = one(|| probe.echo_async("żółw"));
+        let asked = written.request();
+        let (body, code_sets) = (asked.body().unwrap(), asked.code_sets().unwrap());
+        for contexts in [&[context][..], &[]] {
+            let request =
+                ReceivedRequest::written("echo", Response::None, contexts, body, code_sets).unwrap();
+            Arc::new(request).passing_to(probe.object()).begin(|_| ()).unwrap();
+        }
+        assert_eq!(probe.echo("after").unwrap(), "after", "both have been served before");
+        if is_known {
+            let told = receiver.recv().unwrap();
+            assert_eq!(told, (b"to whom".to_vec(), "echo".to_owned(), "żółw".to_owned()));
+        }
+        assert!(receiver.try_recv().is_err());
+        drop(written);
+        assert!(pending.wait().is_err());
+    }
+    drop(other_server);
 }

@@ -8,11 +8,11 @@ use ironorb_giop::exception::{CompletionStatus, SystemException};
 use ironorb_giop::message::{RawBody, Response};
 use ironorb_giop::{ByteOrder, Encoding, Misuse, TransmissionCodeSets, Version, Writer};
 
-use crate::object::received_request::ReceivedRequest;
 use crate::driver::client::asynchronous::AsyncCall;
 use crate::driver::invoke::Arguments;
 use crate::object::ObjectRef;
 use crate::object::operation::Operation;
+use crate::object::received_request::ReceivedRequest;
 
 thread_local! {
     /// What this thread has written down, while it does so.

@@ -12,9 +12,9 @@ use ironorb_giop::service_context::ServiceContext;
 use ironorb_giop::{Misuse, Writer};
 
 use super::results::RawReply;
-use crate::object::received_request::{ReceivedRequest, is_about_the_call};
 use crate::driver::client::asynchronous::{AsyncCall, Callback};
 use crate::object::ObjectRef;
+use crate::object::received_request::{ReceivedRequest, is_about_the_call};
 
 impl ReceivedRequest {
     /// Prepares to pass the request on to an object. Nothing is sent before the result is begun, but the

@@ -13,9 +13,9 @@ use super::argument::fits;
 use super::description::OperationDescription;
 use super::relay::{parts_of_reply, unsendable};
 use super::results::{RawReply, undeclared};
-use crate::object::received_request::ReceivedRequest;
 use crate::driver::context::{Exchanged, enter_received, read_properties};
 use crate::object::operation::{OperationError, Raised};
+use crate::object::received_request::ReceivedRequest;
 use crate::poa::ObjectId;
 use crate::poa::servant::{Call, Replied, Reply};
 

@@ -7,9 +7,9 @@ use ironorb_giop::exception::{CompletionStatus, SystemException, SystemException
 use ironorb_giop::minor::MinorCode;
 
 use super::results::RawReply;
-use crate::object::received_request::ReceivedRequest;
 use crate::driver::written::{self, Written};
 use crate::object::ObjectRef;
+use crate::object::received_request::ReceivedRequest;
 
 /// Has the asynchronous calls that `begin` begins written down, in their order: those by the `…_async` methods of references, and by
 /// [`Request::send_deferred`](crate::dynamic::Request::send_deferred), also of objects in this process. No server is called,

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::object::received_request::ReceivedRequest;
 use crate::object::ObjectRef;
+use crate::object::received_request::ReceivedRequest;
 
 /// Carries out requests that were forwarded: oneways with the service context `0x494F_5207`, whose results another client waits for
 /// (`docs/wire.md`). An ORB without one carries them out as any other oneway, and nobody learns of the results.

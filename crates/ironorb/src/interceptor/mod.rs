@@ -22,6 +22,7 @@
 
 mod client;
 mod current;
+mod forwarded;
 mod ior;
 mod outcome;
 mod server;
@@ -30,11 +31,14 @@ pub(crate) use client::{Attempt, ClientChain};
 pub use client::{ClientInterceptor, ClientRequestInfo};
 pub(crate) use current::{FreshSlots, SlotValue};
 pub use current::{PiCurrent, Slot, SlotId};
+pub use forwarded::{ForwardedRequest, ForwardedRequests};
 pub(crate) use ior::IorChain;
 pub use ior::{IorInfo, IorInterceptor};
 pub(crate) use outcome::Outcome;
 pub(crate) use server::{InterceptedOrb, Interception, ServerChain, Target};
 pub use server::{ServerInterceptor, ServerRequestInfo};
+
+use std::sync::Arc;
 
 use ironorb_giop::exception::SystemException;
 use ironorb_giop::service_context::{ServiceContext, ServiceContextList, ServiceContexts};
@@ -43,6 +47,7 @@ use crate::object::ObjectRef;
 pub use crate::object::request_contexts::{ClientContext, ContextData, OutgoingCall, ServerContext};
 use crate::object::request_contexts::{ClientContexts, ServerContexts};
 pub use crate::object::request_facts::RequestFacts;
+pub use crate::object::wire_numbers::FORWARD_CONTEXT;
 
 /// How an interceptor ends a request instead of letting it go on.
 #[derive(Debug, Clone)]
@@ -123,6 +128,7 @@ pub(crate) struct Interceptors {
     pub(crate) ior: IorChain,
     pub(crate) client_contexts: ClientContexts,
     pub(crate) server_contexts: ServerContexts,
+    pub(crate) forwarded: Option<Arc<dyn ForwardedRequests>>,
 }
 
 impl std::fmt::Debug for Interceptors {
@@ -133,6 +139,7 @@ impl std::fmt::Debug for Interceptors {
             .field("ior", &self.ior.len())
             .field("client_contexts", &self.client_contexts)
             .field("server_contexts", &self.server_contexts)
+            .field("forwarded", &self.forwarded.is_some())
             .finish()
     }
 }

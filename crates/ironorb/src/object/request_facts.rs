@@ -9,7 +9,9 @@ use ironorb_giop::service_context::{
 
 use crate::object::deadline_context::DeadlineStamp;
 use crate::object::scheduling_context::{DistributableThreadId, SchedulingParameter, ThreadMessage};
-use crate::object::wire_numbers::{CACHE_CONTEXT, DEADLINE_CONTEXT, SCHEDULING_CONTEXT, TRACE_CONTEXT};
+use crate::object::wire_numbers::{
+    CACHE_CONTEXT, DEADLINE_CONTEXT, FORWARD_CONTEXT, SCHEDULING_CONTEXT, TRACE_CONTEXT,
+};
 
 /// What a request says besides its target and its arguments, in service contexts: each way to a servant reads it here.
 ///
@@ -50,7 +52,7 @@ impl<'m> RequestFacts<'m> {
     /// Whether a request with a context of this kind must be parsed: it concerns the whole connection, or the reply.
     #[inline(always)] // a step of every call with contexts
     pub(crate) fn want_parsing(id: u32) -> bool {
-        RequestFacts::concern_connection(id) || id == CACHE_CONTEXT
+        RequestFacts::concern_connection(id) || matches!(id, CACHE_CONTEXT | FORWARD_CONTEXT)
     }
 
     /// The data of the first context of a kind.

@@ -16,5 +16,9 @@ pub(crate) const SCHEDULING_CONTEXT: u32 = 0x494F_5204;
 /// The service context by which a client that caches asks for the end of the server's log, and in which a reply tells it.
 pub(crate) const CACHE_CONTEXT: u32 = 0x494F_5205;
 
+/// The service context of a oneway whose results another client waits for.
+#[allow(unreachable_pub)] // the module of interceptors exports it
+pub const FORWARD_CONTEXT: u32 = 0x494F_5207;
+
 /// The component of a reference to an element of an extent that says how references to the others are made of it.
 pub(crate) const EXTENT_COMPONENT: u32 = 0x494F_5206;

@@ -21,7 +21,7 @@ use crate::base::watch;
 use crate::driver::orb_core::{FurnishRoot, OrbCore, OrbParts};
 use crate::driver::simulated::{Simulation, SimulationSetting};
 use crate::interceptor::{
-    ClientContext, ClientInterceptor, IorInterceptor, ServerContext, ServerInterceptor,
+    ClientContext, ClientInterceptor, ForwardedRequests, IorInterceptor, ServerContext, ServerInterceptor,
 };
 use crate::object::priority::RealTimeConfig;
 use crate::rt::distributable::{Scheduler, SchedulerSetting};
@@ -324,6 +324,13 @@ impl OrbBuilder {
     /// Has a service context of the requests read that this ORB receives. It is read after those added before.
     pub fn server_context(mut self, context: impl ServerContext) -> Self {
         self.settings.interceptors.server_contexts.push(Arc::new(context));
+        self
+    }
+
+    /// Has requests carried out whose results another client waits for than the one that sends them. Default: they are carried out as
+    /// oneways.
+    pub fn forwarded_requests(mut self, forwarded: impl ForwardedRequests) -> Self {
+        self.settings.interceptors.forwarded = Some(Arc::new(forwarded));
         self
     }
 

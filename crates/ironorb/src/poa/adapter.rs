@@ -38,7 +38,7 @@ use crate::base::locks::PiLock;
 use crate::base::memory_plan::MemoryPlan;
 use crate::base::randomness::Randomness;
 use crate::cache::{LogHost, ServerCache};
-use crate::interceptor::Interceptors;
+use crate::interceptor::{ForwardedRequests, Interceptors};
 use crate::object::priority::RealTimeConfig;
 use crate::object::request_contexts::ServerContexts;
 use crate::object::threadpool::{LaneFacts, ThreadpoolId};
@@ -74,6 +74,8 @@ pub(crate) struct Adapter {
     has_interceptors: bool,
     /// What the program reads from requests.
     server_contexts: ServerContexts,
+    /// Carries out requests whose results another client waits for.
+    forwarded: Option<Arc<dyn ForwardedRequests>>,
     /// How the ORB treats priorities, if it is a real-time ORB.
     real_time: Option<RealTimeConfig>,
     /// The ORB's lanes.
@@ -159,6 +161,7 @@ impl Adapter {
             config: config.clone(),
             has_interceptors,
             server_contexts: interceptors.server_contexts.clone(),
+            forwarded: interceptors.forwarded.clone(),
             marks_replies: AtomicBool::new(false),
             reads_contexts: config.deadline_propagation || real_time.is_some(),
             real_time,

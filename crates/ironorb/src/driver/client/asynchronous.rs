@@ -26,7 +26,6 @@ use super::{CallingThread, ClientLane, ConnectionGroup, Link};
 use crate::base::locks::{LaneLock, LockGuard};
 use crate::base::probe;
 use crate::base::time::Time;
-use crate::object::received_request::ReceivedRequest;
 use crate::call::remote_call::{CallEvent, RemoteCall};
 use crate::driver::call_contexts::{KeptContexts, kept_contexts};
 use crate::driver::call_policies::{call_timeout, deadline_of};
@@ -39,6 +38,7 @@ use crate::interceptor::Attempt;
 use crate::object::ObjectRef;
 use crate::object::deadline::{Deadline, Passed};
 use crate::object::operation::Operation;
+use crate::object::received_request::ReceivedRequest;
 
 /// One asynchronous call.
 pub(crate) struct AsyncCall {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use ironorb_giop::message::RequestTarget;
 use ironorb_giop::{Encoding, Misuse, TransmissionCodeSets, Version, Writer};
 
-use crate::object::received_request::ReceivedRequest;
 use crate::driver::invoke::Arguments;
+use crate::object::received_request::ReceivedRequest;
 
 /// The body of a request that may have to be sent again.
 #[derive(Clone)]

@@ -30,12 +30,15 @@ use crate::base::probe::{self, Stage};
 use crate::base::time::Time;
 use crate::base::watch::{upcall_begins, upcall_is_expected};
 use crate::cache::wire::LogQuestion;
-use crate::interceptor::{FreshSlots, Interception, Outcome, Target};
+use crate::interceptor::{ForwardedRequest, FreshSlots, Interception, Outcome, Target};
 use crate::object::deadline::{Deadline, RequestDeadline, Timeout, deadline_of_request};
 use crate::object::operation::Raised;
 use crate::object::priority::{AtPriority, PriorityModel, current_priority};
 use crate::object::protocols::CodePoint;
+use crate::object::received_request::ReceivedRequest;
 use crate::object::request_facts::RequestFacts;
+use crate::object::threadpool::ReachedBy;
+use crate::object::wire_numbers::FORWARD_CONTEXT;
 use crate::poa::current::current_upcall;
 use crate::poa::servant::{Call, ReplySink, Responder, Servant, servant_panicked};
 use crate::poa::{Current, HoldMode, ObjectId, Poa, PoaInner, PoaManager, Refusal, Upcall, current_object};
@@ -336,6 +339,9 @@ impl Adapter {
         }
         let probe = probe::enter(Stage::Frame);
         let Ok(request) = message.parse_request() else { return sink.break_off() };
+        if request.response == Response::None && self.serves_forwarded(&request, session) {
+            return;
+        }
         let request = self.agree(&request, message, origin);
         drop(probe);
         self.serve_before(&request, message, origin, begun, None, None);
@@ -346,9 +352,39 @@ impl Adapter {
         let Ok(request) = message.parse_request() else { return origin.sink.break_off() };
         let Some(orb) = self.host() else { return };
         let _slots = FreshSlots::enter();
+        if request.response == Response::None && self.serves_forwarded(&request, origin.session) {
+            return;
+        }
         let (interception, instead) = orb.intercept(&request);
         let request = self.agree(&request, message, origin);
         self.serve_before(&request, message, origin, begun, Some(&interception), instead);
+    }
+
+    /// Has a request carried out whose results another client waits for, if it is one. The interceptors see it when it is called
+    /// within this process.
+    fn serves_forwarded(&self, request: &Request<'_>, session: &Session) -> bool {
+        if request.contexts.len() == 0 {
+            return false;
+        }
+        let facts = RequestFacts::of(request);
+        let (Some(forwarded), Some(data)) = (&self.forwarded, facts.context(FORWARD_CONTEXT)) else {
+            return false;
+        };
+        let (Some(code_sets), Some(orb)) = (session.code_sets(&facts, request.version), self.host()) else {
+            return false;
+        };
+        let (Ok(operation), Some(body)) = (std::str::from_utf8(request.operation), request.body.raw()) else {
+            return false;
+        };
+        let contexts: Vec<_> =
+            request.contexts.clone().filter(|context| context.id != FORWARD_CONTEXT).collect();
+        let wanted = Response::SyncWithTarget;
+        let Ok(kept) = ReceivedRequest::written(operation, wanted, &contexts, body, code_sets) else {
+            return false;
+        };
+        let object = orb.reference("", request.object_key, &[], ReachedBy::default());
+        forwarded.serve(ForwardedRequest { object, request: Arc::new(kept), data });
+        true
     }
 
     /// Takes note of the service contexts that concern the whole connection. Returns what has been parsed.

@@ -23,13 +23,13 @@ use rustix::event::epoll::EventFlags;
 use super::{AsyncWakeups, Guard, Link, LinkState, Queued, Waiter};
 use crate::base::time::Time;
 use crate::call::invocation::CallFailure;
-use crate::object::received_request::ReceivedRequest;
 use crate::driver::client::asynchronous::{AsyncCall, InFlight, Written};
 use crate::driver::client::receiver::{Delivery, ReceiverCheck};
 use crate::driver::client::retry_body::BodySource;
 use crate::driver::clock;
 use crate::object::deadline::Deadline;
 use crate::object::priority;
+use crate::object::received_request::ReceivedRequest;
 use crate::transport::{self, Moved, Stream};
 
 /// The state of calls without a waiting thread.
