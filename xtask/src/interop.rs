@@ -39,6 +39,7 @@ const REACHES_THE_WIRE: &[&str] = &[
     "crates/ironorb-build",
     "crates/ironorb-cache",
     "crates/ironorb-extent",
+    "crates/ironorb-fan-out",
     "crates/ironorb-giop",
     "crates/ironorb-idl",
     "crates/ironorb-locks",
