@@ -40,6 +40,7 @@ const REACHES_THE_WIRE: &[&str] = &[
     "crates/ironorb-cache",
     "crates/ironorb-extent",
     "crates/ironorb-fan-out",
+    "crates/ironorb-jobs",
     "crates/ironorb-giop",
     "crates/ironorb-idl",
     "crates/ironorb-locks",

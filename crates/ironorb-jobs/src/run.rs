@@ -1,0 +1,409 @@
+//! One job under way: a thread takes what happens, has the machine decide, and carries out its steps.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::time::{Duration, Instant};
+
+use ironorb::dynamic::{PassingHandle, RawReply, ReceivedRequest};
+use ironorb::{CompletionStatus, MinorCode, ObjectRef, SystemException, SystemExceptionKind, with_timeout};
+use ironorb_fan_out::{
+    Attempt, Ended, Executed, Job, Moment, Order, Outcome, Plan, RaisedBy, Server, Step, Verdict,
+};
+
+use crate::generated::iron_orb::{JobPlan, PartOutcome, PartReport};
+use crate::jobs::Shared;
+use crate::part::Done;
+use crate::target::{Chosen, Target, no_server};
+use crate::way::{self, Way};
+use crate::wire;
+
+/// What a run knows of a part.
+pub(crate) struct PartRun {
+    pub(crate) request: Arc<ReceivedRequest>,
+    pub(crate) target: Target,
+    pub(crate) is_idempotent: bool,
+    pub(crate) within: Option<Duration>,
+    /// Whether the latencies of its calls are to be kept.
+    pub(crate) is_measured: bool,
+    attempts: Vec<AttemptRun>,
+    tried: Vec<ObjectRef>,
+    begun: Option<Instant>,
+    failure: Option<SystemException>,
+    ended: Option<Ending>,
+}
+
+/// How a part has ended.
+#[derive(Debug)]
+pub(crate) struct Ending {
+    pub(crate) done: Done,
+    /// The reply, or the exception, that has answered it.
+    pub(crate) answer: Option<Answer>,
+    /// Since the beginning of the job.
+    pub(crate) took: Duration,
+    pub(crate) attempts: usize,
+}
+
+/// What an attempt comes to.
+pub(crate) type Answer = Result<RawReply, SystemException>;
+
+struct AttemptRun {
+    begun: Instant,
+    handle: Option<PassingHandle>,
+    _guard: Option<Box<dyn std::any::Any + Send>>,
+}
+
+/// What happens to a run.
+pub(crate) enum News {
+    Ended(Attempt, Answer),
+    /// The daemon, or a server, has told how a part has ended.
+    Told(Attempt, Result<PartReport, SystemException>),
+    GivenUp,
+}
+
+impl PartRun {
+    pub(crate) fn new(request: Arc<ReceivedRequest>, target: Target) -> PartRun {
+        PartRun {
+            request,
+            target,
+            is_idempotent: false,
+            within: None,
+            is_measured: false,
+            attempts: Vec::new(),
+            tried: Vec::new(),
+            begun: None,
+            failure: None,
+            ended: None,
+        }
+    }
+
+    /// Keeps an attempt, in the place of what it was before.
+    fn put(&mut self, attempt: Attempt, run: AttemptRun) {
+        match self.attempts.get_mut(attempt.number as usize) {
+            Some(before) => *before = run,
+            None => self.attempts.push(run),
+        }
+    }
+
+    /// Chooses where an attempt goes. Blocks where a name must be resolved.
+    fn choose(&mut self, shared: &Shared) -> Result<Chosen, SystemException> {
+        let chosen = match &self.target {
+            Target::Object(object) => Some(Chosen { object: object.clone(), guard: None }),
+            Target::Servers(servers) => servers.choose(&self.tried),
+            Target::Name(name) => {
+                let found = shared.resolve(&[name.as_str()]).pop();
+                let found = found.unwrap_or_else(|| Err(no_server(name)))?;
+                let is_new = |object: &ObjectRef| !self.tried.iter().any(|tried| tried.is_equivalent(object));
+                found.into_iter().find(is_new).map(|object| Chosen { object, guard: None })
+            }
+        };
+        chosen.ok_or_else(|| no_server(self.request.operation()))
+    }
+}
+
+/// A run of a job.
+pub(crate) struct Run<'r> {
+    shared: &'r Shared,
+    machine: Job,
+    plan: &'r Plan,
+    parts: Vec<PartRun>,
+    way: &'r Way,
+    begun: Instant,
+    sender: Sender<News>,
+    news: Receiver<News>,
+}
+
+impl<'r> Run<'r> {
+    pub(crate) fn new(shared: &'r Shared, plan: &'r Plan, parts: Vec<PartRun>, way: &'r Way) -> Run<'r> {
+        let (sender, news) = mpsc::channel();
+        let machine = Job::new(plan, shared.budget.clone());
+        Run { shared, machine, plan, parts, way, begun: Instant::now(), sender, news }
+    }
+
+    /// By which the run may be given up.
+    pub(crate) fn sender(&self) -> Sender<News> {
+        self.sender.clone()
+    }
+
+    /// Runs the job. Blocks until it is over.
+    pub(crate) fn run(mut self) -> (Verdict, Vec<Ending>) {
+        way::prepare(self.shared, (self.way, self.plan.order), &mut self.parts);
+        self.machine.begin(self.now());
+        let verdict = loop {
+            if let Some(verdict) = self.carry_out() {
+                break verdict;
+            }
+            match self.next() {
+                Some(News::Ended(attempt, answer)) => self.ended(attempt, answer),
+                Some(News::Told(attempt, report)) => self.told(attempt, report),
+                Some(News::GivenUp) => self.machine.give_up(),
+                None => self.machine.handle_time(self.now()),
+            }
+        };
+        let never = || Ending {
+            done: Done::Cancelled { may_be_executed: false },
+            answer: None,
+            took: Duration::ZERO,
+            attempts: 0,
+        };
+        (verdict, self.parts.into_iter().map(|part| part.ended.unwrap_or_else(never)).collect())
+    }
+
+    fn now(&self) -> Moment {
+        Moment::from_nanos(u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    /// Waits for what happens next. `None` if it is time for the machine.
+    fn next(&self) -> Option<News> {
+        let Some(at) = self.machine.wakes_at() else { return self.news.recv().ok() };
+        let left = Duration::from_nanos(at.as_nanos().saturating_sub(self.now().as_nanos()));
+        self.news.recv_timeout(left).ok()
+    }
+
+    /// Carries out all steps. Gives the verdict when the job is over.
+    fn carry_out(&mut self) -> Option<Verdict> {
+        let mut starts = VecDeque::new();
+        loop {
+            match self.machine.poll_step() {
+                Some(Step::Start { attempt, server }) => starts.push_back((attempt, server)),
+                Some(Step::Cancel(attempt)) => self.cancel(attempt),
+                Some(Step::Tell { part, outcome }) => self.tell(part, outcome),
+                Some(Step::Over(verdict)) => return Some(verdict),
+                None if starts.is_empty() => return None,
+                // Those that start together may leave as one message.
+                None => self.start(&mut starts),
+            }
+        }
+    }
+
+    fn start(&mut self, starts: &mut VecDeque<(Attempt, Server)>) {
+        let through_daemon = match self.way {
+            Way::Direct { .. } => Vec::new(),
+            Way::Daemon { .. } | Way::Forwarded { .. } => starts
+                .iter()
+                .filter(|(attempt, _)| attempt.number == 0)
+                .map(|(attempt, _)| *attempt)
+                .collect(),
+        };
+        starts.retain(|(attempt, _)| !through_daemon.contains(attempt));
+        if !through_daemon.is_empty() {
+            let begun = Instant::now();
+            for attempt in &through_daemon {
+                let part = &mut self.parts[attempt.part];
+                part.begun.get_or_insert(begun);
+                part.put(*attempt, AttemptRun { begun, handle: None, _guard: None });
+            }
+            let plan = self.plan_left();
+            way::send(self.shared, self.way, &self.parts, (&through_daemon, &plan), &self.sender);
+        }
+        for (attempt, _) in starts.drain(..) {
+            self.start_directly(attempt);
+        }
+    }
+
+    /// What is left of the plan, for a daemon.
+    fn plan_left(&self) -> JobPlan {
+        let left = self.plan.time.map(|time| time.saturating_sub(self.begun.elapsed()));
+        let (quorum, count) = way::quorum(self.plan.quorum);
+        JobPlan { quorum, count, within_us: wire::micros(left) }
+    }
+
+    /// How long an attempt of a part may take.
+    fn limit(&self, part: &PartRun) -> Option<Duration> {
+        let of_job = self.plan.time.map(|time| time.saturating_sub(self.begun.elapsed()));
+        let since = |begun: Instant| begun.elapsed();
+        let of_part =
+            part.within.map(|within| within.saturating_sub(part.begun.map(since).unwrap_or_default()));
+        [of_job, of_part].into_iter().flatten().min()
+    }
+
+    fn start_directly(&mut self, attempt: Attempt) {
+        let begun = Instant::now();
+        self.parts[attempt.part].begun.get_or_insert(begun);
+        let limit = self.limit(&self.parts[attempt.part]);
+        let part = &mut self.parts[attempt.part];
+        let Chosen { object, guard } = match part.choose(self.shared) {
+            Ok(chosen) => chosen,
+            Err(e) => {
+                part.put(attempt, AttemptRun { begun, handle: None, _guard: None });
+                let _the_run_waits = self.sender.send(News::Ended(attempt, Err(e)));
+                return;
+            }
+        };
+        part.tried.push(object.clone());
+        let passing = within(limit, || part.request.passing_to(&object));
+        part.put(attempt, AttemptRun { begun, handle: Some(passing.handle()), _guard: guard });
+        let sender = self.sender.clone();
+        let begin = move || {
+            let on_end = sender.clone();
+            let then = move |answer| drop(on_end.send(News::Ended(attempt, answer)));
+            if let Err(e) = passing.begin(then) {
+                let _the_run_waits = sender.send(News::Ended(attempt, Err(e)));
+            }
+        };
+        match self.way.verifies() {
+            false => begin(),
+            true => {
+                let sender = self.sender.clone();
+                let failed = move |e| drop(sender.send(News::Ended(attempt, Err(e))));
+                let verify = move || match within(limit, || object.locate()) {
+                    Ok(true) => begin(),
+                    Ok(false) => failed(not_there()),
+                    Err(e) => failed(e.with_completed(CompletionStatus::No)),
+                };
+                match self.plan.order {
+                    Order::InTurn => verify(),
+                    Order::AtOnce => self.shared.threads.run(verify),
+                }
+            }
+        }
+    }
+
+    fn cancel(&mut self, attempt: Attempt) {
+        self.shared.counts.cancelled.add();
+        let part = &mut self.parts[attempt.part];
+        if let Some(run) = part.attempts.get_mut(attempt.number as usize) {
+            if let Some(handle) = run.handle.take() {
+                handle.cancel();
+            }
+            run._guard = None;
+            // Else the delay after which a hedge starts would sink.
+            let took = run.begun.elapsed();
+            self.measure(attempt.part, took);
+        }
+    }
+
+    fn measure(&self, part: usize, took: Duration) {
+        let part = &self.parts[part];
+        if part.is_measured {
+            self.shared.measured(part.request.operation(), took);
+        }
+    }
+
+    fn ended(&mut self, attempt: Attempt, answer: Answer) {
+        let took = self.let_go(attempt);
+        let ended = match &answer {
+            Ok(reply) if reply.is_user_exception() => Ended::Exception,
+            Ok(_) => Ended::Result,
+            // The machine knows when the time is over, and says so then.
+            Err(e) if self.is_late(attempt, e) => return,
+            Err(e) => ended_by(e),
+        };
+        if let Some(took) = took
+            && matches!(ended, Ended::Result | Ended::Exception)
+        {
+            self.measure(attempt.part, took);
+        }
+        self.answered(attempt, ended, answer);
+    }
+
+    /// Whether an attempt has failed because its time was over.
+    fn is_late(&self, attempt: Attempt, e: &SystemException) -> bool {
+        let is_limited = self.plan.time.is_some() || self.parts[attempt.part].within.is_some();
+        e.kind == SystemExceptionKind::Timeout && e.minor == MinorCode::CALL_TIMEOUT && is_limited
+    }
+
+    fn told(&mut self, attempt: Attempt, report: Result<PartReport, SystemException>) {
+        self.let_go(attempt);
+        let object = self.shared.origin();
+        let outcome = match report {
+            Ok(report) => report.outcome,
+            // The daemon has not taken it. That is no further attempt.
+            Err(e) if e.completed == CompletionStatus::No && self.way.falls_back() => {
+                self.shared.counts.fallbacks.add();
+                return self.start_directly(attempt);
+            }
+            Err(e) => return self.answered(attempt, ended_by(&e), Err(e)),
+        };
+        let reply = |user_exception, body| match &object {
+            Some(object) => wire::reply(object, user_exception, body),
+            None => Err(no_server("the job")),
+        };
+        let (ended, answer) = match &outcome {
+            PartOutcome::Results(body) => (Ended::Result, reply(false, body)),
+            PartOutcome::Raised(body) => (Ended::Exception, reply(true, body)),
+            PartOutcome::Failure(failure) => {
+                let e = wire::exception(failure);
+                (ended_by(&e), Err(e))
+            }
+            PartOutcome::Lost(failure) => (Ended::MaybeExecuted, Err(wire::exception(failure))),
+            _ => (Ended::Cancelled, Err(no_server("the part"))),
+        };
+        // What cannot be read has been carried out nevertheless.
+        let ended = match (&answer, ended) {
+            (Err(_), Ended::Result | Ended::Exception) => Ended::MaybeExecuted,
+            (_, ended) => ended,
+        };
+        self.answered(attempt, ended, answer);
+    }
+
+    /// An attempt is outstanding no longer. Gives how long it was.
+    fn let_go(&mut self, attempt: Attempt) -> Option<Duration> {
+        let run = self.parts[attempt.part].attempts.get_mut(attempt.number as usize)?;
+        run._guard = None;
+        run.handle = None;
+        Some(run.begun.elapsed())
+    }
+
+    fn answered(&mut self, attempt: Attempt, ended: Ended, answer: Answer) {
+        let failure = answer.as_ref().err().cloned();
+        let has_decided = self.machine.handle_end(attempt, ended, self.now());
+        let part = &mut self.parts[attempt.part];
+        if let Some(e) = failure {
+            part.failure = Some(e);
+        }
+        if has_decided {
+            let (took, attempts) = (self.begun.elapsed(), part.attempts.len());
+            let done = Done::Answered;
+            part.ended = Some(Ending { done, answer: Some(answer), took, attempts });
+        }
+    }
+
+    fn tell(&mut self, part: usize, outcome: Outcome) {
+        let part = &mut self.parts[part];
+        let (took, attempts) = (self.begun.elapsed(), part.attempts.len());
+        let done = match outcome {
+            Outcome::Result(_) | Outcome::Exception(_, RaisedBy::Application | RaisedBy::System) => {
+                Done::Answered
+            }
+            Outcome::Cancelled(executed) => Done::Cancelled { may_be_executed: executed == Executed::Maybe },
+            Outcome::Unknown => Done::Unknown(part.failure.clone().unwrap_or_else(unknown)),
+        };
+        match (&done, &mut part.ended) {
+            // The answer has come with the event that has decided the part.
+            (Done::Answered, Some(_)) => {}
+            _ => part.ended = Some(Ending { done, answer: None, took, attempts }),
+        }
+    }
+}
+
+/// What an exception says of an attempt. One that a servant may have raised is an answer, unless it says that another server may do
+/// better.
+fn ended_by(e: &SystemException) -> Ended {
+    use SystemExceptionKind::{CommFailure, NoResources, ObjectNotExist, Rebind, Timeout, Transient};
+    match (e.completed, e.kind) {
+        (CompletionStatus::Maybe, _) => Ended::MaybeExecuted,
+        (CompletionStatus::No, Transient | CommFailure | ObjectNotExist | NoResources | Rebind | Timeout) => {
+            Ended::NotExecuted
+        }
+        (CompletionStatus::No | CompletionStatus::Yes, _) => Ended::Exception,
+    }
+}
+
+/// Runs `begin`, in which each call may take so long.
+fn within<T>(limit: Option<Duration>, begin: impl FnOnce() -> T) -> T {
+    match limit {
+        Some(limit) => with_timeout(Some(limit), begin),
+        None => begin(),
+    }
+}
+
+#[cold]
+fn not_there() -> SystemException {
+    SystemException::new(SystemExceptionKind::ObjectNotExist, MinorCode::NONE, CompletionStatus::No)
+}
+
+#[cold]
+fn unknown() -> SystemException {
+    SystemException::new(SystemExceptionKind::CommFailure, MinorCode::NONE, CompletionStatus::Maybe)
+}

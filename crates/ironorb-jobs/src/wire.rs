@@ -1,0 +1,116 @@
+//! Between calls and what `idl/ironorb_jobs.idl` says of them.
+
+use std::time::Duration;
+
+use ironorb::dynamic::{RawReply, ReceivedRequest};
+use ironorb::giop::message::{RawBody, Response};
+use ironorb::giop::{ByteOrder, CharSet, TransmissionCodeSets, WideCharSet};
+use ironorb::{CompletionStatus, MinorCode, ObjectRef, SystemException, SystemExceptionKind};
+
+use crate::generated::iron_orb::{JobBody, JobPart, PartFailure};
+
+/// The body of a message, copied.
+pub(crate) fn body(raw: RawBody<'_>, code_sets: TransmissionCodeSets) -> JobBody {
+    JobBody {
+        little_endian: raw.order == ByteOrder::Little,
+        char_set: code_sets.char_set.registry_id(),
+        wide_char_set: code_sets.wide_set.map_or(0, WideCharSet::registry_id),
+        octets: raw.bytes.to_vec(),
+    }
+}
+
+/// The arguments of a request. An error if they came in fragments of GIOP 1.1.
+pub(crate) fn arguments(request: &ReceivedRequest) -> Result<JobBody, SystemException> {
+    let code_sets = request.code_sets().unwrap_or(TransmissionCodeSets::UNNEGOTIATED);
+    request.body().map(|raw| body(raw, code_sets)).ok_or_else(moved)
+}
+
+/// The results, or the user exception, of a reply. An error if they cannot stand in another message.
+pub(crate) fn results(reply: &RawReply) -> Result<JobBody, SystemException> {
+    let raw = reply.body().filter(|raw| raw.fits_at(0)).ok_or_else(moved)?;
+    Ok(body(raw, reply.code_sets()))
+}
+
+/// The code sets of a body. An error for those that this ORB does not have.
+fn code_sets(body: &JobBody) -> Result<TransmissionCodeSets, SystemException> {
+    let char_set = CharSet::from_registry_id(body.char_set);
+    let wide_set = match body.wide_char_set {
+        0 => Some(None),
+        id => WideCharSet::from_registry_id(id).map(Some),
+    };
+    match (char_set, wide_set) {
+        (Some(char_set), Some(wide_set)) => Ok(TransmissionCodeSets { char_set, wide_set }),
+        _ => Err(SystemException::new(
+            SystemExceptionKind::CodesetIncompatible,
+            MinorCode::NONE,
+            CompletionStatus::No,
+        )
+        .with_detail(format!(
+            "this ORB has no code sets {:#x} and {:#x}",
+            body.char_set, body.wide_char_set
+        ))),
+    }
+}
+
+fn raw(body: &JobBody) -> RawBody<'_> {
+    let order = if body.little_endian { ByteOrder::Little } else { ByteOrder::Big };
+    RawBody { order, phase: 0, bytes: &body.octets }
+}
+
+/// The request of a part, for whichever object.
+pub(crate) fn request(part: &JobPart) -> Result<ReceivedRequest, SystemException> {
+    let code_sets = code_sets(&part.arguments)?;
+    let (operation, body) = (&part.operation, raw(&part.arguments));
+    let request = ReceivedRequest::written(operation, Response::SyncWithTarget, &[], body, code_sets);
+    request.map_err(SystemException::from)
+}
+
+/// A reply with this body, as if the server of `object` had sent it.
+pub(crate) fn reply(
+    object: &ObjectRef,
+    user_exception: bool,
+    body: &JobBody,
+) -> Result<RawReply, SystemException> {
+    let code_sets = code_sets(body)?;
+    RawReply::of_body(object, user_exception, raw(body), code_sets).map_err(SystemException::from)
+}
+
+pub(crate) fn failure(e: &SystemException) -> PartFailure {
+    PartFailure {
+        id: e.kind.repository_id().to_owned(),
+        minor: e.minor.0,
+        completed: e.completed as u32,
+        detail: e.detail().unwrap_or_default().to_owned(),
+    }
+}
+
+/// The exception of a report. An unknown one is UNKNOWN, and a number that says nothing is "maybe".
+pub(crate) fn exception(failure: &PartFailure) -> SystemException {
+    let kind = SystemExceptionKind::from_repository_id(&failure.id);
+    let completed = match failure.completed {
+        0 => CompletionStatus::Yes,
+        1 => CompletionStatus::No,
+        _ => CompletionStatus::Maybe,
+    };
+    let minor = MinorCode(failure.minor);
+    let e = SystemException::new(kind.unwrap_or(SystemExceptionKind::Unknown), minor, completed);
+    match (kind, failure.detail.is_empty()) {
+        (Some(_), true) => e,
+        (Some(_), false) => e.with_detail(failure.detail.clone()),
+        (None, _) => e.with_detail(format!("{}: {}", failure.id, failure.detail)),
+    }
+}
+
+/// A time limit in microseconds; 0 for none. A shorter one is a microsecond.
+pub(crate) fn micros(limit: Option<Duration>) -> u64 {
+    limit.map_or(0, |limit| u64::try_from(limit.as_micros()).unwrap_or(u64::MAX).max(1))
+}
+
+pub(crate) fn limit(micros: u64) -> Option<Duration> {
+    (micros > 0).then(|| Duration::from_micros(micros))
+}
+
+fn moved() -> SystemException {
+    SystemException::new(SystemExceptionKind::DataConversion, MinorCode::NONE, CompletionStatus::No)
+        .with_detail("a body in fragments of GIOP 1.1 cannot be passed on")
+}

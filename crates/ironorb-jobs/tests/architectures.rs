@@ -1,0 +1,112 @@
+//! The four architectures give the same results.
+
+use std::time::Duration;
+
+use ironorb::dynamic::{OperationDescription, ParameterMode, Request};
+use ironorb::giop::typecode::TypeDef;
+use ironorb::{SystemExceptionKind, TypedRef};
+use ironorb_jobs::{Architecture, Job, PartEnd, PartOptions, Quorum, Verdict};
+use ironorb_tests::testing::probe::RefuseError;
+use ironorb_tests::testing::{ProbeAsync, ProbeRef};
+
+use crate::stage::{Stage, elsewhere};
+
+const ALL: [Architecture; 5] = [
+    Architecture::Sequential,
+    Architecture::HandleDriven,
+    Architecture::Forwarding,
+    Architecture::Synchronous,
+    Architecture::Auto,
+];
+
+#[test]
+fn calls_of_references_need_nothing_else() {
+    let stage = Stage::new();
+    let [a, b] = stage.servers.each_ref().map(|(_, probe)| elsewhere(&stage.client, probe));
+    let end = Job::new().call(|| a.add_async(1, 2)).call(|| b.echo_async("żółw 🐢")).run();
+    assert!(end.is_met());
+    let (PartEnd::Result(sum), PartEnd::Result(text)) = end.parts else { panic!("{:?}", end.parts) };
+    assert_eq!((sum, text.as_str()), (3, "żółw 🐢"));
+    let all = Job::all((0..10).map(|n| {
+        let a = &a;
+        move || a.add_async(n, n)
+    }))
+    .run();
+    let sums: Vec<i32> = all.parts.into_iter().filter_map(PartEnd::result).collect();
+    assert_eq!(sums, (0..10).map(|n| 2 * n).collect::<Vec<_>>());
+}
+
+#[test]
+fn names_lead_to_servers_on_every_way() {
+    let stage = Stage::new();
+    let options = PartOptions::new();
+    for architecture in ALL {
+        for verifies in [false, true] {
+            let end = stage
+                .jobs
+                .job()
+                .call_named("a", options, |probe: &ProbeRef| probe.add_async(20, 3))
+                .call_named("b", options, |probe: &ProbeRef| probe.echo_async("żółw 🐢"))
+                .call_named("a", options, |probe: &ProbeRef| probe.refuse_async("no"))
+                .architecture(architecture)
+                .verified(verifies)
+                .within(Duration::from_secs(20))
+                .run();
+            assert_eq!(end.verdict, Verdict::Met, "{architecture:?}");
+            match end.parts {
+                (
+                    PartEnd::Result(23),
+                    PartEnd::Result(text),
+                    PartEnd::Exception(RefuseError::Refused(refused)),
+                ) => assert_eq!((text.as_str(), refused.why.as_str()), ("żółw 🐢", "no")),
+                other => panic!("{architecture:?}: {other:?}"),
+            }
+            assert_eq!(end.times.iter().map(|time| time.attempts).collect::<Vec<_>>(), [1, 1, 1]);
+        }
+    }
+    assert_eq!(stage.fact("jobs_forwarding_total"), 2);
+    assert_eq!(stage.fact("jobs_synchronous_total"), 4);
+}
+
+/// A reference is a target as any other, and calls that are known only at run time are calls.
+#[test]
+fn references_and_dynamic_calls_go_through_the_daemon() {
+    let stage = Stage::new();
+    let probe = elsewhere(&stage.client, &stage.servers[0].1);
+    let add = OperationDescription::new("add")
+        .returns(&TypeDef::Long)
+        .parameter("a", ParameterMode::In, &TypeDef::Long)
+        .parameter("b", ParameterMode::In, &TypeDef::Long);
+    for architecture in ALL {
+        let mut request = Request::new(probe.object(), add.clone());
+        request.set(0, &4_i32).unwrap();
+        request.set(1, &5_i32).unwrap();
+        let job = stage.jobs.job().call(|| probe.add_async(1, 2)).call(|| request.send_deferred());
+        let end = job.architecture(architecture).within(Duration::from_secs(20)).run();
+        let (PartEnd::Result(3), PartEnd::Result(results)) = end.parts else { panic!("{:?}", end.parts) };
+        assert_eq!(results.result().unwrap().extract::<i32>().unwrap(), 9);
+    }
+}
+
+#[test]
+fn what_cannot_be_reached_has_not_been_carried_out() {
+    let stage = Stage::new();
+    let options = PartOptions::new();
+    for architecture in ALL {
+        let end = stage
+            .jobs
+            .job()
+            .call_named("a", options, |probe: &ProbeRef| probe.add_async(1, 2))
+            .call_named("nobody", options, |probe: &ProbeRef| probe.add_async(3, 4))
+            .architecture(architecture)
+            .quorum(Quorum::BestEffort)
+            .within(Duration::from_secs(20))
+            .run();
+        match end.parts {
+            (PartEnd::Result(3), PartEnd::Exception(e)) => {
+                assert_eq!(e.kind, SystemExceptionKind::Transient, "{architecture:?}: {e}");
+            }
+            other => panic!("{architecture:?}: {other:?}"),
+        }
+    }
+}

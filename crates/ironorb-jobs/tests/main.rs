@@ -1,0 +1,5 @@
+//! Jobs of calls over sockets.
+
+mod architectures;
+mod quorums;
+mod stage;

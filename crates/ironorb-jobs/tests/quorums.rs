@@ -1,0 +1,169 @@
+//! When a job has enough, and what becomes of the rest.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+use ironorb::{ObjectRef, TypedRef};
+use ironorb_jobs::{Architecture, InTurn, Job, PartEnd, PartOptions, Quorum, Verdict};
+use ironorb_tests::eventually;
+use ironorb_tests::testing::{ProbeAsync, ProbeRef};
+
+use crate::stage::{Stage, elsewhere, server, slow};
+
+const LONG: Duration = Duration::from_millis(700);
+
+/// The first of two is enough; the other one's server is told that nobody waits.
+#[test]
+fn any_result_may_be_enough() {
+    let (late, _) = slow(LONG);
+    let stage = Stage::of([server(), late], 4);
+    let options = PartOptions::new();
+    for architecture in [Architecture::HandleDriven, Architecture::Forwarding, Architecture::Synchronous] {
+        let end = stage
+            .jobs
+            .job()
+            .call_named("a", options, |probe: &ProbeRef| probe.add_async(1, 2))
+            .call_named("b", options, |probe: &ProbeRef| probe.add_async(3, 4))
+            .architecture(architecture)
+            .quorum(Quorum::Any)
+            .run();
+        assert_eq!(end.verdict, Verdict::Met);
+        assert!(
+            matches!(end.parts, (PartEnd::Result(3), PartEnd::Cancelled { may_be_executed: true })),
+            "{architecture:?}: {:?}",
+            end.parts
+        );
+    }
+    let told = || stage.servers[1].0.status().total("cancel_requests_total");
+    eventually("the server is told of those that were cancelled", || told() >= 2);
+}
+
+#[test]
+fn time_is_over_when_it_is() {
+    let (late, _) = slow(LONG);
+    let stage = Stage::of([server(), late], 4);
+    let options = PartOptions::new();
+    for architecture in [Architecture::HandleDriven, Architecture::Forwarding, Architecture::Synchronous] {
+        for (quorum, verdict) in [(Quorum::All, Verdict::Deadline), (Quorum::BestEffort, Verdict::Met)] {
+            let end = stage
+                .jobs
+                .job()
+                .call_named("a", options, |probe: &ProbeRef| probe.add_async(1, 2))
+                .call_named("b", options, |probe: &ProbeRef| probe.add_async(3, 4))
+                .architecture(architecture)
+                .quorum(quorum)
+                .within(Duration::from_millis(200))
+                .run();
+            assert_eq!(end.verdict, verdict, "{architecture:?}");
+            assert!(
+                matches!(end.parts, (_, PartEnd::Cancelled { may_be_executed: true })),
+                "{architecture:?}: {:?}",
+                end.parts
+            );
+        }
+    }
+}
+
+/// A server that does not answer in time is helped out by another, for what may be carried out twice.
+#[test]
+fn another_server_is_asked_when_one_is_late() {
+    let ((_late_orb, late), late_calls) = slow(LONG);
+    let ((_quick_orb, quick), quick_calls) = slow(Duration::ZERO);
+    let stage = Stage::new();
+    let servers = [&late, &quick].map(|probe| elsewhere(&stage.client, probe).object().clone());
+    let after = Duration::from_millis(30);
+    let hedged = PartOptions::new().idempotent().hedged_after(after);
+    let end = stage
+        .jobs
+        .job()
+        .call_any(InTurn::new(servers.clone()), hedged, |probe: &ProbeRef| probe.add_async(1, 2))
+        .run();
+    assert!(matches!(end.parts, (PartEnd::Result(3),)), "{:?}", end.parts);
+    assert_eq!(end.times[0].attempts, 2);
+    assert_eq!((late_calls.load(Ordering::SeqCst), quick_calls.load(Ordering::SeqCst)), (1, 1));
+    // What must not be carried out twice is not.
+    let once = PartOptions::new().hedged_after(after);
+    let end =
+        stage.jobs.job().call_any(InTurn::new(servers), once, |probe: &ProbeRef| probe.add_async(1, 2)).run();
+    assert!(end.is_met());
+    assert_eq!(end.times[0].attempts, 1);
+    assert_eq!((late_calls.load(Ordering::SeqCst), quick_calls.load(Ordering::SeqCst)), (2, 1));
+}
+
+/// A server that is not there has carried nothing out: the next one is asked.
+#[test]
+fn another_server_is_asked_when_one_has_gone() {
+    let stage = Stage::new();
+    let gone: ObjectRef = stage.client.string_to_object("corbaloc:iiop:1.2@127.0.0.1:1/gone").unwrap();
+    let there = elsewhere(&stage.client, &stage.servers[0].1).object().clone();
+    let end = stage
+        .jobs
+        .job()
+        .call_any(InTurn::new([gone, there]), PartOptions::new(), |probe: &ProbeRef| probe.add_async(1, 2))
+        .run();
+    assert!(matches!(end.parts, (PartEnd::Result(3),)), "{:?}", end.parts);
+    assert_eq!(end.times[0].attempts, 2);
+}
+
+/// A daemon that has no thread and no room refuses a job. The policy `Auto` runs it from here then.
+#[test]
+fn a_full_daemon_refuses_jobs_and_auto_goes_around_it() {
+    let (late, calls) = slow(LONG);
+    let stage = Stage::of([server(), late], 1);
+    let options = PartOptions::new();
+    let job = |architecture| {
+        let job = stage.jobs.job().call_named("b", options, |probe: &ProbeRef| probe.add_async(1, 2));
+        job.architecture(architecture)
+    };
+    let busy = [job(Architecture::Synchronous).begin(), job(Architecture::Synchronous).begin()];
+    eventually("one job runs, and one waits", || stage.fact("busy") == 1 && stage.fact("queued") == 1);
+    let end = job(Architecture::Synchronous).run();
+    let (PartEnd::Exception(e),) = end.parts else { panic!("{:?}", end.parts) };
+    assert_eq!(e.kind, ironorb::SystemExceptionKind::Transient);
+    let quick = stage.jobs.job().call_named("a", options, |probe: &ProbeRef| probe.add_async(3, 4));
+    let end = quick.architecture(Architecture::Auto).run();
+    assert!(matches!(end.parts, (PartEnd::Result(7),)), "{:?}", end.parts);
+    assert_eq!((stage.fact("jobs_refused_total"), stage.jobs.counts().fallbacks), (2, 1));
+    for running in busy {
+        let end = run(running);
+        assert!(matches!(end.parts, (PartEnd::Result(3),)), "{:?}", end.parts);
+    }
+    assert_eq!(calls.load(Ordering::SeqCst), 2);
+}
+
+/// The smallest executor: a thread that sleeps until its one future is woken.
+fn run<F: Future>(future: F) -> F::Output {
+    struct Unpark(std::thread::Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => std::thread::park(),
+        }
+    }
+}
+
+#[test]
+fn a_job_is_given_up() {
+    let ((server, late), calls) = slow(LONG);
+    let stage = Stage::new();
+    let late = elsewhere(&stage.client, &late);
+    let running = Job::new().call(|| late.add_async(1, 2)).begin();
+    eventually("the call has begun", || calls.load(Ordering::SeqCst) == 1);
+    running.give_up();
+    let end = run(running);
+    assert_eq!(end.verdict, Verdict::GivenUp);
+    assert!(matches!(end.parts, (PartEnd::Cancelled { may_be_executed: true },)), "{:?}", end.parts);
+    drop(Job::new().call(|| late.add_async(1, 2)).begin());
+    eventually("both are cancelled", || server.status().total("cancel_requests_total") >= 1);
+}
