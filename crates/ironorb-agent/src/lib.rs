@@ -1,0 +1,4 @@
+//! An agent: names of servers that are alive.
+#![forbid(unsafe_code)]
+
+pub mod registry;

@@ -1,0 +1,94 @@
+//! Owners, and when their leases end.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap, HashMap};
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::entry::OwnerKey;
+use super::error::RegistryError;
+
+#[derive(Debug)]
+pub(super) struct Owner {
+    pub(super) token: u128,
+    pub(super) lease: Duration,
+    pub(super) ends: Duration,
+    /// The names that it has entries under.
+    pub(super) names: BTreeSet<Arc<str>>,
+}
+
+/// All owners. A renewal writes one number: the queue of ends has one item an owner, and a look at an item that is due
+/// moves it to the end that has been renewed meanwhile.
+#[derive(Debug, Default)]
+pub(super) struct Owners {
+    by_id: HashMap<u64, Owner>,
+    ends: BinaryHeap<Reverse<(Duration, u64)>>,
+}
+
+impl Owners {
+    pub(super) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    pub(super) fn insert(&mut self, id: u64, token: u128, lease: Duration, now: Duration) {
+        let ends = now + lease;
+        self.by_id.insert(id, Owner { token, lease, ends, names: BTreeSet::new() });
+        self.ends.push(Reverse((ends, id)));
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &Owner)> {
+        self.by_id.iter().map(|(id, owner)| (*id, owner))
+    }
+
+    pub(super) fn get_mut(&mut self, id: u64) -> Option<&mut Owner> {
+        self.by_id.get_mut(&id)
+    }
+
+    /// The owner, if the token is its own and its lease has not ended. A lease that has ended has ended, even if nothing
+    /// has taken the owner away yet.
+    pub(super) fn check(&mut self, key: OwnerKey, now: Duration) -> Result<&mut Owner, RegistryError> {
+        match self.by_id.get_mut(&key.id) {
+            Some(owner) if are_equal(owner.token, key.token) && now < owner.ends => Ok(owner),
+            _ => Err(RegistryError::UnknownOwner),
+        }
+    }
+
+    pub(super) fn remove(&mut self, id: u64) -> Option<Owner> {
+        self.by_id.remove(&id)
+    }
+
+    /// An owner whose lease has ended.
+    pub(super) fn take_ended(&mut self, now: Duration) -> Option<(u64, Owner)> {
+        loop {
+            let Reverse((due, id)) = *self.ends.peek()?;
+            if due > now {
+                return None;
+            }
+            self.ends.pop();
+            match self.by_id.get(&id) {
+                Some(owner) if owner.ends > now => self.ends.push(Reverse((owner.ends, id))),
+                Some(_) => return self.by_id.remove(&id).map(|owner| (id, owner)),
+                None => {}
+            }
+        }
+    }
+
+    /// A time before which no lease ends.
+    pub(super) fn next_end(&self) -> Option<Duration> {
+        self.ends.peek().map(|Reverse((due, _))| *due)
+    }
+
+    pub(super) fn prolong(&mut self, by: Duration) {
+        for owner in self.by_id.values_mut() {
+            owner.ends += by;
+        }
+    }
+}
+
+/// Compares secrets in a time that does not depend on where they differ.
+fn are_equal(a: u128, b: u128) -> bool {
+    let (a, b) = (a.to_ne_bytes(), b.to_ne_bytes());
+    let difference = a.iter().zip(&b).fold(0, |all, (a, b)| black_box(all | (a ^ b)));
+    black_box(difference) == 0
+}
