@@ -7,6 +7,7 @@
 // The print macros panic when the output is closed. `output` prints without panicking.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+mod agent;
 mod bench;
 mod bridge;
 mod cache;
@@ -46,6 +47,8 @@ struct Arguments {
 enum Command {
     /// Serve names, or show and change those of a naming service.
     Naming(naming::Arguments),
+    /// Serve names of servers that are alive, or show those of an agent.
+    Agent(agent::Arguments),
     /// Serve IDL definitions, or show those of an interface repository.
     Ifr(ifr::Arguments),
     /// Call any operation of any CORBA object, with JSON for arguments and results.
@@ -91,6 +94,7 @@ fn main() -> ExitCode {
     let done = match arguments.command {
         Command::Call(arguments) => call::run(&arguments, orb),
         Command::Naming(arguments) => naming::run(arguments),
+        Command::Agent(arguments) => agent::run(arguments),
         Command::Ifr(arguments) => ifr::run(arguments),
         Command::ServeMock(arguments) => serve_mock::run(&arguments),
         Command::Bridge(arguments) => bridge::run(&arguments),

@@ -1,7 +1,7 @@
 //! The parts that the stores of all services share: opening, creating and checking one transactional file.
 //!
 //! This module does not know what a store holds. The name of the table of a store's own records identifies
-//! its kind.
+//! its kind. It is public for the stores of other crates of IronORB, and no API for programs.
 
 use std::fs::{self, File};
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -17,19 +17,19 @@ use redb::{
 use crate::store_error::StoreError;
 
 /// A kind of store.
-pub(crate) struct Format {
+pub struct Format {
     /// The table of the store's own records. Its name identifies the kind of store.
-    pub(crate) meta: MetaTable,
+    pub meta: MetaTable,
     /// Increased with every change of the meaning of a table or row.
-    pub(crate) version: u64,
+    pub version: u64,
     /// Creates the tables of a new store.
-    pub(crate) make: fn(WriteTransaction) -> Result<WriteTransaction, StoreError>,
+    pub make: fn(WriteTransaction) -> Result<WriteTransaction, StoreError>,
 }
 
-pub(crate) type MetaTable = TableDefinition<'static, &'static str, u64>;
+pub type MetaTable = TableDefinition<'static, &'static str, u64>;
 
 /// Opens the store in this file; creates the file if it does not exist.
-pub(crate) fn open(path: &Path, format: &Format) -> Result<Database, StoreError> {
+pub fn open(path: &Path, format: &Format) -> Result<Database, StoreError> {
     if !path.try_exists().map_err(|source| io_error(path, source))? {
         make_file(path, format)?;
     }
@@ -37,7 +37,7 @@ pub(crate) fn open(path: &Path, format: &Format) -> Result<Database, StoreError>
     prepare(db, path, format)
 }
 
-pub(crate) fn with_backend(backend: impl StorageBackend, format: &Format) -> Result<Database, StoreError> {
+pub fn with_backend(backend: impl StorageBackend, format: &Format) -> Result<Database, StoreError> {
     let path = Path::new("(memory)");
     let db = whole(path, || builder().create_with_backend(backend))?;
     prepare(db, path, format)
@@ -65,26 +65,21 @@ fn whole(
 }
 
 /// Begins a change. It is on disk once it is committed, or has no effect.
-pub(crate) fn begin(db: &Database) -> Result<WriteTransaction, StoreError> {
+pub fn begin(db: &Database) -> Result<WriteTransaction, StoreError> {
     let mut txn = db.begin_write().during("starting a change")?;
     // This is the library's default too, but the promise to clients depends on it.
     txn.set_durability(Durability::Immediate).during("starting a change")?;
     Ok(txn)
 }
 
-pub(crate) fn meta(txn: &WriteTransaction, table: MetaTable, key: &str) -> Result<Option<u64>, StoreError> {
+pub fn meta(txn: &WriteTransaction, table: MetaTable, key: &str) -> Result<Option<u64>, StoreError> {
     const DOING: &str = "reading the store's own records";
     let table = txn.open_table(table).during(DOING)?;
     let row = table.get(key).during(DOING)?;
     Ok(row.map(|row| row.value()))
 }
 
-pub(crate) fn set_meta(
-    txn: &WriteTransaction,
-    table: MetaTable,
-    key: &str,
-    value: u64,
-) -> Result<(), StoreError> {
+pub fn set_meta(txn: &WriteTransaction, table: MetaTable, key: &str, value: u64) -> Result<(), StoreError> {
     const DOING: &str = "writing the store's own records";
     let mut table = txn.open_table(table).during(DOING)?;
     table.insert(key, value).during(DOING)?;
@@ -92,7 +87,7 @@ pub(crate) fn set_meta(
 }
 
 /// Adds the step in progress to an error of the database.
-pub(crate) trait During<T> {
+pub trait During<T> {
     fn during(self, doing: &'static str) -> Result<T, StoreError>;
 }
 
@@ -102,7 +97,7 @@ impl<T, E: Into<redb::Error>> During<T> for Result<T, E> {
     }
 }
 
-pub(crate) fn damaged(why: &'static str) -> StoreError {
+pub fn damaged(why: &'static str) -> StoreError {
     StoreError::Failed { doing: "reading a record", source: why.into() }
 }
 
@@ -190,7 +185,7 @@ fn io_error(path: &Path, source: io::Error) -> StoreError {
     StoreError::Open { path: path.to_owned(), source }
 }
 
-pub(crate) const FORMAT_VERSION_KEY: &str = "format_version";
+pub const FORMAT_VERSION_KEY: &str = "format_version";
 
 /// Most memory for cached parts of a store's file, in bytes.
-pub(crate) const CACHE_BYTES_MAX: usize = 64 * 1024 * 1024;
+pub const CACHE_BYTES_MAX: usize = 64 * 1024 * 1024;

@@ -41,10 +41,13 @@
 //! ifr serve`.
 #![forbid(unsafe_code)]
 
-mod database;
+#[doc(hidden)]
+pub mod database;
 #[cfg(test)]
 mod power_cut;
 mod store_error;
+
+pub use store_error::StoreError;
 
 pub mod ifr;
 pub mod naming;
