@@ -2,6 +2,7 @@
 
 #[path = "adapters/main.rs"]
 mod adapters;
+mod agent;
 mod async_calls;
 mod avionics;
 mod bidirectional;

@@ -12,7 +12,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ironorb::{Orb, SystemException, TypedRef};
+use ironorb::{ObjectRef, Orb, SystemException, TypedRef};
 
 use crate::idl::{self, Agent as _, AgentStatus};
 use crate::reference::to_object;
@@ -117,7 +117,12 @@ impl AgentClient {
     /// Begins to register a server under a name; [`Offering::start`] registers it. INV_OBJREF if no client can reach the
     /// object.
     pub fn register(&self, name: &str, server: &impl TypedRef) -> Result<Offering, SystemException> {
-        let reference = self.core.orb.object_to_string(server.object())?;
+        self.register_object(name, server.object())
+    }
+
+    /// Begins to register an object whose type the program does not know, which may be any ORB's.
+    pub fn register_object(&self, name: &str, server: &ObjectRef) -> Result<Offering, SystemException> {
+        let reference = self.core.orb.object_to_string(server)?;
         Ok(Offering::new(self.clone(), name, reference))
     }
 

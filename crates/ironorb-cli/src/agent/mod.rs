@@ -1,6 +1,7 @@
 //! `ironorb agent`: names of servers that are alive.
 
 mod place;
+mod register;
 mod serve;
 mod show;
 
@@ -27,6 +28,11 @@ enum Command {
     /// When clients can be served, the command prints one line `ready URL`; URL is a corbaloc of the agent. Clients that
     /// know only CosNaming resolve the same names at the address of a naming service there.
     Serve(serve::Arguments),
+    /// Register a server, and renew its lease until a signal (SIGINT, SIGTERM) ends the command.
+    ///
+    /// For servers of other ORBs, started beside each of them: the name is theirs as long as this command runs. It does not
+    /// call the server. When the server is registered, the command prints one line `ready NAME`.
+    Register(register::Arguments),
     /// Show what an agent holds and has done. Exit code 1 if no agent answers.
     Status {
         #[command(flatten)]
@@ -76,6 +82,7 @@ enum Command {
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     match arguments.command {
         Command::Serve(arguments) => serve::run(arguments),
+        Command::Register(arguments) => register::run(&arguments),
         Command::Status { place, json } => show::status(&place, json),
         Command::Resolve { place, filter, names } => show::resolve(&place, &filter, &names),
         Command::List { place, prefix } => show::list(&place, &prefix),
