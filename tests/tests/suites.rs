@@ -45,6 +45,15 @@ fn collocated_calls_are_compared_with_virtual_calls() {
 }
 
 #[test]
+fn an_agents_names_and_leases_are_measured() {
+    let (out, lines) = quick("agent", &["--names=10", "--owners=50"], 0);
+    let of = |kind| lines_of(&lines, kind);
+    assert!(of("resolve").iter().all(|row| row["over_raw"]["median"].as_f64() > Some(0.0)), "{out}");
+    assert_eq!(of("leases")[0]["expired"], 0.0, "{out}");
+    assert!(of("killed").iter().all(|row| row["of_lease"].as_f64() > Some(0.5)), "{out}");
+}
+
+#[test]
 fn cached_reads_are_compared_with_the_clock() {
     let (_, lines) = quick("caching", &["--parts=single"], 0);
     assert_eq!(rows(&lines, "caching").len(), 6);

@@ -112,6 +112,13 @@ const RULES: &[Rule] = &[
         |row, _| row.median("bytes_each").map(|bytes| bytes - 4.0), AtMost(8.0), "bytes an object beside its state") },
     Rule { greatest: Some("objects"), ..rule(("extents", "restart"), &[], &[], |row, _| row.median("restart_s"),
         AtMost(2.0), "s until a file with {objects} objects is there again") },
+    // The agent.
+    Rule { greatest: Some("names"), ..rule(("agent", "resolve"), &[], &["layout"], |row, _| row.median("over_raw"),
+        AtMost(1.2), "resolving one of {names} names / a call with a string, {layout}") },
+    rule(("agent", "leases"), &[], &[], |row, _| row.median("percent"), AtMost(20.0),
+        "per cent of a processor for {owners} owners with leases of {lease_ms} ms"),
+    rule(("agent", "killed"), &[], &["lease_ms"], |row, _| row.median("of_lease"), AtMost(1.0),
+        "until a killed server is gone / its lease of {lease_ms} ms"),
     // Large sequences, beside the plain stream.
     rule(RATE, &[BY_OCTETS, TO_STATIC, ("invocation", "sii|dii-new|dii-reused")], A_STREAM, of_stream, AtLeast(0.95),
         OF_STREAM),

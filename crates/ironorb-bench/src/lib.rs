@@ -9,6 +9,7 @@
 //! This crate asserts no times: a benchmark reports, and the reader judges. It calls the ORB as an
 //! application would, without access to its internals.
 
+mod agent;
 mod all;
 mod caching;
 mod chart;
@@ -59,6 +60,7 @@ use std::io::Write as _;
 use clap::Parser as _;
 use role::Role;
 
+use agent::AgentOptions;
 use all::AllOptions;
 use caching::CachingOptions;
 use codec::constructs::{self, TypesOptions};
@@ -107,6 +109,8 @@ enum BenchCommand {
     Collocated(CollocatedOptions),
     /// Measure reads of cached attributes, beside the reading of the clock that each needs.
     Caching(CachingOptions),
+    /// Measure an agent: resolving, what names and leases cost, and how soon a killed server is gone; beside a plain call.
+    Agent(AgentOptions),
     /// Measure objects that are elements of an extent, up to a billion, beside a hundred of them.
     Extents(ExtentsOptions),
     /// Measure how many calls per second several clients make, beside plain sockets with a thread for each.
@@ -142,6 +146,7 @@ fn say(text: std::fmt::Arguments<'_>) {
 /// The roles of all suites for child processes.
 const ROLES: &[&[Role]] = &[
     plain::ROLES,
+    agent::ROLES,
     caching::ROLES,
     echo::ROLES,
     cubit::ROLES,
@@ -199,7 +204,7 @@ macro_rules! suites {
 
 suites! {
     Echo echo Idl idl Types constructs Marshal marshalling Ttcp ttcp Latency latency Cubit cubit
-    Collocated collocated Caching caching Extents extents Concurrency concurrency Connections connections Realtime realtime
+    Collocated collocated Caching caching Agent agent Extents extents Concurrency concurrency Connections connections Realtime realtime
     Overhead overhead Hartstone hartstone
 }
 
