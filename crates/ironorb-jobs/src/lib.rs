@@ -47,6 +47,7 @@
 
 #![forbid(unsafe_code)]
 
+mod agent;
 mod daemon;
 mod forward;
 mod job;
@@ -63,6 +64,7 @@ mod generated {
     ironorb::include_idl!("ironorb_jobs");
 }
 
+pub use agent::AgentHandles;
 pub use daemon::{DAEMON_KEY, Daemon, DaemonBuilder};
 pub use forward::{Networks, accept_forwarded};
 pub use generated::iron_orb::{JobDaemon, JobDaemonRef, JobFact};
