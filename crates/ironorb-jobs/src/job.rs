@@ -87,11 +87,14 @@ impl Job<()> {
     }
 
     /// The same of [`Jobs`].
-    pub fn and_all<R: Reply>(mut self, calls: impl IntoIterator<Item = impl FnOnce() -> R>) -> Job<Vec<R>> {
-        let add = |begin| self.add(None, PartOptions::new(), begin);
-        let replies = calls.into_iter().map(add).collect();
+    pub fn and_all<R: Reply>(self, calls: impl IntoIterator<Item = impl FnOnce() -> R>) -> Job<Vec<R>> {
+        calls.into_iter().fold(self.list(), Job::call)
+    }
+
+    /// A job to which any number of calls of one kind may be added, in a loop.
+    pub fn list<R: Reply>(self) -> Job<Vec<R>> {
         let Job { jobs, parts, options, .. } = self;
-        Job { jobs, parts, replies, options }
+        Job { jobs, parts, replies: Vec::new(), options }
     }
 
     pub(crate) fn of(jobs: Jobs) -> Job<()> {

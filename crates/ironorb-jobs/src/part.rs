@@ -198,6 +198,16 @@ tuples! {
     (A B C D F G H) I;
 }
 
+/// A job of calls of one kind takes as many as are added.
+impl<R> And<R> for Vec<R> {
+    type With = Vec<R>;
+
+    fn and(mut self, reply: R) -> Vec<R> {
+        self.push(reply);
+        self
+    }
+}
+
 impl<R: Reply> Replies for Vec<R> {
     type Ends = Vec<PartEnd<R::Value, R::Error>>;
 
