@@ -37,8 +37,8 @@ pub struct EntryId(pub u64);
 /// ended, is never read.
 pub trait Entries<S> {
     /// Puts values into a place: the whole state if the members are all, and else over the state that is there. Gives how many
-    /// bytes the place takes now; 0 if these do not count.
-    fn put(&mut self, entry: EntryId, held: Held, members: Members, values: S) -> usize;
+    /// bytes the place takes now; 0 if these do not count. `None` if they cannot be put there: what is there is ended then.
+    fn put(&mut self, entry: EntryId, held: Held, members: Members, values: S) -> Option<usize>;
 
     /// Ends what a place holds.
     fn end(&mut self, entry: EntryId);
@@ -451,14 +451,19 @@ impl<K: Ord + Clone> Client<K> {
             self.drop_entry(id, entries);
             return false;
         }
-        entry.asked = None;
         // A probe's answer may have brought a state meanwhile, and either can be the newer one.
         let is_newer = entry.held.is_none_or(|held| held.version < version);
-        let bytes = is_newer.then(|| {
+        let mut bytes = None;
+        if is_newer {
             let held = Held { version, as_of: head, left };
+            bytes = entries.put(id, held, Members::ALL, state);
+            if bytes.is_none() {
+                self.drop_entry(id, entries);
+                return false;
+            }
             entry.held = Some(held);
-            entries.put(id, held, Members::ALL, state)
-        });
+        }
+        entry.asked = None;
         if let Some(before) = entry.object.replace(object.clone()) {
             self.places.remove(&(before, id));
         }
@@ -530,6 +535,25 @@ impl<K: Ord + Clone> Client<K> {
         }
     }
 
+    /// The entries into which an answer would put values now, with what they hold: for a driver that makes what it puts beforehand.
+    /// At least these.
+    pub fn wanted<'a, S>(&self, answer: &'a Answer<K, S>) -> Vec<(EntryId, Option<Held>, &'a Unit<K, S>)> {
+        let Answer::Changes { of, token, head, units, .. } = answer else { return Vec::new() };
+        if self.session != Some(*of) || !self.probes.contains_key(token) || *head <= self.proof.taken {
+            return Vec::new();
+        }
+        let mut wanted = Vec::new();
+        for unit in units {
+            let Change::Members(members, _) = &unit.change else { continue };
+            for id in self.places_of(&unit.object) {
+                let Some(entry) = self.entries.get(&id) else { continue };
+                let is_wanted = entry.held.map_or(*members == Members::ALL, |held| held.version < unit.at);
+                wanted.extend(is_wanted.then_some((id, entry.held, unit)));
+            }
+        }
+        wanted
+    }
+
     /// Takes what an answer has, and says when its probe left.
     fn take_answer<S: Clone>(
         &mut self,
@@ -584,9 +608,13 @@ impl<K: Ord + Clone> Client<K> {
                         && (held.is_some() || *members == Members::ALL) =>
                 {
                     let held = Held { version: at, as_of: head.max(at), left };
-                    entry.held = Some(held);
-                    let bytes = entries.put(id, held, *members, values.clone());
-                    self.count_bytes(id, bytes, entries);
+                    match entries.put(id, held, *members, values.clone()) {
+                        Some(bytes) => {
+                            entry.held = Some(held);
+                            self.count_bytes(id, bytes, entries);
+                        }
+                        None => self.drop_entry(id, entries),
+                    }
                 }
                 (Change::Members(..), Some(_)) => {}
                 // A fill that is out was perhaps carried out before this: its state is not wanted any more.

@@ -147,6 +147,27 @@ impl Due {
     }
 }
 
+impl<K: Clone, S> Answer<K, S> {
+    /// The answer without its values, for a client whose driver has read them.
+    pub fn without_values(&self) -> Answer<K, ()> {
+        match self {
+            Answer::Unknown { of } => Answer::Unknown { of: *of },
+            Answer::Changes { of, token, head, units, is_part } => {
+                let without = |unit: &Unit<K, S>| Unit {
+                    object: unit.object.clone(),
+                    at: unit.at,
+                    change: match unit.change {
+                        Change::Members(members, _) => Change::Members(members, ()),
+                        Change::Dropped => Change::Dropped,
+                    },
+                };
+                let units = units.iter().map(without).collect();
+                Answer::Changes { of: *of, token: *token, head: *head, units, is_part: *is_part }
+            }
+        }
+    }
+}
+
 impl<K> Answer<K, Due> {
     /// Has the values read that are due. `read` gives the position of an object's last write, the members that are due of
     /// that version ([`Due::of_version`]), and their values; all at one moment after the answer was made. `None` if the object

@@ -104,6 +104,36 @@ fn what_is_not_there_is_not_held() {
     assert_eq!((reader.client.len(), reader.read(77, at(2))), (0, Err(Miss::NotHeld)));
 }
 
+/// A driver may be unable to put values into a place, because they cannot be read. Others are as they were.
+#[test]
+fn what_cannot_be_put_is_not_held() {
+    let mut site = site(ServerLimits::default());
+    let mut reader = reader_of(&mut site, 10);
+    [0, 1].into_iter().for_each(|object| reader.fill(&mut site, object, at(1)));
+    for (members, now) in [(Members::ALL, at(2)), (Members::one(0), at(3))] {
+        for object in [0, 1] {
+            site.write(object, members, 7);
+        }
+        let probe = reader.probe(now);
+        let answer = site.probe(&probe);
+        let mut wanted: Vec<_> = reader.client.wanted(&answer).iter().map(|(entry, ..)| *entry).collect();
+        wanted.sort();
+        assert_eq!(wanted, [EntryId(0), EntryId(1)]);
+        reader.places.unreadable.insert(EntryId(0));
+        reader.answered(answer.clone(), now);
+        assert!(reader.client.wanted(&answer).is_empty(), "it has been taken");
+        assert_eq!((reader.read(0, now), reader.client.len()), (Err(Miss::NotHeld), 1));
+        assert_eq!(reader.read(1, now).unwrap()[0], 7);
+        let fill = reader.ask(0, now);
+        let filled = site.fill(0, &fill);
+        assert!(!reader.take(0, filled, now), "it cannot be read");
+        assert_eq!((reader.read(0, now), reader.client.len()), (Err(Miss::NotHeld), 1));
+        reader.places.unreadable.clear();
+        reader.fill(&mut site, 0, now);
+        assert_eq!(reader.read(0, now).unwrap()[0], 7);
+    }
+}
+
 #[test]
 fn a_read_may_ask_for_what_is_at_a_position() {
     let mut site = site(ServerLimits::default());

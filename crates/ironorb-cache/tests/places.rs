@@ -1,6 +1,6 @@
 //! Places for states, as a driver has them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use ironorb_cache::{
@@ -26,6 +26,8 @@ pub(crate) struct Places {
     /// What places take, if it is something.
     pub(crate) bytes: BTreeMap<EntryId, usize>,
     pub(crate) kinds: BTreeMap<EntryId, Kind>,
+    /// Nothing can be put into these.
+    pub(crate) unreadable: BTreeSet<EntryId>,
 }
 
 impl Places {
@@ -36,13 +38,16 @@ impl Places {
 }
 
 impl Entries<State> for Places {
-    fn put(&mut self, entry: EntryId, _: Held, members: Members, values: State) -> usize {
+    fn put(&mut self, entry: EntryId, _: Held, members: Members, values: State) -> Option<usize> {
+        if self.unreadable.contains(&entry) {
+            return None;
+        }
         let state = match members {
             Members::ALL => values,
             _ => only(members, values, self.states[&entry]),
         };
         self.states.insert(entry, state);
-        self.bytes.get(&entry).copied().unwrap_or_default()
+        Some(self.bytes.get(&entry).copied().unwrap_or_default())
     }
 
     fn end(&mut self, entry: EntryId) {

@@ -115,10 +115,10 @@ struct Places {
 }
 
 impl Entries<State> for Places {
-    fn put(&mut self, entry: EntryId, _: Held, members: Members, values: State) -> usize {
+    fn put(&mut self, entry: EntryId, _: Held, members: Members, values: State) -> Option<usize> {
         let before = self.places.get(&entry).map_or([u8::MAX; 2], |place| place.state);
         self.places.insert(entry, Place { state: only(members, values, before), of: self.of });
-        0
+        Some(0)
     }
 
     fn end(&mut self, entry: EntryId) {

@@ -16,6 +16,8 @@ mod log;
 mod options;
 mod peer;
 mod place;
+#[cfg(test)]
+mod program_code_tests;
 mod state;
 mod storage;
 mod view;
@@ -29,7 +31,7 @@ pub(crate) use log::CellNumber;
 pub(crate) use log::{LogHost, ServerCache};
 pub use options::ReadOptions;
 pub(crate) use peer::{Advice, NO_SESSION, Peer, Reading};
-pub(crate) use place::{AnyPlace, Companions, Place};
+pub(crate) use place::{AnyPlace, Companions, Place, Snapshot, Unread};
 pub use place::{CachedRef, ProxyCell, Seen, Source};
 pub use state::{CachedMember, CachedMode, CachedState, lag_of};
-pub use storage::{Shared, Storage, Word, WordState, Words};
+pub use storage::{Replaced, Shared, Storage, Word, WordState, Words};

@@ -1,18 +1,20 @@
 //! What a client has of one server: its session, and the places that this fills.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use ironorb_cache::{
-    Answer, Client, Entries, EntryId, Epoch, Fill, Filled, Held, Kind, Members, Moment, Opened, Position,
-    Probe, Read, Token,
+    Answer, Change, Client, Entries, EntryId, Epoch, Fill, Filled, Held, Kind, Members, Moment, Opened,
+    Position, Probe, Read, Token, Unit,
 };
 
 use super::log::CellNumber;
-use super::place::AnyPlace;
+use super::place::{AnyPlace, Draft};
 use super::view::View;
 use super::wire::Values;
 use crate::base::locks::PiLock;
@@ -53,6 +55,7 @@ impl Reading {
     }
 }
 
+/// Nothing that is done with it runs code of the program, which may panic, or read what is cached.
 struct State {
     client: Client<CellNumber>,
     places: Places,
@@ -64,23 +67,61 @@ struct State {
 #[derive(Default)]
 struct Places {
     by_entry: BTreeMap<EntryId, (Kind, Weak<dyn AnyPlace>)>,
-    /// Those that have been used with the lock held. The last owner of a place may be gone meanwhile, and its drop takes the
-    /// lock.
-    used: Vec<Arc<dyn AnyPlace>>,
+    /// What is to be put into places.
+    drafts: Drafts,
+    leavings: Leavings,
 }
 
-impl Entries<Values> for Places {
-    fn put(&mut self, entry: EntryId, held: Held, members: Members, values: Values) -> usize {
-        let bytes = self.with(entry, |place| {
-            // What cannot be read is not held: the next read asks the object.
-            let _unread = place.put(held, members, &values);
+/// What has been made of the values of an answer, by the entries of their places.
+type Drafts = BTreeMap<EntryId, Draft>;
+
+/// A draft that is to be made.
+struct Missing<'a> {
+    entry: EntryId,
+    place: Arc<dyn AnyPlace>,
+    unit: &'a Unit<CellNumber, Values>,
+}
+
+/// What is dropped once the lock is free: that may take the lock, or run code of the program.
+#[derive(Default)]
+struct Leavings {
+    /// Places that have been used with the lock held. The last owner of one may be gone meanwhile.
+    places: Vec<Arc<dyn AnyPlace>>,
+    /// States that have made room for others.
+    states: Vec<Arc<dyn Any + Send + Sync>>,
+}
+
+impl Leavings {
+    fn drop_caught(self) {
+        self.places.into_iter().for_each(drop_caught);
+        self.states.into_iter().for_each(drop_caught);
+    }
+}
+
+/// Drops what belongs to the program. A panic in that has nothing to do with what this thread does, and one thing that panics keeps no
+/// other from being dropped.
+fn drop_caught<T>(leaving: T) {
+    let _panicked = catch_unwind(AssertUnwindSafe(|| drop(leaving)));
+}
+
+/// The values have been read before, without the lock.
+impl Entries<()> for Places {
+    fn put(&mut self, entry: EntryId, held: Held, _: Members, (): ()) -> Option<usize> {
+        let Places { by_entry, drafts, leavings } = self;
+        // What cannot be read is not held: the next read asks the object.
+        let draft = drafts.get_mut(&entry)?;
+        let place = by_entry.get(&entry)?.1.upgrade()?;
+        let put = place.put(held, draft).map(|replaced| {
+            leavings.states.extend(replaced);
             place.bytes()
         });
-        bytes.unwrap_or(0)
+        leavings.places.push(place);
+        put
     }
 
     fn end(&mut self, entry: EntryId) {
-        self.with(entry, |place| place.end());
+        let replaced = self.with(entry, |place| place.end()).flatten();
+        self.leavings.states.extend(replaced);
     }
 
     fn kind(&self, entry: EntryId) -> Kind {
@@ -92,7 +133,7 @@ impl Places {
     fn with<T>(&mut self, entry: EntryId, f: impl FnOnce(&dyn AnyPlace) -> T) -> Option<T> {
         let place = self.by_entry.get(&entry)?.1.upgrade()?;
         let result = f(&*place);
-        self.used.push(place);
+        self.leavings.places.push(place);
         Some(result)
     }
 }
@@ -109,7 +150,7 @@ pub(crate) enum Advice {
 
 /// Tells the moment now. It is asked with the lock held: moments that threads bring along would come in another order, as if the
 /// clock had run backwards.
-type Clock = fn() -> Moment;
+pub(super) type Clock = fn() -> Moment;
 
 impl Peer {
     pub(crate) fn new(client: Client<CellNumber>) -> Arc<Peer> {
@@ -191,9 +232,9 @@ impl Peer {
         let mut state = self.state.lock();
         let result = change(&mut state);
         self.view.publish(state.client.proof(), state.client.session());
-        let used = std::mem::take(&mut state.places.used);
+        let leavings = std::mem::take(&mut state.places.leavings);
         drop(state);
-        drop(used);
+        leavings.drop_caught();
         result
     }
 
@@ -265,14 +306,46 @@ impl Peer {
         self.with(|State { client, places, .. }| client.end_oldest(kind, places))
     }
 
-    /// Takes the answer to a probe.
+    /// Takes the answer to a probe. Its values are read before the lock is taken.
     pub(crate) fn answered(&self, answer: Answer<CellNumber, Values>, now: Clock) {
-        self.with(|State { client, places, .. }| client.answered(answer, now(), places));
+        let mut drafts = Drafts::new();
+        for tries in 1.. {
+            let is_last = tries == DRAFTS_MAX;
+            let missing = self.with(|state| {
+                let missing = if is_last { Vec::new() } else { state.missing(&answer, &drafts) };
+                if missing.is_empty() {
+                    state.put(&mut drafts, |client, places| {
+                        client.answered(answer.without_values(), now(), places);
+                    });
+                }
+                missing
+            });
+            if missing.is_empty() {
+                break;
+            }
+            for Missing { entry, place, unit } in missing {
+                if let Change::Members(members, values) = &unit.change {
+                    drafts.insert(entry, place.draft(*members, unit.at, values));
+                }
+            }
+        }
+        drafts.into_values().for_each(drop_caught);
     }
 
-    /// Takes the answer to a fill.
-    pub(crate) fn filled(&self, entry: EntryId, filled: Filled<CellNumber>, state: Values, now: Clock) {
-        self.with(|State { client, places, .. }| client.filled(entry, (filled, Some(state)), now(), places));
+    /// Takes the answer to a fill, and what has been made of the state in it.
+    pub(crate) fn filled(
+        &self,
+        entry: EntryId,
+        (filled, draft): (Filled<CellNumber>, Option<Draft>),
+        now: Clock,
+    ) {
+        let mut drafts: Drafts = draft.map(|draft| (entry, draft)).into_iter().collect();
+        self.with(|state| {
+            state.put(&mut drafts, |client, places| {
+                client.filled(entry, (filled, Some(())), now(), places);
+            });
+        });
+        drafts.into_values().for_each(drop_caught);
     }
 
     /// A fill has come to nothing.
@@ -321,6 +394,32 @@ impl Peer {
         self.with(|State { client, places, .. }| client.wrote(epoch, head, places));
     }
 }
+
+impl State {
+    /// The places into which an answer would put what these drafts have not.
+    fn missing<'a>(&self, answer: &'a Answer<CellNumber, Values>, drafts: &Drafts) -> Vec<Missing<'a>> {
+        let mut missing = Vec::new();
+        for (entry, held, unit) in self.client.wanted(answer) {
+            let version = held.map(|held| held.version);
+            let is_there = drafts.get(&entry).is_some_and(|draft| draft.is_for(unit.at, version));
+            let place = self.places.by_entry.get(&entry).filter(|_| !is_there);
+            missing
+                .extend(place.and_then(|(_, place)| Some(Missing { entry, place: place.upgrade()?, unit })));
+        }
+        missing
+    }
+
+    /// Has the machine put drafts into places. Those that it does not put stay.
+    fn put(&mut self, drafts: &mut Drafts, take: impl FnOnce(&mut Client<CellNumber>, &mut Places)) {
+        std::mem::swap(&mut self.places.drafts, drafts);
+        take(&mut self.client, &mut self.places);
+        std::mem::swap(&mut self.places.drafts, drafts);
+    }
+}
+
+/// How often the values of an answer are read again because another thread has written their place meanwhile. After that the place
+/// holds nothing.
+const DRAFTS_MAX: usize = 8;
 
 /// What a client asks with that has no session, or leaves its place as it is. No server opens such a one.
 pub(crate) const NO_SESSION: Fill =

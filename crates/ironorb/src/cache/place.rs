@@ -2,17 +2,19 @@
 
 use std::any::Any;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
-use ironorb_cache::{EntryId, Held, Members, Moment, Position};
+use ironorb_cache::{EntryId, Filled, Held, Members, Moment, Position};
 use ironorb_giop::{Malformed, MalformedKind};
 
 use super::count::ShardedCount;
-use super::peer::Peer;
+use super::log::CellNumber;
+use super::peer::{Clock, Peer};
 use super::state::CachedState;
-use super::storage::Storage;
+use super::storage::{Replaced, Storage};
 use super::wire::Values;
 use crate::base::locks::PiLock;
 use crate::object::{ObjectRef, TypedRef};
@@ -106,6 +108,14 @@ impl<S: CachedState> Place<S> {
         load: impl FnOnce(&S::Storage) -> Option<T>,
     ) -> Option<(T, Duration, Position)> {
         let proof = self.peer.view().proof();
+        let (held, value) = self.look(load)?;
+        let age = proof.age_of(&held, lag, at_least, now(proof.proved_for(&held)))?;
+        Some((value, age, held.version))
+    }
+
+    /// Reads what is held, however old. `None` if that is nothing, or the place is written meanwhile.
+    #[inline]
+    fn look<T>(&self, load: impl FnOnce(&S::Storage) -> Option<T>) -> Option<(Held, T)> {
         let before = self.sequence.load(Ordering::Acquire);
         let held = self.held()?;
         let value = load(&self.storage)?;
@@ -113,8 +123,7 @@ impl<S: CachedState> Place<S> {
         if !before.is_multiple_of(2) || self.sequence.load(Ordering::Relaxed) != before {
             return None;
         }
-        let age = proof.age_of(&held, lag, at_least, now(proof.proved_for(&held)))?;
-        Some((value, age, held.version))
+        Some((held, value))
     }
 
     #[inline]
@@ -128,7 +137,7 @@ impl<S: CachedState> Place<S> {
     }
 
     /// Writes, so that readers see all of it or nothing.
-    fn write(&self, held: Option<Held>, store: impl FnOnce(&S::Storage)) {
+    fn write(&self, held: Option<Held>, store: impl FnOnce(&S::Storage) -> Replaced) -> Replaced {
         let before = self.sequence.load(Ordering::Relaxed);
         self.sequence.store(before + 1, Ordering::Relaxed);
         fence(Ordering::Release);
@@ -137,8 +146,9 @@ impl<S: CachedState> Place<S> {
             self.left.store(held.left.as_nanos(), Ordering::Relaxed);
         }
         self.version.store(held.map_or(0, |held| held.version.0), Ordering::Relaxed);
-        store(&self.storage);
+        let replaced = store(&self.storage);
         self.sequence.store(before + 2, Ordering::Release);
+        replaced
     }
 
     /// Notes how long the values of members have been.
@@ -156,6 +166,43 @@ impl<S: CachedState> Place<S> {
     #[inline]
     pub(crate) fn hits(&self) -> Option<&ShardedCount> {
         self.hits.as_deref()
+    }
+
+    /// Takes the answer to a fill, and gives the state that has come with it.
+    pub(crate) fn take_fill(
+        &self,
+        filled: Filled<CellNumber>,
+        values: &Values,
+        now: Clock,
+    ) -> Result<Snapshot<S>, Unread> {
+        let read = read_caught(|| values.read_state(self.object.environment()));
+        let state = read.map(S::Storage::snapshot_of);
+        let draft = match &filled {
+            Filled::State { version, .. } => {
+                let over = None;
+                let snapshot = state.as_ref().ok().cloned();
+                Some(Draft::new::<S>(*version, over, (Members::ALL, values), snapshot))
+            }
+            Filled::Refused { .. } | Filled::Unknown { .. } => None,
+        };
+        self.peer.filled(self.entry, (filled, draft), now);
+        state
+    }
+
+    /// Reads some members over those that are held, and says of which version these are.
+    fn read_over(&self, members: Members, values: &Values) -> (Position, Result<S, Unread>) {
+        let mut over = self.held().map(|held| held.version);
+        let read = read_caught(|| {
+            let mut r = values.reader(self.object.environment())?;
+            let looks = || self.look(S::Storage::whole);
+            let Some((held, mut state)) = (0..LOOKS_MAX).find_map(|_| looks()) else {
+                return Err(r.malformed(MalformedKind::BadEncapsulation));
+            };
+            over = Some(held.version);
+            state.read_over(members, &mut r)?;
+            Ok(state)
+        });
+        (over.unwrap_or(Position::START), read)
     }
 
     /// Whether it holds something, however old.
@@ -199,10 +246,64 @@ impl<S: CachedState> Place<S> {
     }
 }
 
+/// A state that is shared with the place that holds it.
+pub(crate) type Snapshot<S> = <<S as CachedState>::Storage as Storage>::Snapshot;
+
+/// How often what is held is looked at that other threads write.
+const LOOKS_MAX: usize = 100;
+
+/// Why there is no state of values that have come.
+pub(crate) enum Unread {
+    Malformed(Malformed),
+    /// The program's code has panicked.
+    Panicked(Box<dyn Any + Send>),
+}
+
+/// Reads values with the program's code. That changes nothing which is used after a panic.
+fn read_caught<T>(read: impl FnOnce() -> Result<T, Malformed>) -> Result<T, Unread> {
+    match catch_unwind(AssertUnwindSafe(read)) {
+        Ok(read) => read.map_err(Unread::Malformed),
+        Err(panicked) => Err(Unread::Panicked(panicked)),
+    }
+}
+
+/// What has been made of the values that an answer has for a place.
+pub(crate) struct Draft {
+    /// The object's version then.
+    at: Position,
+    /// Which version of those that are held the values have been put over, where they are not the whole state; 0 if none is held.
+    over: Option<Position>,
+    members: Members,
+    /// How long the values are in the message.
+    octets: usize,
+    /// What the storage of the place takes; `None` if it has, or the values cannot be read.
+    snapshot: Option<Box<dyn Any + Send>>,
+}
+
+impl Draft {
+    fn new<S: CachedState>(
+        at: Position,
+        over: Option<Position>,
+        (members, values): (Members, &Values),
+        snapshot: Option<Snapshot<S>>,
+    ) -> Draft {
+        let snapshot = snapshot.map(|snapshot| Box::new(snapshot) as Box<dyn Any + Send>);
+        Draft { at, over, members, octets: values.octets.len(), snapshot }
+    }
+
+    /// Whether it is what a place is to hold at a version, after what it holds now.
+    pub(crate) fn is_for(&self, at: Position, held: Option<Position>) -> bool {
+        self.at == at && self.over.is_none_or(|over| Some(over) == held)
+    }
+}
+
 /// A place without its type.
 pub(crate) trait AnyPlace: Send + Sync {
-    /// Puts members there that an encapsulation has. If they cannot be read, the place holds nothing.
-    fn put(&self, held: Held, members: Members, values: &Values) -> Result<(), Malformed>;
+    /// Makes what is put here of an object's members at a version. Runs code of the program.
+    fn draft(&self, members: Members, at: Position, values: &Values) -> Draft;
+
+    /// Puts it here. `None` if there is nothing to put, or it is not for what the place holds now: that is to be ended then.
+    fn put(&self, held: Held, draft: &mut Draft) -> Option<Replaced>;
 
     /// About how many bytes the place takes.
     fn bytes(&self) -> usize;
@@ -211,7 +312,7 @@ pub(crate) trait AnyPlace: Send + Sync {
     fn holds(&self) -> bool;
 
     /// Has the place hold nothing.
-    fn end(&self);
+    fn end(&self) -> Replaced;
 
     /// The place with its type, if it is this.
     fn with_type(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
@@ -221,29 +322,25 @@ pub(crate) trait AnyPlace: Send + Sync {
 }
 
 impl<S: CachedState> AnyPlace for Place<S> {
-    fn put(&self, held: Held, members: Members, values: &Values) -> Result<(), Malformed> {
-        let read = || match members {
-            Members::ALL => values.read_state(self.object.environment()),
+    fn draft(&self, members: Members, at: Position, values: &Values) -> Draft {
+        let (over, read) = match members {
+            Members::ALL => (None, read_caught(|| values.read_state(self.object.environment())).ok()),
             members => {
-                let mut r = values.reader(self.object.environment())?;
-                let Some(mut state) = self.storage.whole() else {
-                    return Err(r.malformed(MalformedKind::BadEncapsulation));
-                };
-                state.read_over(members, &mut r)?;
-                Ok(state)
+                let (over, read) = self.read_over(members, values);
+                (Some(over), read.ok())
             }
         };
-        match read() {
-            Ok(state) => {
-                self.note_octets(members, values.octets.len());
-                self.write(Some(held), |storage| storage.store(&state));
-                Ok(())
-            }
-            Err(e) => {
-                self.end();
-                Err(e)
-            }
+        Draft::new::<S>(at, over, (members, values), read.map(S::Storage::snapshot_of))
+    }
+
+    fn put(&self, held: Held, draft: &mut Draft) -> Option<Replaced> {
+        let before = self.held().map(|before| before.version);
+        if !draft.is_for(held.version, before) {
+            return None;
         }
+        let snapshot = draft.snapshot.take()?.downcast::<Snapshot<S>>().ok()?;
+        self.note_octets(draft.members, draft.octets);
+        Some(self.write(Some(held), |storage| storage.store(*snapshot)))
     }
 
     fn bytes(&self) -> usize {
@@ -254,8 +351,8 @@ impl<S: CachedState> AnyPlace for Place<S> {
         self.is_held()
     }
 
-    fn end(&self) {
-        self.write(None, S::Storage::clear);
+    fn end(&self) -> Replaced {
+        self.write(None, S::Storage::clear)
     }
 
     fn with_type(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
@@ -431,7 +528,8 @@ mod tests {
             for number in 1..=WRITES {
                 let version = Position(number);
                 let held = Held { version, as_of: version, left: Moment::from_nanos(number) };
-                place.write(Some(held), |storage| storage.store(&S::of(number)));
+                let _replaced =
+                    place.write(Some(held), |storage| storage.store(S::Storage::snapshot_of(S::of(number))));
                 if number % 16 == 0 {
                     std::thread::yield_now();
                 }

@@ -1,5 +1,6 @@
 //! How a client keeps a state that one thread writes while others read.
 
+use std::any::Any;
 use std::borrow::Borrow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,23 +14,28 @@ pub trait Storage: Default + Send + Sync + 'static {
     /// The state.
     type State: CachedState;
     /// A state that was there, whatever is put there since.
-    type Snapshot: Borrow<Self::State>;
+    type Snapshot: Borrow<Self::State> + Clone + Send + 'static;
 
     /// What is there; `None` before the first.
     fn snapshot(&self) -> Option<Self::Snapshot>;
 
     /// What would be there.
-    fn snapshot_of(state: &Self::State) -> Self::Snapshot;
+    fn snapshot_of(state: Self::State) -> Self::Snapshot;
 
-    /// Puts a state there.
-    fn store(&self, state: &Self::State);
+    /// Puts a state there. Runs no code of the state's type: what was there before is the caller's, to be dropped with no lock held.
+    #[must_use = "dropping the state from before may take locks"]
+    fn store(&self, state: Self::Snapshot) -> Replaced;
 
     /// The whole state; `None` before the first.
     fn whole(&self) -> Option<Self::State>;
 
-    /// Forgets the state, where that gives memory back.
-    fn clear(&self);
+    /// Forgets the state, where that gives memory back. Gives what [`store`](Self::store) gives.
+    #[must_use = "dropping the state from before may take locks"]
+    fn clear(&self) -> Replaced;
 }
+
+/// A state that was in a storage, and is shared with those who read it still.
+pub type Replaced = Option<Arc<dyn Any + Send + Sync>>;
 
 /// A type that fits a word of 64 bits.
 pub trait Word: Copy {
@@ -110,20 +116,23 @@ impl<S: WordState<N>, const N: usize> Storage for Words<S, N> {
         self.whole()
     }
 
-    fn snapshot_of(state: &S) -> S {
-        state.clone()
+    fn snapshot_of(state: S) -> S {
+        state
     }
 
-    fn store(&self, state: &S) {
+    fn store(&self, state: S) -> Replaced {
         let words = state.to_words();
         self.words.iter().zip(words).for_each(|(to, word)| to.store(word, Ordering::Relaxed));
+        None
     }
 
     fn whole(&self) -> Option<S> {
         Some(S::of_words(std::array::from_fn(|place| self.word(place))))
     }
 
-    fn clear(&self) {}
+    fn clear(&self) -> Replaced {
+        None
+    }
 }
 
 /// A state of any type: readers share snapshots.
@@ -152,19 +161,23 @@ impl<S: CachedState<Storage = Self>> Storage for Shared<S> {
         self.0.load_full()
     }
 
-    fn snapshot_of(state: &S) -> Arc<S> {
-        Arc::new(state.clone())
+    fn snapshot_of(state: S) -> Arc<S> {
+        Arc::new(state)
     }
 
-    fn store(&self, state: &S) {
-        self.0.store(Some(Arc::new(state.clone())));
+    fn store(&self, state: Arc<S>) -> Replaced {
+        replaced(self.0.swap(Some(state)))
     }
 
     fn whole(&self) -> Option<S> {
         self.with(S::clone)
     }
 
-    fn clear(&self) {
-        self.0.store(None);
+    fn clear(&self) -> Replaced {
+        replaced(self.0.swap(None))
     }
+}
+
+fn replaced<S: CachedState>(state: Option<Arc<S>>) -> Replaced {
+    state.map(|state| state as Arc<dyn Any + Send + Sync>)
 }

@@ -99,7 +99,8 @@ pub fn snapshot<S: CachedState, R: super::TypedRef>(
     if held.is_some() || target.object().is_local_object()? {
         return Ok(held.map(|seen| seen.value));
     }
-    let asked = read_anew(target.object(), proxy, bounds, S::Storage::snapshot, S::Storage::snapshot_of)?;
+    let of = |state: &S| S::Storage::snapshot_of(state.clone());
+    let asked = read_anew(target.object(), proxy, bounds, S::Storage::snapshot, of)?;
     Ok(asked.map(|seen| seen.value))
 }
 

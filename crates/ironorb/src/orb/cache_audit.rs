@@ -118,9 +118,9 @@ const PROBES_MAX: usize = 2;
 struct HeldState(Option<(Position, Vec<u8>)>);
 
 impl Entries<Values> for HeldState {
-    fn put(&mut self, _: EntryId, held: Held, members: Members, values: Values) -> usize {
+    fn put(&mut self, _: EntryId, held: Held, members: Members, values: Values) -> Option<usize> {
         self.0 = (members == Members::ALL).then_some((held.version, values.octets));
-        0
+        Some(0)
     }
 
     fn end(&mut self, _: EntryId) {

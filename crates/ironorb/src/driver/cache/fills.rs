@@ -47,7 +47,8 @@ impl<S: CachedState> Fills<S> {
     pub(super) fn take(self) {
         for OneFill { place, fill, results } in self.0 {
             match results.wait().map_err(or_call_in_update) {
-                Ok(results) => take_fill(&place, &fill, results.of(&fill)),
+                // What cannot be read is not held.
+                Ok(results) => drop(take_fill(&place, &fill, results.of(&fill))),
                 Err(e) => not_filled(&place, &fill, &e),
             }
         }

@@ -13,8 +13,10 @@ pub(crate) mod warm;
 pub(crate) mod watch;
 
 use std::any::TypeId;
+use std::borrow::Borrow;
 use std::cell::Cell as StdCell;
 use std::collections::BTreeMap;
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -31,7 +33,8 @@ use crate::base::config::OrbConfig;
 use crate::base::locks::{PiLock, Snapshot};
 use crate::cache::wire::{self, FILL, FillResults, OPEN, PROBE};
 use crate::cache::{
-    Advice, AnyPlace, CachedState, CellNumber, NO_SESSION, Peer, Place, ProxyCell, Seen, ShardedCount, Source,
+    Advice, AnyPlace, CachedState, CellNumber, NO_SESSION, Peer, Place, ProxyCell, Seen, ShardedCount,
+    Snapshot as StateSnapshot, Source, Storage, Unread,
 };
 use crate::call::invocation::bad_reply;
 use crate::driver::client::Link;
@@ -135,8 +138,12 @@ pub(crate) fn read_settled<S: CachedState, T>(
     // A child of a fork may find the lock taken by a thread that it has not.
     object.core().cache.in_its_own_process().ok()?;
     let place = place_of(object, proxy)?;
-    let read = || place.read(bounds.lag, bounds.at_least, |_| moment(), load);
-    let (value, age, version) = place.peer.undisturbed(read)?;
+    // What `load` does with the state is the program's code, and has no lock.
+    let read = || place.read(bounds.lag, bounds.at_least, |_| moment(), S::Storage::snapshot);
+    let (snapshot, age, version) = place.peer.undisturbed(read)?;
+    let own = S::Storage::default();
+    let _empty = own.store(snapshot);
+    let value = load(&own)?;
     note_read(&place);
     Some(Seen { value, age, version: Some(version.0), source: Source::Cache })
 }
@@ -224,11 +231,14 @@ pub(crate) fn read_anew<S: CachedState, T>(
             Filled::State { version, .. } => Some(version.0),
             Filled::Refused { .. } | Filled::Unknown { .. } => None,
         };
-        let state = results.state.read_state::<S>(place.object.environment()).map_err(bad_reply);
         counters.count_many(Event::CacheFilled, u64::from(version.is_some()));
-        take_fill(&place, &fill, results);
+        let state = take_fill(&place, &fill, results);
         note_read(&place);
-        let (value, now) = (of(&state?), moment());
+        let state = state.map_err(|unread| match unread {
+            Unread::Malformed(e) => bad_reply(e),
+            Unread::Panicked(panicked) => resume_unwind(panicked),
+        });
+        let (value, now) = (of(state?.borrow()), moment());
         let age = now.since(asked).unwrap_or_default();
         return gives(Seen { value, age, version, source: Source::Remote });
     }
@@ -286,12 +296,23 @@ fn take_answer(peer: &Peer, answer: Answer<CellNumber, wire::Values>, cache: &Ob
     }
 }
 
-/// Takes the answer to a fill, and opens a session where there is none. Where that cannot be done, the next read tries again.
-fn take_fill<S: CachedState>(place: &Place<S>, fill: &Fill, results: FillResults) {
+/// Takes the answer to a fill, and opens a session where there is none. Where that cannot be done, the next read tries again. Gives the
+/// state that has come.
+fn take_fill<S: CachedState>(
+    place: &Place<S>,
+    fill: &Fill,
+    results: FillResults,
+) -> Result<StateSnapshot<S>, Unread> {
     let FillResults { filled, server, state } = results;
-    place.peer.filled(place.entry, filled, state, moment);
+    let state = place.take_fill(filled, &state, moment);
     place.object.core().cache.keep_limits();
-    let Some((epoch, opener)) = server else { return };
+    if let Some(server) = server {
+        begin_session(place, fill, server);
+    }
+    state
+}
+
+fn begin_session<S: CachedState>(place: &Place<S>, fill: &Fill, (epoch, opener): (Epoch, ObjectRef)) {
     if is_session_over(&place.peer, fill, epoch) {
         open(&place.peer, opener);
     } else if place.peer.session().is_some_and(|(session, _)| session.epoch != epoch) {
@@ -451,6 +472,8 @@ impl ClientCache {
     fn place_of<S: CachedState>(&self, object: &ObjectRef) -> Option<Arc<Place<S>>> {
         let peer = self.peer_at(object.address()?);
         let key = (TypeId::of::<S>(), object.hash_code(u32::MAX));
+        // The last owner of a place may be gone meanwhile, and dropping it runs code of the program.
+        let mut others = Vec::new();
         let mut places = self.places.lock();
         let Places { by_hash, swept_at } = &mut *places;
         if by_hash.len() >= *swept_at {
@@ -459,8 +482,14 @@ impl ClientCache {
         }
         let of_key = by_hash.entry(key).or_default();
         of_key.retain(|place| place.strong_count() > 0);
-        let of_object =
-            |place: &Weak<dyn AnyPlace>| place.upgrade().filter(|place| place.object().is_equivalent(object));
+        let of_object = |place: &Weak<dyn AnyPlace>| {
+            let place = place.upgrade()?;
+            if place.object().is_equivalent(object) {
+                return Some(place);
+            }
+            others.push(place);
+            None
+        };
         let known = of_key.iter().find_map(of_object);
         if let Some(place) = known.and_then(|place| place.with_type().downcast().ok()) {
             return Some(place);

@@ -99,7 +99,7 @@ impl<R: CachedRef> Warm<R> {
             let server = Arc::as_ptr(&place.peer);
             if place.peer.session().is_none() && !asked.contains(&server) {
                 match ask_object(place, &NO_SESSION) {
-                    Ok(Some(results)) => take_fill(place, &NO_SESSION, results),
+                    Ok(Some(results)) => drop(take_fill(place, &NO_SESSION, results)),
                     // This object has no cell; the next one may.
                     Ok(None) => continue,
                     Err(_) => {}
