@@ -12,6 +12,7 @@ mod bridge_given_up;
 mod bulk;
 mod caching;
 mod caching_modes;
+mod caching_moved;
 mod caching_seen;
 mod call_command;
 mod call_sources;

@@ -38,9 +38,24 @@ pub(crate) struct Place<S: CachedState> {
     has_none: AtomicBool,
     /// Counts the reads that ask no server, if they are to be counted.
     hits: Option<Arc<ShardedCount>>,
-    /// The place in another session that has followed, because the object has come to another server.
-    next: OnceLock<Arc<Place<S>>>,
-    companions: PiLock<Option<Weak<dyn Companions<S>>>>,
+    links: PiLock<Links<S>>,
+}
+
+/// What a place has to do with others.
+struct Links<S: CachedState> {
+    companions: Option<Weak<dyn Companions<S>>>,
+    /// How often the state is to make room for no others, as long as no place has followed.
+    pins: usize,
+    /// The newest place, in a session with the server to which the object has come.
+    next: Option<Arc<Place<S>>>,
+    /// The places that lead here.
+    before: Vec<Weak<Place<S>>>,
+}
+
+impl<S: CachedState> Default for Links<S> {
+    fn default() -> Self {
+        Links { companions: None, pins: 0, next: None, before: Vec::new() }
+    }
 }
 
 /// What is asked for where a place is filled.
@@ -92,8 +107,7 @@ impl<S: CachedState> Place<S> {
             octets: AtomicUsize::new(0),
             has_none: AtomicBool::new(false),
             hits,
-            next: OnceLock::new(),
-            companions: PiLock::default(),
+            links: PiLock::default(),
         }
     }
 
@@ -211,13 +225,13 @@ impl<S: CachedState> Place<S> {
     }
 
     /// Has others asked for where this is filled.
-    pub(crate) fn set_companions(&self, companions: Weak<dyn Companions<S>>) {
-        *self.companions.lock() = Some(companions);
+    pub(crate) fn set_companions(self: &Arc<Self>, companions: Weak<dyn Companions<S>>) {
+        self.with_newest(|_, links| links.companions = Some(companions));
     }
 
     /// What is to be filled with this.
     pub(crate) fn companions(&self) -> Vec<Arc<Place<S>>> {
-        let companions = self.companions.lock().as_ref().and_then(Weak::upgrade);
+        let companions = self.links.lock().companions.as_ref().and_then(Weak::upgrade);
         companions.map_or_else(Vec::new, |companions| companions.beside(self))
     }
 
@@ -233,16 +247,64 @@ impl<S: CachedState> Place<S> {
 
     /// The place that has followed last.
     pub(crate) fn newest(self: &Arc<Self>) -> Arc<Place<S>> {
-        let mut place = self;
-        while let Some(next) = place.next.get() {
-            place = next;
-        }
-        place.clone()
+        self.with_newest(|newest, _| newest.clone())
     }
 
-    /// Has another place follow. Where one has already, that stays.
-    pub(crate) fn follow(&self, next: Arc<Place<S>>) {
-        let _lost = self.next.set(next);
+    fn with_newest<T>(self: &Arc<Self>, f: impl FnOnce(&Arc<Self>, &mut Links<S>) -> T) -> T {
+        let mut place = self.clone();
+        loop {
+            let mut links = place.links.lock();
+            let Some(next) = links.next.clone() else { return f(&place, &mut links) };
+            drop(links);
+            place = next;
+        }
+    }
+
+    /// Has another place follow, that no thread knows of yet, with pins and companions. All places before lead to that, and this one
+    /// goes unless a reference has it. Where one has followed already, that stays.
+    pub(crate) fn follow(self: &Arc<Self>, next: Arc<Place<S>>) {
+        // Dropped when no lock is held any more: the last owner of a place takes the lock of its session.
+        let mut passed = Vec::new();
+        let mut links = self.links.lock();
+        if links.next.is_some() {
+            return;
+        }
+        // It is free. Threads that come to it before all places lead there wait here: they may have another one follow it.
+        let mut new = next.links.lock();
+        new.companions = links.companions.take();
+        new.pins = std::mem::take(&mut links.pins);
+        if new.pins > 0 {
+            self.peer.unpin(self.entry);
+            // Where as many are pinned as may be, it takes its turn.
+            let _is_pinned = next.peer.pin(next.entry);
+        }
+        new.before = std::mem::take(&mut links.before);
+        new.before.retain(|place| place.strong_count() > 0);
+        for place in new.before.iter().filter_map(Weak::upgrade) {
+            passed.extend(place.links.lock().next.replace(next.clone()));
+            passed.push(place);
+        }
+        new.before.push(Arc::downgrade(self));
+        links.next = Some(next.clone());
+    }
+
+    /// Has the state make room for no others, in whichever session. False if as many are pinned there as may be.
+    pub(crate) fn pin(self: &Arc<Self>) -> bool {
+        self.with_newest(|place, links| {
+            let is_pinned = links.pins > 0 || place.peer.pin(place.entry);
+            links.pins += usize::from(is_pinned);
+            is_pinned
+        })
+    }
+
+    /// Takes back a [`pin`](Self::pin).
+    pub(crate) fn unpin(self: &Arc<Self>) {
+        self.with_newest(|place, links| {
+            links.pins = links.pins.saturating_sub(1);
+            if links.pins == 0 {
+                place.peer.unpin(place.entry);
+            }
+        });
     }
 }
 

@@ -299,11 +299,17 @@ fn take_answer(peer: &Peer, answer: Answer<CellNumber, wire::Values>, cache: &Ob
 /// Takes the answer to a fill, and opens a session where there is none. Where that cannot be done, the next read tries again. Gives the
 /// state that has come.
 fn take_fill<S: CachedState>(
-    place: &Place<S>,
+    place: &Arc<Place<S>>,
     fill: &Fill,
     results: FillResults,
 ) -> Result<StateSnapshot<S>, Unread> {
-    let FillResults { filled, server, state } = results;
+    let FillResults { mut filled, server, state } = results;
+    // What another server does not know of this session says nothing about it.
+    if let Some((epoch, _)) = &server
+        && place.peer.session().is_some_and(|(session, _)| session.epoch != *epoch)
+    {
+        filled = Filled::Refused { of: fill.of, token: fill.token };
+    }
     let state = place.take_fill(filled, &state, moment);
     place.object.core().cache.keep_limits();
     if let Some(server) = server {
@@ -312,7 +318,7 @@ fn take_fill<S: CachedState>(
     state
 }
 
-fn begin_session<S: CachedState>(place: &Place<S>, fill: &Fill, (epoch, opener): (Epoch, ObjectRef)) {
+fn begin_session<S: CachedState>(place: &Arc<Place<S>>, fill: &Fill, (epoch, opener): (Epoch, ObjectRef)) {
     if is_session_over(&place.peer, fill, epoch) {
         open(&place.peer, opener);
     } else if place.peer.session().is_some_and(|(session, _)| session.epoch != epoch) {

@@ -49,7 +49,7 @@ pub fn warm_cached<R: CachedRef>(
     }
     let mut pinned = Vec::with_capacity(places.len());
     let may_stay = places.iter().all(|place| {
-        let may_stay = place.peer.pin(place.entry);
+        let may_stay = place.pin();
         pinned.extend(may_stay.then(|| place.clone()));
         may_stay
     });
@@ -124,7 +124,7 @@ impl<S: CachedState> Companions<S> for List<S> {
 
 impl<S: CachedState> Drop for List<S> {
     fn drop(&mut self) {
-        self.0.iter().for_each(|place| place.peer.unpin(place.entry));
+        self.0.iter().for_each(Place::unpin);
     }
 }
 
