@@ -1,9 +1,9 @@
 //! The servants of elements of extents: those of `idl/extents.idl`.
 
 use ironorb::cache::CellRef;
-use ironorb::{ElementCells, Extent, SystemException};
+use ironorb::{ElementCells, Extent, SystemException, WString};
 
-use crate::extents::{Counter, Lamp, LampState, Line, LineState};
+use crate::extents::{Counter, Dial, DialState, Lamp, LampState, Line, LineState, Mark, Sensor, SensorState};
 
 /// Serves all lines of an extent: an element is the carrier, and 1,000 more while the line is busy.
 pub struct Lines(pub ElementCells<i32, LineState>);
@@ -35,6 +35,37 @@ impl From<&i32> for LampState {
 
 impl Lamp for Lamps {
     fn cell(&self) -> CellRef<'_, LampState> {
+        self.0.current()
+    }
+}
+
+/// Serves all sensors of an extent: an element has the bits of a reading.
+pub struct Sensors(pub ElementCells<u64, SensorState>);
+
+impl From<&u64> for SensorState {
+    fn from(element: &u64) -> SensorState {
+        SensorState { reading: f64::from_bits(*element) }
+    }
+}
+
+impl Sensor for Sensors {
+    fn cell(&self) -> CellRef<'_, SensorState> {
+        self.0.current()
+    }
+}
+
+/// Serves all dials of an extent: an element has the bits of what is shown.
+pub struct Dials(pub ElementCells<u64, DialState>);
+
+impl From<&u64> for DialState {
+    fn from(element: &u64) -> DialState {
+        let shown = Mark { at: f64::from_bits(*element), unit: "bar".to_owned() };
+        DialState { shown, label: WString("press\u{f6}r".to_owned()) }
+    }
+}
+
+impl Dial for Dials {
+    fn cell(&self) -> CellRef<'_, DialState> {
         self.0.current()
     }
 }

@@ -32,7 +32,7 @@ pub mod system_calls;
 pub mod watch;
 
 pub use cells::{Counting, Holding, Living, Pricing, RUNS};
-pub use counters::{Counters, Lamps, Lines};
+pub use counters::{Counters, Dials, Lamps, Lines, Sensors};
 pub use exchange::{Exchanging, Listening};
 pub use servant::{Deriving, Hook, Hooked, Probing};
 

@@ -339,6 +339,27 @@ fn who_watches_is_told_of_changes_and_of_errors_once() {
     assert!(tells.recv().is_err(), "the watch has ended, and told one error");
 }
 
+/// What is no number is not equal to itself, and has not changed all the same.
+#[test]
+fn who_watches_is_told_once_of_what_is_no_number() {
+    let site = Site::new();
+    let (told, tells) = std::sync::mpsc::channel();
+    let tell = move |seen: Result<Seen<f64>, SystemException>| told.send(seen.unwrap().value).unwrap_or(());
+    let watching = watch_cached(&site.meter, NEW, MeterRef::factor_with, tell).unwrap();
+    assert_eq!(tells.recv().unwrap(), 1.0);
+    let client = site.meter.object().orb();
+    let probes = || client.status().total_where("cache_probes_total", "side", "client");
+    site.cell.update(|mut state| state.set_factor(f64::NAN));
+    assert!(tells.recv().unwrap().is_nan());
+    let before = probes();
+    while probes() < before + 3 {
+        std::thread::yield_now();
+    }
+    site.cell.update(|mut state| state.set_factor(2.0));
+    assert_eq!(tells.recv().unwrap(), 2.0);
+    drop(watching);
+}
+
 #[test]
 fn what_a_client_holds_is_bounded_by_entries_and_by_bytes() {
     let bounds: [fn(&mut OrbConfig); 2] = [|it| it.cache_entries_max = 1, |it| it.cache_bytes_max = Some(1)];

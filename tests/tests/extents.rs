@@ -11,8 +11,10 @@ use ironorb::{
     MinorCode, Orb, Replied, Servant, SystemException, SystemExceptionKind, TypedRef,
 };
 use ironorb_tests::command::run;
-use ironorb_tests::extents::{Counter, CounterRef, LampRef, Line as _, LineRef, LineState};
-use ironorb_tests::{Counters, Lamps, Lines, eventually};
+use ironorb_tests::extents::{
+    Counter, CounterRef, DialRef, LampRef, Line as _, LineRef, LineState, SensorRef,
+};
+use ironorb_tests::{Counters, Dials, Lamps, Lines, Sensors, eventually};
 
 const COUNTERS_IDL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/idl/extents.idl");
 
@@ -385,6 +387,33 @@ fn clients_are_told_what_has_changed_of_an_element() {
         assert_eq!(writes() - before, told);
         assert_eq!(line.cached_state(&NEW).unwrap().value, state);
     }
+}
+
+/// Numbers have changed if their bits have: 0 and -0 are two values, and one that is no number is equal to itself.
+#[test]
+fn the_bits_of_an_elements_numbers_count() {
+    let (server, client) = (server(), client());
+    let (of_words, of_any) = (ExtentConfig::in_memory(), ExtentConfig::in_memory());
+    let sensors = server.root_poa().create_extent("sensors", 1, of_words, |_| 0_u64).unwrap();
+    sensors.serve::<SensorRef, _>(Sensors(sensors.cells().unwrap())).unwrap();
+    let dials = server.root_poa().create_extent("dials", 1, of_any, |_| 0_u64).unwrap();
+    dials.serve::<DialRef, _>(Dials(dials.cells().unwrap())).unwrap();
+    let sensor = elsewhere(&client, &sensors.reference::<SensorRef>(0).unwrap());
+    let dial = elsewhere(&client, &dials.reference::<DialRef>(0).unwrap());
+    let read_sensor = |options: &ReadOptions| sensor.reading_with(options).unwrap().value.to_bits();
+    let read_dial = |options: &ReadOptions| dial.shown_with(options).unwrap().value.at.to_bits();
+    let writes = || server.status().total("cache_writes_total");
+    let check = |extent: &Extent<u64>, read: &dyn Fn(&ReadOptions) -> u64| {
+        (0..3).for_each(|_| assert_eq!(read(&ReadOptions::new()), 0));
+        for (number, is_told) in [(-0.0, 1), (f64::NAN, 1), (f64::NAN, 0), (-f64::NAN, 1), (0.0, 1), (0.0, 0)]
+        {
+            let before = writes();
+            extent.elements().update(0, |element| *element = number.to_bits()).unwrap();
+            assert_eq!((read(&NEW), writes() - before), (number.to_bits(), is_told), "{number:?}");
+        }
+    };
+    check(&sensors, &read_sensor);
+    check(&dials, &read_dial);
 }
 
 #[test]

@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
-use ironorb_cache::Position;
-use ironorb_giop::MalformedKind;
+use ironorb_cache::{Members, Position};
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::minor::MinorCode;
+use ironorb_giop::{Encoding, MalformedKind, Writer};
 
 use super::{Operation, RefTo, RemoteOperation, stub};
-use crate::cache::wire::FILL;
-use crate::cache::{CachedMember, CachedState, CellRef, ProxyCell, ReadOptions, Seen, Source, Storage};
+use crate::cache::wire::{FILL, encapsulated};
+use crate::cache::{
+    CachedMember, CachedState, CellRef, ProxyCell, ReadOptions, Seen, Source, Storage, WordState,
+};
 use crate::driver::cache::{Bounds, moment, read_anew, read_held, read_settled};
 use crate::driver::invoke::invoke;
 use crate::object::ObjectRef;
@@ -186,6 +188,28 @@ where
     invoke(target, &READ, local, |_| Ok(()), |r| Err(r.malformed(MalformedKind::LocalObject)))
 }
 
+/// Which members of a state in words have changed.
+pub fn changed_words<S: WordState<N>, const N: usize>(state: &S, before: &S) -> Members {
+    let (words, before) = (state.to_words(), before.to_words());
+    members_where(N, |place| words[place] != before[place])
+}
+
+/// Which of so many members have changed: those that are other octets in a message. By `==`, 0 would be -0, and what is no number would
+/// change with each look.
+pub fn changed_members<S: CachedState>(state: &S, before: &S, count: usize) -> Members {
+    let octets = |state: &S, place| {
+        let write = |members, w: &mut Writer<'_>| state.write(members, w);
+        encapsulated(Members::one(place), &write, Encoding::NATIVE).ok()
+    };
+    // What cannot be written is told to no client; that it has changed is.
+    members_where(count, |place| octets(state, place).is_none_or(|now| octets(before, place) != Some(now)))
+}
+
+fn members_where(count: usize, has_changed: impl Fn(usize) -> bool) -> Members {
+    let changed = (0..count).filter(|place| has_changed(*place));
+    changed.fold(Members::NONE, |members, place| members.and(Members::one(place)))
+}
+
 #[cold]
 fn no_cell() -> SystemException {
     SystemException::new(SystemExceptionKind::NoImplement, MinorCode::NONE, CompletionStatus::No)
@@ -297,12 +321,7 @@ macro_rules! __ironorb_cached_state {
             }
 
             fn changed_since(&self, before: &Self) -> $crate::generated::Members {
-                let changed = $crate::generated::Members::NONE;
-                $(let changed = match self.$member == before.$member {
-                    true => changed,
-                    false => changed.and($crate::generated::Members::one($place)),
-                };)*
-                changed
+                $crate::__ironorb_changed_since!($storage self before $count)
             }
 
             fn update<'s>(&'s mut self, changed: &'s mut $crate::generated::Members) -> $update<'s> {
@@ -338,6 +357,18 @@ macro_rules! __ironorb_storage {
     };
     (shared $state:ident $count:literal) => {
         $crate::generated::Shared<$state>
+    };
+}
+
+/// Which members of a state have changed.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_changed_since {
+    (words $state:ident $before:ident $count:literal) => {
+        $crate::generated::cached::changed_words($state, $before)
+    };
+    (shared $state:ident $before:ident $count:literal) => {
+        $crate::generated::cached::changed_members($state, $before, $count)
     };
 }
 
