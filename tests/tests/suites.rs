@@ -107,6 +107,19 @@ fn calls_to_many_elements_are_compared_with_those_to_few() {
     assert!(out.contains("bytes an object beside its state"), "{out}");
 }
 
+/// A page has a chart for each distribution and each kind of daemon.
+#[test]
+fn a_model_runs_jobs_beside_the_papers_figures_and_says_that_no_call_was_made() {
+    let (out, lines) = quick("jobs", &["--clients=1,4,10"], 2 * 2);
+    let runs = lines_of(&lines, "runs");
+    assert_eq!(runs.len(), 2 * 2 * 4 * 3);
+    assert!(runs.iter().all(|row| row["side"] == "model"), "{out}");
+    assert!(out.contains("no call was made"), "{out}");
+    assert_eq!(["table-1", "table-2", "table-3"].map(|table| lines_of(&lines, table).len()), [8, 4, 12]);
+    let said = run(["bench", "jobs", "--servers=3"]).expect_failure(1);
+    assert!(said.contains("--servers"), "{said}");
+}
+
 /// Runs a suite with one quick repetition. Returns its rows of this kind that are of omniORB; each has been measured or says
 /// why not.
 fn of_omniorb(choice: &[&str], kind: &str) -> Vec<Value> {

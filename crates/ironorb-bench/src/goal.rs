@@ -66,6 +66,11 @@ const FAN_OUT: (&str, &str) = ("caching", "fan-out");
 const REDIS: (&str, &str) = ("caching", "redis");
 const CLIENTS_AND_LAG: &[&str] = &["clients", "lag_ms"];
 
+const JOBS: (&str, &str) = ("jobs", "runs");
+const REAL: (&str, &str) = ("side", "ironorb");
+const OF_PAPER: (&str, &str) = ("workload", "paper");
+const FIXED: (&str, &str) = ("distribution", "fixed");
+
 const HIGH: (&str, &str) = ("realtime", "high");
 const LOW: (&str, &str) = ("realtime", "low");
 const LANES: (&str, &str) = ("side", "lanes");
@@ -75,6 +80,10 @@ const AT_60: (&str, &str) = ("load_percent", "0|60");
 const FROM_CALL: (&str, &str) = ("since", "call");
 const SINCE: &[&str] = &["since"];
 const CLIENTS: Option<&str> = Some("clients");
+
+const ARCHITECTURE: &[&str] = &["architecture"];
+const MS_A_JOB: &str = "{architecture}, fixed demands: ms a job of 1 client";
+const JOBS_A_SECOND: &str = "{architecture}, fixed demands: jobs/s of 10 clients";
 
 /// All rules. A suite gets a goal by a line here.
 #[rustfmt::skip] // a table
@@ -155,6 +164,23 @@ const RULES: &[Rule] = &[
     rule(REDIS, &[("row", "hit")], &[], |row, _| row.median("over_raw"), AtMost(0.2), "a hit / Redis's"),
     rule(REDIS, &[("row", "visible"), ("lag_us", "10")], &[], |row, _| row.median("over_raw"), AtMost(0.5),
         "from a write until another client reads it, lag {lag_us} us / Redis's"),
+    // Jobs of several calls: the paper's workload, and the model with the same demands.
+    rule(JOBS, &[REAL, OF_PAPER, FIXED, ("clients", "1"), ("architecture", "HP|SP")], ARCHITECTURE, response_ms,
+        AtMost(56.1), MS_A_JOB),
+    rule(JOBS, &[REAL, OF_PAPER, FIXED, ("clients", "1"), ("architecture", "FP")], ARCHITECTURE, response_ms,
+        AtMost(57.0), MS_A_JOB),
+    rule(JOBS, &[REAL, OF_PAPER, FIXED, ("clients", "1"), ("architecture", "S")], ARCHITECTURE, response_ms,
+        AtMost(107.0), MS_A_JOB),
+    rule(JOBS, &[REAL, OF_PAPER, FIXED, ("clients", "10"), ("architecture", "HP|FP|SP"), ("daemon", "multi")],
+        ARCHITECTURE, |row, _| row.median("cycles_s"), AtLeast(36.0), JOBS_A_SECOND),
+    rule(JOBS, &[REAL, OF_PAPER, FIXED, ("clients", "10"), ("architecture", "S")], ARCHITECTURE,
+        |row, _| row.median("cycles_s"), AtLeast(35.5), JOBS_A_SECOND),
+    rule(JOBS, &[REAL, OF_PAPER, ("distribution", "exponential")], ARCHITECTURE,
+        |row, _| row.median("of_model").map(|part| (part - 1.0).abs()), AtMost(0.01),
+        "{architecture}, exponential demands: jobs/s off the model's (worst: {clients} clients, daemon {daemon})"),
+    rule(JOBS, &[REAL, OF_PAPER], ARCHITECTURE,
+        |row, _| row.median("n_over_xr").map(|part| (part - 1.0).abs()), AtMost(0.02),
+        "{architecture}: N / (X R) off 1 (worst: {clients} clients, daemon {daemon}, {distribution} demands)"),
     // The client of the highest priority, beside as many others as there are; the system's own delays are the twin's.
     Rule { greatest: CLIENTS, ..rule(HIGH, &[LANES, LOADED, AT_60], SINCE, |row, _| row.median("over_0"), AtMost(1.3),
         "high client, mean with {clients} others / without, from {since}") },
@@ -182,6 +208,10 @@ const AHEAD: [(&str, &str, &str); 4] = [
 
 fn best_over_raw(row: &Row, _: &[Row]) -> Option<f64> {
     row.best("over_raw")
+}
+
+fn response_ms(row: &Row, _: &[Row]) -> Option<f64> {
+    row.median("response_ms")
 }
 
 fn over_sii(row: &Row, _: &[Row]) -> Option<f64> {

@@ -26,6 +26,7 @@ mod extents;
 mod goal;
 mod hartstone;
 mod idl;
+mod jobs;
 mod latency;
 mod machine;
 mod measure;
@@ -73,6 +74,7 @@ use echo::EchoOptions;
 use extents::ExtentsOptions;
 use hartstone::HartstoneOptions;
 use idl::IdlOptions;
+use jobs::JobsOptions;
 use latency::LatencyOptions;
 use options::Run;
 use overhead::OverheadOptions;
@@ -113,6 +115,8 @@ enum BenchCommand {
     Agent(AgentOptions),
     /// Measure objects that are elements of an extent, up to a billion, beside a hundred of them.
     Extents(ExtentsOptions),
+    /// Compare the ways to run jobs of several calls (the architectures S, HP, FP and SP), in a model that makes no calls.
+    Jobs(JobsOptions),
     /// Measure how many calls per second several clients make, beside plain sockets with a thread for each.
     Concurrency(ConcurrencyOptions),
     /// Measure the cost of thousands of connections, idle and active.
@@ -204,7 +208,8 @@ macro_rules! suites {
 
 suites! {
     Echo echo Idl idl Types constructs Marshal marshalling Ttcp ttcp Latency latency Cubit cubit
-    Collocated collocated Caching caching Agent agent Extents extents Concurrency concurrency Connections connections Realtime realtime
+    Collocated collocated Caching caching Agent agent Extents extents Jobs jobs Concurrency concurrency Connections connections
+    Realtime realtime
     Overhead overhead Hartstone hartstone
 }
 
