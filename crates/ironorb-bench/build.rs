@@ -14,6 +14,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "idl/cubit.idl",
         "idl/echo.idl",
         "idl/extents.idl",
+        "idl/jobs.idl",
         "idl/latency.idl",
         "idl/probes.idl",
         "idl/realtime.idl",

@@ -110,7 +110,7 @@ fn calls_to_many_elements_are_compared_with_those_to_few() {
 /// A page has a chart for each distribution and each kind of daemon.
 #[test]
 fn a_model_runs_jobs_beside_the_papers_figures_and_says_that_no_call_was_made() {
-    let (out, lines) = quick("jobs", &["--clients=1,4,10"], 2 * 2);
+    let (out, lines) = quick("jobs", &["--sides=model", "--clients=1,4,10"], 2 * 2);
     let runs = lines_of(&lines, "runs");
     assert_eq!(runs.len(), 2 * 2 * 4 * 3);
     assert!(runs.iter().all(|row| row["side"] == "model"), "{out}");
@@ -118,6 +118,31 @@ fn a_model_runs_jobs_beside_the_papers_figures_and_says_that_no_call_was_made() 
     assert_eq!(["table-1", "table-2", "table-3"].map(|table| lines_of(&lines, table).len()), [8, 4, 12]);
     let said = run(["bench", "jobs", "--servers=3"]).expect_failure(1);
     assert!(said.contains("--servers"), "{said}");
+}
+
+/// The messages of the paper, as relays on each way count them.
+#[test]
+fn jobs_take_as_many_messages_as_the_paper_says() {
+    let options = ["--sides=processes", "--clients=1", "--distributions=fixed", "--demand=1,2"];
+    let (_, lines) = quick("jobs", &options, 2);
+    let runs = lines_of(&lines, "runs");
+    let messages = |way: &str| {
+        let of_way = runs.iter().filter(|row| row["architecture"] == way);
+        of_way.map(|row| row["messages"].as_f64().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(["S", "HP", "FP"].map(messages), [[12.0], [10.0], [11.0]].map(Vec::from));
+    assert_eq!(messages("SP"), [6.0, 6.0], "with either daemon");
+}
+
+#[test]
+fn jobs_with_late_parts_are_measured_with_hedges_and_without() {
+    let (out, lines) = quick("tail", &["--fan-out=1,5", "--servers=2"], 0);
+    let rows = lines_of(&lines, "tail");
+    assert_eq!(rows.len(), 4, "{out}");
+    for row in rows {
+        let more = row["requests_more_percent"].as_f64().unwrap();
+        assert!(if row["hedges"] == "with" { more <= 30.0 } else { more == 0.0 }, "{row}");
+    }
 }
 
 /// Runs a suite with one quick repetition. Returns its rows of this kind that are of omniORB; each has been measured or says

@@ -44,6 +44,7 @@ mod samples;
 mod sequences;
 mod settings;
 mod statistics;
+mod tail;
 mod ttcp;
 mod variant;
 mod watch;
@@ -80,6 +81,7 @@ use options::Run;
 use overhead::OverheadOptions;
 use realtime::RealtimeOptions;
 use role::RoleArgs;
+use tail::TailOptions;
 use ttcp::TtcpOptions;
 
 /// `ironorb bench …`
@@ -111,6 +113,8 @@ enum BenchCommand {
     Collocated(CollocatedOptions),
     /// Measure reads of cached attributes, beside the reading of the clock that each needs.
     Caching(CachingOptions),
+    /// Measure jobs of many parts whose servers are late now and then, with hedges and without.
+    Tail(TailOptions),
     /// Measure an agent: resolving, what names and leases cost, and how soon a killed server is gone; beside a plain call.
     Agent(AgentOptions),
     /// Measure objects that are elements of an extent, up to a billion, beside a hundred of them.
@@ -151,6 +155,8 @@ fn say(text: std::fmt::Arguments<'_>) {
 const ROLES: &[&[Role]] = &[
     plain::ROLES,
     agent::ROLES,
+    jobs::ROLES,
+    tail::ROLES,
     caching::ROLES,
     echo::ROLES,
     cubit::ROLES,
@@ -209,7 +215,7 @@ macro_rules! suites {
 suites! {
     Echo echo Idl idl Types constructs Marshal marshalling Ttcp ttcp Latency latency Cubit cubit
     Collocated collocated Caching caching Agent agent Extents extents Jobs jobs Concurrency concurrency Connections connections
-    Realtime realtime
+    Realtime realtime Tail tail
     Overhead overhead Hartstone hartstone
 }
 
@@ -239,6 +245,7 @@ generated! {
     generated_cases "caching_cases"
     generated_cubit "cubit"
     generated_extents "extents"
+    generated_jobs "jobs"
     generated_latency "latency"
     generated_probes "probes"
     generated_realtime "realtime"

@@ -1,11 +1,12 @@
 //! `ironorb bench jobs`: the architectures of the paper on parallel interaction (S, HP, FP, SP) under its workload.
 //!
-//! So far a model runs them. Real runs plug in as another [`Architecture`], and make rows of another side.
+//! Real processes run them, and a model that is fed the same demands.
 
 mod confidence;
 mod model;
 mod observed;
 mod paper;
+mod site;
 mod workload;
 
 use std::time::Duration;
@@ -19,6 +20,8 @@ use crate::row::{Figure, Row, digits, parameters};
 use confidence::{Mean, repeat};
 use model::{Costs, Daemon, Model, Way};
 use observed::{Architecture, Observed};
+pub(crate) use site::ROLES;
+use site::{Demand, Real, messages_a_cycle};
 use workload::{Distribution, Workload};
 
 /// `ironorb bench jobs`
@@ -31,7 +34,7 @@ pub(crate) struct JobsOptions {
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = Daemon::ALL)]
     pub(crate) daemons: Vec<Daemon>,
     /// Numbers of clients: N in the paper.
-    #[arg(long, value_delimiter = ',', default_values_t = 1..=10)]
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 2, 4, 7, 10])]
     pub(crate) clients: Vec<usize>,
     /// How demands are distributed.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = Distribution::ALL)]
@@ -45,6 +48,12 @@ pub(crate) struct JobsOptions {
     /// Bytes of each request and result: L in the paper.
     #[arg(long, default_value_t = 50)]
     pub(crate) size: usize,
+    /// Who runs the jobs: processes, or the model.
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Side::ALL)]
+    pub(crate) sides: Vec<Side>,
+    /// How stations spend the time of a request. As many can burn it at a time as there are processors.
+    #[arg(long, value_enum, default_value = "sleep")]
+    pub(crate) stations: Demand,
     /// How long a message takes in the model, in microseconds.
     #[arg(long, default_value_t = 0.0)]
     pub(crate) message_us: f64,
@@ -57,25 +66,54 @@ const RESPONSE: &str = "response_ms";
 const CYCLES: &str = "cycles_s";
 const MESSAGES: &str = "messages";
 
+/// Who runs the jobs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Side {
+    /// Processes that call each other.
+    Processes,
+    /// The model. No call is made.
+    Model,
+}
+
+impl Side {
+    const ALL: [Side; 2] = [Side::Processes, Side::Model];
+}
+
 /// The side of rows that no call was made for.
 const MODEL: &str = "model";
+/// That of rows of real processes.
+const OURS: &str = "ironorb";
 
-const NOTES: &str = "side model: a discrete-event model with constant costs of messages; no call was made. response ms: R, of a cycle; cycles s:\n\
+const NOTES: &str = "side ironorb: clients are threads of one process; the agent with the daemon, and each station, are processes of their own. of model:\n\
+    X over that of the model, without costs of messages, for the same demands. messages: of a cycle, counted by relays in a run of its own.\n\
+    side model: a discrete-event model with constant costs of messages; no call was made. response ms: R, of a cycle; cycles s:\n\
     X, of all clients together. Each is the mean of as many runs as make its 95 % interval at most 2.5 % (interval percent), or of the\n\
     most that are made. n over xr: clients / (X R), 1 by Little's law. of bound: X over the cycles a second that the slower station\n\
     of each set can serve. Only SP's daemon waits for servers: with the others its threads make no difference.";
 
 /// Runs `ironorb bench jobs`.
 pub(crate) fn measure(options: &JobsOptions) -> Result<Report, BenchError> {
-    let mut report = Report::new(
-        "jobs",
-        "jobs of several calls: a model of the architectures, without calls",
-        &options.run,
-    );
+    let mut report = Report::new("jobs", "jobs of several calls on the four ways of the paper", &options.run);
+    let usual = options.workload(Distribution::Fixed)?;
+    if options.sides.contains(&Side::Processes) {
+        let real = |way, daemon| -> Result<Box<dyn Architecture>, BenchError> {
+            crate::note(format_args!("measuring {way:?} with a daemon of the kind {daemon:?}"));
+            let real = Real { way, daemon, stations: options.stations, messages: None };
+            let messages = Some(messages_a_cycle(&real, &usual)?);
+            Ok(Box::new(Real { messages, ..real }))
+        };
+        let cycles = options.run.choose(4, 200);
+        report.tables.extend(tables(OURS, rows(OURS, options, &real, cycles)?, &usual));
+    }
+    if !options.sides.contains(&Side::Model) {
+        return Ok(report);
+    }
     let costs = Costs { message: duration("--message-us", options.message_us, 1e6)?, ..Costs::default() };
-    let modelled = |way, daemon| Model { way, daemon, costs };
-    let rows = rows(MODEL, options, &|way, daemon| Box::new(modelled(way, daemon)))?;
-    report.tables = tables(MODEL, rows, &options.workload(Distribution::Fixed)?);
+    let modelled = |way, daemon| -> Result<Box<dyn Architecture>, BenchError> {
+        Ok(Box::new(Model { way, daemon, costs }))
+    };
+    let rows = rows(MODEL, options, &modelled, options.run.choose(100, 2_000))?;
+    report.tables.extend(tables(MODEL, rows, &usual));
     Ok(report)
 }
 
@@ -109,14 +147,17 @@ fn duration(option: &str, number: f64, units: f64) -> Result<Duration, BenchErro
 fn rows(
     side: &str,
     options: &JobsOptions,
-    architecture: &dyn Fn(Way, Daemon) -> Box<dyn Architecture>,
+    architecture: &dyn Fn(Way, Daemon) -> Result<Box<dyn Architecture>, BenchError>,
+    cycles: usize,
 ) -> Result<Vec<Row>, BenchError> {
     let mut rows = Vec::new();
-    for distribution in &options.distributions {
-        let workload = options.workload(*distribution)?;
-        for daemon in &options.daemons {
-            for way in &options.architectures {
-                let architecture = architecture(*way, *daemon);
+    for daemon in &options.daemons {
+        // Only SP's daemon waits for stations: of processes, the others are run once.
+        let waits = |way: &&Way| side == MODEL || *daemon == Daemon::Multi || **way == Way::Sp;
+        for way in options.architectures.iter().filter(waits) {
+            let architecture = architecture(*way, *daemon)?;
+            for distribution in &options.distributions {
+                let workload = options.workload(*distribution)?;
                 for clients in &options.clients {
                     let place = parameters![
                         side = side,
@@ -128,7 +169,8 @@ fn rows(
                     ];
                     let model = Model { way: *way, daemon: *daemon, costs: Costs::default() };
                     let beside = (side != MODEL).then_some(&model as &dyn Architecture);
-                    let figures = figures(&*architecture, beside, &workload, *clients, &options.run)?;
+                    let run = (cycles, &options.run);
+                    let figures = figures(&*architecture, beside, &workload, *clients, run)?;
                     rows.push(Row { parameters: place, outcome: Ok(figures) });
                 }
             }
@@ -143,9 +185,8 @@ fn figures(
     model: Option<&dyn Architecture>,
     workload: &Workload,
     clients: usize,
-    run: &Run,
+    (cycles, run): (usize, &Run),
 ) -> Result<Vec<(String, Figure)>, BenchError> {
-    let cycles = run.choose(100, 2_000);
     let run_of = |architecture: &dyn Architecture, number: usize| {
         let seed = workload.seed + number as u64;
         architecture.run(&Workload { seed, ..workload.clone() }, clients, cycles)
