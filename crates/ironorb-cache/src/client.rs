@@ -511,7 +511,8 @@ impl<K: Ord + Clone> Client<K> {
         }
     }
 
-    /// Asks what has changed. `None` without a session.
+    /// Asks what has changed. `None` without a session. A driver says so ([`give_up`](Self::give_up)) if it has no answer, so that
+    /// the answers that come late are known.
     pub fn probe<S>(&mut self, now: Moment, entries: &mut impl Entries<S>) -> Option<Probe> {
         self.see(now, entries);
         let of = self.session?;
@@ -521,6 +522,16 @@ impl<K: Ord + Clone> Client<K> {
             self.probes.pop_first();
         }
         Some(Probe { of, taken: self.proof.taken, room: self.room, token })
+    }
+
+    /// A probe has not been sent, or will have no answer: it is remembered no longer.
+    pub fn give_up(&mut self, probe: Token) {
+        self.probes.remove(&probe);
+    }
+
+    /// How many probes are out, as far as they are remembered.
+    pub fn probes_out(&self) -> usize {
+        self.probes.len()
     }
 
     /// Takes the answer to a probe. Answers may come in any order, and more than once. After a part the client asks again at once.

@@ -75,6 +75,37 @@ fn one_session_too_many_ends_the_one_that_was_silent_longest() {
     }
 }
 
+/// A client remembers few probes. Those without an answer leave room for the others, so that the answer to one that waits for news
+/// is taken however many come to nothing meanwhile.
+#[test]
+fn probes_that_come_to_nothing_are_forgotten() {
+    let mut site = site(ServerLimits::default());
+    let mut reader = reader_of(&mut site, 10);
+    reader.fill(&mut site, 0, at(1));
+    let waits = reader.probe(at(1));
+    for _ in 0..1_000 {
+        let probe = reader.probe(at(2));
+        reader.client.give_up(probe.token);
+        assert_eq!(reader.client.probes_out(), 1);
+    }
+    site.write(0, Members::ALL, 7);
+    let (answer, late) = (site.probe(&waits), reader.probe(at(3)));
+    reader.answered(answer, at(3));
+    assert_eq!((reader.read(0, at(3)), reader.client.probes_out()), (Ok([7; 2]), 1));
+    // What is given up has no answer.
+    reader.client.give_up(late.token);
+    site.write(0, Members::ALL, 8);
+    let answer = site.probe(&late);
+    reader.answered(answer, at(3));
+    assert_eq!((reader.read(0, at(3)), reader.client.probes_out()), (Ok([7; 2]), 0));
+    // Of those that nobody gives up, the last ones are remembered.
+    let probes: Vec<_> = (0..1_000).map(|_| reader.probe(at(4))).collect();
+    assert!(reader.client.probes_out() <= 64);
+    let answer = site.probe(&probes[999]);
+    reader.answered(answer, at(4));
+    assert_eq!(reader.read(0, at(4)), Ok([8; 2]));
+}
+
 #[test]
 fn a_clock_that_runs_backwards_proves_nothing() {
     let mut site = site(ServerLimits::default());

@@ -364,6 +364,11 @@ impl Peer {
         self.with(|State { client, places, cache, .. }| Some((client.probe(now(), places)?, cache.clone()?)))
     }
 
+    /// A probe has not been sent, or will have no answer.
+    pub(crate) fn give_up(&self, probe: &Probe) {
+        self.state.lock().client.give_up(probe.token);
+    }
+
     /// Whether there is a session, and how many objects it holds or asks for.
     pub(crate) fn holds(&self) -> (bool, usize) {
         let state = self.state.lock();

@@ -216,7 +216,11 @@ pub(crate) fn read_anew<S: CachedState, T>(
                     Err(_) => NO_SESSION,
                 }
             }
-            Advice::Look | Advice::Probe(..) => NO_SESSION,
+            Advice::Look => NO_SESSION,
+            Advice::Probe(probe, _) => {
+                place.peer.give_up(&probe);
+                NO_SESSION
+            }
             Advice::Fill(fill) => fill,
         };
         let asked = moment();
@@ -270,7 +274,8 @@ fn ask_for_changes(peer: &Peer, probe: &Probe, cache: &ObjectRef) -> Result<(), 
             wire::write_probe(&probe, w);
             Ok(())
         };
-        let answer = ask(cache, &PROBE_OPERATION, arguments, |r| wire::read_answer(&probe, r))?;
+        let answer = ask(cache, &PROBE_OPERATION, arguments, |r| wire::read_answer(&probe, r));
+        let answer = answer.inspect_err(|_| peer.give_up(&probe))?;
         if let Answer::Changes { units, .. } = &answer {
             let counters = &cache.core().counters;
             counters.count(Event::CacheProbed);
@@ -278,11 +283,12 @@ fn ask_for_changes(peer: &Peer, probe: &Probe, cache: &ObjectRef) -> Result<(), 
         }
         let is_part = answer.is_part();
         take_answer(peer, answer, cache);
-        match peer.probe(moment).filter(|_| is_part) {
+        match is_part.then(|| peer.probe(moment)).flatten() {
             Some((next, _)) => probe = next,
-            None => break,
+            None => return Ok(()),
         }
     }
+    peer.give_up(&probe);
     Ok(())
 }
 

@@ -104,6 +104,7 @@ fn wait(
     let answer =
         with_timeout(Some(PATIENCE), || ask(at, &WAIT_OPERATION, arguments, |r| wire::read_answer(probe, r)));
     let answer = answer.inspect_err(|e| {
+        peer.give_up(probe);
         if e.kind == SystemExceptionKind::BadOperation {
             peer.note_no_news();
         }
