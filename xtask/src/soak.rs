@@ -43,6 +43,9 @@ fn seeds(steps: &Steps, round: u64) -> Result<(), String> {
     let mut histories = cargo(&["test", "--release", "--locked", "-p", "ironorb-cache"]);
     histories.env(SEEDS, (100 * round).to_string());
     steps.run("histories of caches", histories)?;
+    let mut jobs = cargo(&["test", "--release", "--locked", "-p", "ironorb-fan-out"]);
+    jobs.env(SEEDS, (50 * round).to_string());
+    steps.run("seeds of jobs", jobs)?;
     let deeper = ["test", "--release", "--locked", "-p", "ironorb-cache", "--", "--ignored"];
     steps.run("what clients and servers of caches can do, deeper", cargo(&deeper))?;
     // Optimized, it takes a minute, and shows how long the analysis of 1,000 tasks takes.

@@ -235,7 +235,7 @@ impl<'a> Seen<'a> {
         self.now = self.now.max(at);
         self.decided_from.get_or_insert(self.now);
         match what {
-            Happened::Begun if self.over.is_none() => {
+            Happened::Begun if self.over.is_none() && !self.given_up => {
                 self.begun.get_or_insert(self.now);
             }
             Happened::GivenUp => self.given_up |= self.over.is_none(),
