@@ -222,8 +222,11 @@ const META: MetaTable = TableDefinition::new("ironorb.agent.meta");
 /// By number: the halves of the token, and the lease in milliseconds.
 const OWNERS: TableDefinition<'static, u64, (u64, u64, u64)> = TableDefinition::new("ironorb.agent.owners");
 /// By name, owner and reference: the revision, whether it is exclusive, and the properties.
-const ENTRIES: TableDefinition<'static, (&str, u64, &str), (u64, bool, &[u8])> =
+const ENTRIES: TableDefinition<'static, EntryKey<'static>, EntryRow<'static>> =
     TableDefinition::new("ironorb.agent.entries");
+
+type EntryKey<'a> = (&'a str, u64, &'a str);
+type EntryRow<'a> = (u64, bool, &'a [u8]);
 
 #[cfg(test)]
 mod tests {

@@ -152,7 +152,7 @@ impl AgentClient {
 
     /// Names that begin with a text, in their order, after another name; at most so many, and 10,000.
     pub fn list(&self, prefix: &str, after: &str, count_max: u32) -> Result<Vec<String>, AgentError> {
-        Ok(self.core.agents.call(|agent| agent.list(prefix, after, count_max))?)
+        self.core.agents.call(|agent| agent.list(prefix, after, count_max))
     }
 
     /// Follows the changes of names.
@@ -172,13 +172,13 @@ impl AgentClient {
 
     /// What the agent holds and has done.
     pub fn status(&self) -> Result<AgentStatus, AgentError> {
-        Ok(self.core.agents.call(|agent| agent.status())?)
+        self.core.agents.call(|agent| agent.status())
     }
 
     /// Has the agent write a copy of its names, and returns the file's path on the agent's machine. NO_PERMISSION if the
     /// agent has no folder for backups.
     pub fn backup(&self) -> Result<String, AgentError> {
-        Ok(self.core.agents.call(|agent| agent.backup())?)
+        self.core.agents.call(|agent| agent.backup())
     }
 
     /// The ORB.

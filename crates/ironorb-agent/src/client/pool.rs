@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::future::Future as _;
+use std::future::Future;
 use std::marker::PhantomData;
 use std::ops::Deref;
 use std::pin::Pin;
@@ -316,22 +316,23 @@ fn wait(
     signals: &Signals,
     waker: &Waker,
 ) -> Result<Option<Watched>, AgentError> {
-    let mut by_name;
-    let mut by_prefix;
-    let mut poll: Box<dyn FnMut(&mut Context<'_>) -> Poll<Result<Watched, AgentError>>> =
-        if names.len() <= NAMES_MAX {
-            by_name = changes.watch_async(life, revision, names, WAIT.as_millis() as u32);
-            Box::new(move |context| Pin::new(&mut by_name).poll(context).map_err(AgentError::from))
-        } else {
-            by_prefix = changes.watch_prefix_async(life, revision, "", WAIT.as_millis() as u32);
-            Box::new(move |context| Pin::new(&mut by_prefix).poll(context).map_err(AgentError::from))
-        };
+    let wait_ms = WAIT.as_millis() as u32;
+    let mut answer: Pin<Box<dyn Future<Output = Result<Watched, AgentError>> + '_>> = match names.len() {
+        ..=NAMES_MAX => {
+            let begun = changes.watch_async(life, revision, names, wait_ms);
+            Box::pin(async { Ok(begun.await?) })
+        }
+        _ => {
+            let begun = changes.watch_prefix_async(life, revision, "", wait_ms);
+            Box::pin(async { Ok(begun.await?) })
+        }
+    };
     let mut context = Context::from_waker(waker);
     loop {
         if signals.is_over.load(Ordering::Acquire) || signals.is_changed.load(Ordering::Acquire) {
             return Ok(None);
         }
-        if let Poll::Ready(watched) = poll(&mut context) {
+        if let Poll::Ready(watched) = answer.as_mut().poll(&mut context) {
             return watched.map(Some);
         }
         std::thread::park();

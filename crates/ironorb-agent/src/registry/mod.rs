@@ -10,8 +10,8 @@ mod entry;
 mod error;
 mod filter;
 mod limits;
+mod names;
 mod owners;
-mod registry;
 mod waiters;
 
 pub use changes::{Change, ChangeKind, Selection, TooOld};
@@ -19,7 +19,7 @@ pub use entry::{Entry, Offer, OwnerKey, Property};
 pub use error::RegistryError;
 pub use filter::Condition;
 pub use limits::Limits;
-pub use registry::{Record, Registry, Restored, Start};
+pub use names::{Record, Registry, Restored, Start};
 pub use waiters::{Waiters, Woken};
 
 #[cfg(test)]
