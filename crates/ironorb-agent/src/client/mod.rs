@@ -36,7 +36,7 @@ pub use watch::{News, Watch};
 ///
 /// let agent = AgentClient::connect(&orb, ["agent.example.org"])?;
 /// // A server: alive as long as this process, and this value.
-/// let registration = agent.register("bank/accounts", &account)?.property("zone", "east").start()?;
+/// let registration = agent.register_object("bank/accounts", &account)?.property("zone", "east").start()?;
 /// // A client.
 /// for server in agent.resolve("bank/accounts")? {
 ///     println!("{}", server.reference);

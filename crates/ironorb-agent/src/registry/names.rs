@@ -1,6 +1,6 @@
 //! What the registry decides.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,9 @@ use super::owners::Owners;
 pub struct Registry {
     limits: Limits,
     life: u64,
-    names: BTreeMap<Arc<str>, Name>,
+    names: HashMap<Arc<str>, Name>,
+    /// The same names for lists. A search here would touch a dozen names, which are in no cache where there are many.
+    order: BTreeSet<Arc<str>>,
     entries: usize,
     owners: Owners,
     next_owner: u64,
@@ -75,7 +77,8 @@ impl Registry {
     pub fn new(start: Start, limits: Limits) -> Self {
         Registry {
             life: start.life,
-            names: BTreeMap::new(),
+            names: HashMap::new(),
+            order: BTreeSet::new(),
             entries: 0,
             owners: Owners::default(),
             next_owner: 1,
@@ -97,6 +100,7 @@ impl Registry {
             let name: Arc<str> = name.into();
             let Some(owner) = registry.owners.get_mut(entry.owner) else { continue };
             owner.names.insert(name.clone());
+            registry.order.insert(name.clone());
             let place = registry.names.entry(name).or_insert(Name { revision: 0, entries: Vec::new() });
             place.revision = place.revision.max(entry.revision);
             place.entries.push(Arc::new(entry));
@@ -263,9 +267,8 @@ impl Registry {
             Some(after) if after >= prefix => Bound::Excluded(after),
             _ => Bound::Included(prefix),
         };
-        self.names
+        self.order
             .range::<str, _>((start, Bound::Unbounded))
-            .map(|(name, _)| name)
             .take_while(move |name| name.starts_with(prefix))
             .take(count_max)
     }
@@ -338,7 +341,11 @@ impl Registry {
         let reference: Box<str> = offer.reference.into();
         let name: Arc<str> = match self.names.get_key_value(&*offer.name) {
             Some((name, _)) => name.clone(),
-            None => offer.name.into(),
+            None => {
+                let name: Arc<str> = offer.name.into();
+                self.order.insert(name.clone());
+                name
+            }
         };
         let place = self.names.entry(name.clone()).or_insert(Name { revision, entries: Vec::new() });
         let known = place.entries.iter_mut().find(|e| e.owner == owner && e.reference == reference);
@@ -385,6 +392,7 @@ impl Registry {
         place.revision = revision;
         if place.entries.is_empty() {
             self.names.remove(name);
+            self.order.remove(name);
         }
         self.entries -= 1;
         self.record(|| Record::Gone(name.clone(), entry.clone()));
