@@ -105,6 +105,32 @@ fn servers_of_both_register_and_are_resolved() {
 }
 
 #[test]
+fn clients_of_both_resolve_what_an_agent_knows() {
+    for peer in Peer::ALL {
+        case(peer, Side::Server, "naming/agent", || {
+            let agent =
+                Process::start(ironorb_command(), &["agent", "serve", "--endpoint", "iiop://127.0.0.1:0"]);
+            let url = loop {
+                if let Some(url) = agent.line().strip_prefix("ready ") {
+                    break url.to_owned();
+                }
+            };
+            let (_server, ior) = peer.start_server(&[]);
+            let register = ["agent", "register", "--agent", &url, "servers/suite.kind", &ior];
+            let registered = Process::start(ironorb_command(), &register);
+            assert_eq!(registered.line(), "ready servers/suite.kind");
+            let names = url.replace("IronORBAgent", "NameService");
+            assert_eq!(succeed(&names, &["list"]), ["servers/"]);
+            assert_eq!(succeed(&names, &["list", "servers"]), ["suite.kind"]);
+            fail(&names, &["resolve", "servers/absent"], "NotFound");
+            fail(&names, &["unbind", "servers/suite.kind"], "NO_PERMISSION");
+            let initial = format!("NameService={names}");
+            passes(peer, &["echo_long"], &["-ORBInitRef", &initial, "corbaname:rir:#servers/suite.kind"]);
+        });
+    }
+}
+
+#[test]
 fn jacorb_lists_all_contexts() {
     case(Peer::JacOrb, Side::Server, "naming/lister", || {
         let (_service, url) = serve(&["--memory", "--endpoint", "iiop://127.0.0.1:0"]);

@@ -58,18 +58,25 @@ impl Owners {
         self.by_id.remove(&id)
     }
 
-    /// An owner whose lease has ended.
+    /// An owner whose lease has ended. Items of owners that have renewed are moved before they are due, so that nobody has to
+    /// wake up for each of them.
     pub(super) fn take_ended(&mut self, now: Duration) -> Option<(u64, Owner)> {
         loop {
             let Reverse((due, id)) = *self.ends.peek()?;
-            if due > now {
+            if due > now + AHEAD {
                 return None;
             }
-            self.ends.pop();
-            match self.by_id.get(&id) {
-                Some(owner) if owner.ends > now => self.ends.push(Reverse((owner.ends, id))),
-                Some(_) => return self.by_id.remove(&id).map(|owner| (id, owner)),
-                None => {}
+            match self.by_id.get(&id).map(|owner| owner.ends) {
+                Some(ends) if ends > now && ends == due => return None,
+                Some(ends) if ends > now => {
+                    self.ends.pop();
+                    self.ends.push(Reverse((ends, id)));
+                }
+                Some(_) => {
+                    self.ends.pop();
+                    return self.by_id.remove(&id).map(|owner| (id, owner));
+                }
+                None => drop(self.ends.pop()),
             }
         }
     }
@@ -92,3 +99,6 @@ fn are_equal(a: u128, b: u128) -> bool {
     let difference = a.iter().zip(&b).fold(0, |all, (a, b)| black_box(all | (a ^ b)));
     black_box(difference) == 0
 }
+
+/// How long before they are due items are moved.
+const AHEAD: Duration = Duration::from_millis(500);

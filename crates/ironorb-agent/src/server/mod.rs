@@ -22,7 +22,7 @@ use ironorb_services::StoreError;
 use crate::idl::{AgentRef, AgentStatus, AgentWatchRef, Property};
 use crate::naming::NamingFace;
 use crate::registry::{Limits, Registry, RegistryError, Selection, Start, Waiters};
-use crate::store::{self, Store};
+use crate::store::{self, Store, Ticket};
 use servant::AgentServant;
 use watch::{News, WatchReply, WatchServant};
 
@@ -278,17 +278,26 @@ impl Shared {
             let (mut state, now) = self.write();
             let before = state.registry.revision();
             let outcome = body(&mut state.registry, now).map_err(Fault::Refused)?;
-            state.wake(before);
-            let records = state.registry.take_records();
-            (outcome, self.store.as_ref().map(|store| (store, store.append(records))))
+            (outcome, self.announce(&mut state, before))
         };
-        if let Some((store, ticket)) = ticket {
-            store.commit(ticket).map_err(|fault| {
-                (self.report)(&fault);
-                Fault::Store(fault)
-            })?;
-        }
+        self.commit(ticket)?;
         Ok(outcome)
+    }
+
+    /// Wakes the watchers of what has changed since a revision, and hands it to the store.
+    fn announce(&self, state: &mut State, before: u64) -> Option<Ticket> {
+        state.wake(before);
+        let records = state.registry.take_records();
+        self.store.as_ref().map(|store| store.append(records))
+    }
+
+    /// Waits until the store has it.
+    fn commit(&self, ticket: Option<Ticket>) -> Result<(), Fault> {
+        let (Some(store), Some(ticket)) = (&self.store, ticket) else { return Ok(()) };
+        store.commit(ticket).map_err(|fault| {
+            (self.report)(&fault);
+            Fault::Store(fault)
+        })
     }
 
     /// Ends leases and waits of watchers, until the agent is over.
@@ -306,11 +315,15 @@ impl Shared {
 
     /// Ends what is due, and returns how long nothing is.
     fn end_what_is_due(&self) -> Duration {
-        let _ = self.change(|registry, now| {
-            let ended = registry.expire(now) as u64;
-            self.counts.expired_owners.fetch_add(ended, Ordering::Relaxed);
-            Ok(())
-        });
+        let ticket = {
+            let (mut state, now) = self.write();
+            let before = state.registry.revision();
+            let ended = state.registry.expire(now);
+            self.counts.expired_owners.fetch_add(ended as u64, Ordering::Relaxed);
+            (ended > 0).then(|| self.announce(&mut state, before)).flatten()
+        };
+        // An error of the store has been reported.
+        let _ = self.commit(ticket);
         let (mut state, now) = self.write();
         state.end_waits(now);
         let next = [state.registry.next_expiry(), state.waiters().next_end()].into_iter().flatten().min();
