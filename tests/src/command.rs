@@ -192,6 +192,15 @@ impl ServingProcess {
         line.trim_end().to_owned()
     }
 
+    /// Sends a signal.
+    ///
+    /// # Panics
+    ///
+    /// If the system refuses.
+    pub fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).expect("a child process can be signalled");
+    }
+
     /// Sends SIGTERM, waits for the end, and returns what the process printed since it was ready.
     ///
     /// # Panics

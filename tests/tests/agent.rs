@@ -1,9 +1,11 @@
 //! The agent as a process, and servers as processes, which are killed.
 
 use std::path::Path;
+use std::time::Duration;
 
 use ironorb_tests::command::{Done, ServingProcess, run};
 use ironorb_tests::eventually;
+use rustix::process::Signal;
 
 /// An agent, and its address.
 struct AgentProcess {
@@ -122,4 +124,18 @@ fn changes_are_watched_and_copies_are_stores() {
     assert_eq!(agent.fact("names"), 0, "a server that ends in order leaves at once");
     let restored = AgentProcess::with_store("127.0.0.1:0", Path::new(copy.trim()));
     assert_eq!(restored.servers("a/1").len(), 1);
+}
+
+#[test]
+fn leases_go_on_where_they_were_when_the_agent_stood_still() {
+    let agent = AgentProcess::start("127.0.0.1:0", &[]);
+    let _servers = ["a", "b", "c"].map(|key| agent.register("n", key, &[]));
+    let renewals = agent.fact("renewals_total");
+    agent.process.signal(Signal::STOP);
+    // More than two leases.
+    std::thread::sleep(Duration::from_millis(2_500));
+    agent.process.signal(Signal::CONT);
+    assert_eq!(agent.servers("n").len(), 3);
+    eventually("renewals come again", || agent.fact("renewals_total") >= renewals + 10);
+    assert_eq!((agent.fact("expired_owners_total"), agent.fact("registrations_total")), (0, 3));
 }
