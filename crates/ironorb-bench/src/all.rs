@@ -16,7 +16,7 @@ pub(crate) struct AllOptions {
 }
 
 /// The command lines of the suites that have goals, with the rows that have goals.
-const SUITES: [&[&str]; 9] = [
+const SUITES: [&[&str]; 10] = [
     &[
         "echo",
         "--rows=void,void-adaptive,void-unix,void-shm,void-pool,long,struct64,octet-1k,octet-64k,oneway,\
@@ -35,12 +35,13 @@ const SUITES: [&[&str]; 9] = [
     &["cubit"],
     &["collocated"],
     &["caching", "--parts=throughput,shares,lags,fan-out,redis"],
+    &["agent"],
     &["concurrency"],
     &["connections"],
     &["realtime", "--clients=0,50", "--high-hz=1000", "--sides=lanes,shared,twin", "--minutes=2"],
 ];
 
-fn names() -> [&'static str; 9] {
+fn names() -> [&'static str; 10] {
     SUITES.map(|line| line[0])
 }
 
