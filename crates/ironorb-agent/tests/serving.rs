@@ -220,17 +220,28 @@ fn a_backup_is_a_store() {
 }
 
 #[test]
-fn clients_go_on_to_the_next_agent() {
+fn servers_register_with_all_agents_and_clients_go_on_to_the_next() {
     let (first, second) = (Served::start(Agent::builder()), Served::start(Agent::builder()));
+    let address = first.address();
     let (server, client) = (client(&[&first, &second]), client(&[&first, &second]));
-    let _registration = register(&server, "a", "1");
+    let registration = register(&server, "a", "1");
+    assert_eq!((first.agent.status().names, second.agent.status().names), (1, 1));
     let pool = client.pool::<NamingContextRef>("a").unwrap();
-    assert_eq!(second.agent.status().names, 0);
     drop(first);
-    eventually("the server registers at the second agent", || second.agent.status().names == 1);
-    eventually("the client finds it there", || servers(&client, "a") == set(&["1"]));
+    assert_eq!(servers(&client, "a"), set(&["1"]), "the second agent knows it already");
     let _more = register(&server, "a", "2");
     eventually("the pool follows it there", || pool.len() == 2);
+    // What leaves while an agent is away does not come back with it.
+    drop(registration);
+    let first = Served::start_at(&address, Agent::builder());
+    eventually("the first agent hears all again", || first.agent.status().servers == 1);
+    assert_eq!(second.agent.status().servers, 1);
+    // A name that one agent refuses is registered with none.
+    let alone = crate::client(&[&second]);
+    let _leader = alone.register("leader", &object(&alone, "l")).unwrap().exclusive().start().unwrap();
+    let refused = server.register("leader", &object(&server, "m")).unwrap().start();
+    assert!(matches!(refused, Err(AgentError::Taken { .. })), "{refused:?}");
+    eventually("the first agent does not have it", || first.agent.status().names == 1);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Several agents, of which one is called until it fails.
+//! Several agents, of which clients that ask call one until it fails.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -32,6 +32,11 @@ impl Agents {
             return Err(e.with_detail("no address of an agent is given".to_owned()));
         }
         Ok(Agents { agents, current: AtomicUsize::new(0) })
+    }
+
+    /// All agents, in the order in which they were given.
+    pub(super) fn all(&self) -> &[AgentRef] {
+        &self.agents
     }
 
     /// The agent that is called now, and its number.

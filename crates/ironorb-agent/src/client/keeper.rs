@@ -1,5 +1,5 @@
-//! Keeps what a process has registered: one thread a client renews one lease, and registers all again where the agent has
-//! forgotten it.
+//! Keeps what a process has registered: for each agent a thread renews one lease, and registers all again where the agent
+//! has forgotten it, or did not answer. Agents share nothing, so a server is known to all of them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,23 +10,31 @@ use ironorb::with_timeout;
 
 use super::Core;
 use super::error::AgentError;
-use crate::idl::{Agent as _, Offer, OwnerKey};
+use crate::idl::{Agent as _, AgentRef, Offer, OwnerKey};
 
-#[derive(Default)]
 pub(super) struct Keeper {
-    /// The right to change what the agent knows of this process. Held during calls.
-    turn: Mutex<()>,
     kept: Mutex<Kept>,
     wake: Condvar,
+    /// For each agent the right to change what it knows of this process. Held during calls of that agent.
+    turns: Vec<Mutex<()>>,
 }
 
-#[derive(Default)]
 struct Kept {
-    owner: Option<Owner>,
+    /// One for each agent.
+    places: Vec<Place>,
     offers: BTreeMap<u64, KeptOffer>,
     next_id: u64,
     is_over: bool,
-    thread: Option<JoinHandle<()>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// What one agent knows of this process.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    /// `None` if all must be registered there.
+    owner: Option<Owner>,
+    /// When the agent did not answer, if that was its last answer.
+    failed: Option<Instant>,
 }
 
 #[derive(Clone, Copy)]
@@ -40,60 +48,132 @@ struct Owner {
 struct KeptOffer {
     offer: Offer,
     is_exclusive: bool,
-    /// Another process took the exclusive name while the agent had forgotten this one.
+    /// Another process took the exclusive name while an agent had forgotten this one.
     is_lost: bool,
 }
 
-/// Registers offers; all plain ones in one request. Returns their numbers.
-pub(super) fn register(core: &Arc<Core>, offers: Vec<(Offer, bool)>) -> Result<Vec<u64>, AgentError> {
-    let keeper = &core.keeper;
-    let _turn = lock(&keeper.turn);
-    start_thread(core)?;
-    let known = lock(&keeper.kept).owner;
-    let owner = match known {
-        Some(owner) => owner,
-        None => open(core)?,
-    };
-    match put(core, owner.key, &offers) {
-        Err(AgentError::UnknownOwner) => put(core, open(core)?.key, &offers)?,
-        outcome => outcome?,
+impl Keeper {
+    pub(super) fn new(agents: usize) -> Keeper {
+        let kept = Kept {
+            places: vec![Place::default(); agents],
+            offers: BTreeMap::new(),
+            next_id: 0,
+            is_over: false,
+            threads: Vec::new(),
+        };
+        Keeper {
+            kept: Mutex::new(kept),
+            wake: Condvar::new(),
+            turns: (0..agents).map(|_| Mutex::default()).collect(),
+        }
     }
-    let mut kept = lock(&keeper.kept);
-    let numbers = offers.into_iter().map(|(offer, is_exclusive)| {
-        let number = kept.next_id;
-        kept.next_id += 1;
-        kept.offers.insert(number, KeptOffer { offer, is_exclusive, is_lost: false });
-        number
-    });
-    let numbers = numbers.collect();
-    drop(kept);
-    keeper.wake.notify_all();
-    Ok(numbers)
 }
 
-/// Removes an offer: from what is kept at once, and from the agent if it answers. Otherwise the entry leaves with the lease.
+/// Registers offers with all agents; all plain ones in one request. Good if one agent takes them and none refuses: the
+/// threads register with those that do not answer now. Returns the offers' numbers.
+pub(super) fn register(core: &Arc<Core>, offers: Vec<(Offer, bool)>) -> Result<Vec<u64>, AgentError> {
+    start_threads(core)?;
+    // They are kept before they are registered. A thread that registers all meanwhile does no harm.
+    let numbers: Vec<u64> = {
+        let mut kept = lock(&core.keeper.kept);
+        let first = kept.next_id;
+        kept.next_id += offers.len() as u64;
+        let numbers = first..kept.next_id;
+        for (number, (offer, is_exclusive)) in numbers.clone().zip(&offers) {
+            let (offer, is_exclusive) = (offer.clone(), *is_exclusive);
+            kept.offers.insert(number, KeptOffer { offer, is_exclusive, is_lost: false });
+        }
+        numbers.collect()
+    };
+    let outcome = register_everywhere(core, &offers, &numbers);
+    if outcome.is_err() {
+        numbers.iter().for_each(|number| remove(core, *number));
+    }
+    core.keeper.wake.notify_all();
+    outcome.map(|()| numbers)
+}
+
+fn register_everywhere(core: &Core, offers: &[(Offer, bool)], numbers: &[u64]) -> Result<(), AgentError> {
+    let places = lock(&core.keeper.kept).places.clone();
+    // An agent that has not answered costs a whole timeout: it is left to its thread, unless there is no other.
+    let all_failed = places.iter().all(|place| place.failed.is_some());
+    let mut outcome = None;
+    for (at, agent) in core.agents.all().iter().enumerate() {
+        if places[at].failed.is_some() && !all_failed {
+            continue;
+        }
+        let registered = {
+            let _turn = lock(&core.keeper.turns[at]);
+            let registered = register_at(core, at, agent, offers, numbers);
+            note(core, at, &registered);
+            registered
+        };
+        match registered {
+            Ok(()) => outcome = Some(Ok(())),
+            Err(e) if e.is_of_one_agent() => outcome = outcome.or(Some(Err(e))),
+            Err(refused) => return Err(refused),
+        }
+    }
+    outcome.unwrap_or(Err(AgentError::UnknownOwner))
+}
+
+fn register_at(
+    core: &Core,
+    at: usize,
+    agent: &AgentRef,
+    offers: &[(Offer, bool)],
+    numbers: &[u64],
+) -> Result<(), AgentError> {
+    let known = lock(&core.keeper.kept).places[at].owner;
+    let owner = match known {
+        Some(owner) => owner,
+        None => open(core, at, agent, numbers)?,
+    };
+    match put(agent, owner.key, offers) {
+        Err(AgentError::UnknownOwner) => put(agent, open(core, at, agent, numbers)?.key, offers),
+        outcome => outcome,
+    }
+}
+
+/// Notes whether an agent answers. One that does not may have missed something: all is registered there again.
+fn note<T>(core: &Core, at: usize, outcome: &Result<T, AgentError>) {
+    let mut kept = lock(&core.keeper.kept);
+    let place = &mut kept.places[at];
+    match outcome {
+        Err(e) if e.is_of_one_agent() => *place = Place { owner: None, failed: Some(Instant::now()) },
+        _ => place.failed = None,
+    }
+}
+
+/// Removes an offer: from what is kept at once, and from the agents that answer. Elsewhere the entry leaves with the lease.
 pub(super) fn remove(core: &Core, number: u64) {
-    let keeper = &core.keeper;
-    let _turn = lock(&keeper.turn);
-    let (owner, offer, is_last) = {
-        let mut kept = lock(&keeper.kept);
+    let (offer, is_last, places) = {
+        let mut kept = lock(&core.keeper.kept);
         let Some(KeptOffer { offer, is_lost, .. }) = kept.offers.remove(&number) else { return };
         let is_same =
             |other: &KeptOffer| other.offer.name == offer.name && other.offer.reference == offer.reference;
         if is_lost || kept.offers.values().any(is_same) {
             return;
         }
-        let is_last = kept.offers.is_empty();
-        (if is_last { kept.owner.take() } else { kept.owner }, offer, is_last)
+        (offer, kept.offers.is_empty(), kept.places.clone())
     };
-    let Some(owner) = owner else { return };
-    // The lease ends what this does not.
-    let _ = match is_last {
-        true => core.agents.call(|agent| agent.close(&owner.key).map_err(AgentError::from)),
-        false => core.agents.call(|agent| {
-            agent.remove(&owner.key, &offer.name, &offer.reference).map(drop).map_err(AgentError::from)
-        }),
-    };
+    for (at, agent) in core.agents.all().iter().enumerate() {
+        // The turn comes first: a thread may just be registering all, this one among them.
+        let _turn = lock(&core.keeper.turns[at]);
+        let place = lock(&core.keeper.kept).places[at];
+        let Some(owner) = place.owner.filter(|_| places[at].failed.is_none()) else { continue };
+        let removed = match is_last && lock(&core.keeper.kept).offers.is_empty() {
+            true => {
+                lock(&core.keeper.kept).places[at].owner = None;
+                agent.close(&owner.key).map_err(AgentError::from)
+            }
+            false => {
+                agent.remove(&owner.key, &offer.name, &offer.reference).map(drop).map_err(AgentError::from)
+            }
+        };
+        // An agent that does not answer keeps the entry, as long as its owner renews: all is registered there anew.
+        note(core, at, &removed);
+    }
 }
 
 /// Whether another process took the exclusive name of an offer.
@@ -101,38 +181,40 @@ pub(super) fn is_lost(core: &Core, number: u64) -> bool {
     lock(&core.keeper.kept).offers.get(&number).is_none_or(|kept| kept.is_lost)
 }
 
-/// Ends the thread and the lease.
+/// Ends the threads and the leases.
 pub(super) fn end(core: &Core) {
-    let thread = {
+    let threads = {
         let mut kept = lock(&core.keeper.kept);
         kept.is_over = true;
-        kept.thread.take()
+        std::mem::take(&mut kept.threads)
     };
     core.keeper.wake.notify_all();
-    // The thread never drops the client, so it does not wait for itself here.
-    if let Some(thread) = thread {
+    // The threads never drop the client, so they do not wait for themselves here.
+    for thread in threads {
         let _ = thread.join();
     }
-    let owner = lock(&core.keeper.kept).owner.take();
-    if let Some(owner) = owner {
-        let _ = core.agents.call(|agent| agent.close(&owner.key));
+    for (at, agent) in core.agents.all().iter().enumerate() {
+        let owner = lock(&core.keeper.kept).places[at].owner.take();
+        if let Some(owner) = owner {
+            // The lease ends what this does not.
+            let _ = agent.close(&owner.key);
+        }
     }
 }
 
-fn start_thread(core: &Arc<Core>) -> Result<(), AgentError> {
+fn start_threads(core: &Arc<Core>) -> Result<(), AgentError> {
     let mut kept = lock(&core.keeper.kept);
-    if kept.thread.is_none() {
-        let core = core.clone();
-        let thread = std::thread::Builder::new().name("agent-keeper".into()).spawn(move || keep(&core));
-        kept.thread = Some(thread.map_err(|e| AgentError::Thread(e.to_string()))?);
+    while kept.threads.len() < core.agents.all().len() {
+        let (core, at) = (core.clone(), kept.threads.len());
+        let thread = std::thread::Builder::new().name("agent-keeper".into()).spawn(move || keep(&core, at));
+        kept.threads.push(thread.map_err(|e| AgentError::Thread(e.to_string()))?);
     }
     Ok(())
 }
 
-/// The thread: renews at a third of the lease, and tries again sooner where that failed.
-fn keep(core: &Core) {
+/// The thread of an agent: renews at a third of the lease, and tries again sooner where that failed.
+fn keep(core: &Core, at: usize) {
     let keeper = &core.keeper;
-    let mut failed_at = None;
     loop {
         let lease = {
             let mut kept = lock(&keeper.kept);
@@ -141,105 +223,121 @@ fn keep(core: &Core) {
                     return;
                 }
                 let now = Instant::now();
-                let due = match (kept.offers.is_empty(), kept.owner, failed_at) {
-                    (true, ..) => None,
-                    (false, _, Some(failed_at)) => Some(failed_at + RETRY),
-                    (false, Some(owner), None) => Some(owner.renewed + owner.lease / 3),
-                    (false, None, None) => Some(now),
+                let due = match (kept.offers.is_empty(), kept.places[at]) {
+                    (true, _) => None,
+                    (false, Place { failed: Some(failed), .. }) => Some(failed + RETRY),
+                    (false, Place { owner: Some(owner), .. }) => Some(owner.renewed + owner.lease / 3),
+                    (false, Place { owner: None, failed: None }) => Some(now),
                 };
                 kept = match due {
                     None => keeper.wake.wait(kept).unwrap_or_else(PoisonError::into_inner),
                     Some(due) if due > now => {
                         keeper.wake.wait_timeout(kept, due - now).unwrap_or_else(PoisonError::into_inner).0
                     }
-                    Some(_) => break kept.owner.map_or(core.options.timeout, |owner| owner.lease),
+                    Some(_) => {
+                        break kept.places[at].owner.map_or(core.options.timeout * 3, |owner| owner.lease);
+                    }
                 };
             }
         };
-        // A call that takes longer than this is of no use: another agent must be asked before the lease ends.
-        let renewed = with_timeout(Some((lease / 3).min(core.options.timeout)), || renew(core));
-        failed_at = renewed.is_err().then(Instant::now);
+        // A renewal that takes longer is as good as none: the next one must come before the lease ends.
+        with_timeout(Some((lease / 3).min(core.options.timeout)), || {
+            let _turn = lock(&keeper.turns[at]);
+            let renewed = renew(core, at);
+            note(core, at, &renewed);
+            if renewed.is_err() {
+                // Also where the agent refuses what it had taken before: not again and again without a pause.
+                lock(&keeper.kept).places[at].failed = Some(Instant::now());
+            }
+        });
     }
 }
 
-fn renew(core: &Core) -> Result<(), AgentError> {
-    let _turn = lock(&core.keeper.turn);
-    let owner = {
+fn renew(core: &Core, at: usize) -> Result<(), AgentError> {
+    let agent = &core.agents.all()[at];
+    let known = {
         let kept = lock(&core.keeper.kept);
         if kept.offers.is_empty() {
             return Ok(());
         }
-        kept.owner
+        kept.places[at].owner
     };
-    let Some(Owner { key, .. }) = owner else { return open(core).map(drop) };
+    let Some(Owner { key, .. }) = known else { return open(core, at, agent, &[]).map(drop) };
     let began = Instant::now();
-    match core.agents.call(|agent| agent.renew(&key).map_err(AgentError::from)) {
+    match agent.renew(&key).map_err(AgentError::from) {
         Ok(lease) => {
             // From before the request left, so that this end never thinks the lease longer than the agent does.
             let owner = Owner { key, lease: Duration::from_millis(lease.into()), renewed: began };
-            lock(&core.keeper.kept).owner = Some(owner);
+            lock(&core.keeper.kept).places[at].owner = Some(owner);
             Ok(())
         }
-        Err(AgentError::UnknownOwner) => open(core).map(drop),
+        Err(AgentError::UnknownOwner) => open(core, at, agent, &[]).map(drop),
         Err(e) => Err(e),
     }
 }
 
-/// Opens an owner, and registers all that is kept. The caller has the turn.
-fn open(core: &Core) -> Result<Owner, AgentError> {
+/// Opens an owner, and registers all that is kept but these numbers. The caller has the agent's turn.
+fn open(core: &Core, at: usize, agent: &AgentRef, but: &[u64]) -> Result<Owner, AgentError> {
     let asked = u32::try_from(core.options.lease.as_millis()).unwrap_or(u32::MAX);
-    lock(&core.keeper.kept).owner = None;
+    lock(&core.keeper.kept).places[at].owner = None;
     let renewed = Instant::now();
-    let lease = core.agents.call(|agent| agent.open(asked).map_err(AgentError::from))?;
+    let lease = agent.open(asked)?;
     let owner = Owner { key: lease.key, lease: Duration::from_millis(lease.lease_ms.into()), renewed };
-    let offers: Vec<_> =
-        lock(&core.keeper.kept).offers.iter().map(|(id, kept)| (*id, kept.clone())).collect();
-    let plain: Vec<_> = offers.iter().filter(|(_, kept)| !kept.is_exclusive).collect();
+    let offers: Vec<_> = {
+        let kept = lock(&core.keeper.kept);
+        let others = kept.offers.iter().filter(|(number, _)| but.binary_search(number).is_err());
+        others.map(|(number, kept)| (*number, kept.clone())).collect()
+    };
+    let plain: Vec<_> =
+        offers.iter().filter(|(_, kept)| !kept.is_exclusive).map(|(_, kept)| kept.offer.clone()).collect();
     for some in plain.chunks(OFFERS_PER_REQUEST) {
-        let some: Vec<_> = some.iter().map(|(_, kept)| kept.offer.clone()).collect();
-        match core.agents.call(|agent| agent.register(&owner.key, &some).map_err(AgentError::from)) {
-            // One of the names has been taken meanwhile, and so none was registered.
-            Err(AgentError::Taken { .. }) => register_one_by_one(core, &owner, &some)?,
+        match agent.register(&owner.key, some).map_err(AgentError::from) {
+            // One of the names is taken or unfit, and so none was registered.
+            Err(
+                AgentError::Taken { .. } | AgentError::UnfitName { .. } | AgentError::LimitReached { .. },
+            ) => {
+                register_one_by_one(agent, &owner, some)?;
+            }
             outcome => drop(outcome?),
         }
     }
     for (id, KeptOffer { offer, .. }) in offers.iter().filter(|(_, kept)| kept.is_exclusive && !kept.is_lost)
     {
-        let registered = core
-            .agents
-            .call(|agent| agent.register_exclusive(&owner.key, offer, 0).map(drop).map_err(AgentError::from));
-        match registered {
+        match agent.register_exclusive(&owner.key, offer, 0).map_err(AgentError::from) {
             Err(AgentError::Taken { .. }) => {
                 if let Some(kept) = lock(&core.keeper.kept).offers.get_mut(id) {
                     kept.is_lost = true;
                 }
             }
-            outcome => outcome?,
+            Err(AgentError::UnfitName { .. } | AgentError::LimitReached { .. }) => {}
+            outcome => drop(outcome?),
         }
     }
-    lock(&core.keeper.kept).owner = Some(owner);
+    lock(&core.keeper.kept).places[at].owner = Some(owner);
     Ok(owner)
 }
 
-fn register_one_by_one(core: &Core, owner: &Owner, offers: &[Offer]) -> Result<(), AgentError> {
+/// What is refused is left out: the other names of the process must not leave with it.
+fn register_one_by_one(agent: &AgentRef, owner: &Owner, offers: &[Offer]) -> Result<(), AgentError> {
     for offer in offers {
-        let one = std::slice::from_ref(offer);
-        match core.agents.call(|agent| agent.register(&owner.key, one).map_err(AgentError::from)) {
-            Err(AgentError::Taken { .. }) => {}
+        match agent.register(&owner.key, std::slice::from_ref(offer)).map_err(AgentError::from) {
+            Err(
+                AgentError::Taken { .. } | AgentError::UnfitName { .. } | AgentError::LimitReached { .. },
+            ) => {}
             outcome => drop(outcome?),
         }
     }
     Ok(())
 }
 
-fn put(core: &Core, key: OwnerKey, offers: &[(Offer, bool)]) -> Result<(), AgentError> {
+fn put(agent: &AgentRef, key: OwnerKey, offers: &[(Offer, bool)]) -> Result<(), AgentError> {
     let plain: Vec<_> =
         offers.iter().filter(|(_, is_exclusive)| !is_exclusive).map(|(offer, _)| offer.clone()).collect();
     if !plain.is_empty() {
-        core.agents.call(|agent| agent.register(&key, &plain).map_err(AgentError::from))?;
+        agent.register(&key, &plain)?;
     }
     for (offer, _) in offers.iter().filter(|(_, is_exclusive)| *is_exclusive) {
-        core.agents.call(|agent| agent.register_exclusive(&key, offer, 0).map_err(AgentError::from))?;
+        agent.register_exclusive(&key, offer, 0)?;
     }
     Ok(())
 }

@@ -26,7 +26,8 @@ pub use pool::{Chosen, Pool};
 pub use registration::{Offering, Registration};
 pub use watch::{News, Watch};
 
-/// A client of one agent, or of the first of several that answers. Clones share its threads and its lease.
+/// A client of one agent, or of several that share nothing: servers register with all of them, and clients ask the first
+/// that answers. Clones share its threads and its leases.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -88,8 +89,8 @@ pub(crate) struct Core {
 struct End(Arc<Core>);
 
 impl AgentClient {
-    /// A client of these agents: each `HOST`, `HOST:PORT`, a `corbaloc:` or an `IOR:`. The first is called until it fails,
-    /// then the next. Does not call yet.
+    /// A client of these agents: each `HOST`, `HOST:PORT`, a `corbaloc:` or an `IOR:`. Who asks asks the first until it
+    /// fails, then the next. Who registers registers with all. Does not call yet.
     pub fn connect<A: AsRef<str>>(
         orb: &Orb,
         addresses: impl IntoIterator<Item = A>,
@@ -106,9 +107,9 @@ impl AgentClient {
         let agents = Agents::new(orb, addresses, options.timeout)?;
         let core = Arc::new(Core {
             orb: orb.clone(),
+            keeper: Keeper::new(agents.all().len()),
             agents,
             options,
-            keeper: Keeper::default(),
             pools: Pools::default(),
         });
         Ok(AgentClient { _end: Arc::new(End(core.clone())), core })
