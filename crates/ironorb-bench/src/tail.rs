@@ -1,9 +1,9 @@
 //! `ironorb bench tail`: jobs of many parts whose servers are late now and then, with hedges and without.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -184,8 +184,16 @@ impl DeferredStation for Late {
 
 /// Does what is due.
 struct Timer {
-    due: Mutex<(BinaryHeap<Reverse<(Instant, u64)>>, std::collections::HashMap<u64, Task>, u64)>,
+    due: Mutex<Due>,
     changed: Condvar,
+}
+
+/// What is due when.
+#[derive(Default)]
+struct Due {
+    order: BinaryHeap<Reverse<(Instant, u64)>>,
+    tasks: BTreeMap<u64, Task>,
+    last: u64,
 }
 
 type Task = Box<dyn FnOnce() + Send>;
@@ -198,29 +206,33 @@ impl Timer {
         timer
     }
 
+    fn lock(&self) -> MutexGuard<'_, Due> {
+        self.due.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn after(&self, time: Duration, task: Task) {
-        let mut due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
-        let (heap, tasks, next) = &mut *due;
-        *next += 1;
-        heap.push(Reverse((Instant::now() + time, *next)));
-        tasks.insert(*next, task);
+        let mut due = self.lock();
+        due.last += 1;
+        let number = due.last;
+        due.order.push(Reverse((Instant::now() + time, number)));
+        due.tasks.insert(number, task);
         drop(due);
         self.changed.notify_one();
     }
 
     fn run(&self) {
-        let mut due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut due = self.lock();
         loop {
             let now = Instant::now();
-            match due.0.peek().copied() {
+            match due.order.peek().copied() {
                 Some(Reverse((at, number))) if at <= now => {
-                    due.0.pop();
-                    let task = due.1.remove(&number);
+                    due.order.pop();
+                    let task = due.tasks.remove(&number);
                     drop(due);
                     if let Some(task) = task {
                         task();
                     }
-                    due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
+                    due = self.lock();
                 }
                 Some(Reverse((at, _))) => {
                     let waited = self.changed.wait_timeout(due, at - now);
