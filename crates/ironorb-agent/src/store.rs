@@ -3,7 +3,7 @@
 //! Requests that change names at one time share a commit: a request that finds a commit in progress waits, and one of
 //! those that wait commits for all. The order in the file is that of the registry. Renewals are not stored.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -17,7 +17,6 @@ use crate::registry::{Entry, OwnerKey, Property, Record, Restored, Start};
 #[derive(Debug)]
 pub(crate) struct Store {
     db: Database,
-    path: PathBuf,
     queue: Mutex<Queue>,
     committed: Condvar,
 }
@@ -49,17 +48,8 @@ impl Store {
         let restored = read_all(&txn)?;
         txn.commit().during("counting a start")?;
         let start = Start { life: 0, revision: (starts + 1) << REVISION_BITS, has_store: true };
-        let store = Store {
-            db,
-            path: path.to_owned(),
-            queue: Mutex::new(Queue::default()),
-            committed: Condvar::new(),
-        };
+        let store = Store { db, queue: Mutex::new(Queue::default()), committed: Condvar::new() };
         Ok((store, restored, start))
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
     }
 
     /// Appends records, in the registry's order: the caller has the registry locked. Does not block.

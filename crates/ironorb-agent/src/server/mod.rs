@@ -134,7 +134,8 @@ impl AgentBuilder {
                 seen: started.elapsed(),
                 news: Some(news),
             }),
-            store,
+            store: RwLock::new(store),
+            store_path: self.store,
             backups: self.backups,
             report: self.report,
             counts: Counts::default(),
@@ -211,6 +212,7 @@ impl Drop for Agent {
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
+        self.shared.close_store();
     }
 }
 
@@ -218,7 +220,10 @@ impl Drop for Agent {
 pub(crate) struct Shared {
     started: Instant,
     state: RwLock<State>,
-    store: Option<Store>,
+    /// Closed with the agent: the ORB may hold servants, and so this, for longer.
+    store: RwLock<Option<Store>>,
+    /// Where the store is, also when it is closed.
+    store_path: Option<PathBuf>,
     backups: Option<PathBuf>,
     report: StoreFaultReport,
     counts: Counts,
@@ -288,16 +293,27 @@ impl Shared {
     fn announce(&self, state: &mut State, before: u64) -> Option<Ticket> {
         state.wake(before);
         let records = state.registry.take_records();
-        self.store.as_ref().map(|store| store.append(records))
+        self.store().as_ref().map(|store| store.append(records))
     }
 
     /// Waits until the store has it.
     fn commit(&self, ticket: Option<Ticket>) -> Result<(), Fault> {
-        let (Some(store), Some(ticket)) = (&self.store, ticket) else { return Ok(()) };
-        store.commit(ticket).map_err(|fault| {
+        let store = self.store();
+        let outcome = match (&*store, ticket) {
+            (Some(store), Some(ticket)) => store.commit(ticket),
+            _ if self.store_path.is_none() => Ok(()),
+            _ => {
+                Err(StoreError::Failed { doing: "committing a change", source: "the agent has ended".into() })
+            }
+        };
+        outcome.map_err(|fault| {
             (self.report)(&fault);
             Fault::Store(fault)
         })
+    }
+
+    fn store(&self) -> RwLockReadGuard<'_, Option<Store>> {
+        self.store.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Ends leases and waits of watchers, until the agent is over.
@@ -322,8 +338,10 @@ impl Shared {
             self.counts.expired_owners.fetch_add(ended as u64, Ordering::Relaxed);
             (ended > 0).then(|| self.announce(&mut state, before)).flatten()
         };
-        // An error of the store has been reported.
-        let _ = self.commit(ticket);
+        if ticket.is_some() {
+            // An error of the store has been reported.
+            let _ = self.commit(ticket);
+        }
         let (mut state, now) = self.write();
         state.end_waits(now);
         let next = [state.registry.next_expiry(), state.waiters().next_end()].into_iter().flatten().min();
@@ -343,13 +361,17 @@ impl Shared {
         drop(state.waiters().take_gone(|_| true));
     }
 
+    /// Closes the store, after the commits in progress.
+    fn close_store(&self) {
+        drop(self.store.write().unwrap_or_else(PoisonError::into_inner).take());
+    }
+
     fn status(&self) -> AgentStatus {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let state = self.read();
         let registry = &state.registry;
         let more = |name: &str, value: String| Property { name: name.into(), value };
-        let place =
-            self.store.as_ref().map_or("memory".to_owned(), |store| store.path().display().to_string());
+        let place = self.store_path.as_ref().map_or("memory".to_owned(), |path| path.display().to_string());
         AgentStatus {
             product: "IronORB".into(),
             version: env!("CARGO_PKG_VERSION").into(),
