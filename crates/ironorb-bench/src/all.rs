@@ -16,7 +16,7 @@ pub(crate) struct AllOptions {
 }
 
 /// The command lines of the suites that have goals, with the rows that have goals.
-const SUITES: [&[&str]; 10] = [
+const SUITES: [&[&str]; 12] = [
     &[
         "echo",
         "--rows=void,void-adaptive,void-unix,void-shm,void-pool,long,struct64,octet-1k,octet-64k,oneway,\
@@ -36,12 +36,14 @@ const SUITES: [&[&str]; 10] = [
     &["collocated"],
     &["caching", "--parts=throughput,shares,lags,fan-out,redis"],
     &["agent"],
+    &["jobs", "--clients=1,10", "--distributions=fixed"],
+    &["tail", "--fan-out=1,5"],
     &["concurrency"],
     &["connections"],
     &["realtime", "--clients=0,50", "--high-hz=1000", "--sides=lanes,shared,twin", "--minutes=2"],
 ];
 
-fn names() -> [&'static str; 10] {
+fn names() -> [&'static str; 12] {
     SUITES.map(|line| line[0])
 }
 

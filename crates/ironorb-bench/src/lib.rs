@@ -119,7 +119,7 @@ enum BenchCommand {
     Agent(AgentOptions),
     /// Measure objects that are elements of an extent, up to a billion, beside a hundred of them.
     Extents(ExtentsOptions),
-    /// Compare the ways to run jobs of several calls (the architectures S, HP, FP and SP), in a model that makes no calls.
+    /// Compare the ways to run jobs of several calls (the architectures S, HP, FP and SP), by processes and in a model.
     Jobs(JobsOptions),
     /// Measure how many calls per second several clients make, beside plain sockets with a thread for each.
     Concurrency(ConcurrencyOptions),

@@ -91,6 +91,8 @@ const NOTES: &str = "side ironorb: clients are threads of one process; the agent
     most that are made. n over xr: clients / (X R), 1 by Little's law. of bound: X over the cycles a second that the slower station\n\
     of each set can serve. Only SP's daemon waits for servers: with the others its threads make no difference.";
 
+const OVERHEAD: &str = "microseconds. by hand: two asynchronous calls of a program, and the wait for both. HP: without verification.";
+
 /// Runs `ironorb bench jobs`.
 pub(crate) fn measure(options: &JobsOptions) -> Result<Report, BenchError> {
     let mut report = Report::new("jobs", "jobs of several calls on the four ways of the paper", &options.run);
@@ -104,6 +106,11 @@ pub(crate) fn measure(options: &JobsOptions) -> Result<Report, BenchError> {
         };
         let cycles = options.run.choose(4, 200);
         report.tables.extend(tables(OURS, rows(OURS, options, &real, cycles)?, &usual));
+        crate::note(format_args!("measuring jobs of two parts of a millisecond"));
+        let overhead = site::overhead(&options.run)?;
+        report
+            .tables
+            .push(Table::new("overhead", "a job of two parts of a millisecond", overhead).notes(OVERHEAD));
     }
     if !options.sides.contains(&Side::Model) {
         return Ok(report);

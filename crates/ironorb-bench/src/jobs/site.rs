@@ -9,15 +9,19 @@ use std::time::{Duration, Instant};
 use ironorb::{ObjectRef, Orb, Pending, SystemException, TypedRef as _};
 use ironorb_agent::{Agent, AgentClient};
 use ironorb_baseline::relay::{Relay, RelayPort};
-use ironorb_jobs::{AgentHandles, Architecture, Daemon, Jobs, Networks, PartOptions, accept_forwarded};
+use ironorb_jobs::{
+    AgentHandles, Architecture, Daemon, Handles as _, Jobs, Networks, PartOptions, accept_forwarded,
+};
 
 use super::model::{self, Way};
 use super::observed::{self, Cycle, Observed, unmeasured};
 use super::workload::Workload;
 use crate::error::BenchError;
 use crate::generated_jobs::jobs_cases::{Station, StationAsync as _, StationRef};
+use crate::options::Run;
 use crate::process::Process;
 use crate::role::{self, Role, RoleArgs};
+use crate::row::{Figure, Row, parameters};
 
 /// The processes of the suite.
 pub(crate) const ROLES: &[Role] =
@@ -130,6 +134,7 @@ impl Real {
 /// The processes, and jobs of a client of them.
 struct Site {
     jobs: Jobs,
+    handles: Arc<AgentHandles>,
     orb: Orb,
     processes: Vec<Process>,
     relays: Vec<Relay>,
@@ -200,8 +205,9 @@ impl Site {
             }
         };
         let client = AgentClient::connect(&orb, [agent])?;
-        let jobs = Jobs::builder(&orb).handles(AgentHandles::new(&client)).daemon(&daemon)?.build();
-        Ok(Site { jobs, orb, processes, relays })
+        let handles = AgentHandles::new(&client);
+        let jobs = Jobs::builder(&orb).handles(handles.clone()).daemon(&daemon)?.build();
+        Ok(Site { jobs, handles, orb, processes, relays })
     }
 
     fn messages(&self) -> usize {
@@ -297,5 +303,69 @@ fn settled(site: &Site) -> usize {
             return now;
         }
         last = now;
+    }
+}
+
+/// What a job of two parts of a millisecond takes beside two asynchronous calls that a program makes itself, in turns.
+pub(crate) fn overhead(run: &Run) -> Result<Vec<Row>, BenchError> {
+    let real = Real { way: Way::Sp, daemon: model::Daemon::Multi, stations: Demand::Sleep, messages: None };
+    let site = Site::start(&real, 2, false)?;
+    let handles = [0, 1].map(|number| site.station(number));
+    let [a, b] = handles;
+    let (a, b) = (a?, b?);
+    let payload = vec![0; 50];
+    const MICROS: u32 = 1_000;
+    let by_hand = || -> Result<(), BenchError> {
+        let both = [a.serve_async(MICROS, &payload), b.serve_async(MICROS, &payload)];
+        both.into_iter().try_for_each(|pending| pending.wait().map(drop))?;
+        Ok(())
+    };
+    let job = |architecture: Architecture| -> Result<(), BenchError> {
+        let job = site.jobs.job().call(|| a.serve_async(MICROS, &payload));
+        let end = job.call(|| b.serve_async(MICROS, &payload)).architecture(architecture).run();
+        if end.is_met() {
+            Ok(())
+        } else {
+            Err(BenchError::Unusable(format!("a job failed: {:?}", end.parts)))
+        }
+    };
+    type Once<'o> = &'o dyn Fn() -> Result<(), BenchError>;
+    let sides: [(&str, Once<'_>); 3] = [
+        ("by hand", &by_hand),
+        ("HP", &|| job(Architecture::HandleDriven)),
+        ("SP", &|| job(Architecture::Synchronous)),
+    ];
+    let mut times: [Vec<f64>; 3] = Default::default();
+    for turn in 0..run.choose(5, 400) {
+        // Each begins in its turn.
+        for at in 0..3 {
+            let side = (turn + at) % 3;
+            let begun = Instant::now();
+            sides[side].1()?;
+            times[side].push(begun.elapsed().as_secs_f64() * 1e6);
+        }
+    }
+    let names = sides.map(|(name, _)| name);
+    site.end()?;
+    let median = |times: &mut Vec<f64>| {
+        times.sort_by(f64::total_cmp);
+        times[times.len() / 2]
+    };
+    let medians = times.each_mut().map(median);
+    let row = |side: usize| {
+        let figures = [("median_us", medians[side]), ("above_by_hand_us", medians[side] - medians[0])];
+        let figures = figures.map(|(name, number)| (name.to_owned(), Figure::Number(number)));
+        Row { parameters: parameters![way = names[side]], outcome: Ok(figures.into()) }
+    };
+    Ok((0..3).map(row).collect())
+}
+
+impl Site {
+    /// A station, by the agent.
+    fn station(&self, number: usize) -> Result<StationRef, BenchError> {
+        let found = self.handles.resolve(&[&name(number)]).pop();
+        let found = found.ok_or_else(|| BenchError::Unusable("the agent has not answered".to_owned()))??;
+        let first = found.first().ok_or_else(|| BenchError::Unusable("there is no station".to_owned()))?;
+        Ok(first.narrow_unchecked())
     }
 }
