@@ -33,8 +33,10 @@ struct Kept {
 struct Place {
     /// `None` if all must be registered there.
     owner: Option<Owner>,
-    /// When the agent did not answer, if that was its last answer.
+    /// When the agent did not answer, unless it has answered since.
     failed: Option<Instant>,
+    /// Whether it may not know what was registered or removed since then.
+    has_missed: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -100,6 +102,7 @@ fn register_everywhere(core: &Core, offers: &[(Offer, bool)], numbers: &[u64]) -
     let mut outcome = None;
     for (at, agent) in core.agents.all().iter().enumerate() {
         if places[at].failed.is_some() && !all_failed {
+            lock(&core.keeper.kept).places[at].has_missed = true;
             continue;
         }
         let registered = {
@@ -135,12 +138,15 @@ fn register_at(
     }
 }
 
-/// Notes whether an agent answers. One that does not may have missed something: all is registered there again.
+/// Notes whether an agent answers to a change of what it is to know. One that does not may have missed it.
 fn note<T>(core: &Core, at: usize, outcome: &Result<T, AgentError>) {
     let mut kept = lock(&core.keeper.kept);
     let place = &mut kept.places[at];
     match outcome {
-        Err(e) if e.is_of_one_agent() => *place = Place { owner: None, failed: Some(Instant::now()) },
+        Err(e) if e.is_of_one_agent() => {
+            place.failed = Some(Instant::now());
+            place.has_missed = true;
+        }
         _ => place.failed = None,
     }
 }
@@ -161,7 +167,12 @@ pub(super) fn remove(core: &Core, number: u64) {
         // The turn comes first: a thread may just be registering all, this one among them.
         let _turn = lock(&core.keeper.turns[at]);
         let place = lock(&core.keeper.kept).places[at];
-        let Some(owner) = place.owner.filter(|_| places[at].failed.is_none()) else { continue };
+        let Some(owner) = place.owner else { continue };
+        if places[at].failed.is_some() {
+            // Another timeout would help nobody.
+            lock(&core.keeper.kept).places[at].has_missed = true;
+            continue;
+        }
         let removed = match is_last && lock(&core.keeper.kept).offers.is_empty() {
             true => {
                 lock(&core.keeper.kept).places[at].owner = None;
@@ -227,7 +238,7 @@ fn keep(core: &Core, at: usize) {
                     (true, _) => None,
                     (false, Place { failed: Some(failed), .. }) => Some(failed + RETRY),
                     (false, Place { owner: Some(owner), .. }) => Some(owner.renewed + owner.lease / 3),
-                    (false, Place { owner: None, failed: None }) => Some(now),
+                    (false, Place { owner: None, failed: None, .. }) => Some(now),
                 };
                 kept = match due {
                     None => keeper.wake.wait(kept).unwrap_or_else(PoisonError::into_inner),
@@ -243,26 +254,30 @@ fn keep(core: &Core, at: usize) {
         // A renewal that takes longer is as good as none: the next one must come before the lease ends.
         with_timeout(Some((lease / 3).min(core.options.timeout)), || {
             let _turn = lock(&keeper.turns[at]);
-            let renewed = renew(core, at);
-            note(core, at, &renewed);
-            if renewed.is_err() {
-                // Also where the agent refuses what it had taken before: not again and again without a pause.
-                lock(&keeper.kept).places[at].failed = Some(Instant::now());
-            }
+            // Also where the agent refuses what it had taken before: not again and again without a pause.
+            let failed = renew(core, at).is_err().then(Instant::now);
+            lock(&keeper.kept).places[at].failed = failed;
         });
     }
 }
 
 fn renew(core: &Core, at: usize) -> Result<(), AgentError> {
     let agent = &core.agents.all()[at];
-    let known = {
+    let place = {
         let kept = lock(&core.keeper.kept);
         if kept.offers.is_empty() {
             return Ok(());
         }
-        kept.places[at].owner
+        kept.places[at]
     };
-    let Some(Owner { key, .. }) = known else { return open(core, at, agent, &[]).map(drop) };
+    let Some(Owner { key, .. }) = place.owner else { return open(core, at, agent, &[]).map(drop) };
+    if place.has_missed {
+        // The old entries go first: they would stand beside the new ones, and in the way of exclusive ones.
+        match agent.close(&key).map_err(AgentError::from) {
+            Ok(()) | Err(AgentError::UnknownOwner) => return open(core, at, agent, &[]).map(drop),
+            Err(e) => return Err(e),
+        }
+    }
     let began = Instant::now();
     match agent.renew(&key).map_err(AgentError::from) {
         Ok(lease) => {
@@ -279,7 +294,12 @@ fn renew(core: &Core, at: usize) -> Result<(), AgentError> {
 /// Opens an owner, and registers all that is kept but these numbers. The caller has the agent's turn.
 fn open(core: &Core, at: usize, agent: &AgentRef, but: &[u64]) -> Result<Owner, AgentError> {
     let asked = u32::try_from(core.options.lease.as_millis()).unwrap_or(u32::MAX);
-    lock(&core.keeper.kept).places[at].owner = None;
+    {
+        let place = &mut lock(&core.keeper.kept).places[at];
+        place.owner = None;
+        // What changes from here on is registered or removed by itself, after this.
+        place.has_missed = false;
+    }
     let renewed = Instant::now();
     let lease = agent.open(asked)?;
     let owner = Owner { key: lease.key, lease: Duration::from_millis(lease.lease_ms.into()), renewed };
