@@ -42,34 +42,48 @@ pub(crate) enum Demand {
     Burn,
 }
 
-/// A station: it serves the request that has come first.
+/// A station: it serves the request that has come first. The service of one that has waited begins when the last one was to end: that
+/// the system wakes threads late is no part of a demand.
 struct Served {
     burns: bool,
-    /// The next turn to take, and the turn that is served.
-    turns: Mutex<(u64, u64)>,
+    turns: Mutex<Turns>,
     changed: Condvar,
+}
+
+#[derive(Default)]
+struct Turns {
+    /// The next one to take.
+    next: u64,
+    /// The one that is served.
+    now: u64,
+    /// When the last service was to end.
+    free_at: Option<Instant>,
 }
 
 impl Station for Served {
     fn serve(&self, micros: u32, request: &[u8]) -> Result<Vec<u8>, SystemException> {
+        let come = Instant::now();
         let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
-        let mine = turns.0;
-        turns.0 += 1;
-        while turns.1 != mine {
+        let mine = turns.next;
+        turns.next += 1;
+        while turns.now != mine {
             turns = self.changed.wait(turns).unwrap_or_else(PoisonError::into_inner);
         }
+        let begun = turns.free_at.map_or(come, |free_at| free_at.max(come));
         drop(turns);
-        let time = Duration::from_micros(micros.into());
+        let end = begun + Duration::from_micros(micros.into());
         match self.burns {
-            false => thread::sleep(time),
+            false => thread::sleep(end.saturating_duration_since(Instant::now())),
             true => {
-                let begun = Instant::now();
-                while begun.elapsed() < time {
+                while Instant::now() < end {
                     std::hint::spin_loop();
                 }
             }
         }
-        self.turns.lock().unwrap_or_else(PoisonError::into_inner).1 += 1;
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        turns.now += 1;
+        turns.free_at = Some(end);
+        drop(turns);
         self.changed.notify_all();
         Ok(request.to_vec())
     }
