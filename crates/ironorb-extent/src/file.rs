@@ -250,7 +250,9 @@ fn allocate(file: &File, path: &Path, bytes: usize) -> Result<(), ExtentError> {
     file.set_len(0).map_err(at)?;
     // A system that finds so only when it has given all there is would leave others without room meanwhile.
     let disk = rustix::fs::fstatvfs(file).map_err(|error| at(error.into()))?;
-    if bytes as u64 > disk.f_bfree.saturating_mul(disk.f_frsize) {
+    // Some blocks are for the superuser alone.
+    let blocks = if rustix::process::geteuid().is_root() { disk.f_bfree } else { disk.f_bavail };
+    if bytes as u64 > blocks.saturating_mul(disk.f_frsize) {
         return Err(full());
     }
     let Err(error) = rustix::fs::fallocate(file, FallocateFlags::empty(), 0, bytes as u64) else {

@@ -99,11 +99,18 @@ impl NewsDesk {
         let mut new =
             Some(Waiting { cache: cache.clone(), probe, encoding, reply, until: now.after(WAIT_MAX) });
         let mut before = None;
+        // Outside of the log's lock, which writers wait for.
+        self.have_thread();
         cache.wait(&probe, now, || {
             let mut probes = self.probes.lock();
-            if self.has_thread(&mut probes)
+            // One that has just gone parks nothing: the probe is answered at once.
+            if probes.has_thread
+                && !probes.is_closed
                 && let Some(waiting) = new.take()
             {
+                if probes.waiting.is_empty() {
+                    self.more.notify_one();
+                }
                 before = probes.waiting.insert(session, waiting);
             }
         });
@@ -112,19 +119,14 @@ impl NewsDesk {
         before.into_iter().for_each(Waiting::answer_at_once);
     }
 
-    /// Makes the thread if it is not there. False if there is none, and none can be made.
-    fn has_thread(self: &Arc<Self>, probes: &mut Probes) -> bool {
-        if probes.is_closed {
-            return false;
-        }
-        if !probes.has_thread {
+    /// Makes the thread if it is not there. Where none can be made, probes do not wait.
+    fn have_thread(self: &Arc<Self>) {
+        let mut probes = self.probes.lock();
+        if !probes.has_thread && !probes.is_closed {
             let desk = self.clone();
             let thread = NewThread::new("ironorb-caches", ThreadClass::Background);
             probes.has_thread = thread.spawn(move || desk.answer_probes()).is_ok();
-        } else if probes.waiting.is_empty() {
-            self.more.notify_one();
         }
-        probes.has_thread
     }
 
     /// Answers probes, as long as some wait now and then.
