@@ -2,12 +2,12 @@
 
 use std::sync::{Arc, Mutex, mpsc};
 
-use ironorb::dynamic::{RawReply, ReceivedRequest, WrittenCall, write_down};
+use ironorb::dynamic::{OperationDescription, RawReply, ReceivedRequest, Request, WrittenCall, write_down};
 use ironorb::giop::TransmissionCodeSets;
 use ironorb::giop::message::Response;
 use ironorb::giop::service_context::ServiceContext;
 use ironorb::interceptor::{FORWARD_CONTEXT, ForwardedRequest, ForwardedRequests};
-use ironorb::{CompletionStatus, Orb, SystemException, SystemExceptionKind, TypedRef};
+use ironorb::{CompletionStatus, Orb, SystemException, SystemExceptionKind, TypeCode, TypeDef, TypedRef};
 use ironorb_tests::cached::{MeterAsync, MeterRef};
 use ironorb_tests::testing::probe::RefuseError;
 use ironorb_tests::testing::{Probe, ProbeAsync, ProbeRef};
@@ -74,6 +74,34 @@ fn objects_of_this_process_are_not_called() {
     assert_eq!((first.wait().unwrap(), second.wait().unwrap()), (3, 7));
     // Afterwards calls are calls.
     assert_eq!(local.add_async(5, 6).wait().unwrap(), 11);
+}
+
+/// Who sends a request twice must know whether that is the same as once.
+#[test]
+fn a_call_knows_whether_it_may_be_carried_out_twice() {
+    let ((_server, probe), client) = (server(), client());
+    let text = || TypeCode::from(&TypeDef::String { bound: 0 });
+    for probe in [&probe, &elsewhere(&client, &probe)] {
+        let of = |begin: &dyn Fn(&ProbeRef)| one(|| begin(probe)).1.is_idempotent();
+        assert!(of(&|probe| drop(probe.echo_async("text"))), "the IDL says so");
+        assert!(of(&|probe| drop(probe.set_label_async("text"))), "the IDL says so of the attribute");
+        assert!(of(&|probe| drop(probe.ticks_async())), "an attribute is read");
+        assert!(!of(&|probe| drop(probe.add_async(1, 2))));
+        assert!(!of(&|probe| drop(probe.refuse_async("no"))));
+        let dynamic = |description: OperationDescription| {
+            let knows = description.is_idempotent();
+            let mut request = Request::new(probe.object(), description);
+            let written = one(|| request.send_deferred().unwrap()).1;
+            assert_eq!(written.is_idempotent(), knows);
+            knows
+        };
+        assert!(!dynamic(OperationDescription::new("ping")));
+        assert!(dynamic(OperationDescription::new("ping").idempotent()));
+        assert!(dynamic(OperationDescription::getter("label", text())));
+        let set = OperationDescription::setter("label", text());
+        assert!(!set.is_idempotent() && set.idempotent().is_idempotent());
+        assert!(dynamic(OperationDescription::new("_non_existent").returns(&TypeDef::Boolean)));
+    }
 }
 
 /// Results may come by any way, as the bytes of a body.

@@ -286,6 +286,8 @@ pub(crate) struct Method<'t> {
     pub(crate) context: Option<&'t [String]>,
     /// What `@rt` says.
     pub(crate) timing: Option<Timing>,
+    /// Whether the text must say that it may be carried out twice. What reads cached or other attributes is known to.
+    pub(crate) is_idempotent: bool,
     /// The operation name in the request.
     pub(crate) wire_name: Text<'t>,
 }

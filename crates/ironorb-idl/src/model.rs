@@ -260,6 +260,9 @@ pub struct Operation {
     pub timing: Option<Timing>,
     /// Clients run it over the cached attributes that they hold (`@cached`). All its parameters are `in`, and it raises nothing.
     pub is_cached: bool,
+    /// Carrying it out twice leaves the object as carrying it out once does (`@idempotent`). So is one that clients run
+    /// themselves.
+    pub is_idempotent: bool,
 }
 
 /// Direction of a parameter.
@@ -303,6 +306,8 @@ pub struct Attribute {
     pub timing: Option<Timing>,
     /// How clients may cache it (`@cached`).
     pub caching: Option<Caching>,
+    /// Writing it twice is as writing it once (`@idempotent`). Reading always is.
+    pub is_idempotent: bool,
 }
 
 /// A struct or exception body.

@@ -220,12 +220,12 @@ impl Preprocessor<'_> {
         let body = text.get(start + 2..end).unwrap_or_default();
         let body = body.strip_suffix("*/").unwrap_or(body).trim_end();
         let annotation = body.trim_start();
-        let is_timing = annotation.starts_with(RT) && annotation.ends_with(')');
-        let is_caching = match annotation.strip_prefix(CACHED) {
-            Some(rest) => rest.is_empty() || rest.starts_with('(') && rest.ends_with(')'),
+        let is_one = IN_COMMENTS.iter().any(|(name, form)| match annotation.strip_prefix(name) {
+            Some("") => form.is_bare(),
+            Some(values) => form.has_values() && values.starts_with('(') && values.ends_with(')'),
             None => false,
-        };
-        if annotation != OWNED && !is_timing && !is_caching {
+        });
+        if !is_one {
             return;
         }
         let end = start + 2 + body.len();
@@ -341,9 +341,30 @@ impl Preprocessor<'_> {
 }
 
 /// The annotations that may stand in a comment.
-const OWNED: &str = "@owned";
-const RT: &str = "@rt(";
-const CACHED: &str = "@cached";
+const IN_COMMENTS: [(&str, Form); 4] = [
+    ("@owned", Form::Bare),
+    ("@rt", Form::WithValues),
+    ("@cached", Form::Either),
+    ("@idempotent", Form::Bare),
+];
+
+/// How an annotation is written in a comment. What is written in another way is a comment.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Bare,
+    WithValues,
+    Either,
+}
+
+impl Form {
+    fn is_bare(self) -> bool {
+        self != Form::WithValues
+    }
+
+    fn has_values(self) -> bool {
+        self != Form::Bare
+    }
+}
 
 /// The most bytes of an identifier. Repository ids are composed of names, so long names would multiply.
 const NAME_BYTES_MAX: usize = 1_024;

@@ -8,6 +8,7 @@ mod bits;
 mod caching;
 mod constants;
 mod fixed;
+mod idempotence;
 mod ids;
 mod interfaces;
 mod limits;
@@ -78,6 +79,7 @@ pub(crate) fn resolve<'a>(
         last_annotations: (ast::Lead::NO_TOKEN, Vec::new()),
         timed: ast::Lead::NO_TOKEN,
         cached: ast::Lead::NO_TOKEN,
+        idempotent: ast::Lead::NO_TOKEN,
         caching_of_interface: None,
         supplement: redefinition::supplement(unit, ast),
     };
@@ -118,6 +120,8 @@ struct Resolver<'a> {
     timed: u32,
     /// The lead of the last attribute or interface with `@cached`.
     cached: u32,
+    /// The lead of the last operation or attribute with `@idempotent`.
+    idempotent: u32,
     /// How the attributes of the interface that is being read may be cached.
     caching_of_interface: Option<Caching>,
     /// The items of module `CORBA` in the built-in file, by folded name, where another file is read in its

@@ -499,7 +499,8 @@ impl Printer {
         let head = [&number, kind, " ", &quoted(&method.wire_name), " fn ", &method.name, &later, "("];
         let head = head.concat();
         let timing = method.timing.as_ref().map_or_else(String::new, timing);
-        let end = [", ", &method.error, bounds, &context, &timing, ";"].concat();
+        let idempotent = if method.is_idempotent { ", idempotent()" } else { "" };
+        let end = [", ", &method.error, bounds, &context, &timing, idempotent, ";"].concat();
         let value = tuple(&method.results);
         let codec = match method.result_codecs.as_slice() {
             [codec] if *codec == value => String::new(),

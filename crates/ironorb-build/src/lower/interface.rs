@@ -213,6 +213,7 @@ impl<'a> Lowerer<'a> {
                 .any(|ty| !self.layout.facts(ty).unbounded),
             context: operation.context.as_deref(),
             timing: operation.timing,
+            is_idempotent: operation.is_idempotent && !operation.is_cached,
             wire_name: def.name.as_str().into(),
         }
     }
@@ -238,6 +239,7 @@ impl<'a> Lowerer<'a> {
             bounded: !self.layout.facts(&attribute.ty).unbounded,
             context: None,
             timing: attribute.timing,
+            is_idempotent: false,
             wire_name: getter(def),
         }];
         if !attribute.readonly {
@@ -255,6 +257,7 @@ impl<'a> Lowerer<'a> {
                 bounded: !self.layout.facts(&attribute.ty).unbounded,
                 context: None,
                 timing: attribute.timing,
+                is_idempotent: attribute.is_idempotent,
                 wire_name: setter(def),
             });
         }

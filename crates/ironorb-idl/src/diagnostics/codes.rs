@@ -599,6 +599,14 @@ codes! {
         "A group has a name, and two attributes or more, which a client always holds at one version."
         "interface I { @cached(lag = \"1ms\", group = \"g\") attribute long a; };"
         "interface I { @cached(lag = \"1ms\", group = \"g\") attribute long a, b; };"
+    547 Error IDEMPOTENT_NOT_HERE
+        "`@idempotent` stands before an operation or attribute of an interface that is called remotely. It is said of each one: an interface as a whole is not idempotent."
+        "@idempotent interface I { void set(in long value); };"
+        "interface I { @idempotent void set(in long value); };"
+    548 Error IDEMPOTENT_ALONE
+        "An operation is idempotent or not: there is nothing more to say, and no need to say it twice."
+        "interface I { @idempotent(TRUE) void set(in long value); };"
+        "interface I { @idempotent void set(in long value); };"
 
     // IDL06xx: constants.
     601 Error NOT_A_CONSTANT_TYPE

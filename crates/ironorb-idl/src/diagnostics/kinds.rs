@@ -6,6 +6,7 @@ mod files;
 mod interfaces;
 mod lexical;
 mod names;
+mod parallel;
 mod syntax;
 mod timing;
 mod types;

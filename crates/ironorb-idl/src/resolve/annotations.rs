@@ -26,6 +26,7 @@ impl Resolver<'_> {
         }
         self.report_timings(lead, scope);
         self.report_cachings(lead, scope);
+        self.report_idempotence(lead, scope);
         let list: Vec<Annotation> =
             lead.annotations.iter().map(|annotation| self.annotation(annotation, scope)).collect();
         let copy = self.copied_annotations(&list, lead.annotations[0].span);
@@ -359,6 +360,7 @@ const STANDARD: &[&str] = &[
     "final",
     "hashid",
     "id",
+    "idempotent",
     "ignore_literal_names",
     "key",
     "marshal",

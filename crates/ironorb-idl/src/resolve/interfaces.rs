@@ -249,6 +249,7 @@ impl Resolver<'_> {
         }
         let timing = self.timing(lead, scope);
         let is_cached = self.is_cached_read(lead, operation, scope);
+        let is_idempotent = self.is_idempotent(lead, scope) || is_cached;
         let operation = Operation {
             oneway: operation.oneway.is_some(),
             result: result.unwrap_or(Type::Void),
@@ -257,6 +258,7 @@ impl Resolver<'_> {
             context,
             timing,
             is_cached,
+            is_idempotent,
         };
         self.define(lead, name, scope, DefKind::Operation(operation));
     }
@@ -347,6 +349,7 @@ impl Resolver<'_> {
         let set_raises = self.raises(attribute.set_raises.as_ref(), scope);
         let timing = self.timing(lead, scope);
         let caching = self.attribute_caching(lead, attribute, scope);
+        let is_idempotent = self.is_idempotent(lead, scope);
         for &name in &attribute.names {
             let Some(ty) = ty.clone() else {
                 self.define_broken(name, scope);
@@ -359,6 +362,7 @@ impl Resolver<'_> {
                 set_raises: set_raises.clone(),
                 timing,
                 caching: caching.clone(),
+                is_idempotent,
             };
             self.define(lead, name, scope, DefKind::Attribute(attribute));
         }

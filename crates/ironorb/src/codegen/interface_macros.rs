@@ -367,7 +367,7 @@ macro_rules! __ironorb_interface {
                         type Error = $error;
                         type Reply = $crate::__ironorb_reply!($kind $value, $error);
                         const OPERATION: &'static $crate::generated::Operation<'static> =
-                            &$crate::generated::Operation::$kind($wire);
+                            &$crate::generated::Operation::$kind($wire).idempotent_if(Self::IS_IDEMPOTENT);
                         $($crate::__ironorb_clause! { $clause $($pattern),* })*
 
                         #[inline(always)]
@@ -443,7 +443,7 @@ macro_rules! __ironorb_interface {
                         type Error = $read_error;
                         type Reply = $crate::generated::Reply<$read_value, $read_error>;
                         const OPERATION: &'static $crate::generated::Operation<'static> =
-                            &$crate::generated::Operation::twoway($read_wire);
+                            &$crate::generated::Operation::twoway($read_wire).idempotent();
                         $($crate::__ironorb_clause! { $read_clause $($read_pattern),* })*
 
                         fn call(
@@ -529,13 +529,16 @@ macro_rules! __ironorb_defer {
     };
 }
 
-/// The `context` clause of an operation, whether its types have bounds to check, and its timing: times in nanoseconds, levels
-/// from 1 to 5, and 0 for what is not given.
+/// The `context` clause of an operation, whether its types have bounds to check, whether it may be carried out twice, and its
+/// timing: times in nanoseconds, levels from 1 to 5, and 0 for what is not given.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_clause {
     (bounds) => {
         const IS_BOUNDED: bool = true;
+    };
+    (idempotent) => {
+        const IS_IDEMPOTENT: bool = true;
     };
     (timing $period:literal, $wcet:literal, $deadline:literal, $criticality:literal, $importance:literal, $probability:literal) => {
         const TIMING: ::std::option::Option<&'static $crate::generated::Timing> =

@@ -42,6 +42,8 @@ pub trait RemoteOperation: 'static {
     const CONTEXT: Option<&'static [&'static str]> = None;
     /// Whether a type in the signature has a bound. Calls within the process check it as well.
     const IS_BOUNDED: bool = false;
+    /// Whether `@idempotent` stands before it.
+    const IS_IDEMPOTENT: bool = false;
     /// The timing (`@rt`). Its calls are measured; those of operations without one pay nothing.
     const TIMING: Option<&'static Timing> = None;
 

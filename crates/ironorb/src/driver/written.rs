@@ -37,6 +37,8 @@ pub(crate) fn write_down<T>(begin: impl FnOnce() -> T) -> (T, Vec<Written>) {
 pub(crate) struct Written {
     pub(crate) call: Arc<AsyncCall>,
     pub(crate) request: Arc<ReceivedRequest>,
+    /// The request may be carried out twice.
+    pub(crate) is_idempotent: bool,
 }
 
 /// Whether this thread writes calls down.
@@ -54,7 +56,8 @@ pub(crate) fn write_call_down(
     let call = AsyncCall::written(object, operation);
     match request_of(object, operation.name(), arguments) {
         Ok(request) => {
-            let written = Written { call: call.clone(), request: Arc::new(request) };
+            let is_idempotent = operation.is_idempotent();
+            let written = Written { call: call.clone(), request: Arc::new(request), is_idempotent };
             WRITTEN.with_borrow_mut(|all| all.get_or_insert_default().push(written));
         }
         Err(misuse) => call.end(Err(SystemException::from(misuse).with_completed(CompletionStatus::No))),

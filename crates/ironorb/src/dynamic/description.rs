@@ -9,6 +9,7 @@ use std::sync::Arc;
 use ironorb_giop::typecode::{TcKind, TypeCode, TypeDef};
 
 use crate::object::OBJECT_ID;
+use crate::object::operation::Operation;
 
 /// The direction of an argument (the standard's `ARG_IN`, `ARG_OUT`, `ARG_INOUT`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -62,6 +63,9 @@ pub struct OperationDescription {
     pub name: String,
     /// True when the caller waits for no answer.
     pub oneway: bool,
+    /// True when the IDL says that the operation may be carried out twice (`@idempotent`). See
+    /// [`is_idempotent`](Self::is_idempotent).
+    pub idempotent: bool,
     /// The type of the result; `void` without one.
     pub result: TypeCode,
     /// The parameters in the order of the declaration.
@@ -78,6 +82,7 @@ impl OperationDescription {
         OperationDescription {
             name: name.into(),
             oneway: false,
+            idempotent: false,
             result: (&TypeDef::Void).into(),
             parameters: Vec::new(),
             exceptions: Vec::new(),
@@ -104,6 +109,24 @@ impl OperationDescription {
     pub fn oneway(mut self) -> Self {
         self.oneway = true;
         self
+    }
+
+    /// Says that the operation may be carried out twice: the object is then as if it had been carried out once.
+    #[must_use]
+    pub fn idempotent(mut self) -> Self {
+        self.idempotent = true;
+        self
+    }
+
+    /// True when the operation may be carried out twice: where [`idempotent`](Self::idempotent) says so, where it reads an
+    /// attribute, and for those of every object, such as `_is_a`.
+    pub fn is_idempotent(&self) -> bool {
+        self.named(self.oneway).is_idempotent()
+    }
+
+    /// The operation as calls know it.
+    pub(super) fn named(&self, oneway: bool) -> Operation<'_> {
+        Operation::named(&self.name, oneway).idempotent_if(self.idempotent)
     }
 
     /// Sets the type of the result.

@@ -190,7 +190,7 @@ impl<'a> Request<'a> {
             return Ok(Results::nothing(&self.operation));
         }
         self.check()?;
-        let name = Operation::named(&self.operation.name, false);
+        let name = self.operation.named(false);
         let reply = twoway(&self.target, &name, &|w| self.write(w))?;
         Results::of(&self.operation, reply)
     }
@@ -199,7 +199,7 @@ impl<'a> Request<'a> {
     /// [`SyncScope`](crate::SyncScope).
     pub fn send_oneway(&mut self) -> Result<(), DynamicError> {
         self.check()?;
-        let name = Operation::named(&self.operation.name, true);
+        let name = self.operation.named(true);
         Ok(oneway(&self.target, &name, &|w| self.write(w))?)
     }
 
@@ -210,7 +210,7 @@ impl<'a> Request<'a> {
             return Err(RequestError::NoResponse(self.operation.name.clone()).into());
         }
         self.check()?;
-        let name = Operation::named(&self.operation.name, false);
+        let name = self.operation.named(false);
         let begin = || AsyncCall::begin(&self.target, &name, &|w| self.write(w));
         if writes_down() {
             return Ok(DeferredResponse::new(begin(), self.operation.clone()));

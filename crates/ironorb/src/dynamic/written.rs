@@ -37,6 +37,12 @@ impl WrittenCall {
         &self.0.request
     }
 
+    /// True when the object is the same whether the request is carried out once or twice (`@idempotent`), so that it may be sent
+    /// again, or to another object, where nobody knows whether it has been.
+    pub fn is_idempotent(&self) -> bool {
+        self.0.is_idempotent
+    }
+
     /// Ends the call. Only the first end counts. Does not block; runs a callback of the program if one waits for the call.
     pub fn end(&self, outcome: Result<RawReply, SystemException>) {
         self.0.call.end(outcome.map(RawReply::into_answer));

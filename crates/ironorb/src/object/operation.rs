@@ -13,6 +13,8 @@ use super::TypedRef;
 pub struct Operation<'o> {
     name: &'o str,
     oneway: bool,
+    /// It is said to be idempotent. Others are by their names.
+    is_idempotent: bool,
     /// The name as a constant, if it is one, for uses that outlive the operation.
     constant: Option<&'static str>,
     /// The bytes of requests that begin with the name.
@@ -22,19 +24,50 @@ pub struct Operation<'o> {
 impl Operation<'static> {
     /// An operation with a reply. `name` is the name on the wire, `_get_…` and `_set_…` for attributes.
     pub const fn twoway(name: &'static str) -> Self {
-        Operation { name, oneway: false, constant: Some(name), tail: OperationTail::new(name) }
+        Operation {
+            name,
+            oneway: false,
+            is_idempotent: false,
+            constant: Some(name),
+            tail: OperationTail::new(name),
+        }
     }
 
     /// An operation without a reply.
     pub const fn oneway(name: &'static str) -> Self {
-        Operation { name, oneway: true, constant: Some(name), tail: OperationTail::new(name) }
+        Operation {
+            name,
+            oneway: true,
+            is_idempotent: false,
+            constant: Some(name),
+            tail: OperationTail::new(name),
+        }
     }
 }
 
 impl<'o> Operation<'o> {
     /// An operation whose name is known only at run time.
     pub(crate) fn named(name: &'o str, oneway: bool) -> Self {
-        Operation { name, oneway, constant: None, tail: OperationTail::NONE }
+        Operation { name, oneway, is_idempotent: false, constant: None, tail: OperationTail::NONE }
+    }
+
+    /// The operation, which may be carried out twice: the object is then as if it had been carried out once (`@idempotent`).
+    #[must_use]
+    pub const fn idempotent(self) -> Self {
+        self.idempotent_if(true)
+    }
+
+    /// The operation, which may be carried out twice if the condition holds.
+    #[must_use]
+    pub const fn idempotent_if(mut self, holds: bool) -> Self {
+        self.is_idempotent |= holds;
+        self
+    }
+
+    /// True when the operation may be carried out twice: where the IDL says so, where it reads an attribute, and for those of
+    /// every object, such as `_is_a`.
+    pub fn is_idempotent(&self) -> bool {
+        self.is_idempotent || only_reads(self.name)
     }
 
     /// The name on the wire.
@@ -68,6 +101,15 @@ impl<'o> Operation<'o> {
         self.oneway
     }
 }
+
+/// Whether an operation only reads, as its name says. No operation of an IDL begins with an underscore but those of attributes.
+/// CORBA 3.3 part 2, 9.4.2.
+fn only_reads(name: &str) -> bool {
+    name.starts_with("_get_") || OF_EVERY_OBJECT.contains(&name)
+}
+
+const OF_EVERY_OBJECT: [&str; 6] =
+    ["_is_a", "_non_existent", "_not_existent", "_interface", "_repository_id", "_component"];
 
 /// A user exception.
 #[diagnostic::on_unimplemented(
