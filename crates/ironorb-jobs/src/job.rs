@@ -219,9 +219,12 @@ impl<P> Job<P> {
     }
 
     fn add<R>(&mut self, target: Option<Target>, options: PartOptions, begin: impl FnOnce() -> R) -> R {
+        let mut options = options;
         let (reply, mut written) = write_down(begin);
         // A closure that begins several calls has made a mistake: all of them end unsent.
         let written = if written.len() == 1 { written.pop() } else { None };
+        // The IDL may say so, too.
+        options.is_idempotent |= written.as_ref().is_some_and(WrittenCall::is_idempotent);
         let own = || written.as_ref().map(|written| Target::Object(written.target().clone()));
         let target = target.or_else(own).unwrap_or_else(|| Target::Name(String::new()));
         self.parts.push(Entry { written, target, options });

@@ -90,7 +90,8 @@ impl PartOptions {
         self
     }
 
-    /// Says that the operation may be carried out twice: what fails goes to another server, if there is one.
+    /// Says that the operation may be carried out twice: what fails goes to another server, if there is one. Operations with
+    /// `@idempotent` in their IDL need no such word, nor do getters.
     #[must_use]
     pub fn idempotent(mut self) -> PartOptions {
         self.is_idempotent = true;

@@ -288,7 +288,11 @@ impl observed::Architecture for Real {
             joined.collect::<Result<Vec<_>, _>>()
         })?;
         site.end()?;
-        let observed = Observed::of(all.into_iter().flatten().collect(), clients, unmeasured);
+        // What ends after the last one that was wanted has fewer clients beside it.
+        let mut all: Vec<Cycle> = all.into_iter().flatten().collect();
+        all.sort_by(|a, b| a.ended.total_cmp(&b.ended));
+        all.truncate(wanted);
+        let observed = Observed::of(all, clients, unmeasured);
         let observed = observed.map(|observed| Observed { messages: self.messages, ..observed });
         observed.ok_or_else(|| BenchError::Unusable("no cycles were measured".to_owned()))
     }
