@@ -21,6 +21,7 @@ mod failure;
 mod idl;
 mod ifr;
 mod ior;
+mod job;
 mod naming;
 mod output;
 mod reference;
@@ -49,6 +50,8 @@ enum Command {
     Naming(naming::Arguments),
     /// Serve names of servers that are alive, or show those of an agent.
     Agent(agent::Arguments),
+    /// Run a job of several calls at once, or serve a daemon that runs jobs for clients.
+    Job(job::Arguments),
     /// Serve IDL definitions, or show those of an interface repository.
     Ifr(ifr::Arguments),
     /// Call any operation of any CORBA object, with JSON for arguments and results.
@@ -95,6 +98,7 @@ fn main() -> ExitCode {
         Command::Call(arguments) => call::run(&arguments, orb),
         Command::Naming(arguments) => naming::run(arguments),
         Command::Agent(arguments) => agent::run(arguments),
+        Command::Job(arguments) => job::run(&arguments),
         Command::Ifr(arguments) => ifr::run(arguments),
         Command::ServeMock(arguments) => serve_mock::run(&arguments),
         Command::Bridge(arguments) => bridge::run(&arguments),

@@ -58,7 +58,7 @@ impl Handles for AgentHandles {
     }
 }
 
-fn failed(name: &str, e: &AgentError) -> SystemException {
+pub(crate) fn failed(name: &str, e: &AgentError) -> SystemException {
     match e {
         AgentError::System(e) => e.clone(),
         e => no_server(name).with_detail(e.to_string()),

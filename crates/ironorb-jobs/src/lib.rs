@@ -50,6 +50,7 @@
 mod agent;
 mod daemon;
 mod forward;
+mod held;
 mod job;
 mod jobs;
 mod part;
@@ -68,6 +69,7 @@ pub use agent::AgentHandles;
 pub use daemon::{DAEMON_KEY, Daemon, DaemonBuilder};
 pub use forward::{Networks, accept_forwarded};
 pub use generated::iron_orb::{JobDaemon, JobDaemonRef, JobFact};
+pub use held::HeldHandles;
 pub use ipnet::IpNet;
 pub use ironorb_fan_out::{BudgetCounts, BudgetLimits, Quorum, Verdict};
 pub use job::{Job, JobEnd, PartTime, Running};

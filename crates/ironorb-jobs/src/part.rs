@@ -152,7 +152,7 @@ pub trait Replies {
 #[derive(Debug)]
 pub struct PartDone(pub(crate) Done);
 
-/// Replies to which one more can be added; the tuples of up to eight.
+/// Replies to which one more can be added: the tuples of up to eight, and vectors.
 pub trait And<R> {
     /// With one more.
     type With;

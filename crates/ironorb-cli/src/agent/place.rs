@@ -8,6 +8,7 @@ use ironorb_agent::{AgentClient, AgentError, ClientOptions};
 
 use crate::calling;
 use crate::failure::Failure;
+use crate::job::DaemonStatus;
 use crate::seconds::seconds;
 
 #[derive(Debug, Args)]
@@ -28,6 +29,13 @@ impl Place {
         options.timeout = self.timeout;
         AgentClient::connect_with(&orb, &self.agent, options)
             .map_err(|e| Failure::usage(format!("--agent: {e}")))
+    }
+
+    /// The daemon beside the first of the agents that answers, if there is one.
+    pub(super) fn daemon(&self, orb: &Orb) -> Option<DaemonStatus> {
+        let mut answers =
+            self.agent.iter().filter_map(|address| DaemonStatus::beside(orb, address, self.timeout).ok());
+        answers.next().flatten()
     }
 
     pub(super) fn failed(&self, what: &str, e: &AgentError) -> Failure {

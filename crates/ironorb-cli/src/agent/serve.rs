@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use clap::Args;
 use ironorb::{Orb, ServerConcurrency};
-use ironorb_agent::{Agent, Limits};
+use ironorb_agent::{Agent, AgentClient, Limits};
 
 use crate::failure::Failure;
 use crate::seconds::seconds;
-use crate::{output, serving};
+use crate::{job, output, serving};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -34,12 +34,21 @@ pub(crate) struct Arguments {
     /// `reactor`, one thread for all; `hybrid[:N]`, a thread for each busy connection, N at most.
     #[arg(long, value_name = "MODE", default_value = "hybrid:8")]
     concurrency: ServerConcurrency,
+    /// Serve a daemon too: it carries out jobs of several calls for clients, at the same addresses.
+    #[arg(long)]
+    daemon: bool,
+    #[command(flatten)]
+    settings: job::DaemonSettings,
     /// End when standard input ends, as it does when the parent process is gone.
     #[arg(long, hide = true)]
     with_parent: bool,
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
+    if !arguments.daemon && arguments.settings.is_given() {
+        return Err(Failure::usage("--daemon-threads, --daemon-queue and --allow are those of a daemon")
+            .with_help("--daemon serves one"));
+    }
     let mut limits = Limits::default();
     if !(limits.lease_min..=limits.lease_max).contains(&arguments.lease) {
         return Err(Failure::usage("--lease: a lease lasts 1 to 30 seconds"));
@@ -59,9 +68,21 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     }
     let agent = builder.serve(&orb).map_err(Failure::new)?;
     orb.root_poa().manager().activate().map_err(Failure::new)?;
+    let daemon = match arguments.daemon {
+        true => {
+            // The agent's own clients call it within the process.
+            let client = AgentClient::connect(&orb, [agent.corbaloc()]).map_err(Failure::new)?;
+            Some(arguments.settings.serve(&orb, Some(&client))?)
+        }
+        false => None,
+    };
     let location = arguments.store.map_or("memory".to_owned(), serving::shown);
     serving::announce(&orb, "agent", "names", &location, &agent.corbaloc());
     serving::wait_for_end(&mut signals, arguments.with_parent);
+    // Jobs that are under way still resolve names.
+    if let Some(daemon) = daemon {
+        daemon.drain();
+    }
     drop(agent);
     orb.shutdown(true).map_err(Failure::new)
 }

@@ -10,7 +10,9 @@ use crate::failure::Failure;
 use crate::output;
 
 pub(super) fn status(place: &Place, json: bool) -> Result<(), Failure> {
-    let status = place.open()?.status().map_err(|e| place.failed("ask for the status", &e))?;
+    let client = place.open()?;
+    let status = client.status().map_err(|e| place.failed("ask for the status", &e))?;
+    let daemon = place.daemon(client.orb());
     let numbers = [
         ("up_ms", status.up_ms),
         ("names", status.names),
@@ -30,6 +32,14 @@ pub(super) fn status(place: &Place, json: bool) -> Result<(), Failure> {
         object.insert("life".into(), json!(format!("{:016x}", status.life)));
         object.extend(numbers.into_iter().map(|(name, number)| (name.to_owned(), json!(number))));
         object.extend(status.more.into_iter().map(|fact| (fact.name, json!(fact.value))));
+        if let Some(daemon) = daemon {
+            let verdict = daemon.verdict();
+            let mut facts: serde_json::Map<_, _> =
+                daemon.facts.into_iter().map(|(name, number)| (name, json!(number))).collect();
+            facts.insert("processors_idle".into(), json!(daemon.idle));
+            facts.insert("bottleneck".into(), json!(verdict));
+            object.insert("daemon".into(), serde_json::Value::Object(facts));
+        }
         return output::line(format!("{:#}", serde_json::Value::Object(object)));
     }
     output::line(format!("{} {}, life {:016x}", status.product, status.version, status.life))?;
@@ -38,6 +48,15 @@ pub(super) fn status(place: &Place, json: bool) -> Result<(), Failure> {
     }
     for fact in status.more {
         output::line(format!("{:22}{}", fact.name, fact.value))?;
+    }
+    if let Some(daemon) = daemon {
+        output::line("daemon")?;
+        for (name, number) in &daemon.facts {
+            output::line(format!("  {name:24}{number}"))?;
+        }
+        if let Some(verdict) = daemon.verdict() {
+            output::line(format!("  {verdict}"))?;
+        }
     }
     Ok(())
 }

@@ -1,0 +1,81 @@
+//! Names of an agent whose servers are held, and kept current by the agent.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ironorb::{ObjectRef, SystemException, TypedRef as _};
+use ironorb_agent::{AgentClient, Pool};
+
+use crate::agent::failed;
+use crate::generated::iron_orb::JobDaemonRef;
+use crate::target::{Handles, no_server};
+
+/// Holds the servers of the names that jobs have named, for a daemon: a name is asked for once, and the agent tells what changes
+/// ([`AgentClient::pool`]). While no agent answers, the servers that are known stay.
+///
+/// Each resolution begins with another server of the name.
+pub struct HeldHandles {
+    client: AgentClient,
+    held: Mutex<BTreeMap<String, Arc<Held>>>,
+}
+
+/// The servers of a name. The type of their references says nothing about them: nobody calls them by it.
+struct Held {
+    pool: Pool<JobDaemonRef>,
+    turn: AtomicUsize,
+}
+
+/// The most names that are held. Beyond that all are asked for anew.
+const HELD_MAX: usize = 10_000;
+
+impl HeldHandles {
+    /// Holds names of this client's agent.
+    pub fn new(client: &AgentClient) -> Arc<HeldHandles> {
+        Arc::new(HeldHandles { client: client.clone(), held: Mutex::default() })
+    }
+
+    fn held(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Held>>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn servers(&self, name: &str) -> Result<Vec<ObjectRef>, SystemException> {
+        let known = self.held().get(name).cloned();
+        let held = match known {
+            Some(held) => held,
+            // Without the lock: this calls the agent.
+            None => {
+                let pool = self.client.pool(name).map_err(|e| failed(name, &e))?;
+                Arc::new(Held { pool, turn: AtomicUsize::new(0) })
+            }
+        };
+        let mut servers: Vec<ObjectRef> =
+            held.pool.references().into_iter().map(|server| server.object().clone()).collect();
+        if servers.is_empty() {
+            // Names that clients guess must not fill the table.
+            self.held().remove(name);
+            return Err(no_server(name));
+        }
+        let first = held.turn.fetch_add(1, Ordering::Relaxed) % servers.len();
+        servers.rotate_left(first);
+        let mut all = self.held();
+        if all.len() >= HELD_MAX && !all.contains_key(name) {
+            all.clear();
+        }
+        all.entry(name.to_owned()).or_insert(held);
+        Ok(servers)
+    }
+}
+
+impl Handles for HeldHandles {
+    fn resolve(&self, names: &[&str]) -> Vec<Result<Vec<ObjectRef>, SystemException>> {
+        names.iter().map(|name| self.servers(name)).collect()
+    }
+}
+
+impl fmt::Debug for HeldHandles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HeldHandles").field("names", &self.held().len()).finish_non_exhaustive()
+    }
+}
