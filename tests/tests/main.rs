@@ -36,6 +36,7 @@ mod failures;
 mod idle_calls;
 mod interceptors;
 mod interface_repository;
+mod job_command;
 mod lane_settings;
 mod lanes;
 mod latency;

@@ -38,6 +38,11 @@ impl Failure {
         Failure { code: WRONG_USAGE, ..self }
     }
 
+    /// Puts the place in a file before the message.
+    pub(crate) fn at(self, place: impl Display) -> Self {
+        Failure { message: format!("{place}: {}", self.message), ..self }
+    }
+
     /// Adds lines below the message, unchanged.
     pub(crate) fn with_body(mut self, lines: impl Into<String>) -> Self {
         self.body = lines.into();
@@ -48,6 +53,11 @@ impl Failure {
     pub(crate) fn with_help(mut self, help: impl Display) -> Self {
         self.help = Some(help.to_string());
         self
+    }
+
+    /// The message, where it stands among others.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
     }
 
     /// Prints the failure on standard error and returns its exit code.

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use crate::failure::Failure;
 
 /// An argument, as far as it can be converted.
-pub(super) enum Argument {
+pub(crate) enum Argument {
     Any(Any),
     /// JSON of a type that this command knows and the ORB does not, such as a derived valuetype.
     Json(json::Argument),
@@ -30,6 +30,24 @@ pub(super) fn read(
     let keeps_digits = wants_digits(&parameters);
     let reading = Reading { operation, known, orb, parameters, keeps_digits, fills };
     reading.all(texts).map_err(|failure| failure.with_help(signature(operation)))
+}
+
+/// Reads the arguments from JSON: an array has them in their order, an object by their names.
+pub(crate) fn of_json(
+    operation: &OperationDescription,
+    value: Option<&Value>,
+    known: &Interfaces,
+    orb: &Orb,
+) -> Result<Vec<(usize, Argument)>, Failure> {
+    let parameters: Vec<_> = operation.sent().collect();
+    let reading = Reading { operation, known, orb, parameters, keeps_digits: false, fills: false };
+    let read = match value {
+        None => reading.in_order(&[]),
+        Some(Value::Array(values)) => reading.in_order(values),
+        Some(Value::Object(by_name)) => reading.by_name(by_name),
+        Some(_) => Err(Failure::usage("arguments are an array, or an object with all of them by name")),
+    };
+    read.map_err(|failure| failure.with_help(signature(operation)))
 }
 
 /// A skeleton of all arguments by name, for the user to fill in.
@@ -75,21 +93,30 @@ impl Reading<'_> {
         if texts.is_empty() && self.fills {
             return self.by_name(&Map::new());
         }
-        if texts.len() != self.parameters.len() {
-            let names: Vec<&str> = self.parameters.iter().map(|(_, p)| p.name.as_str()).collect();
-            let takes = match names.len() {
-                0 => "no arguments".to_owned(),
-                1 => format!("one argument, {}", names[0]),
-                count => format!("{count} arguments, {}", names.join(", ")),
-            };
-            return Err(Failure::usage(format!(
-                "{} takes {takes}, not {}",
-                self.operation.name,
-                texts.len()
-            )));
-        }
+        self.check_count(texts.len())?;
         let place_and_text = self.parameters.iter().zip(texts);
         place_and_text.map(|((index, parameter), text)| Ok((*index, self.one(parameter, text)?))).collect()
+    }
+
+    fn in_order(&self, values: &[Value]) -> Result<Vec<(usize, Argument)>, Failure> {
+        self.check_count(values.len())?;
+        let place_and_value = self.parameters.iter().zip(values);
+        place_and_value
+            .map(|((index, parameter), value)| Ok((*index, self.value(parameter, value)?)))
+            .collect()
+    }
+
+    fn check_count(&self, given: usize) -> Result<(), Failure> {
+        if given == self.parameters.len() {
+            return Ok(());
+        }
+        let names: Vec<&str> = self.parameters.iter().map(|(_, p)| p.name.as_str()).collect();
+        let takes = match names.len() {
+            0 => "no arguments".to_owned(),
+            1 => format!("one argument, {}", names[0]),
+            count => format!("{count} arguments, {}", names.join(", ")),
+        };
+        Err(Failure::usage(format!("{} takes {takes}, not {given}", self.operation.name)))
     }
 
     /// The JSON of a lone argument, if it may be an object with all arguments by name.

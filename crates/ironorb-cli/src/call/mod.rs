@@ -2,11 +2,11 @@
 //!
 //! The command knows no type in advance: types come from IDL files, an interface repository or the object.
 
-mod arguments;
+pub(crate) mod arguments;
 mod complete;
 mod describe;
 mod explain;
-mod operation;
+pub(crate) mod operation;
 mod outcome;
 mod sources;
 mod timing;
@@ -27,7 +27,8 @@ pub(crate) use complete::{CompleteArguments, complete};
 pub(crate) use explain::{reference as explain_reference, system as explain_system};
 use operation::Found;
 pub(crate) use operation::interface_named;
-use sources::Sources;
+pub(crate) use outcome::ResultPrinter;
+pub(crate) use sources::Sources;
 
 /// Call any operation of any CORBA object, with JSON for arguments and results.
 ///

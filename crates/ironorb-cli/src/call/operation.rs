@@ -10,14 +10,14 @@ use crate::failure::Failure;
 
 /// The operation to call.
 #[derive(Debug)]
-pub(super) struct Found {
-    pub(super) operation: Arc<OperationDescription>,
+pub(crate) struct Found {
+    pub(crate) operation: Arc<OperationDescription>,
     /// The value to set an attribute to.
-    pub(super) value: Option<String>,
+    pub(crate) value: Option<String>,
 }
 
 /// The operations of every object (CORBA 3.3 part 2, 9.4.2.1).
-pub(super) fn of_every_object(typed: &str) -> Option<Found> {
+pub(crate) fn of_every_object(typed: &str) -> Option<Found> {
     let operation = OperationDescription::new(typed);
     let operation = match typed {
         "_is_a" => {
@@ -32,7 +32,7 @@ pub(super) fn of_every_object(typed: &str) -> Option<Found> {
 }
 
 /// Finds an operation by its name, or an attribute by its name or `attribute=value`.
-pub(super) fn find(interface: &InterfaceDescription, typed: &str) -> Result<Found, Failure> {
+pub(crate) fn find(interface: &InterfaceDescription, typed: &str) -> Result<Found, Failure> {
     if let Some(operation) = interface.find(typed) {
         return Ok(Found { operation: operation.clone(), value: None });
     }
@@ -89,7 +89,7 @@ fn from_repository(known: &Interfaces, name: &str) -> Result<Option<Arc<Interfac
 }
 
 /// The name of an operation, or of the attribute that the operation gets or sets.
-pub(super) fn plain(name: &str) -> &str {
+pub(crate) fn plain(name: &str) -> &str {
     name.strip_prefix("_get_").or_else(|| name.strip_prefix("_set_")).unwrap_or(name)
 }
 

@@ -10,36 +10,39 @@ use crate::failure::Failure;
 use crate::output;
 
 /// Prints results and explains failures of one call.
-pub(super) struct ResultPrinter<'a> {
-    pub(super) operation: &'a OperationDescription,
+pub(crate) struct ResultPrinter<'a> {
+    pub(crate) operation: &'a OperationDescription,
     /// The operation's name as the user writes it.
-    pub(super) name: &'a str,
-    pub(super) known: &'a Interfaces,
-    pub(super) compact: bool,
+    pub(crate) name: &'a str,
+    pub(crate) known: &'a Interfaces,
+    pub(crate) compact: bool,
     /// Whether every line of an exception's detail is shown.
-    pub(super) verbose: bool,
+    pub(crate) verbose: bool,
 }
 
 impl ResultPrinter<'_> {
-    /// Prints the result, with the out parameters beside it if there are any; `null` if there is nothing.
-    pub(super) fn results(&self, results: &Results) -> Result<(), Failure> {
+    /// Prints the results.
+    pub(crate) fn results(&self, results: &Results) -> Result<(), Failure> {
+        output::line(self.text(&self.json(results)?))
+    }
+
+    /// The result, with the out parameters beside it if there are any; `null` if there is nothing.
+    pub(crate) fn json(&self, results: &Results) -> Result<Value, Failure> {
         // First the conversion without `any`s: the ORB puts only what it knows of a value into an `any`, and
         // may cut it. The conversion by `any`s comes second, because its errors name what is wrong.
         let (result, out) = match self.without_anys(results) {
             Some(printed) => printed,
             None => self.by_anys(results)?,
         };
-        let printed = if out.is_empty() {
-            result
-        } else {
-            let mut whole = Map::new();
-            if self.operation.has_result() {
-                whole.insert("result".to_owned(), result);
-            }
-            whole.insert("out".to_owned(), Value::Object(out));
-            Value::Object(whole)
-        };
-        output::line(self.text(&printed))
+        if out.is_empty() {
+            return Ok(result);
+        }
+        let mut whole = Map::new();
+        if self.operation.has_result() {
+            whole.insert("result".to_owned(), result);
+        }
+        whole.insert("out".to_owned(), Value::Object(out));
+        Ok(Value::Object(whole))
     }
 
     fn by_anys(&self, results: &Results) -> Result<(Value, Map<String, Value>), Failure> {
@@ -60,7 +63,7 @@ impl ResultPrinter<'_> {
     }
 
     /// Why the call returned no results.
-    pub(super) fn error(&self, error: &DynamicError, object: &ObjectRef) -> Failure {
+    pub(crate) fn error(&self, error: &DynamicError, object: &ObjectRef) -> Failure {
         match error {
             DynamicError::User(exception) => self.exception(exception),
             DynamicError::System(e) => {
@@ -74,16 +77,23 @@ impl ResultPrinter<'_> {
 
     fn exception(&self, exception: &Any) -> Failure {
         let ty = exception.type_code().resolved();
-        let (id, name) = (ty.id().unwrap_or_default(), ty.name().unwrap_or_default());
-        let failure = Failure::new(format!("`{}` raised {name}", self.name));
-        let members = match json::to_json_with(exception, self.known) {
-            Ok(members) => members,
-            Err(e) => return failure.with_body(format!("  {id}, whose members cannot be printed: {e}")),
-        };
+        let failure = Failure::new(format!("`{}` raised {}", self.name, ty.name().unwrap_or_default()));
+        match self.exception_json(exception) {
+            Ok(whole) => failure.with_body(self.text(&whole)),
+            Err(e) => {
+                let id = ty.id().unwrap_or_default();
+                failure.with_body(format!("  {id}, whose members cannot be printed: {e}"))
+            }
+        }
+    }
+
+    /// A user exception: its id and its members.
+    pub(crate) fn exception_json(&self, exception: &Any) -> Result<Value, json::JsonError> {
         let mut whole = Map::new();
-        whole.insert("exception".to_owned(), Value::from(id));
-        whole.insert("members".to_owned(), members);
-        failure.with_body(self.text(&Value::Object(whole)))
+        let ty = exception.type_code().resolved();
+        whole.insert("exception".to_owned(), Value::from(ty.id().unwrap_or_default()));
+        whole.insert("members".to_owned(), json::to_json_with(exception, self.known)?);
+        Ok(Value::Object(whole))
     }
 
     fn value(&self, what: &str, value: &Any) -> Result<Value, Failure> {

@@ -31,13 +31,13 @@ pub(crate) struct Sources {
 
 impl Sources {
     /// What the IDL files define.
-    pub(super) fn read(&self) -> Result<Interfaces, Failure> {
+    pub(crate) fn read(&self) -> Result<Interfaces, Failure> {
         definitions::read(&self.idl, &self.settings)
     }
 
     /// Adds the repository that an option names, or else the ORB's initial reference. It is called only when
     /// a type is not known otherwise.
-    pub(super) fn add_repository(&self, known: &mut Interfaces, orb: &Orb) -> Result<(), Failure> {
+    pub(crate) fn add_repository(&self, known: &mut Interfaces, orb: &Orb) -> Result<(), Failure> {
         match &self.ifr {
             Some(text) => definitions::add_repository(known, orb, text)?,
             None => {
@@ -49,7 +49,7 @@ impl Sources {
         Ok(())
     }
 
-    pub(super) fn interface_of(
+    pub(crate) fn interface_of(
         &self,
         object: &ObjectRef,
         known: &Interfaces,

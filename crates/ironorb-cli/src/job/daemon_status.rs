@@ -51,15 +51,18 @@ impl DaemonStatus {
         if queued == 0 || busy < threads {
             return None;
         }
-        let held_up = format!("{queued} jobs wait, and all {threads} threads of the daemon wait for servers");
+        let held_up =
+            format!("jobs are queued: {queued}; all threads of the daemon ({threads}) wait for servers");
         Some(match self.idle {
             Some(idle) if idle >= IDLE => format!(
                 "{held_up} while processors are {:.0} % idle: the daemon is the bottleneck; give it more --daemon-threads",
                 idle * 100.0
             ),
-            Some(_) => format!("{queued} jobs wait, and processors are busy: more threads would not help"),
+            Some(_) => format!(
+                "jobs are queued: {queued}; processors are busy: more threads of the daemon would not help"
+            ),
             None => format!(
-                "{held_up} (whether processors are idle is not known from this machine): if they are, the daemon is the bottleneck"
+                "{held_up}; if processors are idle there, which is not known here, the daemon is the bottleneck"
             ),
         })
     }
@@ -162,11 +165,11 @@ mod tests {
         let says = |idle| verdict((4, 9), (4, 3), idle).expect("jobs wait");
         assert!(
             says(Some(0.9))
-                .starts_with("3 jobs wait, and all 4 threads of the daemon wait for servers while")
+                .starts_with("jobs are queued: 3; all threads of the daemon (4) wait for servers while")
         );
         assert!(says(Some(0.9)).contains("90 % idle: the daemon is the bottleneck"));
-        assert!(says(Some(0.1)).contains("more threads would not help"));
-        assert!(says(None).contains("not known from this machine"));
+        assert!(says(Some(0.1)).contains("would not help"));
+        assert!(says(None).contains("not known here"));
         assert_eq!(verdict((4, 9), (3, 3), Some(0.9)), None, "a thread is free");
         assert_eq!(verdict((4, 0), (4, 3), Some(0.9)), None, "nobody waited before");
     }

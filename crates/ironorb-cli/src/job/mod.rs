@@ -1,6 +1,8 @@
 //! `ironorb job`: jobs of several calls, and the daemon that runs them for clients.
 
 mod daemon_status;
+mod file;
+mod run;
 mod serve;
 
 use clap::{Args, Subcommand};
@@ -18,6 +20,12 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Run a job of several calls at once, and print how each has ended.
+    ///
+    /// Each part is a call of any operation of any object; types are found as by `ironorb call`. Exit code 0 if as many
+    /// parts have results as the quorum says, 1 if not.
+    #[command(after_help = EXAMPLE)]
+    Run(run::Arguments),
     /// Serve a daemon, which runs jobs for clients, until a signal (SIGINT, SIGTERM) ends it.
     ///
     /// When clients can be served, the command prints one line `ready URL`; URL is a corbaloc of the daemon. At the signal it
@@ -25,8 +33,23 @@ enum Command {
     Serve(serve::Arguments),
 }
 
+const EXAMPLE: &str = r#"A job:
+  {"parts": [
+     {"target": "bank/east", "operation": "balance", "arguments": {"account": 7}, "idempotent": true, "within_ms": 50},
+     {"target": "corbaloc::bank:2810/West", "operation": "balance", "arguments": [7]}],
+   "quorum": "all", "within_ms": 100, "agent": "localhost:2811"}
+
+  target          a name of the agent, or a reference: IOR:…, corbaloc:…, corbaname:…, file:…
+  arguments       an array, or an object by their names
+  interface       what the target is, if it is not to be asked
+  idempotent      may be carried out twice, so that another server may be asked; hedge_after_ms says when
+  quorum          "all", "any", {"at_least": N} or "best_effort"
+  architecture    "auto", "sequential", "handle-driven", "forwarding" or "synchronous"; the last two need a daemon
+  daemon          HOST:PORT; falls_back: true has parts go from here if it fails"#;
+
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.command {
+        Command::Run(arguments) => run::run(arguments),
         Command::Serve(arguments) => serve::run(arguments),
     }
 }
