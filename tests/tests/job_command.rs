@@ -91,7 +91,9 @@ fn each_part_s_end_is_printed() {
 fn the_exit_code_says_whether_the_quorum_is_met() {
     let stage = Stage::new();
     let (good, bad) = (stage.part("add", json!([1, 1])), stage.part("refuse", json!(["no"])));
-    let all = stage.run(&json!({"parts": [good, bad]}));
+    // An exception that the operation declares is an answer, and no result.
+    assert_eq!(end(&stage.run(&json!({"parts": [good, bad]})), 0)["verdict"], "met");
+    let all = stage.run(&json!({"parts": [good, bad], "quorum": {"at_least": 2}}));
     assert!(all.err.contains("error: the quorum is not met: cannot be met"), "{}", all.err);
     assert_eq!(end(&all, 1)["verdict"], "cannot be met");
     let one = end(&stage.run(&json!({"parts": [good, bad], "quorum": {"at_least": 1}})), 0);

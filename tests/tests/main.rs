@@ -48,6 +48,7 @@ mod number_portability;
 mod one_error;
 mod oneway_batching;
 mod owned_arguments;
+mod portfolio;
 mod priority_limits;
 mod readme;
 mod real_time;

@@ -22,8 +22,8 @@ pub(crate) struct Arguments {
 enum Command {
     /// Run a job of several calls at once, and print how each has ended.
     ///
-    /// Each part is a call of any operation of any object; types are found as by `ironorb call`. Exit code 0 if as many
-    /// parts have results as the quorum says, 1 if not.
+    /// Each part is a call of any operation of any object; types are found as by `ironorb call`. Exit code 0 if the
+    /// quorum is met, 1 if not.
     #[command(after_help = EXAMPLE)]
     Run(run::Arguments),
     /// Serve a daemon, which runs jobs for clients, until a signal (SIGINT, SIGTERM) ends it.
@@ -43,7 +43,7 @@ const EXAMPLE: &str = r#"A job:
   arguments       an array, or an object by their names
   interface       what the target is, if it is not to be asked
   idempotent      may be carried out twice, so that another server may be asked; hedge_after_ms says when
-  quorum          "all", "any", {"at_least": N} or "best_effort"
+  quorum          "all" have answered, "any" or {"at_least": N} have results, "best_effort" when the time is over
   architecture    "auto", "sequential", "handle-driven", "forwarding" or "synchronous"; the last two need a daemon
   daemon          HOST:PORT; falls_back: true has parts go from here if it fails"#;
 

@@ -1,0 +1,6 @@
+//! Generates Rust from the IDL.
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    ironorb_build::compile(["idl/portfolio.idl"])?;
+    Ok(())
+}
