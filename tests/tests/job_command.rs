@@ -186,6 +186,29 @@ fn names_are_called_on_each_way() {
 }
 
 #[test]
+fn a_daemon_asks_the_servers_of_a_name_in_turn() {
+    let (one, other) = (Stage::new(), Stage::new());
+    let named = Named::start(&one, &["--daemon"]);
+    let register = ["agent", "register", "--agent", &named.address, "probe", &other.ior()];
+    let registered = ServingProcess::start(register);
+    let parts = [part("probe", "itself", json!([])), part("probe", "itself", json!([]))];
+    let job = json!({
+        "parts": parts, "architecture": "synchronous", "agent": named.address, "daemon": named.address
+    });
+    let end = end(&one.run(&job), 0);
+    assert_ne!(end["parts"][0]["result"], end["parts"][1]["result"], "{end}");
+    // One that leaves is not asked any more.
+    drop(registered);
+    eventually("the other one has left", || {
+        run(["agent", "resolve", "--agent", &named.address, "probe"]).expect().lines().count() == 1
+    });
+    eventually("the daemon knows", || {
+        let end: Value = serde_json::from_str(&one.run(&job).out).unwrap();
+        end["parts"][0]["result"] == end["parts"][1]["result"] && end["verdict"] == "met"
+    });
+}
+
+#[test]
 fn a_daemon_of_its_own_drains_and_says_that_it_holds_jobs_up() {
     let stage = Stage::new();
     let named = Named::start(&stage, &[]);
