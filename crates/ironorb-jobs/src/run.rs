@@ -14,7 +14,7 @@ use ironorb_fan_out::{
 use crate::generated::iron_orb::{JobPlan, PartOutcome, PartReport};
 use crate::jobs::Shared;
 use crate::part::Done;
-use crate::target::{Chosen, Target, no_server};
+use crate::target::{Chosen, InTurn, Servers as _, Target, no_server};
 use crate::way::{self, Way};
 use crate::wire;
 
@@ -93,8 +93,7 @@ impl PartRun {
             Target::Name(name) => {
                 let found = shared.resolve(&[name.as_str()]).pop();
                 let found = found.unwrap_or_else(|| Err(no_server(name)))?;
-                let is_new = |object: &ObjectRef| !self.tried.iter().any(|tried| tried.is_equivalent(object));
-                found.into_iter().find(is_new).map(|object| Chosen { object, guard: None })
+                InTurn::new(found).choose(&self.tried)
             }
         };
         chosen.ok_or_else(|| no_server(self.request.operation()))

@@ -39,9 +39,11 @@ pub struct InTurn {
 }
 
 impl InTurn {
-    /// These servers.
+    /// These servers. The first one is any of them, so that jobs that each have a list of their own do not all begin with the same.
     pub fn new(servers: impl IntoIterator<Item = ObjectRef>) -> Arc<InTurn> {
-        Arc::new(InTurn { servers: servers.into_iter().collect(), next: AtomicUsize::new(0) })
+        let servers: Vec<ObjectRef> = servers.into_iter().collect();
+        let first = if servers.is_empty() { 0 } else { fastrand::usize(..servers.len()) };
+        Arc::new(InTurn { servers, next: AtomicUsize::new(first) })
     }
 }
 

@@ -8,11 +8,11 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use ironorb::{ObjectRef, TypedRef};
-use ironorb_jobs::{Architecture, InTurn, Job, PartEnd, PartOptions, Quorum, Verdict};
+use ironorb_jobs::{Architecture, Job, PartEnd, PartOptions, Quorum, Verdict};
 use ironorb_tests::eventually;
 use ironorb_tests::testing::{ProbeAsync, ProbeRef};
 
-use crate::stage::{Stage, elsewhere, server, slow};
+use crate::stage::{InOrder, Stage, elsewhere, server, slow};
 
 const LONG: Duration = Duration::from_millis(700);
 
@@ -80,15 +80,18 @@ fn another_server_is_asked_when_one_is_late() {
     let end = stage
         .jobs
         .job()
-        .call_any(InTurn::new(servers.clone()), hedged, |probe: &ProbeRef| probe.add_async(1, 2))
+        .call_any(Arc::new(InOrder(servers.to_vec())), hedged, |probe: &ProbeRef| probe.add_async(1, 2))
         .run();
     assert!(matches!(end.parts, (PartEnd::Result(3),)), "{:?}", end.parts);
     assert_eq!(end.times[0].attempts, 2);
     assert_eq!((late_calls.load(Ordering::SeqCst), quick_calls.load(Ordering::SeqCst)), (1, 1));
     // What must not be carried out twice is not.
     let once = PartOptions::new().hedged_after(after);
-    let end =
-        stage.jobs.job().call_any(InTurn::new(servers), once, |probe: &ProbeRef| probe.add_async(1, 2)).run();
+    let end = stage
+        .jobs
+        .job()
+        .call_any(Arc::new(InOrder(servers.to_vec())), once, |probe: &ProbeRef| probe.add_async(1, 2))
+        .run();
     assert!(end.is_met());
     assert_eq!(end.times[0].attempts, 1);
     assert_eq!((late_calls.load(Ordering::SeqCst), quick_calls.load(Ordering::SeqCst)), (2, 1));
@@ -103,7 +106,9 @@ fn another_server_is_asked_when_one_has_gone() {
     let end = stage
         .jobs
         .job()
-        .call_any(InTurn::new([gone, there]), PartOptions::new(), |probe: &ProbeRef| probe.add_async(1, 2))
+        .call_any(Arc::new(InOrder(vec![gone, there])), PartOptions::new(), |probe: &ProbeRef| {
+            probe.add_async(1, 2)
+        })
         .run();
     assert!(matches!(end.parts, (PartEnd::Result(3),)), "{:?}", end.parts);
     assert_eq!(end.times[0].attempts, 2);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ironorb::generated::{Call, Replied};
 use ironorb::{ObjectRef, Orb, Servant, SystemException, TypedRef};
-use ironorb_jobs::{Daemon, Handles, Jobs, Networks, accept_forwarded};
+use ironorb_jobs::{Chosen, Daemon, Handles, Jobs, Networks, Servers, accept_forwarded};
 use ironorb_tests::Probing;
 use ironorb_tests::testing::ProbeRef;
 
@@ -103,4 +103,18 @@ pub(crate) fn slow(takes: Duration) -> ((Orb, ProbeRef), Arc<AtomicUsize>) {
     let id = poa.activate_object(Arc::new(Slow { takes, calls: calls.clone() })).unwrap();
     let probe = poa.id_to_reference(&id).unwrap().narrow_unchecked();
     ((server, probe), calls)
+}
+
+/// Servers that are asked in this order.
+pub(crate) struct InOrder(pub(crate) Vec<ObjectRef>);
+
+impl Servers for InOrder {
+    fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    fn choose(&self, tried: &[ObjectRef]) -> Option<Chosen> {
+        let left = self.0.iter().find(|server| !tried.iter().any(|tried| tried.is_equivalent(server)));
+        left.map(|object| Chosen { object: object.clone(), guard: None })
+    }
 }
