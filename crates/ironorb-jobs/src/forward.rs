@@ -67,6 +67,11 @@ impl Forwards {
             .collect()
     }
 
+    /// How many parts wait.
+    pub(crate) fn awaited(&self) -> usize {
+        self.expected.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
     /// Nothing comes for these.
     pub(crate) fn forget(&self, tokens: &[PartToken]) {
         let mut expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);

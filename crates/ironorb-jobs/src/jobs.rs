@@ -79,6 +79,8 @@ pub struct JobCounts {
     pub cancelled: u64,
     /// Parts that went directly, because the daemon had not taken them.
     pub fallbacks: u64,
+    /// Parts of jobs that run, whose servers are to tell their results.
+    pub awaited: u64,
     /// First and further requests.
     pub attempts: BudgetCounts,
 }
@@ -99,7 +101,11 @@ impl Jobs {
     pub fn counts(&self) -> JobCounts {
         let Counts { jobs, parts, cancelled, fallbacks } = &self.0.counts;
         let [jobs, parts, cancelled, fallbacks] = [jobs, parts, cancelled, fallbacks].map(Count::get);
-        JobCounts { jobs, parts, cancelled, fallbacks, attempts: self.0.budget.counts() }
+        let awaited = match self.0.forwards.get() {
+            Some(Ok(forwards)) => forwards.awaited() as u64,
+            Some(Err(_)) | None => 0,
+        };
+        JobCounts { jobs, parts, cancelled, fallbacks, awaited, attempts: self.0.budget.counts() }
     }
 
     /// Jobs whose parts have references.

@@ -11,7 +11,7 @@ use ironorb_fan_out::{
     Attempt, Ended, Executed, Job, Moment, Order, Outcome, Plan, RaisedBy, Server, Step, Verdict,
 };
 
-use crate::generated::iron_orb::{JobPlan, PartOutcome, PartReport};
+use crate::generated::iron_orb::{JobPlan, PartOutcome, PartReport, PartToken};
 use crate::jobs::Shared;
 use crate::part::Done;
 use crate::target::{Chosen, InTurn, Servers as _, Target, no_server};
@@ -108,6 +108,8 @@ pub(crate) struct Run<'r> {
     parts: Vec<PartRun>,
     way: &'r Way,
     begun: Instant,
+    /// What servers are to tell results with.
+    tokens: Vec<PartToken>,
     sender: Sender<News>,
     news: Receiver<News>,
 }
@@ -116,7 +118,7 @@ impl<'r> Run<'r> {
     pub(crate) fn new(shared: &'r Shared, plan: &'r Plan, parts: Vec<PartRun>, way: &'r Way) -> Run<'r> {
         let (sender, news) = mpsc::channel();
         let machine = Job::new(plan, shared.budget.clone());
-        Run { shared, machine, plan, parts, way, begun: Instant::now(), sender, news }
+        Run { shared, machine, plan, parts, way, begun: Instant::now(), tokens: Vec::new(), sender, news }
     }
 
     /// By which the run may be given up.
@@ -139,6 +141,8 @@ impl<'r> Run<'r> {
                 None => self.machine.handle_time(self.now()),
             }
         };
+        // What they tell from now on is passed over.
+        way::forget(self.shared, &self.tokens);
         let never = || Ending {
             done: Done::Cancelled { may_be_executed: false },
             answer: None,
@@ -193,7 +197,8 @@ impl<'r> Run<'r> {
                 part.put(*attempt, AttemptRun { begun, handle: None, _guard: None });
             }
             let plan = self.plan_left();
-            way::send(self.shared, self.way, &self.parts, (&through_daemon, &plan), &self.sender);
+            let sent = (&through_daemon[..], &plan);
+            self.tokens.extend(way::send(self.shared, self.way, &self.parts, sent, &self.sender));
         }
         for (attempt, _) in starts.drain(..) {
             self.start_directly(attempt);
@@ -268,13 +273,14 @@ impl<'r> Run<'r> {
             run._guard = None;
             // Else the delay after which a hedge starts would sink.
             let took = run.begun.elapsed();
-            self.measure(attempt.part, took);
+            self.measure(attempt, took);
         }
     }
 
-    fn measure(&self, part: usize, took: Duration) {
-        let part = &self.parts[part];
-        if part.is_measured {
+    /// Takes note of how long a first attempt has taken. A hedge that comes to nothing has begun too late to tell.
+    fn measure(&self, attempt: Attempt, took: Duration) {
+        let part = &self.parts[attempt.part];
+        if part.is_measured && attempt.number == 0 {
             self.shared.measured(part.request.operation(), took);
         }
     }
@@ -291,7 +297,7 @@ impl<'r> Run<'r> {
         if let Some(took) = took
             && matches!(ended, Ended::Result | Ended::Exception)
         {
-            self.measure(attempt.part, took);
+            self.measure(attempt, took);
         }
         self.answered(attempt, ended, answer);
     }

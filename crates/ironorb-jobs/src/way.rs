@@ -7,7 +7,7 @@ use ironorb::{SystemException, with_timeout};
 use ironorb_fan_out::{Attempt, Order, Quorum};
 
 use crate::generated::iron_orb::JobDaemon as _;
-use crate::generated::iron_orb::{JobDaemonAsync, JobPart, JobPlan, JobQuorum, PartReport};
+use crate::generated::iron_orb::{JobDaemonAsync, JobPart, JobPlan, JobQuorum, PartReport, PartToken};
 use crate::jobs::Shared;
 use crate::run::{News, PartRun};
 use crate::target::{Target, no_server};
@@ -104,18 +104,28 @@ pub(crate) fn prepare(shared: &Shared, (way, order): (&Way, Order), parts: &mut 
     }
 }
 
-/// Sends parts to the daemon.
+/// Nothing is told with these tokens any more.
+pub(crate) fn forget(shared: &Shared, tokens: &[PartToken]) {
+    if !tokens.is_empty()
+        && let Ok(forwards) = shared.forwards()
+    {
+        forwards.forget(tokens);
+    }
+}
+
+/// Sends parts to the daemon. Gives the tokens with which servers will tell their results.
 pub(crate) fn send(
     shared: &Shared,
     way: &Way,
     parts: &[PartRun],
     (attempts, plan): (&[Attempt], &JobPlan),
     news: &Sender<News>,
-) {
+) -> Vec<PartToken> {
     let all = |e: &SystemException| {
         for attempt in attempts {
             let _the_run_waits = news.send(News::Told(*attempt, Err(e.clone())));
         }
+        Vec::new()
     };
     let Some(daemon) = shared.daemon() else { return all(&no_server("the daemon")) };
     let listed: Result<Vec<JobPart>, SystemException> =
@@ -140,14 +150,14 @@ pub(crate) fn send(
         within(&mut || sent = daemon.forward(&listed, plan, forwards.client(), &tokens));
         if let Err(e) = sent {
             forwards.forget(&tokens);
-            all(&e);
+            return all(&e);
         }
-        return;
+        return tokens;
     }
     let (news, attempts) = (news.clone(), attempts.to_vec());
     let mut pending = None;
     within(&mut || pending = Some(daemon.run_async(&listed, plan)));
-    let Some(pending) = pending else { return };
+    let Some(pending) = pending else { return Vec::new() };
     pending.on_reply(move |answer| {
         let reports: Vec<Result<PartReport, SystemException>> = match answer {
             Ok(reports) => reports.into_iter().map(Ok).collect(),
@@ -159,6 +169,7 @@ pub(crate) fn send(
             let _the_run_waits = news.send(News::Told(attempt, report));
         }
     });
+    Vec::new()
 }
 
 /// How much longer than a job its daemon may take to say that the time is over.

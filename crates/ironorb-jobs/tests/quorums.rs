@@ -68,6 +68,22 @@ fn time_is_over_when_it_is() {
     }
 }
 
+/// What servers would tell of jobs that are over is not waited for.
+#[test]
+fn nothing_is_awaited_once_a_job_is_over() {
+    let (late, _) = slow(LONG);
+    let stage = Stage::of([server(), late], 4);
+    let end = stage
+        .jobs
+        .job()
+        .call_named("b", PartOptions::new(), |probe: &ProbeRef| probe.add_async(3, 4))
+        .architecture(Architecture::Forwarding)
+        .within(Duration::from_millis(100))
+        .run();
+    assert!(matches!(end.parts, (PartEnd::Cancelled { may_be_executed: true },)), "{:?}", end.parts);
+    assert_eq!(stage.jobs.counts().awaited, 0);
+}
+
 /// A server that does not answer in time is helped out by another, for what may be carried out twice.
 #[test]
 fn another_server_is_asked_when_one_is_late() {
