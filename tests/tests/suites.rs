@@ -56,7 +56,7 @@ fn an_agents_names_and_leases_are_measured() {
 #[test]
 fn cached_reads_are_compared_with_the_clock() {
     let (_, lines) = quick("caching", &["--parts=single"], 0);
-    assert_eq!(rows(&lines, "caching").len(), 6);
+    assert_eq!(rows(&lines, "caching").len(), 9);
 }
 
 /// Charts of cases two, three and four.

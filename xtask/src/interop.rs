@@ -39,8 +39,6 @@ const REACHES_THE_WIRE: &[&str] = &[
     "crates/ironorb-build",
     "crates/ironorb-cache",
     "crates/ironorb-extent",
-    "crates/ironorb-fan-out",
-    "crates/ironorb-jobs",
     "crates/ironorb-giop",
     "crates/ironorb-idl",
     "crates/ironorb-locks",

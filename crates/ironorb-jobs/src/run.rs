@@ -93,7 +93,7 @@ impl PartRun {
             Target::Name(name) => {
                 let found = shared.resolve(&[name.as_str()]).pop();
                 let found = found.unwrap_or_else(|| Err(no_server(name)))?;
-                InTurn::new(found).choose(&self.tried)
+                InTurn::anywhere(found).choose(&self.tried)
             }
         };
         chosen.ok_or_else(|| no_server(self.request.operation()))

@@ -39,9 +39,13 @@ pub struct InTurn {
 }
 
 impl InTurn {
-    /// These servers. The first one is any of them, so that jobs that each have a list of their own do not all begin with the same.
+    /// These servers, beginning with the first.
     pub fn new(servers: impl IntoIterator<Item = ObjectRef>) -> Arc<InTurn> {
-        let servers: Vec<ObjectRef> = servers.into_iter().collect();
+        Arc::new(InTurn { servers: servers.into_iter().collect(), next: AtomicUsize::new(0) })
+    }
+
+    /// The same, beginning with any of them: jobs that each have a list of their own do not all begin with the same.
+    pub(crate) fn anywhere(servers: Vec<ObjectRef>) -> Arc<InTurn> {
         let first = if servers.is_empty() { 0 } else { fastrand::usize(..servers.len()) };
         Arc::new(InTurn { servers, next: AtomicUsize::new(first) })
     }

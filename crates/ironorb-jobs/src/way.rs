@@ -99,7 +99,7 @@ pub(crate) fn prepare(shared: &Shared, (way, order): (&Way, Order), parts: &mut 
     for (part, found) in named.iter_mut().zip(shared.resolve(&names)) {
         // A name that is not known now is asked for again when its part starts.
         if let Ok(servers) = found {
-            part.target = Target::Servers(crate::target::InTurn::new(servers));
+            part.target = Target::Servers(crate::target::InTurn::anywhere(servers));
         }
     }
 }
