@@ -20,6 +20,7 @@ mod counters;
 pub mod counting;
 pub mod everything;
 mod exchange;
+pub mod executor;
 pub mod gate;
 pub mod gated;
 pub mod random_values;

@@ -1,17 +1,15 @@
 //! Asynchronous calls: futures, deferred waiting and callbacks, without an async runtime.
 
-use std::future::Future;
 use std::io::Read;
 use std::net::{Shutdown, TcpStream};
-use std::pin::pin;
 use std::sync::{Arc, Mutex, mpsc};
-use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use ironorb::{
     CompletionStatus, Deferred, MinorCode, Orb, Reply, SystemException, SystemExceptionKind, TypedRef,
     Version,
 };
+use ironorb_tests::executor::run;
 use ironorb_tests::testing::{
     DeferredUnrelated, Probe, ProbeAsync, ProbeRef, UnrelatedAsync, UnrelatedRef, probe::RefuseError,
 };
@@ -33,24 +31,6 @@ fn elsewhere(client: &Orb, reference: &ProbeRef) -> ProbeRef {
 
 fn at(orb: &Orb, port: u16) -> ProbeRef {
     orb.string_to_object(&format!("corbaloc:iiop:1.2@127.0.0.1:{port}/x")).unwrap().narrow_unchecked()
-}
-
-/// The smallest executor: a thread that sleeps until its one future is woken.
-fn run<F: Future>(future: F) -> F::Output {
-    struct Unpark(std::thread::Thread);
-    impl Wake for Unpark {
-        fn wake(self: Arc<Self>) {
-            self.0.unpark();
-        }
-    }
-    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
-    let mut future = pin!(future);
-    loop {
-        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
-            Poll::Ready(output) => return output,
-            Poll::Pending => std::thread::park(),
-        }
-    }
 }
 
 fn kind_of<T: std::fmt::Debug>(

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ironorb::{ObjectRef, SystemException, TypedRef};
 use ironorb_agent::{AgentClient, AgentError, Choice, Pool};
 
-use crate::target::{Chosen, Handles, Servers, no_server};
+use crate::target::{Chosen, Handles, Servers, is_among, no_server};
 
 /// Resolves names by an agent: a request for all names of a job.
 #[derive(Debug)]
@@ -72,12 +72,9 @@ impl<T: TypedRef + 'static> Servers for Pool<T> {
     }
 
     fn choose(&self, tried: &[ObjectRef]) -> Option<Chosen> {
-        let is_new = |chosen: &ironorb_agent::Chosen<T>| {
-            !tried.iter().any(|tried| tried.is_equivalent(chosen.object()))
-        };
         let mut passed = vec![];
         let mut chosen = Pool::choose(self, Choice::PowerOfTwo)?;
-        while !is_new(&chosen) {
+        while is_among(chosen.object(), tried) {
             passed.push(chosen);
             chosen = self.choose_other(&passed.iter().collect::<Vec<_>>())?;
         }

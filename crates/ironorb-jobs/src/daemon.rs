@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use ironorb::dynamic::ReceivedRequest;
 use ironorb::giop::message::Response;
@@ -335,8 +335,9 @@ impl Shared {
     /// Has the servers of some parts tell a client what has become of them. Servers that cannot are called.
     fn forward(&self, parts: &[JobPart], plan: &JobPlan, client: &str, tokens: &[PartToken]) {
         for (part, token) in parts.iter().zip(tokens) {
-            let sent = self.server_of(part).and_then(|server| match takes_forwarded(&server) {
-                true => forward_to(&server, part, client, token).map(|()| true),
+            let server = self.target(&part.target).and_then(|to| to.choose(&self.jobs.0, &[], &part.target));
+            let sent = server.and_then(|server| match takes_forwarded(&server.object) {
+                true => forward_to(&server.object, part, client, token).map(|()| true),
                 false => Ok(false),
             });
             let ending = match sent {
@@ -345,17 +346,6 @@ impl Shared {
                 Err(e) => Ending::failed(e),
             };
             self.tell(client, token, &report(ending));
-        }
-    }
-
-    fn server_of(&self, part: &JobPart) -> Result<ObjectRef, SystemException> {
-        let run = self.target(&part.target)?;
-        match run {
-            Target::Object(object) => Ok(object),
-            Target::Servers(servers) => {
-                servers.choose(&[]).map(|chosen| chosen.object).ok_or_else(|| no_server(&part.target))
-            }
-            Target::Name(name) => Err(no_server(&name)),
         }
     }
 
@@ -386,18 +376,6 @@ impl Shared {
             ("cancelled_total", counts.cancelled),
         ];
         facts.into_iter().map(|(name, value)| JobFact { name: name.to_owned(), value }).collect()
-    }
-}
-
-impl Ending {
-    /// The end of a part that could not be sent.
-    fn failed(e: SystemException) -> Ending {
-        Ending { done: Done::Answered, answer: Some(Err(e)), took: Duration::ZERO, attempts: 0 }
-    }
-
-    fn unsent() -> Ending {
-        let done = Done::Cancelled { may_be_executed: false };
-        Ending { done, answer: None, took: Duration::ZERO, attempts: 0 }
     }
 }
 

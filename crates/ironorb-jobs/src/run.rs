@@ -1,20 +1,17 @@
 //! One job under way: a thread takes what happens, has the machine decide, and carries out its steps.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use ironorb::dynamic::{PassingHandle, RawReply, ReceivedRequest};
 use ironorb::{CompletionStatus, MinorCode, ObjectRef, SystemException, SystemExceptionKind, with_timeout};
-use ironorb_fan_out::{
-    Attempt, Ended, Executed, Job, Moment, Order, Outcome, Plan, RaisedBy, Server, Step, Verdict,
-};
+use ironorb_fan_out::{Attempt, Ended, Executed, Job, Moment, Order, Outcome, Plan, RaisedBy, Step, Verdict};
 
 use crate::generated::iron_orb::{JobPlan, PartOutcome, PartReport, PartToken};
 use crate::jobs::Shared;
 use crate::part::Done;
-use crate::target::{Chosen, InTurn, Servers as _, Target, no_server};
+use crate::target::{Chosen, Target, no_server};
 use crate::way::{self, Way};
 use crate::wire;
 
@@ -86,17 +83,21 @@ impl PartRun {
     }
 
     /// Chooses where an attempt goes. Blocks where a name must be resolved.
-    fn choose(&mut self, shared: &Shared) -> Result<Chosen, SystemException> {
-        let chosen = match &self.target {
-            Target::Object(object) => Some(Chosen { object: object.clone(), guard: None }),
-            Target::Servers(servers) => servers.choose(&self.tried),
-            Target::Name(name) => {
-                let found = shared.resolve(&[name.as_str()]).pop();
-                let found = found.unwrap_or_else(|| Err(no_server(name)))?;
-                InTurn::anywhere(found).choose(&self.tried)
-            }
-        };
-        chosen.ok_or_else(|| no_server(self.request.operation()))
+    fn choose(&self, shared: &Shared) -> Result<Chosen, SystemException> {
+        self.target.choose(shared, &self.tried, self.request.operation())
+    }
+}
+
+impl Ending {
+    /// The end of a part that could not be sent.
+    pub(crate) fn failed(e: SystemException) -> Ending {
+        Ending { done: Done::Answered, answer: Some(Err(e)), took: Duration::ZERO, attempts: 0 }
+    }
+
+    /// The end of a part that was not begun.
+    pub(crate) fn unsent() -> Ending {
+        let done = Done::Cancelled { may_be_executed: false };
+        Ending { done, answer: None, took: Duration::ZERO, attempts: 0 }
     }
 }
 
@@ -143,13 +144,7 @@ impl<'r> Run<'r> {
         };
         // What they tell from now on is passed over.
         way::forget(self.shared, &self.tokens);
-        let never = || Ending {
-            done: Done::Cancelled { may_be_executed: false },
-            answer: None,
-            took: Duration::ZERO,
-            attempts: 0,
-        };
-        (verdict, self.parts.into_iter().map(|part| part.ended.unwrap_or_else(never)).collect())
+        (verdict, self.parts.into_iter().map(|part| part.ended.unwrap_or_else(Ending::unsent)).collect())
     }
 
     fn now(&self) -> Moment {
@@ -165,30 +160,25 @@ impl<'r> Run<'r> {
 
     /// Carries out all steps. Gives the verdict when the job is over.
     fn carry_out(&mut self) -> Option<Verdict> {
-        let mut starts = VecDeque::new();
+        let mut starts = Vec::new();
         loop {
             match self.machine.poll_step() {
-                Some(Step::Start { attempt, server }) => starts.push_back((attempt, server)),
+                // A server that has been tried is never chosen again.
+                Some(Step::Start { attempt, .. }) => starts.push(attempt),
                 Some(Step::Cancel(attempt)) => self.cancel(attempt),
                 Some(Step::Tell { part, outcome }) => self.tell(part, outcome),
                 Some(Step::Over(verdict)) => return Some(verdict),
                 None if starts.is_empty() => return None,
                 // Those that start together may leave as one message.
-                None => self.start(&mut starts),
+                None => self.start(std::mem::take(&mut starts)),
             }
         }
     }
 
-    fn start(&mut self, starts: &mut VecDeque<(Attempt, Server)>) {
-        let through_daemon = match self.way {
-            Way::Direct { .. } => Vec::new(),
-            Way::Daemon { .. } | Way::Forwarded { .. } => starts
-                .iter()
-                .filter(|(attempt, _)| attempt.number == 0)
-                .map(|(attempt, _)| *attempt)
-                .collect(),
-        };
-        starts.retain(|(attempt, _)| !through_daemon.contains(attempt));
+    fn start(&mut self, starts: Vec<Attempt>) {
+        let is_direct = matches!(self.way, Way::Direct { .. });
+        let (through_daemon, directly): (Vec<_>, Vec<_>) =
+            starts.into_iter().partition(|attempt| !is_direct && attempt.number == 0);
         if !through_daemon.is_empty() {
             let begun = Instant::now();
             for attempt in &through_daemon {
@@ -200,25 +190,26 @@ impl<'r> Run<'r> {
             let sent = (&through_daemon[..], &plan);
             self.tokens.extend(way::send(self.shared, self.way, &self.parts, sent, &self.sender));
         }
-        for (attempt, _) in starts.drain(..) {
-            self.start_directly(attempt);
-        }
+        directly.into_iter().for_each(|attempt| self.start_directly(attempt));
     }
 
     /// What is left of the plan, for a daemon.
     fn plan_left(&self) -> JobPlan {
-        let left = self.plan.time.map(|time| time.saturating_sub(self.begun.elapsed()));
         let (quorum, count) = way::quorum(self.plan.quorum);
-        JobPlan { quorum, count, within_us: wire::micros(left) }
+        JobPlan { quorum, count, within_us: wire::micros(self.time_left()) }
+    }
+
+    /// How much time the job has left, if it has a limit.
+    fn time_left(&self) -> Option<Duration> {
+        self.plan.time.map(|time| time.saturating_sub(self.begun.elapsed()))
     }
 
     /// How long an attempt of a part may take.
     fn limit(&self, part: &PartRun) -> Option<Duration> {
-        let of_job = self.plan.time.map(|time| time.saturating_sub(self.begun.elapsed()));
         let since = |begun: Instant| begun.elapsed();
         let of_part =
             part.within.map(|within| within.saturating_sub(part.begun.map(since).unwrap_or_default()));
-        [of_job, of_part].into_iter().flatten().min()
+        [self.time_left(), of_part].into_iter().flatten().min()
     }
 
     fn start_directly(&mut self, attempt: Attempt) {

@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::jobs::Shared;
 use ironorb::{CompletionStatus, MinorCode, ObjectRef, SystemException, SystemExceptionKind};
 
 /// Servers of which any may carry out a call.
@@ -60,7 +61,7 @@ impl Servers for InTurn {
         let first = self.next.fetch_add(1, Ordering::Relaxed);
         let all =
             (0..self.servers.len()).map(|step| &self.servers[first.wrapping_add(step) % self.servers.len()]);
-        let mut left = all.filter(|server| !tried.iter().any(|tried| tried.is_equivalent(server)));
+        let mut left = all.filter(|server| !is_among(server, tried));
         left.next().map(|object| Chosen { object: object.clone(), guard: None })
     }
 }
@@ -96,6 +97,25 @@ impl Target {
         }
     }
 
+    /// Chooses where a request goes, but for servers that have been tried. Blocks where a name must be resolved. `what` is for the
+    /// message where there is none.
+    pub(crate) fn choose(
+        &self,
+        shared: &Shared,
+        tried: &[ObjectRef],
+        what: &str,
+    ) -> Result<Chosen, SystemException> {
+        let chosen = match self {
+            Target::Object(object) => Some(Chosen { object: object.clone(), guard: None }),
+            Target::Servers(servers) => servers.choose(tried),
+            Target::Name(name) => {
+                let found = shared.resolve(&[name.as_str()]).pop();
+                InTurn::anywhere(found.unwrap_or_else(|| Err(no_server(name)))?).choose(tried)
+            }
+        };
+        chosen.ok_or_else(|| no_server(what))
+    }
+
     /// The target as a text for a daemon.
     pub(crate) fn text(&self) -> Result<String, SystemException> {
         match self {
@@ -117,6 +137,11 @@ impl fmt::Debug for Target {
             Target::Servers(servers) => write!(f, "{} servers", servers.count()),
         }
     }
+}
+
+/// Whether an object is one of these.
+pub(crate) fn is_among(object: &ObjectRef, these: &[ObjectRef]) -> bool {
+    these.iter().any(|one| one.is_equivalent(object))
 }
 
 #[cold]

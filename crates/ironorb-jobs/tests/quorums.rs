@@ -1,15 +1,13 @@
 //! When a job has enough, and what becomes of the rest.
 
-use std::future::Future;
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use ironorb::{ObjectRef, TypedRef};
 use ironorb_jobs::{Architecture, Job, PartEnd, PartOptions, Quorum, Verdict};
 use ironorb_tests::eventually;
+use ironorb_tests::executor::run;
 use ironorb_tests::testing::{ProbeAsync, ProbeRef};
 
 use crate::stage::{InOrder, Stage, elsewhere, server, slow};
@@ -154,24 +152,6 @@ fn a_full_daemon_refuses_jobs_and_auto_goes_around_it() {
         assert!(matches!(end.parts, (PartEnd::Result(3),)), "{:?}", end.parts);
     }
     assert_eq!(calls.load(Ordering::SeqCst), 2);
-}
-
-/// The smallest executor: a thread that sleeps until its one future is woken.
-fn run<F: Future>(future: F) -> F::Output {
-    struct Unpark(std::thread::Thread);
-    impl Wake for Unpark {
-        fn wake(self: Arc<Self>) {
-            self.0.unpark();
-        }
-    }
-    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
-    let mut future = pin!(future);
-    loop {
-        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
-            Poll::Ready(output) => return output,
-            Poll::Pending => std::thread::park(),
-        }
-    }
 }
 
 #[test]
