@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 use std::time::Instant;
 
 use ironorb::dynamic::ReceivedRequest;
@@ -41,11 +41,11 @@ pub struct DaemonBuilder {
 
 /// A daemon that carries out jobs for its clients: S, HP and FP, SP of the paper need it in their ways.
 ///
-/// A thread carries out a job: with one thread there is one job at a time, as in the paper's single-threaded daemon.
+/// A thread carries out a job: with one thread there is one job at a time, as in the paper's single-threaded daemon. Threads are made
+/// when they are needed.
 pub struct Daemon {
     shared: Arc<Shared>,
     reference: JobDaemonRef,
-    threads: Vec<JoinHandle<()>>,
 }
 
 struct Shared {
@@ -55,8 +55,8 @@ struct Shared {
     queue_max: usize,
     networks: Networks,
     queue: Mutex<Queue>,
-    /// There is a task, or the daemon ends.
-    changed: Condvar,
+    /// No thread is busy, and the daemon drains.
+    drained: Condvar,
     refused: Count,
     forwarded: Count,
     synchronous: Count,
@@ -66,7 +66,9 @@ struct Shared {
 
 #[derive(Default)]
 struct Queue {
-    tasks: VecDeque<Task>,
+    /// What waits for a thread.
+    tasks: VecDeque<Box<Task>>,
+    /// Threads that have a task.
     busy: usize,
     longest: usize,
     /// No more tasks are taken.
@@ -104,10 +106,10 @@ impl Daemon {
 
     /// Takes no more jobs, and waits until those that it has are over. New ones get TRANSIENT.
     pub fn drain(self) {
-        self.shared.queue().drains = true;
-        self.shared.changed.notify_all();
-        for thread in self.threads {
-            let _its_panic_was_reported = thread.join();
+        let mut queue = self.shared.queue();
+        queue.drains = true;
+        while queue.busy > 0 {
+            queue = self.shared.drained.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
@@ -148,7 +150,7 @@ impl DaemonBuilder {
         if let Some(handles) = handles {
             jobs = jobs.handles(handles);
         }
-        let (queue, changed, refused, forwarded, synchronous, queued) = Default::default();
+        let (queue, drained, refused, forwarded, synchronous, queued) = Default::default();
         let jobs = jobs.build();
         let orb_of = orb.clone();
         let shared = Arc::new(Shared {
@@ -158,7 +160,7 @@ impl DaemonBuilder {
             queue_max,
             networks,
             queue,
-            changed,
+            drained,
             refused,
             forwarded,
             synchronous,
@@ -171,13 +173,7 @@ impl DaemonBuilder {
         let servant = Deferred(Servant(shared.clone()));
         let reference: JobDaemonRef = orb.root_poa().activate(servant).map_err(|e| failed(&e))?;
         orb.bind_key(DAEMON_KEY, reference.object()).map_err(|e| failed(&e))?;
-        let work = |number: usize| {
-            let shared = shared.clone();
-            let name = format!("ironorb-job-{number}");
-            std::thread::Builder::new().name(name).spawn(move || shared.work()).map_err(|e| failed(&e))
-        };
-        let threads = (0..threads).map(work).collect::<Result<_, _>>()?;
-        Ok(Daemon { shared, reference, threads })
+        Ok(Daemon { shared, reference })
     }
 }
 
@@ -218,43 +214,45 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Queues a task, unless there are too many.
-    fn take(&self, task: Box<Task>) -> Result<(), Box<Task>> {
+    /// Gives a thread a task, or queues it, unless there are too many.
+    fn take(self: &Arc<Self>, task: Box<Task>) -> Result<(), Box<Task>> {
         let mut queue = self.queue();
-        // Threads that are about to take a task are not busy yet.
-        let free = self.threads - queue.busy;
-        let waits = queue.tasks.len() >= free;
-        if queue.drains || queue.tasks.len() >= free + self.queue_max {
+        let waits = queue.busy >= self.threads;
+        if queue.drains || (waits && (task.plan.at_once || queue.tasks.len() >= self.queue_max)) {
             drop(queue);
             self.refused.add();
             return Err(task);
         }
         if waits {
+            queue.tasks.push_back(task);
+            queue.longest = queue.longest.max(queue.tasks.len());
             self.queued.add();
+            return Ok(());
         }
-        queue.tasks.push_back(*task);
-        queue.longest = queue.longest.max(queue.tasks.len());
+        queue.busy += 1;
         drop(queue);
-        self.changed.notify_one();
+        let shared = self.clone();
+        self.jobs.0.threads.run(move || shared.work(task));
         Ok(())
     }
 
-    /// Carries out tasks, until the daemon ends.
-    fn work(&self) {
-        let mut queue = self.queue();
+    /// Carries out a task, and those that wait then.
+    fn work(&self, task: Box<Task>) {
+        let mut next = task;
         loop {
-            let Some(task) = queue.tasks.pop_front() else {
-                if queue.drains {
+            // A panic was reported, and its client has been told when the reply was dropped.
+            let _its_panic_ends_it_alone = catch_unwind(AssertUnwindSafe(|| self.carry_out(*next)));
+            let mut queue = self.queue();
+            match queue.tasks.pop_front() {
+                Some(task) => next = task,
+                None => {
+                    queue.busy -= 1;
+                    if queue.busy == 0 {
+                        self.drained.notify_all();
+                    }
                     return;
                 }
-                queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
-                continue;
-            };
-            queue.busy += 1;
-            drop(queue);
-            self.carry_out(task);
-            queue = self.queue();
-            queue.busy -= 1;
+            }
         }
     }
 

@@ -405,10 +405,10 @@ fn way_of(jobs: &Jobs, options: &Options) -> Way {
     let Options { architecture, verifies, falls_back, .. } = *options;
     match architecture {
         Architecture::Sequential | Architecture::HandleDriven => Way::Direct { verifies },
-        Architecture::Synchronous => Way::Daemon { falls_back },
+        Architecture::Synchronous => Way::Daemon { falls_back, at_once: false },
         Architecture::Forwarding => Way::Forwarded { falls_back },
         Architecture::Auto => match jobs.0.daemon() {
-            Some(_) => Way::Daemon { falls_back: true },
+            Some(_) => Way::Daemon { falls_back: true, at_once: true },
             None => Way::Direct { verifies },
         },
     }

@@ -196,7 +196,8 @@ impl<'r> Run<'r> {
     /// What is left of the plan, for a daemon.
     fn plan_left(&self) -> JobPlan {
         let (quorum, count) = way::quorum(self.plan.quorum);
-        JobPlan { quorum, count, within_us: wire::micros(self.time_left()) }
+        let at_once = matches!(self.way, Way::Daemon { at_once: true, .. });
+        JobPlan { quorum, count, within_us: wire::micros(self.time_left()), at_once }
     }
 
     /// How much time the job has left, if it has a limit.

@@ -25,7 +25,8 @@ pub enum Architecture {
     Forwarding,
     /// The job goes to the daemon, which makes all calls and answers with all results (SP).
     Synchronous,
-    /// [`Synchronous`](Self::Synchronous), or [`HandleDriven`](Self::HandleDriven) where there is no daemon, or where it is full.
+    /// [`Synchronous`](Self::Synchronous), or [`HandleDriven`](Self::HandleDriven) where there is no daemon, or where all its threads
+    /// are busy: it refuses the job then, which costs a round trip.
     Auto,
 }
 
@@ -47,6 +48,8 @@ pub(crate) enum Way {
     Daemon {
         /// Parts that the daemon has not taken, and idempotent ones, go directly then.
         falls_back: bool,
+        /// The daemon takes the job if a thread of its is free.
+        at_once: bool,
     },
     Forwarded {
         falls_back: bool,
@@ -60,14 +63,14 @@ impl Way {
 
     /// Whether parts go directly if the daemon fails.
     pub(crate) fn falls_back(&self) -> bool {
-        matches!(self, Way::Daemon { falls_back: true } | Way::Forwarded { falls_back: true })
+        matches!(self, Way::Daemon { falls_back: true, .. } | Way::Forwarded { falls_back: true })
     }
 
     /// How many servers a part has, of which its target knows `known`.
     pub(crate) fn servers(&self, known: usize) -> usize {
         match self {
             Way::Direct { .. } => known,
-            Way::Daemon { falls_back } | Way::Forwarded { falls_back } => {
+            Way::Daemon { falls_back, .. } | Way::Forwarded { falls_back } => {
                 if *falls_back {
                     known.saturating_add(1)
                 } else {

@@ -154,6 +154,29 @@ fn a_full_daemon_refuses_jobs_and_auto_goes_around_it() {
     assert_eq!(calls.load(Ordering::SeqCst), 2);
 }
 
+/// The policy `Auto` does not wait for a thread of the daemon where it could run the job from here.
+#[test]
+fn auto_waits_for_no_thread_of_the_daemon() {
+    let (late, calls) = slow(LONG);
+    let stage = Stage::of([server(), late], 1);
+    let job = |name, architecture| {
+        let job =
+            stage.jobs.job().call_named(name, PartOptions::new(), |probe: &ProbeRef| probe.add_async(1, 2));
+        job.architecture(architecture)
+    };
+    let busy = job("b", Architecture::Synchronous).begin();
+    eventually("the call has begun", || calls.load(Ordering::SeqCst) == 1);
+    let end = job("a", Architecture::Auto).run();
+    assert!(matches!(end.parts, (PartEnd::Result(3),)), "{:?}", end.parts);
+    assert_eq!((stage.fact("jobs_queued_total"), stage.fact("jobs_refused_total")), (0, 1));
+    assert_eq!(stage.jobs.counts().fallbacks, 1);
+    assert!(matches!(run(busy).parts, (PartEnd::Result(3),)));
+    eventually("the thread is free", || stage.fact("busy") == 0);
+    let end = job("a", Architecture::Auto).run();
+    assert!(matches!(end.parts, (PartEnd::Result(3),)), "{:?}", end.parts);
+    assert_eq!((stage.fact("jobs_synchronous_total"), stage.jobs.counts().fallbacks), (2, 1));
+}
+
 #[test]
 fn a_job_is_given_up() {
     let ((server, late), calls) = slow(LONG);
