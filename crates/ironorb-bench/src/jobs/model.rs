@@ -230,7 +230,7 @@ impl Run<'_> {
                 self.call_all(client);
             }
             Event::AtStation { client, part, asks } => {
-                let station = self.workload.station(self.clients[client].cycle, part);
+                let station = self.workload.station(client, self.clients[client].cycle, part);
                 self.stations[station].waiting.push_back((client, part, asks));
                 self.serve(station);
             }
@@ -369,20 +369,20 @@ mod tests {
     }
 
     #[test]
-    fn two_clients_by_hand() {
-        // The second waits for A and B once; from then on each has a set for itself.
-        let at_once = [(0.0, 55.0), (0.0, 110.0), (55.0, 110.0), (110.0, 165.0), (110.0, 165.0)];
-        check_cycles(model(Way::Hp, Daemon::Multi), 2, &at_once);
-        check_cycles(model(Way::Fp, Daemon::Multi), 2, &at_once);
-        check_cycles(model(Way::Sp, Daemon::Multi), 2, &at_once);
-        // A until 50 and 100; B until 105 and 160; C until 155 and 210; D until 210 and 265.
+    fn three_clients_by_hand() {
+        // The first and the third begin at A and B, the second at C and D.
+        let at_once = [(0.0, 55.0), (0.0, 55.0), (0.0, 110.0), (55.0, 110.0), (55.0, 165.0), (110.0, 165.0)];
+        check_cycles(model(Way::Hp, Daemon::Multi), 3, &at_once);
+        check_cycles(model(Way::Fp, Daemon::Multi), 3, &at_once);
+        check_cycles(model(Way::Sp, Daemon::Multi), 3, &at_once);
+        // A until 50, 100 and 155; B until 105, 160 and 215. C until 50, 155 and 210; D until 105, 210 and 265.
         check_cycles(
             model(Way::S, Daemon::Multi),
-            2,
-            &[(0.0, 105.0), (0.0, 160.0), (105.0, 210.0), (160.0, 265.0)],
+            3,
+            &[(0.0, 105.0), (0.0, 105.0), (0.0, 160.0), (105.0, 210.0), (105.0, 215.0), (160.0, 265.0)],
         );
-        let one_by_one = [(0.0, 55.0), (0.0, 110.0), (55.0, 165.0), (110.0, 220.0)];
-        check_cycles(model(Way::Sp, Daemon::Single), 2, &one_by_one);
+        let one_by_one = [(0.0, 55.0), (0.0, 110.0), (0.0, 165.0), (55.0, 220.0), (110.0, 275.0)];
+        check_cycles(model(Way::Sp, Daemon::Single), 3, &one_by_one);
     }
 
     /// 1 ms a message, 3 ms a verification, 7 ms one of a client.
@@ -400,9 +400,9 @@ mod tests {
         check_cycles(with(Way::Sp, Daemon::Multi), 1, &[(0.0, 59.0), (59.0, 118.0)]);
         // The daemon's thread waits from the job's arrival until both answers are there: from 1 to 58.
         check_cycles(with(Way::Sp, Daemon::Single), 2, &[(0.0, 59.0), (0.0, 116.0), (59.0, 173.0)]);
-        // B is busy from 2 to 68: with 55 ms of work, 7 ms for the handle and four messages. The second has its result 1 ms before
-        // B is free.
-        check_cycles(with(Way::Fp, Daemon::Multi), 2, &[(0.0, 67.0), (0.0, 133.0)]);
+        // B is busy from 2 to 68: with 55 ms of work, 7 ms for the handle and four messages. The third has its result 1 ms before
+        // B is free; the second is at C and D.
+        check_cycles(with(Way::Fp, Daemon::Multi), 3, &[(0.0, 67.0), (0.0, 67.0), (0.0, 133.0)]);
     }
 
     #[test]

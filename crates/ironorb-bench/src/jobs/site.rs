@@ -239,7 +239,7 @@ impl Site {
         let mut job = self.jobs.job().list::<Pending<Vec<u8>, SystemException>>();
         for part in 0..workload.parts() {
             let micros = u32::try_from(workload.demand(client, cycle, part).as_micros()).unwrap_or(u32::MAX);
-            let name = name(workload.station(cycle, part));
+            let name = name(workload.station(client, cycle, part));
             job = job.call_named(&name, PartOptions::new(), |station: &StationRef| {
                 station.serve_async(micros, &payload)
             });

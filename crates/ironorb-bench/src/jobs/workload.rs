@@ -68,9 +68,10 @@ impl Workload {
         self.sets * self.parts()
     }
 
-    /// The station that serves a part in this cycle of a client.
-    pub(crate) fn station(&self, cycle: u64, part: usize) -> usize {
-        (cycle % self.sets as u64) as usize * self.parts() + part
+    /// The station that serves a part in this cycle of a client. Clients begin at different sets: with fixed demands, queues that are
+    /// unequal at the beginning remain so for hundreds of cycles, and each delay of a message is one of the shorter queue's station.
+    pub(crate) fn station(&self, client: usize, cycle: u64, part: usize) -> usize {
+        ((client as u64 + cycle) % self.sets as u64) as usize * self.parts() + part
     }
 
     /// How long that station serves it. It depends on nothing else: neither on the way in which the request came nor on when.
@@ -109,8 +110,13 @@ mod tests {
     #[test]
     fn cycles_take_turns_among_sets() {
         let workload = Workload::of_paper(Distribution::Fixed);
-        let stations = |cycle| [0, 1].map(|part| workload.station(cycle, part));
-        assert_eq!([0, 1, 2, 3].map(stations), [[0, 1], [2, 3], [0, 1], [2, 3]]);
+        let stations = |client| {
+            move |cycle| {
+                [0, 1].map(|part| Workload::of_paper(Distribution::Fixed).station(client, cycle, part))
+            }
+        };
+        assert_eq!([0, 1, 2, 3].map(stations(0)), [[0, 1], [2, 3], [0, 1], [2, 3]]);
+        assert_eq!([0, 1].map(stations(1)), [[2, 3], [0, 1]]);
         assert_eq!(workload.stations(), 4);
         assert!((workload.cycles_a_second_max() - 36.36).abs() < 0.01);
     }
