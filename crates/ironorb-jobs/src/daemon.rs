@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -23,7 +24,7 @@ use crate::generated::iron_orb::{
 };
 use crate::jobs::{Count, Jobs};
 use crate::part::Done;
-use crate::run::{Ending, PartRun, Run};
+use crate::run::{Ending, News, PartRun, Run};
 use crate::target::{Handles, InTurn, Target, no_server};
 use crate::way::Way;
 use crate::wire;
@@ -268,7 +269,11 @@ impl Shared {
                 if reply.is_cancelled() {
                     return; // nobody waits
                 }
-                reply.send(Ok(self.run(&parts, &plan).into_iter().map(report).collect()));
+                let note = |sender: Sender<News>| {
+                    reply.on_cancel(move || drop(sender.send(News::GivenUp)));
+                };
+                let endings = self.run(&parts, &plan, note);
+                reply.send(Ok(endings.into_iter().map(report).collect()));
             }
             To::Client(client, tokens) => {
                 self.forwarded.add();
@@ -277,8 +282,8 @@ impl Shared {
         }
     }
 
-    /// Makes the calls of some parts.
-    fn run(&self, parts: &[JobPart], plan: &JobPlan) -> Vec<Ending> {
+    /// Makes the calls of some parts. `note` is told by what they are given up.
+    fn run(&self, parts: &[JobPart], plan: &JobPlan, note: impl FnOnce(Sender<News>)) -> Vec<Ending> {
         let mut failures: Vec<Option<SystemException>> = Vec::with_capacity(parts.len());
         let (mut listed, mut runs) = (Vec::new(), Vec::new());
         for part in parts {
@@ -304,7 +309,11 @@ impl Shared {
         let way = Way::Direct { verifies: false };
         let mut ended = match quorum {
             Quorum::All if unsent > 0 => runs.iter().map(|_| Ending::unsent()).collect(),
-            _ => Run::new(&self.jobs.0, &plan, runs, &way).run().1,
+            _ => {
+                let run = Run::new(&self.jobs.0, &plan, runs, &way);
+                note(run.sender());
+                run.run().1
+            }
         }
         .into_iter();
         let ending = |failure: Option<SystemException>| match failure {
@@ -340,7 +349,9 @@ impl Shared {
             });
             let ending = match sent {
                 Ok(true) => continue,
-                Ok(false) => self.run(std::slice::from_ref(part), plan).pop().unwrap_or_else(Ending::unsent),
+                Ok(false) => {
+                    self.run(std::slice::from_ref(part), plan, drop).pop().unwrap_or_else(Ending::unsent)
+                }
                 Err(e) => Ending::failed(e),
             };
             self.tell(client, token, &report(ending));

@@ -5,7 +5,9 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use ironorb::dynamic::{PassingHandle, RawReply, ReceivedRequest};
-use ironorb::{CompletionStatus, MinorCode, ObjectRef, SystemException, SystemExceptionKind, with_timeout};
+use ironorb::{
+    CompletionStatus, MinorCode, ObjectRef, PendingHandle, SystemException, SystemExceptionKind, with_timeout,
+};
 use ironorb_fan_out::{Attempt, Ended, Executed, Job, Moment, Order, Outcome, Plan, RaisedBy, Step, Verdict};
 
 use crate::generated::iron_orb::{JobPlan, PartOutcome, PartReport, PartToken};
@@ -111,6 +113,8 @@ pub(crate) struct Run<'r> {
     begun: Instant,
     /// What servers are to tell results with.
     tokens: Vec<PartToken>,
+    /// The requests that the daemon answers.
+    calls: Vec<PendingHandle>,
     sender: Sender<News>,
     news: Receiver<News>,
 }
@@ -119,7 +123,8 @@ impl<'r> Run<'r> {
     pub(crate) fn new(shared: &'r Shared, plan: &'r Plan, parts: Vec<PartRun>, way: &'r Way) -> Run<'r> {
         let (sender, news) = mpsc::channel();
         let machine = Job::new(plan, shared.budget.clone());
-        Run { shared, machine, plan, parts, way, begun: Instant::now(), tokens: Vec::new(), sender, news }
+        let (tokens, calls, begun) = (Vec::new(), Vec::new(), Instant::now());
+        Run { shared, machine, plan, parts, way, begun, tokens, calls, sender, news }
     }
 
     /// By which the run may be given up.
@@ -144,6 +149,8 @@ impl<'r> Run<'r> {
         };
         // What they tell from now on is passed over.
         way::forget(self.shared, &self.tokens);
+        // A daemon that has answered is not disturbed.
+        self.calls.iter().for_each(PendingHandle::cancel);
         (verdict, self.parts.into_iter().map(|part| part.ended.unwrap_or_else(Ending::unsent)).collect())
     }
 
@@ -188,7 +195,9 @@ impl<'r> Run<'r> {
             }
             let plan = self.plan_left();
             let sent = (&through_daemon[..], &plan);
-            self.tokens.extend(way::send(self.shared, self.way, &self.parts, sent, &self.sender));
+            let sent = way::send(self.shared, self.way, &self.parts, sent, &self.sender);
+            self.tokens.extend(sent.tokens);
+            self.calls.extend(sent.call);
         }
         directly.into_iter().for_each(|attempt| self.start_directly(attempt));
     }

@@ -3,7 +3,7 @@
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use ironorb::{SystemException, with_timeout};
+use ironorb::{PendingHandle, SystemException, with_timeout};
 use ironorb_fan_out::{Attempt, Order, Quorum};
 
 use crate::generated::iron_orb::JobDaemon as _;
@@ -116,19 +116,28 @@ pub(crate) fn forget(shared: &Shared, tokens: &[PartToken]) {
     }
 }
 
-/// Sends parts to the daemon. Gives the tokens with which servers will tell their results.
+/// What has been begun at the daemon.
+#[derive(Default)]
+pub(crate) struct Sent {
+    /// With which servers will tell their results.
+    pub(crate) tokens: Vec<PartToken>,
+    /// The request that the daemon answers.
+    pub(crate) call: Option<PendingHandle>,
+}
+
+/// Sends parts to the daemon.
 pub(crate) fn send(
     shared: &Shared,
     way: &Way,
     parts: &[PartRun],
     (attempts, plan): (&[Attempt], &JobPlan),
     news: &Sender<News>,
-) -> Vec<PartToken> {
+) -> Sent {
     let all = |e: &SystemException| {
         for attempt in attempts {
             let _the_run_waits = news.send(News::Told(*attempt, Err(e.clone())));
         }
-        Vec::new()
+        Sent::default()
     };
     let Some(daemon) = shared.daemon() else { return all(&no_server("the daemon")) };
     let listed: Result<Vec<JobPart>, SystemException> =
@@ -155,12 +164,13 @@ pub(crate) fn send(
             forwards.forget(&tokens);
             return all(&e);
         }
-        return tokens;
+        return Sent { tokens, call: None };
     }
     let (news, attempts) = (news.clone(), attempts.to_vec());
     let mut pending = None;
     within(&mut || pending = Some(daemon.run_async(&listed, plan)));
-    let Some(pending) = pending else { return Vec::new() };
+    let Some(pending) = pending else { return Sent::default() };
+    let call = Some(pending.handle());
     pending.on_reply(move |answer| {
         let reports: Vec<Result<PartReport, SystemException>> = match answer {
             Ok(reports) => reports.into_iter().map(Ok).collect(),
@@ -172,7 +182,7 @@ pub(crate) fn send(
             let _the_run_waits = news.send(News::Told(attempt, report));
         }
     });
-    Vec::new()
+    Sent { tokens: Vec::new(), call }
 }
 
 /// How much longer than a job its daemon may take to say that the time is over.

@@ -191,3 +191,22 @@ fn a_job_is_given_up() {
     drop(Job::new().call(|| late.add_async(1, 2)).begin());
     eventually("both are cancelled", || server.status().total("cancel_requests_total") >= 1);
 }
+
+/// The daemon gives up what its client has given up, and tells the servers.
+#[test]
+fn a_daemon_gives_up_what_its_client_does() {
+    let (late, calls) = slow(LONG);
+    let stage = Stage::of([server(), late], 1);
+    let running = stage
+        .jobs
+        .job()
+        .call_named("b", PartOptions::new(), |probe: &ProbeRef| probe.add_async(1, 2))
+        .architecture(Architecture::Synchronous)
+        .begin();
+    eventually("the call has begun", || calls.load(Ordering::SeqCst) == 1);
+    drop(running);
+    let told = || stage.servers[1].0.status().total("cancel_requests_total");
+    eventually("the server is told", || told() == 1);
+    eventually("the daemon is idle", || stage.fact("busy") == 0);
+    assert_eq!(stage.fact("cancelled_total"), 1);
+}

@@ -105,7 +105,7 @@ pub use driver::call_policies::{
 };
 pub use driver::context::Context;
 pub use driver::distributable::SpawnedThread;
-pub use driver::pending::Pending;
+pub use driver::pending::{Pending, PendingHandle};
 pub use object::messaging::{InvocationPolicies, Rebind, SyncScope};
 
 // Errors.

@@ -7,7 +7,7 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
@@ -108,6 +108,29 @@ impl<T, E> Pending<T, E> {
             State::Ended(..) => true,
             State::Begun(call, _) => call.is_ready(),
             State::Over => false,
+        }
+    }
+
+    /// Returns a handle that can end the call before its reply, also once a callback or another thread has this.
+    pub fn handle(&self) -> PendingHandle {
+        PendingHandle(match &self.0 {
+            State::Begun(call, _) => Arc::downgrade(call),
+            State::Ended(..) | State::Over => Weak::new(),
+        })
+    }
+}
+
+/// Ends a call before its reply. Holds nothing of the call.
+#[derive(Debug, Clone)]
+pub struct PendingHandle(Weak<AsyncCall>);
+
+impl PendingHandle {
+    /// Ends the call if it is not over, and tells the server (CancelRequest; CORBA 3.3 part 2, 9.4.5). A request that has not been
+    /// sent is not sent. Whoever waits for the reply gets UNKNOWN, COMPLETED_MAYBE, with the minor code
+    /// [`REPLY_GIVEN_UP`](crate::MinorCode::REPLY_GIVEN_UP). Never blocks.
+    pub fn cancel(&self) {
+        if let Some(call) = self.0.upgrade() {
+            call.cancel();
         }
     }
 }
