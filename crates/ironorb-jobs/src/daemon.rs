@@ -8,6 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use ironorb::dynamic::ReceivedRequest;
+use ironorb::giop::TransmissionCodeSets;
 use ironorb::giop::message::Response;
 use ironorb::giop::service_context::ServiceContext;
 use ironorb::interceptor::FORWARD_CONTEXT;
@@ -423,10 +424,12 @@ fn forward_to(
     let kept = wire::request(part)?;
     let data = forward::encoded(client, token)?;
     let context = ServiceContext { id: FORWARD_CONTEXT, data: &data };
-    let (Some(body), Some(code_sets)) = (kept.body(), kept.code_sets()) else { return Err(full()) };
+    let code_sets = kept.code_sets().unwrap_or(TransmissionCodeSets::UNNEGOTIATED);
+    let Some(body) = kept.body() else { return Err(full()) };
     let request = ReceivedRequest::written(&part.operation, Response::None, &[context], body, code_sets);
-    let request = Arc::new(request.map_err(SystemException::from)?);
-    request.passing_to(server).begin(|_| ())
+    let request = request.map_err(SystemException::from)?.with_characters(kept.characters());
+    let server = request.readable_by(server)?;
+    Arc::new(request).passing_to(&server).begin(|_| ())
 }
 
 impl fmt::Debug for Daemon {

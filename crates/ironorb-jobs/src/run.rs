@@ -236,6 +236,14 @@ impl<'r> Run<'r> {
             }
         };
         part.tried.push(object.clone());
+        let object = match part.request.readable_by(&object) {
+            Ok(object) => object,
+            Err(e) => {
+                part.put(attempt, AttemptRun { begun, handle: None, _guard: None });
+                let _the_run_waits = self.sender.send(News::Ended(attempt, Err(e)));
+                return;
+            }
+        };
         let passing = within(limit, || part.request.passing_to(&object));
         part.put(attempt, AttemptRun { begun, handle: Some(passing.handle()), _guard: guard });
         let sender = self.sender.clone();
@@ -386,12 +394,15 @@ impl<'r> Run<'r> {
 /// What an exception says of an attempt. One that a servant may have raised is an answer, unless it says that another server may do
 /// better.
 fn ended_by(e: &SystemException) -> Ended {
-    use SystemExceptionKind::{CommFailure, NoResources, ObjectNotExist, Rebind, Timeout, Transient};
+    use SystemExceptionKind::{
+        CodesetIncompatible, CommFailure, NoResources, ObjectNotExist, Rebind, Timeout, Transient,
+    };
     match (e.completed, e.kind) {
         (CompletionStatus::Maybe, _) => Ended::MaybeExecuted,
-        (CompletionStatus::No, Transient | CommFailure | ObjectNotExist | NoResources | Rebind | Timeout) => {
-            Ended::NotExecuted
-        }
+        (
+            CompletionStatus::No,
+            CodesetIncompatible | Transient | CommFailure | ObjectNotExist | NoResources | Rebind | Timeout,
+        ) => Ended::NotExecuted,
         (CompletionStatus::No | CompletionStatus::Yes, _) => Ended::Exception,
     }
 }

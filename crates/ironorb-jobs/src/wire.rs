@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ironorb::dynamic::{RawReply, ReceivedRequest};
+use ironorb::dynamic::{Characters, RawReply, ReceivedRequest};
 use ironorb::giop::message::{RawBody, Response};
 use ironorb::giop::{ByteOrder, CharSet, TransmissionCodeSets, WideCharSet};
 use ironorb::{CompletionStatus, MinorCode, ObjectRef, SystemException, SystemExceptionKind};
@@ -22,7 +22,12 @@ pub(crate) fn body(raw: RawBody<'_>, code_sets: TransmissionCodeSets) -> JobBody
 /// The arguments of a request. An error if they came in fragments of GIOP 1.1.
 pub(crate) fn arguments(request: &ReceivedRequest) -> Result<JobBody, SystemException> {
     let code_sets = request.code_sets().unwrap_or(TransmissionCodeSets::UNNEGOTIATED);
-    request.body().map(|raw| body(raw, code_sets)).ok_or_else(moved)
+    let whole = request.body().map(|raw| body(raw, code_sets)).ok_or_else(moved)?;
+    Ok(match request.characters() {
+        Characters::Plain => JobBody { char_set: 0, wide_char_set: 0, ..whole },
+        Characters::Narrow => JobBody { wide_char_set: 0, ..whole },
+        Characters::Wide => whole,
+    })
 }
 
 /// The results, or the user exception, of a reply. An error if they cannot stand in another message.
@@ -33,7 +38,10 @@ pub(crate) fn results(reply: &RawReply) -> Result<JobBody, SystemException> {
 
 /// The code sets of a body. An error for those that this ORB does not have.
 fn code_sets(body: &JobBody) -> Result<TransmissionCodeSets, SystemException> {
-    let char_set = CharSet::from_registry_id(body.char_set);
+    let char_set = match body.char_set {
+        0 => Some(CharSet::Utf8),
+        id => CharSet::from_registry_id(id),
+    };
     let wide_set = match body.wide_char_set {
         0 => Some(None),
         id => WideCharSet::from_registry_id(id).map(Some),
@@ -61,8 +69,17 @@ fn raw(body: &JobBody) -> RawBody<'_> {
 pub(crate) fn request(part: &JobPart) -> Result<ReceivedRequest, SystemException> {
     let code_sets = code_sets(&part.arguments)?;
     let (operation, body) = (&part.operation, raw(&part.arguments));
-    let request = ReceivedRequest::written(operation, Response::SyncWithTarget, &[], body, code_sets);
-    request.map_err(SystemException::from)
+    let written = |code_sets| {
+        let request = ReceivedRequest::written(operation, Response::SyncWithTarget, &[], body, code_sets);
+        request.map_err(SystemException::from)
+    };
+    // What a servant of this process answers may have wide characters, whatever the arguments have.
+    let answers = TransmissionCodeSets { wide_set: TransmissionCodeSets::NATIVE.wide_set, ..code_sets };
+    match (part.arguments.char_set, part.arguments.wide_char_set) {
+        (0, 0) => Ok(written(TransmissionCodeSets::NATIVE)?.with_characters(Characters::Plain)),
+        (_, 0) => Ok(written(answers)?.with_characters(Characters::Narrow)),
+        _ => written(code_sets),
+    }
 }
 
 /// A reply with this body, as if the server of `object` had sent it.

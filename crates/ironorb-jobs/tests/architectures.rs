@@ -11,7 +11,7 @@ use ironorb_tests::testing::{ProbeAsync, ProbeRef};
 
 use crate::stage::{Stage, elsewhere};
 
-const ALL: [Architecture; 5] = [
+pub(crate) const ALL: [Architecture; 5] = [
     Architecture::Sequential,
     Architecture::HandleDriven,
     Architecture::Forwarding,

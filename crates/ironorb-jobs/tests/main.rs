@@ -1,5 +1,6 @@
 //! Jobs of calls over sockets.
 
 mod architectures;
+mod characters;
 mod quorums;
 mod stage;

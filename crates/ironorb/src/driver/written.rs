@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use ironorb_giop::exception::{CompletionStatus, SystemException};
 use ironorb_giop::message::{RawBody, Response};
-use ironorb_giop::{ByteOrder, Encoding, Misuse, TransmissionCodeSets, Version, Writer};
+use ironorb_giop::{ByteOrder, CharSet, Encoding, Misuse, TransmissionCodeSets, Version, Writer};
 
 use crate::driver::client::asynchronous::AsyncCall;
 use crate::driver::invoke::Arguments;
 use crate::object::ObjectRef;
 use crate::object::operation::Operation;
-use crate::object::received_request::ReceivedRequest;
+use crate::object::received_request::{Characters, ReceivedRequest};
 
 thread_local! {
     /// What this thread has written down, while it does so.
@@ -73,8 +73,23 @@ fn request_of(
     let asked_for = object.routes().current().ok();
     let asked_for = asked_for.and_then(|route| route.target(0)?.request.code_sets());
     let code_sets = asked_for.unwrap_or(TransmissionCodeSets::NATIVE);
-    let mut bytes = Vec::new();
-    arguments(&mut Writer::continuing(&mut bytes, 0, Encoding::native(Version::V1_2, code_sets)))?;
+    let written_in = |code_sets: TransmissionCodeSets| {
+        let mut bytes = Vec::new();
+        arguments(&mut Writer::continuing(&mut bytes, 0, Encoding::native(Version::V1_2, code_sets)))?;
+        Ok::<_, Misuse>(bytes)
+    };
+    let bytes = written_in(code_sets)?;
     let body = RawBody { order: ByteOrder::NATIVE, phase: 0, bytes: &bytes };
-    ReceivedRequest::written(operation, Response::SyncWithTarget, &[], body, code_sets)
+    let request = ReceivedRequest::written(operation, Response::SyncWithTarget, &[], body, code_sets)?;
+    if asked_for.is_some() {
+        return Ok(request);
+    }
+    // Its servers are not known, and what they read is not either.
+    let without_wide = |char_set| written_in(TransmissionCodeSets { char_set, wide_set: None });
+    let characters = match (without_wide(CharSet::Utf8), without_wide(CharSet::Latin1)) {
+        (Ok(in_utf8), Ok(in_latin1)) if in_utf8 == in_latin1 => Characters::Plain,
+        (Ok(_), _) => Characters::Narrow,
+        (Err(_), _) => Characters::Wide,
+    };
+    Ok(request.with_characters(characters))
 }

@@ -15,7 +15,7 @@ mod servant;
 mod server_request;
 mod written;
 
-pub use crate::object::received_request::ReceivedRequest;
+pub use crate::object::received_request::{Characters, ReceivedRequest};
 pub use deferred::{DeferredResponse, DeferredResponses, send_multiple_deferred, send_multiple_oneway};
 pub use description::{InterfaceDescription, OperationDescription, Parameter, ParameterMode};
 pub use error::{DynamicError, RequestError};

@@ -2,14 +2,21 @@
 
 use std::fmt;
 
+use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
+use ironorb_giop::ior::CodeSetComponent;
 use ironorb_giop::message::{
     Message, PADDING, RawBody, Request, RequestId, RequestTarget, Response, write_raw_request,
 };
+use ironorb_giop::minor::MinorCode;
 use ironorb_giop::service_context::{
     BI_DIR_IIOP, CODE_SETS, RT_CORBA_PRIORITY_RANGE, SENDING_CONTEXT_RUN_TIME, ServiceContext,
     ServiceContexts,
 };
-use ironorb_giop::{Encoding, Malformed, Misuse, Reader, TransmissionCodeSets, Version, Writer};
+use ironorb_giop::{
+    CharSet, Encoding, Malformed, Misuse, Reader, TransmissionCodeSets, Version, WideCharSet, Writer,
+};
+
+use crate::object::{ObjectRef, WireProfile};
 
 /// A request as it came, in memory of its own.
 pub struct ReceivedRequest {
@@ -18,6 +25,18 @@ pub struct ReceivedRequest {
     operation: String,
     response: Response,
     code_sets: TransmissionCodeSets,
+    characters: Characters,
+}
+
+/// Which characters of a body have bytes that depend on the code sets. More is assumed where that is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Characters {
+    /// None: the body means the same in all code sets.
+    Plain,
+    /// Those of strings.
+    Narrow,
+    /// Those of wide strings, whose bytes depend on the GIOP version as well, and maybe those of strings.
+    Wide,
 }
 
 impl ReceivedRequest {
@@ -26,7 +45,8 @@ impl ReceivedRequest {
         let message = Message::copied_from(arguments)?;
         let response = message.parse_request()?.response;
         let code_sets = arguments.encoding().code_sets();
-        Ok(ReceivedRequest { message, operation: operation.to_owned(), response, code_sets })
+        let characters = Characters::at_most(code_sets);
+        Ok(ReceivedRequest { message, operation: operation.to_owned(), response, code_sets, characters })
     }
 
     /// Writes a request that is to be passed on to whichever object. Its body has characters in these code sets. The length of the
@@ -42,7 +62,72 @@ impl ReceivedRequest {
         let (mut bytes, id) = (Vec::with_capacity(64 + operation.len() + body.bytes.len()), RequestId(0));
         write_raw_request(&mut bytes, &nobody, id, response, operation, contexts, body, usize::MAX)?;
         let message = Message::from_bytes(bytes, code_sets).map_err(|_| Misuse::TooLarge)?;
-        Ok(ReceivedRequest { message, operation: operation.to_owned(), response, code_sets })
+        let characters = Characters::at_most(code_sets);
+        Ok(ReceivedRequest { message, operation: operation.to_owned(), response, code_sets, characters })
+    }
+
+    /// The same request, of whose characters so much is known.
+    #[must_use]
+    pub fn with_characters(self, characters: Characters) -> Self {
+        ReceivedRequest { characters, ..self }
+    }
+
+    /// Which of its characters depend on the code sets.
+    pub fn characters(&self) -> Characters {
+        self.characters
+    }
+
+    /// A reference to the same object, whose server reads the body's characters as what they are. That is `target` itself where
+    /// the server is told the code sets of the body anyway, or where nothing depends on them. Neither blocks nor sends.
+    ///
+    /// An error, COMPLETED_NO, if its reference says that the server has not these code sets (CODESET_INCOMPATIBLE), or if the body
+    /// may have wide characters and its GIOP is older than 1.2 (DATA_CONVERSION). A reference that names no code sets, as a
+    /// `corbaloc:`, is no objection: the server is told them, and refuses those that it does not have.
+    pub fn readable_by(&self, target: &ObjectRef) -> Result<ObjectRef, SystemException> {
+        if self.characters == Characters::Plain {
+            return Ok(target.clone());
+        }
+        // What is wrong with a reference, its call says.
+        let Ok(route) = target.routes().current() else { return Ok(target.clone()) };
+        let Some(known) = route.target(0) else { return Ok(target.clone()) };
+        let (version, told) = (known.request.version(), known.request.code_sets());
+        let has_wide = self.characters == Characters::Wide;
+        if has_wide && version < Version::V1_2 {
+            return Err(unreadable(SystemExceptionKind::DataConversion, "wide characters of GIOP 1.2"));
+        }
+        let here = self.code_sets;
+        let is_told = match told {
+            Some(told) => told.char_set == here.char_set && (!has_wide || told.wide_set == here.wide_set),
+            None => !has_wide && here.char_set == CharSet::Latin1,
+        };
+        if is_told {
+            return Ok(target.clone());
+        }
+        let offered = target.ior().iiop_profiles().find_map(|profile| profile.code_sets());
+        let has = |set: &CodeSetComponent, id: u32| {
+            set.native_code_set == id || set.conversion_code_sets.contains(&id)
+        };
+        let takes = match &offered {
+            Some(offered) => {
+                let takes_wide = |wide: WideCharSet| has(&offered.for_wchar_data, wide.registry_id());
+                has(&offered.for_char_data, here.char_set.registry_id())
+                    && (!has_wide || here.wide_set.is_none_or(takes_wide))
+            }
+            None => version > Version::V1_0,
+        };
+        if !takes {
+            return Err(unreadable(
+                SystemExceptionKind::CodesetIncompatible,
+                "characters in these code sets",
+            ));
+        }
+        // Those of its replies may be wide.
+        let wide_set = match (has_wide, told) {
+            (false, Some(told)) => told.wide_set,
+            _ => here.wide_set,
+        };
+        let code_sets = Some(TransmissionCodeSets { wide_set, ..here });
+        Ok(target.with_wire_profile(WireProfile { version, code_sets }))
     }
 
     fn parsed<T>(&self, then: impl FnOnce(Request<'_>) -> T, otherwise: T) -> T {
@@ -129,6 +214,18 @@ impl ReceivedRequest {
             _ => Err(Misuse::MovedBody),
         }
     }
+}
+
+impl Characters {
+    fn at_most(code_sets: TransmissionCodeSets) -> Characters {
+        code_sets.wide_set.map_or(Characters::Narrow, |_| Characters::Wide)
+    }
+}
+
+#[cold]
+fn unreadable(kind: SystemExceptionKind, what: &str) -> SystemException {
+    SystemException::new(kind, MinorCode::NONE, CompletionStatus::No)
+        .with_detail(format!("the server cannot read {what}, in which the arguments have been written"))
 }
 
 impl fmt::Debug for ReceivedRequest {
