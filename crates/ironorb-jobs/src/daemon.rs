@@ -18,6 +18,7 @@ use ironorb::{
 };
 use ironorb_fan_out::{Order, Part, Plan, Quorum};
 
+use crate::attended::Attended;
 use crate::forward::{self, Networks, TAKES_FORWARDED};
 use crate::generated::iron_orb::{
     DeferredJobDaemon, JobClient as _, JobClientRef, JobDaemonRef, JobFact, JobPart, JobPlan, JobQuorum,
@@ -56,6 +57,7 @@ struct Shared {
     threads: usize,
     queue_max: usize,
     networks: Networks,
+    attended: Attended,
     queue: Mutex<Queue>,
     /// No thread is busy, and the daemon drains.
     drained: Condvar,
@@ -113,6 +115,8 @@ impl Daemon {
         while queue.busy > 0 {
             queue = self.shared.drained.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
+        drop(queue);
+        self.shared.attended.end();
     }
 }
 
@@ -161,6 +165,7 @@ impl DaemonBuilder {
             threads,
             queue_max,
             networks,
+            attended: Attended::default(),
             queue,
             drained,
             refused,
@@ -204,6 +209,11 @@ impl DeferredJobDaemon for Servant {
                 }
             });
         }
+    }
+
+    fn attend(&self, reply: Reply<bool, SystemException>) {
+        self.0.attended.sweep();
+        self.0.attended.keep(reply);
     }
 
     fn facts(&self, reply: Reply<Vec<JobFact>, SystemException>) {
@@ -377,6 +387,7 @@ impl Shared {
             ("queued", queued as u64),
             ("queue_max", self.queue_max as u64),
             ("queued_longest", longest as u64),
+            ("clients_attending", self.attended.clients() as u64),
             ("jobs_queued_total", self.queued.get()),
             ("jobs_refused_total", self.refused.get()),
             ("jobs_synchronous_total", self.synchronous.get()),

@@ -13,11 +13,14 @@ use ironorb::giop::{ByteOrder, Encoding, Malformed, Reader, Writer};
 use ironorb::interceptor::{ForwardedRequest, ForwardedRequests, IorInfo, IorInterceptor};
 use ironorb::{
     CompletionStatus, MinorCode, ObjectRef, Orb, OrbBuilder, SystemException, SystemExceptionKind, TypedRef,
+    with_timeout,
 };
 use ironorb_fan_out::Attempt;
 
 use crate::daemon::report;
-use crate::generated::iron_orb::{JobClient, JobClientRef, PartReport, PartToken};
+use crate::generated::iron_orb::{
+    JobClient, JobClientRef, JobDaemonAsync as _, JobDaemonRef, PartReport, PartToken,
+};
 use crate::part::Done;
 use crate::run::{Ending, News};
 use crate::threads::Threads;
@@ -26,6 +29,8 @@ use crate::threads::Threads;
 #[derive(Debug)]
 pub(crate) struct Forwards {
     expected: Expected,
+    /// Whether the daemon has a request that fails when it dies.
+    attends: Arc<Mutex<bool>>,
     client: String,
     _reference: JobClientRef,
 }
@@ -46,7 +51,16 @@ impl Forwards {
             .with_detail(format!("no object for the results of forwarded parts: {e}"))
         })?;
         let client = reference.object().to_ior_string();
-        Ok(Forwards { expected, client, _reference: reference })
+        Ok(Forwards { expected, attends: Arc::default(), client, _reference: reference })
+    }
+
+    /// Has the parts that wait end when the daemon dies: servers may have been told of them, or not.
+    pub(crate) fn attend(&self, daemon: &JobDaemonRef) {
+        let mut attends = self.attends.lock().unwrap_or_else(PoisonError::into_inner);
+        if !std::mem::replace(&mut *attends, true) {
+            drop(attends);
+            attend(&self.expected, &self.attends, daemon);
+        }
     }
 
     pub(crate) fn client(&self) -> &str {
@@ -79,6 +93,39 @@ impl Forwards {
             expected.remove(&(token.high, token.low));
         }
     }
+}
+
+/// Asks the daemon, and again as long as parts wait.
+fn attend(expected: &Expected, attends: &Arc<Mutex<bool>>, daemon: &JobDaemonRef) {
+    let (expected, attends, again) = (expected.clone(), attends.clone(), daemon.clone());
+    with_timeout(None, || daemon.attend_async()).on_reply(move |answer| {
+        let mut asked = attends.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = expected.lock().unwrap_or_else(PoisonError::into_inner);
+        *asked = answer == Ok(false) && !waiting.is_empty();
+        let lost = match &answer {
+            Err(e) if has_died(e) => std::mem::take(&mut *waiting),
+            _ => BTreeMap::new(),
+        };
+        let asks_again = *asked;
+        drop((waiting, asked));
+        if asks_again {
+            attend(&expected, &attends, &again);
+        }
+        for (attempt, news) in lost.into_values() {
+            let _the_job_may_be_over = news.send(News::Told(attempt, Err(daemon_died())));
+        }
+    });
+}
+
+/// Whether an exception says that the daemon, or the way to it, is gone.
+fn has_died(e: &SystemException) -> bool {
+    matches!(e.kind, SystemExceptionKind::CommFailure | SystemExceptionKind::Transient)
+}
+
+#[cold]
+fn daemon_died() -> SystemException {
+    SystemException::new(SystemExceptionKind::CommFailure, MinorCode::NONE, CompletionStatus::Maybe)
+        .with_detail("the daemon has gone, and may have passed the part on")
 }
 
 struct Waiting(Expected);

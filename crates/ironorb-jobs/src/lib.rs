@@ -48,6 +48,7 @@
 #![forbid(unsafe_code)]
 
 mod agent;
+mod attended;
 mod daemon;
 mod forward;
 mod held;

@@ -158,6 +158,8 @@ pub(crate) fn send(
             Err(e) => return all(&e),
         };
         let tokens = forwards.expect(attempts, news);
+        // First, so that a daemon that dies with the parts is noticed.
+        forwards.attend(daemon);
         let mut sent = Ok(());
         within(&mut || sent = daemon.forward(&listed, plan, forwards.client(), &tokens));
         if let Err(e) = sent {
